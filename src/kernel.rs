@@ -1,25 +1,22 @@
-//! Decisions of a session: spec 6, 7, 8 and the session's part of 10. Sync and total: no clock, no
-//! I/O, no randomness, no actors; time and entropy come in with each input as a [`Moment`].
+//! Decisions of a session, sync and pure: no clock, no I/O, no randomness, no actors. Time and
+//! entropy arrive with each input as a [`Moment`].
 //!
 //! The shell does **decide → append → evolve → perform**, never in another order:
-//! [`Session::decide`] (for what is asked) and
-//! [`Session::observe`] (for what happened) say which records should become durable and which [`Effect`]s follow; the
-//! shell appends the records, lets [`Session::evolve`] change the state by each of them, and only
-//! then performs the effects.
+//! [`Session::decide`] (for commands) and [`Session::observe`] (for events) return the records that
+//! should become durable and the [`Effect`]s that follow; the shell appends the records, applies
+//! each by [`Session::evolve`], and only then performs the effects.
 //!
-//! **Invariant:** state changes only in `evolve`, by a record that is already durable. Live operation
-//! and replay share that one path, so a crash loses effects, never facts; [`Session::resume`] says
-//! what the state reached by replay still owes.
+//! **Invariant:** state changes only in `evolve`, by a record that is already durable. Live
+//! operation and replay share that path, so a crash loses effects, never facts; [`Session::resume`]
+//! returns the effects that a replayed state still owes.
 //!
-//! **Invariant:** an asynchronous result carries the [`CallToken`] of what it answers. What does not
-//! fit the present state is stale and decides nothing.
+//! **Invariant:** an asynchronous result carries the [`CallToken`] of what it answers. A result
+//! that does not fit the present state is stale and decides nothing.
 
-mod answer;
 mod attach;
 mod budget;
 mod calls;
 mod compaction;
-mod consult;
 mod context;
 mod control;
 mod conversation;
@@ -40,7 +37,6 @@ mod phase;
 mod policy;
 mod query;
 mod repetition;
-mod rest;
 mod restart;
 mod retry;
 mod session;
@@ -62,9 +58,7 @@ pub use policy::{
 };
 pub use query::Query;
 pub use repetition::{Repetition, TurnDigest};
-pub use rest::{Absence, SetAside};
+pub use restart::{Absence, SetAside};
 pub use session::{Phase, Session};
 pub use snapshot::{Resting, SnapshotError};
-pub use verdict::{
-    DecisionTable, DelegationRoom, FallbackDone, Presence, Row, TurnEnd, TurnPolicy, Verdict,
-};
+pub use verdict::{DecisionTable, FallbackDone, Row, TurnEnd, TurnPolicy, Verdict};

@@ -1,10 +1,10 @@
-//! Tools that a session gets while it lives (spec 10): those that its host has ready for that, by name.
+//! Tools that an operator attaches to a live session, by name, from those that the host has ready.
 //!
-//! The list that the model is offered grows with the record. The prompt names only the profile's own tools,
-//! so guidance tells of the others: at once where a query runs, and at the start of each later one. A
-//! tool that the host has no longer ready is not offered; its name is kept, and the guidance says so.
+//! The list of tools grows with the record. The prompt names only the profile's own tools, so
+//! guidance names the others: at once where a query runs, and at the start of each later one. A
+//! tool that the host no longer has is not offered, and the guidance says so.
 //!
-//! **Invariant:** how many messages tell of tools follows from the records alone, whatever tools are ready.
+//! **Invariant:** how many messages mention tools follows from the records alone.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -22,11 +22,10 @@ use crate::model::{
     record::{ControlFact, Steered, ToolAttached},
 };
 
-/// A tool that the session got, as its record says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Attached {
     name: String,
-    /// What the model is told of it.
+    /// Its description for the model.
     about: String,
 }
 
@@ -39,7 +38,6 @@ impl From<&ToolAttached> for Attached {
     }
 }
 
-/// An operator gives the session a tool.
 pub(super) fn attach(
     session: &Session,
     tool: String,
@@ -62,45 +60,43 @@ pub(super) fn attach(
     Ok(session.note(ControlFact::ToolAttached(attached), now))
 }
 
-/// The session has it from now on.
 pub(super) fn take_in(session: &mut Session, tool: &Attached) {
     session.attached.push(tool.clone());
-    if let Some(spec) = ready(&session.policy, &tool.name) {
-        let tools = session.policy.tools.iter().cloned().chain([spec]);
-        session.policy = Arc::new(Policy {
-            tools: tools.collect(),
-            ..(*session.policy).clone()
-        });
-        session.tool_tokens.take();
+    if let Some(spec) = ready(session.policy(), &tool.name) {
+        let tools = session.policy().tools.iter().cloned().chain([spec]);
+        let tools = tools.collect();
+        let policy = session.policy().clone();
+        session.rules = Arc::new(Policy { tools, ..policy }).into();
     }
-    let words = words(&session.policy, std::slice::from_ref(tool));
+    let words = words(session.policy(), std::slice::from_ref(tool));
     if let Phase::Running(query) = &mut session.phase {
         query.steers.push(words);
     }
 }
 
 impl Session {
-    /// Goes by another policy from now on, and keeps the tools that it got. Only while no query runs: a query
-    /// ends as it began.
+    /// Switches to another policy and keeps the attached tools. Only while no query runs: a query
+    /// ends under the policy that it began with.
     pub fn adopt(&mut self, policy: Arc<Policy>) {
-        self.policy = policy;
-        self.tool_tokens.take();
+        self.rules = policy.into();
         for tool in std::mem::take(&mut self.attached) {
             take_in(self, &tool);
         }
     }
 }
 
-/// What a query that begins is to be told.
+/// The guidance of a query that begins.
 pub(super) fn told(session: &Session) -> Option<Arc<Steered>> {
     let attached = &session.attached;
     (!attached.is_empty()).then(|| words(session.policy(), attached))
 }
 
 fn ready(policy: &Policy, name: &str) -> Option<ToolSpec> {
-    let known = policy.tool(name).is_some();
+    if policy.tool(name).is_some() {
+        return None;
+    }
     let mut ready = policy.attachable.iter();
-    ready.find(|spec| spec.name == name && !known).cloned()
+    ready.find(|spec| spec.name == name).cloned()
 }
 
 fn about(spec: &ToolSpec) -> String {
@@ -108,7 +104,7 @@ fn about(spec: &ToolSpec) -> String {
     first.unwrap_or_default().to_owned()
 }
 
-/// Always one message, whichever of them are ready: summaries name messages by their numbers.
+/// Always one message: summaries name messages by their numbers.
 fn words(policy: &Policy, attached: &[Attached]) -> Arc<Steered> {
     let is_ready = |tool: &&Attached| policy.tool(&tool.name).is_some();
     let (there, gone): (Vec<_>, Vec<_>) = attached.iter().partition(is_ready);

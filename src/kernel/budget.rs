@@ -1,4 +1,4 @@
-//! Budget arithmetic (spec 6; T027, T029, T032): exact, in integers.
+//! Budget arithmetic, exact, in integers.
 
 use std::{fmt, str::FromStr};
 
@@ -15,7 +15,7 @@ impl BasisPoints {
     /// The whole.
     pub const ONE: Self = Self(10_000);
 
-    /// From ten-thousandths; more than the whole is cut to the whole.
+    /// From ten-thousandths, at most the whole.
     #[must_use]
     pub const fn new(points: u16) -> Self {
         Self(if points > Self::ONE.0 {
@@ -31,7 +31,7 @@ impl BasisPoints {
         (whole as u128 * self.0 as u128 / Self::ONE.0 as u128) as u64
     }
 
-    /// As the nearest fraction, for comparing with a model's confidence.
+    /// The nearest fraction, for comparisons with a model's confidence.
     #[must_use]
     pub fn as_fraction(self) -> f64 {
         f64::from(self.0) / f64::from(Self::ONE.0)
@@ -55,12 +55,12 @@ impl FromStr for BasisPoints {
     }
 }
 
-/// The text is no share.
+/// A text that is no share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a share is a number from 0.0 to 1.0 with at most 4 decimals")]
 pub struct NoShare;
 
-/// Shares as settings have them: 0.7.
+/// Serde for shares as settings have them: 0.7.
 pub mod share {
     use serde::{Deserializer, Serializer, de};
 
@@ -77,7 +77,7 @@ pub mod share {
     /// Reads a number, or the text of one.
     ///
     /// # Errors
-    /// If it is no share.
+    /// When it is no share.
     pub fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<BasisPoints, D::Error> {
@@ -85,7 +85,7 @@ pub mod share {
         digits.parse().map_err(de::Error::custom)
     }
 
-    /// Shares that need not be set.
+    /// Serde for optional shares.
     pub mod optional {
         use serde::{Deserializer, Serializer};
 
@@ -108,7 +108,7 @@ pub mod share {
         /// As [`super::deserialize`].
         ///
         /// # Errors
-        /// If it is no share.
+        /// When it is no share.
         pub fn deserialize<'de, D: Deserializer<'de>>(
             deserializer: D,
         ) -> Result<Option<BasisPoints>, D::Error> {
@@ -117,22 +117,19 @@ pub mod share {
     }
 }
 
-/// Whether the next turn is the last: `turn == max_turns - 1`.
 pub(super) const fn at_limit(turn: u32, max_turns: u32) -> bool {
     turn + 1 == max_turns
 }
 
-/// Whether the turns are spent: `turn >= max_turns`.
 pub(super) const fn over_budget(turn: u32, max_turns: u32) -> bool {
     turn >= max_turns
 }
 
-/// Whether turns are at the warning threshold; at least one must be complete.
+/// At least one turn must be complete.
 pub(super) fn warns(turn: u32, max_turns: u32, threshold: BasisPoints) -> bool {
     turn >= 1 && u64::from(turn) >= threshold.floor_of(u64::from(max_turns))
 }
 
-/// The share of turns used, in percent.
 pub(super) fn percentage(turn: u32, max_turns: u32) -> f64 {
     if max_turns == 0 {
         100.0

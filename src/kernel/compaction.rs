@@ -1,36 +1,34 @@
-//! Compaction: a summary takes the place of earlier messages, before the next turn (spec 6, 8).
+//! Compaction: a summary replaces earlier messages before the next turn.
 //!
-//! It is not a turn, but what it costs counts. At most [`MOST`] are made in a query, of the part that
-//! holds more: what was before the query, or its own earlier turns. Where no summary is to be had, the
-//! turn begins without if the conversation still fits.
+//! It is no turn, but its usage counts. A query has at most [`MOST`], of the larger part: what was
+//! before the query, or its own earlier turns. Without a summary the turn begins if the
+//! conversation still fits.
 //!
 //! **Invariant:** while one is made the conversation does not change, so the messages that a record
-//! names are those that the summary stands for; only the answer to the last try is taken.
+//! names are those that are summarised; only the answer to the last try is accepted.
 
 use std::sync::Arc;
 
 use crate::model::{
-    Attempt, Fault, Reply, StopReason, Turn, Usage,
+    Attempt, Fault, Message, Reply, Role, StopReason, Usage,
     record::{
-        AmountBudget, BudgetFact, Compacted, Compacting, CompactionFailed, FailedOver, LlmFact,
-        Retried, TurnRestartCause,
+        AmountBudget, BudgetFact, Compacted, CompactedPart, Compacting, CompactionFailed,
+        FailedOver, LlmFact, MessageRange, Retried, TurnRestartCause,
     },
 };
 
 use super::{
     context,
     draft::Draft,
-    effect::{CallToken, Decision, Effect},
+    effect::{Decision, Effect},
     guard,
-    history::chars,
+    history::{Transcript, chars},
     phase::Step,
     retry, turn_end,
 };
 
-mod choice;
 mod rendering;
 
-use choice::{Choice, Sizes};
 pub(super) use rendering::quoted_as_data;
 
 /// Compactions of one query.
@@ -39,36 +37,33 @@ const MOST: u32 = 2;
 const SHARE: u64 = 10;
 /// and tokens within these bounds.
 const SUMMARY: (u64, u64) = (64, 2_000);
-/// Code of the fault of a provider that found a conversation too long.
+/// Fault code of a provider that found a conversation too long.
 pub(super) const TOO_LONG: &str = "context";
 
-/// A compaction that is to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plan {
     choice: Choice,
-    /// The model to be asked.
     model: String,
     before: AmountBudget,
 }
 
-/// What is to be done before a turn that would use so much; nothing if it is too early or of no use.
+/// The compaction before a turn that would use so much; `None` if it is too early or of no use.
 pub(super) fn due(draft: &Draft<'_>, used: AmountBudget) -> Option<Plan> {
     let threshold = context::threshold(draft.policy(), used.limit);
     let model = &draft.policy().model(0)?.name;
-    (used.used >= threshold)
-        .then(|| plan(draft, used, model))
-        .flatten()
+    let due = used.used >= threshold;
+    due.then(|| plan(draft, used, model))?
 }
 
-/// What is to be done where the provider found the running turn's call too long. What is known of the window
-/// is wrong then: what was sent is taken for the most that fits.
+/// The compaction where the provider found the call too long. The known window is wrong then: what
+/// was sent counts as the most that fits.
 pub(super) fn instead_of_failing(draft: &Draft<'_>, fault: &Fault) -> Option<Plan> {
     if fault.code != TOO_LONG {
         return None;
     }
     let model = &draft.query.model;
     let sent = context::estimate(draft, &[]);
-    let used = draft.session.calibration().applied_to(sent);
+    let used = draft.session.calibration.applied_to(sent);
     let known = context::window(draft.policy(), model);
     let limit = known.map_or(used, |window| window.min(used));
     plan(draft, AmountBudget { used, limit }, model)
@@ -81,17 +76,16 @@ fn plan(draft: &Draft<'_>, before: AmountBudget, model: &str) -> Option<Plan> {
     if query.compactions >= MOST || failed_just_now || guard::spent(draft).is_some() {
         return None;
     }
-    let choice = choice::choose(&draft.transcript(), sizes(draft, before, model))?;
-    let model = model.to_owned();
+    let choice = choose(&draft.transcript(), sizes(draft, before, model))?;
     Some(Plan {
         choice,
-        model,
+        model: model.to_owned(),
         before,
     })
 }
 
 fn sizes(draft: &Draft<'_>, used: AmountBudget, model: &str) -> Sizes {
-    let calibration = draft.session.calibration();
+    let calibration = draft.session.calibration;
     let room = context::room(draft.policy(), model);
     let window = room.map_or(used.limit, |room| room.min(used.limit));
     let summary = (window / SHARE).clamp(SUMMARY.0, SUMMARY.1);
@@ -101,7 +95,7 @@ fn sizes(draft: &Draft<'_>, used: AmountBudget, model: &str) -> Sizes {
     }
 }
 
-/// Asks for a summary before the next turn begins; `guidance` waits for that.
+/// `guidance` is kept until the turn begins.
 pub(super) fn before_turn(draft: Draft<'_>, plan: Plan, guidance: Vec<String>) -> Decision {
     let what = Compacting {
         guidance,
@@ -110,7 +104,6 @@ pub(super) fn before_turn(draft: Draft<'_>, plan: Plan, guidance: Vec<String>) -
     ask(draft, what)
 }
 
-/// Asks for a summary so that the running turn's call can be made again.
 pub(super) fn within_turn(draft: Draft<'_>, plan: Plan, attempt: Attempt) -> Decision {
     let what = Compacting {
         turn_attempt: Some(attempt),
@@ -133,29 +126,27 @@ fn planned(draft: &Draft<'_>, plan: Plan) -> Compacting {
     }
 }
 
-/// Records that a model is asked, and asks it.
 fn ask(mut draft: Draft<'_>, what: Compacting) -> Decision {
     let transcript = draft.transcript();
     let Sizes { window, summary } = sizes(&draft, what.before, &what.model);
-    // Room for the instruction, the frame and the reply; less where the estimate has proved wrong.
+    // Room for the instruction, the frame and the reply; less where the estimate was wrong.
     let share = if what.turn_attempt.is_some() { 2 } else { 3 };
     let room = window / 4 * share;
     let room = room.saturating_sub(summary + rendering::INSTRUCTION.len());
     let part = transcript.range(what.messages);
     let text = rendering::rendered(part, summary, room);
     let model = what.model.as_str().into();
-    let token = token(&draft, what.attempt);
+    let token = draft.token_ahead(what.attempt);
     draft.emit_ahead(BudgetFact::ContextCompacting(what));
-    draft.effect(Effect::Compact {
+    draft.wait_for(Effect::Compact {
         token,
         model,
         instruction: rendering::INSTRUCTION,
         text: text.into(),
-    });
-    draft.wait()
+    })
 }
 
-/// What was tried already, for whoever reads why a query failed.
+/// For the detail of a query that failed.
 pub(super) fn made(draft: &Draft<'_>) -> &'static str {
     match draft.query.compactions {
         0 => ", and there is nothing to compact",
@@ -164,23 +155,12 @@ pub(super) fn made(draft: &Draft<'_>) -> &'static str {
     }
 }
 
-/// About how many tokens the call for a summary sends.
 pub(super) fn tokens_sent(draft: &Draft<'_>, what: &Compacting) -> u64 {
     let part = draft.session.transcript().range(what.messages).iter();
     let part: usize = part.map(|message| chars(&message.parts)).sum();
     ((part + rendering::INSTRUCTION.len()) / 4) as u64
 }
 
-/// Which try of a compaction before the next turn.
-pub(super) fn token(draft: &Draft<'_>, attempt: Attempt) -> CallToken {
-    CallToken {
-        query: draft.query.id,
-        turn: Turn(draft.query.turns),
-        attempt,
-    }
-}
-
-/// What is being done, and how often the model was asked for it.
 fn current(draft: &Draft<'_>) -> Option<(Arc<Compacting>, u32)> {
     match &draft.query.step {
         Step::Compacting { what, tries, .. } => Some((Arc::clone(what), *tries)),
@@ -188,31 +168,28 @@ fn current(draft: &Draft<'_>) -> Option<(Arc<Compacting>, u32)> {
     }
 }
 
-/// A reply is there. One that says nothing is as good as a fault, but for what it cost.
+/// A reply without text is a fault, apart from its usage.
 pub(super) fn replied(mut draft: Draft<'_>, reply: Reply) -> Decision {
     let Some((what, _)) = current(&draft) else {
         return Decision::nothing();
     };
     let usage = turn_end::priced(&draft, &what.model, reply.usage);
-    let fault = match reply.stop {
-        StopReason::Refusal => Some(Fault::permanent(
+    let summary = match reply.stop {
+        StopReason::Refusal => Err(Fault::permanent(
             "refusal",
             "the model refused to summarise",
         )),
-        StopReason::ContentFilter => Some(Fault::permanent(
+        StopReason::ContentFilter => Err(Fault::permanent(
             "content_filter",
             "the provider's content filter stopped the summary",
         )),
         // Half a summary is one.
-        StopReason::EndTurn | StopReason::ToolCalls | StopReason::MaxTokens => None,
+        _ => rendering::summary_of(&reply)
+            .ok_or_else(|| Fault::retryable("empty_summary", "the model's summary has no text")),
     };
-    let empty = || Fault::retryable("empty_summary", "the model's summary has no text");
-    let summary = match fault {
-        Some(fault) => return failed(draft, fault, usage),
-        None => match rendering::summary_of(&reply) {
-            Some(summary) => summary,
-            None => return failed(draft, empty(), usage),
-        },
+    let summary = match summary {
+        Ok(summary) => summary,
+        Err(fault) => return failed(draft, fault, usage),
     };
     let count = what.messages.len();
     let most = sizes(&draft, what.before, &what.model).summary;
@@ -220,7 +197,7 @@ pub(super) fn replied(mut draft: Draft<'_>, reply: Reply) -> Decision {
     let gone = draft.session.transcript().range(what.messages);
     let gone: usize = gone.iter().map(|message| chars(&message.parts)).sum();
     let saved = gone.saturating_sub(summary.chars().count()) / 4;
-    let saved = draft.session.calibration().applied_to(saved as u64);
+    let saved = draft.session.calibration.applied_to(saved as u64);
     draft.emit_ahead(BudgetFact::ContextCompacted(Compacted {
         number: what.number,
         attempt: what.attempt,
@@ -232,21 +209,18 @@ pub(super) fn replied(mut draft: Draft<'_>, reply: Reply) -> Decision {
         before: what.before.used,
         after: what.before.used.saturating_sub(saved),
     }));
-    if draft.session.is_paused() {
+    if draft.session.paused {
         return draft.wait();
     }
     match what.turn_attempt {
-        Some(attempt) => retry::again(draft, attempt, too_long()),
+        Some(attempt) => {
+            let code = TOO_LONG.to_owned();
+            retry::again(draft, attempt, TurnRestartCause::Fault { code })
+        }
         None => guard::begin_turn(draft, Vec::new()),
     }
 }
 
-fn too_long() -> TurnRestartCause {
-    let code = TOO_LONG.to_owned();
-    TurnRestartCause::Fault { code }
-}
-
-/// A try failed, and may have been counted all the same.
 pub(super) fn try_failed(draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
     let Some((what, _)) = current(&draft) else {
         return Decision::nothing();
@@ -255,7 +229,7 @@ pub(super) fn try_failed(draft: Draft<'_>, fault: Fault, usage: Usage) -> Decisi
     failed(draft, fault, usage)
 }
 
-/// A try failed: again, the next model, or none.
+/// The same model again, the next one, or none.
 fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
     let Some((what, tries)) = current(&draft) else {
         return Decision::nothing();
@@ -263,7 +237,6 @@ fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
     let attempt = what.attempt;
     if let Some(pause) = retry::pause(&draft, &what.model, &fault, tries) {
         let not_before = draft.now.at.plus(pause);
-        let token = token(&draft, attempt);
         draft.emit_ahead(LlmFact::Retried(Retried {
             attempt,
             model: what.model.clone(),
@@ -271,37 +244,32 @@ fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
             not_before,
             usage,
         }));
-        draft.effect(Effect::RetryAt {
-            token,
-            at: not_before,
-        });
-        return draft.wait();
+        let (token, at) = (draft.token_ahead(attempt), not_before);
+        return draft.wait_for(Effect::RetryAt { token, at });
     }
     if let Some(next) = draft.policy().after(&what.model) {
-        let to = next.name.to_string();
         draft.emit_ahead(LlmFact::FailedOver(FailedOver {
             attempt,
             fault,
             from: what.model.clone(),
-            to,
+            to: next.name.to_string(),
             usage,
         }));
         return retry_due(draft);
     }
-    let code = fault.code.clone();
-    let detail = fault.detail.clone();
+    let (code, detail) = (fault.code.clone(), fault.detail.clone());
     draft.emit_ahead(BudgetFact::ContextCompactionFailed(CompactionFailed {
         number: what.number,
         attempt,
         fault,
         usage,
     }));
-    if draft.session.is_paused() {
+    if draft.session.paused {
         return draft.wait();
     }
     match what.turn_attempt {
         Some(attempt) => {
-            let token = token(&draft, attempt);
+            let token = draft.token_ahead(attempt);
             let detail = format!(
                 "the conversation is too long for the model, and no summary of it was to be had ({code}: {detail})"
             );
@@ -312,25 +280,21 @@ fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
     }
 }
 
-/// A pause before the same again is over, or the next model is to be asked at once. Nothing is asked while
-/// the session is paused.
+/// The back-off is over, or the next model is due. A paused session asks nothing.
 pub(super) fn retry_due(draft: Draft<'_>) -> Decision {
-    let Step::Compacting {
-        what,
-        pause: Some(pause),
-        ..
-    } = draft.query.step.clone()
-    else {
-        return draft.wait();
-    };
-    if draft.session.is_paused() {
-        return draft.wait();
+    match draft.query.step.clone() {
+        Step::Compacting {
+            what,
+            pause: Some(pause),
+            ..
+        } if !draft.session.paused => {
+            let code = pause.code.to_string();
+            again(draft, &what, TurnRestartCause::Fault { code })
+        }
+        _ => draft.wait(),
     }
-    let code = pause.code.to_string();
-    again(draft, &what, TurnRestartCause::Fault { code })
 }
 
-/// The same once more, as a new try.
 pub(super) fn again(draft: Draft<'_>, what: &Compacting, cause: TurnRestartCause) -> Decision {
     let what = Compacting {
         attempt: what.attempt.next(),
@@ -338,4 +302,71 @@ pub(super) fn again(draft: Draft<'_>, what: &Compacting, cause: TurnRestartCause
         ..what.clone()
     };
     ask(draft, what)
+}
+
+/// In characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Sizes {
+    window: usize,
+    summary: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Choice {
+    part: CompactedPart,
+    messages: MessageRange,
+}
+
+/// The larger part; `None` if neither is worth a call.
+fn choose(transcript: &Transcript, sizes: Sizes) -> Option<Choice> {
+    let messages = transcript.messages();
+    let start = transcript.query_start();
+    let history = Choice {
+        part: CompactedPart::History,
+        messages: MessageRange { from: 0, to: start },
+    };
+    let query = Choice {
+        part: CompactedPart::Query,
+        messages: earlier_turns(messages, start, sizes.window / KEPT),
+    };
+    let worth = sizes.summary.saturating_mul(2);
+    let sized = [history, query].map(|choice| (size(messages, choice.messages), choice));
+    let worthy = sized.into_iter().filter(|(size, _)| *size > worth);
+    // Of two of equal size, the older one.
+    let best = worthy.reduce(|best, next| if next.0 > best.0 { next } else { best });
+    best.map(|(_, choice)| choice)
+}
+
+/// Turns smaller than this part of the window are kept, besides the last one.
+const KEPT: usize = 5;
+
+fn earlier_turns(messages: &[Arc<Message>], question: usize, kept: usize) -> MessageRange {
+    let from = question + 1;
+    let nothing = MessageRange { from, to: from };
+    let mut replies = (from..messages.len())
+        .rev()
+        .filter(|at| messages[*at].role == Role::Assistant);
+    let Some(last) = replies.next() else {
+        return nothing;
+    };
+    // The results of a reply's calls follow and stay with it.
+    let mut to = last;
+    let to_the_end = MessageRange {
+        from: to,
+        to: messages.len(),
+    };
+    let mut held = size(messages, to_the_end);
+    for at in replies {
+        held += size(messages, MessageRange { from: at, to });
+        if held > kept {
+            break;
+        }
+        to = at;
+    }
+    MessageRange { from, to }
+}
+
+fn size(messages: &[Arc<Message>], range: MessageRange) -> usize {
+    let part = messages.get(range.from..range.to).unwrap_or_default();
+    part.iter().map(|message| chars(&message.parts)).sum()
 }

@@ -1,8 +1,7 @@
-//! How much of a model's context window a call would take: an estimate that calibrates itself.
+//! Estimates how much of a model's context window a call takes, and calibrates itself.
 //!
-//! What is sent is counted as everywhere, floor(characters / 4) (spec 5), and multiplied by what the
-//! provider has found such estimates to be worth so far. One ratio a session: it follows from the
-//! records alone, in whole numbers.
+//! Tokens are floor(characters / 4), multiplied by what the provider has found such estimates to be
+//! worth. One ratio per session follows from the records alone, in whole numbers.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,25 +12,22 @@ use super::{
 };
 use crate::model::record::AmountBudget;
 
-/// The whole, in ten-thousandths.
 const ONE: u64 = 10_000;
-/// A provider that counts more or less than these is not believed.
+/// Ratios beyond these are not believed.
 const BOUNDS: (u64, u64) = (ONE / 4, ONE * 4);
-/// How much a new observation moves what was known: one part in so many.
+/// A new observation counts one part in so many.
 const WEIGHT: u64 = 4;
-/// One part in so many of the room for what is sent is kept free, because estimates are rough.
+/// One part in so many of the room stays free, because estimates are rough.
 const ROOM_KEPT: u64 = 10;
-/// An estimate of fewer tokens says more about what surrounds messages than about them.
+/// A smaller estimate says more about the frame of messages than about them.
 const TELLING: u64 = 32;
 
-/// Tokens that a provider counts for each that is estimated, in ten-thousandths; none before it has
-/// counted any.
+/// Counted tokens per estimated one, in ten-thousandths; `None` before the first count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Calibration(Option<u64>);
 
 impl Calibration {
-    /// A call of so many estimated tokens was counted as so many by the provider.
     pub(super) fn learn(&mut self, estimated: u64, counted: u64) {
         if counted == 0 || estimated < TELLING {
             return;
@@ -44,7 +40,6 @@ impl Calibration {
         });
     }
 
-    /// An estimate as the provider would count it.
     pub(super) fn applied_to(self, estimate: u64) -> u64 {
         match self.0 {
             None => estimate,
@@ -52,7 +47,6 @@ impl Calibration {
         }
     }
 
-    /// About how many characters come to so many tokens of the provider's.
     pub(super) fn chars_of(self, tokens: u64) -> usize {
         let estimate = scaled(tokens, ONE, self.0.unwrap_or(ONE));
         usize::try_from(estimate.saturating_mul(4)).unwrap_or(usize::MAX)
@@ -64,7 +58,7 @@ fn scaled(amount: u64, by: u64, of: u64) -> u64 {
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-/// What the next call would send, before calibration: conversation with these notes, prompt, tool list.
+/// Tokens of the next call before calibration.
 pub(super) fn estimate(draft: &Draft<'_>, notes: &[String]) -> u64 {
     let notes: usize = notes.iter().map(|note| note.chars().count()).sum();
     let conversation = (draft.transcript_chars() + notes) / 4;
@@ -74,28 +68,27 @@ pub(super) fn estimate(draft: &Draft<'_>, notes: &[String]) -> u64 {
         .saturating_add(draft.session.tool_tokens())
 }
 
-/// The same as the provider would count it, and what the first model can take; none if that is not known.
+/// Calibrated tokens, and the first model's window; `None` if it is unknown.
 pub(super) fn use_of(draft: &Draft<'_>, estimate: u64) -> Option<AmountBudget> {
     let limit = draft.policy().model(0)?.context_window?;
-    let used = draft.session.calibration().applied_to(estimate);
+    let used = draft.session.calibration.applied_to(estimate);
     Some(AmountBudget { used, limit })
 }
 
-/// The window of a model of the chain.
 pub(super) fn window(policy: &Policy, name: &str) -> Option<u64> {
     named(policy, name)?.context_window
 }
 
-/// What of the window of a model is left for what is sent: many servers refuse a call whose longest reply
-/// would not fit besides. None if nobody knows; half of it at least, whatever is configured.
+/// The window less the longest reply: many servers refuse a call whose reply might not fit. `None`
+/// if unknown; at least half the window.
 pub(super) fn room(policy: &Policy, name: &str) -> Option<u64> {
     let model = named(policy, name)?;
     let window = model.context_window?;
     Some(window - model.max_output?.min(window / 2))
 }
 
-/// From how many tokens on the conversation is compacted: a share of the first model's window, and in any
-/// case a little before the room in it is used up.
+/// Compaction starts here: at a share of the first model's window, and a little before its room is
+/// used up.
 pub(super) fn threshold(policy: &Policy, limit: u64) -> u64 {
     let share = policy.thresholds.context.floor_of(limit);
     let room = policy.model(0).and_then(|model| room(policy, &model.name));
@@ -107,10 +100,9 @@ fn named<'a>(policy: &'a Policy, name: &str) -> Option<&'a ModelChoice> {
 }
 
 impl Session {
-    /// Names, descriptions and schemas of the tools, as they are sent.
     fn tool_tokens(&self) -> u64 {
-        *self.tool_tokens.get_or_init(|| {
-            let each = self.policy.tools.iter().map(|tool| {
+        *self.rules.tool_tokens.get_or_init(|| {
+            let each = self.rules.policy.tools.iter().map(|tool| {
                 let words = tool.name.chars().count() + tool.description.chars().count();
                 words + tool.schema.to_string().chars().count()
             });

@@ -1,9 +1,9 @@
-//! What people do to a running query (spec 8, "Commands while a query runs").
+//! Commands while a query runs.
 
 use super::{
-    calls, compaction, doubt,
+    calls, doubt,
     draft::Draft,
-    effect::{CallToken, Decision, Effect, Reply},
+    effect::{Decision, Effect, Reply},
     inbox,
     input::Refusal,
     phase::{CallState, Step},
@@ -18,11 +18,9 @@ use crate::model::{
     },
 };
 
-/// Code of a query that went past its budget.
 const VIOLATED: &str = "budget_violated";
 
-/// The running query is taken back: what it waits for is dropped, what it has is kept. One that is to
-/// end already ends as was decided first.
+/// A query that is already ending ends as was decided first.
 pub(super) fn cancel_running(mut draft: Draft<'_>, by: By) -> Decision {
     if draft.query.ending().is_some() {
         return draft.wait();
@@ -31,7 +29,6 @@ pub(super) fn cancel_running(mut draft: Draft<'_>, by: By) -> Decision {
     end(draft, Ending::Cancelled)
 }
 
-/// The running query ends with what there is, unless it is to end already.
 pub(super) fn finish_now(mut draft: Draft<'_>, by: By) -> Decision {
     if draft.query.ending().is_some() {
         return draft.wait();
@@ -40,22 +37,21 @@ pub(super) fn finish_now(mut draft: Draft<'_>, by: By) -> Decision {
     end(draft, Ending::Finished)
 }
 
-/// The supervisor counted more than the budget allows. Nothing is started any more, but a sub-agent's
-/// end is waited for here too: it must not run on, and what it used counts. The wait is bounded, and
-/// a second violation ends it.
+/// The supervisor counted more than the budget allows. A sub-agent's end is awaited, because its
+/// usage counts; the wait is bounded, and a second violation ends it.
 pub(super) fn budget_violated(draft: Draft<'_>, detail: String) -> Decision {
     let code = VIOLATED.to_owned();
     end(draft, Ending::Failed { code, detail })
 }
 
-/// The journal takes other records and will not take this query's: it ends, so that the session can go on.
+/// The journal refuses this query's records and accepts others.
 pub(super) fn unwritable(draft: Draft<'_>, detail: String) -> Decision {
     let code = "journal".to_owned();
     end(draft, Ending::Failed { code, detail })
 }
 
-/// Ends the query: at once, or when the sub-agent that it waits for has ended. If it waited for that
-/// already, it waits no longer.
+/// Ends the query: at once, or after its sub-agent. If it waited for that already, it waits no
+/// longer.
 pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {
     let query = draft.query.id;
     retry::count_cut_off(&mut draft);
@@ -66,36 +62,28 @@ pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {
                 ending,
             };
             draft.emit(AgentFact::DelegationCancelled(cancel));
-            draft.effect(Effect::CancelChild { query, child });
-            return draft.wait();
+            return draft.wait_for(Effect::CancelChild { query, child });
         }
         Step::Ending { child, .. } => draft.effect(Effect::CancelChild { query, child }),
         Step::Calling { attempt, .. } => {
-            let turn = draft.query.turn;
-            let token = CallToken {
-                query,
-                turn,
-                attempt,
-            };
+            let token = draft.token(attempt);
             draft.effect(Effect::AbortModel { token });
         }
         Step::Doubting { .. } => {
-            let token = doubt::token(&draft);
+            let token = draft.token_ahead(doubt::ATTEMPT);
             draft.effect(Effect::AbortModel { token });
         }
         Step::Compacting {
             what, pause: None, ..
         } => {
-            let token = compaction::token(&draft, what.attempt);
+            let token = draft.token_ahead(what.attempt);
             draft.effect(Effect::AbortModel { token });
         }
-        // Calls are dropped at the end of the query.
         _ => {}
     }
     conclude(draft, ending)
 }
 
-/// Ends the query now.
 pub(super) fn conclude(draft: Draft<'_>, ending: Ending) -> Decision {
     match ending {
         Ending::Cancelled => draft.finish(Outcome::Cancelled),
@@ -105,8 +93,8 @@ pub(super) fn conclude(draft: Draft<'_>, ending: Ending) -> Decision {
     }
 }
 
-/// Words for the running query; they go in before its next call. Where there will be none, a user's
-/// words become the next query, and there is nobody left to hear an operator's.
+/// Words for the running query, before its next call. Without a next call, a user's words become
+/// the next query.
 pub(super) fn steer(mut draft: Draft<'_>, steered: Steered) -> Result<Decision, Refusal> {
     if draft.query.ending().is_some() {
         return match steered.author {
@@ -120,9 +108,7 @@ pub(super) fn steer(mut draft: Draft<'_>, steered: Steered) -> Result<Decision, 
                 };
                 let waits = inbox::wait(draft.session, accepted, draft.now)?;
                 let late = ControlFact::SteeredLate(steered.by.into());
-                let mut records = draft.session.note(late, draft.now).records;
-                records.extend(waits.records);
-                Ok(Decision { records, ..waits })
+                Ok(draft.session.note(late, draft.now).and(waits))
             }
             Author::Operator => Err(Refusal::NothingRunning),
         };
@@ -135,48 +121,40 @@ pub(super) fn steer(mut draft: Draft<'_>, steered: Steered) -> Result<Decision, 
     })
 }
 
-/// It goes on. The draft is made from the session as it will be: no longer paused.
+/// The draft's session is no longer paused.
 pub(super) fn resume(draft: Draft<'_>) -> Decision {
-    match draft.query.step.clone() {
-        // What these wait for was not stopped by the pause.
-        Step::Doubting { .. }
-        | Step::Calling { .. }
-        | Step::Compacting { pause: None, .. }
-        | Step::Delegating { .. }
-        | Step::Ending { .. } => draft.wait(),
-        // Its end may have come during the pause, and then nothing was asked.
+    match draft.query.step {
+        // Preparation may have ended during the pause, and then nothing was asked.
         Step::Preparing
         | Step::Ready
         | Step::BackingOff { .. }
         | Step::Compacting { pause: Some(_), .. } => restart::owed(draft),
         Step::Tools { .. } => calls::go_on(draft),
+        // The others were not stopped by the pause.
+        _ => draft.wait(),
     }
 }
 
-/// Other limits. Below what is spent, the next check before a turn ends the query.
+/// A limit below what is spent ends the query before its next turn.
 pub(super) fn set_budget(mut draft: Draft<'_>, limits: Limits, by: By) -> Decision {
     draft.emit_query(ControlFact::BudgetSet(BudgetSet { limits, by }));
     draft.wait()
 }
 
-/// A person's word on a call.
 pub(super) fn answer_approval(
     mut draft: Draft<'_>,
     call: CallId,
     verdict: ApprovalVerdict,
     by: By,
 ) -> Result<Decision, Refusal> {
-    match draft.query.step.slot(&call).map(|slot| &slot.state) {
-        Some(CallState::AwaitingApproval) => {
-            draft.emit(ControlFact::ApprovalAnswered(ApprovalGiven {
-                call: call.clone(),
-                verdict,
-                by,
-            }));
-            Ok(calls::approval(draft, call, verdict))
-        }
-        Some(CallState::Waiting | CallState::Running | CallState::Done(_)) | None => {
-            Err(Refusal::NotWaiting { call })
-        }
+    let slot = draft.query.step.slot(&call);
+    if slot.is_none_or(|slot| slot.state != CallState::AwaitingApproval) {
+        return Err(Refusal::NotWaiting { call });
     }
+    draft.emit(ControlFact::ApprovalAnswered(ApprovalGiven {
+        call: call.clone(),
+        verdict,
+        by,
+    }));
+    Ok(calls::approval(draft, call, verdict))
 }

@@ -1,7 +1,6 @@
-//! The conversation as people had it: read out of the records, for whoever compares or shows it.
+//! The conversation as people see it, derived from the records.
 //!
-//! Apart from [`super::Transcript`], which is what the model gets: that one holds replies with their
-//! signals, and summaries in the place of what was said.
+//! [`super::Transcript`] is what the model gets: replies with their signals, and summaries.
 
 use std::sync::Arc;
 
@@ -11,33 +10,33 @@ use crate::model::{
     record::{Accepted, ControlFact, Fact, Finished, Place, QueryFact, SessionFact, TurnFact},
 };
 
-/// See the module.
+/// A conversation, built record by record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Conversation {
-    /// What whoever runs the conversation wants the model told, as it was handed in.
+    /// Instructions of the application, as received.
     pub instructions: Option<String>,
-    /// What was said, oldest first; what is not answered yet at the end.
+    /// Messages, oldest first; unanswered ones at the end.
     pub messages: Vec<Said>,
-    /// The queries that have not ended.
+    /// Queries that have not ended.
     pub unanswered: Vec<QueryId>,
-    /// Not ended; the first one runs.
+    /// Queries that have not ended; the first one runs.
     open: Vec<Exchange>,
 }
 
-/// Something that was said.
+/// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
-    /// In which query; none for what was said elsewhere.
+    /// Its query; `None` for imported messages.
     pub query: Option<QueryId>,
-    /// By whom.
+    /// Its speaker.
     pub speaker: Speaker,
-    /// What. Of an answer, the text of spec 8.
+    /// Its text, or the answer of a query.
     pub text: String,
-    /// What a stream of an answer showed, where that is not the answer: the text of every turn, and the sentence
-    /// that ends a forced answer.
+    /// What a stream showed where it differs from the answer: the text of every turn, and the mark
+    /// of a forced end.
     pub shown: Option<String>,
-    /// Whether the model still knows of it: a query that failed, and a message that was taken back
-    /// before it was looked at, leave the conversation.
+    /// Whether the model still knows it: failed queries, and messages cancelled while queued, leave
+    /// the conversation.
     pub stands: bool,
 }
 
@@ -45,14 +44,14 @@ pub struct Said {
 struct Exchange {
     query: QueryId,
     question: String,
-    /// Words of the user that wait for the next turn.
+    /// Words of the user for the next turn.
     waiting: Vec<String>,
     additions: Vec<String>,
     texts: Vec<Arc<str>>,
 }
 
 impl Conversation {
-    /// Takes in the next record.
+    /// Applies the next record.
     pub fn evolve(&mut self, record: &Record) {
         match &record.fact {
             Fact::Session(SessionFact::Imported(import)) => self.import(import),
@@ -73,7 +72,7 @@ impl Conversation {
                     open.waiting.push(steered.text.clone());
                 }
             }
-            // Those that came later are another session's.
+            // Later ones belong to another session.
             Fact::Session(SessionFact::Forked(forked)) => {
                 self.open.retain(|open| open.query <= forked.query);
             }
@@ -81,7 +80,7 @@ impl Conversation {
         }
     }
 
-    /// No more records: what is not answered stands at the end.
+    /// Ends the conversation here, unanswered messages last.
     #[must_use]
     pub fn whole(mut self) -> Self {
         for open in std::mem::take(&mut self.open) {
@@ -119,7 +118,6 @@ impl Conversation {
             texts: Vec::new(),
         };
         match accepted.place {
-            // Behind the one that runs.
             Place::Front => self.open.insert(self.open.len().min(1), exchange),
             Place::Back => self.open.push(exchange),
         }
@@ -132,11 +130,7 @@ impl Conversation {
         let stands = match finished.outcome {
             Outcome::Failed { .. } => false,
             Outcome::Cancelled => place == 0,
-            Outcome::Answered
-            | Outcome::Partial { .. }
-            | Outcome::Stuck { .. }
-            | Outcome::Forced { .. }
-            | Outcome::Escalated { .. } => true,
+            _ => true,
         };
         let shown = if matches!(finished.outcome, Outcome::Forced { .. }) {
             finished.outcome.readable(&finished.answer, finished.turns)

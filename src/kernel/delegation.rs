@@ -1,4 +1,4 @@
-//! Sub-agents: whether one may be started, its start and its end (spec 8 row 16, spec 11).
+//! Sub-agents: their limits, start and end.
 
 use std::sync::Arc;
 
@@ -7,41 +7,30 @@ use super::{
     draft::Draft,
     effect::{Decision, Effect},
     guard, guidance,
-    verdict::DelegationRoom,
 };
 use crate::model::{
     NanoUsd, SessionName, SignalFields,
     record::{AgentFact, AmountBudget, ChildEnd, ChildStart},
 };
 
-/// Whether a sub-agent could be started (row 16).
-pub(super) fn room(draft: &Draft<'_>) -> DelegationRoom {
+pub(super) fn room(draft: &Draft<'_>) -> bool {
     let (query, limits) = (&draft.query, draft.policy().delegation);
-    let paid = guard::spent(draft).is_none();
     let free = draft.session.depth() < limits.max_depth && query.children < limits.max_children;
-    if free && paid {
-        DelegationRoom::Free
-    } else {
-        DelegationRoom::Full
-    }
+    free && guard::spent(draft).is_none()
 }
 
-/// What is left of the tightest budget; none if there is no budget.
+/// The rest of the tightest budget.
 fn left(budgets: Vec<AmountBudget>) -> Option<u64> {
-    let budgets = budgets.into_iter();
-    budgets
-        .map(|budget| budget.limit.saturating_sub(budget.used))
-        .min()
+    let left = |budget: AmountBudget| budget.limit.saturating_sub(budget.used);
+    budgets.into_iter().map(left).min()
 }
 
-/// Records that the model would delegate, if this turn says so.
 pub(super) fn log(draft: &mut Draft<'_>) {
     if let Some(SignalFields::DelegationRecommended(wish)) = draft.query.signal_fields().cloned() {
         draft.emit(AgentFact::DelegationRecommended(wish));
     }
 }
 
-/// Starts the sub-agent.
 pub(super) fn start(mut draft: Draft<'_>) -> Decision {
     log(&mut draft);
     let query = draft.query.id;
@@ -49,9 +38,8 @@ pub(super) fn start(mut draft: Draft<'_>) -> Decision {
     let Some(SignalFields::DelegationRecommended(wish)) = draft.query.signal_fields() else {
         return guard::begin_turn(draft, vec![guidance::NO_SUB_AGENT.into()]);
     };
-    let wanted = wish
-        .estimated_tokens
-        .unwrap_or(draft.policy().delegation.default_tokens);
+    let default = draft.policy().delegation.default_tokens;
+    let wanted = wish.estimated_tokens.unwrap_or(default);
     let max_tokens = Some(left(guard::tokens(&draft)).map_or(wanted, |left| wanted.min(left)));
     let max_cost = left(guard::cost(&draft)).map(NanoUsd);
     let scope: Arc<str> = wish.scope.as_str().into();
@@ -65,28 +53,27 @@ pub(super) fn start(mut draft: Draft<'_>) -> Decision {
         max_cost,
     };
     draft.emit(AgentFact::DelegationStarted(start));
-    draft.effect(Effect::StartChild {
+    draft.wait_for(Effect::StartChild {
         query,
         child,
         scope,
         max_tokens,
         max_cost,
-    });
-    draft.wait()
+    })
 }
 
-/// The sub-agent's end is known. What it used counts, also where the query itself is to end.
+/// The sub-agent's usage counts even where the query itself is ending.
 pub(super) fn ended(mut draft: Draft<'_>, end: ChildEnd) -> Decision {
     let ending = draft.query.ending().cloned();
     draft.emit(AgentFact::DelegationFinished(end));
     match ending {
         Some(ending) => control::conclude(draft, ending),
-        None if draft.session.is_paused() => draft.wait(),
+        None if draft.session.paused => draft.wait(),
         None => guard::begin_turn(draft, Vec::new()),
     }
 }
 
-/// `PARENT.QUERY.NUMBER`; none if the parent's name leaves no room for that.
+/// `PARENT.QUERY.NUMBER`; `None` if that is too long.
 fn child_name(draft: &Draft<'_>, number: u32) -> Option<SessionName> {
     let parent = &draft.session.key()?.name;
     SessionName::new(&format!("{parent}.{}.{number}", draft.query.id)).ok()

@@ -1,13 +1,13 @@
-//! A decision in the making: a copy of the query's state, and what has been decided so far.
+//! A decision in progress: a copy of the query's state, and what is decided so far.
 //!
-//! Every flow takes the draft by value and hands back the [`Decision`], so nothing can be decided
+//! Every flow takes the draft by value and returns the [`Decision`], so nothing can be decided
 //! after the query's end.
 
 use std::{borrow::Cow, sync::Arc};
 
 use super::{
-    answer, calls,
-    effect::{Decision, Effect, Reply},
+    calls,
+    effect::{CallToken, Decision, Effect, Reply},
     history::{Transcript, chars},
     inbox,
     input::Moment,
@@ -17,12 +17,11 @@ use super::{
     session::Session,
 };
 use crate::model::{
-    ForcedBy, Outcome, Record, Turn,
+    Attempt, ForcedBy, Outcome, Record, Turn,
     command::Author,
     record::{Accepted, BudgetFact, Fact, Finished, Place, QueryFact, TurnFact},
 };
 
-/// See the module.
 #[derive(Clone)]
 pub(super) struct Draft<'a> {
     pub session: &'a Session,
@@ -47,39 +46,33 @@ impl<'a> Draft<'a> {
         self.session.policy()
     }
 
-    /// Decides a fact of the turn that runs or ran last.
+    /// Emits a fact of the turn that runs or ran last.
     pub(super) fn emit(&mut self, fact: impl Into<Fact>) {
         self.emit_in(Some(self.query.turn), fact);
     }
 
-    /// Decides a fact of the turn that is about to start.
+    /// Emits a fact of the turn that is about to start.
     pub(super) fn emit_ahead(&mut self, fact: impl Into<Fact>) {
         self.emit_in(Some(Turn(self.query.turns)), fact);
     }
 
-    /// Decides a fact of the query as a whole.
+    /// Emits a fact of the query as a whole.
     pub(super) fn emit_query(&mut self, fact: impl Into<Fact>) {
         self.emit_in(None, fact);
     }
 
     fn emit_in(&mut self, turn: Option<Turn>, fact: impl Into<Fact>) {
-        let query = Some(self.query.id);
-        let record = Record {
-            at: self.now.at,
-            query,
-            turn,
-            fact: fact.into(),
-        };
+        let record = Record::new(self.now.at, Some(self.query.id), turn, fact);
         self.query.evolve(&record);
         self.records.push(record);
     }
 
-    /// Takes in a record that is not the running query's own.
+    /// Adds a record of another query.
     pub(super) fn push(&mut self, record: Record) {
         self.records.push(record);
     }
 
-    /// The conversation as this decision leaves it: the session itself sees that only afterwards.
+    /// The conversation after this decision.
     pub(super) fn transcript(&self) -> Transcript {
         let mut then = Cow::Borrowed(self.session);
         for record in &self.records {
@@ -88,8 +81,7 @@ impl<'a> Draft<'a> {
         then.transcript().clone()
     }
 
-    /// Characters of the conversation as the next call will send it, words still waiting included; what
-    /// [`Self::transcript`] comes to, for less.
+    /// The characters of [`Self::transcript`] with pending words, without building it.
     pub(super) fn transcript_chars(&self) -> usize {
         let transcript = self.session.transcript();
         let compacted = self.records.iter().find_map(|record| match &record.fact {
@@ -105,18 +97,16 @@ impl<'a> Draft<'a> {
     }
 
     fn added_chars(&self) -> usize {
-        let mut added = 0;
-        let mut results = false;
-        for record in &self.records {
-            if let Fact::Turn(TurnFact::Replied(replied)) = &record.fact {
-                added += chars(&replied.message.parts);
-            }
-            results |= matches!(record.fact, Fact::Tool(_));
-        }
-        if results {
+        let replied = self.records.iter().map(|record| match &record.fact {
+            Fact::Turn(TurnFact::Replied(replied)) => chars(&replied.message.parts),
+            _ => 0,
+        });
+        let mut added: usize = replied.sum();
+        let is_result = |record: &Record| matches!(record.fact, Fact::Tool(_));
+        if self.records.iter().any(is_result) {
             let slots = self.query.step.slots().iter();
-            added += slots
-                .filter_map(ToolSlot::result)
+            let results = slots.filter_map(ToolSlot::result);
+            added += results
                 .map(|result| result.content.chars().count())
                 .sum::<usize>();
         }
@@ -127,11 +117,28 @@ impl<'a> Draft<'a> {
                 .sum::<usize>()
     }
 
+    /// The token of a try in the turn that runs.
+    pub(super) fn token(&self, attempt: Attempt) -> CallToken {
+        CallToken {
+            query: self.query.id,
+            turn: self.query.turn,
+            attempt,
+        }
+    }
+
+    /// The token of a try before the next turn.
+    pub(super) fn token_ahead(&self, attempt: Attempt) -> CallToken {
+        CallToken {
+            turn: Turn(self.query.turns),
+            ..self.token(attempt)
+        }
+    }
+
     pub(super) fn effect(&mut self, effect: Effect) {
         self.effects.push(effect);
     }
 
-    /// The decision as it stands; the query goes on waiting.
+    /// The decision so far.
     pub(super) fn wait(self) -> Decision {
         Decision {
             records: self.records,
@@ -140,19 +147,24 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Ends the query with the answer of spec 8.
+    /// The decision with one more effect.
+    pub(super) fn wait_for(mut self, effect: Effect) -> Decision {
+        self.effect(effect);
+        self.wait()
+    }
+
+    /// Ends the query.
     pub(super) fn finish(self, outcome: Outcome) -> Decision {
-        let answer = answer::answer(&self.query);
+        let answer = answer(&self.query);
         self.finish_with(outcome, answer)
     }
 
-    /// Ends the query by force. The event that says why is decided already.
+    /// Ends the query by force; the fact that says why is already emitted.
     pub(super) fn force(self, by: ForcedBy) -> Decision {
-        let answer = answer::forced(&self.query, by);
+        let answer = forced(&self.query, by);
         self.finish_with(Outcome::Forced { by }, answer)
     }
 
-    /// Ends the query as failed.
     pub(super) fn fail(self, code: &str, detail: impl Into<String>) -> Decision {
         self.finish(Outcome::Failed {
             code: code.into(),
@@ -160,8 +172,8 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// Ends the query where the model cannot go on: as failed, unless a reply of its is kept and only the
-    /// signal is missing.
+    /// Ends the query where the model cannot go on: as failed, unless a reply is kept and lacks
+    /// only its signal.
     pub(super) fn give_up(self, code: &str, detail: impl Into<String>) -> Decision {
         match self.query.kept {
             Some(_) => self.finish(Outcome::Answered),
@@ -185,37 +197,32 @@ impl<'a> Draft<'a> {
         self.wait()
     }
 
-    /// Words of the user that came too late for this query become the next one (spec 8), unless the
-    /// user took everything back, or the session takes no more.
+    /// A user's words that came too late become the next query, unless the user cancelled or the
+    /// session is closed.
     fn requeue_steers(&mut self, outcome: &Outcome) {
-        if *outcome == Outcome::Cancelled || self.session.is_closed() {
+        if *outcome == Outcome::Cancelled || self.session.closed {
             return;
         }
-        let late = self
-            .query
-            .steers
-            .iter()
-            .filter(|steered| steered.author == Author::User);
+        let steers = self.query.steers.iter();
+        let late = steers.filter(|steered| steered.author == Author::User);
         let text = late
             .map(|steered| steered.text.as_str())
-            .collect::<Vec<_>>()
-            .join("\n\n");
+            .collect::<Vec<_>>();
+        let text = text.join("\n\n");
         if text.is_empty() {
             return;
         }
-        let limits = self.policy().limits;
-        let place = Place::Front;
         let accepted = Accepted {
             text,
-            limits,
+            limits: self.policy().limits,
             idempotency_key: None,
             continues: None,
-            place,
+            place: Place::Front,
         };
         self.push(inbox::record(self.session.next_query(), accepted, self.now));
     }
 
-    /// What the query that will be next needs, those accepted in this very decision included.
+    /// Prepares the next query, which this decision may have accepted.
     fn next_query(&self) -> Option<Effect> {
         let accepted = |at: Place| {
             self.records.iter().find_map(|record| {
@@ -225,16 +232,39 @@ impl<'a> Draft<'a> {
                 (new.place == at).then_some((record.query?, new.text.as_str()))
             })
         };
-        let waiting = self.session.inbox().iter();
+        let waiting = self.session.inbox.iter();
         let mut waiting = waiting.map(|queued| (queued.id, queued.accepted.text.as_str()));
         let (query, text) = accepted(Place::Front)
             .or_else(|| waiting.next())
             .or_else(|| accepted(Place::Back))?;
-        let previous = Some(Arc::clone(&self.query.text));
         Some(Effect::Prepare {
             query,
             text: text.into(),
-            previous,
+            previous: Some(Arc::clone(&self.query.text)),
         })
+    }
+}
+
+/// All visible texts.
+fn accumulated(query: &Query) -> String {
+    let texts = query.texts.oldest_first().into_iter();
+    texts.map(|text| &**text).collect::<Vec<_>>().join("\n\n")
+}
+
+/// The kept text, else the last reply's, else all of them.
+fn answer(query: &Query) -> String {
+    match query.kept.as_ref().or(query.current.text.as_ref()) {
+        Some(text) => text.to_string(),
+        None => accumulated(query),
+    }
+}
+
+fn forced(query: &Query, by: ForcedBy) -> String {
+    let [after_text, alone] = by.marks();
+    let text = accumulated(query);
+    if text.is_empty() {
+        alone.to_owned()
+    } else {
+        format!("{text}\n\n{after_text}")
     }
 }

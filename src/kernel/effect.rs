@@ -1,7 +1,7 @@
-//! What a decision asks the shell to do once its records are durable.
+//! Effects of a decision, performed in order once its records are durable.
 //!
-//! Effects are performed in the order given. An effect that is lost (a crash right after the append)
-//! is owed again by `resume`; each one is therefore safe to ask for twice.
+//! An effect that is lost in a crash is owed again by `resume`, so each one is safe to ask for
+//! twice.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::model::{
     record::{Fact, QueryFact, TurnMode},
 };
 
-/// Which try of which turn an asynchronous result belongs to.
+/// The try that an asynchronous result belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CallToken {
     /// The query.
@@ -21,92 +21,91 @@ pub struct CallToken {
     pub attempt: Attempt,
 }
 
-/// Something to do.
+/// An action of the shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Classify the query and compose its prompt.
     Prepare {
-        /// Which.
+        /// The query.
         query: QueryId,
         /// Its text.
         text: Arc<str>,
-        /// The question before it, for follow-ups.
+        /// The previous question, for follow-ups.
         previous: Option<Arc<str>>,
     },
     /// Call the model with the session's transcript.
     CallModel {
-        /// Which try.
+        /// The try.
         token: CallToken,
         /// As `provider/model`.
         model: Arc<str>,
         /// Whether tools are offered.
         mode: TurnMode,
     },
-    /// Ask a model what a query is, and compose the prompt of what it names (spec 4). Nothing of it is shown.
+    /// Ask a model for the query's type, and compose the prompt for it. Nothing of it is shown.
     SecondOpinion {
-        /// Which try.
+        /// The try.
         token: CallToken,
         /// As `provider/model`.
         model: Arc<str>,
-        /// What it is told to do.
+        /// The system prompt.
         instruction: &'static str,
-        /// The question, as text.
+        /// The question.
         text: Arc<str>,
-        /// How long is waited for it.
+        /// The deadline.
         within: Duration,
     },
-    /// Ask a model for a summary of earlier messages (spec 8). Nothing of it is shown.
+    /// Ask a model for a summary of earlier messages. Nothing of it is shown.
     Compact {
-        /// Which try.
+        /// The try.
         token: CallToken,
         /// As `provider/model`.
         model: Arc<str>,
-        /// What it is told to do.
+        /// The system prompt.
         instruction: &'static str,
-        /// The messages, as text.
+        /// The messages.
         text: Arc<str>,
     },
-    /// Drop a model call, that for a summary or a second opinion included.
+    /// Abort a model call of any kind.
     AbortModel {
-        /// Which.
+        /// The try.
         token: CallToken,
     },
     /// Report `RetryDue` at this time.
     RetryAt {
-        /// The try that had failed.
+        /// The failed try.
         token: CallToken,
-        /// When.
+        /// The time.
         at: Timestamp,
     },
     /// Run a tool call.
     RunTool {
-        /// Of which query.
+        /// The query.
         query: QueryId,
-        /// Of which turn.
+        /// The turn.
         turn: Turn,
         /// The call.
         call: Arc<ToolCall>,
     },
-    /// Drop all tool calls of a query.
+    /// Abort all tool calls of a query.
     AbortTools {
-        /// Which.
+        /// The query.
         query: QueryId,
     },
-    /// Start a child session with a query, or find it if it was started before.
+    /// Start a child session with a query, or find it if it exists.
     StartChild {
         /// The parent's query.
         query: QueryId,
-        /// The child's name.
+        /// Its name.
         child: SessionName,
-        /// The child's query.
+        /// Its query.
         scope: Arc<str>,
         /// Its token budget.
         max_tokens: Option<u64>,
         /// Its cost budget.
         max_cost: Option<NanoUsd>,
     },
-    /// Cancel a child's query, if it was started, and report its end as any other: within a deadline,
-    /// whatever becomes of the child.
+    /// Cancel a child's query, if it was started, and report its end within a deadline.
     CancelChild {
         /// The parent's query.
         query: QueryId,
@@ -115,43 +114,43 @@ pub enum Effect {
     },
 }
 
-/// What the caller of a command hears, once the records are durable.
+/// The reply to a command, once the records are durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// Nothing but that it was done.
+    /// Done.
     Done,
     /// The message is this query.
     Query {
         /// The query.
         query: QueryId,
-        /// Where its acceptance stands, if it was recorded for this.
+        /// The number of its acceptance, if this command recorded it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<Seq>,
     },
 }
 
 impl Reply {
-    /// The message is this query.
+    /// A reply without the record's number.
     #[must_use]
     pub const fn query(query: QueryId) -> Self {
         Self::Query { query, at: None }
     }
 }
 
-/// What should become durable, what should then be done, and what the caller hears.
+/// The outcome of a command or an event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
-    /// To append, in order, in one piece.
+    /// To append, in order, as one unit.
     pub records: Vec<Record>,
-    /// To perform, in order, afterwards.
+    /// To perform afterwards, in order.
     pub effects: Vec<Effect>,
     /// For the caller.
     pub reply: Reply,
 }
 
 impl Decision {
-    /// What the caller hears when the records stand behind this one.
+    /// The reply when the records follow record `last`.
     #[must_use]
     pub fn reply_after(&self, last: Seq) -> Reply {
         let Reply::Query { query, .. } = self.reply else {
@@ -167,7 +166,22 @@ impl Decision {
         Reply::Query { query, at }
     }
 
-    /// Nothing happens: a straggler.
+    pub(super) fn of(record: Record) -> Self {
+        Self {
+            records: vec![record],
+            ..Self::nothing()
+        }
+    }
+
+    /// Appends another decision, and takes its reply.
+    pub(super) fn and(mut self, next: Self) -> Self {
+        self.records.extend(next.records);
+        self.effects.extend(next.effects);
+        self.reply = next.reply;
+        self
+    }
+
+    /// An empty decision.
     #[must_use]
     pub const fn nothing() -> Self {
         Self {

@@ -1,71 +1,81 @@
-//! The fallback's judgement: what to do when signals fail (spec 7; T042, T043, T047, T048).
+//! The fallback, consulted when signals fail.
 //!
-//! A pure function of what the query has come to, behind a trait, so that an embedder can put a
-//! learned classifier in its place. When it is asked, and what becomes of its advice, is decided
-//! elsewhere ([`super::turn_end`], [`super::verdict`]).
+//! The judgement is a pure function behind a trait, so that an embedder can replace it by a learned
+//! classifier.
 
 use std::sync::Arc;
 
-use crate::model::record::FallbackAction;
+use super::{
+    draft::Draft,
+    guidance,
+    policy::{OnMissingSignal, Policy},
+    query::Query,
+    repetition::ToolLoop,
+    verdict::FallbackDone,
+};
+use crate::model::{
+    SignalFields, SignalType, StopReason,
+    record::{
+        AgentFact, EscalationRaised, FallbackAction, FallbackCause, FallbackTriggered, TurnMode,
+    },
+};
 
-/// Accumulated text beyond this many characters is worth an answer.
+/// More accumulated characters than this are worth an answer.
 const SUBSTANTIAL: usize = 500;
 /// A query of fewer words is simple.
 const SIMPLE_WORDS: usize = 20;
-/// What a weak last signal takes off the judgement's confidence.
+/// Subtracted from the confidence after a weak last signal.
 const WEAK_SIGNAL_PENALTY: f64 = 0.15;
 
-/// What the judgement is made from.
+/// The input of a judgement.
 #[derive(Debug, Clone, Copy)]
 pub struct FallbackView<'a> {
     /// The user's question.
     pub query: &'a str,
-    /// Characters of accumulated text.
+    /// Characters of all visible texts.
     pub accumulated_chars: usize,
-    /// Turns running without a signal.
+    /// Turns in a row without a signal.
     pub turns_without_signal: u32,
-    /// All tool results of the query.
+    /// Tool results of the query.
     pub results: usize,
-    /// Of these, the failed ones; denied ones are not among them.
+    /// Failed ones; denied ones are not among them.
     pub failed: usize,
-    /// The tools that failed, each once, in order.
+    /// Tools that failed, each once, in order.
     pub failed_tools: &'a [Arc<str>],
-    /// The confidence of the query's last signal.
+    /// Confidence of the query's last signal.
     pub last_confidence: Option<f64>,
-    /// Below this a signal is weak.
+    /// Confidence below which a signal is weak.
     pub low_confidence: f64,
 }
 
-/// What to do, how sure, and why.
+/// What to do, and why.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// What to do.
+    /// The action.
     pub action: FallbackAction,
-    /// How sure, 0..=1.
+    /// The confidence, from 0 to 1.
     pub confidence: f64,
-    /// Words for the model.
+    /// A hint for the model.
     pub hint: Option<String>,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// Judges what to do when signals fail. Must be a pure function of the view: replay depends on it.
+/// Judges what to do when signals fail. Must be a pure function of the view.
 pub trait FallbackClassifier: Send + Sync {
-    /// The judgement.
+    /// Judges.
     fn classify(&self, view: &FallbackView<'_>) -> Judgement;
 }
 
-/// The built-in judgement: five rules, the first that fits.
+/// The built-in judgement: the first of five rules that fits.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Heuristic;
 
 impl FallbackClassifier for Heuristic {
     fn classify(&self, view: &FallbackView<'_>) -> Judgement {
         let mut judgement = first_rule_that_fits(view);
-        if view
-            .last_confidence
-            .is_some_and(|confidence| confidence < view.low_confidence)
-        {
+        let last = view.last_confidence;
+        if last.is_some_and(|confidence| confidence < view.low_confidence) {
             let weakened = (judgement.confidence - WEAK_SIGNAL_PENALTY).max(0.0);
             // 0.55, not 0.5499999999999999.
             judgement.confidence = (weakened * 1e4).round() / 1e4;
@@ -75,52 +85,43 @@ impl FallbackClassifier for Heuristic {
 }
 
 fn first_rule_that_fits(view: &FallbackView<'_>) -> Judgement {
-    let FallbackView {
-        results,
-        failed,
-        turns_without_signal: silent,
-        ..
-    } = *view;
+    let (results, failed, silent) = (view.results, view.failed, view.turns_without_signal);
+    let judged = |action, confidence, hint, reason: String| Judgement {
+        action,
+        confidence,
+        hint,
+        reason,
+    };
     let substantial = view.accumulated_chars > SUBSTANTIAL;
-    // failed / results > 0.7, without leaving the integers.
+    // failed / results > 0.7, in integers.
     if results > 2 && failed * 10 > results * 7 {
-        return Judgement {
-            action: FallbackAction::Escalate,
-            confidence: 0.7,
-            hint: None,
-            reason: format!("high tool failure rate: {failed} of {results} calls failed"),
-        };
+        let why = format!("high tool failure rate: {failed} of {results} calls failed");
+        return judged(FallbackAction::Escalate, 0.7, None, why);
     }
     if substantial && silent >= 2 {
-        return Judgement {
-            action: FallbackAction::ForceResponse,
-            confidence: 0.8,
-            hint: None,
-            reason: "enough text has come together, and no signal with it".into(),
-        };
+        let why = "enough text has come together, and no signal with it".into();
+        return judged(FallbackAction::ForceResponse, 0.8, None, why);
     }
     if view.query.split_whitespace().count() < SIMPLE_WORDS && results == 0 {
-        return Judgement {
-            action: FallbackAction::ForceResponse,
-            confidence: 0.75,
-            hint: Some("The question looks simple: answer it directly.".into()),
-            reason: "a simple question, and no tool was used".into(),
-        };
+        let why = "a simple question, and no tool was used".into();
+        return judged(
+            FallbackAction::ForceResponse,
+            0.75,
+            Some("The question looks simple: answer it directly.".into()),
+            why,
+        );
     }
     if silent >= 3 && !substantial {
-        return Judgement {
-            action: FallbackAction::RetryWithHint,
-            confidence: 0.6,
-            hint: Some(other_ways(view.failed_tools)),
-            reason: format!("no progress in {silent} turns"),
-        };
+        let why = format!("no progress in {silent} turns");
+        return judged(
+            FallbackAction::RetryWithHint,
+            0.6,
+            Some(other_ways(view.failed_tools)),
+            why,
+        );
     }
-    Judgement {
-        action: FallbackAction::Continue,
-        confidence: 0.5,
-        hint: None,
-        reason: "nothing speaks for stepping in".into(),
-    }
+    let why = "nothing speaks for stepping in".into();
+    judged(FallbackAction::Continue, 0.5, None, why)
 }
 
 fn other_ways(failed_tools: &[Arc<str>]) -> String {
@@ -132,6 +133,164 @@ fn other_ways(failed_tools: &[Arc<str>]) -> String {
         "{start} These tools failed: {}. Try another way.",
         failed_tools.join(", ")
     )
+}
+
+pub(super) struct Consulted {
+    pub done: FallbackDone,
+    pub notes: Vec<String>,
+    pub reason: Option<String>,
+}
+
+impl Consulted {
+    pub(super) const NOT_ASKED: Self = Self {
+        done: FallbackDone::NotAsked,
+        notes: Vec::new(),
+        reason: None,
+    };
+}
+
+/// Asks the fallback if there is a cause, and records and applies its judgement.
+pub(super) fn consult(draft: &mut Draft<'_>) -> Consulted {
+    let mut consulted = Consulted::NOT_ASKED;
+    let first_tool_loop = draft.query.repetition.verdict() == ToolLoop::First;
+    if let Some(cause) = cause(draft) {
+        let judgement = judge(draft, cause);
+        consulted.done = record(draft, cause, &judgement, &mut consulted.notes);
+        consulted.reason = Some(judgement.reason);
+    }
+    if first_tool_loop && draft.query.mode == TurnMode::Normal {
+        let slots = draft.query.step.slots().iter();
+        let hint = guidance::tool_loop(slots.map(|slot| slot.call.name.as_str()));
+        let judgement = Judgement {
+            action: FallbackAction::RetryWithHint,
+            confidence: 0.6,
+            hint: Some(hint),
+            reason: "the same calls brought the same results".into(),
+        };
+        let cause = FallbackCause::ToolLoop;
+        let hinted = record(draft, cause, &judgement, &mut consulted.notes);
+        if matches!(
+            consulted.done,
+            FallbackDone::NotAsked | FallbackDone::Continued
+        ) {
+            consulted.done = hinted;
+        }
+    }
+    consulted
+}
+
+fn cause(draft: &Draft<'_>) -> Option<FallbackCause> {
+    let (query, policy) = (&draft.query, draft.policy());
+    match query.current.signal.as_deref() {
+        Some(signal) if signal.kind() == SignalType::Stuck => Some(FallbackCause::Stuck),
+        Some(signal) if signal.confidence < policy.fallback.low_confidence.as_fraction() => {
+            Some(FallbackCause::LowConfidence)
+        }
+        Some(_) => None,
+        None if is_kept(query, policy) => None,
+        None => {
+            let silent = query.signals.turns_without_signal();
+            let silent = silent.saturating_sub(query.silence_mark);
+            (silent >= policy.fallback.silence_turns).then_some(FallbackCause::Silence)
+        }
+    }
+}
+
+/// A whole reply that only lacks its signal is no silence where the signal will be asked for.
+fn is_kept(query: &Query, policy: &Policy) -> bool {
+    let current = &query.current;
+    let whole = current.calls == 0 && current.stop != Some(StopReason::MaxTokens);
+    let text = current.text.is_some() || query.kept.is_some();
+    policy.on_missing_signal == OnMissingSignal::Auto && whole && text
+}
+
+fn judge(draft: &Draft<'_>, cause: FallbackCause) -> Judgement {
+    let (query, policy) = (&draft.query, draft.policy());
+    let mut judgement = policy.classifier.classify(&FallbackView {
+        query: &query.text,
+        accumulated_chars: query.accumulated_chars,
+        turns_without_signal: query.signals.turns_without_signal(),
+        results: query.results,
+        failed: query.failed,
+        failed_tools: &query.failed_tools,
+        last_confidence: query.signals.last_signal().map(|signal| signal.confidence),
+        low_confidence: policy.fallback.low_confidence.as_fraction(),
+    });
+    // An embedder's number may be anything, and a record has to be readable.
+    judgement.confidence = match judgement.confidence.is_finite() {
+        true => judgement.confidence.clamp(0.0, 1.0),
+        false => 0.0,
+    };
+    let Some(SignalFields::Stuck(stuck)) = query.signal_fields() else {
+        return judgement;
+    };
+    if cause != FallbackCause::Stuck {
+        return judgement;
+    }
+    if matches!(
+        judgement.action,
+        FallbackAction::Continue | FallbackAction::ForceResponse
+    ) {
+        judgement.action = FallbackAction::RetryWithHint;
+        judgement.hint = Some(guidance::another_strategy(stuck));
+    }
+    judgement
+}
+
+fn record(
+    draft: &mut Draft<'_>,
+    cause: FallbackCause,
+    judgement: &Judgement,
+    notes: &mut Vec<String>,
+) -> FallbackDone {
+    let query = &draft.query;
+    let last = query.signals.last_signal();
+    let calls = query.current.calls > 0;
+    // Results of calls must be read before a response is forced.
+    let applied = matches!(query.mode, TurnMode::Normal | TurnMode::Signal)
+        && !ends_stuck(query)
+        && !(calls && judgement.action == FallbackAction::ForceResponse);
+    let again = query.escalations > 0;
+    let fact = FallbackTriggered {
+        cause,
+        reason: judgement.reason.clone(),
+        turns_without_signal: query.signals.turns_without_signal(),
+        last_signal_type: last.map(|signal| signal.kind()),
+        last_signal_confidence: last.map(|signal| signal.confidence),
+        action: judgement.action,
+        confidence: judgement.confidence,
+        hint: judgement.hint.clone(),
+        applied,
+    };
+    draft.emit(AgentFact::FallbackTriggered(fact));
+    if !applied {
+        return FallbackDone::Continued;
+    }
+    match judgement.action {
+        FallbackAction::Continue => FallbackDone::Continued,
+        FallbackAction::ForceResponse => {
+            notes.push(guidance::FORCE_RESPONSE.into());
+            FallbackDone::Forced
+        }
+        FallbackAction::RetryWithHint => {
+            notes.extend(judgement.hint.clone());
+            FallbackDone::Hinted
+        }
+        FallbackAction::Escalate => {
+            let notice = guidance::ESCALATION_NOTICE.to_owned();
+            draft.emit(AgentFact::EscalationRaised(EscalationRaised { notice }));
+            match again {
+                true => FallbackDone::EscalatedAgain,
+                false => FallbackDone::Escalated,
+            }
+        }
+    }
+}
+
+/// A second `stuck` without calls ends the query, whatever the fallback says.
+fn ends_stuck(query: &Query) -> bool {
+    let stuck = matches!(query.signal_fields(), Some(SignalFields::Stuck(_)));
+    stuck && query.stucks > 1 && query.current.calls == 0
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
-//! A session that begins as the copy of another one's records (spec 10).
+//! Sessions that begin as a copy of another one's records.
 //!
-//! The records up to the fork point are copied as they stand; `session.forked` says that what follows
-//! is another session's. What had not ended at that point is cut there: a query that is later than
-//! the fork point was never asked as far as this session goes, one that was in the middle of it keeps
-//! what was complete. Each is recorded as ended, so that no query of a log stays open for ever.
+//! The records up to the fork point are copied; `session.forked` marks what follows as another
+//! session's. Queries that had not ended are recorded as ended: a later one as never asked, the one
+//! at the fork point with its complete turns.
 
 use std::{mem, sync::Arc};
 
@@ -21,20 +20,17 @@ use crate::model::{
 };
 
 impl Session {
-    /// What is to be recorded behind the copied records, which have brought it to where it is.
+    /// The records that follow the copied ones, which this state is replayed from.
     #[must_use]
     pub fn forked(&self, forked: Forked, by: By, now: Moment) -> Decision {
         let (point, made) = (forked.query, made(&forked, by));
-        let mut decision = self.note(SessionFact::Forked(forked), now);
-        let made = self.note(ControlFact::Forked(made), now);
-        decision.records.extend(made.records);
+        let decision = self.note(SessionFact::Forked(forked), now);
+        let mut decision = decision.and(self.note(ControlFact::Forked(made), now));
         for record in &mut decision.records {
             record.query = None;
         }
-        let cut = self.cut_behind(point);
-        decision
-            .records
-            .extend(cut.flat_map(|id| inbox::withdraw(id, now).records));
+        let cut = self.cut_behind(point).map(|id| inbox::withdraw(id, now));
+        let decision = cut.fold(decision, Decision::and);
         let cancel = |draft: Draft<'_>| draft.finish(Outcome::Cancelled);
         let whole = self.and_then(decision, now, cancel);
         Decision {
@@ -43,12 +39,11 @@ impl Session {
         }
     }
 
-    /// The queries that are later than the fork point and have not ended.
+    /// Open queries behind the fork point.
     fn cut_behind(&self, point: QueryId) -> impl Iterator<Item = QueryId> {
         let running = self.unfinished().map(Query::id).filter(|id| *id != point);
-        running
-            .into_iter()
-            .chain(self.inbox.iter().map(|queued| queued.id))
+        let waiting = self.inbox.iter().map(|queued| queued.id);
+        running.into_iter().chain(waiting)
     }
 
     fn unfinished(&self) -> Option<&Query> {
@@ -70,7 +65,6 @@ fn made(forked: &Forked, by: By) -> ForkMade {
     }
 }
 
-/// From here on it is a session of its own.
 pub(super) fn take_in(session: &mut Session, forked: &Forked) {
     if let Some(opened) = &session.opened {
         session.opened = Some(Arc::new(Opened {
@@ -85,7 +79,7 @@ pub(super) fn take_in(session: &mut Session, forked: &Forked) {
             session.transcript.forget();
             Phase::Idle
         }
-        Phase::Idle | Phase::Quarantined(_) => Phase::Idle,
+        _ => Phase::Idle,
     };
     session.inbox.clear();
     session.keys.keep_up_to(forked.query);

@@ -1,7 +1,7 @@
-//! What is checked before a turn, in the order of spec 8, and the start of the turn.
+//! The checks before a turn, in order, and its start.
 
 use crate::model::{
-    Attempt, ForcedBy, Turn,
+    Attempt, ForcedBy,
     record::{
         AmountBudget, BudgetFact, IterationExceeded, IterationWarning, TurnFact, TurnMode,
         TurnStarted,
@@ -11,27 +11,26 @@ use crate::model::{
 use super::{
     budget, compaction, context,
     draft::Draft,
-    effect::{CallToken, Decision, Effect},
+    effect::{Decision, Effect},
     guidance,
 };
 
-/// Checks, and starts the next turn or ends the query. `notes` is what the runtime has to say to the
-/// model about the turn before.
+/// Starts the next turn or ends the query. `notes`: guidance about the turn before.
 pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decision {
-    // Those first that waited for a compaction.
+    // First those that a compaction postponed.
     notes.splice(0..0, draft.query.notes.iter().cloned());
     let of_the_turn_before = notes.len();
     let (turns, max_turns) = (draft.query.turns, draft.query.limits.max_turns);
     let last = budget::at_limit(turns, max_turns);
-    let mode = match (draft.query.final_mark, last) {
-        (true, _) => TurnMode::Final,
-        (false, true) => TurnMode::Last,
-        (false, false) => TurnMode::Normal,
+    let mode = match last {
+        _ if draft.query.final_mark => TurnMode::Final,
+        true => TurnMode::Last,
+        false => TurnMode::Normal,
     };
     if budget::over_budget(turns, max_turns) {
         return force_by_turns(draft);
     }
-    // A final mark is taken up if a turn is left, whatever the other budgets say.
+    // A final turn is taken if one is left, whatever the other budgets say.
     if mode != TurnMode::Final
         && let Some((fact, by)) = spent(&draft)
     {
@@ -53,7 +52,7 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
         draft.emit_ahead(warning);
     }
     if let Some(plan) = context.and_then(|used| compaction::due(&draft, used)) {
-        // What is added here is added again when the turn begins.
+        // Notes of this function are added again when the turn begins.
         notes.truncate(of_the_turn_before);
         return compaction::before_turn(draft, plan, notes);
     }
@@ -70,7 +69,7 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
     start(draft, mode, notes, estimate)
 }
 
-/// Whether a turn may follow this one in which the model is asked for its signal alone.
+/// Whether the model may be asked for the missing signal of its reply.
 pub(super) fn may_ask_for_signal(draft: &Draft<'_>) -> bool {
     let (turns, max_turns) = (draft.query.turns, draft.query.limits.max_turns);
     !budget::at_limit(turns, max_turns)
@@ -78,7 +77,6 @@ pub(super) fn may_ask_for_signal(draft: &Draft<'_>) -> bool {
         && spent(draft).is_none()
 }
 
-/// Starts the turn in which the model is asked for the signal of its last reply alone.
 pub(super) fn ask_for_signal(mut draft: Draft<'_>, notes: Vec<String>) -> Decision {
     let estimate = context::estimate(&draft, &notes);
     for warning in warnings(&draft, context::use_of(&draft, estimate)) {
@@ -87,7 +85,6 @@ pub(super) fn ask_for_signal(mut draft: Draft<'_>, notes: Vec<String>) -> Decisi
     start(draft, TurnMode::Signal, notes, estimate)
 }
 
-/// The turns are spent.
 pub(super) fn force_by_turns(mut draft: Draft<'_>) -> Decision {
     let (turn, max_turns) = (draft.query.turns, draft.query.limits.max_turns);
     let percentage = budget::percentage(turn, max_turns);
@@ -110,51 +107,39 @@ fn start(
         return draft.fail("no_model", "no model is configured: set `model.chain`");
     };
     let attempt = Attempt(1);
-    let name = (*model.name).to_owned();
     draft.emit_ahead(TurnFact::Started(TurnStarted {
         attempt,
         mode,
-        model: name,
+        model: model.name.to_string(),
         guidance,
         token_estimate: Some(token_estimate),
         unsignalled: draft.now.unsignalled,
     }));
-    let token = CallToken {
-        query: draft.query.id,
-        turn: Turn(draft.query.turns),
-        attempt,
-    };
-    draft.effect(Effect::CallModel {
-        token,
-        model: model.name.clone(),
-        mode,
-    });
-    draft.wait()
+    let (token, model) = (draft.token_ahead(attempt), model.name.clone());
+    draft.wait_for(Effect::CallModel { token, model, mode })
 }
 
-/// Whether nothing follows the model's last reply; several providers refuse such a conversation.
+/// Whether the reply is the last message; several providers refuse such a conversation.
 fn ends_with_the_assistant(draft: &Draft<'_>) -> bool {
     let query = &draft.query;
     let replied = query.current.stop.is_some();
     replied && query.current.calls == 0 && query.steers.is_empty()
 }
 
-/// The first budget of tokens or money that is spent; the query's before the session's.
+/// The first spent budget of tokens or money, the query's before the session's.
 pub(super) fn spent(draft: &Draft<'_>) -> Option<(BudgetFact, ForcedBy)> {
-    let gone = |amount: &AmountBudget| amount.used >= amount.limit;
-    let tokens = tokens(draft)
-        .into_iter()
-        .find(gone)
-        .map(BudgetFact::TokensExceeded);
-    let cost = cost(draft)
-        .into_iter()
-        .find(gone)
-        .map(BudgetFact::CostExceeded);
-    let by_tokens = tokens.map(|fact| (fact, ForcedBy::Tokens));
-    by_tokens.or_else(|| cost.map(|fact| (fact, ForcedBy::Cost)))
+    let gone = |amounts: Vec<AmountBudget>| {
+        let mut amounts = amounts.into_iter();
+        amounts.find(|amount| amount.used >= amount.limit)
+    };
+    if let Some(amount) = gone(tokens(draft)) {
+        return Some((BudgetFact::TokensExceeded(amount), ForcedBy::Tokens));
+    }
+    let amount = gone(cost(draft))?;
+    Some((BudgetFact::CostExceeded(amount), ForcedBy::Cost))
 }
 
-/// The token budgets that apply: the query's, the session's.
+/// The query's and the session's token budget.
 pub(super) fn tokens(draft: &Draft<'_>) -> Vec<AmountBudget> {
     let (query, policy) = (&draft.query, draft.policy());
     let before = draft.session.usage_before().total_tokens();
@@ -165,7 +150,7 @@ pub(super) fn tokens(draft: &Draft<'_>) -> Vec<AmountBudget> {
     ])
 }
 
-/// The cost budgets that apply, in billionths of a dollar: the query's, the session's.
+/// The query's and the session's cost budget, in billionths of a dollar.
 pub(super) fn cost(draft: &Draft<'_>) -> Vec<AmountBudget> {
     let (query, policy) = (&draft.query, draft.policy());
     let before = draft.session.usage_before().cost.0;
@@ -177,18 +162,11 @@ pub(super) fn cost(draft: &Draft<'_>) -> Vec<AmountBudget> {
 }
 
 fn amounts(budgets: [(u64, Option<u64>); 2]) -> Vec<AmountBudget> {
-    let limited = budgets.into_iter();
-    limited
-        .filter_map(|(used, limit)| {
-            Some(AmountBudget {
-                used,
-                limit: limit?,
-            })
-        })
-        .collect()
+    let amount = |(used, limit): (_, Option<_>)| limit.map(|limit| AmountBudget { used, limit });
+    budgets.into_iter().filter_map(amount).collect()
 }
 
-/// The warnings that are due and were not given yet.
+/// Warnings that are due, each once a query.
 fn warnings(draft: &Draft<'_>, used: Option<AmountBudget>) -> Vec<BudgetFact> {
     let query = &draft.query;
     let (turn, max_turns) = (query.turns, query.limits.max_turns);
@@ -202,23 +180,16 @@ fn warnings(draft: &Draft<'_>, used: Option<AmountBudget>) -> Vec<BudgetFact> {
             remaining: max_turns - turn,
         }));
     }
-    let near =
-        |amount: &AmountBudget| amount.used >= thresholds.tokens.floor_of(amount.limit).max(1);
+    let near = |amounts: Vec<AmountBudget>| {
+        let share = thresholds.tokens;
+        let mut amounts = amounts.into_iter();
+        amounts.find(|amount| amount.used >= share.floor_of(amount.limit).max(1))
+    };
     if !query.warned.tokens {
-        due.extend(
-            tokens(draft)
-                .into_iter()
-                .find(near)
-                .map(BudgetFact::TokensWarning),
-        );
+        due.extend(near(tokens(draft)).map(BudgetFact::TokensWarning));
     }
     if !query.warned.cost {
-        due.extend(
-            cost(draft)
-                .into_iter()
-                .find(near)
-                .map(BudgetFact::CostWarning),
-        );
+        due.extend(near(cost(draft)).map(BudgetFact::CostWarning));
     }
     let policy = draft.policy();
     let tight = |amount: &AmountBudget| amount.used >= context::threshold(policy, amount.limit);

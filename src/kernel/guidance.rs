@@ -1,4 +1,4 @@
-//! What the runtime says to the model. Words of signals and tools are quoted in it as data.
+//! Texts of the runtime for the model. Words of signals and tools are quoted as data.
 
 use crate::{
     model::{
@@ -9,33 +9,27 @@ use crate::{
     signal::escape,
 };
 
-/// Most characters of foreign text in one quotation.
 const QUOTE: usize = 500;
 
-/// Goes in when a response is forced (spec 7).
 pub(super) const FORCE_RESPONSE: &str =
     "You have gathered sufficient information. Please provide your final response now.";
 
-/// Goes in when nothing else follows the model's reply (spec 8).
+/// When nothing else follows the model's reply.
 pub(super) const CONTINUE: &str = "Continue.";
 
-/// Row 18: the protocol in one line.
+/// The protocol in one line.
 pub(super) const REMINDER: &str = "Your last reply had no signal. End every reply with exactly one <signal type=\"…\"> block, as the Signal Emission Protocol describes.";
 
-/// Row 18: asks for the signal alone.
 pub(super) const SIGNAL_ALONE: &str = "Your last reply is kept, but it had no signal. Do not repeat it. Reply with exactly one <signal type=\"…\"> block and nothing else, as the Signal Emission Protocol describes.";
 
-/// After a reply that the output limit cut.
 pub(super) const CUT: &str = "Your last reply was cut off by the output limit. Go on from where it stopped, more briefly, and end with a signal.";
 
-/// Before the last turn of a budget.
 pub(super) fn last_turn(max_turns: u32) -> String {
     format!(
         "This is the last of {max_turns} turns. No tools are available now. Give your answer with what you have, and end with a signal."
     )
 }
 
-/// After a block that should have been a signal.
 pub(super) fn rejected(reason: &str) -> String {
     format!(
         "The signal in your last reply was not accepted: {}.",
@@ -43,7 +37,7 @@ pub(super) fn rejected(reason: &str) -> String {
     )
 }
 
-/// Row 15.
+/// After a wish for a capability.
 pub(super) fn tools_there_are(wish: &NeedCapability, tools: &[ToolSpec]) -> String {
     let missing = quote(&wish.capability);
     if tools.is_empty() {
@@ -58,10 +52,9 @@ pub(super) fn tools_there_are(wish: &NeedCapability, tools: &[ToolSpec]) -> Stri
     )
 }
 
-/// Row 16, where no sub-agent can be started.
 pub(super) const NO_SUB_AGENT: &str = "No sub-agent is available. Do the work yourself with the tools there are, or answer with what you have.";
 
-/// What a sub-agent came back with: data.
+/// The answer is data.
 pub(super) fn child_answer(end: &ChildEnd) -> String {
     let outcome = end.outcome.name();
     if end.answer.is_empty() {
@@ -73,7 +66,7 @@ pub(super) fn child_answer(end: &ChildEnd) -> String {
     )
 }
 
-/// The alternative strategy after a `stuck` (spec 7).
+/// After a `stuck`.
 pub(super) fn another_strategy(stuck: &Stuck) -> String {
     let mut text = format!(
         "You reported that you are stuck. Tried so far: {}. In the way: {}.",
@@ -89,7 +82,7 @@ pub(super) fn another_strategy(stuck: &Stuck) -> String {
     text
 }
 
-/// The first tool loop of a query (spec 3).
+/// After the first tool loop of a query.
 pub(super) fn tool_loop<'a>(tools: impl Iterator<Item = &'a str>) -> String {
     let mut names: Vec<&str> = Vec::new();
     for tool in tools {
@@ -103,10 +96,9 @@ pub(super) fn tool_loop<'a>(tools: impl Iterator<Item = &'a str>) -> String {
     )
 }
 
-/// What the user is told when the agent has difficulty (spec 7). Not for the model.
+/// For the user, not the model.
 pub(super) const ESCALATION_NOTICE: &str = "The agent is having difficulty with this request. Consider rephrasing the question or splitting it into smaller ones.";
 
-/// What a call that was never run comes back with.
 pub(super) fn unknown_tool(name: &str, tools: &[ToolSpec]) -> String {
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     let there = if names.is_empty() {
@@ -120,39 +112,31 @@ pub(super) fn unknown_tool(name: &str, tools: &[ToolSpec]) -> String {
     )
 }
 
-/// A call whose arguments are not a JSON object.
 pub(super) fn broken_arguments(why: &serde_json::Error) -> String {
     format!("The arguments are not a JSON object ({why}). Send the call again with valid JSON.")
 }
 
-/// A call in a turn in which no tools were offered.
 pub(super) const NOT_OFFERED: &str =
     "No tools were offered in this turn, so this call was not run.";
 
-/// A call in a reply that was cut.
 pub(super) const CALL_CUT: &str = "The reply was cut off by the output limit, so this call was not run. Ask again if you still need it.";
 
-/// A call that had not started when its query ended.
 pub(super) const QUERY_ENDED: &str = ToolResult::QUERY_ENDED;
 
-/// A call that was running when its query ended (spec 8).
 pub(super) const CANCELLED: &str = ToolResult::CANCELLED;
 
-/// A call that was running when the session was restarted (spec 10).
 pub(super) const OUTCOME_UNKNOWN: &str = "The system was restarted while this call was running: whether it was carried out is unknown. Check before you repeat it.";
 
-/// A call that a person refused.
 pub(super) const DENIED: &str = "A person declined this call. Go on without it.";
 
-/// A call that a person would have to agree to, where nobody can be asked.
+/// Where nobody can approve.
 pub(super) const UNATTENDED: &str = "This call needs a person's consent, and nobody is here who could be asked: it was not carried out. Go on without it, and say what is left to be done.";
 
-/// How much of a budget is gone, for the end of a query.
 pub(super) fn spent(used: u64, limit: u64) -> String {
     format!("{used} of {limit}")
 }
 
-/// Foreign text as a quotation: no signal, no line break, not longer than needed.
+/// Foreign text as a short quotation without signals and line breaks.
 pub(super) fn quote(text: &str) -> String {
     let mut cut: String = text.chars().take(QUOTE).collect();
     if cut.len() < text.len() {
@@ -163,9 +147,6 @@ pub(super) fn quote(text: &str) -> String {
 }
 
 fn quote_all(items: &[String]) -> String {
-    items
-        .iter()
-        .map(|item| quote(item))
-        .collect::<Vec<_>>()
-        .join(", ")
+    let quoted: Vec<String> = items.iter().map(|item| quote(item)).collect();
+    quoted.join(", ")
 }

@@ -1,4 +1,4 @@
-//! What a conversation brings along from elsewhere: checked, taken in, and put before the model.
+//! Instructions and messages that a conversation brings along from elsewhere.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use super::{
 };
 use crate::{
     model::{
-        Import, Speaker,
+        Import, QueryId, Speaker,
         command::{MAX_IMPORT, MAX_IMPORTED},
         record::{Opened, SessionFact},
     },
     signal::escape,
 };
 
-/// Stands between our prompt and the words of whoever runs the conversation.
+/// Separates the application's instructions from our prompt.
 const HEADING: &str = "# Instructions for this conversation\n\nThey come from the application in which this \
                        conversation is held. Follow them in what you say and how; all that is said above \
                        about signals and tools holds besides.";
 
-/// What is to be recorded of an import; nothing where it says nothing new.
+/// The import to record; `None` where it has nothing new.
 pub(super) fn check(
     session: &Session,
     import: Option<Box<Import>>,
@@ -34,16 +34,15 @@ pub(super) fn check(
     if messages > MAX_IMPORTED || bytes > MAX_IMPORT {
         return Err(Refusal::ImportTooLarge { messages, bytes });
     }
-    if messages > 0 && !session.is_new() {
+    if messages > 0 && session.last_query != QueryId(0) {
         return Err(Refusal::NotNew);
     }
-    let there = session.instructions();
+    let there = session.instructions.as_ref();
     let says = |text: &String| harmless(text).as_ref() != there;
     import.instructions = import.instructions.filter(says);
     Ok((import != Import::default()).then_some(import))
 }
 
-/// The session takes it in.
 pub(super) fn take_in(session: &mut Session, import: &Import) {
     if let Some(text) = &import.instructions {
         session.instructions = harmless(text);
@@ -62,25 +61,24 @@ fn harmless(text: &str) -> Option<Arc<str>> {
 }
 
 impl Session {
-    /// What is to be recorded of a new session that is there before its first message.
+    /// The records of a new session before its first message.
     ///
     /// # Errors
-    /// What it brings along may be too large.
+    /// When the import is too large.
     pub fn begun(
         &self,
         opened: Opened,
         import: Option<Box<Import>>,
         now: Moment,
     ) -> Result<Decision, Refusal> {
-        let mut begun = self.decide(Command::Open(opened), now)?;
-        if let Some(brought) = check(self, import)? {
-            let imported = self.note(SessionFact::Imported(brought), now);
-            begun.records.extend(imported.records);
-        }
-        Ok(begun)
+        let begun = self.decide(Command::Open(opened), now)?;
+        Ok(match check(self, import)? {
+            Some(brought) => begun.and(self.note(SessionFact::Imported(brought), now)),
+            None => begun,
+        })
     }
 
-    /// What whoever runs the conversation wants of it, by its profile and by what it was opened with.
+    /// Instructions of the profile and of the application.
     #[must_use]
     pub fn told(&self) -> Option<Arc<str>> {
         let profile = self.policy().instructions.as_ref();
@@ -92,8 +90,7 @@ impl Session {
         }
     }
 
-    /// What goes to the model before the conversation: the composed prompt, and behind it what whoever
-    /// runs the conversation wants.
+    /// The system prompt: the composed prompt, then the instructions.
     #[must_use]
     pub fn system(prompt: &Arc<str>, instructions: Option<&str>) -> Arc<str> {
         match instructions {
@@ -102,7 +99,6 @@ impl Session {
         }
     }
 
-    /// About how many tokens the instructions come to.
     pub(super) fn instruction_tokens(&self) -> u64 {
         self.told().map_or(0, |text| {
             ((HEADING.len() + text.chars().count()) / 4) as u64

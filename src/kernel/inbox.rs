@@ -1,4 +1,4 @@
-//! Messages: accepted, queued, refused (spec 10).
+//! Messages: accepted, queued or refused.
 
 use std::sync::Arc;
 
@@ -12,19 +12,15 @@ use super::{
 use crate::model::{
     BusyPolicy, By, Limits, Outcome, QueryId, Record, Submission, Usage,
     command::Author,
-    record::{
-        Accepted, Continued, ControlFact, Fact, Finished, Place, QueryFact, SessionFact, Steered,
-    },
+    record::{Accepted, Continued, ControlFact, Finished, Place, QueryFact, SessionFact, Steered},
 };
 
-/// A message that waits.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Queued {
     pub id: QueryId,
     pub accepted: Arc<Accepted>,
 }
 
-/// What becomes of a message, and of what it brings along.
 pub(super) fn submit(
     session: &Session,
     mut submission: Submission,
@@ -32,33 +28,26 @@ pub(super) fn submit(
     now: Moment,
 ) -> Result<Decision, Refusal> {
     if let Some(key) = &submission.idempotency_key
-        && let Some(used) = session.key_use(key)
+        && let Some(used) = session.keys.get(key)
     {
-        return if used.is(&submission.text) {
-            let reply = Reply::query(used.query);
-            Ok(Decision {
-                reply,
-                ..Decision::nothing()
-            })
-        } else {
-            Err(Refusal::KeyReused { key: key.clone() })
-        };
+        if !used.is(&submission.text) {
+            return Err(Refusal::KeyReused { key: key.clone() });
+        }
+        return Ok(Decision {
+            reply: Reply::query(used.query),
+            ..Decision::nothing()
+        });
     }
-    if session.is_closed() {
+    if session.closed {
         return Err(Refusal::Closed);
     }
     let Some(brought) = import::check(session, submission.import.take())? else {
         return take(session, submission, by, now);
     };
-    let mut import = session.note(SessionFact::Imported(brought), now);
+    let import = session.note(SessionFact::Imported(brought), now);
     let mut then = session.clone();
     import.records.iter().for_each(|record| then.evolve(record));
-    let taken = take(&then, submission, by, now)?;
-    import.records.extend(taken.records);
-    Ok(Decision {
-        records: import.records,
-        ..taken
-    })
+    Ok(import.and(take(&then, submission, by, now)?))
 }
 
 fn take(
@@ -82,7 +71,7 @@ fn take(
     match submission.busy {
         BusyPolicy::Queue => wait(session, accepted, now),
         BusyPolicy::Reject => Err(Refusal::Busy),
-        // There is nothing left to cancel, and no call that words could go into: they come next (spec 8).
+        // No call is left to steer or to cancel: the message comes next.
         BusyPolicy::Interrupt | BusyPolicy::Steer if running.ending().is_some() => {
             let place = Place::Front;
             wait(session, Accepted { place, ..accepted }, now)
@@ -90,18 +79,14 @@ fn take(
         BusyPolicy::Interrupt => {
             let mut draft = session.draft(now).ok_or(Refusal::Busy)?;
             let query = session.next_query();
-            let accepted = Accepted {
-                place: Place::Front,
-                ..accepted
-            };
-            draft.push(record(query, accepted, now));
-            let decision = control::cancel_running(draft, by);
+            let place = Place::Front;
+            draft.push(record(query, Accepted { place, ..accepted }, now));
             Ok(Decision {
                 reply: Reply::query(query),
-                ..decision
+                ..control::cancel_running(draft, by)
             })
         }
-        // They would be dropped without a word.
+        // They would be dropped silently.
         BusyPolicy::Steer if has_limits => Err(Refusal::LimitsOfASteer),
         BusyPolicy::Steer => {
             let draft = session.draft(now).ok_or(Refusal::Busy)?;
@@ -120,7 +105,7 @@ fn take(
     }
 }
 
-/// A new query that goes on where a forced one stopped (spec 6).
+/// A new query that continues a forced one.
 pub(super) fn go_on(
     session: &Session,
     limits: Limits,
@@ -131,7 +116,11 @@ pub(super) fn go_on(
     if session.query().is_some() {
         return Err(Refusal::Busy);
     }
-    let forced = session.forced().ok_or(Refusal::NothingToContinue)?;
+    let forced = session
+        .forced
+        .as_ref()
+        .ok_or(Refusal::NothingToContinue)?
+        .query;
     let accepted = Accepted {
         text: "Continue.".into(),
         limits,
@@ -144,33 +133,23 @@ pub(super) fn go_on(
         limits,
         by,
     };
-    let mut decision = session.note(ControlFact::Continued(wanted), now);
-    let accepted = accept(session, accepted, now);
-    decision.records.extend(accepted.records);
-    Ok(Decision {
-        records: decision.records,
-        ..accepted
-    })
+    let decision = session.note(ControlFact::Continued(wanted), now);
+    Ok(decision.and(accept(session, accepted, now)))
 }
 
-/// Limits in their range.
 pub(super) fn checked(limits: Limits) -> Result<Limits, Refusal> {
-    if (1..=100).contains(&limits.max_turns) {
-        Ok(limits)
-    } else {
-        Err(Refusal::TurnsOutOfRange {
-            found: limits.max_turns,
-        })
+    match limits.max_turns {
+        1..=100 => Ok(limits),
+        found => Err(Refusal::TurnsOutOfRange { found }),
     }
 }
 
-/// The message waits while a query runs, if there is room.
 pub(super) fn wait(
     session: &Session,
     accepted: Accepted,
     now: Moment,
 ) -> Result<Decision, Refusal> {
-    let waiting = session.inbox().len();
+    let waiting = session.inbox.len();
     if waiting >= session.policy().inbox_capacity {
         return Err(Refusal::InboxFull { waiting });
     }
@@ -180,50 +159,31 @@ pub(super) fn wait(
 fn accept(session: &Session, accepted: Accepted, now: Moment) -> Decision {
     let query = session.next_query();
     let text = session.question_of(&accepted);
-    let mut effects = Vec::new();
-    if session.query().is_none() {
-        effects.push(Effect::Prepare {
-            query,
-            text,
-            previous: session.last_question(),
-        });
-    }
+    let prepare = Effect::Prepare {
+        query,
+        text,
+        previous: session.last_question.clone(),
+    };
+    let at_once = session.query().is_none();
     Decision {
         records: vec![record(query, accepted, now)],
-        effects,
+        effects: at_once.then_some(prepare).into_iter().collect(),
         reply: Reply::query(query),
     }
 }
 
-/// The record of an accepted message.
 pub(super) fn record(query: QueryId, accepted: Accepted, now: Moment) -> Record {
-    let fact = Fact::from(QueryFact::Accepted(accepted));
-    Record {
-        at: now.at,
-        query: Some(query),
-        turn: None,
-        fact,
-    }
+    Record::new(now.at, Some(query), None, QueryFact::Accepted(accepted))
 }
 
-/// A message that waits is taken back.
+/// Cancels a queued message.
 pub(super) fn withdraw(query: QueryId, now: Moment) -> Decision {
-    let (outcome, answer) = (Outcome::Cancelled, String::new());
     let finished = Finished {
-        outcome,
-        answer,
+        outcome: Outcome::Cancelled,
+        answer: String::new(),
         turns: 0,
         usage: Usage::default(),
     };
-    let fact = Fact::from(QueryFact::Finished(finished));
-    let record = Record {
-        at: now.at,
-        query: Some(query),
-        turn: None,
-        fact,
-    };
-    Decision {
-        records: vec![record],
-        ..Decision::nothing()
-    }
+    let finished = QueryFact::Finished(finished);
+    Decision::of(Record::new(now.at, Some(query), None, finished))
 }

@@ -1,4 +1,4 @@
-//! What reaches a session: commands from outside, facts from the tasks that effects started.
+//! Inputs of a session: commands, and reports of the tasks that effects started.
 
 use std::time::Duration;
 
@@ -12,40 +12,40 @@ use crate::model::{
     record::{ApprovalVerdict, ChildEnd, Opened, PromptSummary, RestartCause, Waiting},
 };
 
-/// When, and something unpredictable: what the pure kernel may not find out by itself.
+/// Time and entropy, which the kernel may not obtain itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
     /// Now.
     pub at: Timestamp,
-    /// Random bits, for jitter.
+    /// Random bits for jitter.
     pub entropy: u64,
-    /// How far the call is that runs.
+    /// State of the call in flight.
     pub call: InFlight,
-    /// The first model of the chain gives no signals, as far as this process has seen.
+    /// Whether the first model of the chain was seen to give no signals.
     pub unsignalled: bool,
 }
 
-/// A call that runs, as far as the records do not tell it yet.
+/// A call in flight, as far as the records do not tell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum InFlight {
-    /// There is none, or it was not sent.
+    /// No call, or one that was not sent.
     #[default]
     Unsent,
-    /// Its process ended: it may have been sent.
+    /// Its process ended; it may have been sent.
     Unknown,
-    /// It was.
+    /// Sent.
     Sent {
-        /// About how many tokens, before calibration.
+        /// Estimated tokens, before calibration.
         tokens: u64,
-        /// How many characters have come back.
+        /// Characters received.
         received: u64,
-        /// What the provider says that it has used so far.
+        /// Usage that the provider has reported.
         told: Usage,
     },
 }
 
 impl InFlight {
-    /// Whether the provider does not say what it uses.
+    /// Whether the provider reports no usage.
     pub(super) const fn is_uncounted(self) -> bool {
         match self {
             Self::Unsent | Self::Unknown => false,
@@ -67,76 +67,75 @@ impl Moment {
     }
 }
 
-/// A command, and whose it is.
+/// A command and its principal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Order {
-    /// Who wants it.
+    /// The principal.
     pub by: By,
-    /// What.
+    /// The command.
     pub command: Command,
 }
 
 impl From<Command> for Order {
-    /// Of whoever uses the library and says nothing else.
+    /// On behalf of the local user.
     fn from(command: Command) -> Self {
         let by = By::local();
         Self { by, command }
     }
 }
 
-/// What somebody asks of the session; it may be refused.
+/// A request to the session; it may be refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
-    /// A new session begins.
+    /// Opens a new session.
     Open(Opened),
     /// A message.
     Submit(Submission),
-    /// Takes back one query, or the one that runs.
+    /// Cancels a query.
     Cancel {
-        /// Which; the running one if none is named.
+        /// The query; by default the running one.
         query: Option<QueryId>,
     },
-    /// Words into the running query.
+    /// Adds words to the running query.
     Steer {
-        /// The words.
+        /// The text.
         text: String,
-        /// Whose.
+        /// Its author.
         author: Author,
     },
-    /// No new call or tool from now on.
+    /// Holds back new calls and tools.
     Pause,
-    /// Go on.
+    /// Ends a pause.
     Resume,
-    /// Let a session that was set aside go on as it stands.
+    /// Releases a quarantined session.
     Release,
-    /// End the running query with what there is.
+    /// Ends the running query with what it has.
     FinishNow,
-    /// Other limits for the running query.
+    /// Changes the running query's limits.
     SetBudget(Limits),
-    /// Go on where a forced query stopped, with these limits in total.
+    /// Continues a forced query, with these limits in total.
     Continue(Limits),
-    /// A person's word on a waiting call.
+    /// Answers a request for approval.
     AnswerApproval {
-        /// Which call.
+        /// The call.
         call: CallId,
-        /// Yes or no.
+        /// The answer.
         verdict: ApprovalVerdict,
     },
-    /// Note that an operator had it stopped and brought back from its records, which is the shell's to do.
+    /// Records that an operator restarted the session, which the shell does.
     Restart,
-    /// One more tool, of those that the host has ready for that.
+    /// Attaches a tool that the host has ready.
     AttachTool {
         /// Its name.
         tool: String,
     },
-    /// No more messages. What runs is taken back, and so is what waits.
+    /// Closes the session: cancels its queries and refuses messages.
     Close,
 }
 
 impl Command {
-    /// Whether a session that is closed does not take it. What is known of a message by its key is told all the
-    /// same, and what runs can still be ended.
+    /// Whether a closed session refuses it. A message is looked up by its key first.
     pub(super) const fn begins_something(&self) -> bool {
         matches!(
             self,
@@ -149,230 +148,228 @@ impl Command {
     }
 }
 
-/// What happened; it is never refused, at most stale.
+/// An event; never refused, at most stale.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Report {
-    /// Classification and prompt are there, or are not to be had.
+    /// Classification and prompt, or their failure.
     Prepared {
-        /// For which query.
+        /// The query.
         query: QueryId,
-        /// What came out.
+        /// The outcome.
         result: Result<(QueryClassification, PromptSummary), Fault>,
     },
-    /// What came of asking a model what a query is.
+    /// A second opinion.
     SecondOpinion {
-        /// Which try.
+        /// The try.
         token: CallToken,
-        /// What came of it.
+        /// The outcome.
         opinion: Opinion,
     },
-    /// A model's reply is whole.
+    /// A complete reply.
     ModelReplied {
-        /// Which try.
+        /// The try.
         token: CallToken,
         /// The reply.
         reply: Reply,
     },
-    /// A try failed.
+    /// A failed try.
     ModelFailed {
-        /// Which.
+        /// The try.
         token: CallToken,
-        /// How.
+        /// The fault.
         fault: Fault,
-        /// What it used all the same, as far as the provider said.
+        /// Its usage, as far as the provider counted.
         usage: Usage,
     },
-    /// A summary of earlier messages is there.
+    /// A summary of earlier messages.
     Compacted {
-        /// Which try.
+        /// The try.
         token: CallToken,
-        /// The reply that it is.
+        /// The reply.
         reply: Reply,
     },
-    /// A try at a summary failed.
+    /// A failed try at a summary.
     CompactionFailed {
-        /// Which.
+        /// The try.
         token: CallToken,
-        /// How.
+        /// The fault.
         fault: Fault,
-        /// What it used all the same, as far as the provider said.
+        /// Its usage, as far as the provider counted.
         usage: Usage,
     },
-    /// A call has waited for its turn for a while.
+    /// A call that has been queued for a while.
     CallWaits {
-        /// Which try.
+        /// The try.
         token: CallToken,
-        /// For what.
+        /// What it waits for.
         waiting: Waiting,
     },
-    /// A call that was recorded as waiting is sent.
+    /// A call that was recorded as waiting was sent.
     CallAdmitted {
-        /// Which try.
+        /// The try.
         token: CallToken,
-        /// How long it waited.
+        /// The time it waited.
         waited: Duration,
     },
-    /// A back-off is over.
+    /// The end of a back-off.
     RetryDue {
-        /// The try that had failed.
+        /// The failed try.
         token: CallToken,
     },
-    /// A tool call ended.
+    /// The end of a tool call.
     ToolEnded {
-        /// Of which query.
+        /// The query.
         query: QueryId,
-        /// Of which turn.
+        /// The turn.
         turn: Turn,
-        /// How.
+        /// The result.
         result: ToolResult,
     },
-    /// A sub-agent's query ended.
+    /// The end of a sub-agent's query.
     ChildEnded {
         /// The parent's query.
         query: QueryId,
-        /// How, with what answer, for how much.
+        /// Its outcome, answer and usage.
         end: ChildEnd,
     },
-    /// The supervisor brought the session back after a fault.
+    /// The supervisor restarted the session.
     Restarted {
-        /// Why.
+        /// The cause.
         cause: RestartCause,
-        /// What was seen.
+        /// What was observed.
         detail: String,
     },
-    /// The supervisor's own count went past the query's budget (spec 6).
+    /// The supervisor counted more than the query's budget allows.
     BudgetViolated {
-        /// Which query.
+        /// The query.
         query: QueryId,
-        /// What was counted.
+        /// The counts.
         detail: String,
     },
-    /// The journal refuses what this query has to record, again and again, and takes other records.
+    /// The journal keeps refusing this query's records and accepts others.
     Unwritable {
-        /// Which query.
+        /// The query.
         query: QueryId,
-        /// What it said.
+        /// The journal's error.
         detail: String,
     },
 }
 
-/// A command that was not carried out, and why. Nothing changed.
+/// The reason why a command was refused. Nothing changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
-    /// `nothing_running`: there is no query to act on.
+    /// There is no query to act on.
     #[error("no query is running in this session")]
     NothingRunning,
-    /// The session is busy and the message was not to wait.
+    /// A query runs, and the message was not to wait.
     #[error("the session is busy with a query: wait for it, queue the message, or interrupt it")]
     Busy,
-    /// The session has messages already; others cannot come before them.
+    /// An import into a session that has messages.
     #[error(
         "the session has messages already, so none can be put before them: send only the new one, or \
          use another session"
     )]
     NotNew,
-    /// What was said elsewhere is more than a session takes.
+    /// The import is too large.
     #[error(
         "{messages} earlier messages of {bytes} bytes are too many, {MAX_IMPORTED} of {MAX_IMPORT} are \
          allowed: leave out the oldest"
     )]
     ImportTooLarge {
-        /// How many messages.
+        /// The number of messages.
         messages: usize,
-        /// All texts together.
+        /// The bytes of all texts.
         bytes: usize,
     },
-    /// As many messages wait as may.
+    /// The queue is full.
     #[error(
         "{waiting} messages are waiting already, which is the limit: try again when one is answered"
     )]
     InboxFull {
-        /// How many wait.
+        /// The number of queued messages.
         waiting: usize,
     },
-    /// The key was used for another message.
+    /// The key belongs to another message.
     #[error("the idempotency key `{key}` was used for another message: use a new key")]
     KeyReused {
         /// The key.
         key: String,
     },
-    /// A message goes into the query that runs, and has limits of its own.
+    /// Limits on a message that steers the running query.
     #[error(
         "`limits` cannot come with words for the query that runs, which has its own: leave them out, or set \
          that query's budget"
     )]
     LimitsOfASteer,
-    /// A limit outside its range.
+    /// A limit is out of range.
     #[error("max_turns is {found}, allowed are 1 to 100")]
     TurnsOutOfRange {
-        /// What was asked for.
+        /// The value.
         found: u32,
     },
-    /// No such call waits for a person.
+    /// No such call waits for approval.
     #[error("no call `{call}` is waiting for approval")]
     NotWaiting {
-        /// The call named.
+        /// The call.
         call: CallId,
     },
-    /// The last query was not ended by a budget.
+    /// The last query was not forced.
     #[error("the last query was not ended by force, so there is nothing to continue")]
     NothingToContinue,
-    /// The session exists already.
+    /// The session is already open.
     #[error("the session is open already")]
     AlreadyOpen,
-    /// Another process has the session, and what was asked could not be handed on to it. Never the
-    /// kernel's own word.
+    /// Another process owns the session and did not take the command. Never from the kernel.
     #[error(
         "the session is at work in {}, which did not take this on: try again",
         .process.map_or("another process".into(), |process| format!("process {process}"))
     )]
     Elsewhere {
-        /// Its number, where that is known.
+        /// Its process id, if known.
         process: Option<u32>,
     },
-    /// The system drains: what would begin a query is not taken any more, what runs goes on. Never the
-    /// kernel's own word.
+    /// The system drains and starts no query. Never from the kernel.
     #[error("the system drains and begins nothing new: try again when it has been started anew")]
     Draining,
-    /// It takes no messages any more.
+    /// The session is closed.
     #[error("the session is closed: go on in another one, or fork it")]
     Closed,
-    /// No such tool is ready to be attached.
+    /// The host has no such tool ready.
     #[error("there is no tool `{tool}` to attach{}", ready(.there))]
     UnknownTool {
         /// The name.
         tool: String,
-        /// Those that are ready.
+        /// The tools that are.
         there: Vec<String>,
     },
-    /// The session has the tool.
+    /// The session already has the tool.
     #[error("the session has the tool `{tool}` already")]
     AttachedAlready {
         /// The name.
         tool: String,
     },
-    /// The session cannot be copied up to there.
+    /// The fork point does not exist or is not complete.
     #[error(
         "query {query}{} is not over or not in this session, so it cannot be forked there",
         .turn.map(|turn| format!(", turn {turn}")).unwrap_or_default()
     )]
     NoSuchTurn {
-        /// Which query.
+        /// The query.
         query: QueryId,
-        /// Which turn of it, from 0.
+        /// Its turn, from 0.
         turn: Option<Turn>,
     },
-    /// Its log is too long to be copied in one piece.
+    /// The log is too long to be copied at once.
     #[error("the log up to there is too long to be copied in one piece ({records} records)")]
     TooLongToFork {
-        /// How many records were read until then.
+        /// The records that were read.
         records: usize,
     },
-    /// It is set aside (spec 10).
+    /// The session is quarantined.
     #[error("the session is quarantined: {reason}; an operator can release it")]
     Quarantined {
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
 }

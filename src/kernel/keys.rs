@@ -1,9 +1,7 @@
-//! Idempotency keys: the messages that a session would know again (spec 10).
+//! Idempotency keys of the last [`KEPT`] messages that had one.
 //!
-//! The last [`KEPT`] that were accepted with a key are known; the one that was accepted first is
-//! forgotten first, and its key is like a new one from then on. By the order of the records alone, so that a
-//! replay and a snapshot forget the same ones. Of a message only its print is kept: whole texts would make a
-//! live session and every snapshot of it a thousand messages larger.
+//! The oldest is forgotten first, by the order of the records, so that a replay and a snapshot
+//! agree. Only a hash of each message is kept, to keep sessions and snapshots small.
 
 use std::collections::VecDeque;
 
@@ -12,10 +10,9 @@ use sha2::{Digest, Sha256};
 
 use crate::model::QueryId;
 
-/// How many are known. A repetition follows the lost answer by seconds, not by a thousand messages.
+/// A retry follows the lost answer by seconds, not by a thousand messages.
 const KEPT: usize = 1_000;
 
-/// A message that an idempotency key stands for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct KeyUse {
     key: String,
@@ -33,29 +30,25 @@ impl KeyUse {
         }
     }
 
-    /// Whether it is a message with this text.
     pub(super) fn is(&self, text: &str) -> bool {
         let print: [u8; 32] = Sha256::digest(text).into();
         self.print == print
     }
 }
 
-/// In the order of acceptance. Found by looking through them: they are few, and what asks is a message.
+/// In the order of acceptance; few enough for a linear search.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Keys(VecDeque<KeyUse>);
 
 impl Keys {
-    /// What the key stands for, if it is known.
     pub(super) fn get(&self, key: &str) -> Option<&KeyUse> {
         self.0.iter().rev().find(|used| used.key == key)
     }
 
-    /// Only those of queries up to this one are known.
     pub(super) fn keep_up_to(&mut self, query: QueryId) {
         self.0.retain(|used| used.query <= query);
     }
 
-    /// A message was accepted with a key that was not known.
     pub(super) fn remember(&mut self, key: &str, query: QueryId, text: &str) {
         if self.0.len() >= KEPT {
             self.0.pop_front();

@@ -1,4 +1,4 @@
-//! Where a running query stands; what a step needs lives in it.
+//! The step of a running query, with the data that it needs.
 
 use std::sync::Arc;
 
@@ -7,49 +7,49 @@ use crate::model::{
     record::{Compacting, Doubted, Ending},
 };
 
-/// Where a query stands.
-#[derive(Debug, Clone, PartialEq)]
+/// The step of a query.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub enum Step {
     /// Waits for classification and prompt.
+    #[default]
     Preparing,
-    /// Waits for a model's word on what it is.
+    /// Waits for a second opinion.
     Doubting {
-        /// What it was taken for.
+        /// The first opinion.
         what: Arc<Doubted>,
     },
-    /// Between turns. Lasts while the session is paused; after a crash between two records it is where
-    /// the query is found, and gone on with.
+    /// Between turns: while the session is paused, or after a crash between two records.
     Ready,
     /// Waits for the model.
     Calling {
         /// The try.
         attempt: Attempt,
-        /// How many tries this model has had in this turn, apart from those that a restart cut off.
+        /// Tries of this model in this turn, without those that a restart cut off.
         tries: u32,
     },
-    /// Waits before the model is asked again.
+    /// Waits before the next try.
     BackingOff {
-        /// The try that failed.
+        /// The failed try.
         attempt: Attempt,
-        /// How many tries this model has had in this turn, apart from those that a restart cut off.
+        /// Tries of this model in this turn, without those that a restart cut off.
         tries: u32,
-        /// When it is over.
+        /// Its end.
         until: Timestamp,
-        /// The code of the fault that it waits for to pass.
+        /// The fault's code.
         code: Arc<str>,
     },
-    /// Waits for a summary of earlier messages, before the next turn.
+    /// Waits for a summary of earlier messages.
     Compacting {
-        /// What was asked for.
+        /// The request.
         what: Arc<Compacting>,
-        /// How many tries this model has had at it, apart from those that a restart cut off.
+        /// Tries of this model at it, without those that a restart cut off.
         tries: u32,
-        /// Before it is asked for again; none while it is asked for.
+        /// The back-off before the next try, if it is in one.
         pause: Option<Pause>,
     },
-    /// The reply is there; waits for the results of its calls, if it has any.
+    /// Waits for the results of the reply's calls, if it has any.
     Tools {
-        /// In the order asked.
+        /// The calls, in order.
         slots: Vec<ToolSlot>,
     },
     /// Waits for a sub-agent.
@@ -63,60 +63,59 @@ pub enum Step {
         /// Its cost budget.
         max_cost: Option<NanoUsd>,
     },
-    /// It is to end, and waits for the end of the sub-agent that was taken back: what that used
-    /// counts (spec 8).
+    /// Ends after the cancelled sub-agent, because its usage counts.
     Ending {
         /// The child.
         child: SessionName,
-        /// How it is to end.
+        /// How it ends.
         ending: Ending,
     },
 }
 
-/// A wait after a fault.
+/// A back-off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pause {
-    /// When it is over.
+    /// Its end.
     pub until: Timestamp,
-    /// The code of the fault that it waits for to pass.
+    /// The fault's code.
     pub code: Arc<str>,
 }
 
-/// A call and how far it is.
+/// A call and its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolSlot {
-    /// What was asked.
+    /// The call.
     pub call: Arc<ToolCall>,
-    /// How far it is.
+    /// Its state.
     pub state: CallState,
 }
 
-/// How far a call is.
+/// The state of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallState {
-    /// For room, or for the end of a pause.
+    /// Waits for a free slot, or for the end of a pause.
     Waiting,
-    /// For a person.
+    /// Waits for approval.
     AwaitingApproval,
-    /// It runs.
+    /// In flight.
     Running,
-    /// It has a result.
+    /// Complete.
     Done(Arc<ToolResult>),
 }
 
 impl ToolSlot {
-    /// The result, if there is one.
+    /// The result, if complete.
     #[must_use]
     pub fn result(&self) -> Option<&Arc<ToolResult>> {
         match &self.state {
             CallState::Done(result) => Some(result),
-            CallState::Waiting | CallState::AwaitingApproval | CallState::Running => None,
+            _ => None,
         }
     }
 }
 
 impl Step {
-    /// What a person should be told it waits for.
+    /// The name of the step for people.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -133,13 +132,12 @@ impl Step {
         }
     }
 
-    /// Whether nothing runs and a person's word is waited for. Calls may also wait for the end of a pause.
+    /// Whether nothing runs and an approval is pending.
     fn awaits_person(&self) -> bool {
         let asked = |slot: &ToolSlot| slot.state == CallState::AwaitingApproval;
         self.slots().iter().any(asked) && !self.runs_calls()
     }
 
-    /// Whether a call runs.
     pub(super) fn runs_calls(&self) -> bool {
         let runs = |slot: &ToolSlot| slot.state == CallState::Running;
         self.slots().iter().any(runs)
@@ -154,7 +152,6 @@ impl Step {
         }
     }
 
-    /// The calls of the turn, where it is at that.
     pub(super) fn slots(&self) -> &[ToolSlot] {
         match self {
             Self::Tools { slots } => slots,
@@ -162,12 +159,10 @@ impl Step {
         }
     }
 
-    /// The slot of a call.
     pub(super) fn slot(&self, call: &CallId) -> Option<&ToolSlot> {
         self.slots().iter().find(|slot| slot.call.id == *call)
     }
 
-    /// The same, to change it.
     pub(super) fn slot_mut(&mut self, call: &CallId) -> Option<&mut ToolSlot> {
         match self {
             Self::Tools { slots } => slots.iter_mut().find(|slot| slot.call.id == *call),

@@ -1,7 +1,6 @@
-//! What a session's decisions go by besides its records: thresholds, tools, models.
+//! The settings of a session's decisions: thresholds, tools, models.
 //!
-//! Not durable: a restart may bring another policy. What a query must keep over a restart (its
-//! budgets) is in its records instead.
+//! Not durable: a restart may change them. What a query must keep (its budgets) is in its records.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +13,7 @@ use super::{
 };
 use crate::model::{Limits, NanoUsd, Price, ToolSpec};
 
-/// Shares at which a budget warns (spec 6).
+/// Shares at which a budget warns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Thresholds {
     /// Of the turns.
@@ -26,7 +25,6 @@ pub struct Thresholds {
 }
 
 impl Default for Thresholds {
-    /// 0.70, 0.80 and 0.70 (T031).
     fn default() -> Self {
         Self {
             iteration: BasisPoints::new(7_000),
@@ -36,19 +34,18 @@ impl Default for Thresholds {
     }
 }
 
-/// When the fallback is asked; the section `[fallback]` of the configuration.
+/// The section `[fallback]` of the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FallbackPolicy {
     /// Silent turns before it is asked.
     pub silence_turns: u32,
-    /// A signal below this calls it.
+    /// Confidence of a signal below which it is asked.
     #[serde(with = "share")]
     pub low_confidence: BasisPoints,
 }
 
 impl Default for FallbackPolicy {
-    /// Three turns and 0.3 (T043).
     fn default() -> Self {
         Self {
             silence_turns: 3,
@@ -57,12 +54,12 @@ impl Default for FallbackPolicy {
     }
 }
 
-/// What a reply without a signal means in a query that is not small talk (spec 8, row 18).
+/// The meaning of a reply without a signal, outside small talk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnMissingSignal {
-    /// The reply is kept, and one short turn asks for the signal alone. Without one, the kept reply is the
-    /// answer.
+    /// The reply is kept, and one short turn asks for its signal. Without one, the kept reply is
+    /// the answer.
     #[default]
     Auto,
     /// The model is reminded of the protocol.
@@ -76,16 +73,16 @@ pub enum OnMissingSignal {
 pub struct ModelChoice {
     /// As `provider/model`.
     pub name: Arc<str>,
-    /// How many tokens fit, if that is known.
+    /// Its context window in tokens, if known.
     pub context_window: Option<u64>,
-    /// How many a reply may have; as many are asked for with each call, and have to fit as well.
+    /// Most tokens of a reply, requested with each call.
     pub max_output: Option<u64>,
-    /// What it costs, if that is known; a reply that says itself what it cost is believed.
+    /// Its price, if known; a reply that reports its cost is believed.
     pub price: Option<Price>,
 }
 
 impl ModelChoice {
-    /// A model whose window and price are not known.
+    /// A model of unknown window and price.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self {
@@ -97,26 +94,25 @@ impl ModelChoice {
     }
 }
 
-/// How faults are met.
+/// Retries and back-off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// Tries per model and turn, the first included.
     pub attempts: u32,
-    /// Pause before the second try; doubles with each further one.
+    /// Pause before the second try, doubled for each further one.
     pub base: Duration,
-    /// Longest pause, unless the other side asks for a longer one.
+    /// Longest pause, unless the server asks for a longer one.
     pub cap: Duration,
-    /// Where there is a next model, it is asked instead of waiting for longer than this.
+    /// Longest wait where the chain has a next model.
     pub longest: Duration,
-    /// Where there is none, so long is waited at most for a rate limit or a full queue; a model that asks for
-    /// more fails.
+    /// Longest wait for a rate limit or a full queue where it has none; a model that asks for more
+    /// fails.
     pub patience: Duration,
-    /// Where there is none, so long is waited at most for a server that is away.
+    /// Longest wait for an outage where it has none.
     pub outage: Duration,
 }
 
 impl Default for RetryPolicy {
-    /// Three tries, half a second, half a minute; a minute, ten minutes, five minutes.
     fn default() -> Self {
         Self {
             attempts: 3,
@@ -129,7 +125,7 @@ impl Default for RetryPolicy {
     }
 }
 
-/// How often a query may be restarted (spec 10).
+/// Limits of restarts per query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RestartPolicy {
     /// Crashes and stalls that end the query.
@@ -139,7 +135,6 @@ pub struct RestartPolicy {
 }
 
 impl Default for RestartPolicy {
-    /// 3 and 10 (spec 10).
     fn default() -> Self {
         Self {
             crashes: 3,
@@ -148,26 +143,26 @@ impl Default for RestartPolicy {
     }
 }
 
-/// When a model is asked what a query is (spec 4).
+/// When to ask a model for the query's type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecondOpinionPolicy {
-    /// Where the first opinion is less sure than this.
+    /// Confidence of the first opinion below which it is asked.
     pub below: BasisPoints,
-    /// Who is asked.
+    /// The model.
     pub model: ModelChoice,
-    /// How long is waited; then the first opinion stands.
+    /// The deadline; then the first opinion stands.
     pub within: Duration,
 }
 
-/// Whether a session may start sub-agents; the section `[delegation]` of the configuration.
+/// The section `[delegation]` of the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DelegationPolicy {
-    /// How deep children may go; 0 means none.
+    /// Depth of children; 0 allows none.
     pub max_depth: u32,
-    /// How many a query may start.
+    /// Children per query.
     pub max_children: u32,
-    /// The budget of a child whose parent names none, in tokens.
+    /// Token budget of a child whose parent names none.
     pub default_tokens: u64,
 }
 
@@ -190,49 +185,49 @@ impl DelegationPolicy {
     };
 }
 
-/// Everything that decisions go by.
+/// All settings of a session's decisions.
 #[derive(Clone)]
 pub struct Policy {
     /// Budgets of a query that names none.
     pub limits: Limits,
-    /// Budget of the whole session in tokens.
+    /// Token budget of the session.
     pub session_tokens: Option<u64>,
-    /// Budget of the whole session in money.
+    /// Cost budget of the session.
     pub session_cost: Option<NanoUsd>,
     /// Shares at which budgets warn.
     pub thresholds: Thresholds,
-    /// When the fallback is asked.
+    /// When to ask the fallback.
     pub fallback: FallbackPolicy,
-    /// Row 18.
+    /// Handling of a missing signal.
     pub on_missing_signal: OnMissingSignal,
-    /// When a model is asked what a query is; never, if it is not set.
+    /// When to ask for a second opinion; `None` never does.
     pub second_opinion: Option<SecondOpinionPolicy>,
     /// The models, best first; at least one.
     pub models: Arc<[ModelChoice]>,
-    /// How faults are met.
+    /// Retries and back-off.
     pub retry: RetryPolicy,
-    /// How often a query may be restarted.
+    /// Limits of restarts.
     pub restarts: RestartPolicy,
     /// Sub-agents.
     pub delegation: DelegationPolicy,
-    /// What every model is told besides the prompt.
+    /// Instructions for every model besides the prompt.
     pub instructions: Option<Arc<str>>,
     /// The session's tools.
     pub tools: Arc<[ToolSpec]>,
-    /// Tools that a session can be given besides, one by one.
+    /// Tools that can be attached.
     pub attachable: Arc<[ToolSpec]>,
-    /// Calls of one turn that run at a time.
+    /// Concurrent calls of a turn.
     pub parallel_calls: usize,
-    /// Messages that may wait.
+    /// Most queued messages.
     pub inbox_capacity: usize,
-    /// What the fallback says; the heuristic unless an embedder brings another.
+    /// The fallback's judgement.
     pub classifier: Arc<dyn FallbackClassifier>,
-    /// What follows a turn; the table of spec 8 unless an embedder brings another.
+    /// The decision after each turn.
     pub turn: Arc<dyn TurnPolicy>,
 }
 
 impl Policy {
-    /// The defaults of the spec, for the given models and tools.
+    /// The defaults, for these models and tools.
     #[must_use]
     pub fn new(models: Vec<ModelChoice>, tools: Arc<[ToolSpec]>) -> Self {
         Self {
@@ -257,13 +252,13 @@ impl Policy {
         }
     }
 
-    /// A tool of this session by its name.
+    /// The tool of this name.
     #[must_use]
     pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
-    /// How long a call of this model may be put off before another is asked, or none is left to ask.
+    /// The longest wait for this model before another is asked, or the query fails.
     #[must_use]
     pub fn longest_wait(&self, model: &str) -> Duration {
         match self.after(model) {
@@ -272,7 +267,7 @@ impl Policy {
         }
     }
 
-    /// What a model costs, if that is known.
+    /// The price of a model, if known.
     #[must_use]
     pub fn price(&self, model: &str) -> Option<Price> {
         let others = self.second_opinion.iter().map(|other| &other.model);
@@ -281,7 +276,7 @@ impl Policy {
         asked.find_map(|model| model.price)
     }
 
-    /// The model of the chain that follows this one; one that stands in it twice is asked once.
+    /// The next model of the chain; duplicates are asked once.
     pub(crate) fn after(&self, model: &str) -> Option<&ModelChoice> {
         let first = |name: &str| self.models.iter().position(|known| *known.name == *name);
         let used = first(model)?;
@@ -289,7 +284,7 @@ impl Policy {
         rest.find_map(|(at, next)| (first(&next.name) == Some(at)).then_some(next))
     }
 
-    /// A model of the chain; the last one for an index beyond it.
+    /// A model of the chain, at most the last one.
     pub(super) fn model(&self, index: usize) -> Option<&ModelChoice> {
         self.models.get(index).or_else(|| self.models.last())
     }

@@ -1,48 +1,49 @@
-//! The state of a running query: what its records have come to.
+//! The state of a running query, and how records change it.
 //!
-//! A decision works on a copy ([`super::draft::Draft`]) and evolves it by the records it makes, so
-//! that a later rule sees what an earlier one decided. The same [`Query::evolve`] then runs on the
-//! real state.
+//! A decision works on a copy ([`super::draft::Draft`]) and evolves it by its own records, so that
+//! a later rule sees what an earlier one decided. The same [`Query::evolve`] then runs on the real
+//! state.
 //!
 //! **Invariant:** a copy costs the same at every turn: what grows with the turns is shared.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{effect::CallToken, phase::Step, repetition::Repetition};
+use super::{
+    compaction::TOO_LONG,
+    effect::CallToken,
+    phase::{CallState, Pause, Step, ToolSlot},
+    repetition::{Repetition, TurnDigest},
+};
 use crate::{
     model::{
-        Attempt, CallId, Limits, QueryId, QueryType, SessionName, SharedList, Signal, SignalFields,
-        StopReason, Timestamp, Turn, Usage,
-        record::{Accepted, ChildEnd, Ending, Steered, TurnMode},
+        Attempt, CallId, Fault, FaultClass, Limits, QueryId, QueryType, Record, SessionName,
+        SharedList, Signal, SignalFields, SignalType, StopReason, Timestamp, ToolCall, ToolResult,
+        ToolStatus, Turn, Usage,
+        record::{
+            Accepted, AgentFact, ApprovalFact, ApprovalVerdict, BudgetFact, ChildEnd, ControlFact,
+            Ending, Fact, FallbackAction, FallbackCause, FallbackTriggered, LlmFact, QueryFact,
+            Replied, RestartCause, SignalFact, SignalPresence, Steered, SupervisorFact, ToolFact,
+            TurnFact, TurnMode, TurnRestartCause,
+        },
+        signal::SignalClass,
     },
     signal::SignalState,
 };
 
-mod evolve;
-mod tries;
-
-use tries::Refusals;
-
-/// What the current turn has come to so far.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct CurrentTurn {
-    /// How many calls the reply asked for.
     pub calls: usize,
-    /// The visible text.
     pub text: Option<Arc<str>>,
-    /// The signal.
     pub signal: Option<Arc<Signal>>,
-    /// Why the block that should have been one is none.
+    /// Why the signal was rejected.
     pub rejection: Option<Arc<str>>,
-    /// Why the model stopped.
     pub stop: Option<StopReason>,
-    /// The signal state before a reply without a signal: the turn that asks for that signal goes on from here.
+    /// The signal state before a reply without a signal, to go on from once it is asked for.
     pub before_silence: Option<SignalState>,
 }
 
-/// Warnings that were given; each is given once a query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Warned {
     pub iteration: bool,
@@ -52,7 +53,7 @@ pub(super) struct Warned {
 }
 
 /// A running query.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Query {
     pub(super) id: QueryId,
     pub(super) text: Arc<str>,
@@ -68,26 +69,24 @@ pub struct Query {
     pub(super) model: Arc<str>,
     pub(super) current: CurrentTurn,
     pub(super) usage: Usage,
-    /// Of this, what the query that this one continues had used.
+    /// The part of `usage` that a continued query had used.
     pub(super) inherited: Usage,
-    /// The non-empty visible texts.
     pub(super) texts: SharedList<Arc<str>>,
-    /// Characters of these, joined.
     pub(super) accumulated_chars: usize,
     pub(super) signals: SignalState,
     pub(super) repetition: Repetition,
     pub(super) results: usize,
     pub(super) failed: usize,
     pub(super) failed_tools: Arc<Vec<Arc<str>>>,
-    /// Silent turns at the last time that silence called the fallback.
+    /// Silent turns when silence last called the fallback.
     pub(super) silence_mark: u32,
-    /// The model of the running turn is not to be asked for a missing signal.
+    /// Whether the model is not asked for a missing signal.
     pub(super) unsignalled: bool,
-    /// The text of a reply without a signal, while the model is asked for that.
+    /// The reply whose signal the model is asked for.
     pub(super) kept: Option<Arc<str>>,
     /// Replies in a row without text and calls.
     pub(super) empty_replies: u32,
-    /// The next turn is to be the final one.
+    /// Whether the next turn is final.
     pub(super) final_mark: bool,
     pub(super) escalations: u32,
     pub(super) stucks: u32,
@@ -95,27 +94,25 @@ pub struct Query {
     /// Weak terminal signals that the fallback let pass.
     pub(super) weak_ends: u32,
     pub(super) warned: Warned,
-    /// Calls that wait for a person, since when.
+    /// Pending approvals, with the time of the request.
     pub(super) approvals: Vec<(CallId, Timestamp)>,
-    /// Words that wait for the next call.
+    /// Words for the next call.
     pub(super) steers: Vec<Arc<Steered>>,
-    /// What the runtime has to say when the next turn begins, while that waits for a compaction.
+    /// Guidance of the next turn, while a compaction postpones it.
     pub(super) notes: Vec<String>,
     /// Compactions begun.
     pub(super) compactions: u32,
-    /// The last try of any of them.
     pub(super) compaction_attempt: Attempt,
-    /// The turn before which no summary was to be had.
+    /// The turn for which compaction failed.
     pub(super) uncompacted: Option<u32>,
-    /// Calls that were refused one after the other before anything was sent.
     pub(super) refusals: Refusals,
-    /// About how many tokens the running turn's call sends.
+    /// Estimated tokens of the running turn's call.
     pub(super) estimate: u64,
-    /// Whether a call may be in flight of which no record says yet what it used.
+    /// Whether a call may be in flight whose usage no record has.
     pub(super) in_flight: bool,
-    /// Whether that call waits for its turn, and was not sent.
+    /// Whether that call is queued and was not sent.
     pub(super) waits: bool,
-    /// The estimate of what the running turn sends, where it is known.
+    /// The estimate of the running turn, where calibration may learn from it.
     pub(super) sent: Option<u64>,
     pub(super) child: Option<Arc<ChildEnd>>,
     pub(super) children: u32,
@@ -124,11 +121,11 @@ pub struct Query {
     pub(super) process_deaths: u32,
 }
 
-/// What a forced query leaves to the one that continues it (spec 6).
+/// State of a forced query for the one that continues it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Inheritance {
     pub query: QueryId,
-    /// The question: what goes on is classified and judged by it, not by the word "continue".
+    /// The question, which classification goes by instead of the word "continue".
     pub text: Arc<str>,
     pub turns: u32,
     pub usage: Usage,
@@ -138,91 +135,55 @@ pub(super) struct Inheritance {
 }
 
 impl Query {
-    /// A query that was just accepted.
     pub(super) fn new(id: QueryId, accepted: &Accepted, from: Option<&Inheritance>) -> Self {
-        Self {
+        let mut query = Self {
             id,
-            text: from.map_or_else(
-                || accepted.text.as_str().into(),
-                |from| Arc::clone(&from.text),
-            ),
+            text: accepted.text.as_str().into(),
             limits: accepted.limits,
-            query_type: None,
-            prompt_tokens: 0,
-            step: Step::Preparing,
-            turns: from.map_or(0, |from| from.turns),
-            turn: Turn(from.map_or(0, |from| from.turns)),
-            mode: TurnMode::Normal,
-            model: "".into(),
-            current: CurrentTurn::default(),
-            usage: from.map_or_else(Usage::default, |from| from.usage),
-            inherited: from.map_or_else(Usage::default, |from| from.usage),
-            texts: SharedList::default(),
-            accumulated_chars: 0,
-            signals: SignalState::default(),
-            repetition: Repetition::default(),
-            results: 0,
-            failed: 0,
-            failed_tools: Arc::default(),
-            silence_mark: 0,
-            unsignalled: false,
-            kept: None,
-            empty_replies: 0,
-            final_mark: false,
-            escalations: 0,
-            stucks: 0,
-            rejections: 0,
-            weak_ends: 0,
-            warned: Warned::default(),
-            approvals: Vec::new(),
-            steers: Vec::new(),
-            notes: Vec::new(),
-            compactions: 0,
-            compaction_attempt: Attempt(0),
-            uncompacted: None,
-            refusals: Refusals::default(),
-            estimate: 0,
-            in_flight: false,
-            waits: false,
-            sent: None,
-            child: None,
-            children: from.map_or(0, |from| from.children),
-            crashes: from.map_or(0, |from| from.crashes),
-            process_deaths: from.map_or(0, |from| from.process_deaths),
+            ..Self::default()
+        };
+        if let Some(from) = from {
+            query.text = Arc::clone(&from.text);
+            query.turns = from.turns;
+            query.turn = Turn(from.turns);
+            (query.usage, query.inherited) = (from.usage, from.usage);
+            query.children = from.children;
+            (query.crashes, query.process_deaths) = (from.crashes, from.process_deaths);
         }
+        query
     }
 
-    /// Which query.
+    /// Its id.
     #[must_use]
     pub const fn id(&self) -> QueryId {
         self.id
     }
 
-    /// Where it stands.
+    /// Its step.
     #[must_use]
     pub const fn step(&self) -> &Step {
         &self.step
     }
 
-    /// What it was taken for, once that is known.
+    /// Its type, once classified.
     #[must_use]
     pub const fn query_type(&self) -> Option<QueryType> {
         self.query_type
     }
 
-    /// About how many tokens the running turn's call sends.
+    /// Estimated tokens of the running turn's call.
     #[must_use]
     pub const fn token_estimate(&self) -> u64 {
         self.estimate
     }
 
-    /// What kind of turn runs, or ran last.
+    /// Mode of the turn that runs, or ran last.
     #[must_use]
     pub const fn mode(&self) -> TurnMode {
         self.mode
     }
 
-    /// The model that is asked, as `provider/model`.
+    /// Its model, as `provider/model`.
     #[must_use]
     pub const fn model(&self) -> &Arc<str> {
         &self.model
@@ -234,91 +195,81 @@ impl Query {
         self.turns
     }
 
-    /// Its budgets.
+    /// Its limits.
     #[must_use]
     pub const fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// What it used so far.
+    /// Its usage so far.
     #[must_use]
     pub const fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// Its signals so far, and what they come to.
+    /// Its signals so far.
     #[must_use]
     pub const fn signals(&self) -> &SignalState {
         &self.signals
     }
 
-    /// What it used itself, without what it inherited.
     pub(super) const fn own_usage(&self) -> Usage {
         self.usage.less(self.inherited)
     }
 
-    /// Whether this try is the one that it waits for.
+    /// Whether it waits for this try.
     pub(super) fn calls_with(&self, token: CallToken) -> bool {
-        let Step::Calling { attempt, .. } = self.step else {
-            return false;
-        };
-        self.is_at(token.query, token.turn) && attempt == token.attempt
+        let calls = matches!(self.step, Step::Calling { attempt, .. } if attempt == token.attempt);
+        calls && self.is_at(token.query, token.turn)
     }
 
-    /// Whether it waits to follow this try up with another.
+    /// Whether it backs off after this try.
     pub(super) fn backs_off_with(&self, token: CallToken) -> bool {
-        let Step::BackingOff { attempt, .. } = self.step else {
-            return false;
-        };
-        self.is_at(token.query, token.turn) && attempt == token.attempt
+        let waits =
+            matches!(self.step, Step::BackingOff { attempt, .. } if attempt == token.attempt);
+        waits && self.is_at(token.query, token.turn)
     }
 
-    /// Whether this is the second opinion that it waits for.
+    /// Whether it waits for this second opinion.
     pub(super) fn doubts_with(&self, token: CallToken) -> bool {
         let doubts = matches!(self.step, Step::Doubting { .. });
         doubts && self.waits_before(token.query, token.turn) && token.attempt == Attempt(1)
     }
 
-    /// Whether this try at a summary is the one that it waits for.
+    /// Whether it waits for this summary.
     pub(super) fn compacts_with(&self, token: CallToken) -> bool {
-        let Step::Compacting {
-            what, pause: None, ..
-        } = &self.step
-        else {
-            return false;
-        };
-        self.waits_before(token.query, token.turn) && what.attempt == token.attempt
+        self.compaction(token).is_some_and(|pause| pause.is_none())
     }
 
-    /// Whether it waits to follow this try at a summary up with another.
+    /// Whether it backs off after this try at a summary.
     pub(super) fn compacts_again_with(&self, token: CallToken) -> bool {
-        let Step::Compacting {
-            what,
-            pause: Some(_),
-            ..
-        } = &self.step
-        else {
-            return false;
-        };
-        self.waits_before(token.query, token.turn) && what.attempt == token.attempt
+        self.compaction(token).is_some_and(Option::is_some)
     }
 
-    /// Whether it is this query, before this turn is complete.
+    fn compaction(&self, token: CallToken) -> Option<&Option<Pause>> {
+        match &self.step {
+            Step::Compacting { what, pause, .. }
+                if what.attempt == token.attempt && self.waits_before(token.query, token.turn) =>
+            {
+                Some(pause)
+            }
+            _ => None,
+        }
+    }
+
     fn waits_before(&self, query: QueryId, turn: Turn) -> bool {
         self.id == query && turn == Turn(self.turns)
     }
 
-    /// Whether it is this query, in this turn.
     pub(super) fn is_at(&self, query: QueryId, turn: Turn) -> bool {
         self.id == query && self.turn == turn
     }
 
-    /// Whether it waits for this sub-agent.
     pub(super) fn awaits_child(&self, name: &SessionName) -> bool {
         self.step.child() == Some(name)
     }
 
-    /// How it is to end, if that is decided and only a sub-agent's end is waited for.
+    /// How it ends after its sub-agent, if that is decided.
     pub(super) const fn ending(&self) -> Option<&Ending> {
         match &self.step {
             Step::Ending { ending, .. } => Some(ending),
@@ -326,7 +277,6 @@ impl Query {
         }
     }
 
-    /// What it leaves to a query that continues it.
     pub(super) fn inheritance(&self) -> Inheritance {
         Inheritance {
             query: self.id,
@@ -339,7 +289,7 @@ impl Query {
         }
     }
 
-    /// Whether every call of the turn has a result; true for a turn without calls.
+    /// Whether every call of the turn has a result.
     pub(super) fn calls_complete(&self) -> bool {
         match &self.step {
             Step::Tools { slots } => {
@@ -349,8 +299,421 @@ impl Query {
         }
     }
 
-    /// The turn's signal as what it says.
     pub(super) fn signal_fields(&self) -> Option<&SignalFields> {
         self.current.signal.as_deref().map(|signal| &signal.fields)
+    }
+}
+
+/// Refusals in a row of one kind, model and turn. They use no try, but patience.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Refusals {
+    pub count: u32,
+    pub outage: bool,
+    pub since: Option<Timestamp>,
+}
+
+impl Refusals {
+    /// Another kind starts over.
+    fn add(&mut self, at: Timestamp, outage: bool) {
+        *self = self.of(outage);
+        self.count = self.count.saturating_add(1);
+        self.since.get_or_insert(at);
+    }
+
+    /// Those of this kind, if the last ones were.
+    pub(super) fn of(self, outage: bool) -> Self {
+        let none = Self {
+            outage,
+            ..Self::default()
+        };
+        if self.outage == outage { self } else { none }
+    }
+
+    /// How long those of this kind have lasted.
+    pub(super) fn lasting(self, now: Timestamp, outage: bool) -> Duration {
+        let since = self.of(outage).since;
+        since.map_or(Duration::ZERO, |since| now.since(since))
+    }
+}
+
+impl Query {
+    /// Applies a record of this query.
+    pub(super) fn evolve(&mut self, record: &Record) {
+        match &record.fact {
+            Fact::Query(QueryFact::Doubted(fact)) => {
+                let what = Arc::new(fact.clone());
+                self.step = Step::Doubting { what };
+                self.is_called();
+            }
+            Fact::Query(QueryFact::Classified(fact)) => {
+                self.in_flight = false;
+                if let Some(opinion) = &fact.second_opinion {
+                    self.usage += opinion.usage;
+                }
+                self.query_type = Some(fact.classification.query_type);
+                self.prompt_tokens = fact.prompt.token_estimate;
+                self.step = Step::Ready;
+            }
+            Fact::Turn(fact) => self.evolve_turn(record.turn, fact),
+            Fact::Signal(fact) => self.evolve_signal(fact),
+            Fact::Tool(fact) => self.evolve_tool(fact),
+            Fact::Approval(fact) => self.evolve_approval(fact, record.at),
+            Fact::Budget(fact) => self.evolve_budget(fact, record.at),
+            Fact::Agent(fact) => self.evolve_agent(fact),
+            Fact::Llm(fact) => self.evolve_llm(fact, record.at),
+            Fact::Supervisor(SupervisorFact::Restarted(fact)) => match fact.cause {
+                RestartCause::Crash | RestartCause::Stall => self.crashes = fact.count,
+                RestartCause::ProcessDeath => self.process_deaths = fact.count,
+            },
+            Fact::Control(ControlFact::Steered(fact)) => self.steers.push(Arc::new(fact.clone())),
+            Fact::Control(ControlFact::BudgetSet(fact)) => self.limits = fact.limits,
+            _ => {}
+        }
+    }
+
+    fn evolve_turn(&mut self, turn: Option<Turn>, fact: &TurnFact) {
+        match fact {
+            TurnFact::Started(started) => {
+                self.turn = turn.unwrap_or(Turn(self.turns));
+                self.mode = started.mode;
+                self.set_model(&started.model);
+                self.unsignalled = started.unsignalled;
+                let before = std::mem::take(&mut self.current);
+                self.kept = before.text.filter(|_| started.mode == TurnMode::Signal);
+                // A reply whose signal is asked for is no silent turn.
+                if let (Some(_), Some(signals)) = (&self.kept, before.before_silence) {
+                    self.signals = signals;
+                }
+                self.steers.clear();
+                self.child = None;
+                self.notes.clear();
+                self.sent = started.token_estimate;
+                self.estimate = started.token_estimate.unwrap_or_default();
+                self.is_called();
+                self.refusals = Refusals::default();
+                self.final_mark = false;
+                self.step = Step::Calling {
+                    attempt: started.attempt,
+                    tries: 1,
+                };
+            }
+            TurnFact::Restarted(restarted) => {
+                let tries = match restarted.cause {
+                    // The model did not fail.
+                    TurnRestartCause::Recovery => self.tries(),
+                    TurnRestartCause::Fault { .. } if *self.model == *restarted.model => {
+                        self.tries() + 1
+                    }
+                    TurnRestartCause::Fault { .. } => 1,
+                };
+                self.set_model(&restarted.model);
+                self.is_called();
+                self.step = Step::Calling {
+                    attempt: restarted.attempt,
+                    tries,
+                };
+            }
+            TurnFact::Replied(replied) => self.evolve_replied(replied),
+        }
+    }
+
+    fn evolve_replied(&mut self, replied: &Replied) {
+        self.turns += 1;
+        self.in_flight = false;
+        self.usage += replied.usage;
+        if replied.signal != SignalPresence::Valid {
+            self.current.before_silence = Some(self.signals.clone());
+            self.signals.record_silence();
+        }
+        self.current.stop = Some(replied.stop);
+        self.current.calls = replied.message.calls().count();
+        let silent = replied.signal == SignalPresence::Absent && self.mode != TurnMode::Signal;
+        let empty = silent && replied.text.is_empty() && self.current.calls == 0;
+        self.empty_replies = if empty { self.empty_replies + 1 } else { 0 };
+        if !replied.text.is_empty() {
+            let text = Arc::clone(&replied.text);
+            let joint = if self.texts.is_empty() { 0 } else { 2 };
+            self.accumulated_chars += joint + text.chars().count();
+            self.texts.push(Arc::clone(&text));
+            self.current.text = Some(text);
+        }
+        if self.current.calls == 0 {
+            self.repetition.push(None);
+        }
+        self.step = Step::Tools { slots: Vec::new() };
+    }
+
+    fn evolve_signal(&mut self, fact: &SignalFact) {
+        match fact {
+            SignalFact::Emitted(signal) => {
+                self.signals.record_signal(signal);
+                self.silence_mark = 0;
+                if signal.kind() == SignalType::Stuck {
+                    self.stucks += 1;
+                }
+                self.current.signal = Some(Arc::clone(signal));
+            }
+            SignalFact::Rejected(rejection) => {
+                self.rejections += 1;
+                self.current.rejection = Some(rejection.reason.as_str().into());
+            }
+        }
+    }
+
+    fn evolve_tool(&mut self, fact: &ToolFact) {
+        match fact {
+            ToolFact::Requested(requested) => self.request(&requested.call),
+            ToolFact::Started(started) => self.set(&started.call, CallState::Running),
+            ToolFact::Finished(finished) => self.answer(&finished.name, &finished.result),
+            ToolFact::Refused(refused) => {
+                let result = Arc::new(ToolResult {
+                    call: refused.call.id.clone(),
+                    status: ToolStatus::Refused,
+                    content: refused.content.clone(),
+                    data: None,
+                });
+                if self.step.slot(&refused.call.id).is_none() {
+                    self.request(&refused.call);
+                }
+                self.answer(&refused.call.name, &result);
+            }
+        }
+    }
+
+    fn request(&mut self, call: &Arc<ToolCall>) {
+        if let Step::Tools { slots } = &mut self.step {
+            let (call, state) = (Arc::clone(call), CallState::Waiting);
+            slots.push(ToolSlot { call, state });
+        }
+    }
+
+    fn answer(&mut self, name: &str, result: &Arc<ToolResult>) {
+        // A turn that asks for a signal offers no tools, so refused calls do not count.
+        let counts = self.mode != TurnMode::Signal;
+        self.results += usize::from(counts);
+        if counts && result.status.counts_as_failed() {
+            self.failed += 1;
+            if !self.failed_tools.iter().any(|tool| **tool == *name) {
+                Arc::make_mut(&mut self.failed_tools).push(name.into());
+            }
+        }
+        self.set(&result.call, CallState::Done(Arc::clone(result)));
+        if counts && self.calls_complete() {
+            self.repetition.push(TurnDigest::of(self.step.slots()));
+        }
+    }
+
+    fn evolve_approval(&mut self, fact: &ApprovalFact, at: Timestamp) {
+        match fact {
+            ApprovalFact::Requested(waiting) => {
+                self.set(&waiting.call, CallState::AwaitingApproval);
+                self.approvals.push((waiting.call.clone(), at));
+            }
+            ApprovalFact::Answered(answered) => {
+                self.approvals.retain(|(call, _)| *call != answered.call);
+                // For other verdicts a result follows in the same decision.
+                if answered.verdict == ApprovalVerdict::Approved {
+                    self.set(&answered.call, CallState::Waiting);
+                }
+            }
+        }
+    }
+
+    fn set(&mut self, call: &CallId, state: CallState) {
+        if let Some(slot) = self.step.slot_mut(call) {
+            slot.state = state;
+        }
+    }
+
+    fn evolve_budget(&mut self, fact: &BudgetFact, at: Timestamp) {
+        match fact {
+            BudgetFact::IterationWarning(_) => self.warned.iteration = true,
+            BudgetFact::TokensWarning(_) => self.warned.tokens = true,
+            BudgetFact::CostWarning(_) => self.warned.cost = true,
+            BudgetFact::ContextWarning(_) => self.warned.context = true,
+            BudgetFact::ContextCompacting(fact) => {
+                let tries = match fact.again {
+                    None => 1,
+                    // The model did not fail.
+                    Some(TurnRestartCause::Recovery) => self.tries(),
+                    Some(TurnRestartCause::Fault { .. }) => self.tries() + 1,
+                };
+                if fact.again.is_none() {
+                    self.refusals = Refusals::default();
+                }
+                self.compactions = fact.number;
+                self.compaction_attempt = fact.attempt;
+                self.notes.clone_from(&fact.guidance);
+                let (what, pause) = (Arc::new(fact.clone()), None);
+                self.is_called();
+                self.step = Step::Compacting { what, tries, pause };
+            }
+            BudgetFact::ContextCompacted(fact) => {
+                self.usage += fact.usage;
+                self.sent = None;
+                self.compaction_ended(at);
+            }
+            BudgetFact::ContextCompactionFailed(fact) => {
+                self.usage += fact.usage;
+                self.uncompacted = Some(self.turns);
+                self.compaction_ended(at);
+            }
+            // The query's end follows in the same decision.
+            _ => {}
+        }
+    }
+
+    /// The next turn can begin, or the call be made again.
+    fn compaction_ended(&mut self, until: Timestamp) {
+        let Step::Compacting { what, .. } = &self.step else {
+            return;
+        };
+        self.in_flight = false;
+        self.step = match what.turn_attempt {
+            None => Step::Ready,
+            Some(attempt) => Step::BackingOff {
+                attempt,
+                tries: 0,
+                until,
+                code: TOO_LONG.into(),
+            },
+        };
+    }
+
+    fn evolve_agent(&mut self, fact: &AgentFact) {
+        match fact {
+            AgentFact::FallbackTriggered(fallback) => self.evolve_fallback(fallback),
+            AgentFact::EscalationRaised(_) => self.escalations += 1,
+            AgentFact::DelegationStarted(start) => {
+                self.children += 1;
+                self.step = Step::Delegating {
+                    child: start.child.clone(),
+                    scope: start.scope.as_str().into(),
+                    max_tokens: start.max_tokens,
+                    max_cost: start.max_cost,
+                };
+            }
+            AgentFact::DelegationCancelled(cancel) => {
+                self.step = Step::Ending {
+                    child: cancel.child.clone(),
+                    ending: cancel.ending.clone(),
+                };
+            }
+            AgentFact::DelegationFinished(end) => {
+                self.usage += end.usage;
+                self.child = Some(Arc::new(end.clone()));
+                self.step = Step::Ready;
+            }
+            _ => {}
+        }
+    }
+
+    fn evolve_fallback(&mut self, fallback: &FallbackTriggered) {
+        match fallback.cause {
+            FallbackCause::Silence => self.silence_mark = self.signals.turns_without_signal(),
+            FallbackCause::ToolLoop => self.repetition.mark_hinted(),
+            FallbackCause::LowConfidence
+                if fallback.action == FallbackAction::Continue && self.weak_end() =>
+            {
+                self.weak_ends += 1;
+            }
+            _ => {}
+        }
+        if fallback.applied && fallback.action == FallbackAction::ForceResponse {
+            self.final_mark = true;
+        }
+    }
+
+    /// Whether only its low confidence keeps this turn from ending the query.
+    fn weak_end(&self) -> bool {
+        let ends = |signal: &Arc<Signal>| signal.kind().class() == SignalClass::Terminal;
+        self.current.calls == 0 && self.current.signal.as_ref().is_some_and(ends)
+    }
+
+    const fn is_called(&mut self) {
+        (self.in_flight, self.waits) = (true, false);
+    }
+
+    /// Most turns use the previous model.
+    fn set_model(&mut self, name: &str) {
+        if *self.model != *name {
+            self.model = name.into();
+        }
+    }
+
+    fn evolve_llm(&mut self, fact: &LlmFact, at: Timestamp) {
+        match fact {
+            LlmFact::Retried(retried) => {
+                self.usage += retried.usage;
+                self.in_flight = false;
+                let tried = self.failed_before(&retried.fault, at);
+                let code: Arc<str> = retried.fault.code.as_str().into();
+                let until = retried.not_before;
+                if let Step::Compacting { tries, pause, .. } = &mut self.step {
+                    *tries = (*tries + tried).saturating_sub(1);
+                    *pause = Some(Pause { until, code });
+                    return;
+                }
+                self.step = Step::BackingOff {
+                    attempt: retried.attempt,
+                    tries: (self.tries() + tried).saturating_sub(1),
+                    until,
+                    code,
+                };
+            }
+            // The next model is asked at once, or when the session resumes.
+            LlmFact::FailedOver(failed) => {
+                self.usage += failed.usage;
+                self.in_flight = false;
+                self.refusals = Refusals::default();
+                // Another model's count says nothing about the first one's tokens.
+                self.sent = None;
+                let code: Arc<str> = failed.fault.code.as_str().into();
+                if let Step::Compacting { what, tries, pause } = &mut self.step {
+                    Arc::make_mut(what).model.clone_from(&failed.to);
+                    *tries = 0;
+                    *pause = Some(Pause { until: at, code });
+                    return;
+                }
+                self.set_model(&failed.to);
+                self.unsignalled = false;
+                self.step = Step::BackingOff {
+                    attempt: failed.attempt,
+                    tries: 0,
+                    until: at,
+                    code,
+                };
+            }
+            LlmFact::Failed(failed) => {
+                self.usage += failed.usage;
+                self.in_flight = false;
+            }
+            LlmFact::Waiting(_) => self.waits = true,
+            LlmFact::Admitted(_) => self.waits = false,
+            _ => {}
+        }
+    }
+
+    /// How many tries the failure counts for.
+    fn failed_before(&mut self, fault: &Fault, at: Timestamp) -> u32 {
+        match fault.class {
+            FaultClass::Overloaded { .. } | FaultClass::Unavailable { .. } => {
+                self.refusals.add(at, fault.is_outage());
+                0
+            }
+            _ => {
+                self.refusals = Refusals::default();
+                1
+            }
+        }
+    }
+
+    fn tries(&self) -> u32 {
+        match self.step {
+            Step::Calling { tries, .. }
+            | Step::BackingOff { tries, .. }
+            | Step::Compacting { tries, .. } => tries,
+            _ => 0,
+        }
     }
 }

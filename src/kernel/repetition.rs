@@ -1,4 +1,4 @@
-//! Loops by tool outcome (spec 3): the same calls with the same results, again and again.
+//! Loops of the same tool calls with the same results.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -6,19 +6,18 @@ use serde_json::Value;
 
 use super::phase::ToolSlot;
 
-/// Turns running that make a loop.
+/// Equal turns in a row that make a loop.
 const RUN: usize = 3;
-/// Times that two turns alternate to make one.
+/// Alternations of two turns that make a loop.
 const ALTERNATIONS: usize = 3;
-/// Turns that a loop can span.
 const SPAN: usize = 2 * ALTERNATIONS;
 
-/// What a turn's calls and results come to; equal for equal calls with equal results.
+/// A hash of a turn's calls and results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TurnDigest(u64);
 
 impl TurnDigest {
-    /// Of a turn whose calls all have results; none for a turn without calls.
+    /// `None` for a turn without calls; all calls must have results.
     #[must_use]
     pub fn of(slots: &[ToolSlot]) -> Option<Self> {
         if slots.is_empty() {
@@ -36,67 +35,46 @@ impl TurnDigest {
     }
 }
 
-/// Arguments with keys sorted and white space gone; broken ones as they stand.
+/// JSON with sorted keys and without white space; broken arguments unchanged.
 fn canonical(arguments: &str) -> String {
-    fn sorted(value: Value) -> Value {
-        match value {
-            Value::Object(map) => {
-                let mut entries: Vec<_> = map.into_iter().collect();
-                entries.sort_by(|a, b| a.0.cmp(&b.0));
-                Value::Object(
-                    entries
-                        .into_iter()
-                        .map(|(key, value)| (key, sorted(value)))
-                        .collect(),
-                )
-            }
-            Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
-        }
-    }
-    let arguments = if arguments.trim().is_empty() {
-        "{}"
-    } else {
-        arguments
-    };
-    match serde_json::from_str(arguments) {
-        Ok(value) => sorted(value).to_string(),
-        Err(_) => arguments.to_owned(),
-    }
+    let blank = arguments.trim().is_empty();
+    let arguments = if blank { "{}" } else { arguments };
+    serde_json::from_str(arguments).map_or_else(
+        |_| arguments.to_owned(),
+        |mut value: Value| {
+            value.sort_all_objects();
+            value.to_string()
+        },
+    )
 }
 
-/// The digests of the last turns, as many as a loop can span.
+/// The digests of the last turns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Repetition {
-    /// Oldest first; none for a turn without calls, and where there was no turn yet.
+    /// Oldest first; `None` for a turn without calls.
     recent: [Option<TurnDigest>; SPAN],
     hinted: bool,
 }
 
-/// What the last turn means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ToolLoop {
-    /// Nothing repeats.
     None,
-    /// It does, for the first time in the query: a hint.
+    /// The first repetition of the query: a hint.
     First,
-    /// It did before: the loop.
+    /// A loop.
     Again,
 }
 
 impl Repetition {
-    /// Takes in a turn.
     pub(super) fn push(&mut self, turn: Option<TurnDigest>) {
         self.recent.rotate_left(1);
         self.recent[SPAN - 1] = turn;
     }
 
-    /// Remembers that the hint was given.
     pub(super) fn mark_hinted(&mut self) {
         self.hinted = true;
     }
 
-    /// What the turns so far mean.
     pub(super) fn verdict(&self) -> ToolLoop {
         match (self.repeats(), self.hinted) {
             (false, _) => ToolLoop::None,

@@ -1,28 +1,141 @@
-//! After a restart: what the state reached by replay still owes, and when enough is enough (spec 10).
+//! A session that leaves memory, is quarantined, restarts or recovers, and the effects that its state
+//! still owes.
+//!
+//! Passivation is no fault. A session that recovers with a query and was not passivated was cut off, which
+//! counts as a process death unless the cause is known to be no fault ([`Absence`]).
 
 use super::{
     calls, compaction, control, doubt,
     draft::Draft,
-    effect::{CallToken, Decision, Effect},
+    effect::{Decision, Effect},
     guard,
+    input::Moment,
     phase::Step,
-    retry, turn_end,
+    query::Query,
+    retry,
+    session::{Phase, Session},
+    turn_end,
 };
-use crate::model::record::{Ending, RestartCause, Restarted, SupervisorFact, TurnRestartCause};
+use crate::model::{
+    By,
+    record::{
+        ControlFact, Ending, Noted, Quarantined, RestartCause, Restarted, SessionFact,
+        SupervisorFact, TurnRestartCause,
+    },
+};
 
-/// The supervisor brought the session back: the count of that, and the query's end if it is one too
-/// many. What is owed is asked for when the count is durable: it may be what the session dies of.
+/// A quarantined session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SetAside {
+    /// The reason.
+    pub reason: String,
+    /// The query that ran; it goes on after release.
+    pub before: Option<Box<Query>>,
+}
+
+/// Why a session is recovered that was not passivated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absence {
+    /// Its process ended.
+    Process,
+    /// Its shard ended, for another reason.
+    Shard,
+    /// Something unrelated stopped it, such as a journal that was down.
+    Excused,
+}
+
+impl Phase {
+    pub(super) fn set_aside(self, why: &Quarantined) -> Self {
+        Self::Quarantined(SetAside {
+            reason: why.reason.clone(),
+            before: match self {
+                Self::Idle => None,
+                Self::Running(query) => Some(query),
+                Self::Quarantined(aside) => aside.before,
+            },
+        })
+    }
+
+    pub(super) fn released(self) -> Self {
+        match self {
+            Self::Quarantined(aside) => aside.before.map_or(Self::Idle, Self::Running),
+            _ => self,
+        }
+    }
+}
+
+impl Session {
+    /// Whether it may be passivated: nothing is in flight, at most an approval is pending.
+    #[must_use]
+    pub fn may_rest(&self) -> bool {
+        match &self.phase {
+            Phase::Idle | Phase::Quarantined(_) => true,
+            Phase::Running(query) => match &query.step {
+                Step::Ready => true,
+                step @ Step::Tools { .. } => !step.runs_calls(),
+                // A pause drops preparation, which is repeated afterwards.
+                Step::Preparing => self.paused,
+                _ => false,
+            },
+        }
+    }
+
+    /// Passivates the session. Calls in flight are dropped and owed on recovery; their usage is
+    /// recorded.
+    #[must_use]
+    pub fn leave(&self, now: Moment) -> Decision {
+        let decision = self.draft(now).map_or_else(Decision::nothing, |mut draft| {
+            retry::count_cut_off(&mut draft);
+            draft.wait()
+        });
+        decision.and(self.note(SessionFact::Passivated(Noted {}), now))
+    }
+
+    /// The records of a recovery, after replay; [`Self::resume`] returns the effects that are owed.
+    #[must_use]
+    pub fn awake(&self, absence: Absence, now: Moment) -> Decision {
+        if self.has_left {
+            return self.revived(now);
+        }
+        let detail = match absence {
+            Absence::Process => "the process ended while the query was running",
+            Absence::Shard => "its shard ended while the query was running",
+            Absence::Excused => return Decision::nothing(),
+        };
+        self.draft(now).map_or_else(Decision::nothing, |draft| {
+            restarted(draft, RestartCause::ProcessDeath, detail.to_owned())
+        })
+    }
+
+    /// The smallest record of a recovery.
+    #[must_use]
+    pub fn revived(&self, now: Moment) -> Decision {
+        self.note(SessionFact::Revived(Noted {}), now)
+    }
+
+    pub(super) fn release(&self, by: By, now: Moment) -> Decision {
+        if !matches!(self.phase, Phase::Quarantined(_)) {
+            return Decision::nothing();
+        }
+        let released = self.note(ControlFact::Released(by.into()), now);
+        let released = released.and(self.note(SessionFact::Released(Noted {}), now));
+        self.and_then(released, now, owed)
+    }
+}
+
+/// Counts a restart, and ends the query at the limit. Effects that are owed come after the count is
+/// durable, because they may be what crashes the session.
 pub(super) fn restarted(mut draft: Draft<'_>, cause: RestartCause, detail: String) -> Decision {
     let policy = draft.policy().restarts;
-    let (count, limit, code) = match cause {
-        RestartCause::Crash => (draft.query.crashes + 1, policy.crashes, "crash"),
-        RestartCause::Stall => (draft.query.crashes + 1, policy.crashes, "stall"),
-        RestartCause::ProcessDeath => (
-            draft.query.process_deaths + 1,
-            policy.process_deaths,
-            "process_death",
-        ),
+    let (before, limit, code) = match cause {
+        RestartCause::Crash => (draft.query.crashes, policy.crashes, "crash"),
+        RestartCause::Stall => (draft.query.crashes, policy.crashes, "stall"),
+        RestartCause::ProcessDeath => {
+            let deaths = draft.query.process_deaths;
+            (deaths, policy.process_deaths, "process_death")
+        }
     };
+    let count = before + 1;
     let seen = detail.clone();
     draft.emit(SupervisorFact::Restarted(Restarted {
         cause,
@@ -37,49 +150,36 @@ pub(super) fn restarted(mut draft: Draft<'_>, cause: RestartCause, detail: Strin
     draft.wait()
 }
 
-/// What the phase still owes; asked for again after a replay.
+/// The effects that the step owes, after a replay.
 pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
     let query = draft.query.id;
     retry::count_cut_off(&mut draft);
     match draft.query.step.clone() {
         Step::Preparing => {
-            let (text, previous) = (draft.query.text.clone(), draft.session.last_question());
-            draft.effect(Effect::Prepare {
+            let text = draft.query.text.clone();
+            let previous = draft.session.last_question.clone();
+            draft.wait_for(Effect::Prepare {
                 query,
                 text,
                 previous,
-            });
-            draft.wait()
+            })
         }
         Step::Doubting { .. } => doubt::cut_off(draft),
-        Step::Ready if draft.session.is_paused() => draft.wait(),
+        Step::Ready if draft.session.paused => draft.wait(),
         Step::Ready => guard::begin_turn(draft, Vec::new()),
-        Step::Calling { attempt, .. } => {
-            // It was not the model that failed.
-            retry::again(draft, attempt, TurnRestartCause::Recovery)
-        }
+        Step::Calling { attempt, .. } => retry::again(draft, attempt, TurnRestartCause::Recovery),
         Step::BackingOff { attempt, until, .. } => {
-            let token = CallToken {
-                query,
-                turn: draft.query.turn,
-                attempt,
-            };
-            draft.effect(Effect::RetryAt { token, at: until });
-            draft.wait()
+            let token = draft.token(attempt);
+            draft.wait_for(Effect::RetryAt { token, at: until })
         }
-        Step::Compacting {
-            what, pause: None, ..
-        } => compaction::again(draft, &what, TurnRestartCause::Recovery),
-        Step::Compacting {
-            what,
-            pause: Some(pause),
-            ..
-        } => {
-            let token = compaction::token(&draft, what.attempt);
-            let at = pause.until;
-            draft.effect(Effect::RetryAt { token, at });
-            draft.wait()
-        }
+        Step::Compacting { what, pause, .. } => match pause {
+            None => compaction::again(draft, &what, TurnRestartCause::Recovery),
+            Some(pause) => {
+                let token = draft.token_ahead(what.attempt);
+                let at = pause.until;
+                draft.wait_for(Effect::RetryAt { token, at })
+            }
+        },
         Step::Tools { .. } if draft.query.calls_complete() => turn_end::end(draft),
         Step::Tools { .. } => calls::recover(draft),
         Step::Delegating {
@@ -87,19 +187,13 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
             scope,
             max_tokens,
             max_cost,
-        } => {
-            draft.effect(Effect::StartChild {
-                query,
-                child,
-                scope,
-                max_tokens,
-                max_cost,
-            });
-            draft.wait()
-        }
-        Step::Ending { child, .. } => {
-            draft.effect(Effect::CancelChild { query, child });
-            draft.wait()
-        }
+        } => draft.wait_for(Effect::StartChild {
+            query,
+            child,
+            scope,
+            max_tokens,
+            max_cost,
+        }),
+        Step::Ending { child, .. } => draft.wait_for(Effect::CancelChild { query, child }),
     }
 }

@@ -1,7 +1,7 @@
-//! A try at a model call failed: again, the next model, or the end (spec 12). And what a call has used that
-//! ends without a reply.
+//! Failed tries of a model call: the same model again, the next one, or the end. Also the usage of
+//! a call that ends without a reply.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::{
     compaction, doubt,
@@ -13,14 +13,13 @@ use super::{
     turn_end,
 };
 use crate::model::{
-    Attempt, Fault, FaultClass, Span, Usage,
+    Attempt, Fault, FaultClass, Span, Timestamp, Usage,
     record::{
         Admitted, Failed, FailedOver, LlmFact, Retried, TurnFact, TurnRestartCause, TurnRestarted,
         Waiting,
     },
 };
 
-/// What the fault asks for.
 pub(super) fn failed(
     mut draft: Draft<'_>,
     token: CallToken,
@@ -32,17 +31,12 @@ pub(super) fn failed(
         return Decision::nothing();
     };
     let plan = compaction::instead_of_failing(&draft, &fault);
-    // An answer that lacks its signal alone is not worth a summary.
+    // A kept reply is not worth a summary.
     match plan.filter(|_| draft.query.kept.is_none()) {
-        // It is found too long once more when the session goes on.
-        Some(_) if draft.session.is_paused() => {
-            draft.emit(LlmFact::Retried(Retried {
-                attempt: token.attempt,
-                model: draft.query.model.to_string(),
-                fault,
-                not_before: draft.now.at,
-                usage,
-            }));
+        // It will be found too long again when the session resumes.
+        Some(_) if draft.session.paused => {
+            let not_before = draft.now.at;
+            retried(&mut draft, token.attempt, fault, not_before, usage);
             return draft.wait();
         }
         Some(plan) => {
@@ -52,26 +46,33 @@ pub(super) fn failed(
         None => {}
     }
     let pause = pause(&draft, &draft.query.model, &fault, tries);
-    // A kept reply is already an answer, so the turn that asks for its signal is not retried.
+    // A kept reply is an answer, so the turn that asks for its signal is not retried.
     if let Some(pause) = pause.filter(|_| draft.query.kept.is_none()) {
         let not_before = draft.now.at.plus(pause);
-        draft.emit(LlmFact::Retried(Retried {
-            attempt: token.attempt,
-            model: draft.query.model.to_string(),
-            fault,
-            not_before,
-            usage,
-        }));
-        draft.effect(Effect::RetryAt {
-            token,
-            at: not_before,
-        });
-        return draft.wait();
+        retried(&mut draft, token.attempt, fault, not_before, usage);
+        let at = not_before;
+        return draft.wait_for(Effect::RetryAt { token, at });
     }
     next_model(draft, token, fault, usage)
 }
 
-/// What a failed try used, where what follows has no place for it.
+fn retried(
+    draft: &mut Draft<'_>,
+    attempt: Attempt,
+    fault: Fault,
+    not_before: Timestamp,
+    usage: Usage,
+) {
+    draft.emit(LlmFact::Retried(Retried {
+        attempt,
+        model: draft.query.model.to_string(),
+        fault,
+        not_before,
+        usage,
+    }));
+}
+
+/// Records the usage of a failed try, where the next record cannot.
 fn spent(draft: &mut Draft<'_>, attempt: Attempt, fault: Fault, usage: Usage) {
     if usage.is_none() {
         return;
@@ -85,16 +86,14 @@ fn spent(draft: &mut Draft<'_>, attempt: Attempt, fault: Fault, usage: Usage) {
     }));
 }
 
-/// What a failed call used: what the provider says of it, else an estimate where the model may have worked
-/// on it.
+/// Usage of a failed call: as reported, else an estimate where the model may have worked on it.
 pub(super) fn used(draft: &Draft<'_>, model: &str, fault: &Fault, told: Usage) -> Usage {
     let begun = matches!(draft.now.call, InFlight::Sent { received: 1.., .. });
     let estimate = uncounted(draft, model).filter(|_| begun || fault.may_have_cost());
     estimate.unwrap_or_else(|| turn_end::priced(draft, model, told))
 }
 
-/// What the call in flight has used so far, if there is one: as far as the provider says, else by an
-/// estimate.
+/// Usage of the call in flight so far: as reported, else estimated.
 pub(super) fn uncounted(draft: &Draft<'_>, model: &str) -> Option<Usage> {
     if !draft.query.in_flight {
         return None;
@@ -109,7 +108,7 @@ pub(super) fn uncounted(draft: &Draft<'_>, model: &str) -> Option<Usage> {
         } => (tokens, received, told),
         InFlight::Unknown => (tokens_sent(draft), 0, Usage::default()),
     };
-    let estimate = draft.session.calibration().applied_to(tokens);
+    let estimate = draft.session.calibration.applied_to(tokens);
     let usage = Usage {
         input_tokens: match told.input_tokens {
             0 => estimate,
@@ -121,7 +120,7 @@ pub(super) fn uncounted(draft: &Draft<'_>, model: &str) -> Option<Usage> {
     Some(turn_end::priced(draft, model, usage))
 }
 
-/// About how many tokens the call in flight has sent, by the records alone.
+/// Estimated tokens of the call in flight, by the records alone.
 fn tokens_sent(draft: &Draft<'_>) -> u64 {
     match &draft.query.step {
         Step::Doubting { .. } => doubt::tokens_sent(draft),
@@ -130,12 +129,11 @@ fn tokens_sent(draft: &Draft<'_>) -> u64 {
     }
 }
 
-/// Records what the call in flight has used: it ends without a reply, with its query, its session or its
-/// process.
+/// Records the usage of the call in flight, which ends without a reply.
 pub(super) fn count_cut_off(draft: &mut Draft<'_>) {
     let (attempt, model) = match &draft.query.step {
         Step::Calling { attempt, .. } => (*attempt, draft.query.model.to_string()),
-        Step::Doubting { what } => (doubt::token(draft).attempt, what.model.clone()),
+        Step::Doubting { what } => (doubt::ATTEMPT, what.model.clone()),
         Step::Compacting {
             what, pause: None, ..
         } => (what.attempt, what.model.clone()),
@@ -157,48 +155,47 @@ pub(super) fn count_cut_off(draft: &mut Draft<'_>) {
     }));
 }
 
-/// A call has waited for its turn for a while, and nothing of it was sent.
 pub(super) fn waits(mut draft: Draft<'_>, waiting: Waiting) -> Decision {
     draft.emit(LlmFact::Waiting(waiting));
     draft.wait()
 }
 
-/// A call that was recorded as waiting is sent.
 pub(super) fn admitted(mut draft: Draft<'_>, attempt: Attempt, waited: Duration) -> Decision {
     let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
     draft.emit(LlmFact::Admitted(Admitted { attempt, waited_ms }));
     draft.wait()
 }
 
-/// How long to wait until the same model is asked again, after so many tries; none if it is not.
+/// The pause before the same model is asked again after so many tries; `None` if it is not.
 pub(super) fn pause(draft: &Draft<'_>, model: &str, fault: &Fault, tries: u32) -> Option<Duration> {
     let class = fault.class;
     let (policy, now, refusals) = (draft.policy(), draft.now, draft.query.refusals);
     let alone = policy.after(model).is_none();
     let away = alone && fault.is_outage();
-    // Whether a server is back, probes find out: no time that it names is waited for.
+    // Probes find out whether a server is back; its own estimate is ignored.
     let asked = class.after().filter(|_| !away);
     let waited = refusals.lasting(now.at, fault.is_outage());
     let refused = refusals.of(fault.is_outage()).count.saturating_add(1);
     let (tries, waited) = match class {
         FaultClass::Retryable { .. } if tries < policy.retry.attempts => (tries, Duration::ZERO),
-        // Nothing was sent, and why is no matter of this call: another model can be asked at once, and
-        // where there is none it is no try but a matter of time.
+        // Nothing was sent: another model can be asked at once, else it is a matter of time, not of
+        // tries.
         FaultClass::Overloaded { .. } if alone => (refused, waited),
-        // The gateway holds the calls of a model that is away, and probes it: the pause here stays short.
+        // The gateway holds and probes calls of a model that is away, so the pause is short.
         FaultClass::Unavailable { .. } if alone => (1, waited),
         FaultClass::Unavailable { .. } if refused < policy.retry.attempts => (refused, waited),
         _ => return None,
     };
-    let most = match away {
-        true => policy.retry.outage,
-        false => policy.longest_wait(model),
+    let most = if away {
+        policy.retry.outage
+    } else {
+        policy.longest_wait(model)
     };
     let in_time = waited.saturating_add(asked.unwrap_or_default()) <= most;
     in_time.then(|| back_off(policy.retry, tries, asked, now.entropy))
 }
 
-/// The model is given up for this turn: the next one of the chain, or the end.
+/// The next model of the chain, or the end.
 pub(super) fn next_model(
     mut draft: Draft<'_>,
     token: CallToken,
@@ -223,7 +220,7 @@ pub(super) fn next_model(
     due(draft, token)
 }
 
-/// What was the matter, and what can be done where that is a matter of time.
+/// The fault's detail, with advice where waiting may help.
 fn given_up(draft: &Draft<'_>, fault: &Fault) -> String {
     let detail = &fault.detail;
     let patience = draft.policy().retry.patience;
@@ -243,51 +240,35 @@ fn given_up(draft: &Draft<'_>, fault: &Fault) -> String {
                 "{detail}; that went on for {waited}: try again later, or add a model to `model.chain`"
             )
         }
-        FaultClass::Retryable { .. }
-        | FaultClass::Permanent
-        | FaultClass::Cancelled
-        | FaultClass::Bug => detail.clone(),
+        _ => detail.clone(),
     }
 }
 
-/// The back-off is over. While the session is paused nothing is asked; the back-off is owed again
-/// when it is resumed.
+/// A paused session asks nothing; the back-off is owed again when it resumes.
 pub(super) fn due(draft: Draft<'_>, token: CallToken) -> Decision {
-    if draft.session.is_paused() {
-        return draft.wait();
+    match &draft.query.step {
+        Step::BackingOff { code, .. } if !draft.session.paused => {
+            let code = code.to_string();
+            again(draft, token.attempt, TurnRestartCause::Fault { code })
+        }
+        _ => draft.wait(),
     }
-    let Step::BackingOff { code, .. } = &draft.query.step else {
-        return draft.wait();
-    };
-    let code = code.to_string();
-    again(draft, token.attempt, TurnRestartCause::Fault { code })
 }
 
-/// A new try of the turn's call.
 pub(super) fn again(mut draft: Draft<'_>, before: Attempt, cause: TurnRestartCause) -> Decision {
     let attempt = before.next();
-    let model = draft.query.model.to_string();
     draft.emit(TurnFact::Restarted(TurnRestarted {
         attempt,
-        model: model.clone(),
+        model: draft.query.model.to_string(),
         cause,
     }));
-    let token = CallToken {
-        query: draft.query.id,
-        turn: draft.query.turn,
-        attempt,
-    };
-    let mode = draft.query.mode;
-    draft.effect(Effect::CallModel {
-        token,
-        model: model.into(),
-        mode,
-    });
-    draft.wait()
+    let (token, mode) = (draft.token(attempt), draft.query.mode);
+    let model = Arc::clone(&draft.query.model);
+    draft.wait_for(Effect::CallModel { token, model, mode })
 }
 
-/// base × 2^(tries − 1), at most `cap`, then between half and all of it by the entropy given; never
-/// less than the other side asked for.
+/// base × 2^(tries − 1), at most `cap`, jittered to between half and all of it; at least what the
+/// server asked for.
 fn back_off(policy: RetryPolicy, tries: u32, asked: Option<Duration>, entropy: u64) -> Duration {
     let doublings = tries.saturating_sub(1).min(16);
     let full = policy.base.saturating_mul(1 << doublings).min(policy.cap);

@@ -1,9 +1,13 @@
-//! The session: which inputs it takes in which phase.
+//! The session: its inputs in each phase, and how records change it.
 
 use std::{
     collections::VecDeque,
+    fmt, mem,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
+
+use serde::{Deserialize, Serialize};
 
 use super::{
     attach::{self, Attached},
@@ -12,64 +16,101 @@ use super::{
     control, delegation, doubt,
     draft::Draft,
     effect::Decision,
+    fork,
     history::Transcript,
+    import,
     inbox::{self, Queued},
     input::{Command, Moment, Order, Refusal, Report},
     keys::Keys,
     phase::Step,
     policy::Policy,
     query::{Inheritance, Query},
-    rest::SetAside,
-    restart, retry, turn_end,
+    restart::{self, SetAside},
+    retry, turn_end,
 };
 use crate::model::{
-    By, QueryId, Record, Usage,
-    record::{ControlFact, Fact, Noted, Opened, RestartCause, SessionFact, Steered},
+    By, Outcome, QueryId, Record, SessionKey, Timestamp, ToolCall, Usage,
+    record::{
+        Accepted, BudgetFact, Compacted, ControlFact, Fact, Noted, Opened, Place, QueryFact,
+        SessionFact, Steered, TurnFact, TurnMode,
+    },
 };
 
-mod evolve;
-mod view;
-
-/// What a session is at.
-#[derive(Debug, Clone, PartialEq)]
+/// The phase of a session.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub enum Phase {
-    /// Nothing.
+    /// No query.
+    #[default]
     Idle,
-    /// A query.
+    /// A query runs.
     Running(Box<Query>),
-    /// Set aside until an operator releases it (spec 10).
+    /// Quarantined until an operator releases it.
     Quarantined(SetAside),
 }
 
-/// A conversation's whole state. See the room for the order in which it is used.
-#[derive(Clone)]
+/// A conversation's whole state.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Session {
-    pub(super) policy: Arc<Policy>,
+    #[serde(skip)]
+    pub(super) rules: Rules,
     pub(super) opened: Option<Arc<Opened>>,
+    #[serde(skip)]
     pub(super) phase: Phase,
     pub(super) paused: bool,
-    /// It takes no messages any more.
     pub(super) closed: bool,
-    /// Tools that it got besides those of its policy, by name.
     pub(super) attached: Vec<Attached>,
-    /// The last thing that it did was to leave memory in order.
+    /// The last record is a passivation.
     pub(super) has_left: bool,
     pub(super) transcript: Transcript,
-    /// What whoever runs the conversation wants the model told, made harmless.
+    /// Instructions of the application, escaped.
     pub(super) instructions: Option<Arc<str>>,
+    #[serde(skip)]
     pub(super) inbox: VecDeque<Queued>,
-    /// The last query that was accepted.
     pub(super) last_query: QueryId,
     pub(super) last_question: Option<Arc<str>>,
-    /// The last query, if it was ended by force.
+    /// The last query, if it was forced.
     pub(super) forced: Option<Inheritance>,
     pub(super) keys: Keys,
-    /// What all ended queries used.
+    /// Usage of all ended queries.
     pub(super) usage: Usage,
-    /// What the provider counts for what is estimated.
     pub(super) calibration: Calibration,
-    /// About how many tokens the tools of the policy come to, once that was asked for.
-    pub(super) tool_tokens: OnceLock<u64>,
+}
+
+/// A session's policy, which is not part of its state: sessions that differ only in it are equal.
+#[derive(Clone)]
+pub(super) struct Rules {
+    pub policy: Arc<Policy>,
+    /// Estimated on demand.
+    pub tool_tokens: OnceLock<u64>,
+}
+
+impl From<Arc<Policy>> for Rules {
+    fn from(policy: Arc<Policy>) -> Self {
+        let tool_tokens = OnceLock::new();
+        Self {
+            policy,
+            tool_tokens,
+        }
+    }
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Arc::new(Policy::new(Vec::new(), Arc::default())).into()
+    }
+}
+
+impl PartialEq for Rules {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Rules")
+    }
 }
 
 impl Session {
@@ -77,30 +118,15 @@ impl Session {
     #[must_use]
     pub fn new(policy: Arc<Policy>) -> Self {
         Self {
-            policy,
-            opened: None,
-            phase: Phase::Idle,
-            paused: false,
-            closed: false,
-            attached: Vec::new(),
-            has_left: false,
-            transcript: Transcript::default(),
-            instructions: None,
-            inbox: VecDeque::new(),
-            last_query: QueryId(0),
-            last_question: None,
-            forced: None,
-            keys: Keys::default(),
-            usage: Usage::default(),
-            calibration: Calibration::default(),
-            tool_tokens: OnceLock::new(),
+            rules: policy.into(),
+            ..Self::default()
         }
     }
 
-    /// Decides on a command: what should become durable, and what should then be done.
+    /// Decides on a command.
     ///
     /// # Errors
-    /// A command that cannot be carried out is refused; nothing changes.
+    /// The command is refused, and nothing changes.
     pub fn decide(&self, order: impl Into<Order>, now: Moment) -> Result<Decision, Refusal> {
         let Order { by, command } = order.into();
         if let (Phase::Quarantined(aside), false) = (&self.phase, command == Command::Release) {
@@ -116,12 +142,11 @@ impl Session {
             Command::Continue(limits) => inbox::go_on(self, limits, by, now),
             Command::Cancel { query } => self.cancel(query, by, now),
             Command::Steer { text, author } => {
-                let idempotency_key = None;
                 let steered = Steered {
                     text,
                     author,
                     by,
-                    idempotency_key,
+                    idempotency_key: None,
                 };
                 control::steer(self.running(now)?, steered)
             }
@@ -142,16 +167,14 @@ impl Session {
         }
     }
 
-    /// Decides on what happened. What fits nothing is stale and decides nothing.
+    /// Decides on an event. A stale one decides nothing.
     #[must_use]
     pub fn observe(&self, report: Report, now: Moment) -> Decision {
         let Phase::Running(query) = &self.phase else {
             return Decision::nothing();
         };
         let fits = match &report {
-            Report::Prepared { query: id, .. } => {
-                *id == query.id() && *query.step() == Step::Preparing
-            }
+            Report::Prepared { query: id, .. } => *id == query.id && query.step == Step::Preparing,
             Report::SecondOpinion { token, .. } => query.doubts_with(*token),
             Report::ModelReplied { token, .. } | Report::ModelFailed { token, .. } => {
                 query.calls_with(*token)
@@ -169,10 +192,10 @@ impl Session {
                 query: id, turn, ..
             } => query.is_at(*id, *turn),
             Report::ChildEnded { query: id, end } => {
-                *id == query.id() && query.awaits_child(&end.child)
+                *id == query.id && query.awaits_child(&end.child)
             }
             Report::BudgetViolated { query: id, .. } | Report::Unwritable { query: id, .. } => {
-                *id == query.id()
+                *id == query.id
             }
             Report::Restarted { .. } => true,
         };
@@ -207,7 +230,7 @@ impl Session {
         }
     }
 
-    /// What the state reached by replay still owes.
+    /// The effects that the state owes after replay.
     #[must_use]
     pub fn resume(&self, now: Moment) -> Decision {
         self.draft(now)
@@ -221,42 +244,38 @@ impl Session {
         }
     }
 
-    /// What waits goes first, so that nothing follows what runs.
+    /// The queue is emptied first, so that nothing follows the running query.
     fn close(&self, by: By, now: Moment) -> Decision {
         if self.closed {
             return Decision::nothing();
         }
-        let mut decision = self.note(ControlFact::Closed(by.clone().into()), now);
-        let closed = self.note(SessionFact::Closed(Noted {}), now);
-        decision.records.extend(closed.records);
-        let waiting = self.inbox.iter().map(|queued| queued.id);
-        decision
-            .records
-            .extend(waiting.flat_map(|id| inbox::withdraw(id, now).records));
+        let decision = self.note(ControlFact::Closed(by.clone().into()), now);
+        let decision = decision.and(self.note(SessionFact::Closed(Noted {}), now));
+        let waiting = self
+            .inbox
+            .iter()
+            .map(|queued| inbox::withdraw(queued.id, now));
+        let decision = waiting.fold(decision, Decision::and);
         self.and_then(decision, now, |draft| control::cancel_running(draft, by))
     }
 
     fn cancel(&self, query: Option<QueryId>, by: By, now: Moment) -> Result<Decision, Refusal> {
-        let running = self.query().map(Query::id);
         match query {
-            Some(id) if Some(id) != running => {
-                let queued = self.inbox.iter().any(|queued| queued.id == id);
-                if queued {
-                    Ok(inbox::withdraw(id, now))
-                } else {
-                    Err(Refusal::NothingRunning)
-                }
+            Some(id) if self.inbox.iter().any(|queued| queued.id == id) => {
+                Ok(inbox::withdraw(id, now))
             }
-            Some(_) | None => Ok(control::cancel_running(self.running(now)?, by)),
+            Some(id) if self.query().is_none_or(|query| query.id != id) => {
+                Err(Refusal::NothingRunning)
+            }
+            _ => Ok(control::cancel_running(self.running(now)?, by)),
         }
     }
 
     fn pause(&self, by: By, now: Moment) -> Decision {
         if self.paused {
-            Decision::nothing()
-        } else {
-            self.note(ControlFact::Paused(by.into()), now)
+            return Decision::nothing();
         }
+        self.note(ControlFact::Paused(by.into()), now)
     }
 
     fn unpause(&self, by: By, now: Moment) -> Decision {
@@ -267,50 +286,25 @@ impl Session {
         self.and_then(resumed, now, control::resume)
     }
 
-    /// A decision, and then what is owed by the state that it leads to.
-    pub(super) fn and_owed(&self, decision: Decision, now: Moment) -> Decision {
-        self.and_then(decision, now, restart::owed)
-    }
-
     pub(super) fn and_then(
         &self,
-        mut decision: Decision,
+        decision: Decision,
         now: Moment,
         next: impl FnOnce(Draft<'_>) -> Decision,
     ) -> Decision {
         let mut then = self.clone();
-        decision
-            .records
-            .iter()
-            .for_each(|record| then.evolve(record));
-        if let Some(draft) = then.draft(now) {
-            let next = next(draft);
-            decision.records.extend(next.records);
-            decision.effects.extend(next.effects);
+        for record in &decision.records {
+            then.evolve(record);
         }
-        decision
+        match then.draft(now) {
+            Some(draft) => decision.and(next(draft)),
+            None => decision,
+        }
     }
 
-    /// The running query was cut off: the count, and the query's end if that is too many.
-    pub(super) fn restarted(&self, cause: RestartCause, detail: String, now: Moment) -> Decision {
-        self.draft(now).map_or_else(Decision::nothing, |draft| {
-            restart::restarted(draft, cause, detail)
-        })
-    }
-
-    /// A decision of one record and no effect.
     pub(super) fn note(&self, fact: impl Into<Fact>, now: Moment) -> Decision {
         let query = self.query().map(Query::id);
-        let record = Record {
-            at: now.at,
-            query,
-            turn: None,
-            fact: fact.into(),
-        };
-        Decision {
-            records: vec![record],
-            ..Decision::nothing()
-        }
+        Decision::of(Record::new(now.at, query, None, fact))
     }
 
     fn running(&self, now: Moment) -> Result<Draft<'_>, Refusal> {
@@ -319,5 +313,261 @@ impl Session {
 
     pub(super) fn draft(&self, now: Moment) -> Option<Draft<'_>> {
         self.query().map(|query| Draft::new(self, query, now))
+    }
+}
+
+impl Session {
+    /// Applies a durable record, the only way in which a session changes.
+    pub fn evolve(&mut self, record: &Record) {
+        self.has_left = matches!(record.fact, Fact::Session(SessionFact::Passivated(_)));
+        match &record.fact {
+            Fact::Session(SessionFact::Opened(opened)) => {
+                self.opened = Some(Arc::new(opened.clone()));
+            }
+            Fact::Session(SessionFact::Imported(import)) => import::take_in(self, import),
+            Fact::Session(SessionFact::Quarantined(why)) => {
+                self.phase = mem::replace(&mut self.phase, Phase::Idle).set_aside(why);
+            }
+            Fact::Session(SessionFact::Released(_)) => {
+                self.phase = mem::replace(&mut self.phase, Phase::Idle).released();
+                self.begin_next();
+            }
+            Fact::Session(SessionFact::Passivated(_) | SessionFact::Revived(_)) => {}
+            Fact::Session(SessionFact::Forked(forked)) => fork::take_in(self, forked),
+            Fact::Session(SessionFact::Closed(_)) => self.closed = true,
+            Fact::Query(QueryFact::Accepted(accepted)) => {
+                self.accept(record.query, Arc::new(accepted.clone()));
+            }
+            Fact::Query(QueryFact::Finished(finished)) => {
+                self.finish(record.query, &finished.outcome);
+            }
+            Fact::Control(ControlFact::Paused(_)) => self.paused = true,
+            Fact::Control(ControlFact::Resumed(_)) => self.paused = false,
+            Fact::Control(ControlFact::ToolAttached(attached)) => {
+                attach::take_in(self, &attached.into());
+            }
+            _ => self.evolve_query(record),
+        }
+    }
+
+    fn evolve_query(&mut self, record: &Record) {
+        let Phase::Running(query) = &mut self.phase else {
+            return;
+        };
+        if let Fact::Turn(TurnFact::Started(started)) = &record.fact {
+            for steered in &query.steers {
+                self.transcript.steer(steered);
+            }
+            for text in &started.guidance {
+                self.transcript.guide(text);
+            }
+        }
+        if let Fact::Turn(TurnFact::Replied(replied)) = &record.fact {
+            // Valid until the reply is part of the conversation.
+            if let Some(sent) = query.sent.filter(|_| !replied.estimated) {
+                self.calibration.learn(sent, replied.usage.input_tokens);
+            }
+            self.transcript.reply(replied);
+        }
+        if let Fact::Budget(BudgetFact::ContextCompacted(compacted)) = &record.fact {
+            let Compacted {
+                messages, summary, ..
+            } = compacted;
+            self.transcript.compact(*messages, summary);
+        }
+        if let Fact::Control(ControlFact::Steered(steered)) = &record.fact
+            && let Some(key) = &steered.idempotency_key
+        {
+            self.keys.remember(key, query.id, &steered.text);
+        }
+        query.evolve(record);
+        if let Fact::Tool(_) = record.fact
+            && query.calls_complete()
+        {
+            self.transcript.results(query.step.slots());
+        }
+    }
+
+    fn accept(&mut self, query: Option<QueryId>, accepted: Arc<Accepted>) {
+        let id = query.unwrap_or(self.last_query.next());
+        self.last_query = self.last_query.max(id);
+        if let Some(key) = &accepted.idempotency_key {
+            self.keys.remember(key, id, &accepted.text);
+        }
+        let place = accepted.place;
+        let queued = Queued { id, accepted };
+        match place {
+            Place::Front => self.inbox.push_front(queued),
+            Place::Back => self.inbox.push_back(queued),
+        }
+        self.begin_next();
+    }
+
+    fn begin_next(&mut self) {
+        if self.phase != Phase::Idle {
+            return;
+        }
+        let Some(Queued { id, accepted }) = self.inbox.pop_front() else {
+            return;
+        };
+        let forced = self.forced.take();
+        let from = forced.filter(|from| accepted.continues == Some(from.query));
+        self.transcript.begin(&accepted.text);
+        let mut query = Query::new(id, &accepted, from.as_ref());
+        // The prompt does not name them.
+        query.steers.extend(attach::told(self));
+        self.phase = Phase::Running(Box::new(query));
+    }
+
+    fn finish(&mut self, id: Option<QueryId>, outcome: &Outcome) {
+        match &self.phase {
+            Phase::Running(query) if Some(query.id) == id => {
+                self.usage += query.own_usage();
+                self.last_question = Some(Arc::clone(&query.text));
+                self.forced = match outcome {
+                    Outcome::Forced { .. } => Some(query.inheritance()),
+                    _ => None,
+                };
+                // A turn that should only have given a signal, and did not, leaves the
+                // conversation.
+                let current = &query.current;
+                let replied = current.stop.is_some() && current.signal.is_none();
+                if query.mode == TurnMode::Signal && replied {
+                    self.transcript.drop_reply();
+                }
+                self.transcript.end(outcome);
+                self.phase = Phase::Idle;
+                self.begin_next();
+            }
+            // A queued message was cancelled.
+            _ => self.inbox.retain(|queued| Some(queued.id) != id),
+        }
+    }
+}
+
+impl Session {
+    /// Its phase.
+    #[must_use]
+    pub const fn phase(&self) -> &Phase {
+        &self.phase
+    }
+
+    /// The running query.
+    #[must_use]
+    pub fn query(&self) -> Option<&Query> {
+        match &self.phase {
+            Phase::Running(query) => Some(query),
+            _ => None,
+        }
+    }
+
+    /// Whether new calls and tools are held back.
+    #[must_use]
+    pub const fn is_paused(&self) -> bool {
+        self.paused
+    }
+
+    /// Whether it is closed.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// The conversation as a model gets it.
+    #[must_use]
+    pub const fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    /// Instructions of the application.
+    #[must_use]
+    pub const fn instructions(&self) -> Option<&Arc<str>> {
+        self.instructions.as_ref()
+    }
+
+    /// Pending approvals: query, call and time of the request.
+    pub fn waiting_calls(&self) -> impl Iterator<Item = (QueryId, &Arc<ToolCall>, Timestamp)> {
+        self.query().into_iter().flat_map(|query| {
+            query.approvals.iter().filter_map(|(call, since)| {
+                let slot = query.step.slot(call)?;
+                Some((query.id, &slot.call, *since))
+            })
+        })
+    }
+
+    /// Tenant and name, once it is open.
+    #[must_use]
+    pub fn key(&self) -> Option<&SessionKey> {
+        self.opened.as_deref().map(|opened| &opened.key)
+    }
+
+    /// Number of queued messages.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.inbox.len()
+    }
+
+    /// Whether a query will run after these records: each accepted message runs or waits until its
+    /// end.
+    #[must_use]
+    pub fn runs_after<'a>(&self, records: impl IntoIterator<Item = &'a Record>) -> bool {
+        let waiting = self.inbox.len();
+        let open = self.query().map_or(0, |_| waiting + 1);
+        let open = records
+            .into_iter()
+            .fold(open, |open, record| match &record.fact {
+                Fact::Query(QueryFact::Accepted(_)) => open + 1,
+                Fact::Query(QueryFact::Finished(_)) => open.saturating_sub(1),
+                Fact::Session(SessionFact::Forked(_)) => usize::from(self.query().is_some()),
+                // A quarantined session is not recovered unasked.
+                Fact::Session(SessionFact::Quarantined(_)) => 0,
+                Fact::Session(SessionFact::Released(_)) => {
+                    let ran =
+                        matches!(&self.phase, Phase::Quarantined(aside) if aside.before.is_some());
+                    waiting + usize::from(ran)
+                }
+                _ => open,
+            });
+        open > 0
+    }
+
+    /// Its depth below a session that people opened.
+    pub(super) fn depth(&self) -> u32 {
+        let opened = self.opened.as_deref();
+        let parent = opened.and_then(|opened| opened.parent.as_ref());
+        parent.map_or(0, |parent| parent.depth)
+    }
+
+    /// Its policy.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        &self.rules.policy
+    }
+
+    /// How long the running query has waited for a model that is away, or overloaded.
+    #[must_use]
+    pub(crate) fn waited(&self, now: Timestamp, outage: bool) -> Duration {
+        let refusals = self.query().map(|query| query.refusals);
+        refusals.unwrap_or_default().lasting(now, outage)
+    }
+
+    pub(super) const fn next_query(&self) -> QueryId {
+        self.last_query.next()
+    }
+
+    /// The question of a message: its own, or that of the query it continues.
+    pub(super) fn question_of(&self, accepted: &Accepted) -> Arc<str> {
+        let from = self.forced.as_ref();
+        let from = from.filter(|from| accepted.continues == Some(from.query));
+        from.map_or_else(
+            || accepted.text.as_str().into(),
+            |from| Arc::clone(&from.text),
+        )
+    }
+
+    /// Usage of all ended queries.
+    #[must_use]
+    pub const fn usage_before(&self) -> Usage {
+        self.usage
     }
 }

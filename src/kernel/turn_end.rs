@@ -1,18 +1,17 @@
-//! From a reply to what follows it, in the order of spec 8: signal, text, count, loop by reason,
-//! calls, loop by tools, fallback, decision.
+//! From a reply to what follows it, in order: signal, text, count, loop by reason, calls, loop by
+//! tools, fallback, decision.
 
 use std::{borrow::Cow, sync::Arc};
 
 use super::{
-    calls::{self, Doomed},
-    consult::{Consulted, consult},
-    delegation,
+    calls, delegation,
     draft::Draft,
     effect::Decision,
+    fallback::{Consulted, consult},
     guard, guidance,
     policy::OnMissingSignal,
     repetition::ToolLoop,
-    verdict::{DelegationRoom, FallbackDone, Presence, TurnEnd, Verdict},
+    verdict::{FallbackDone, TurnEnd, Verdict},
 };
 use crate::{
     model::{
@@ -26,21 +25,20 @@ use crate::{
     signal::{self, Finding},
 };
 
-/// How often a query hears why its signal was not accepted (spec 2).
+/// How often a query is told why its signal was rejected.
 const REJECTION_NOTES: u32 = 2;
 
-/// With what the call cost by the model's price, unless the reply says so itself.
+/// Adds the cost by the model's price, unless the reply reports it.
 pub(super) fn priced(draft: &Draft<'_>, model: &str, usage: Usage) -> Usage {
     match draft.policy().price(model) {
         Some(price) if usage.cost.0 == 0 => Usage {
             cost: price.of(&usage),
             ..usage
         },
-        Some(_) | None => usage,
+        _ => usage,
     }
 }
 
-/// The model's reply is whole.
 pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> Decision {
     let message = Message {
         role: Role::Assistant,
@@ -64,7 +62,7 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         message: Arc::new(message),
         text: match draft.query.mode {
             TurnMode::Signal => "".into(),
-            TurnMode::Normal | TurnMode::Last | TurnMode::Final => reading.text.into(),
+            _ => reading.text.into(),
         },
         signal: presence,
         stop: reply.stop,
@@ -80,24 +78,19 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
     match reply.stop {
         StopReason::Refusal => return draft.give_up("refusal", "the model refused to answer"),
         StopReason::ContentFilter => {
-            return draft.give_up(
-                "content_filter",
-                "the provider's content filter stopped the reply",
-            );
+            let detail = "the provider's content filter stopped the reply";
+            return draft.give_up("content_filter", detail);
         }
-        StopReason::EndTurn | StopReason::ToolCalls | StopReason::MaxTokens => {}
+        _ => {}
     }
     let looping = draft.query.signals.reason_loop().is_some();
-    let doomed = if looping { Doomed::Yes } else { Doomed::No };
-    calls::request(&mut draft, asked, doomed);
-    if draft.query.calls_complete() {
-        end(draft)
-    } else {
-        draft.wait()
+    calls::request(&mut draft, asked, looping);
+    match draft.query.calls_complete() {
+        true => end(draft),
+        false => draft.wait(),
     }
 }
 
-/// All text of a reply; most have one piece.
 fn whole(message: &Message) -> Cow<'_, str> {
     let mut texts = message.texts();
     match (texts.next(), texts.next()) {
@@ -109,10 +102,10 @@ fn whole(message: &Message) -> Cow<'_, str> {
 
 /// Every call of the turn has its result.
 ///
-/// While the session is paused, an end of the query is recorded but no turn begins: the turn's end is
-/// decided again, from the same state, when it is resumed.
+/// While the session is paused, an end of the query is recorded but no turn begins: the turn's end
+/// is decided again when the session resumes.
 pub(super) fn end(mut draft: Draft<'_>) -> Decision {
-    let so_far = draft.session.is_paused().then(|| draft.clone());
+    let so_far = draft.session.paused.then(|| draft.clone());
     let looped = found_loop(&draft);
     let judged = if looped.is_none() {
         consult(&mut draft)
@@ -124,7 +117,7 @@ pub(super) fn end(mut draft: Draft<'_>) -> Decision {
     let verdict = within_bounds(&turn, deferred(&draft, verdict));
     match (so_far, verdict.ends_the_query()) {
         (Some(paused), false) => paused.wait(),
-        (Some(_) | None, _) => apply(draft, verdict, looped, judged),
+        _ => apply(draft, verdict, looped, judged),
     }
 }
 
@@ -145,11 +138,11 @@ fn apply(
     match verdict {
         Verdict::Answered => draft.finish(Outcome::Answered),
         Verdict::Partial => {
-            let outcome = partial(&draft);
+            let outcome = partial(draft.query.signal_fields());
             draft.finish(outcome)
         }
         Verdict::Stuck => {
-            let outcome = stuck(&draft);
+            let outcome = stuck(draft.query.signal_fields());
             draft.finish(outcome)
         }
         Verdict::EmptyAnswer => draft.fail("empty_answer", "the model gave no text to answer with"),
@@ -195,8 +188,8 @@ fn apply(
     }
 }
 
-/// Replaces a verdict by another turn: a truncated reply is no answer (spec 8), and a model is not asked for its
-/// signal while steering messages are pending.
+/// Another turn instead: a truncated reply is no answer, and pending steering comes before a
+/// missing signal.
 fn deferred(draft: &Draft<'_>, verdict: Verdict) -> Verdict {
     let cut = draft.query.current.stop == Some(StopReason::MaxTokens);
     let normal = draft.query.mode == TurnMode::Normal;
@@ -208,18 +201,15 @@ fn deferred(draft: &Draft<'_>, verdict: Verdict) -> Verdict {
     }
 }
 
-/// A sub-agent starts only where the table lets one start, whatever the policy says.
+/// A sub-agent starts only where the table allows it, whatever the policy says.
 fn within_bounds(turn: &TurnEnd<'_>, verdict: Verdict) -> Verdict {
     let normal = matches!(turn.mode, TurnMode::Normal | TurnMode::Signal);
-    let full = turn.delegation == DelegationRoom::Full || !normal;
-    if full && verdict == Verdict::Delegate {
-        Verdict::NextWithoutDelegation
-    } else {
-        verdict
+    match verdict {
+        Verdict::Delegate if !(turn.delegation && normal) => Verdict::NextWithoutDelegation,
+        other => other,
     }
 }
 
-/// What the table is asked with.
 fn turn_end<'a>(draft: &'a Draft<'_>, repeats: bool, fallback: FallbackDone) -> TurnEnd<'a> {
     let (query, policy) = (&draft.query, draft.policy());
     let signal = query.current.signal.as_deref();
@@ -237,9 +227,9 @@ fn turn_end<'a>(draft: &'a Draft<'_>, repeats: bool, fallback: FallbackDone) -> 
         max_turns: query.limits.max_turns,
         mode: query.mode,
         signal: signal.map(|signal| (signal.kind(), signal.confidence)),
-        text: Presence::of(text.is_some()),
-        accumulated: Presence::of(!query.texts.is_empty()),
-        calls: Presence::of(query.current.calls > 0),
+        text: text.is_some(),
+        accumulated: !query.texts.is_empty(),
+        calls: query.current.calls > 0,
         repeats,
         stuck_before: query.stucks > 1,
         fallback,
@@ -252,7 +242,7 @@ fn turn_end<'a>(draft: &'a Draft<'_>, repeats: bool, fallback: FallbackDone) -> 
     }
 }
 
-/// A loop by reason, or by tools where the hint was given before. Final and last turns end anyway.
+/// A loop by reason, or by tools after the hint. Final and last turns end anyway.
 fn found_loop(draft: &Draft<'_>) -> Option<LoopDetected> {
     if !matches!(draft.query.mode, TurnMode::Normal | TurnMode::Signal) {
         return None;
@@ -260,46 +250,34 @@ fn found_loop(draft: &Draft<'_>) -> Option<LoopDetected> {
     if let Some((kind, detail)) = draft.query.signals.reason_loop() {
         return Some(LoopDetected { kind, detail });
     }
-    match draft.query.repetition.verdict() {
-        ToolLoop::Again => {
-            let slots = draft.query.step.slots();
-            let names: Vec<&str> = slots.iter().map(|slot| slot.call.name.as_str()).collect();
-            Some(LoopDetected {
-                kind: LoopKind::Tool,
-                detail: names.join(", "),
-            })
+    let again = draft.query.repetition.verdict() == ToolLoop::Again;
+    again.then(|| {
+        let slots = draft.query.step.slots();
+        let names: Vec<&str> = slots.iter().map(|slot| slot.call.name.as_str()).collect();
+        LoopDetected {
+            kind: LoopKind::Tool,
+            detail: names.join(", "),
         }
-        ToolLoop::None | ToolLoop::First => None,
-    }
+    })
 }
 
-/// Without the signal, which only another turn policy than ours brings about, there is nothing to say.
-fn partial(draft: &Draft<'_>) -> Outcome {
-    let Some(SignalFields::PartialAnswer(partial)) = draft.query.signal_fields() else {
-        return Outcome::Partial {
-            missing: String::new(),
-            caveat: None,
-        };
+/// Without a signal, as another turn policy may have it, there is nothing to say.
+fn partial(signal: Option<&SignalFields>) -> Outcome {
+    let (missing, caveat) = match signal.cloned() {
+        Some(SignalFields::PartialAnswer(partial)) => (partial.missing, partial.caveat),
+        _ => Default::default(),
     };
-    Outcome::Partial {
-        missing: partial.missing.clone(),
-        caveat: partial.caveat.clone(),
-    }
+    Outcome::Partial { missing, caveat }
 }
 
-/// The same.
-fn stuck(draft: &Draft<'_>) -> Outcome {
-    let Some(SignalFields::Stuck(stuck)) = draft.query.signal_fields() else {
-        let (attempted, suggestions) = (Vec::new(), Vec::new());
-        return Outcome::Stuck {
-            attempted,
-            blocker: String::new(),
-            suggestions,
-        };
+fn stuck(signal: Option<&SignalFields>) -> Outcome {
+    let (attempted, blocker, suggestions) = match signal.cloned() {
+        Some(SignalFields::Stuck(stuck)) => (stuck.attempted, stuck.blocker, stuck.suggestions),
+        _ => Default::default(),
     };
     Outcome::Stuck {
-        attempted: stuck.attempted.clone(),
-        blocker: stuck.blocker.clone(),
-        suggestions: stuck.suggestions.clone().unwrap_or_default(),
+        attempted,
+        blocker,
+        suggestions: suggestions.unwrap_or_default(),
     }
 }

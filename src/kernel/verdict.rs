@@ -1,107 +1,81 @@
-//! The decision table of spec 8: what follows a turn. One function, eighteen rows, first match wins.
+//! The decision table: what follows a turn. Eighteen rows, the first match wins.
 
 use crate::model::{QueryType, SignalType, record::TurnMode};
 
 use super::policy::OnMissingSignal;
 
-/// A turn that is over: the reply is read, its calls have results, the fallback was heard.
+/// A complete turn: the reply is read, its calls have results, the fallback was consulted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TurnEnd<'a> {
     /// The user's question.
     pub query: &'a str,
-    /// The visible text of the reply; may be empty.
+    /// Visible text of the reply; may be empty.
     pub reply: &'a str,
     /// Turns completed, this one included.
     pub turns: u32,
-    /// Turns that the query may have.
+    /// Turn budget of the query.
     pub max_turns: u32,
-    /// What kind of turn it is. In one that asks for a signal alone, the reply is the one that is kept.
+    /// Mode of the turn. If it asks for a signal, the reply is the kept one.
     pub mode: TurnMode,
-    /// Type and confidence of the turn's signal, if it has one.
+    /// Type and confidence of the turn's signal.
     pub signal: Option<(SignalType, f64)>,
     /// Whether the reply has visible text.
-    pub text: Presence,
+    pub text: bool,
     /// Whether the query has any visible text, this turn's included.
-    pub accumulated: Presence,
+    pub accumulated: bool,
     /// Whether the reply asked for tools.
-    pub calls: Presence,
+    pub calls: bool,
     /// Whether a loop was found.
     pub repeats: bool,
-    /// Whether this is not the first `stuck` of the query.
+    /// Whether an earlier turn of the query was `stuck`.
     pub stuck_before: bool,
-    /// What the fallback did in this turn.
+    /// The fallback's action in this turn.
     pub fallback: FallbackDone,
-    /// Whether row 10 has been used in this query.
+    /// Whether a weak signal was already excused in this query.
     pub low_confidence_excused: bool,
-    /// Below this a signal is weak.
+    /// Confidence below which a signal is weak.
     pub low_confidence: f64,
-    /// What the query was taken for.
+    /// Type of the query.
     pub query_type: QueryType,
-    /// Row 18. `Finish` also where the model is not to be asked for its signal.
+    /// Handling of a missing signal; `Finish` also where the model may not be asked for it.
     pub on_missing_signal: OnMissingSignal,
-    /// Replies in a row, this one included, that had neither text nor calls.
+    /// Replies in a row without text and calls, this one included.
     pub empty_replies: u32,
     /// Whether a sub-agent could be started.
-    pub delegation: DelegationRoom,
+    pub delegation: bool,
 }
 
-/// Whether there is any.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Presence {
-    /// Some.
-    Some,
-    /// None.
-    None,
-}
-
-impl Presence {
-    /// Some if so.
-    #[must_use]
-    pub const fn of(there: bool) -> Self {
-        if there { Self::Some } else { Self::None }
-    }
-}
-
-/// What the fallback did in a turn.
+/// The fallback's action in a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FallbackDone {
-    /// It was not asked.
+    /// Not consulted.
     NotAsked,
-    /// It said to continue, or its force was not applied because there were calls.
+    /// None, or a force that was not applied because of calls.
     Continued,
     /// The next turn is final.
     Forced,
-    /// A hint went in.
+    /// A hint was added.
     Hinted,
-    /// The user was told; the first time in this query.
+    /// The user was notified, for the first time in this query.
     Escalated,
-    /// The user had been told before.
+    /// The user was notified again.
     EscalatedAgain,
 }
 
-/// Whether a sub-agent could be started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DelegationRoom {
-    /// Yes.
-    Free,
-    /// No: no budget, or at the depth or number limit.
-    Full,
-}
-
-/// The row of the table that matched.
+/// A row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Row(pub u8);
 
-/// What follows.
+/// What follows a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The query is answered.
     Answered,
-    /// Answered with gaps: the signal says which.
+    /// Answered with gaps, which the signal names.
     Partial,
-    /// No way forward: the signal says why.
+    /// No way forward, as the signal explains.
     Stuck,
-    /// Failed: there is nothing to show.
+    /// Failed without any text.
     EmptyAnswer,
     /// Forced by the turn budget.
     ForcedByBudget,
@@ -111,15 +85,15 @@ pub enum Verdict {
     Escalated,
     /// Another turn.
     Next,
-    /// Another turn, after the model is told what tools there are.
+    /// Another turn, with a list of the tools.
     NextWithTools,
     /// A sub-agent, then another turn.
     Delegate,
-    /// Another turn, after the model is told that there is no sub-agent.
+    /// Another turn, with a note that there is no sub-agent.
     NextWithoutDelegation,
-    /// Another turn, after a reminder of the protocol.
+    /// Another turn, with a reminder of the protocol.
     Remind,
-    /// A short turn that asks for the signal of this reply.
+    /// A short turn that asks for this reply's signal.
     AskForSignal,
 }
 
@@ -140,19 +114,17 @@ impl Verdict {
     }
 }
 
-/// Decides what follows a turn: the table of spec 8, unless an embedder brings another.
+/// Decides what follows a turn; [`DecisionTable`] unless an embedder brings another.
 ///
-/// It must be a pure function of the turn. What it decides becomes records (the query's end, the next turn,
-/// what the model is told) before anything follows from it, so a replay asks no policy, and a log stays good
-/// when the policy changes. It is asked again about the same turn only where nothing was decided yet: a
-/// session was paused, or its process died, at the end of that turn.
+/// It must be a pure function of the turn. Its decision becomes records before anything follows from it, so a
+/// replay asks no policy, and a log stays valid when the policy changes. It is asked again about the same turn
+/// only where nothing was decided yet: the session was paused, or its process died, at the end of that turn.
 ///
-/// What it may not decide is kept from it: budgets, stops by people, refusals and broken calls are looked at
-/// before it is asked or after. A verdict that does not fit the turn (a sub-agent without a
-/// recommendation) is the next turn.
+/// Budgets, commands of people, refusals and broken calls are not its decision. A verdict that does not fit
+/// the turn, such as a sub-agent without a recommendation, becomes the next turn.
 ///
 /// ```
-/// use oracle_agent::kernel::{DecisionTable, Presence, TurnEnd, TurnPolicy, Verdict};
+/// use oracle_agent::kernel::{DecisionTable, TurnEnd, TurnPolicy, Verdict};
 ///
 /// /// A reply that holds what was asked for ends the query, signal or not.
 /// struct UntilJson;
@@ -160,7 +132,7 @@ impl Verdict {
 /// impl TurnPolicy for UntilJson {
 ///     fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict {
 ///         let is_json = serde_json::from_str::<serde_json::Value>(turn.reply).is_ok();
-///         match is_json && turn.calls == Presence::None {
+///         match is_json && !turn.calls {
 ///             true => Verdict::Answered,
 ///             false => DecisionTable.verdict(turn),
 ///         }
@@ -169,23 +141,22 @@ impl Verdict {
 /// # let _ = UntilJson;
 /// ```
 pub trait TurnPolicy: Send + Sync {
-    /// What follows.
+    /// Decides.
     fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict;
 }
 
-/// The table of spec 8.
+/// The built-in decision table.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DecisionTable;
 
 impl TurnPolicy for DecisionTable {
     fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict {
-        let (_, verdict) = self.look_up(turn);
-        verdict
+        self.look_up(turn).1
     }
 }
 
 impl DecisionTable {
-    /// The row that matches, and what follows.
+    /// The matching row, and its verdict.
     #[must_use]
     pub fn look_up(&self, turn: &TurnEnd<'_>) -> (Row, Verdict) {
         match turn.mode {
@@ -193,9 +164,9 @@ impl DecisionTable {
             TurnMode::Last => last_turn(turn),
             TurnMode::Normal => normal_turn(turn),
             TurnMode::Signal if turn.signal.is_none() => (Row(18), Verdict::Answered),
-            // The signal is that of the kept reply; calls in its place are refused, and count for nothing.
+            // The signal belongs to the kept reply; calls beside it are refused and do not count.
             TurnMode::Signal => normal_turn(&TurnEnd {
-                calls: Presence::None,
+                calls: false,
                 ..*turn
             }),
         }
@@ -203,44 +174,32 @@ impl DecisionTable {
 }
 
 fn final_turn(turn: &TurnEnd<'_>) -> Verdict {
-    if turn.accumulated == Presence::None {
+    if !turn.accumulated {
         return Verdict::EmptyAnswer;
     }
     match turn.signal.map(|(kind, _)| kind) {
         Some(SignalType::PartialAnswer) => Verdict::Partial,
         Some(SignalType::Stuck) => Verdict::Stuck,
-        Some(
-            SignalType::NeedTurn
-            | SignalType::ContextSufficient
-            | SignalType::NeedCapability
-            | SignalType::DelegationRecommended,
-        )
-        | None => Verdict::Answered,
+        _ => Verdict::Answered,
     }
 }
 
 fn last_turn(turn: &TurnEnd<'_>) -> (Row, Verdict) {
     match turn.signal.map(|(kind, _)| kind) {
         Some(SignalType::ContextSufficient) => (Row(2), Verdict::Answered),
-        None if turn.text == Presence::Some && turn.calls == Presence::None => {
-            (Row(2), Verdict::Answered)
-        }
+        None if turn.text && !turn.calls => (Row(2), Verdict::Answered),
         Some(SignalType::PartialAnswer) => (Row(3), Verdict::Partial),
         Some(SignalType::Stuck) => (Row(3), Verdict::Stuck),
-        Some(
-            SignalType::NeedTurn | SignalType::NeedCapability | SignalType::DelegationRecommended,
-        )
-        | None => (Row(4), Verdict::ForcedByBudget),
+        _ => (Row(4), Verdict::ForcedByBudget),
     }
 }
 
 fn normal_turn(turn: &TurnEnd<'_>) -> (Row, Verdict) {
-    let calls = turn.calls == Presence::Some;
     let kind = turn.signal.map(|(kind, _)| kind);
     if turn.repeats {
         return (Row(5), Verdict::ForcedByLoop);
     }
-    if kind == Some(SignalType::Stuck) && turn.stuck_before && !calls {
+    if kind == Some(SignalType::Stuck) && turn.stuck_before && !turn.calls {
         return (Row(6), Verdict::Stuck);
     }
     match turn.fallback {
@@ -250,7 +209,7 @@ fn normal_turn(turn: &TurnEnd<'_>) -> (Row, Verdict) {
         }
         FallbackDone::NotAsked | FallbackDone::Continued => {}
     }
-    if calls {
+    if turn.calls {
         return (Row(9), Verdict::Next);
     }
     match turn.signal {
@@ -273,7 +232,7 @@ fn by_signal(turn: &TurnEnd<'_>, kind: SignalType, confidence: f64) -> (Row, Ver
         SignalType::Stuck => (Row(13), Verdict::Next),
         SignalType::NeedTurn => (Row(14), Verdict::Next),
         SignalType::NeedCapability => (Row(15), Verdict::NextWithTools),
-        SignalType::DelegationRecommended if weak || turn.delegation == DelegationRoom::Full => {
+        SignalType::DelegationRecommended if weak || !turn.delegation => {
             (Row(16), Verdict::NextWithoutDelegation)
         }
         SignalType::DelegationRecommended => (Row(16), Verdict::Delegate),
@@ -281,19 +240,17 @@ fn by_signal(turn: &TurnEnd<'_>, kind: SignalType, confidence: f64) -> (Row, Ver
 }
 
 fn silent(turn: &TurnEnd<'_>) -> (Row, Verdict) {
-    if turn.query_type == QueryType::Conversational && turn.text == Presence::Some {
+    if turn.query_type == QueryType::Conversational && turn.text {
         return (Row(17), Verdict::Answered);
     }
     match turn.on_missing_signal {
-        OnMissingSignal::Finish if turn.text == Presence::Some => (Row(18), Verdict::Answered),
-        OnMissingSignal::Auto if turn.text == Presence::Some => (Row(18), Verdict::AskForSignal),
-        // A model that says nothing twice has nothing more to say.
+        OnMissingSignal::Finish if turn.text => (Row(18), Verdict::Answered),
+        OnMissingSignal::Auto if turn.text => (Row(18), Verdict::AskForSignal),
+        // A model that is silent twice has nothing more to say.
         OnMissingSignal::Auto | OnMissingSignal::Finish if turn.empty_replies > 1 => {
             (Row(18), final_turn(turn))
         }
-        OnMissingSignal::Auto | OnMissingSignal::Finish | OnMissingSignal::Remind => {
-            (Row(18), Verdict::Remind)
-        }
+        _ => (Row(18), Verdict::Remind),
     }
 }
 

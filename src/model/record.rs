@@ -71,6 +71,21 @@ pub struct Record {
 }
 
 impl Record {
+    pub(crate) fn new(
+        at: Timestamp,
+        query: Option<QueryId>,
+        turn: Option<Turn>,
+        fact: impl Into<Fact>,
+    ) -> Self {
+        let fact = fact.into();
+        Self {
+            at,
+            query,
+            turn,
+            fact,
+        }
+    }
+
     /// What somebody said in it, which is what a search over conversations looks through: a
     /// question, words put in while it was answered, the answer.
     #[must_use]

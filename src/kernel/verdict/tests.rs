@@ -15,9 +15,9 @@ const PLAIN: TurnEnd<'_> = TurnEnd {
     max_turns: 30,
     mode: TurnMode::Normal,
     signal: None,
-    text: Presence::Some,
-    accumulated: Presence::Some,
-    calls: Presence::None,
+    text: true,
+    accumulated: true,
+    calls: false,
     repeats: false,
     stuck_before: false,
     fallback: FallbackDone::NotAsked,
@@ -25,7 +25,7 @@ const PLAIN: TurnEnd<'_> = TurnEnd {
     low_confidence: 0.3,
     query_type: QueryType::Code,
     on_missing_signal: OnMissingSignal::Remind,
-    delegation: DelegationRoom::Free,
+    delegation: true,
 };
 
 const FINAL: TurnEnd<'_> = TurnEnd {
@@ -53,7 +53,7 @@ fn unsure(turn: TurnEnd<'_>, kind: SignalType) -> TurnEnd<'_> {
 
 fn calling(turn: TurnEnd<'_>) -> TurnEnd<'_> {
     TurnEnd {
-        calls: Presence::Some,
+        calls: true,
         ..turn
     }
 }
@@ -64,7 +64,7 @@ fn after(fallback: FallbackDone, turn: TurnEnd<'_>) -> TurnEnd<'_> {
 
 fn mute(turn: TurnEnd<'_>) -> TurnEnd<'_> {
     TurnEnd {
-        text: Presence::None,
+        text: false,
         ..turn
     }
 }
@@ -72,7 +72,7 @@ fn mute(turn: TurnEnd<'_>) -> TurnEnd<'_> {
 #[test]
 fn rows_1_to_4_final_and_last_turns() {
     let nothing = TurnEnd {
-        accumulated: Presence::None,
+        accumulated: false,
         ..mute(FINAL)
     };
     check(&[
@@ -245,7 +245,7 @@ fn rows_10_to_16_signals() {
         ..weak(kind)
     };
     let full = TurnEnd {
-        delegation: DelegationRoom::Full,
+        delegation: false,
         ..PLAIN
     };
     check(&[

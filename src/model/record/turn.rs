@@ -14,10 +14,11 @@ use crate::model::{
 };
 
 /// What kind of turn it is; fixed when it starts (spec 8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnMode {
     /// Tools are offered.
+    #[default]
     Normal,
     /// The last that the budget allows; no tools.
     Last,
