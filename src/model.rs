@@ -1,7 +1,6 @@
-//! The vocabulary that all rooms share: ids, messages, records, events and outcomes.
+//! Types that all rooms share: ids, messages, records, events and outcomes.
 //!
-//! Serde data and the small total functions that belong to a type (parsing an id, adding usage).
-//! No decisions, no I/O, no clock: a time is always a value that somebody passed in.
+//! Data and small total functions. No decisions, no I/O, no clock.
 
 pub mod access;
 pub mod classification;

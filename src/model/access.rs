@@ -1,4 +1,4 @@
-//! Who asks, and what they may do.
+//! Principals and roles.
 
 use std::{fmt, sync::Arc};
 
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use super::id::TenantId;
 
-/// What a key opens.
+/// The access that a key grants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// The conversations of one tenant.
     User,
-    /// The conversations of all tenants, and the system itself.
+    /// All tenants' conversations, and the system.
     Admin,
 }
 
 impl Role {
-    /// Both, the lesser first.
+    /// The roles, lesser first.
     pub const ALL: [Self; 2] = [Self::User, Self::Admin];
 
     /// The name on the wire and on the command line.
@@ -36,24 +36,24 @@ impl fmt::Display for Role {
     }
 }
 
-/// Who did something, by name: what stands in `control.*` records.
+/// The name of a principal in `control.*` records.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct By(Arc<str>);
 
 impl By {
-    /// Somebody of this name.
+    /// A principal of this name.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
         Self(name.into())
     }
 
-    /// Whoever uses this machine's command line, or embeds the library and says nothing else.
+    /// The user of this machine's command line, or of the library.
     #[must_use]
     pub fn local() -> Self {
         Self::new("local")
     }
 
-    /// Oracle itself, such as a session that takes back its sub-agent.
+    /// Oracle itself.
     #[must_use]
     pub fn oracle() -> Self {
         Self::new("oracle")
@@ -84,19 +84,19 @@ impl From<&Principal> for By {
     }
 }
 
-/// Who asks, as it was made sure of at the door.
+/// An authenticated principal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
-    /// By what name it stands in logs and events: of its key, never the key itself.
+    /// The name of its key in logs and events, never the key.
     pub name: Arc<str>,
-    /// Whose sessions it means.
+    /// Its tenant.
     pub tenant: TenantId,
-    /// What it may do.
+    /// Its role.
     pub role: Role,
 }
 
 impl Principal {
-    /// Whoever uses this machine's command line or a server without keys.
+    /// The local user, or anyone on a server without keys.
     #[must_use]
     pub fn local() -> Self {
         Self {

@@ -1,26 +1,26 @@
-//! What kind of question a query is, and what that means for context and prompt (spec 4).
+//! Query types, and the context and prompt that they need.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The five types.
+/// The type of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueryType {
-    /// About the implementation: where, how, what does it do.
+    /// About the implementation.
     Code,
-    /// About decisions, architecture, specs, process.
+    /// About decisions, architecture, specifications, process.
     Documentation,
     /// About the world outside: comparisons, practices, news.
     Research,
     /// Thanks, follow-ups, small talk.
     Conversational,
-    /// A request to write or change something.
+    /// To write or change something.
     Action,
 }
 
-/// Which sources a query needs.
+/// The sources that a query needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Needs {
     /// The code.
@@ -32,7 +32,7 @@ pub struct Needs {
 }
 
 impl QueryType {
-    /// All five, in the order of the spec.
+    /// All types, in table order.
     pub const ALL: [Self; 5] = [
         Self::Code,
         Self::Documentation,
@@ -53,7 +53,7 @@ impl QueryType {
         }
     }
 
-    /// The sources of the table in spec 4.
+    /// The sources of the type.
     #[must_use]
     pub const fn needs(self) -> Needs {
         let (needs_code, needs_vault, needs_web) = match self {
@@ -69,7 +69,7 @@ impl QueryType {
         }
     }
 
-    /// The prompt segment of the table in spec 4.
+    /// The prompt segment of the type.
     #[must_use]
     pub const fn segment(self) -> &'static str {
         match self {
@@ -87,7 +87,7 @@ impl fmt::Display for QueryType {
     }
 }
 
-/// A name that is none of the five types.
+/// An unknown type name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown query type `{0}`: use code, documentation, research, conversational or action")]
 pub struct UnknownQueryType(pub String);
@@ -102,22 +102,22 @@ impl std::str::FromStr for QueryType {
     }
 }
 
-/// What a query was taken for.
+/// The classification of a query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct QueryClassification {
     /// The type.
     pub query_type: QueryType,
-    /// The sources; they follow from the type.
+    /// The sources of the type.
     #[serde(flatten)]
     pub needs: Needs,
-    /// How sure, 0..=1.
+    /// The confidence, from 0 to 1.
     pub confidence: f64,
-    /// What spoke for it: sorted, without doubles.
+    /// The evidence, sorted and without duplicates.
     pub keywords_matched: Vec<String>,
 }
 
 impl QueryClassification {
-    /// A classification with the needs of its type. Sorts the keywords and drops doubles.
+    /// A classification; sorts and deduplicates the keywords.
     #[must_use]
     pub fn new(query_type: QueryType, confidence: f64, mut keywords_matched: Vec<String>) -> Self {
         keywords_matched.sort_unstable();

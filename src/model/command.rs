@@ -1,4 +1,4 @@
-//! What may be asked of a session from outside.
+//! Messages to a session.
 
 use std::str::FromStr;
 
@@ -9,7 +9,7 @@ use super::{
     limits::Limits,
 };
 
-/// Longest question, in bytes (spec 14).
+/// Longest question, in bytes.
 pub const MAX_QUESTION: usize = 1 << 20;
 
 /// Most messages of an [`Import`].
@@ -18,26 +18,26 @@ pub const MAX_IMPORTED: usize = 4_096;
 /// Longest [`Import`], in bytes of all its texts.
 pub const MAX_IMPORT: usize = 4 << 20;
 
-/// The longest idempotency key, in bytes: a session keeps the last thousand.
+/// Longest idempotency key, in bytes.
 pub const MAX_KEY: usize = 256;
 
-/// What happens to a message that finds the session busy (spec 10).
+/// Handling of a message while the session is busy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BusyPolicy {
-    /// It waits its turn, in a bounded inbox.
+    /// Wait in the bounded queue.
     #[default]
     Queue,
-    /// It is refused.
+    /// Refuse it.
     Reject,
-    /// The current query is cancelled first.
+    /// Cancel the running query first.
     Interrupt,
-    /// It goes into the current query.
+    /// Add it to the running query.
     Steer,
 }
 
 impl BusyPolicy {
-    /// All of them, the default first.
+    /// All policies, the default first.
     pub const ALL: [Self; 4] = [Self::Queue, Self::Reject, Self::Interrupt, Self::Steer];
 
     /// The name on the wire and on the command line.
@@ -52,7 +52,7 @@ impl BusyPolicy {
     }
 }
 
-/// A word that is no [`BusyPolicy`].
+/// An unknown policy name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` says nothing about a busy session: use `queue`, `reject`, `interrupt` or `steer`")]
 pub struct UnknownBusyPolicy(String);
@@ -74,14 +74,13 @@ pub struct Submission {
     /// What to do if the session is busy.
     #[serde(default)]
     pub busy: BusyPolicy,
-    /// Makes a repeated submission one message; of 1 to [`MAX_KEY`] bytes.
+    /// Makes retries one message; 1 to [`MAX_KEY`] bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
-    /// Budgets of the query that it begins, instead of the profile's. One that goes into a query that runs may
-    /// have none.
+    /// Budgets of the query that it begins, instead of the profile's; not allowed when steering.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
-    /// What was said elsewhere before, for the first message of a session; see [`Import`].
+    /// Earlier messages, with the first message of a session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub import: Option<Box<Import>>,
 }
@@ -98,7 +97,7 @@ impl Submission {
         }
     }
 
-    /// The same, with what was said before.
+    /// A question with an import.
     #[must_use]
     pub fn with(self, import: Import) -> Self {
         Self {
@@ -108,25 +107,25 @@ impl Submission {
     }
 }
 
-/// Up to where a session is copied.
+/// A fork point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForkPoint {
     /// Up to the end of this query; 0 is before the first one.
     pub query: QueryId,
-    /// Or only up to the end of this turn of it, from 0.
+    /// Or up to the end of this turn of it, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<Turn>,
 }
 
-/// What a conversation brings along from elsewhere. It becomes durable in one step with the message that
-/// it comes with, and is part of what the model gets. All of it is data: a signal in it means nothing.
+/// Instructions and earlier messages from elsewhere, recorded with the message that brings them.
+/// All of it is data: signals in it mean nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Import {
-    /// How whoever runs the conversation wants it led; stands behind the composed prompt. None leaves what
-    /// there is, an empty text takes it away. May come with any message, and counts from the next call on.
+    /// Instructions behind the composed prompt, from the next call on. `None` keeps the present
+    /// ones, an empty text removes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// What was said, oldest first; only with the first message of a session.
+    /// Messages, oldest first; only with the first message of a session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<ImportedMessage>,
 }
@@ -140,31 +139,31 @@ impl Import {
     }
 }
 
-/// A message that was said elsewhere.
+/// An imported message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportedMessage {
-    /// Who said it.
+    /// Its speaker.
     pub speaker: Speaker,
-    /// What.
+    /// Its text.
     pub text: String,
 }
 
-/// A side of a conversation, as people see it.
+/// A side of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Speaker {
-    /// Who asks.
+    /// The user.
     User,
-    /// Who answers.
+    /// The assistant.
     Assistant,
 }
 
-/// Who speaks through the control channel; decides how a steer enters the conversation.
+/// The author of a steering message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Author {
-    /// The person whose conversation it is: as a user message.
+    /// The user: it becomes a user message.
     User,
-    /// Whoever supervises: as guidance.
+    /// The operator: it becomes guidance.
     Operator,
 }

@@ -1,9 +1,9 @@
-//! Decimal numbers, read exactly.
+//! Exact decimal numbers.
 
 use serde::{Deserialize, Deserializer};
 
-/// A number by its decimals: `1.25` with 4 places is 12,500. None where the text is not `digits` or
-/// `digits.digits`, or has more decimals than places that are not 0, or does not fit.
+/// A number scaled by its decimals: `1.25` with 4 places is 12,500. `None` for other texts than
+/// `digits` or `digits.digits`, for more decimals, and for overflow.
 #[must_use]
 pub fn scaled(text: &str, places: u32) -> Option<u64> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
@@ -21,10 +21,10 @@ pub fn scaled(text: &str, places: u32) -> Option<u64> {
     whole.checked_add(fraction.checked_mul(10_u64.pow(missing))?)
 }
 
-/// The digits of a number, whether it was written as text or as a number.
+/// The digits of a number or of its text.
 ///
 /// # Errors
-/// If it is neither.
+/// When it is neither.
 pub fn digits<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]

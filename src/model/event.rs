@@ -1,4 +1,4 @@
-//! The envelope in which the outside sees a session's records (spec 9).
+//! Events: a session's records for clients.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,22 +12,22 @@ use super::{
     time::Timestamp,
 };
 
-/// A text in a payload beyond this many bytes stands by reference (spec 9).
+/// Texts longer than this many bytes are replaced by a reference.
 pub const INLINE_LIMIT: usize = 16 * 1024;
 
-/// How much an event matters.
+/// The severity of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// The ordinary course of things.
+    /// Normal.
     Info,
-    /// Somebody may want to look.
+    /// Worth a look.
     Warning,
-    /// Something ended otherwise than it should.
+    /// A failure.
     Error,
 }
 
-/// Which part of the system speaks.
+/// The origin of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -35,38 +35,38 @@ pub enum Source {
     Session,
     /// The supervisor.
     Supervisor,
-    /// A model gateway.
+    /// A gateway.
     Gateway,
-    /// Whoever holds the control channel.
+    /// A control command.
     Control,
 }
 
-/// One event: one journal record, seen from outside.
+/// A journal record for clients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// Its place in the session's log.
+    /// Its number in the session's log.
     pub seq: Seq,
-    /// Whose log.
+    /// The session.
     pub session: SessionName,
-    /// Which query it belongs to, if any.
+    /// Its query.
     pub query: Option<QueryId>,
-    /// Which turn of that query, from 0, if any.
+    /// Its turn, from 0.
     pub turn: Option<Turn>,
     /// When it was recorded.
     pub at: Timestamp,
     /// Its type, such as `turn.started`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Who speaks.
+    /// Its origin.
     pub source: Source,
-    /// How much it matters.
+    /// Its severity.
     pub severity: Severity,
-    /// What it says.
+    /// Its data.
     pub payload: Value,
 }
 
 impl Event {
-    /// A record as the outside sees it: a pure projection.
+    /// The event of a record.
     #[must_use]
     pub fn of(session: &SessionName, seq: Seq, record: &Record) -> Self {
         let mut event = Self::with_whole_texts(session, seq, record);
@@ -74,7 +74,7 @@ impl Event {
         event
     }
 
-    /// The same with long texts as they are, for what leaves the journal behind.
+    /// The event with all texts in full, for exports.
     #[must_use]
     pub fn with_whole_texts(session: &SessionName, seq: Seq, record: &Record) -> Self {
         let tagged = serde_json::to_value(&record.fact).unwrap_or_default();
@@ -106,7 +106,7 @@ impl Event {
     }
 }
 
-/// Replaces long texts by where they are and how long they are.
+/// Replaces long texts by their place and length.
 fn by_reference(value: &mut Value, seq: Seq) {
     match value {
         Value::String(text) if text.len() > INLINE_LIMIT => {
@@ -121,7 +121,7 @@ fn by_reference(value: &mut Value, seq: Seq) {
 }
 
 impl Fact {
-    /// Which part of the system it comes from.
+    /// The origin of a fact.
     #[must_use]
     pub const fn source(&self) -> Source {
         match self {
@@ -138,7 +138,7 @@ impl Fact {
         }
     }
 
-    /// How much it matters.
+    /// The severity of a fact.
     #[must_use]
     pub const fn severity(&self) -> Severity {
         match self {

@@ -1,41 +1,41 @@
-//! What can go wrong on the way to a model or a tool, as data (spec 12).
+//! Faults of models and tools, as data.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What whoever meets a fault should do about it.
+/// The reaction to a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "class", rename_all = "snake_case")]
 pub enum FaultClass {
-    /// Try again, not before `after_ms` where the other side said so.
+    /// Try again, after `after_ms` if given.
     Retryable {
-        /// Milliseconds to wait at least.
+        /// Minimum wait in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_ms: Option<u64>,
     },
-    /// The server is away, or refuses for the rate: it worked on nothing, and no try is used up.
+    /// The server is away or limits the rate; no try is used.
     Unavailable {
-        /// Milliseconds to wait at least.
+        /// Minimum wait in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_ms: Option<u64>,
     },
-    /// No room now; refused before anything was sent.
+    /// No capacity; refused before anything was sent.
     Overloaded {
-        /// Milliseconds to wait at least.
+        /// Minimum wait in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_ms: Option<u64>,
     },
-    /// The same again will fail again.
+    /// A retry will fail too.
     Permanent,
-    /// Somebody took it back.
+    /// Cancelled.
     Cancelled,
-    /// Our own fault; a report would be welcome.
+    /// A defect of Oracle.
     Bug,
 }
 
 impl FaultClass {
-    /// How long to wait at least, where the fault says so.
+    /// The minimum wait, if given.
     #[must_use]
     pub fn after(self) -> Option<Duration> {
         match self {
@@ -47,16 +47,16 @@ impl FaultClass {
     }
 }
 
-/// A fault: what to do about it, a stable code, and words for people.
+/// A fault: reaction, stable code and text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{detail}")]
 pub struct Fault {
-    /// What to do about it.
+    /// The reaction.
     #[serde(flatten)]
     pub class: FaultClass,
-    /// Stable code, such as `stall` or `script exhausted`.
+    /// Stable code, such as `stall`.
     pub code: String,
-    /// What happened.
+    /// Text for people.
     pub detail: String,
 }
 
@@ -69,29 +69,29 @@ impl Fault {
         }
     }
 
-    /// A fault that will come again.
+    /// A permanent fault.
     pub fn permanent(code: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(FaultClass::Permanent, code, detail)
     }
 
-    /// A fault that may pass.
+    /// A retryable fault.
     pub fn retryable(code: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(FaultClass::Retryable { after_ms: None }, code, detail)
     }
 
-    /// A server that is away.
+    /// A fault of a server that is away.
     pub fn unavailable(code: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(FaultClass::Unavailable { after_ms: None }, code, detail)
     }
 
-    /// Whether the server is away, and not only busy or limiting the rate.
+    /// Whether the server is away, and not only busy.
     #[must_use]
     pub fn is_outage(&self) -> bool {
         matches!(self.class, FaultClass::Unavailable { .. }) && self.code != "rate_limited"
     }
 
-    /// Whether the model may have worked on the request, so that the provider may have counted it: the reply
-    /// broke off, came too late or could not be read.
+    /// Whether the provider may have counted the request, because its reply broke off, was late or
+    /// unreadable.
     #[must_use]
     pub fn may_have_cost(&self) -> bool {
         matches!(

@@ -1,22 +1,21 @@
-//! Identities: names that people choose, numbers that Oracle gives.
+//! Identifiers: names that people choose, numbers that Oracle assigns.
 //!
-//! Outside, a session is a tenant and a name ([`SessionKey`]); inside, it is a small integer
-//! ([`Sid`]) that the journal gives out, so that records and tables stay narrow.
+//! Clients know a session by [`SessionKey`]; records and tables use the small integer [`Sid`].
 
 use std::{fmt, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Longest session, tenant or profile name, in characters (spec 1).
+/// Longest session, tenant or profile name, in characters.
 pub const MAX_NAME: usize = 128;
 
-/// A name that cannot be one. The text says what is allowed.
+/// An invalid name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
-    /// Nothing was given.
+    /// Empty.
     #[error("a {what} may not be empty: use 1 to {MAX_NAME} characters from A-Z a-z 0-9 . _ : -")]
     Empty {
-        /// Which kind of name it should have been.
+        /// The kind of name.
         what: &'static str,
     },
     /// More than [`MAX_NAME`] characters.
@@ -24,22 +23,22 @@ pub enum IdError {
         "a {what} of {length} characters is too long: use 1 to {MAX_NAME} from A-Z a-z 0-9 . _ : -"
     )]
     TooLong {
-        /// Which kind of name it should have been.
+        /// The kind of name.
         what: &'static str,
-        /// How many characters it has.
+        /// Its length in characters.
         length: usize,
     },
-    /// A character outside the set.
+    /// An invalid character.
     #[error(
         "the {what} `{name}` has the character `{bad}`: use 1 to {MAX_NAME} characters from A-Z a-z 0-9 . _ : -",
         bad = bad.escape_default()
     )]
     BadCharacter {
-        /// Which kind of name it should have been.
+        /// The kind of name.
         what: &'static str,
-        /// The name as given.
+        /// The name.
         name: String,
-        /// The first character that is not allowed.
+        /// The first invalid character.
         bad: char,
     },
 }
@@ -70,7 +69,7 @@ macro_rules! name_type {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Checks and takes a name (spec 1): 1–128 characters from `A–Z a–z 0–9 . _ : -`.
+            /// Checks a name: 1–128 characters from `A–Z a–z 0–9 . _ : -`.
             pub fn new(name: &str) -> Result<Self, IdError> {
                 checked($what, name).map(Self)
             }
@@ -122,18 +121,18 @@ name_type!(
     "session name"
 );
 name_type!(
-    /// Who owns sessions, keys and limits.
+    /// The owner of sessions, keys and limits.
     TenantId,
     "tenant name"
 );
 name_type!(
-    /// A named set of persona, prompts, model chain, tools and budgets.
+    /// A set of persona, prompts, model chain, tools and budgets.
     ProfileName,
     "profile name"
 );
 
 impl TenantId {
-    /// The tenant of a command line: `default`.
+    /// The tenant of the command line: `default`.
     #[must_use]
     pub fn local() -> Self {
         Self("default".into())
@@ -148,56 +147,56 @@ impl ProfileName {
     }
 }
 
-/// How the names of sessions begin that last for one request.
+/// Prefix of sessions that last for one request.
 const BRIEF: &str = "once-";
-/// How the names of sessions in memory begin.
+/// Prefix of sessions in memory.
 const EPHEMERAL: &str = "ephemeral-";
 
 impl SessionName {
-    /// The session that holds what belongs to none (spec 9); nobody can talk with it.
+    /// The session for records that belong to none; it takes no messages.
     #[must_use]
     pub fn system() -> Self {
         Self("system".into())
     }
 
-    /// The session that comes and goes where it is tried whether anything can be made durable.
+    /// The session of the probe for durable writes.
     #[must_use]
     pub fn probe() -> Self {
         Self("system-probe".into())
     }
 
-    /// The session that holds what model calls of ephemeral sessions use.
+    /// The session that holds the usage of sessions in memory.
     #[must_use]
     pub fn usage() -> Self {
         Self("usage".into())
     }
 
-    /// Whether it is Oracle's own.
+    /// Whether it is one of Oracle's own.
     #[must_use]
     pub fn is_reserved(&self) -> bool {
         [Self::system(), Self::probe(), Self::usage()].contains(self)
     }
 
-    /// A name for a session that lasts for one request, from a UUID (version 7) that the caller drew.
+    /// A name for a session of one request, from a UUID (version 7).
     #[must_use]
     pub fn brief(id: uuid::Uuid) -> Self {
         Self(format!("{BRIEF}{}", id.hyphenated()).into())
     }
 
-    /// Whether it is the name of a session that lasts for one request, or of a sub-agent's below it. Whoever
-    /// finds one that nobody works for knows that a crash has left it.
+    /// Whether it names a session of one request, or its sub-agent. One without an owner was left
+    /// by a crash.
     #[must_use]
     pub fn is_brief(&self) -> bool {
         self.root(BRIEF).or_else(|| self.root(EPHEMERAL)).is_some()
     }
 
-    /// A name for a session in memory, from a UUID (version 7) that the caller drew.
+    /// A name for a session in memory, from a UUID (version 7).
     #[must_use]
     pub fn ephemeral(id: uuid::Uuid) -> Self {
         Self(format!("{EPHEMERAL}{}", id.hyphenated()).into())
     }
 
-    /// The session in memory that it names, or to which it belongs as a sub-agent.
+    /// The session in memory that it names or belongs to.
     #[must_use]
     pub fn ephemeral_root(&self) -> Option<Self> {
         self.root(EPHEMERAL).map(|root| Self(root.into()))
@@ -210,15 +209,14 @@ impl SessionName {
         fits.then(|| &self.0[..prefix.len() + ID])
     }
 
-    /// A name for a session nobody named, from a UUID that the caller drew.
+    /// A name for an unnamed session, from a UUID.
     #[must_use]
     pub fn from_uuid(id: uuid::Uuid) -> Self {
         Self(id.hyphenated().to_string().into())
     }
 }
 
-/// Whether it is what the names of sub-agents have behind those of their parents: `.QUERY.NUMBER`, for each of
-/// them.
+/// Whether it is a chain of `.QUERY.NUMBER`, as sub-agents have it.
 fn are_sub_agents(below: &str) -> bool {
     let Some(numbers) = below.strip_prefix('.').map(|below| below.split('.')) else {
         return false;
@@ -229,10 +227,10 @@ fn are_sub_agents(below: &str) -> bool {
             .all(|number| number.parse::<u32>().is_ok())
 }
 
-/// A session as the outside knows it.
+/// A session for clients.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SessionKey {
-    /// Who owns it.
+    /// Its tenant.
     pub tenant: TenantId,
     /// Its name within the tenant.
     pub name: SessionName,
@@ -272,7 +270,7 @@ macro_rules! number_type {
         pub struct $name(pub $inner);
 
         impl $name {
-            /// The one after this.
+            /// The next one.
             #[must_use]
             pub const fn next(self) -> Self {
                 Self(self.0 + 1)
@@ -288,37 +286,37 @@ macro_rules! number_type {
 }
 
 number_type!(
-    /// A session inside the process and the journal; given by the journal.
+    /// A session in the journal.
     Sid(u64)
 );
 number_type!(
-    /// Position of a record in its session's log, from 1, without gaps. 0 is "before the first".
+    /// Number of a record in its session's log, from 1, without gaps; 0 is before the first.
     Seq(u64)
 );
 number_type!(
-    /// Ownership of a session: each owner that opens it gets the next one; older ones are fenced.
+    /// Fencing epoch of a session's owner.
     Epoch(u64)
 );
 number_type!(
-    /// A query within its session, from 1.
+    /// A query of a session, from 1.
     QueryId(u32)
 );
 number_type!(
-    /// How many turns of the query were complete when this one began, so the first is 0 (spec 1).
+    /// A turn: the number of complete turns when it began.
     Turn(u32)
 );
 number_type!(
-    /// A try at a turn's model call, from 1 within the turn (spec 1).
+    /// A try of a turn's model call, from 1.
     Attempt(u32)
 );
 
-/// A tool call's id, as the model gave it or, where it gave none, as Oracle made it.
+/// The id of a tool call, from the model or made by Oracle.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CallId(pub Arc<str>);
 
 impl CallId {
-    /// Takes an id from the wire.
+    /// An id as received.
     #[must_use]
     pub fn new(id: &str) -> Self {
         Self(id.into())

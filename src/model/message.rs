@@ -1,47 +1,47 @@
-//! Messages of a conversation, in parts, as they are kept and sent.
+//! Messages of a conversation, in parts.
 
 use serde::{Deserialize, Serialize};
 
 use super::tool::{ToolCall, ToolResult};
 
-/// Who speaks.
+/// The role of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// The composed prompt.
     System,
-    /// The person (or program) that asks.
+    /// The user.
     User,
     /// The model.
     Assistant,
     /// Results of tool calls.
     Tool,
-    /// The runtime itself, to the model (spec 1). Sent as `system` where a dialect allows that in
-    /// mid-conversation, else as marked text in a user message.
+    /// The runtime, to the model. Sent as `system` where the dialect allows it, else as marked text
+    /// of a user message.
     Guidance,
 }
 
-/// Something that only its provider understands and that must go back byte for byte.
+/// Data that only its provider understands, returned byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpaquePart {
-    /// Whose it is; it is dropped when another provider takes over (spec 12).
+    /// Its provider; others do not get it.
     pub provider: String,
     /// The bytes, as JSON text.
     pub body: String,
 }
 
-/// One piece of a message.
+/// A part of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Part {
-    /// Text. Of an assistant: as received, signals included.
+    /// Text; of an assistant as received, signals included.
     Text {
         /// The text.
         text: String,
     },
-    /// A call that the model asks for.
+    /// A tool call.
     ToolCall(ToolCall),
-    /// The answer to a call.
+    /// A tool result.
     ToolResult(ToolResult),
     /// See [`OpaquePart`].
     Opaque(OpaquePart),
@@ -54,16 +54,16 @@ impl Part {
     }
 }
 
-/// How a message begins that stands for earlier ones. It has the role of a user, because every dialect
-/// takes that anywhere, and says itself that it is data.
+/// Begins a message that replaces earlier ones. It has the user's role, which every dialect allows,
+/// and says that it is data.
 pub const SUMMARY_LABEL: &str = "[Summary of earlier messages";
 
-/// One message: who, and what.
+/// A message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who speaks.
+    /// Its role.
     pub role: Role,
-    /// What is said, in order.
+    /// Its parts, in order.
     pub parts: Vec<Part>,
 }
 
@@ -76,15 +76,14 @@ impl Message {
         }
     }
 
-    /// Whether it stands for earlier messages. Whoever writes the label into a message of their own only
-    /// makes it count for less.
+    /// Whether it replaces earlier messages. A forged label only lowers the message's rank.
     #[must_use]
     pub fn is_summary(&self) -> bool {
         let first = self.texts().next();
         self.role == Role::User && first.is_some_and(|text| text.starts_with(SUMMARY_LABEL))
     }
 
-    /// The text parts, in order.
+    /// Text parts.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             Part::Text { text } => Some(text.as_str()),
@@ -92,7 +91,7 @@ impl Message {
         })
     }
 
-    /// The tool calls, in order.
+    /// Tool calls.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.parts.iter().filter_map(|part| match part {
             Part::ToolCall(call) => Some(call),
@@ -100,7 +99,7 @@ impl Message {
         })
     }
 
-    /// The tool results, in order.
+    /// Tool results.
     pub fn results(&self) -> impl Iterator<Item = &ToolResult> {
         self.parts.iter().filter_map(|part| match part {
             Part::ToolResult(result) => Some(result),

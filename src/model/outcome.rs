@@ -1,20 +1,20 @@
-//! How a query ended (spec 1).
+//! Outcomes of queries.
 
 use serde::{Deserialize, Serialize};
 
-/// Why a query was ended by force.
+/// The cause of a forced end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ForcedBy {
-    /// Turns.
+    /// The turn budget.
     Budget,
-    /// The agent went in circles.
+    /// A loop.
     Loop,
     /// Tokens.
     Tokens,
     /// Money.
     Cost,
-    /// An operator said so.
+    /// An operator.
     Operator,
 }
 
@@ -31,7 +31,7 @@ impl ForcedBy {
         }
     }
 
-    /// The line that stands in records for the missing rest of an answer (spec 6): behind a text, and alone.
+    /// The mark for the missing rest of an answer: behind a text, and alone.
     pub(crate) const fn marks(self) -> [&'static str; 2] {
         match self {
             Self::Budget | Self::Loop | Self::Tokens | Self::Cost => [
@@ -42,7 +42,7 @@ impl ForcedBy {
         }
     }
 
-    /// What happened after so many turns and what can be done about it, for people.
+    /// An explanation for people.
     #[must_use]
     pub fn sentence(self, turns: u32) -> String {
         match self {
@@ -58,53 +58,53 @@ impl ForcedBy {
     }
 }
 
-/// How a query ended, with what belongs to that end.
+/// The outcome of a query.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
-    /// With an answer.
+    /// An answer.
     Answered,
-    /// With an answer that has gaps.
+    /// An answer with gaps.
     Partial {
-        /// What is missing.
+        /// The gaps.
         missing: String,
-        /// What the reader should bear in mind.
+        /// A caveat for the reader.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         caveat: Option<String>,
     },
-    /// The agent found no way forward.
+    /// No way forward.
     Stuck {
-        /// What it tried.
+        /// The attempts.
         attempted: Vec<String>,
-        /// What stood in the way.
+        /// The obstacle.
         blocker: String,
-        /// What might help.
+        /// Suggestions.
         #[serde(default)]
         suggestions: Vec<String>,
     },
-    /// A limit, a loop or an operator ended it; what there was is the answer.
+    /// Forced; the answer is what there was.
     Forced {
-        /// Which.
+        /// The cause.
         by: ForcedBy,
     },
-    /// The agent had difficulty twice; a person should rephrase or split the question.
+    /// The agent had difficulty twice; the question should be rephrased.
     Escalated {
-        /// What the fallback saw.
+        /// The fallback's reason.
         why: String,
     },
-    /// Somebody took it back.
+    /// Cancelled.
     Cancelled,
-    /// It could not be carried out.
+    /// Failed.
     Failed {
         /// Stable code, such as `empty_answer`, `context` or `budget_violated`.
         code: String,
-        /// What happened, for people.
+        /// Text for people.
         detail: String,
     },
 }
 
 impl Outcome {
-    /// The word of spec 1.
+    /// The name on the wire.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -118,7 +118,7 @@ impl Outcome {
         }
     }
 
-    /// Why, where there is a why: the force, the code, what is missing, what blocked.
+    /// The cause, code, gap or obstacle.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match self {
@@ -131,8 +131,7 @@ impl Outcome {
         }
     }
 
-    /// An answer as people read it: after a forced end, [`ForcedBy::sentence`] replaces the bracketed line that the
-    /// record has.
+    /// An answer for people: [`ForcedBy::sentence`] replaces the mark of a forced end.
     #[must_use]
     pub fn readable(&self, answer: &str, turns: u32) -> String {
         let Self::Forced { by } = *self else {

@@ -1,23 +1,23 @@
-//! What a model's tokens cost.
+//! Prices of tokens.
 
 use super::usage::{NanoUsd, Usage};
 
-/// Prices of a model, each for a million tokens.
+/// Prices of a model per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Price {
-    /// Of tokens sent.
+    /// Tokens sent.
     pub input: NanoUsd,
-    /// Of tokens sent that the provider had cached.
+    /// Cached tokens sent.
     pub cached: NanoUsd,
-    /// Of tokens sent that the provider put into its cache.
+    /// Tokens sent that were written to the cache.
     pub cache_write: NanoUsd,
-    /// Of tokens received, reasoning included.
+    /// Tokens received, reasoning included.
     pub output: NanoUsd,
 }
 
 impl Price {
-    /// What a call cost: exact to a billionth of a dollar, a fraction of which counts as a whole one, so
-    /// that no budget is overdrawn by rounding.
+    /// The cost of a call, rounded up to a billionth of a dollar, so that rounding overdraws no
+    /// budget.
     #[must_use]
     pub fn of(&self, usage: &Usage) -> NanoUsd {
         const MILLION: u128 = 1_000_000;

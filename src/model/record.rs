@@ -1,9 +1,8 @@
-//! What is journaled: one [`Record`] per event number.
+//! Journal records.
 //!
-//! A record is a [`Fact`] with its time and its place (query, turn). Facts come in families, one
-//! file each; the name on the wire stands once, in the `facts!` table of its family, and is also
-//! the type of the event that people see. Records carry a version ([`codec`]): old ones are read
-//! through upcasters, so a fact's fields may change while its name stays.
+//! A [`Record`] is a [`Fact`] with its time, query and turn. Facts come in families, a file each,
+//! with the name on the wire in the `facts!` table of the family, which is also the type of the
+//! event. Records carry a version ([`codec`]).
 
 use serde::{Deserialize, Serialize};
 
@@ -57,15 +56,15 @@ pub use turn::{
 /// A fact with its time and place.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Record {
-    /// When it was decided.
+    /// The time of the decision.
     pub at: Timestamp,
-    /// The query it belongs to, if any.
+    /// Its query.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<QueryId>,
-    /// The turn of that query, if any.
+    /// Its turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<Turn>,
-    /// What happened.
+    /// The fact.
     #[serde(flatten)]
     pub fact: Fact,
 }
@@ -86,14 +85,13 @@ impl Record {
         }
     }
 
-    /// What somebody said in it, which is what a search over conversations looks through: a
-    /// question, words put in while it was answered, the answer.
+    /// Text for the search over conversations: questions, additions and answers.
     #[must_use]
     pub fn said(&self) -> Option<&str> {
         self.utterance().map(|(_, text)| text)
     }
 
-    /// What it says that a model call used. What a sub-agent used stands in its own session.
+    /// The usage of a model call in it; a sub-agent's is in its own session.
     #[must_use]
     pub fn usage(&self) -> Usage {
         match &self.fact {
@@ -112,7 +110,7 @@ impl Record {
         }
     }
 
-    /// [`Record::said`], and as what.
+    /// [`Record::said`] with its kind.
     #[must_use]
     pub fn utterance(&self) -> Option<(Utterance, &str)> {
         let (kind, text) = match &self.fact {
@@ -125,19 +123,19 @@ impl Record {
     }
 }
 
-/// As what something was said in a conversation, and so by whom.
+/// The kind of a text in a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Utterance {
-    /// A message that began a query.
+    /// Began a query.
     Question,
-    /// Words put in while a query was answered.
+    /// Was added to a running query.
     Addition,
-    /// What a query ended with.
+    /// Ended a query.
     Answer,
 }
 
-/// What happened, by family.
+/// A fact, by family.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Fact {
@@ -166,7 +164,7 @@ pub enum Fact {
 }
 
 impl Fact {
-    /// The name on the wire, which is the event's type.
+    /// The name on the wire.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -201,7 +199,7 @@ macro_rules! facts {
         }
 
         impl $family {
-            /// Every name of this family.
+            /// All names of this family.
             pub const KINDS: &[&str] = &[$($kind),+];
 
             /// The name on the wire.

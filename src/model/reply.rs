@@ -1,34 +1,34 @@
-//! A model's whole reply, once its stream has ended well.
+//! A model's complete reply.
 
 use serde::{Deserialize, Serialize};
 
 use super::{message::Part, usage::Usage};
 
-/// Why the model stopped.
+/// The reason why the model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// It had said what it wanted to.
+    /// The reply is complete.
     EndTurn,
-    /// It waits for the results of its calls.
+    /// It waits for tool results.
     ToolCalls,
-    /// The output limit cut it: it has no signal and its calls are not run (spec 8).
+    /// The output limit: there is no signal, and its calls are not run.
     MaxTokens,
-    /// The model would not.
+    /// The model refused.
     Refusal,
-    /// The provider's filter stepped in.
+    /// The provider's filter.
     ContentFilter,
 }
 
-/// A reply: its parts as received, and what it used.
+/// A reply and its usage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
-    /// Text, calls and opaque parts in the order received.
+    /// Parts, in the order received.
     pub parts: Vec<Part>,
-    /// Why it ended.
+    /// Why it stopped.
     pub stop: StopReason,
-    /// What it used.
+    /// Its usage.
     pub usage: Usage,
-    /// Which model answered, as `provider/model`.
+    /// The model, as `provider/model`.
     pub model: String,
 }

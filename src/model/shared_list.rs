@@ -1,14 +1,13 @@
-//! A list that grows at its end and costs the same to copy whatever its length.
+//! A list that grows at its end and is cheap to clone.
 //!
-//! A copy shares the items so far with the original; what either adds later is its own. Kept as a
-//! chain from the newest item to the oldest, so reading in the order of time has to turn it round.
-//! Serialised as a plain sequence, oldest first.
+//! A clone shares the items so far; later ones are its own. The chain runs from newest to oldest.
+//! Serialized as a sequence, oldest first.
 
 use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// See the module.
+/// A persistent list.
 pub struct SharedList<T> {
     newest: Option<Arc<Link<T>>>,
     len: usize,
@@ -20,7 +19,7 @@ struct Link<T> {
 }
 
 impl<T> SharedList<T> {
-    /// Adds an item at the end. Copies made before do not see it.
+    /// Adds an item at the end; earlier clones do not see it.
     pub fn push(&mut self, item: T) {
         let len = self.len + 1;
         let before = std::mem::take(self);
@@ -28,13 +27,13 @@ impl<T> SharedList<T> {
         self.len = len;
     }
 
-    /// How many items.
+    /// The number of items.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.newest.is_none()
@@ -46,13 +45,13 @@ impl<T> SharedList<T> {
         self.newest.as_deref().map(|link| &link.item)
     }
 
-    /// All items, newest first: takes nothing but the steps.
+    /// Items, newest first, without allocation.
     pub fn newest_first(&self) -> impl Iterator<Item = &T> {
         let newest = self.newest.as_deref();
         std::iter::successors(newest, |link| link.before.newest.as_deref()).map(|link| &link.item)
     }
 
-    /// All items, oldest first: has to gather them.
+    /// Items, oldest first.
     #[must_use]
     pub fn oldest_first(&self) -> Vec<&T> {
         let mut items = Vec::with_capacity(self.len);
@@ -78,8 +77,7 @@ impl<T> Clone for SharedList<T> {
     }
 }
 
-/// Link by link, where nobody shares the rest: the drop that comes by itself would go as deep as the
-/// list is long.
+/// Iterative, because recursion would be as deep as the list is long.
 impl<T> Drop for SharedList<T> {
     fn drop(&mut self) {
         let mut next = self.newest.take();

@@ -1,7 +1,6 @@
-//! Signals as data: the six types with their fields (spec 2).
+//! Signals as data: the six types and their fields.
 //!
-//! How they are found in a reply and which text is one lives in the `signal` room; here is what
-//! they hold. A [`Signal`] is immutable once read.
+//! The `signal` room reads them from replies. A [`Signal`] does not change.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -9,16 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use super::time::Timestamp;
 
-/// Fields outside the schema, kept as text under their lower-cased names.
+/// Fields outside the schema, by lower-cased name.
 pub type Extra = BTreeMap<String, String>;
 
-/// The six types.
+/// The type of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SignalType {
-    /// Another turn, please.
+    /// Another turn is needed.
     NeedTurn,
-    /// Enough was found to answer.
+    /// Enough to answer.
     ContextSufficient,
     /// No way forward.
     Stuck,
@@ -26,21 +25,21 @@ pub enum SignalType {
     NeedCapability,
     /// An answer with known gaps.
     PartialAnswer,
-    /// A part that a sub-agent should take.
+    /// A part for a sub-agent.
     DelegationRecommended,
 }
 
-/// Whether a signal ends the query or asks to go on.
+/// Whether a signal ends the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignalClass {
-    /// The model is done, well or not.
+    /// The model is done.
     Terminal,
-    /// The model wants to go on.
+    /// The model goes on.
     Continuation,
 }
 
 impl SignalType {
-    /// All six, in the order of the spec.
+    /// All types, in table order.
     pub const ALL: [Self; 6] = [
         Self::NeedTurn,
         Self::ContextSufficient,
@@ -63,7 +62,7 @@ impl SignalType {
         }
     }
 
-    /// Reads a type name in any letter case.
+    /// Parses a type name in any letter case.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL
@@ -71,7 +70,7 @@ impl SignalType {
             .find(|kind| kind.as_str().eq_ignore_ascii_case(name))
     }
 
-    /// Terminal or continuation.
+    /// Its class.
     #[must_use]
     pub const fn class(self) -> SignalClass {
         match self {
@@ -92,9 +91,9 @@ impl fmt::Display for SignalType {
 /// `need_turn`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NeedTurn {
-    /// Why, 5–500 characters.
+    /// Reason, 5–500 characters.
     pub reason: String,
-    /// How many more, 1–10.
+    /// Further turns, 1–10.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_turns: Option<u64>,
     /// Fields outside the schema.
@@ -105,9 +104,9 @@ pub struct NeedTurn {
 /// `context_sufficient`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextSufficient {
-    /// How many relevant sources were found.
+    /// Number of relevant sources.
     pub sources_found: u64,
-    /// Of which kinds: code, docs, web, thread, vault, repomap, or others.
+    /// Their kinds: code, docs, web, thread, vault, repomap, or others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_types: Option<Vec<String>>,
     /// Fields outside the schema.
@@ -118,11 +117,11 @@ pub struct ContextSufficient {
 /// `stuck`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stuck {
-    /// What was tried; at least one.
+    /// Attempts; at least one.
     pub attempted: Vec<String>,
-    /// What stands in the way, 5–500 characters.
+    /// The obstacle, 5–500 characters.
     pub blocker: String,
-    /// What might help.
+    /// Suggestions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestions: Option<Vec<String>>,
     /// Fields outside the schema.
@@ -133,11 +132,11 @@ pub struct Stuck {
 /// `need_capability`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NeedCapability {
-    /// What is missing, 2–100 characters.
+    /// The missing capability, 2–100 characters.
     pub capability: String,
-    /// Why, 5–500 characters.
+    /// Reason, 5–500 characters.
     pub reason: String,
-    /// What can be done without it, at most 500 characters.
+    /// What is possible without it, at most 500 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workaround: Option<String>,
     /// Fields outside the schema.
@@ -148,9 +147,9 @@ pub struct NeedCapability {
 /// `partial_answer`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartialAnswer {
-    /// What is missing, 5–500 characters.
+    /// The gaps, 5–500 characters.
     pub missing: String,
-    /// What the reader should bear in mind, at most 500 characters.
+    /// A caveat, at most 500 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caveat: Option<String>,
     /// Fields outside the schema.
@@ -161,14 +160,14 @@ pub struct PartialAnswer {
 /// `delegation_recommended`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DelegationRecommended {
-    /// Why, 5–500 characters.
+    /// Reason, 5–500 characters.
     pub reason: String,
-    /// What a sub-agent should do, 5–500 characters.
+    /// The sub-agent's task, 5–500 characters.
     pub scope: String,
-    /// The tokens that it may need, 100–100,000.
+    /// Estimated tokens, 100–100,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_tokens: Option<u64>,
-    /// Which kind of sub-agent, at most 50 characters.
+    /// Kind of sub-agent, at most 50 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subagent_type: Option<String>,
     /// Fields outside the schema.
@@ -176,7 +175,7 @@ pub struct DelegationRecommended {
     pub extra: Extra,
 }
 
-/// The fields of a signal by its type; serialised as `type` and `fields`.
+/// Fields by type; serialized as `type` and `fields`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "fields", rename_all = "snake_case")]
 pub enum SignalFields {
@@ -195,7 +194,7 @@ pub enum SignalFields {
 }
 
 impl SignalFields {
-    /// Which of the six.
+    /// Its type.
     #[must_use]
     pub const fn kind(&self) -> SignalType {
         match self {
@@ -209,13 +208,13 @@ impl SignalFields {
     }
 }
 
-/// How the model says it stands, as read from its reply.
+/// A signal of a reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Signal {
     /// Type and fields.
     #[serde(flatten)]
     pub fields: SignalFields,
-    /// How sure it is, 0..=1; never NaN.
+    /// Confidence, from 0 to 1, never NaN.
     pub confidence: f64,
     /// The block as received.
     pub raw_xml: String,
@@ -224,17 +223,17 @@ pub struct Signal {
 }
 
 impl Signal {
-    /// Which of the six.
+    /// Its type.
     #[must_use]
     pub const fn kind(&self) -> SignalType {
         self.fields.kind()
     }
 }
 
-/// A block that should have been a signal and was not; the text says why, to the model.
+/// A block that is no valid signal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejection {
-    /// What is wrong with it, in one sentence that names the field.
+    /// The problem, in a sentence that names the field.
     pub reason: String,
     /// The block as received.
     pub raw_xml: String,

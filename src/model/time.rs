@@ -1,4 +1,4 @@
-//! A point in time as a value. Nothing here reads a clock.
+//! Points in time as values; no clock.
 
 use std::{fmt, time::Duration};
 
@@ -21,13 +21,13 @@ impl Timestamp {
         self.0
     }
 
-    /// How long after `earlier` this is; zero if it is not.
+    /// Time since `earlier`, or zero.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// This much later; stays at the end of time rather than wrap.
+    /// A later time, saturating.
     #[must_use]
     pub fn plus(self, later: Duration) -> Self {
         Self(
@@ -41,13 +41,13 @@ impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_millisecond(self.0) {
             Ok(time) => write!(f, "{time:.3}"),
-            // Beyond the calendar: still readable, and not an error of whoever prints it.
+            // Beyond the calendar.
             Err(_) => write!(f, "@{}ms", self.0),
         }
     }
 }
 
-/// A span of time as people say it, rounded up: `250 ms`, `45 s`, `12 min`, `3 h`.
+/// A duration for people, rounded up: `250 ms`, `45 s`, `12 min`, `3 h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span(pub Duration);
 

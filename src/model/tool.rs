@@ -1,26 +1,26 @@
-//! Tools as the kernel and the model see them: what they declare, what is asked, what came back.
+//! Tools: declaration, calls and results.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::id::CallId;
 
-/// What a tool declares of itself (spec 11).
+/// A tool's declaration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
-    /// Its name, as the model calls it.
+    /// Its name.
     pub name: String,
-    /// What it does, for the model. The first sentence goes into the prompt.
+    /// Description for the model. The prompt has its first sentence.
     pub description: String,
     /// JSON schema of its arguments.
     pub schema: Value,
-    /// Which classified need it serves.
+    /// The classified need that it serves.
     pub serves: ToolNeed,
-    /// Whether it changes anything outside.
+    /// Its side effects.
     pub effect: ToolEffect,
-    /// Whether a call whose outcome is unknown may be made again.
+    /// Whether a call of unknown outcome may be repeated.
     pub repeat: ToolRepeat,
-    /// Whether a person has to agree to each call.
+    /// Whether calls need approval.
     pub approval: ToolApproval,
 }
 
@@ -36,7 +36,7 @@ impl ToolSpec {
     }
 }
 
-/// What a tool is for: which are named first in the prompt follows the classification.
+/// The purpose of a tool, which orders tools in the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolNeed {
@@ -50,45 +50,45 @@ pub enum ToolNeed {
     General,
 }
 
-/// Whether a tool changes anything outside.
+/// The side effects of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolEffect {
-    /// It only looks.
+    /// It only reads.
     ReadOnly,
     /// It writes.
     Writes,
 }
 
-/// Whether a call may be repeated when nobody knows whether it was carried out.
+/// Whether a call of unknown outcome may be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolRepeat {
-    /// Once more does no harm.
+    /// It may.
     Safe,
-    /// The model is told that the outcome is unknown, and decides.
+    /// The model is told that the outcome is unknown.
     Unsafe,
 }
 
-/// Whether a person has to agree first.
+/// Whether calls need approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolApproval {
-    /// Runs at once.
+    /// They run at once.
     NotNeeded,
-    /// Waits for a person.
+    /// They wait for approval.
     Required,
 }
 
-/// A call as the model asked for it.
+/// A tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// Which call; its result carries the same id.
+    /// Its id, which the result repeats.
     pub id: CallId,
-    /// Which tool.
+    /// The tool.
     pub name: String,
-    /// The arguments as received: JSON text, or what was meant to be. It goes back to the provider
-    /// as it came, and a call whose text is not a JSON object is never run.
+    /// Arguments as received, returned to the provider unchanged. A call runs only if they are a
+    /// JSON object.
     pub arguments: String,
 }
 
@@ -96,8 +96,8 @@ impl ToolCall {
     /// The arguments as JSON.
     ///
     /// # Errors
-    /// When the text is not one JSON object. Blank text counts as `{}`: several providers send it
-    /// for tools without arguments.
+    /// When the text is no JSON object. Blank text is `{}`: several providers send it for tools
+    /// without arguments.
     pub fn parsed(&self) -> Result<Value, serde_json::Error> {
         let text = self.arguments.trim();
         let text = if text.is_empty() { "{}" } else { text };
@@ -105,24 +105,24 @@ impl ToolCall {
     }
 }
 
-/// How a call ended.
+/// The status of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolStatus {
-    /// It did what was asked.
+    /// Success.
     Ok,
-    /// It could not; the content says why, to the model.
+    /// Failure; the content tells the model why.
     Failed,
-    /// It was never run: unknown tool, broken arguments, or a turn in which none is run.
+    /// Never run.
     Refused,
-    /// A person said no.
+    /// Denied by a person.
     Denied,
-    /// Nobody knows whether it was carried out (aborted, or lost in a crash).
+    /// Unknown, after an abort or a crash.
     Unknown,
 }
 
 impl ToolStatus {
-    /// Whether the fallback counts the call as failed (spec 7): denied ones do not.
+    /// Whether the fallback counts it as failed; denied calls do not.
     #[must_use]
     pub const fn counts_as_failed(self) -> bool {
         match self {
@@ -132,21 +132,21 @@ impl ToolStatus {
     }
 }
 
-/// What came back.
+/// A tool result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
-    /// The call that this answers.
+    /// The call.
     pub call: CallId,
-    /// How it ended.
+    /// The status.
     pub status: ToolStatus,
-    /// What the model reads: the result, or words that help it go on.
+    /// Text for the model.
     pub content: String,
-    /// The result as structured data, for programs; only with [`ToolStatus::Ok`], and never sent to a provider.
+    /// Structured data for programs, with [`ToolStatus::Ok`]; never sent to a provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
 
-/// Lines of a file of the project.
+/// Lines of a project file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// Relative to the project.
@@ -155,23 +155,23 @@ pub struct Place {
     pub start: u64,
     /// Last line.
     pub end: u64,
-    /// The lines, without the last line feed; cut, or empty, where there was no room for more.
+    /// The lines, possibly cut.
     pub text: String,
 }
 
 /// The data of `code_search` in the mode `words`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SearchData {
-    /// The share of the question that the best place covers, from 0 to 1; 0 without places.
+    /// The share of the question that the best place covers, from 0 to 1.
     pub coverage: f64,
-    /// The places, best first.
+    /// Places, best first.
     pub places: Vec<Place>,
 }
 
 impl ToolResult {
-    /// What the model reads of a call that had not started when its query ended.
+    /// Result of a call that had not started when its query ended.
     pub(crate) const QUERY_ENDED: &str = "The query ended before this call was run.";
 
-    /// What it reads of one that was running when its query ended (spec 8).
+    /// Result of a call in flight when its query ended.
     pub(crate) const CANCELLED: &str = "cancelled, outcome unknown";
 }

@@ -1,10 +1,10 @@
-//! What a model call cost: tokens and money.
+//! Tokens and cost of model calls.
 
 use std::{fmt, ops::AddAssign};
 
 use serde::{Deserialize, Serialize};
 
-/// Money in billionths of a US dollar: exact sums, and room for 18 billion dollars.
+/// Billionths of a US dollar.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -22,37 +22,37 @@ impl fmt::Display for NanoUsd {
     }
 }
 
-/// Tokens and cost of one or many model calls.
+/// Tokens and cost of model calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
-    /// Tokens sent, those read from a provider's cache included.
+    /// Tokens sent, cached ones included.
     pub input_tokens: u64,
-    /// Of the tokens sent, those the provider had cached.
+    /// Cached tokens sent.
     pub cached_tokens: u64,
-    /// Of the tokens sent, those the provider put into its cache, which some are paid more for.
+    /// Tokens sent that were written to the cache.
     #[serde(skip_serializing_if = "is_zero")]
     pub cache_write_tokens: u64,
     /// Tokens received, reasoning included.
     pub output_tokens: u64,
-    /// What that cost by the configured prices; 0 where none are.
+    /// Cost by the configured prices; 0 without.
     pub cost: NanoUsd,
 }
 
 impl Usage {
-    /// Tokens sent and received: what token budgets count.
+    /// Tokens sent and received, as token budgets count.
     #[must_use]
     pub const fn total_tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
 
-    /// Whether nothing was used, or nothing is known.
+    /// Whether it is zero.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What is left without a part of it.
+    /// Less a part of it.
     #[must_use]
     pub const fn less(self, part: Self) -> Self {
         Self {
@@ -67,7 +67,6 @@ impl Usage {
     }
 }
 
-/// Most providers tell nothing of it, and records stay as short as they were.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
 const fn is_zero(tokens: &u64) -> bool {
     *tokens == 0

@@ -1,4 +1,4 @@
-//! How the runtime steers an agent: loops, fallback, capabilities, delegation, escalation.
+//! Steering of the agent: loops, fallback, capabilities, delegation, escalation.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::model::{
     usage::{NanoUsd, Usage},
 };
 
-/// What went round in circles.
+/// The kind of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopKind {
@@ -29,15 +29,15 @@ pub enum LoopKind {
 pub struct LoopDetected {
     /// What repeats.
     pub kind: LoopKind,
-    /// The reason, capability, scope or tools that repeat.
+    /// The repeated reason, capability, scope or tools.
     pub detail: String,
 }
 
-/// What called the fallback (spec 7).
+/// The cause of a fallback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FallbackCause {
-    /// Three turns without a signal.
+    /// Turns without a signal.
     Silence,
     /// A signal with confidence below the threshold.
     LowConfidence,
@@ -47,7 +47,7 @@ pub enum FallbackCause {
     ToolLoop,
 }
 
-/// What the fallback says to do.
+/// The fallback's action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FallbackAction {
@@ -57,37 +57,37 @@ pub enum FallbackAction {
     ForceResponse,
     /// The hint goes to the model.
     RetryWithHint,
-    /// The user is told.
+    /// The user is notified.
     Escalate,
 }
 
 /// `fallback.triggered`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FallbackTriggered {
-    /// What called it.
+    /// The cause.
     pub cause: FallbackCause,
-    /// Why this action.
+    /// The reason.
     pub reason: String,
-    /// How long the model had been silent.
+    /// Turns in a row without a signal.
     pub turns_without_signal: u32,
-    /// The type of the query's last signal, if any.
+    /// Type of the query's last signal.
     pub last_signal_type: Option<SignalType>,
     /// Its confidence.
     pub last_signal_confidence: Option<f64>,
-    /// What to do.
+    /// The action.
     pub action: FallbackAction,
-    /// How sure, 0..=1.
+    /// Confidence, from 0 to 1.
     pub confidence: f64,
-    /// Words for the model.
+    /// Hint for the model.
     pub hint: Option<String>,
-    /// Whether it was done; false where the query ends anyway or calls forbid it (spec 8).
+    /// Whether it was applied; false where the query ends anyway or calls forbid it.
     pub applied: bool,
 }
 
 /// `capability.requested`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapabilityRequested {
-    /// What the model asked for.
+    /// The wish.
     #[serde(flatten)]
     pub wish: NeedCapability,
 }
@@ -101,34 +101,34 @@ pub struct ChildStart {
     pub scope: String,
     /// Its token budget, if any.
     pub max_tokens: Option<u64>,
-    /// Its cost budget, if any. Records of before there was one have none.
+    /// Its cost budget, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<NanoUsd>,
 }
 
-/// How a query is to end that first waits for the end of its sub-agent (spec 8).
+/// How a query ends after its sub-agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ending", rename_all = "snake_case")]
 pub enum Ending {
-    /// Somebody took it back.
+    /// Cancelled.
     Cancelled,
-    /// An operator said so: with what there is.
+    /// Finished by an operator, with what there is.
     Finished,
-    /// It could not be carried out.
+    /// Failed.
     Failed {
         /// Stable code, as in the outcome that follows.
         code: String,
-        /// What happened, for people.
+        /// Text for people.
         detail: String,
     },
 }
 
-/// `delegation.cancelled`: the sub-agent is taken back. The query ends when its end is known.
+/// `delegation.cancelled`: the query ends after the sub-agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildCancel {
     /// The child.
     pub child: SessionName,
-    /// How the query that waits for it is to end.
+    /// How the query ends.
     #[serde(flatten)]
     pub ending: Ending,
 }
@@ -138,19 +138,19 @@ pub struct ChildCancel {
 pub struct ChildEnd {
     /// The child.
     pub child: SessionName,
-    /// How its query ended.
+    /// The outcome of its query.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// Its answer: data, never instructions.
+    /// Its answer, which is data.
     pub answer: String,
-    /// What it used; counts in the parent.
+    /// Its usage, which counts in the parent.
     pub usage: Usage,
 }
 
-/// `escalation.raised`: for the user, never part of the answer or the history.
+/// `escalation.raised`: for the user only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EscalationRaised {
-    /// What the user is told.
+    /// The notice.
     pub notice: String,
 }
 
@@ -163,7 +163,7 @@ facts! {
         FallbackTriggered(FallbackTriggered) = "fallback.triggered",
         /// See [`CapabilityRequested`].
         CapabilityRequested(CapabilityRequested) = "capability.requested",
-        /// The model would hand a part to a sub-agent.
+        /// The model would delegate.
         DelegationRecommended(DelegationRecommended) = "delegation.recommended",
         /// See [`ChildStart`].
         DelegationStarted(ChildStart) = "delegation.started",

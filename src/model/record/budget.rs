@@ -1,4 +1,4 @@
-//! Budgets: warned of, and spent (spec 6).
+//! Budgets: warnings and exhaustion.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub struct IterationWarning {
     pub turn: u32,
     /// Turns allowed.
     pub max_turns: u32,
-    /// The first of the second, in percent.
+    /// Used share in percent.
     pub percentage: f64,
     /// Turns left.
     pub remaining: u32,
@@ -27,16 +27,16 @@ pub struct IterationExceeded {
     pub turn: u32,
     /// Turns allowed.
     pub max_turns: u32,
-    /// The first of the second, in percent.
+    /// Used share in percent.
     pub percentage: f64,
-    /// Always true: the query ends by force.
+    /// Always true.
     pub forced: bool,
 }
 
-/// A budget of tokens, of billionths of a dollar, or of the context window.
+/// A budget of tokens, billionths of a dollar, or context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AmountBudget {
-    /// Used so far.
+    /// Used.
     pub used: u64,
     /// Allowed.
     pub limit: u64,
@@ -59,7 +59,7 @@ facts! {
         CostExceeded(AmountBudget) = "budget.cost.exceeded",
         /// The context window is at the warning threshold.
         ContextWarning(AmountBudget) = "budget.context.warning",
-        /// The conversation no longer fits the model.
+        /// The conversation does not fit the model.
         ContextExceeded(AmountBudget) = "budget.context.exceeded",
         /// See [`Compacting`].
         ContextCompacting(Compacting) = "budget.context.compacting",

@@ -1,21 +1,21 @@
-//! The conversation grows towards the model's context window, and is compacted (spec 6, 8).
+//! Compaction of a conversation.
 
 use serde::{Deserialize, Serialize};
 
 use super::{budget::AmountBudget, turn::TurnRestartCause};
 use crate::model::{fault::Fault, id::Attempt, usage::Usage};
 
-/// Which messages a summary stands for.
+/// The messages that a summary replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactedPart {
-    /// Those before the running query.
+    /// Before the running query.
     History,
     /// Earlier turns of the running query.
     Query,
 }
 
-/// A run of messages of the conversation, as it stood when a compaction began.
+/// A range of messages, as of the start of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageRange {
     /// The first, counted from 0.
@@ -25,79 +25,78 @@ pub struct MessageRange {
 }
 
 impl MessageRange {
-    /// How many.
+    /// The length.
     #[must_use]
     pub const fn len(self) -> usize {
         self.to.saturating_sub(self.from)
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.len() == 0
     }
 }
 
-/// `budget.context.compacting`: a model is asked for a summary of earlier messages. Not a turn.
+/// `budget.context.compacting`: a model is asked for a summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compacting {
-    /// Which compaction of the query, from 1.
+    /// Number of the compaction, from 1.
     pub number: u32,
-    /// Which try; counted on over the query's compactions, so that each answer belongs to one.
+    /// The try, counted over the query's compactions.
     pub attempt: Attempt,
-    /// The model asked, as `provider/model`.
+    /// The model, as `provider/model`.
     pub model: String,
-    /// What is summarised.
+    /// The part.
     pub part: CompactedPart,
-    /// The same, as messages.
+    /// Its messages.
     pub messages: MessageRange,
-    /// About how many tokens of the window's are used; of a model whose window is not known, the limit is
-    /// what did not fit.
+    /// Estimated use of the window; if that is unknown, the limit is what did not fit.
     pub before: AmountBudget,
-    /// What the runtime will have to say to the model about the turn before.
+    /// Guidance of the next turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guidance: Vec<String>,
-    /// The try of the running turn that the provider found too long, if a turn had begun.
+    /// The running turn's try that was too long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_attempt: Option<Attempt>,
-    /// Why it is asked again, if it is.
+    /// The cause of another try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<TurnRestartCause>,
 }
 
-/// `budget.context.compacted`: a summary stands for earlier messages from here on.
+/// `budget.context.compacted`: a summary replaces earlier messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compacted {
-    /// Which compaction of the query, from 1.
+    /// Number of the compaction, from 1.
     pub number: u32,
-    /// The try that was answered.
+    /// The try.
     pub attempt: Attempt,
-    /// Which model answered.
+    /// The model that answered.
     pub model: String,
-    /// What was summarised.
+    /// The part.
     pub part: CompactedPart,
-    /// The same, as messages.
+    /// Its messages.
     pub messages: MessageRange,
-    /// The text that stands for them, as every model gets it.
+    /// The summary.
     pub summary: String,
-    /// What the summary cost.
+    /// Its usage.
     pub usage: Usage,
-    /// About how many tokens the next call had come to.
+    /// Estimated tokens of the next call before.
     pub before: u64,
-    /// About how many it comes to now.
+    /// Estimated tokens now.
     pub after: u64,
 }
 
-/// `budget.context.compaction_failed`: no summary was to be had. The turn begins without, if it fits.
+/// `budget.context.compaction_failed`: the turn begins without a summary if it fits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionFailed {
-    /// Which compaction of the query, from 1.
+    /// Number of the compaction, from 1.
     pub number: u32,
     /// The last try.
     pub attempt: Attempt,
-    /// How it failed.
+    /// The fault.
     pub fault: Fault,
-    /// What that try cost all the same.
+    /// Usage of that try.
     #[serde(default)]
     pub usage: Usage,
 }

@@ -1,4 +1,4 @@
-//! What people did, and who: to a session, or to the whole system (then in the log of `system`).
+//! Commands of people. Those about the whole system are in the log of `system`.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,10 +10,10 @@ use crate::model::{
     limits::Limits,
 };
 
-/// Nothing to add but who did it.
+/// A command without data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Act {
-    /// Who.
+    /// The principal.
     pub by: By,
 }
 
@@ -23,16 +23,16 @@ impl From<By> for Act {
     }
 }
 
-/// `control.steered`: words that go into the running query before its next call.
+/// `control.steered`: words for the running query's next call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steered {
-    /// The words.
+    /// The text.
     pub text: String,
-    /// As whose they enter the conversation.
+    /// The author in the conversation.
     pub author: Author,
-    /// Who sent them.
+    /// The principal.
     pub by: By,
-    /// Makes a repeated submission one message.
+    /// Makes retries one message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
 }
@@ -42,86 +42,85 @@ pub struct Steered {
 pub struct BudgetSet {
     /// The new limits of the running query.
     pub limits: Limits,
-    /// Who set them.
+    /// The principal.
     pub by: By,
 }
 
-/// `control.continued`: a new query goes on where a forced one stopped.
+/// `control.continued`: a new query continues a forced one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Continued {
     /// The forced one.
     pub continues: QueryId,
-    /// What both together may use.
+    /// Limits of both together.
     pub limits: Limits,
-    /// Who wanted it.
+    /// The principal.
     pub by: By,
 }
 
 /// `control.approval_answered`: `approval.answered` follows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalGiven {
-    /// Which call.
+    /// The call.
     pub call: CallId,
-    /// Yes or no.
+    /// The answer.
     pub verdict: ApprovalVerdict,
-    /// Who said so.
+    /// The principal.
     pub by: By,
 }
 
-/// `control.tool_attached`: from the next call on the session has one more tool.
+/// `control.tool_attached`: the session has one more tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolAttached {
     /// Its name.
     pub tool: String,
-    /// What the model is told of it.
+    /// Its description for the model.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
-    /// Who attached it.
+    /// The principal.
     pub by: By,
 }
 
-/// `control.forked`: in the log of the new session, behind `session.forked`.
+/// `control.forked`: in the new session's log, after `session.forked`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForkMade {
-    /// The session that it was copied from.
+    /// The copied session.
     pub from: SessionName,
-    /// The last record that was copied.
+    /// The last copied record.
     pub seq: Seq,
     /// Up to the end of this query,
     pub query: QueryId,
     /// or of this turn of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<Turn>,
-    /// Who wanted it.
+    /// The principal.
     pub by: By,
 }
 
-/// `control.deleted`: a session is gone, with its sub-agents'. In the log of `system`.
+/// `control.deleted`: a session and its sub-agents are gone. In the log of `system`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deleted {
-    /// Which.
+    /// The session.
     pub session: SessionKey,
-    /// How many records it had.
+    /// The number of its records.
     pub records: Seq,
-    /// How many sessions of sub-agents went with it.
+    /// The number of sub-agents' sessions.
     pub sub_agents: usize,
-    /// Who wanted it.
+    /// The principal.
     pub by: By,
 }
 
-/// `control.reloaded`: the configuration was read anew. In the log of `system`; never with a value, which may be
-/// a secret.
+/// `control.reloaded`: without values, which may be secrets. In the log of `system`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reloaded {
-    /// The keys that have other values from now on.
+    /// Keys whose values changed.
     pub changed: Vec<String>,
-    /// The keys whose new values count after the next start.
+    /// Keys whose values need a restart.
     pub waiting: Vec<String>,
-    /// Who wanted it.
+    /// The principal.
     pub by: By,
 }
 
-/// Nothing to add.
+/// No data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Noted {}
 
@@ -132,14 +131,13 @@ facts! {
         Paused(Act) = "control.paused",
         /// It goes on.
         Resumed(Act) = "control.resumed",
-        /// The query was taken back.
+        /// The query was cancelled.
         Cancelled(Act) = "control.cancelled",
-        /// The query is to end with what there is.
+        /// The query ends with what it has.
         Finished(Act) = "control.finished",
         /// See [`Steered`].
         Steered(Steered) = "control.steered",
-        /// Words came when no call was left that they could go into: they are the next query, whose acceptance
-        /// follows.
+        /// Words that came too late become the next query, whose acceptance follows.
         SteeredLate(Act) = "control.steered_late",
         /// See [`BudgetSet`].
         BudgetSet(BudgetSet) = "control.budget_set",
@@ -147,21 +145,21 @@ facts! {
         Continued(Continued) = "control.continued",
         /// See [`ApprovalGiven`].
         ApprovalAnswered(ApprovalGiven) = "control.approval_answered",
-        /// A session that was set aside goes on; `session.released` follows.
+        /// A quarantined session was released; `session.released` follows.
         Released(Act) = "control.released",
-        /// The session was stopped and brought back from its records. Nobody's fault.
+        /// An operator restarted the session.
         Restarted(Act) = "control.restarted",
         /// See [`ToolAttached`].
         ToolAttached(ToolAttached) = "control.tool_attached",
         /// See [`ForkMade`].
         Forked(ForkMade) = "control.forked",
-        /// No more messages; `session.closed` follows.
+        /// The session was closed; `session.closed` follows.
         Closed(Act) = "control.closed",
         /// See [`Deleted`].
         Deleted(Deleted) = "control.deleted",
-        /// The system takes nothing new.
+        /// The system drains.
         Drained(Act) = "control.drained",
-        /// The system is to end.
+        /// The system shuts down.
         ShutDown(Act) = "control.shut_down",
         /// See [`Reloaded`].
         Reloaded(Reloaded) = "control.reloaded",

@@ -1,4 +1,4 @@
-//! What was done about faults on the way to a model: by a session, and by a gateway for all of them.
+//! Faults on the way to a model, and the reaction to them.
 
 use std::fmt;
 
@@ -12,104 +12,103 @@ use crate::model::{
     usage::Usage,
 };
 
-/// `llm.retried`: the same model is asked again, after a pause.
+/// `llm.retried`: the same model again, after a pause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retried {
-    /// The try that failed.
+    /// The failed try.
     pub attempt: Attempt,
-    /// The model, as `provider/model`; empty in old records.
+    /// The model, as `provider/model`.
     #[serde(default)]
     pub model: String,
-    /// How.
+    /// The fault.
     pub fault: Fault,
-    /// Not before this.
+    /// The end of the pause.
     pub not_before: Timestamp,
-    /// What the failed try cost all the same, as far as that is known.
+    /// Usage of the failed try.
     #[serde(default, skip_serializing_if = "Usage::is_none")]
     pub usage: Usage,
 }
 
-/// `llm.failed_over`: the next model of the chain is asked.
+/// `llm.failed_over`: the next model of the chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedOver {
-    /// The try that failed.
+    /// The failed try.
     pub attempt: Attempt,
-    /// How.
+    /// The fault.
     pub fault: Fault,
-    /// The model given up, as `provider/model`.
+    /// The model, as `provider/model`.
     pub from: String,
-    /// The model asked instead.
+    /// The next model.
     pub to: String,
-    /// What the failed try cost all the same, as far as that is known.
+    /// Usage of the failed try.
     #[serde(default, skip_serializing_if = "Usage::is_none")]
     pub usage: Usage,
 }
 
-/// `llm.failed`: a call ended without a reply, and no later record says what it used: it was cut off, or a summary
-/// takes the place of what was too long. The usage may be an estimate.
+/// `llm.failed`: a call ended without a reply, and no other record has its usage, which may be an
+/// estimate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
     /// The try.
     pub attempt: Attempt,
     /// The model, as `provider/model`.
     pub model: String,
-    /// How.
+    /// The fault.
     pub fault: Fault,
-    /// What it cost.
+    /// Its usage.
     pub usage: Usage,
 }
 
-/// `llm.estimated` and `llm.used`: what a call of an ephemeral session uses, before it is made and after it. Of a call
-/// that was cut off there is the estimate alone.
+/// `llm.estimated` and `llm.used`: usage of an ephemeral session's call, before and after it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelUsage {
-    /// Whose call.
+    /// The session.
     pub session: SessionKey,
-    /// In answer to which query.
+    /// The query.
     pub query: QueryId,
-    /// In which turn.
+    /// The turn.
     pub turn: Turn,
     /// The try.
     pub attempt: Attempt,
     /// The model, as `provider/model`.
     pub model: String,
-    /// What it uses.
+    /// The usage.
     pub usage: Usage,
 }
 
-/// `llm.circuit_opened`: a provider, or one of its models, is not asked for a while.
+/// `llm.circuit_opened`: a provider or model is not asked for a while.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CircuitOpened {
     /// The provider.
     pub provider: String,
-    /// The model; none for the provider as a whole.
+    /// The model; `None` for the whole provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The code of the last fault that counted.
+    /// Code of the last fault.
     pub why: String,
-    /// For how long, in milliseconds; then one call is let through.
+    /// Duration in milliseconds; then one call probes it.
     pub cool_down_ms: u64,
 }
 
-/// `llm.circuit_closed`: it answered, and is asked again.
+/// `llm.circuit_closed`: it is asked again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CircuitClosed {
     /// The provider.
     pub provider: String,
-    /// The model; none for the provider as a whole.
+    /// The model; `None` for the whole provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
 
-/// What a call waits for.
+/// The reason why a call is queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitReason {
-    /// A rate limit of the provider, stated or shown by a 429.
+    /// A rate limit, stated or shown by a 429.
     RateLimit,
-    /// The server is away, and its circuit is open.
+    /// An open circuit.
     Unavailable,
-    /// As many calls run as may.
+    /// The limit of concurrent calls.
     OtherCalls,
 }
 
@@ -123,42 +122,42 @@ impl fmt::Display for WaitReason {
     }
 }
 
-/// `llm.waiting`: a call has waited for more than a second, and nothing of it was sent.
+/// `llm.waiting`: a call has been queued for more than a second.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     /// The attempt.
     pub attempt: Attempt,
     /// The model, as `provider/model`.
     pub model: String,
-    /// What for.
+    /// The reason.
     pub reason: WaitReason,
-    /// When the wait may end, where that is known.
+    /// The expected end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
 }
 
-/// `llm.admitted`: a call that was recorded as waiting is sent.
+/// `llm.admitted`: a queued call was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Admitted {
     /// The attempt.
     pub attempt: Attempt,
-    /// How long it waited, in milliseconds.
+    /// Time waited, in milliseconds.
     pub waited_ms: u64,
 }
 
-/// `llm.rate_limited`: a provider has answered 429, and the model is held.
+/// `llm.rate_limited`: after a 429 the model is held.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateLimited {
     /// The model, as `provider/model`.
     pub model: String,
-    /// For how long no call starts, in milliseconds.
+    /// Hold in milliseconds.
     pub hold_ms: u64,
-    /// How many of its calls may run at a time after that.
+    /// Concurrent calls after that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u64>,
 }
 
-/// `llm.rate_limit_cleared`: no 429 has come for a minute, and the model's calls are not limited any more.
+/// `llm.rate_limit_cleared`: no 429 for a minute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateLimitCleared {
     /// The model, as `provider/model`.

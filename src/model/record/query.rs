@@ -1,4 +1,4 @@
-//! A query from acceptance to its end.
+//! A query, from acceptance to its end.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,25 +11,25 @@ use crate::model::{
     usage::Usage,
 };
 
-/// `query.accepted`: the message is durable and will be answered.
+/// `query.accepted`: the message is durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accepted {
     /// The message.
     pub text: String,
-    /// The budgets it got.
+    /// Its budgets.
     pub limits: Limits,
-    /// Makes a repeated submission one message.
+    /// Makes retries one message.
     #[serde(default)]
     pub idempotency_key: Option<String>,
-    /// The forced query that this one continues, inheriting its counts.
+    /// The forced query that it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<QueryId>,
-    /// Where it goes among the messages that wait.
+    /// Its place in the queue.
     #[serde(default)]
     pub place: Place,
 }
 
-/// Where an accepted message goes while another query runs.
+/// The place of a message in the queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
@@ -40,81 +40,81 @@ pub enum Place {
     Front,
 }
 
-/// What a composed prompt is kept as.
+/// A composed prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptSummary {
     /// SHA-256 of the text, in hex.
     pub hash: String,
-    /// The segments that are in it, in order.
+    /// Its segments, in order.
     pub segments_included: Vec<String>,
-    /// Its size by the estimate of spec 5.
+    /// Estimated tokens.
     pub token_estimate: u64,
-    /// What was left out or cut.
+    /// What was omitted or cut.
     #[serde(default)]
     pub warnings: Vec<String>,
 }
 
-/// `query.doubted`: what it was taken for is not sure enough, and a model is asked what it is. Not a turn.
+/// `query.doubted`: a model is asked for a second opinion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Doubted {
-    /// What it was taken for.
+    /// The first classification.
     pub classification: QueryClassification,
-    /// The prompt that follows from that.
+    /// The prompt for it.
     pub prompt: PromptSummary,
-    /// The model asked, as `provider/model`.
+    /// The model, as `provider/model`.
     pub model: String,
-    /// How long is waited for its answer, in milliseconds; then what it was taken for stands.
+    /// The deadline in milliseconds.
     pub within_ms: u64,
 }
 
-/// `query.classified`: what it was taken for and the prompt that follows from that.
+/// `query.classified`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Classified {
-    /// What it was taken for.
+    /// The classification.
     pub classification: QueryClassification,
     /// The prompt.
     pub prompt: PromptSummary,
-    /// What a model said to it, if one was asked.
+    /// The second opinion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_opinion: Option<Box<SecondOpinion>>,
 }
 
-/// What came of asking a model what a query is.
+/// A second opinion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecondOpinion {
-    /// The model asked, as `provider/model`.
+    /// The model, as `provider/model`.
     pub model: String,
-    /// What it said, if it did.
+    /// Its outcome.
     #[serde(flatten)]
     pub outcome: OpinionOutcome,
-    /// What that cost, as far as it is known.
+    /// Its usage.
     #[serde(default, skip_serializing_if = "Usage::is_none")]
     pub usage: Usage,
 }
 
-/// What a second opinion was. But for `changed` the first one stands.
+/// The outcome of a second opinion. Only `changed` replaces the first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum OpinionOutcome {
     /// The same type.
     Agreed,
-    /// Another type, which stands.
+    /// Another type.
     Changed {
-        /// What it was taken for before.
+        /// The first type.
         from: QueryType,
     },
-    /// None of the five types.
+    /// No type.
     NotUnderstood {
-        /// What was said instead, or its beginning.
+        /// The text, possibly cut.
         said: String,
     },
-    /// It did not come in time.
+    /// Too late.
     Late,
-    /// It did not come, or the prompt of what it named is not to be had.
+    /// No answer, or no prompt for it.
     Failed {
-        /// The code of the fault.
+        /// The fault's code.
         code: String,
-        /// What was the matter.
+        /// The fault's detail.
         detail: String,
     },
 }
@@ -122,14 +122,14 @@ pub enum OpinionOutcome {
 /// `query.finished`: exactly one for each accepted query.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finished {
-    /// How it ended.
+    /// The outcome.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// The answer (spec 8); may be empty. [`Outcome::readable`] of it is for people.
+    /// The answer; may be empty.
     pub answer: String,
-    /// How many turns were completed.
+    /// Complete turns.
     pub turns: u32,
-    /// What it used, children included.
+    /// Usage, children included.
     pub usage: Usage,
 }
 

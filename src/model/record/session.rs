@@ -1,4 +1,4 @@
-//! The life of a session, and what the supervisor did about it.
+//! The life of a session.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,14 +8,14 @@ use crate::model::{
     id::{ProfileName, QueryId, Seq, SessionKey, SessionName, Turn},
 };
 
-/// Where a child session comes from.
+/// The origin of a child session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parent {
-    /// The parent, in the same tenant.
+    /// The parent.
     pub session: SessionName,
-    /// The parent's query that delegated.
+    /// The parent's query.
     pub query: QueryId,
-    /// How deep the child is; 1 for a child of a session that people opened.
+    /// The depth, 1 for a child of a session that people opened.
     pub depth: u32,
 }
 
@@ -24,22 +24,22 @@ pub struct Parent {
 pub struct Opened {
     /// Tenant and name.
     pub key: SessionKey,
-    /// The profile it lives by.
+    /// Its profile.
     pub profile: ProfileName,
     /// Set for children.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
 }
 
-/// `session.forked`: what stands before it was copied from another session, and this one is its own from
-/// here on. Queries that had not ended there follow as `query.finished`, cancelled.
+/// `session.forked`: the records before it are another session's. Open queries follow as
+/// `query.finished`, cancelled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forked {
-    /// Tenant and name of this session.
+    /// The new session.
     pub key: SessionKey,
-    /// The session that it was copied from, in the same tenant.
+    /// The copied session, in the same tenant.
     pub parent: SessionName,
-    /// The last record that was copied.
+    /// The last copied record.
     pub seq: Seq,
     /// Up to the end of this query,
     pub query: QueryId,
@@ -48,10 +48,10 @@ pub struct Forked {
     pub turn: Option<Turn>,
 }
 
-/// `session.quarantined`: it is left alone until an operator releases it.
+/// `session.quarantined`: until an operator releases it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quarantined {
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
 }
 
@@ -60,43 +60,43 @@ facts! {
     SessionFact in Session {
         /// See [`Opened`].
         Opened(Opened) = "session.opened",
-        /// What was said elsewhere before; see [`Import`].
+        /// Instructions and earlier messages from elsewhere.
         Imported(Import) = "session.imported",
         /// See [`Quarantined`].
         Quarantined(Quarantined) = "session.quarantined",
-        /// An operator let it go on as it stands.
+        /// An operator released it.
         Released(Noted) = "session.released",
         /// See [`Forked`].
         Forked(Forked) = "session.forked",
-        /// It takes no messages any more.
+        /// It takes no more messages.
         Closed(Noted) = "session.closed",
-        /// It left memory; whatever runs goes on where it stands.
+        /// It was passivated.
         Passivated(Noted) = "session.passivated",
-        /// It came back from there.
+        /// It was recovered after that.
         Revived(Noted) = "session.revived",
     }
 }
 
-/// Why a session was restarted.
+/// The cause of a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RestartCause {
-    /// It panicked or returned an error.
+    /// A panic or an error.
     Crash,
-    /// It made no progress for the stall limit.
+    /// No progress for the stall limit.
     Stall,
-    /// The process ended while a query was running.
+    /// The process ended.
     ProcessDeath,
 }
 
 /// `supervisor.restarted`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restarted {
-    /// Why.
+    /// The cause.
     pub cause: RestartCause,
-    /// How many restarts of this cause's kind the query has seen, this one included.
+    /// Restarts of this cause in the query, this one included.
     pub count: u32,
-    /// What was seen, for people.
+    /// Text for people.
     pub detail: String,
 }
 

@@ -1,4 +1,4 @@
-//! Tool calls and the people who approve them.
+//! Tool calls and approvals.
 
 use std::sync::Arc;
 
@@ -10,58 +10,58 @@ use crate::model::{
     tool::{ToolCall, ToolResult},
 };
 
-/// `tool.requested`: the model asked for it.
+/// `tool.requested`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requested {
-    /// What it asked.
+    /// The call.
     #[serde(flatten)]
     pub call: Arc<ToolCall>,
 }
 
-/// `tool.started`: it is about to run; without a result after this, its outcome is unknown.
+/// `tool.started`: without a result after this, the outcome is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallStarted {
-    /// Which call.
+    /// The call.
     pub call: CallId,
-    /// Which tool.
+    /// The tool.
     pub name: String,
 }
 
 /// `tool.finished`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finished {
-    /// Which tool.
+    /// The tool.
     pub name: String,
-    /// How it ended, and what the model reads.
+    /// The result.
     #[serde(flatten)]
     pub result: Arc<ToolResult>,
 }
 
-/// Why a call was not run.
+/// The reason why a call was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusedWhy {
-    /// There is no such tool here.
+    /// Unknown tool.
     UnknownTool,
-    /// The arguments are not a JSON object.
+    /// The arguments are no JSON object.
     BrokenArguments,
-    /// No tools were offered: a last or final turn.
+    /// A turn without tools.
     NotOffered,
-    /// The output limit cut the reply that asked for it.
+    /// The output limit cut the reply.
     ReplyCut,
-    /// The query ended before it could start.
+    /// The query ended first.
     QueryEnded,
 }
 
-/// `tool.refused`: it will not be run; the model reads why.
+/// `tool.refused`: it is not run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
-    /// What was asked.
+    /// The call.
     #[serde(flatten)]
     pub call: Arc<ToolCall>,
-    /// Why not.
+    /// The reason.
     pub why: RefusedWhy,
-    /// What the model reads.
+    /// Text for the model.
     pub content: String,
 }
 
@@ -79,33 +79,33 @@ facts! {
     }
 }
 
-/// What a person said.
+/// The answer to a request for approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalVerdict {
-    /// Yes.
+    /// Approved.
     Approved,
-    /// No.
+    /// Denied.
     Denied,
-    /// No, for nobody is there who could be asked.
+    /// Denied, because nobody can be asked.
     Unattended,
-    /// Nobody answered: the query ended first.
+    /// Unanswered when the query ended.
     Withdrawn,
 }
 
 /// `approval.answered`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalAnswered {
-    /// Which call.
+    /// The call.
     pub call: CallId,
-    /// Yes, no, or no longer.
+    /// The answer.
     pub verdict: ApprovalVerdict,
 }
 
 facts! {
     /// `approval.*`
     ApprovalFact in Approval {
-        /// A call waits for a person.
+        /// A call waits for approval.
         Requested(CallStarted) = "approval.requested",
         /// See [`ApprovalAnswered`].
         Answered(ApprovalAnswered) = "approval.answered",

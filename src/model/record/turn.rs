@@ -1,4 +1,4 @@
-//! Turns: the call, the reply, and the signal in it.
+//! Turns: call, reply and signal.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::model::{
     usage::Usage,
 };
 
-/// What kind of turn it is; fixed when it starts (spec 8).
+/// The mode of a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnMode {
@@ -22,90 +22,88 @@ pub enum TurnMode {
     Normal,
     /// The last that the budget allows; no tools.
     Last,
-    /// The fallback forced a response; no tools, and it ends the query.
+    /// Forced by the fallback; no tools, and it ends the query.
     Final,
-    /// The model is asked for the signal that its last reply lacked; no tools, and nothing of it is shown.
+    /// Asks for the signal of the last reply; no tools, and nothing of it is shown.
     Signal,
 }
 
-/// `turn.started`: the model is about to be called.
+/// `turn.started`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
-    /// Which try; 1 here, more in [`TurnRestarted`].
+    /// The first try; later ones are in [`TurnRestarted`].
     pub attempt: Attempt,
-    /// What kind of turn it is.
+    /// The mode.
     pub mode: TurnMode,
-    /// The model asked, as `provider/model`.
+    /// The model, as `provider/model`.
     pub model: String,
-    /// What the runtime says to the model before this turn, in order.
+    /// Guidance before this turn, in order.
     #[serde(default)]
     pub guidance: Vec<String>,
-    /// About how many tokens are sent, before calibration: prompt, conversation, tool list. An attempt that is
-    /// cut off counts with it. None in old records.
+    /// Estimated tokens sent, before calibration, which count if the call is cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_estimate: Option<u64>,
-    /// The model gave no signal when it was last asked for one, several queries in a row: it is not asked
-    /// for the signal of this turn.
+    /// The model repeatedly gave no signal when asked for one, so it is not asked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsignalled: bool,
 }
 
-/// Why a turn's call is made anew.
+/// The cause of another try.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "cause", rename_all = "snake_case")]
 pub enum TurnRestartCause {
-    /// The call failed in a way that may pass.
+    /// A fault that may pass.
     Fault {
         /// The fault's code.
         code: String,
     },
-    /// The session was restarted while it waited.
+    /// A restart of the session.
     Recovery,
 }
 
-/// `turn.restarted`: a new attempt; what the old one showed is void.
+/// `turn.restarted`: a new try; partial output of the old one is void.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnRestarted {
-    /// The new try.
+    /// The try.
     pub attempt: Attempt,
-    /// The model asked, as `provider/model`.
+    /// The model, as `provider/model`.
     pub model: String,
-    /// Why.
+    /// The cause.
     #[serde(flatten)]
     pub cause: TurnRestartCause,
 }
 
-/// Whether a reply carries a signal.
+/// Whether a reply has a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SignalPresence {
     /// A valid one; `signal.emitted` follows.
     Valid,
-    /// A block that should have been one; `signal.rejected` follows.
+    /// An invalid one; `signal.rejected` follows.
     Rejected,
     /// None.
     Absent,
 }
 
-/// `turn.replied`: the reply is whole; the turn counts.
+/// `turn.replied`: the reply is complete, and the turn counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replied {
-    /// Which try.
+    /// The try.
     pub attempt: Attempt,
-    /// The reply as received, signals included. Shared with the transcript.
+    /// The reply as received, shared with the transcript.
     pub message: Arc<Message>,
-    /// What people see of it.
+    /// Its visible text.
     pub text: Arc<str>,
     /// Whether it has a signal.
     pub signal: SignalPresence,
     /// Why the model stopped.
     pub stop: StopReason,
-    /// What it used.
+    /// Its usage.
     pub usage: Usage,
-    /// The provider did not say what it used, so that is an estimate.
+    /// Whether the usage is an estimate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
-    /// Which model answered.
+    /// The model that answered.
     pub model: String,
 }
 
@@ -124,9 +122,9 @@ facts! {
 facts! {
     /// `signal.*`
     SignalFact in Signal {
-        /// The reply's signal, with its raw XML (SC-009).
+        /// The reply's signal.
         Emitted(Arc<Signal>) = "signal.emitted",
-        /// The block that should have been one.
+        /// The rejected block.
         Rejected(Rejection) = "signal.rejected",
     }
 }
