@@ -23,6 +23,5 @@ pub use key::{Hash, Key, KeyId, NoRandomness};
 pub use name::{KeyName, NotAName};
 pub use ring::{Judgement, Keyring};
 pub use tenants::{
-    Account, AtWork, Counted, Inbox, Limits, NewSession, Over, Pending, Room, SessionCount,
-    TenantLimits, Tenants,
+    Account, AtWork, Count, Inbox, Limits, NewSession, Over, Pending, TenantLimits, Tenants,
 };

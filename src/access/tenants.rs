@@ -1,36 +1,35 @@
-//! What a tenant may have of the system: requests and tokens a minute, sessions, queries that run,
-//! messages that wait.
+//! Limits of a tenant: requests and tokens per minute, requests, queries and pending messages at a time, sessions.
 //!
-//! The server asks before it does something for a tenant; sessions tell what they use and how much waits
-//! for them. Where no limit is set, nothing is counted.
+//! The server asks before it does anything for a tenant; sessions report what runs, what is pending and what their
+//! models used. A tenant without limits has no account, and nothing is counted for it.
 //!
-//! **Invariant:** what is let in counts from that moment on (by a guard), so that many who ask at once get
-//! no more than one after the other.
+//! **Invariant:** whatever is admitted counts from that moment on, by a guard, so that many requests at once get no
+//! more than the same requests one after the other.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use dashmap::DashMap;
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use serde::{Deserialize, Serialize};
-use tokio::{sync::watch, time::Instant};
+use tokio::{sync::OwnedMutexGuard, time::Instant};
 
+use super::Bucket;
 use crate::model::TenantId;
 
-mod books;
-mod guards;
+/// How old a count of sessions may be when it says that there is no room: one may have been deleted since.
+const RECOUNT: Duration = Duration::from_secs(1);
+/// How old a count may be in any case: sub-agents open sessions that nobody reports here.
+const STALE: Duration = Duration::from_secs(60);
+/// A session whose opening had no known outcome is counted again after this time.
+const UNSURE: Duration = Duration::from_secs(30);
+/// When to retry after a limit that no clock lifts.
+const SOON: Duration = Duration::from_secs(1);
 
-use books::{Books, Decided};
-pub use books::{Over, Room};
-pub use guards::{AtWork, Counted, Inbox, NewSession, Pending, SessionCount};
-
-/// Limits of one tenant; what is not set has none.
+/// Limits of one tenant; a limit that is not set does not apply.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {
-    /// Requests in a minute.
+    /// Requests per minute.
     pub requests_per_minute: Option<u64>,
     /// Requests at a time, streams among them.
     #[serde(rename = "max_requests")]
@@ -38,18 +37,18 @@ pub struct Limits {
     /// Queries that run at a time.
     #[serde(rename = "max_queries")]
     pub queries: Option<usize>,
-    /// Tokens in a minute, sent to models and received.
+    /// Tokens per minute, sent to models and received.
     pub tokens_per_minute: Option<u64>,
     /// Sessions that are kept, those of sub-agents among them.
     #[serde(rename = "max_sessions")]
     pub sessions: Option<usize>,
-    /// Messages that wait.
+    /// Pending messages.
     #[serde(rename = "max_queued")]
     pub queued: Option<usize>,
 }
 
 impl Limits {
-    /// These, and where they say nothing, those.
+    /// These limits, with those of `other` where none is set.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -67,10 +66,10 @@ impl Limits {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TenantLimits {
-    /// Of each tenant that has none of its own.
+    /// Of each tenant without limits of its own.
     #[serde(flatten)]
     pub all: Limits,
-    /// Those of single ones; what they do not say is as for all.
+    /// Of single tenants; a limit that is not set here is taken from `all`.
     pub named: BTreeMap<TenantId, Limits>,
 }
 
@@ -81,22 +80,95 @@ impl TenantLimits {
     }
 }
 
-/// See the module. Cheap to clone.
+/// A tenant has reached one of its limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Over {
+    /// Too many requests in a minute.
+    #[error("your tenant may send {limit} requests a minute, and has sent them: try again later")]
+    Requests {
+        /// The limit.
+        limit: u64,
+        /// When the next one is admitted.
+        retry_after: Duration,
+    },
+    /// Too many requests at a time.
+    #[error(
+        "{limit} requests of your tenant may be worked on at a time, streams among them, and as many are: \
+         try again when some have ended"
+    )]
+    AtOnce {
+        /// The limit.
+        limit: usize,
+    },
+    /// Too many running queries.
+    #[error(
+        "{limit} queries of your tenant may run at a time, and as many do: try again when some have ended"
+    )]
+    Queries {
+        /// The limit.
+        limit: usize,
+    },
+    /// Too many tokens in a minute.
+    #[error("your tenant may use {limit} tokens a minute, and has used them: try again later")]
+    Tokens {
+        /// The limit.
+        limit: u64,
+        /// When the next message is admitted.
+        retry_after: Duration,
+    },
+    /// Too many sessions.
+    #[error("your tenant may keep {limit} sessions, and keeps as many: delete one first")]
+    Sessions {
+        /// The limit.
+        limit: usize,
+    },
+    /// Too many pending messages.
+    #[error(
+        "{limit} messages of your tenant may wait, and as many do: try again when some are answered"
+    )]
+    Queued {
+        /// The limit.
+        limit: usize,
+    },
+}
+
+impl Over {
+    /// A stable code for programs.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Requests { .. } | Self::Tokens { .. } => "rate_limited",
+            Self::AtOnce { .. } => "too_many_requests",
+            Self::Queries { .. } => "too_many_queries",
+            Self::Sessions { .. } => "too_many_sessions",
+            Self::Queued { .. } => "too_many_queued",
+        }
+    }
+
+    /// When a retry is worth it.
+    #[must_use]
+    pub const fn retry_after(self) -> Duration {
+        match self {
+            Self::Requests { retry_after, .. } | Self::Tokens { retry_after, .. } => retry_after,
+            _ => SOON,
+        }
+    }
+}
+
+/// The accounts of all tenants with limits. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Tenants(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    // A lock, because a reload changes them; held for a few sums, and while an account is opened, so that none
-    // is missed by a change.
+    // Held while an account is opened, so that a change of limits misses none.
     limits: RwLock<TenantLimits>,
     began: Instant,
-    /// As many as there are tenants with keys.
     accounts: DashMap<TenantId, Account>,
 }
 
 impl Tenants {
-    /// With these limits.
+    /// Accounts with these limits.
     #[must_use]
     pub fn new(limits: TenantLimits) -> Self {
         Self(Arc::new(Inner {
@@ -106,139 +178,355 @@ impl Tenants {
         }))
     }
 
-    /// From now on these are the limits. What tenants have used by then stays used where the limit stays the
-    /// same.
+    /// Replaces the limits; usage is kept where its limit stays the same.
     pub fn limit(&self, limits: TenantLimits) {
-        let inner = &self.0;
-        let mut there = inner.limits.write().unwrap_or_else(PoisonError::into_inner);
-        for account in &inner.accounts {
-            account.value().books().limit(limits.of(account.key()));
+        let mut current = self.0.limits.write();
+        for account in &self.0.accounts {
+            account.value().usage().limit(limits.of(account.key()));
         }
-        *there = limits;
+        *current = limits;
     }
 
-    /// What is known of a tenant; none where it has no limits.
+    /// The account of a tenant; none where it has no limits.
     #[must_use]
     pub fn account(&self, tenant: &TenantId) -> Option<Account> {
-        let inner = &self.0;
-        let limits = inner.limits.read().unwrap_or_else(PoisonError::into_inner);
-        let limits_of = limits.of(tenant);
-        if limits_of == Limits::default() {
+        let limits = self.0.limits.read().of(tenant);
+        if limits == Limits::default() {
             return None;
         }
-        if let Some(account) = inner.accounts.get(tenant) {
+        if let Some(account) = self.0.accounts.get(tenant) {
             return Some(account.clone());
         }
-        let account = inner.accounts.entry(tenant.clone());
+        let all = self.0.limits.read();
+        let account = self.0.accounts.entry(tenant.clone());
         let account = account.or_insert_with(|| Account {
-            began: inner.began,
-            books: Arc::new(Mutex::new(Books::new(limits_of))),
+            began: self.0.began,
+            usage: Arc::new(Mutex::new(Usage::new(all.of(tenant)))),
             counting: Arc::default(),
         });
         Some(account.clone())
     }
 }
 
-/// A tenant and what it has. Cheap to clone.
+/// What one tenant uses. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Account {
     began: Instant,
-    // A lock, because sessions and requests of a tenant are many; held for a few sums.
-    books: Arc<Mutex<Books>>,
-    // A lock, so that of many who find that sessions are to be counted one counts; held for a few sums. What
-    // is in it ends with the count that goes on.
-    counting: Arc<Mutex<Option<Counted>>>,
+    usage: Arc<Mutex<Usage>>,
+    counting: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Account {
-    /// It sends a request, which counts among those that are worked on until the guard is dropped.
+    /// Admits a request, which counts as long as the guard is held.
     ///
     /// # Errors
-    /// When it may send none now.
+    /// When a limit of requests is reached.
     pub fn request(&self) -> Result<AtWork, Over> {
-        let now = self.now();
-        self.books().request(now)?;
-        Ok(AtWork::new(self.clone()))
+        self.usage().request(self.now())?;
+        Ok(AtWork(self.clone()))
     }
 
-    /// It hands in a message, which counts among those that wait until the guard is dropped.
+    /// Admits a message, which counts as pending as long as the guard is held.
     ///
     /// # Errors
-    /// When its tokens of this minute are used, or too many run or wait.
+    /// When the tokens of this minute are used, or too many queries run or messages are pending.
     pub fn message(&self) -> Result<Pending, Over> {
-        let now = self.now();
-        self.books().message(now)?;
-        Ok(Pending::new(self.clone()))
+        self.usage().message(self.now())?;
+        Ok(Pending(self.clone()))
     }
 
-    /// Models have been sent and have given so many tokens for it.
+    /// Charges tokens that models were sent or have returned.
     pub fn used(&self, tokens: u64) {
         let now = self.now();
-        self.books().used(now, tokens);
-    }
-
-    /// Whether its sessions have a limit.
-    #[must_use]
-    pub fn counts_sessions(&self) -> bool {
-        self.books().counts_sessions()
-    }
-
-    /// Whether there is room for one more session.
-    #[must_use]
-    pub fn room_for_session(&self) -> Room {
-        let now = self.now();
-        let mut counting = self.counting();
-        let decided = self.books().room_for_session(now);
-        let most = match self.room(decided) {
-            Ok(room) => return room,
-            Err(most) => most,
-        };
-        if let Some(counted) = counting.as_ref().filter(|counted| counted.goes_on()) {
-            let counted = counted.clone();
-            return Room::Count {
-                most,
-                count: None,
-                counted,
-            };
-        }
-        self.books().counts(now);
-        let (goes_on, over) = watch::channel(());
-        let counted = Counted::new(over);
-        *counting = Some(counted.clone());
-        let count = Some(SessionCount::new(self.clone(), goes_on));
-        Room::Count {
-            most,
-            count,
-            counted,
+        if let Some(bucket) = &mut self.usage().tokens {
+            bucket.charge(now, tokens);
         }
     }
 
-    /// The same by the last count, while the next one goes on; none where there was none yet.
+    /// The limit of sessions, if there is one.
     #[must_use]
-    pub fn room_meanwhile(&self) -> Option<Room> {
-        let decided = self.books().room_meanwhile();
-        decided.and_then(|decided| self.room(decided).ok())
+    pub fn session_limit(&self) -> Option<usize> {
+        self.usage().limits.sessions
     }
 
-    /// What was decided, with a guard; or how many are allowed, where they are to be counted.
-    fn room(&self, decided: Decided) -> Result<Room, usize> {
-        match decided {
-            Decided::Unlimited => Ok(Room::Free(NewSession::unlimited())),
-            Decided::Taken => Ok(Room::Free(NewSession::new(self.clone()))),
-            Decided::Full(over) => Ok(Room::Full(over)),
-            Decided::Count { most } => Err(most),
-        }
+    /// Admits one more session by the last count; none where that is too old, and they must be counted.
+    #[must_use]
+    pub fn session(&self) -> Option<Result<NewSession, Over>> {
+        let decided = self.usage().session(self.now())?;
+        Some(decided.map(|()| NewSession(Some(self.clone()))))
     }
 
-    fn counting(&self) -> MutexGuard<'_, Option<Counted>> {
-        self.counting.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Admits one more session by the last count, however old it is; none where there was no count yet.
+    #[must_use]
+    pub fn session_by_last_count(&self) -> Option<Result<NewSession, Over>> {
+        let decided = self.usage().session_by_last_count()?;
+        Some(decided.map(|()| NewSession(Some(self.clone()))))
+    }
+
+    /// Begins a count of the sessions; none where one is in progress. Hand its result to [`Count::found`].
+    #[must_use]
+    pub fn count(&self) -> Option<Count> {
+        let lock = Arc::clone(&self.counting).try_lock_owned().ok()?;
+        self.usage().opened_since_count = 0;
+        Some(Count {
+            account: self.clone(),
+            _lock: lock,
+        })
+    }
+
+    /// Returns when no count is in progress, whatever the last one found.
+    pub async fn counted(&self) {
+        drop(self.counting.lock().await);
     }
 
     fn now(&self) -> Duration {
         self.began.elapsed()
     }
 
-    fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    fn usage(&self) -> MutexGuard<'_, Usage> {
+        self.usage.lock()
     }
 }
+
+/// A count of a tenant's sessions that is in progress until this is dropped.
+#[derive(Debug)]
+#[must_use = "no other count begins while this is held"]
+pub struct Count {
+    account: Account,
+    _lock: OwnedMutexGuard<()>,
+}
+
+impl Count {
+    /// The number of sessions that are kept.
+    pub fn found(self, sessions: usize) {
+        let now = self.account.now();
+        self.account.usage().counted(now, sessions);
+    }
+}
+
+/// A request in progress.
+#[derive(Debug)]
+#[must_use = "it counts until it is dropped"]
+pub struct AtWork(Account);
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.0.usage().requests_at_work -= 1;
+    }
+}
+
+/// A message that is being submitted.
+#[derive(Debug)]
+#[must_use = "it counts until it is dropped"]
+pub struct Pending(Account);
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.0.usage().submitting -= 1;
+    }
+}
+
+/// A session that is being opened. Dropped without an outcome, it counts as opened until the sessions are counted
+/// again.
+#[derive(Debug)]
+#[must_use = "it counts until its outcome is known"]
+pub struct NewSession(Option<Account>);
+
+impl NewSession {
+    /// The session exists.
+    pub fn opened(mut self) {
+        if let Some(account) = self.0.take() {
+            account.usage().opened();
+        }
+    }
+
+    /// The session was refused, or never asked for.
+    pub fn not_opened(mut self) {
+        if let Some(account) = self.0.take() {
+            account.usage().opening -= 1;
+        }
+    }
+}
+
+impl Drop for NewSession {
+    fn drop(&mut self) {
+        if let Some(account) = &self.0 {
+            let mut usage = account.usage();
+            usage.opened();
+            usage.recount_at = usage.recount_at.min(account.now() + UNSURE);
+        }
+    }
+}
+
+/// What runs and is pending in one live session.
+#[derive(Debug)]
+pub struct Inbox {
+    account: Account,
+    running: bool,
+    pending: usize,
+}
+
+impl Inbox {
+    /// An idle session without pending messages.
+    #[must_use]
+    pub const fn new(account: Account) -> Self {
+        Self {
+            account,
+            running: false,
+            pending: 0,
+        }
+    }
+
+    /// Sets whether a query runs.
+    pub fn runs(&mut self, running: bool) {
+        if running != self.running {
+            let mut usage = self.account.usage();
+            usage.running = usage.running - usize::from(self.running) + usize::from(running);
+            self.running = running;
+        }
+    }
+
+    /// Sets how many messages are pending.
+    pub fn holds(&mut self, pending: usize) {
+        if pending != self.pending {
+            let mut usage = self.account.usage();
+            usage.pending = usage.pending - self.pending + pending;
+            self.pending = pending;
+        }
+    }
+
+    /// Charges tokens to the tenant.
+    pub fn used(&self, tokens: u64) {
+        if tokens > 0 {
+            self.account.used(tokens);
+        }
+    }
+}
+
+impl Drop for Inbox {
+    fn drop(&mut self) {
+        self.runs(false);
+        self.holds(0);
+    }
+}
+
+/// The sums of one tenant. Pure: time is a value.
+#[derive(Debug)]
+struct Usage {
+    limits: Limits,
+    requests: Option<Bucket>,
+    requests_at_work: usize,
+    tokens: Option<Bucket>,
+    /// Queries that run in live sessions.
+    running: usize,
+    /// Messages that are pending in live sessions.
+    pending: usize,
+    /// Messages that are being submitted.
+    submitting: usize,
+    /// Sessions that are kept, once they were counted.
+    sessions: Option<usize>,
+    counted_at: Duration,
+    recount_at: Duration,
+    /// Sessions that are being opened.
+    opening: usize,
+    /// Sessions that the count in progress may have missed.
+    opened_since_count: usize,
+}
+
+impl Usage {
+    fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            requests: limits.requests_per_minute.map(Bucket::new),
+            requests_at_work: 0,
+            tokens: limits.tokens_per_minute.map(Bucket::new),
+            running: 0,
+            pending: 0,
+            submitting: 0,
+            sessions: None,
+            counted_at: Duration::ZERO,
+            recount_at: Duration::ZERO,
+            opening: 0,
+            opened_since_count: 0,
+        }
+    }
+
+    fn limit(&mut self, limits: Limits) {
+        let before = std::mem::replace(&mut self.limits, limits);
+        if before.requests_per_minute != limits.requests_per_minute {
+            self.requests = limits.requests_per_minute.map(Bucket::new);
+        }
+        if before.tokens_per_minute != limits.tokens_per_minute {
+            self.tokens = limits.tokens_per_minute.map(Bucket::new);
+        }
+        if before.sessions.is_none() {
+            // Sessions were opened without being counted.
+            self.sessions = None;
+        }
+    }
+
+    fn request(&mut self, now: Duration) -> Result<(), Over> {
+        if let Some(limit) = self.limits.requests
+            && self.requests_at_work >= limit
+        {
+            return Err(Over::AtOnce { limit });
+        }
+        if let (Some(limit), Some(bucket)) = (self.limits.requests_per_minute, &mut self.requests) {
+            let taken = bucket.take(now);
+            taken.map_err(|retry_after| Over::Requests { limit, retry_after })?;
+        }
+        self.requests_at_work += 1;
+        Ok(())
+    }
+
+    fn message(&mut self, now: Duration) -> Result<(), Over> {
+        if let (Some(limit), Some(bucket)) = (self.limits.tokens_per_minute, &self.tokens) {
+            let room = bucket.look(now);
+            room.map_err(|retry_after| Over::Tokens { limit, retry_after })?;
+        }
+        if let Some(limit) = self.limits.queries
+            && self.running + self.submitting >= limit
+        {
+            return Err(Over::Queries { limit });
+        }
+        if let Some(limit) = self.limits.queued
+            && self.pending + self.submitting >= limit
+        {
+            return Err(Over::Queued { limit });
+        }
+        self.submitting += 1;
+        Ok(())
+    }
+
+    fn session(&mut self, now: Duration) -> Option<Result<(), Over>> {
+        if now >= self.recount_at {
+            return None;
+        }
+        let decided = self.session_by_last_count()?;
+        (decided.is_ok() || now < self.counted_at + RECOUNT).then_some(decided)
+    }
+
+    fn session_by_last_count(&mut self) -> Option<Result<(), Over>> {
+        let limit = self.limits.sessions.unwrap_or(usize::MAX);
+        if self.sessions? + self.opening >= limit {
+            return Some(Err(Over::Sessions { limit }));
+        }
+        self.opening += 1;
+        Some(Ok(()))
+    }
+
+    fn counted(&mut self, now: Duration, sessions: usize) {
+        // Some are counted twice until the next count: rather one too many than one too few.
+        self.sessions = Some(sessions + self.opened_since_count);
+        (self.counted_at, self.recount_at) = (now, now + STALE);
+    }
+
+    fn opened(&mut self) {
+        self.opening -= 1;
+        self.opened_since_count += 1;
+        self.sessions = self.sessions.map(|sessions| sessions + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{Host, Problem, several::OneMore};
 use crate::{
-    access::{Account, NewSession, Pending, Room, SessionCount},
+    access::{Account, Count, NewSession, Pending},
     actor::AskError,
     journal,
     model::{SessionKey, TenantId},
@@ -106,47 +106,38 @@ impl Host {
         account: &Account,
         key: &SessionKey,
     ) -> Result<Option<NewSession>, Problem> {
-        // What lasts for one request is not kept: how many there are at a time is a matter of requests.
-        if !account.counts_sessions() || key.name.is_brief() {
+        // A session of one request is not kept.
+        let Some(limit) = account.session_limit().filter(|_| !key.name.is_brief()) else {
             return Ok(None);
-        }
+        };
         let found = tokio::time::timeout(PATIENCE, self.journal.find(key.clone())).await;
         if found.map_err(|_| uncounted())??.is_some() {
             return Ok(None);
         }
-        let (most, count, counted) = match account.room_for_session() {
-            Room::Free(place) => return Ok(Some(place)),
-            Room::Full(over) => return Err(over.into()),
-            Room::Count {
-                most,
-                count,
-                counted,
-            } => (most, count, counted),
-        };
-        if let Some(count) = count {
-            self.count_apart(key.tenant.clone(), most, count);
+        if let Some(decided) = account.session() {
+            return decided.map(Some).map_err(Problem::from);
         }
-        // With room by the last count nobody waits for the next one. Without any, one may have been deleted.
-        if let Some(Room::Free(place)) = account.room_meanwhile() {
-            return Ok(Some(place));
+        if let Some(count) = account.count() {
+            self.count_apart(key.tenant.clone(), limit, count);
         }
-        let _ = tokio::time::timeout(PATIENCE, counted.over()).await;
-        match account.room_meanwhile() {
-            Some(Room::Free(place)) => Ok(Some(place)),
-            Some(Room::Full(over)) => Err(over.into()),
-            Some(Room::Count { .. }) | None => Err(uncounted()),
+        // With room by the last count nobody waits for the next one.
+        if let Some(Ok(session)) = account.session_by_last_count() {
+            return Ok(Some(session));
         }
+        let _ = tokio::time::timeout(PATIENCE, account.counted()).await;
+        let decided = account.session_by_last_count().ok_or_else(uncounted)?;
+        decided.map(Some).map_err(Problem::from)
     }
 
-    /// Counts to the end, however long that takes and whoever still waits for it, unless the server ends.
-    fn count_apart(&self, tenant: TenantId, most: usize, count: SessionCount) {
+    /// Counts to the end, however long that takes, unless the server ends.
+    fn count_apart(&self, tenant: TenantId, limit: usize, count: Count) {
         let host = self.clone();
         self.counts().spawn(async move {
             tokio::select! {
                 () = host.drain().over() => {}
-                kept = host.kept(&tenant, most) => match kept {
+                kept = host.kept(&tenant, limit) => match kept {
                     Ok(kept) => count.found(kept),
-                    Err(error) => tracing::warn!(%tenant, %error, "its sessions cannot be counted"),
+                    Err(error) => tracing::warn!(%tenant, %error, "the tenant's sessions cannot be counted"),
                 }
             }
         });

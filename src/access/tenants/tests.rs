@@ -1,0 +1,217 @@
+//! What is admitted, what is refused, and when a retry succeeds.
+
+use super::*;
+
+const NOW: Duration = Duration::from_secs(100);
+
+fn usage(limits: Limits) -> Usage {
+    Usage::new(limits)
+}
+
+fn limited(limits: Limits) -> Account {
+    let shop = TenantId::new("shop").unwrap();
+    let named = [(shop.clone(), limits)].into();
+    let all = Limits::default();
+    let tenants = Tenants::new(TenantLimits { all, named });
+    assert!(tenants.account(&TenantId::local()).is_none(), "no limits");
+    tenants.account(&shop).unwrap()
+}
+
+#[test]
+fn requests_and_tokens_are_so_many_in_a_minute() {
+    let mut usage = usage(Limits {
+        requests_per_minute: Some(2),
+        tokens_per_minute: Some(600),
+        ..Limits::default()
+    });
+    usage.request(NOW).unwrap();
+    usage.request(NOW).unwrap();
+    let over = usage.request(NOW).unwrap_err();
+    let retry_after = Duration::from_secs(30);
+    assert_eq!(
+        over,
+        Over::Requests {
+            limit: 2,
+            retry_after
+        }
+    );
+    assert_eq!(
+        (over.code(), over.retry_after()),
+        ("rate_limited", retry_after)
+    );
+    usage.message(NOW).unwrap();
+    usage.tokens.as_mut().unwrap().charge(NOW, 599);
+    usage.message(NOW).unwrap();
+    usage.tokens.as_mut().unwrap().charge(NOW, 601);
+    let over = usage.message(NOW).unwrap_err();
+    assert_eq!(over.code(), "rate_limited");
+    assert!(
+        over.retry_after() > Duration::from_secs(60),
+        "the overdraft is paid back first"
+    );
+    usage.message(NOW + over.retry_after()).unwrap();
+}
+
+#[test]
+fn requests_are_so_many_at_a_time() {
+    let account = limited(Limits {
+        requests: Some(1),
+        ..Limits::default()
+    });
+    let request = account.request().unwrap();
+    let over = account.request().unwrap_err();
+    assert_eq!(over, Over::AtOnce { limit: 1 });
+    assert_eq!(
+        (over.code(), over.retry_after()),
+        ("too_many_requests", SOON)
+    );
+    drop(request);
+    let _request = account.request().unwrap();
+}
+
+#[test]
+fn messages_that_are_submitted_count_as_pending() {
+    let account = limited(Limits {
+        queued: Some(2),
+        ..Limits::default()
+    });
+    let mut inbox = Inbox::new(account.clone());
+    inbox.holds(1);
+    let submitted = account.message().unwrap();
+    assert_eq!(account.message().unwrap_err(), Over::Queued { limit: 2 });
+    drop(submitted);
+    drop(inbox);
+    let both = [(); 2].map(|()| account.message().unwrap());
+    assert!(account.message().is_err());
+    drop(both);
+    let _next = account.message().unwrap();
+}
+
+#[test]
+fn running_and_submitted_queries_are_so_many() {
+    let account = limited(Limits {
+        queries: Some(2),
+        ..Limits::default()
+    });
+    let submitted = account.message().unwrap();
+    let mut inbox = Inbox::new(account.clone());
+    inbox.runs(true);
+    let over = account.message().unwrap_err();
+    assert_eq!(over, Over::Queries { limit: 2 });
+    assert_eq!(over.code(), "too_many_queries");
+    drop(submitted);
+    let _submitted = account.message().unwrap();
+    inbox.runs(false);
+    let _submitted = account.message().unwrap();
+}
+
+#[test]
+fn a_change_of_limits_keeps_usage_of_those_that_stay() {
+    let limits = |requests, tokens, queued, sessions| Limits {
+        requests_per_minute: requests,
+        tokens_per_minute: tokens,
+        queued,
+        sessions,
+        ..Limits::default()
+    };
+    let mut usage = usage(limits(Some(1), None, None, Some(9)));
+    usage.counted(NOW, 5);
+    usage.request(NOW).unwrap();
+    usage.message(NOW).unwrap();
+    usage.limit(limits(Some(1), Some(7), Some(1), Some(5)));
+    assert!(usage.request(NOW).is_err(), "that limit is as before");
+    assert_eq!(usage.message(NOW), Err(Over::Queued { limit: 1 }));
+    let full = Some(Err(Over::Sessions { limit: 5 }));
+    assert_eq!(usage.session(NOW), full);
+    usage.limit(limits(Some(2), None, None, None));
+    usage.request(NOW).unwrap();
+    usage.message(NOW).unwrap();
+    usage.limit(limits(None, None, None, Some(9)));
+    assert_eq!(usage.session(NOW), None, "to be counted anew");
+}
+
+#[test]
+fn sessions_are_counted_once_and_again_when_there_is_no_room() {
+    let mut usage = usage(Limits {
+        sessions: Some(2),
+        ..Limits::default()
+    });
+    let (free, full) = (Some(Ok(())), Some(Err(Over::Sessions { limit: 2 })));
+    assert_eq!(usage.session(NOW), None);
+    assert_eq!(usage.session_by_last_count(), None);
+    usage.counted(NOW, 0);
+    assert_eq!(usage.session(NOW), free);
+    assert_eq!(usage.session(NOW), free);
+    assert_eq!(usage.session(NOW), full, "both are being opened");
+    usage.opening -= 1;
+    assert_eq!(usage.session(NOW), free);
+    usage.opened();
+    usage.opened();
+    assert_eq!(usage.session(NOW), full);
+    let later = NOW + RECOUNT;
+    assert_eq!(usage.session(later), None);
+    usage.opened_since_count = 0;
+    usage.counted(later, 1);
+    assert_eq!(usage.session(later), free, "one was deleted");
+    usage.opening -= 1;
+    let much_later = later + STALE;
+    assert_eq!(usage.session(much_later), None, "sub-agents open some");
+    let meanwhile = [(); 2].map(|()| usage.session_by_last_count());
+    assert_eq!(meanwhile, [free, full]);
+}
+
+#[test]
+fn sessions_opened_during_a_count_are_added_to_it() {
+    let mut usage = usage(Limits {
+        sessions: Some(3),
+        ..Limits::default()
+    });
+    usage.counted(NOW, 0);
+    for _ in 0..3 {
+        assert_eq!(usage.session(NOW), Some(Ok(())));
+    }
+    usage.opened();
+    usage.opened_since_count = 0;
+    usage.opened();
+    usage.opened();
+    usage.counted(NOW, 1);
+    assert!(matches!(usage.session(NOW), Some(Err(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_without_a_known_outcome_counts_until_the_next_count() {
+    let account = limited(Limits {
+        sessions: Some(1),
+        ..Limits::default()
+    });
+    assert!(account.session().is_none());
+    let count = account.count().unwrap();
+    assert!(account.count().is_none(), "one counts at a time");
+    drop(count);
+    account.counted().await;
+    assert!(account.session().is_none(), "an aborted count says nothing");
+    account.count().unwrap().found(0);
+    account.session().unwrap().unwrap().not_opened();
+    let lost = account.session().unwrap().unwrap();
+    drop(lost);
+    assert!(account.session().unwrap().is_err(), "it may exist");
+    tokio::time::advance(UNSURE).await;
+    assert!(account.session().is_none(), "it is settled by a count");
+    account.count().unwrap().found(0);
+    account.session().unwrap().unwrap().opened();
+}
+
+#[test]
+fn a_tenant_has_its_own_limits_and_else_those_of_all() {
+    let own = Limits {
+        queued: Some(5),
+        ..Limits::default()
+    };
+    let all = Limits {
+        queued: Some(1),
+        sessions: Some(9),
+        ..Limits::default()
+    };
+    let both = own.or(all);
+    assert_eq!((both.queued, both.sessions), (Some(5), Some(9)));
+}
