@@ -9,7 +9,6 @@ use super::{
     door::Porter,
     drain::Drain,
     health::JournalCheck,
-    openai::Chats,
     overload::Overload,
     several::{OneMore, Several},
 };
@@ -23,7 +22,6 @@ struct Inner {
     shares: Shares,
     drain: Drain,
     overload: Overload,
-    chats: Chats,
     journal_check: JournalCheck,
     porter: Porter,
     handed_in: Several,
@@ -52,7 +50,6 @@ impl Host {
             shares,
             drain: Drain::default(),
             overload,
-            chats: Chats::default(),
             journal_check: JournalCheck::default(),
             porter,
             handed_in: Several::default(),
@@ -64,11 +61,6 @@ impl Host {
     #[must_use]
     pub fn drain(&self) -> &Drain {
         &self.0.drain
-    }
-
-    /// What the requests of OpenAI's chats share.
-    pub(super) fn chats(&self) -> &Chats {
-        &self.0.chats
     }
 
     /// Messages that are being handed in.

@@ -1,35 +1,21 @@
 //! The interface of OpenAI's chat completions, so that existing clients can talk with Oracle unchanged.
 //!
-//! A model is a profile; a request is a question to a session (`place` says to which). What clients see are
-//! OpenAI's objects and nothing that they do not expect: what Oracle knows beyond stands in headers and in
-//! one more object, `oracle`. docs/openai.md says what is supported.
+//! A model is a profile. A request is answered by a session in memory that is gone with it, unless it names a
+//! session or needs a durable one (`completions`). Clients see OpenAI's objects; what Oracle knows beyond is in
+//! headers and in one more object, `oracle`. docs/openai.md says what is supported.
 //!
-//! **Invariant:** a stream never takes back what it said. The text of a turn is told when the turn can no longer
-//! be tried again (spec 8), because these clients have no way to show that it was.
-//!
-//! **Invariant:** a request without a conversation leaves nothing behind.
+//! **Invariant:** a stream never takes back what it said. The text of a turn is sent when the turn cannot be
+//! retried any more, because these clients have no way to show that it was.
 
-mod brief;
-mod chats;
 mod completions;
-mod content;
-mod ending;
 mod models;
-mod past;
-mod place;
-mod progress;
 mod request;
-mod schemas;
 mod shapes;
 mod stream;
-mod wishes;
 
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::Host;
-
-pub(super) use brief::sweep;
-pub(super) use chats::Chats;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::new()

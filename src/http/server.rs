@@ -7,7 +7,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::{Host, accept, accept::Listener, door, openai, routes};
+use super::{Host, accept, accept::Listener, door, routes};
 use crate::actor::System;
 
 /// How long those who wait for queries have to say how these stand, before the system stops.
@@ -29,7 +29,6 @@ impl Server {
     pub fn start(listener: Listener, host: Host) -> Self {
         let address = listener.address();
         let (routes, _) = routes(host.clone());
-        openai::sweep(&host);
         let accepting = accept::accept(listener, routes, host.clone());
         #[expect(
             clippy::disallowed_methods,

@@ -10,7 +10,7 @@ import tempfile
 
 import openai
 
-from peer import Place, control, free_port, get, run, served, until
+from peer import Place, free_port, get, run, served
 
 QUESTION = {"role": "user", "content": "where is parse_invoice?"}
 
@@ -44,34 +44,27 @@ def chats(url):
     more = {"role": "user", "content": "and who reads one?"}
     second = ask(api, QUESTION, said(first), more, **named("chat"))
     assert second.oracle["session"] == "chat" and second.oracle["query"] == 2, "only what is new is asked"
-    edited = {"role": "user", "content": "what is in src?"}
-    third = ask(api, QUESTION, said(first), edited, **named("chat"))
-    branch = third.oracle["session"]
-    assert branch.startswith("chat."), "an edited history is a branch"
-    fourth = ask(api, QUESTION, said(first), edited, said(third), more, **named("chat"))
-    assert fourth.oracle["session"] == branch, "which is found again"
-    alone = ask(api, QUESTION)
-    assert alone.oracle["session"].startswith("once-"), alone
+    alone = ask(api, QUESTION, said(first), {"role": "user", "content": "what is in src?"})
+    assert alone.oracle["session"] != "chat" and alone.oracle["query"] == 1, alone
+    names = [session["name"] for session in get(f"{url}/api/sessions")["sessions"]]
+    assert alone.oracle["session"] not in names, "nothing of it is kept"
 
 
 def names(url):
-    """By which a conversation is found, and what is none."""
+    """A session is named by one header; what chat pages send besides names none."""
     api = client(url)
     title = {"role": "user", "content": "### Task:\nGive this chat a title."}
     for turn, question in enumerate(["where is parse_invoice?", "and who reads one?"], 1):
-        answer = ask(api, {"role": "user", "content": question}, metadata={"session_id": "by-metadata"},
-                     extra_headers={"X-Oracle-History": "tail"})
-        assert (answer.oracle["session"], answer.oracle["query"]) == ("by-metadata", turn), answer
-        task = ask(api, title, metadata={"session_id": "by-metadata"})
-        assert task.oracle["session"].startswith("once-"), "no part of the conversation"
+        answer = ask(api, {"role": "user", "content": question}, **named("by-name"))
+        assert (answer.oracle["session"], answer.oracle["query"]) == ("by-name", turn), answer
+        task = ask(api, title, **named("by-name"))
+        assert task.oracle["session"] != "by-name", "no part of the conversation"
     for header in ("X-OpenWebUI-Chat-Id", "X-Conversation-Id"):
         answer = ask(api, QUESTION, extra_headers={header: f"by-{header}"})
-        assert answer.oracle["session"] == f"by-{header}", answer
-    assert not get(f"{url}/api/sessions?prefix=once-")["sessions"], "nobody can look at them"
-    assert len(get(f"{url}/api/sessions?prefix=by-")["sessions"]) == 3, "as at all others"
-    # They go once they have answered. The control channel lists them for as long as they are there.
-    assert len(control(url, verb="list", prefix="by-")["sessions"]) == 3
-    until("the end of what is short-lived", 30, lambda: not control(url, verb="list", prefix="once-")["sessions"])
+        assert answer.oracle["session"] != f"by-{header}", answer
+    kept = ask(api, QUESTION, store=True).oracle["session"]
+    assert len(get(f"{url}/api/sessions?prefix=by-")["sessions"]) == 1, "the others ran in memory"
+    assert get(f"{url}/api/sessions?prefix={kept}")["sessions"], "which is kept"
 
 
 def side_by_side(url, conversations=24, questions=3):

@@ -17,7 +17,7 @@ QUESTION = {"role": "user", "content": "where is parse_invoice?"}
 
 def checks(url):
     def ask(**more):
-        headers = {"X-Conversation-Id": "litellm"}
+        headers = {"X-Oracle-Session": "litellm"}
         return litellm.completion(
             # Not `openai/…`: LiteLLM turns messages for that into requests of another API.
             model="hosted_vllm/oracle", api_base=f"{url}/v1", api_key="none", extra_headers=headers, **more

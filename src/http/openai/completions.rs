@@ -1,49 +1,62 @@
 //! `POST /v1/chat/completions`.
+//!
+//! Without `X-Oracle-Session` a request brings the whole conversation along, runs in memory and is cancelled where
+//! its client disconnects. It is durable, under a name of its own, where it has to survive: with an
+//! `Idempotency-Key`, with `store: true`, or where a tool of the profile may wait for a person. With
+//! `X-Oracle-Session` it continues that session.
+
+use std::{borrow::Cow, ops::Deref};
 
 use axum::{
     Extension, Json,
     extract::State,
-    http::{HeaderMap, HeaderName, HeaderValue, header},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::{
-    brief::{self, Brief},
-    ending, models,
-    place::{self, Asker, Placed},
+    models,
     request::{Asked, ChatRequest},
     shapes::{Choice, Chunk, Completion, FinishReason, Head, Told},
     stream::{self, Story},
-    wishes::{SESSION, Wishes},
 };
 use crate::{
-    actor::{Detail, SessionHandle, Watch},
+    actor::{AskError, Detail, Ephemeral, SessionHandle, Watch},
     http::{Caller, Host, Problem, door::Farewell, problem::ProblemBody},
-    model::{BusyPolicy, SessionName, Submission},
+    model::{
+        BusyPolicy, Outcome, QueryId, SessionName, Speaker, Submission,
+        command::{MAX_KEY, UnknownBusyPolicy},
+    },
 };
 
+/// The session to continue, and in an answer the one that answered.
+const SESSION: HeaderName = HeaderName::from_static("x-oracle-session");
 /// The query that answers.
 const QUERY: HeaderName = HeaderName::from_static("x-oracle-query");
+const BUSY: HeaderName = HeaderName::from_static("x-oracle-busy");
+const PROGRESS: HeaderName = HeaderName::from_static("x-oracle-progress");
+const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// How often OpenAI's own libraries have sent the same request before.
+const RETRIES: HeaderName = HeaderName::from_static("x-stainless-retry-count");
+/// By which OpenAI's libraries are told not to retry by themselves.
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// Answers a conversation's last message.
 ///
-/// The conversation is named by `X-Oracle-Session`, `X-OpenWebUI-Chat-Id`, `X-Conversation-Id` or
-/// `metadata.session_id`, in that order; without any it is one of its own and forgotten afterwards.
+/// With `X-Oracle-Session` the messages after the last of the assistant's go to that session. Without it the
+/// messages are the whole conversation, and nothing of it is kept.
 #[utoipa::path(post, path = "/v1/chat/completions", tag = "openai",
     params(
         ("X-Oracle-Session" = Option<SessionName>, Header, description = "The conversation, by its session's name."),
-        ("X-OpenWebUI-Chat-Id" = Option<String>, Header, description = "The conversation, as Open WebUI names it."),
-        ("X-Conversation-Id" = Option<String>, Header, description = "The conversation."),
-        ("X-Oracle-History" = Option<String>, Header, pattern = "^(full|tail)?$",
-            description = "`full` (the default) where the messages are the whole conversation, `tail` where they are new."),
         ("X-Oracle-Busy" = Option<BusyPolicy>, Header,
             description = "What to do if the session is busy: `queue` (the default), `reject`, `interrupt` or `steer`."),
         ("X-Oracle-Progress" = Option<String>, Header, pattern = "^(0|1|true|false)?$",
             description = "`1` tells what goes on as `reasoning_content`, `0` does not."),
         ("Idempotency-Key" = Option<String>, Header, max_length = 256,
-            description = "Makes a repeated request one question of the conversation that is named; without one it is ignored."),
+            description = "Makes a repeated request one question; it is durable then."),
     ),
     request_body = ChatRequest,
     responses(
@@ -62,30 +75,14 @@ pub(super) async fn create(
 ) -> Result<Response, Problem> {
     let asked = Asked::read(&body)?;
     drop(body);
-    let profile = models::find(&host, &asked.model)?;
-    let wishes = Wishes::read(&headers, &asked)?;
-    // Before anything is looked up; what it does is counted when it is done.
-    drop(host.room_for_a_query()?);
-    let asker = Asker {
-        host: &host,
-        caller: &caller,
-        profile: &profile,
+    let (profile, asks_people) = models::find(&host, &asked.model)?;
+    let wishes = Wishes::read(&headers)?;
+    let oracle = host.oracle.acting(caller.by());
+    let session = match wishes.durable(&asked, asks_people) {
+        Some(name) => Session::Durable(oracle.session_of(caller.session(name), profile)),
+        None => Session::Memory(oracle.ephemeral(caller.0.tenant.clone(), profile)),
     };
-    let (session, watch, brief) = match &wishes.chat {
-        Some(chat) if !asked.is_task() => {
-            let _turn = host.chats().turn(&caller.session(chat.clone())).await?;
-            let placed = asker.place(chat, &asked, &wishes).await?;
-            let (session, watch) = ask(&host, placed, &asked, &wishes, None).await?;
-            (session, watch, None)
-        }
-        Some(_) | None => {
-            let session = asker.brief_session(brief::name());
-            let mut brief = Brief::new(session.clone(), host.clone())?;
-            let placed = Placed::Ask(session, place::import(&asked, &asked.past));
-            let (session, watch) = ask(&host, placed, &asked, &wishes, Some(&mut brief)).await?;
-            (session, watch, Some(brief))
-        }
-    };
+    let watch = ask(&host, &session, &asked, &wishes).await?;
     let told = [
         (
             SESSION,
@@ -98,23 +95,19 @@ pub(super) async fn create(
     let mut response = match asked.stream {
         Some(options) => {
             let progress = wishes.progress.unwrap_or(host.settings.progress);
-            let story = Story {
+            streamed(Story {
                 head,
                 options,
                 progress,
                 session,
                 drain,
-                _brief: brief,
-            };
-            streamed(story, watch)
+            }, watch)
         }
         None => {
             let answered = tokio::select! {
-                answered = whole(head, &session, watch) => answered,
+                answered = whole(head, session, watch) => answered,
                 () = drain.over() => Err(Problem::ends()),
             };
-            // Gone before its answer is, as far as the client can tell.
-            drop(brief);
             answered.unwrap_or_else(IntoResponse::into_response)
         }
     };
@@ -125,67 +118,89 @@ pub(super) async fn create(
     Ok(response)
 }
 
-/// Asks, unless it was asked before, and follows.
-async fn ask(
-    host: &Host,
-    placed: Placed,
-    asked: &Asked,
-    wishes: &Wishes,
-    mut brief: Option<&mut Brief>,
-) -> Result<(SessionHandle, Watch), Problem> {
-    // Text as it arrives may have to be taken back, so nobody is told of it.
-    let detail = match asked.stream {
-        Some(_) => Detail::Events,
-        None => Detail::End,
-    };
-    match placed {
-        Placed::Follow(session, query) => {
-            let watch = session.watch_for(query, detail).await?;
-            Ok((session, watch))
-        }
-        Placed::Ask(session, import) => {
-            let submission = Submission {
-                busy: wishes.busy,
-                idempotency_key: wishes.key.clone(),
-                ..Submission::new(asked.question.clone()).with(import)
-            };
-            let room = host.room_for_a_message(session.key()).await?;
-            if let Some(brief) = &mut brief {
-                brief.asks();
-            }
-            let watch = session.ask_for(submission, detail).await;
-            if let Some(brief) = brief {
-                brief.heard(&watch);
-            }
-            room.settle(&watch);
-            let watch = watch.map_err(|error| Problem::of_asking(error, "messages", "messages"))?;
-            Ok((session, watch))
+/// The session that answers.
+pub(super) enum Session {
+    Durable(SessionHandle),
+    /// Cancelled and gone when it is dropped.
+    Memory(Ephemeral),
+}
+
+impl Deref for Session {
+    type Target = SessionHandle;
+
+    fn deref(&self) -> &SessionHandle {
+        match self {
+            Self::Durable(session) => session,
+            Self::Memory(session) => session,
         }
     }
 }
 
+/// Asks, unless it was asked before, and follows.
+async fn ask(
+    host: &Host,
+    session: &Session,
+    asked: &Asked,
+    wishes: &Wishes,
+) -> Result<Watch, Problem> {
+    // Text as it arrives may have to be taken back, so no client is sent it.
+    let detail = match asked.stream {
+        Some(_) => Detail::Events,
+        None => Detail::End,
+    };
+    let is_new = match session {
+        Session::Memory(_) => true,
+        Session::Durable(session) => session.last().await?.is_none(),
+    };
+    let (text, import) = match is_new {
+        true => (asked.question.clone(), asked.whole()),
+        false => asked.tail(),
+    };
+    if wishes.again
+        && wishes.key.is_none()
+        && !is_new
+        && let Some(query) = repeated(session, &text).await?
+    {
+        return Ok(session.watch_for(query, detail).await?);
+    }
+    let submission = Submission {
+        busy: wishes.busy,
+        idempotency_key: wishes.key.clone(),
+        ..Submission::new(text).with(import)
+    };
+    let room = host.room_for_a_message(session.key()).await?;
+    let watch = session.ask_for(submission, detail).await;
+    room.settle(&watch);
+    watch.map_err(|error| Problem::of_asking(error, "messages", "messages"))
+}
+
+/// The last query of a session, if it was the same question.
+async fn repeated(session: &SessionHandle, question: &str) -> Result<Option<QueryId>, AskError> {
+    let said = session.conversation().await?.messages;
+    let mut said = said.into_iter().rev();
+    let last = said.find(|said| said.speaker == Speaker::User);
+    let last = last.filter(|last| last.text.split_whitespace().eq(question.split_whitespace()));
+    Ok(last.and_then(|last| last.query))
+}
+
 fn streamed(story: Story, watch: Watch) -> Response {
     let headers = [
-        (
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("text/event-stream; charset=utf-8"),
-        ),
-        (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
-        // So that proxies hand on each piece when it comes.
-        (
-            HeaderName::from_static("x-accel-buffering"),
-            HeaderValue::from_static("no"),
-        ),
+        (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),
+        (header::CACHE_CONTROL, "no-cache"),
+        // So that proxies forward each piece when it comes.
+        (HeaderName::from_static("x-accel-buffering"), "no"),
     ];
     let farewell = Extension(Farewell(|why| stream::event_of(&why.body())));
     (headers, farewell, stream::body(story, watch)).into_response()
 }
 
 /// The answer in one piece.
-async fn whole(head: Head, session: &SessionHandle, watch: Watch) -> Result<Response, Problem> {
+async fn whole(head: Head, session: Session, watch: Watch) -> Result<Response, Problem> {
     let answer = watch.answer().await?;
-    if let Some(problem) = ending::problem(&answer.outcome) {
-        return Ok(ending::respond(problem));
+    if let Some(problem) = failure(&answer.outcome) {
+        // All that could be tried was tried.
+        let no = [(SHOULD_RETRY, HeaderValue::from_static("false"))];
+        return Ok((no, problem).into_response());
     }
     let reason = FinishReason::of(&answer.outcome).unwrap_or(FinishReason::Stop);
     let text = answer.outcome.readable(&answer.text, answer.turns);
@@ -197,4 +212,207 @@ async fn whole(head: Head, session: &SessionHandle, watch: Watch) -> Result<Resp
         choices: [Choice::new(text, reason)],
     };
     Ok(Json(completion).into_response())
+}
+
+/// Why a query has no answer; none where it has one.
+pub(super) fn failure(outcome: &Outcome) -> Option<Problem> {
+    match outcome {
+        Outcome::Failed { code, detail } => {
+            let status = match code.as_str() {
+                "context" => StatusCode::BAD_REQUEST,
+                "budget_violated" | "crash" | "stall" | "journal" => {
+                    StatusCode::INTERNAL_SERVER_ERROR
+                }
+                _ => StatusCode::BAD_GATEWAY,
+            };
+            Some(Problem::new(status, code.clone(), detail.clone()))
+        }
+        Outcome::Cancelled => {
+            let what = "the question was taken back before it was answered";
+            Some(Problem::new(StatusCode::CONFLICT, "cancelled", what))
+        }
+        _ => None,
+    }
+}
+
+/// What the headers of a request say.
+#[derive(Debug, PartialEq, Eq)]
+struct Wishes {
+    session: Option<SessionName>,
+    busy: BusyPolicy,
+    /// Whether progress is sent; none where the server's setting holds.
+    progress: Option<bool>,
+    key: Option<String>,
+    /// Whether the same request was sent before.
+    again: bool,
+}
+
+impl Wishes {
+    fn read(headers: &HeaderMap) -> Result<Self, Problem> {
+        let progress = match text(headers, &PROGRESS)? {
+            None => None,
+            Some("1" | "true") => Some(true),
+            Some("0" | "false") => Some(false),
+            Some(_) => return Err(wrong(&PROGRESS, "it has to be `1` or `0`")),
+        };
+        let busy = text(headers, &BUSY)?.map(str::parse).transpose();
+        let busy = busy.map_err(|error: UnknownBusyPolicy| wrong(&BUSY, error.to_string()))?;
+        let key = text(headers, &KEY)?;
+        if key.is_some_and(|key| key.len() > MAX_KEY) {
+            let what = format!("it is too long: at most {MAX_KEY} characters");
+            return Err(wrong(&KEY, what));
+        }
+        let retries = text(headers, &RETRIES)?.and_then(|count| count.parse::<u32>().ok());
+        Ok(Self {
+            session: text(headers, &SESSION)?.map(named).transpose()?,
+            busy: busy.unwrap_or_default(),
+            progress,
+            key: key.map(str::to_owned),
+            again: retries.is_some_and(|count| count > 0),
+        })
+    }
+
+    /// The durable session that a request goes to, if it needs one. What a chat page asks on its own account does
+    /// not.
+    fn durable(&self, asked: &Asked, asks_people: bool) -> Option<SessionName> {
+        if asked.is_task() {
+            return None;
+        }
+        let by_key = || self.key.as_deref().map(of_key);
+        let own = || (asked.store || asks_people).then(|| SessionName::from_uuid(Uuid::now_v7()));
+        self.session.clone().or_else(by_key).or_else(own)
+    }
+}
+
+fn named(name: &str) -> Result<SessionName, Problem> {
+    let name = SessionName::new(name).map_err(|error| wrong(&SESSION, error.to_string()))?;
+    if name.is_brief() {
+        let what = "that session lasted for one request and cannot be continued: choose another name";
+        return Err(wrong(&SESSION, what));
+    }
+    if name.is_reserved() {
+        return Err(Problem::from(AskError::Reserved { name }).of(SESSION.as_str()));
+    }
+    Ok(name)
+}
+
+/// The session of a request that has nothing but a key, so that its repetition finds it.
+fn of_key(key: &str) -> SessionName {
+    let hash = Sha256::digest(key);
+    let mut id = [0; 16];
+    id.iter_mut().zip(hash).for_each(|(byte, hashed)| *byte = hashed);
+    SessionName::from_uuid(Uuid::from_bytes(id))
+}
+
+/// A header's text; none where there is none, or nothing in it.
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Problem> {
+    let Some(value) = headers.get(name) else {
+        return Ok(None);
+    };
+    let text = value
+        .to_str()
+        .map_err(|_| wrong(name, "it has characters that a header may not have"))?;
+    Ok(Some(text.trim()).filter(|text| !text.is_empty()))
+}
+
+fn wrong(name: &HeaderName, what: impl Into<Cow<'static, str>>) -> Problem {
+    Problem::bad(name.as_str().to_owned(), what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(more: &serde_json::Value, question: &str) -> Asked {
+        let mut body = serde_json::json!({
+            "model": "oracle",
+            "messages": [{ "role": "user", "content": question }],
+            "metadata": { "session_id": "m" },
+        });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        Asked::read(&serde_json::to_vec(&body).unwrap()).unwrap()
+    }
+
+    fn read(headers: &[(&'static str, &str)]) -> Result<Wishes, Problem> {
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
+        Wishes::read(&headers.collect())
+    }
+
+    #[test]
+    fn a_request_is_durable_where_it_says_so_or_has_to_be() {
+        let (none, store) = (serde_json::json!({}), serde_json::json!({ "store": true }));
+        let session = ("x-oracle-session", "s");
+        let key = ("idempotency-key", "k");
+        for (headers, more, question, asks_people, durable) in [
+            (&[][..], &none, "q?", false, false),
+            (&[("x-oracle-session", " ")], &none, "q?", false, false),
+            (&[("x-openwebui-chat-id", "c")], &none, "q?", false, false),
+            (&[("x-conversation-id", "c")], &none, "q?", false, false),
+            (&[session], &none, "q?", false, true),
+            (&[key], &none, "q?", false, true),
+            (&[], &store, "q?", false, true),
+            (&[], &none, "q?", true, true),
+            (&[session, key], &store, "### Task:\nA title.", true, false),
+        ] {
+            let wishes = read(headers).unwrap();
+            let name = wishes.durable(&asked(more, question), asks_people);
+            assert_eq!(name.is_some(), durable, "{headers:?} {more}");
+            if headers == [session] {
+                assert_eq!(name.unwrap().as_str(), "s");
+            }
+        }
+        assert_eq!(of_key("k"), of_key("k"));
+        assert_ne!(of_key("k"), of_key("l"));
+    }
+
+    #[test]
+    fn a_header_that_says_nothing_known_is_refused_by_its_name() {
+        let long = "k".repeat(257);
+        for (name, value, status, code) in [
+            ("x-oracle-session", "a b", 400, "invalid_value"),
+            ("x-oracle-session", "system", 403, "reserved"),
+            ("x-oracle-session", "ä", 400, "invalid_value"),
+            ("x-oracle-busy", "wait", 400, "invalid_value"),
+            ("x-oracle-progress", "maybe", 400, "invalid_value"),
+            ("idempotency-key", long.as_str(), 400, "invalid_value"),
+        ] {
+            let problem = read(&[(name, value)]).unwrap_err();
+            let shown = serde_json::to_value(problem.body()).unwrap();
+            assert_eq!(
+                (problem.status().as_u16(), shown["error"]["code"].as_str()),
+                (status, Some(code))
+            );
+            assert_eq!(shown["error"]["param"], name, "{shown}");
+        }
+    }
+
+    #[test]
+    fn wishes_are_read() {
+        let expected = Wishes {
+            session: None,
+            busy: BusyPolicy::Queue,
+            progress: None,
+            key: None,
+            again: false,
+        };
+        assert_eq!(read(&[]).unwrap(), expected);
+        assert_eq!(read(&[("x-stainless-retry-count", "0")]).unwrap(), expected);
+        let all = [
+            ("x-oracle-session", "s"),
+            ("x-oracle-busy", "interrupt"),
+            ("x-oracle-progress", "1"),
+            ("idempotency-key", "k"),
+            ("x-stainless-retry-count", "1"),
+        ];
+        let expected = Wishes {
+            session: Some(SessionName::new("s").unwrap()),
+            busy: BusyPolicy::Interrupt,
+            progress: Some(true),
+            key: Some("k".into()),
+            again: true,
+        };
+        assert_eq!(read(&all).unwrap(), expected);
+    }
 }

@@ -8,7 +8,7 @@ use super::shapes::{Model, Models};
 use crate::{
     actor::{Profile, Profiles},
     http::{Caller, Host, Problem, extract::Path, problem::ProblemBody},
-    model::ProfileName,
+    model::{ProfileName, ToolApproval, ToolSpec},
 };
 
 /// Lists the models.
@@ -54,12 +54,13 @@ pub(super) async fn show(
         .ok_or_else(|| unknown(&profiles, &name))
 }
 
-/// The profile of this name.
-pub(super) fn find(host: &Host, name: &str) -> Result<ProfileName, Problem> {
+/// The profile of this name, and whether one of its tools may wait for a person.
+pub(super) fn find(host: &Host, name: &str) -> Result<(ProfileName, bool), Problem> {
     let profiles = host.oracle.profiles();
-    let mut names = profiles.all().map(|(profile, _)| profile);
-    let found = names.find(|profile| profile.as_str() == name);
-    found.ok_or_else(|| unknown(&profiles, name))
+    let found = profiles.all().find(|(profile, _)| profile.as_str() == name);
+    let (name, profile) = found.ok_or_else(|| unknown(&profiles, name))?;
+    let waits = |tool: &ToolSpec| tool.approval == ToolApproval::Required;
+    Ok((name, profile.policy.tools.iter().any(waits)))
 }
 
 fn unknown(profiles: &Profiles, name: &str) -> Problem {

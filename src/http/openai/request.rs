@@ -7,17 +7,66 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::{
-    content,
-    schemas::{Content, Metadata, ResponseFormat, Role, TextKind},
-};
 use crate::{
     http::{Problem, extract},
-    model::command::MAX_QUESTION,
+    model::{Import, ImportedMessage, Speaker, command::MAX_QUESTION},
 };
 
 /// How a message begins that a chat page sends on its own account, such as for a title.
 const TASK: &str = "### Task:";
+
+/// Who says a message. `system` and `developer` say what holds in the whole conversation.
+#[derive(ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = ChatRole)]
+#[expect(dead_code, reason = "describes what is read by hand")]
+enum Role {
+    System,
+    Developer,
+    User,
+    Assistant,
+}
+
+/// What a message says.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[schema(as = ChatContent)]
+#[expect(dead_code, reason = "describes what is read by hand")]
+enum Content {
+    /// A text.
+    Text(String),
+    /// Texts.
+    Parts(Vec<Part>),
+}
+
+/// A part of what a message says.
+#[derive(ToSchema)]
+#[schema(as = ChatPart)]
+#[expect(dead_code, reason = "describes what is read by hand")]
+struct Part {
+    #[serde(rename = "type")]
+    kind: TextKind,
+    /// The text.
+    text: String,
+}
+
+/// Nothing but text.
+#[derive(ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = ChatTextKind)]
+#[expect(dead_code, reason = "describes what is read by hand")]
+enum TextKind {
+    Text,
+}
+
+/// What the answer is to look like.
+#[derive(ToSchema)]
+#[schema(as = ChatResponseFormat)]
+#[expect(dead_code, reason = "describes what is read by hand")]
+struct ResponseFormat {
+    #[serde(rename = "type")]
+    kind: TextKind,
+}
 
 /// What is asked, in the form of OpenAI's. The other fields of that form are taken and have no effect.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -35,9 +84,9 @@ pub(super) struct ChatRequest {
     /// See [`StreamOptions`].
     #[schema(value_type = Option<StreamOptions>)]
     stream_options: Value,
-    /// What the client knows of the request.
-    #[schema(value_type = Option<Metadata>)]
-    metadata: Value,
+    /// Whether the session of the request is kept.
+    #[schema(value_type = Option<bool>)]
+    store: Value,
     /// Only 1.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1)]
     n: Value,
@@ -108,8 +157,8 @@ pub(super) struct Asked {
     pub past: Vec<Exchange>,
     /// The last message.
     pub question: String,
-    /// Which conversation, by `metadata.session_id`.
-    pub session: Option<String>,
+    /// Whether its session is to be kept.
+    pub store: bool,
     /// How a stream is to look; none where the answer is wanted in one piece.
     pub stream: Option<StreamOptions>,
 }
@@ -140,7 +189,7 @@ impl Asked {
             _ => return Err(wrong("model", "a string")),
         };
         let stream = request.stream()?;
-        let session = request.session()?;
+        let store = flag("store", &request.store)?;
         let mut said = Said::default();
         let messages = match request.messages {
             Value::Array(messages) if !messages.is_empty() => messages,
@@ -157,9 +206,39 @@ impl Asked {
             instructions,
             past,
             question,
-            session,
+            store,
             stream,
         })
+    }
+
+    /// What the question brings along to a new session: all that was said before.
+    pub(super) fn whole(&self) -> Import {
+        let mut messages = Vec::new();
+        let mut say = |speaker, text| messages.push(ImportedMessage { speaker, text });
+        for Exchange { question, answer } in &self.past {
+            say(Speaker::User, question.clone());
+            if let Some(answer) = answer {
+                say(Speaker::Assistant, spoken(answer));
+            }
+        }
+        Import {
+            instructions: self.instructions.clone(),
+            messages,
+        }
+    }
+
+    /// The messages after the last of the assistant's, as the question to a session that has the rest.
+    pub(super) fn tail(&self) -> (String, Import) {
+        let open = self.past.iter().rev();
+        let open = open.take_while(|exchange| exchange.answer.is_none());
+        let mut texts: Vec<&str> = open.map(|exchange| exchange.question.as_str()).collect();
+        texts.reverse();
+        texts.push(&self.question);
+        let import = Import {
+            instructions: self.instructions.clone(),
+            messages: Vec::new(),
+        };
+        (texts.join("\n\n"), import)
     }
 
     /// Whether a chat page asks this on its own account, such as for a title of the conversation.
@@ -172,33 +251,15 @@ impl ChatRequest {
     fn stream(&self) -> Result<Option<StreamOptions>, Problem> {
         let options = match &self.stream_options {
             Value::Null => StreamOptions::default(),
-            Value::Object(options) => match options.get("include_usage") {
-                None | Some(Value::Null) => StreamOptions::default(),
-                Some(Value::Bool(include_usage)) => StreamOptions {
-                    include_usage: *include_usage,
-                },
-                Some(_) => return Err(wrong("stream_options.include_usage", "true or false")),
+            Value::Object(options) => StreamOptions {
+                include_usage: flag(
+                    "stream_options.include_usage",
+                    options.get("include_usage").unwrap_or(&Value::Null),
+                )?,
             },
             _ => return Err(wrong("stream_options", "an object")),
         };
-        match &self.stream {
-            Value::Null | Value::Bool(false) => Ok(None),
-            Value::Bool(true) => Ok(Some(options)),
-            _ => Err(wrong("stream", "true or false")),
-        }
-    }
-
-    fn session(&self) -> Result<Option<String>, Problem> {
-        let metadata = match &self.metadata {
-            Value::Null => return Ok(None),
-            Value::Object(metadata) => metadata,
-            _ => return Err(wrong("metadata", "an object")),
-        };
-        match metadata.get("session_id") {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::String(name)) => Ok(Some(name.clone())),
-            Some(_) => Err(wrong("metadata.session_id", "a string")),
-        }
+        Ok(flag("stream", &self.stream)?.then_some(options))
     }
 
     /// What is refused because it cannot be done, and what has to be right although it changes nothing.
@@ -259,6 +320,14 @@ impl ChatRequest {
     }
 }
 
+fn flag(param: &str, value: &Value) -> Result<bool, Problem> {
+    match value {
+        Value::Null => Ok(false),
+        Value::Bool(flag) => Ok(*flag),
+        _ => Err(wrong(param, "true or false")),
+    }
+}
+
 /// A whole number, also where it is written with a point, as JSON allows, or is larger than any that counts.
 fn whole(value: &Value) -> Option<f64> {
     value.as_f64().filter(|number| number.fract() == 0.0)
@@ -298,12 +367,12 @@ impl Said {
         self.asks = false;
         match name.as_str() {
             "system" | "developer" => {
-                let text = content::read(at, message.content)?;
+                let text = content(at, message.content)?;
                 self.instructions
                     .extend(text.filter(|text| !text.trim().is_empty()));
             }
             "user" => {
-                let text = content::read(at, message.content)?.unwrap_or_default();
+                let text = content(at, message.content)?.unwrap_or_default();
                 if text.trim().is_empty() {
                     let what = "it is empty: say what you want to know";
                     return Err(Problem::bad(format!("{at}.content"), what));
@@ -315,7 +384,7 @@ impl Said {
                 });
             }
             "assistant" => {
-                let text = content::read(at, message.content)?.unwrap_or_default();
+                let text = content(at, message.content)?.unwrap_or_default();
                 // One before the first question is a greeting of the client's own.
                 if let Some(exchange) = self.exchanges.last_mut() {
                     exchange.answer = Some(match exchange.answer.take() {
@@ -374,7 +443,7 @@ fn missing(param: &str, wanted: &str) -> Problem {
     Problem::bad(param.to_owned(), format!("it is missing: give {wanted}"))
 }
 
-pub(super) fn wrong(param: &str, wanted: &str) -> Problem {
+fn wrong(param: &str, wanted: &str) -> Problem {
     Problem::bad(param.to_owned(), format!("it has to be {wanted}"))
 }
 
@@ -389,6 +458,67 @@ fn empty(param: &str, value: &Value, why: &str) -> Result<(), Problem> {
         Value::Array(items) if items.is_empty() => Ok(()),
         Value::Array(_) => Err(unsupported(param, why)),
         _ => Err(wrong(param, "a list")),
+    }
+}
+
+/// The text of a message's content; none where there is no content at all.
+fn content(message: &str, content: Value) -> Result<Option<String>, Problem> {
+    let at = format!("{message}.content");
+    match content {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text)),
+        Value::Array(parts) => {
+            let parts = parts.iter().enumerate();
+            let texts = parts.map(|(number, part)| part_text(&format!("{at}[{number}]"), part));
+            let texts: Vec<_> = texts.collect::<Result<_, _>>()?;
+            Ok(Some(texts.join("\n")))
+        }
+        _ => Err(wrong(&at, "a text or a list of parts")),
+    }
+}
+
+fn part_text<'a>(at: &str, part: &'a Value) -> Result<&'a str, Problem> {
+    let Value::Object(part) = part else {
+        return Err(wrong(at, "an object with `type` and `text`"));
+    };
+    match (part.get("type"), part.get("text")) {
+        (Some(Value::String(kind)), Some(Value::String(text))) if kind == "text" => Ok(text),
+        (Some(Value::String(kind)), _) if kind == "text" => {
+            Err(wrong(&format!("{at}.text"), "a string"))
+        }
+        (Some(Value::String(kind)), _) => {
+            let what = format!(
+                "parts of the type `{}` are not supported, only `text`",
+                kind.escape_default()
+            );
+            Err(Problem::bad(format!("{at}.type"), what))
+        }
+        _ => Err(wrong(&format!("{at}.type"), "`text`")),
+    }
+}
+
+/// How chat pages keep what was streamed as reasoning within an answer.
+const REASONING: [(&str, &str); 2] = [
+    ("<details type=\"reasoning\"", "</details>"),
+    ("<think>", "</think>"),
+];
+
+/// An answer without reasoning.
+fn spoken(answer: &str) -> String {
+    let mut spoken = String::with_capacity(answer.len());
+    let mut rest = answer;
+    loop {
+        let starts = REASONING.iter().filter_map(|(opens, closes)| {
+            let start = rest.find(opens)?;
+            let end = start + rest.get(start..)?.find(closes)? + closes.len();
+            Some((start, end))
+        });
+        let Some((start, end)) = starts.min() else {
+            spoken.push_str(rest);
+            return spoken;
+        };
+        spoken.push_str(rest.get(..start).unwrap_or_default());
+        rest = rest.get(end..).unwrap_or_default();
     }
 }
 

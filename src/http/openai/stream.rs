@@ -3,26 +3,26 @@
 //! Pulled by the connection: nothing is put together before its reader has taken what came before, so a slow
 //! one costs what one turn said and no more. Holes that come of that are filled from the journal.
 
-use std::{collections::VecDeque, convert::Infallible, time::Duration};
+use std::{collections::VecDeque, convert::Infallible};
 
 use axum::body::{Body, Bytes};
 use futures_util::stream;
 use serde::Serialize;
 
 use super::{
-    brief::Brief,
-    ending, progress,
+    completions::{Session, failure},
     request::StreamOptions,
     shapes::{Chunk, ChunkChoice, Delta, FinishReason, Head, Told},
 };
 use crate::{
-    actor::{Answer, Progress, SessionHandle, SessionRecord, Watch},
-    http::{Drain, Problem},
-    model::record::{Fact, TurnFact},
+    actor::{Answer, Progress, SessionRecord, Watch},
+    http::{Drain, KEEP_ALIVE, Problem},
+    model::{
+        Event,
+        record::{Fact, TurnFact},
+    },
 };
 
-/// A stream that has nothing to say says so this often.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Longest piece of text in one event, in bytes.
 const PIECE: usize = 4 << 10;
 
@@ -32,10 +32,8 @@ pub(super) struct Story {
     pub options: StreamOptions,
     /// Whether it tells what goes on, as reasoning.
     pub progress: bool,
-    pub session: SessionHandle,
+    pub session: Session,
     pub drain: Drain,
-    /// Set where the session ends with the stream.
-    pub _brief: Option<Brief>,
 }
 
 /// Tells it, as the body of a response.
@@ -110,7 +108,7 @@ impl Telling {
 
     fn record(&mut self, record: &SessionRecord) {
         if self.story.progress
-            && let Some(line) = progress::line(&record.event())
+            && let Some(line) = line(&record.event())
         {
             self.delta(Delta::reasoning(line));
         }
@@ -136,7 +134,7 @@ impl Telling {
     /// What is still to be said when the query has ended.
     fn end(&mut self, answer: &Answer) {
         let Some(reason) = FinishReason::of(&answer.outcome) else {
-            if let Some(problem) = ending::problem(&answer.outcome) {
+            if let Some(problem) = failure(&answer.outcome) {
                 self.say(&problem.body());
             }
             return;
@@ -182,4 +180,28 @@ pub(super) fn event_of(body: &impl Serialize) -> Bytes {
     // Our own objects have nothing that JSON cannot say.
     let json = serde_json::to_string(body).unwrap_or_default();
     format!("data: {json}\n\n").into()
+}
+
+/// What an event means to a reader, in a line of words; none where it means nothing to them.
+fn line(event: &Event) -> Option<String> {
+    let turn = event.turn.map_or(0, |turn| turn.0 + 1);
+    let text = |name: &str| event.payload[name].as_str().unwrap_or_default();
+    let line = match event.kind.as_str() {
+        "query.doubted" => format!("Asking {} what kind of question this is.", text("model")),
+        "query.classified" => {
+            let kind = event.payload["classification"]["query_type"].as_str();
+            format!("Taken for a {} question.", kind.unwrap_or_default())
+        }
+        "turn.started" => format!("Turn {turn}: asking {}.", text("model")),
+        "turn.restarted" => format!("Turn {turn}: asking {} again.", text("model")),
+        "signal.emitted" => format!("Turn {turn}: signal {}.", text("type")),
+        "tool.started" => format!("Turn {turn}: tool {}.", text("name")),
+        "delegation.started" => format!("Turn {turn}: a sub-agent is at work."),
+        "budget.context.compacting" => format!("Turn {turn}: compacting the conversation."),
+        "llm.retried" => format!("Turn {turn}: waiting to ask again."),
+        "supervisor.restarted" => format!("Turn {turn}: restarted."),
+        "escalation.raised" => text("notice").to_owned(),
+        _ => return None,
+    };
+    Some(line + "\n")
 }

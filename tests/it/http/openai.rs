@@ -21,7 +21,6 @@ use oracle_agent::{
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-mod brief;
 mod chats;
 mod objects;
 mod streams;

@@ -123,12 +123,7 @@ fn each_mistake_is_refused_by_the_name_of_its_field() {
             "stream_options.include_usage",
             "true or false",
         ),
-        (with("metadata", json!("x")), "metadata", "an object"),
-        (
-            with("metadata", json!({ "session_id": 1 })),
-            "metadata.session_id",
-            "a string",
-        ),
+        (with("store", json!("x")), "store", "true or false"),
         (
             with("tools", json!([{ "type": "function" }])),
             "tools",
@@ -261,7 +256,7 @@ fn a_conversation_is_read_as_questions_and_what_answered_them() {
             exchange("three?", Some("")),
         ],
         question: "four\n?".into(),
-        session: Some("s".into()),
+        store: false,
         stream: Some(StreamOptions {
             include_usage: true,
         }),
@@ -279,5 +274,18 @@ fn what_a_chat_page_asks_on_its_own_account_is_known() {
         ("## Task: x", false),
     ] {
         assert_eq!(asked(text).is_task(), is_task, "{text}");
+    }
+}
+
+#[test]
+fn reasoning_that_a_page_keeps_in_an_answer_is_left_out() {
+    let page = "<details type=\"reasoning\" done=\"true\">\nHm.\n</details>\nThere.";
+    for (answer, spoken_) in [
+        ("There.", "There."),
+        ("<think>Hm.</think>There.", "There."),
+        (page, "\nThere."),
+        ("<think>It is", "<think>It is"),
+    ] {
+        assert_eq!(spoken(answer), spoken_);
     }
 }

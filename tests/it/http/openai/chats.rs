@@ -1,6 +1,9 @@
 //! To which session a question goes.
 
-use oracle_agent::model::command::MAX_IMPORTED;
+use oracle_agent::{
+    model::{SessionName, command::MAX_IMPORTED},
+    testkit::TestTool,
+};
 
 use super::*;
 
@@ -8,7 +11,7 @@ async fn echo() -> Served {
     Served::start(TestOracle::new(Echo::default())).await
 }
 
-const S: (&str, &str) = ("x-openwebui-chat-id", "s");
+const S: (&str, &str) = ("x-oracle-session", "s");
 
 #[tokio::test(start_paused = true)]
 async fn only_what_is_new_is_appended() {
@@ -33,64 +36,6 @@ async fn only_what_is_new_is_appended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_edited_history_goes_on_in_a_branch_that_is_found_again() {
-    let served = echo().await;
-    let one = served.post(&[S], chat(&["one"])).await.answer();
-    let two = served
-        .post(&[S], chat(&["one", &one, "two"]))
-        .await
-        .answer();
-    served
-        .post(&[S], chat(&["one", &one, "two", &two, "three"]))
-        .await;
-    let before = served.system.session("s").unwrap().lines().await.unwrap();
-
-    let edited = served.post(&[S], chat(&["one", &one, "zwei"])).await;
-    let branch = edited.session();
-    assert!(branch.starts_with("s."), "{branch}");
-    assert_eq!(edited.answer(), "4. zwei (2 before)");
-    assert_eq!(
-        served.count(&branch, "session.forked").await,
-        1,
-        "with all that the first one has"
-    );
-    let zwei = edited.answer();
-    let next = served
-        .post(&[S], chat(&["one", &one, "zwei", &zwei, "drei"]))
-        .await;
-    assert_eq!(
-        (next.session(), next.answer().as_str()),
-        (branch.clone(), "5. drei (4 before)")
-    );
-
-    // The old one is as it was, and goes on as well.
-    let after = served.system.session("s").unwrap().lines().await.unwrap();
-    assert_eq!(before, after);
-
-    // Edited in the branch again, and at the very beginning.
-    let again = served
-        .post(&[S], chat(&["one", &one, "zwei", &zwei, "trois"]))
-        .await;
-    assert_eq!(again.answer(), "6. trois (4 before)");
-    assert!(![branch, "s".to_owned()].contains(&again.session()));
-    let anew = served.post(&[S], chat(&["uno"])).await;
-    assert_eq!(anew.answer(), "7. uno (0 before)");
-    assert_eq!(served.sessions().await.len(), 4);
-    // A conversation that is named by its branch is the branch.
-    let uno = anew.answer();
-    let by_name = [("x-oracle-session", anew.session())];
-    let by_name: Vec<(&str, &str)> = by_name
-        .iter()
-        .map(|(name, value)| (*name, value.as_str()))
-        .collect();
-    let due = served.post(&by_name, chat(&["uno", &uno, "due"])).await;
-    assert_eq!(
-        (due.session(), due.answer().as_str()),
-        (anew.session(), "8. due (2 before)")
-    );
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_conversation_goes_on_behind_a_forced_answer() {
     let script = ["One.", "Two.", "Three."].map(more).into_iter();
     let script = script.fold(Scripted::new(), Scripted::reply);
@@ -107,45 +52,21 @@ async fn a_conversation_goes_on_behind_a_forced_answer() {
         assert!(forced.starts_with("One.\n\nTwo.\n\nThree.\n\nStopped: "));
         let next = served.post(&[S], chat(&["one", &forced, "two"])).await;
         assert_eq!(next.session(), "s", "no branch of it");
-        // Clients may have kept what earlier versions showed.
-        let (kept, _) = forced.split_once("Stopped: ").unwrap();
-        let kept = format!("{kept}[Response truncated due to budget limit]");
-        let next = chat(&["one", &kept, "two", &next.answer(), "three"]);
-        assert_eq!(served.post(&[S], next).await.session(), "s");
+        assert_eq!(next.answer(), "Four.");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_the_client_edited_is_what_the_model_is_shown() {
-    let served = echo().await;
-    served.post(&[S], chat(&["one"])).await;
-    let edited = chat(&["one", "what I would rather have heard", "two"]);
-    let got = served.post(&[S], edited.clone()).await;
-    assert_eq!(got.answer(), "2. two (2 before)");
-    let branch = served.system.session(&got.session()).unwrap();
-    let said = branch.conversation().await.unwrap().messages;
-    assert_eq!(said[1].text, "what I would rather have heard");
-}
-
-#[tokio::test(start_paused = true)]
-async fn another_answer_is_a_branch_each_time_and_each_is_found_again() {
-    let served = echo().await;
-    let one = served.post(&[S], chat(&["one"])).await.answer();
-    let mut answers = Vec::new();
-    for _ in 0..3 {
-        let got = served.post(&[S], chat(&["one", &one, "two"])).await;
-        answers.push((got.answer(), got.session()));
-    }
-    let sessions: std::collections::BTreeSet<_> =
-        answers.iter().map(|(_, session)| session).collect();
-    assert_eq!(sessions.len(), 3, "{answers:?}");
-    assert_eq!(answers[0].1, "s");
-    for (two, session) in answers.iter().rev() {
-        let got = served
-            .post(&[S], chat(&["one", &one, "two", two, "three"]))
-            .await;
-        assert_eq!(&got.session(), session, "what goes on from {two}");
-    }
+async fn the_model_is_shown_what_the_client_has() {
+    let script = Scripted::new().reply(done("1"));
+    let served = Served::start(TestOracle::new(script.clone())).await;
+    let answer = "<think>Hm.</think>what I would rather have heard";
+    let got = served.post(&[], chat(&["one", answer, "two"])).await;
+    assert_eq!(got.answer(), "1");
+    let sent = script.requests();
+    let said: Vec<String> = sent[0].messages.iter().map(|said| said.texts().collect()).collect();
+    assert!(said[1].contains("what I would rather have heard"), "{said:?}");
+    assert!(!said[1].contains("Hm."), "{said:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -158,28 +79,27 @@ async fn a_request_that_was_sent_before_is_not_asked_again() {
         (repeated.answer(), repeated.session()),
         (one.answer(), one.session())
     );
-    // Another answer is asked for, is lost, and is asked for again by the library.
-    let other = served.post(&[S], chat(&["one"])).await;
-    assert_ne!(other.session(), one.session());
-    let repeated = served.post(&[S, again], chat(&["one"])).await;
-    assert_eq!(
-        (repeated.answer(), repeated.session()),
-        (other.answer(), other.session())
-    );
+    assert_eq!(served.count("s", "query.accepted").await, 1);
     // In pieces as well.
     let stream = served.post(&[S, again], streamed(chat(&["one"]))).await;
-    assert!(stream.text.contains(&other.answer()), "{}", stream.text);
+    assert!(stream.text.contains(&one.answer()), "{}", stream.text);
 
-    let key = |key: &'static str| [("x-oracle-session", "k"), ("idempotency-key", key)];
-    let one = served.post(&key("1"), chat(&["one"])).await.answer();
-    assert_eq!(served.post(&key("1"), chat(&["one"])).await.answer(), one);
-    let two = served.post(&key("2"), chat(&["one"])).await.answer();
-    assert_ne!(two, one, "another key asks for another answer");
-    assert_eq!(served.post(&key("2"), chat(&["one"])).await.answer(), two);
-    assert_eq!(served.post(&key("1"), chat(&["one"])).await.answer(), one);
-    let reused = served.post(&key("1"), chat(&["one", &one, "three"])).await;
-    assert_eq!(reused.problem(), (422, "key_reused".to_owned()));
-    assert_eq!(reused.json()["error"]["param"], "idempotency-key");
+    // Without that header it is another question.
+    let two = served.post(&[S], chat(&["one"])).await;
+    assert_ne!(two.answer(), one.answer());
+
+    for session in [&[][..], &[("x-oracle-session", "k")]] {
+        let key = |key: &'static str| [session, &[("idempotency-key", key)]].concat();
+        let one = served.post(&key("1"), chat(&["zero", "0", "one"])).await;
+        let again = served.post(&key("1"), chat(&["zero", "0", "one"])).await;
+        assert_eq!((again.answer(), again.session()), (one.answer(), one.session()));
+        let two = served.post(&key("2"), chat(&["one"])).await.answer();
+        assert_ne!(two, one.answer(), "another key asks for another answer");
+        assert_eq!(served.post(&key("2"), chat(&["one"])).await.answer(), two);
+        let reused = served.post(&key("1"), chat(&["three"])).await;
+        assert_eq!(reused.problem(), (422, "key_reused".to_owned()));
+        assert_eq!(reused.json()["error"]["param"], "idempotency-key");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -194,49 +114,20 @@ async fn more_messages_than_a_session_takes_are_refused_by_their_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_question_meanwhile_waits_for_the_same_answer() {
+async fn the_same_key_meanwhile_waits_for_the_same_answer() {
     let script = Scripted::new()
         .reply(done("There."))
         .slowly(std::time::Duration::from_secs(5));
     let served = Served::start(TestOracle::new(script)).await;
-    let ask = || served.post(&[S], chat(&["one"]));
-    let (one, other, third) = tokio::join!(ask(), ask(), ask());
-    for got in [&one, &other, &third] {
-        assert_eq!(
-            (got.answer().as_str(), got.session().as_str()),
-            ("There.", "s")
-        );
+    let key = ("idempotency-key", "1");
+    for headers in [&[key][..], &[S, key]] {
+        let ask = || served.post(headers, chat(&["one"]));
+        let (one, other, third) = tokio::join!(ask(), ask(), ask());
+        for got in [&one, &other, &third] {
+            assert_eq!((got.answer(), got.session()), ("There.".into(), one.session()));
+        }
+        assert_eq!(served.count(&one.session(), "query.accepted").await, 1);
     }
-    assert_eq!(served.count("s", "query.accepted").await, 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_same_words_under_another_key_are_another_question_also_meanwhile() {
-    let script = Scripted::new()
-        .reply(done("There."))
-        .slowly(std::time::Duration::from_secs(5));
-    let served = Served::start(TestOracle::new(script.clone())).await;
-    let headers = |key: &'static str| [S, ("idempotency-key", key)];
-    let (k1, k2) = (headers("1"), headers("2"));
-    let ask = |headers| served.post(headers, chat(&["one"]));
-    let (one, again, other) = tokio::join!(ask(&k1), ask(&k1), ask(&k2));
-    assert_eq!((one.session(), again.session()), ("s".into(), "s".into()));
-    assert_ne!(other.session(), "s");
-    assert_eq!(served.count("s", "query.accepted").await, 1);
-    assert_eq!(served.count(&other.session(), "query.accepted").await, 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_is_new_and_sent_again_is_asked_once() {
-    let served = echo().await;
-    let tail = ("x-oracle-history", "tail");
-    let again = ("x-stainless-retry-count", "1");
-    let one = served.post(&[S, tail], chat(&["one"])).await;
-    let repeated = served.post(&[S, tail, again], chat(&["one"])).await;
-    assert_eq!(repeated.answer(), one.answer());
-    assert_eq!(served.count("s", "query.accepted").await, 1);
-    served.post(&[S, tail], chat(&["one"])).await;
-    assert_eq!(served.count("s", "query.accepted").await, 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -247,14 +138,12 @@ async fn the_next_question_waits_for_its_turn_unless_it_says_otherwise() {
         .reply(done("2"));
     let served = Served::start(TestOracle::new(script)).await;
     let (_, _, first) = served.open(&[S], streamed(chat(&["one"]))).await;
-    let messages =
-        json!([{ "role": "user", "content": "one" }, { "role": "user", "content": "two" }]);
-    let both = json!({ "model": "oracle", "messages": messages });
+    let two = chat(&["two"]);
     let refused = served
-        .post(&[S, ("x-oracle-busy", "reject")], both.clone())
+        .post(&[S, ("x-oracle-busy", "reject")], two.clone())
         .await;
     assert_eq!(refused.problem(), (409, "busy".to_owned()));
-    let second = served.post(&[S], both).await;
+    let second = served.post(&[S], two).await;
     assert_eq!(
         (second.answer().as_str(), second.session().as_str()),
         ("2", "s")
@@ -263,14 +152,40 @@ async fn the_next_question_waits_for_its_turn_unless_it_says_otherwise() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_without_a_conversation_leaves_nothing_behind() {
+async fn a_request_without_a_session_is_answered_from_memory() {
     let served = echo().await;
-    let got = served.post(&[], chat(&["one", "eins", "two"])).await;
+    // The headers of chat pages name none.
+    let page = [("x-openwebui-chat-id", "s"), ("x-conversation-id", "s"), ("x-oracle-history", "tail")];
+    let got = served.post(&page, chat(&["one", "eins", "two"])).await;
     assert_eq!(got.answer(), "1. two (2 before)");
     let stream = served.post(&[], streamed(chat(&["one"]))).await;
     assert!(stream.text.ends_with("data: [DONE]\n\n"), "{}", stream.text);
-    let_pass(std::time::Duration::from_secs(5)).await;
     assert_eq!(served.sessions().await, [""; 0]);
+    let name = got.session();
+    assert!(SessionName::new(&name).unwrap().is_brief(), "{name}");
+    let refused = served.post(&[("x-oracle-session", name.as_str())], chat(&["and?"])).await;
+    assert_eq!(refused.problem(), (400, "invalid_value".to_owned()));
+    assert_eq!(refused.json()["error"]["param"], "x-oracle-session");
+    // What it used is kept.
+    let used = served.system.session(SessionName::usage().as_str()).unwrap();
+    let used = used.kinds().await.unwrap();
+    assert_eq!(used.iter().filter(|kind| *kind == "llm.used").count(), 2, "{used:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_has_to_survive_is_durable() {
+    let served = echo().await;
+    let mut kept = chat(&["one", "eins", "two"]);
+    kept["store"] = true.into();
+    let got = served.post(&[], kept).await;
+    assert_eq!(got.answer(), "1. two (2 before)");
+    assert_eq!(served.sessions().await, [got.session()]);
+    // A tool of its profile may wait for a person.
+    let script = Scripted::new().reply(done("Fine."));
+    let oracle = TestOracle::new(script).tool(TestTool::new("write").needs_approval());
+    let served = Served::start(oracle).await;
+    let got = served.post(&[], chat(&["one"])).await;
+    assert_eq!(served.sessions().await, [got.session()]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -301,32 +216,19 @@ async fn a_conversation_that_began_elsewhere_is_brought_along() {
         (next.session().as_str(), next.answer().as_str()),
         ("s", "2. three (4 before)")
     );
-    // It went on elsewhere as well, in between.
-    let more = chat(&[
-        "one",
-        "eins",
-        "two",
-        &got.answer(),
-        "three",
-        &next.answer(),
-        "x",
-        "y",
-        "four",
-    ]);
-    let more = served.post(&[S], more).await;
-    assert_eq!(more.answer(), "3. four (8 before)");
-    assert_ne!(more.session(), "s");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_sends_only_what_is_new_says_so() {
+async fn all_messages_after_the_last_answer_are_new() {
     let served = echo().await;
-    let headers = [("x-oracle-session", "s"), ("x-oracle-history", "tail")];
-    served.post(&headers, chat(&["one"])).await;
-    let two = served.post(&headers, chat(&["two"])).await;
+    served.post(&[S], chat(&["one"])).await;
+    let user = |text: &str| json!({ "role": "user", "content": text });
+    let messages = json!([user("one"), { "role": "assistant", "content": "edited" }, user("two"), user("three")]);
+    let body = json!({ "model": "oracle", "messages": messages });
+    let got = served.post(&[S], body).await;
     assert_eq!(
-        (two.session().as_str(), two.answer().as_str()),
-        ("s", "2. two (2 before)")
+        (got.session().as_str(), got.answer().as_str()),
+        ("s", "2. two\n\nthree (2 before)")
     );
 }
 
@@ -385,37 +287,11 @@ async fn instructions_are_those_of_the_latest_request() {
     let sent: Vec<_> = sent.iter().map(|request| &request.system).collect();
     assert!(sent[0].ends_with("Answer in French."), "{}", sent[0]);
     assert!(sent[1].ends_with("Answer in Dutch."), "{}", sent[1]);
-    assert!(!sent[2].contains("Answer in"), "{}", sent[2]);
+    assert!(sent[2].ends_with("Answer in Dutch."), "{}", sent[2]);
     assert_eq!(
         served.sessions().await,
         ["s"],
         "other instructions are no other conversation"
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn who_says_only_what_is_new_keeps_the_instructions() {
-    const TAIL: (&str, &str) = ("x-oracle-history", "tail");
-    let script = Scripted::new().reply(done("1")).reply(done("2"));
-    let served = Served::start(TestOracle::new(script.clone())).await;
-    let system = json!({ "role": "system", "content": "Answer in French." });
-    let mut first = chat(&["one"]);
-    first["messages"].as_array_mut().unwrap().insert(0, system);
-    served.post(&[S, TAIL], first).await;
-    served.post(&[S, TAIL], chat(&["two"])).await;
-    let sent = script.requests();
-    let [first, second] = &sent[..] else {
-        panic!("{} requests", sent.len());
-    };
-    assert!(
-        first.system.ends_with("Answer in French."),
-        "{}",
-        first.system
-    );
-    assert!(
-        second.system.ends_with("Answer in French."),
-        "{}",
-        second.system
     );
 }
 
