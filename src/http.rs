@@ -6,7 +6,8 @@
 //! one shape that OpenAI's clients understand. Each route stands with its description beside its handler, and both
 //! are put together at once, so that what is served and what is described are the same.
 //!
-//! A host that wants to be asked over HTTP binds a [`Listener`] and starts a [`Server`] on it:
+//! [`router`] gives all routes for the `axum` server of a host. Without one, bind a [`Listener`] and start a
+//! [`Server`] on it:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -49,14 +50,10 @@ mod accept;
 mod caller;
 mod connection;
 mod control;
-#[cfg(any(test, feature = "testkit"))]
-pub(crate) mod direct;
 mod door;
-mod drain;
 mod extract;
 mod front;
 mod health;
-mod held;
 mod host;
 mod local;
 mod metrics;
@@ -66,13 +63,17 @@ mod overload;
 mod problem;
 mod server;
 mod several;
-mod shed;
-mod socket;
 mod tenants;
 
 use std::time::Duration;
 
-use axum::{Extension, extract::DefaultBodyLimit, middleware::from_fn_with_state};
+use axum::{
+    Extension, Router,
+    extract::DefaultBodyLimit,
+    http::{HeaderValue, header},
+    middleware::{from_fn_with_state, map_response},
+    response::Response,
+};
 use utoipa::{
     Modify, OpenApi,
     openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
@@ -82,8 +83,7 @@ use utoipa_axum::router::OpenApiRouter;
 pub use crate::config::Server as Settings;
 pub use accept::{BindError, Door, Listener};
 pub use caller::{Admin, Caller};
-pub use drain::Drain;
-pub use host::{Host, Shares};
+pub use host::{Drain, Host, Shares};
 pub use local::LocalServer;
 pub use problem::Problem;
 pub use server::Server;
@@ -120,25 +120,89 @@ impl Modify for Key {
     }
 }
 
-/// All routes behind the front, and their description.
-fn routes(host: Host) -> (axum::Router, utoipa::openapi::OpenApi) {
-    let (router, description) = OpenApiRouter::with_openapi(Description::openapi())
-        .merge(control::routes())
-        .merge(health::routes())
-        .merge(openai::routes())
-        .merge(native::routes())
-        .merge(metrics::routes())
-        .with_state(host.clone())
-        .split_for_parts();
-    let described = native::Described::new(&description);
-    let router = router
-        .layer(Extension(described))
+/// All routes, to be nested in the `axum` server of a host.
+///
+/// The address of a client is taken from [`ConnectInfo`](axum::extract::ConnectInfo), where the host provides it.
+/// Where there are no keys, a request is let in from this machine, or as the
+/// [`Principal`](crate::model::Principal) that the host put into its extensions. A host with a file of keys runs
+/// [`Host::watch_keys`] beside it. Caps on connections and time-outs of slow clients are the host's own affair.
+pub fn router(host: Host) -> Router {
+    routes(host).all
+}
+
+/// All routes and their description, for tests: asked on a paused clock, and without sockets.
+#[cfg(any(test, feature = "testkit"))]
+pub fn described(host: Host) -> (Router, utoipa::openapi::OpenApi) {
+    let Routes {
+        all, description, ..
+    } = routes(host);
+    (all, description)
+}
+
+struct Routes {
+    all: Router,
+    /// Health, figures and control alone, for a server that has as many connections as it may have.
+    essential: Router,
+    #[cfg_attr(not(any(test, feature = "testkit")), expect(dead_code, reason = "for tests"))]
+    description: utoipa::openapi::OpenApi,
+}
+
+/// The routes by what a request has to pass before its handler: nothing; a key; a key, admission and early
+/// shedding; a key and admission.
+fn groups() -> [OpenApiRouter<Host>; 4] {
+    let operators = control::routes().merge(metrics::routes());
+    let messages = openai::messages().merge(native::messages());
+    let others = openai::routes().merge(native::routes());
+    [health::routes(), operators, messages, others]
+}
+
+fn routes(host: Host) -> Routes {
+    let description = OpenApiRouter::with_openapi(Description::openapi());
+    let description = groups()
+        .into_iter()
+        .fold(description, OpenApiRouter::merge)
+        .into_openapi();
+    let [open, operators, messages, others] = groups().map(|group| {
+        let (router, _) = group.split_for_parts();
+        router.method_not_allowed_fallback(problem::no_such_method)
+    });
+    let guard = from_fn_with_state(host.clone(), door::guard);
+    let admit = from_fn_with_state(host.clone(), overload::admit);
+    let take_body = from_fn_with_state(host.clone(), overload::take_body);
+    // The last one is the first that a request meets.
+    let operators = operators
+        .layer(take_body.clone())
+        .layer(from_fn_with_state(host.clone(), door::guard_operators));
+    let messages = messages
+        .layer(take_body.clone())
+        .layer(admit.clone())
+        .layer(guard.clone())
+        .layer(from_fn_with_state(host.clone(), overload::shed));
+    let others = others
         .fallback(problem::no_such_route)
-        .method_not_allowed_fallback(problem::no_such_method)
-        // The last one is the first that a request meets.
-        .layer(from_fn_with_state(host.clone(), overload::take_body))
-        .layer(from_fn_with_state(host.clone(), overload::admit))
-        .layer(from_fn_with_state(host, door::guard))
-        .layer(DefaultBodyLimit::disable());
-    (router, description)
+        .layer(take_body)
+        .layer(admit)
+        .layer(guard);
+    let essential = open.merge(operators);
+    let all = essential.clone().merge(messages).merge(others);
+    let essential = essential
+        .fallback(overload::no_connection)
+        .layer(map_response(async |mut response: Response| {
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(header::CONNECTION, close);
+            response
+        }));
+    let described = native::Described::new(&description);
+    let [all, essential] = [all, essential].map(|router| {
+        router
+            .with_state(host.clone())
+            .layer(Extension(described.clone()))
+            .layer(DefaultBodyLimit::disable())
+            .layer(from_fn_with_state(host.clone(), front::meet))
+    });
+    Routes {
+        all,
+        essential,
+        description,
+    }
 }

@@ -30,7 +30,7 @@ mod session;
 mod tool;
 pub mod tool_conformance;
 
-pub use crate::{http::direct::router, mock};
+pub use crate::{http::described as router, mock};
 pub use backend::{Drip, Probe, Silence};
 pub use doomed::{Death, Doom, Doomed, Landed, NoDoom, Side};
 pub use events::{line, lines};

@@ -13,7 +13,6 @@ use tokio::{
 use super::{
     Host, Settings,
     connection::{self, Peer},
-    overload,
 };
 
 mod crowd;
@@ -141,10 +140,14 @@ impl Listener {
 }
 
 /// Takes connections until the server begins to end, and gives back those that are left then.
-pub(super) async fn accept(listener: Listener, router: Router, host: Host) -> JoinSet<()> {
+pub(super) async fn accept(
+    listener: Listener,
+    router: Router,
+    essential: Router,
+    host: Host,
+) -> JoinSet<()> {
     let (settings, drain) = (&host.settings, host.drain());
     let (mut connections, mut spare) = (JoinSet::new(), JoinSet::new());
-    let short = overload::when_full(router.clone());
     let crowd = Crowd::new(settings.max_connections_per_address);
     loop {
         host.overload().connected(connections.len());
@@ -174,7 +177,7 @@ pub(super) async fn accept(listener: Listener, router: Router, host: Host) -> Jo
                         }
                         Ok(_) | Err(_) if spare.len() >= SPARE => drop(tcp),
                         Ok(_) => {
-                            let served = served(tcp, address, short.clone(), host.clone());
+                            let served = served(tcp, address, essential.clone(), host.clone());
                             spare.spawn(cut(SHORT, served));
                         }
                         Err(TooMany) => {
@@ -194,8 +197,8 @@ pub(super) async fn accept(listener: Listener, router: Router, host: Host) -> Jo
 }
 
 async fn served(tcp: TcpStream, address: SocketAddr, router: Router, host: Host) {
-    let drain = host.drain().clone();
-    connection::serve(tcp, Peer::At(address), router, host, drain.begun()).await;
+    let begun = host.drain().begun();
+    connection::serve(tcp, Peer::At(address), router, &host, begun).await;
 }
 
 /// Whether the next one may well be taken.

@@ -10,6 +10,7 @@
 use std::{
     convert::Infallible,
     fmt,
+    io::{self, IoSlice},
     net::SocketAddr,
     pin::{Pin, pin},
     sync::Arc,
@@ -26,15 +27,14 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto::Builder,
 };
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tower::Service as _;
-use watch::{InWork, Step, Watch};
+use watch::{Doings, InWork, Limits, Step, Watch};
 
-use super::{Host, front, socket::Watched};
+use super::Host;
 
 mod watch;
 
-pub(super) use watch::{Doings, Limits};
 
 /// Most of a head, and of what waits to be sent on a connection besides what streams hold.
 const BUFFER: usize = 64 << 10;
@@ -108,7 +108,6 @@ impl http_body::Body for Sent {
 
 /// All that is served, as a connection calls it.
 struct Served {
-    host: Host,
     router: Router,
     doings: Arc<Doings>,
     peer: Peer,
@@ -124,20 +123,13 @@ impl hyper::service::Service<Request<Incoming>> for Served {
         let in_work = self.doings.begin(version);
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(self.peer);
-        let (host, mut router) = (self.host.clone(), self.router.clone());
+        let answer = self.router.clone().call(request);
         let sent = move |body| Sent {
             body,
             in_work,
             version,
         };
-        Box::pin(async move {
-            let answer = front::meet(host, request, async |request| {
-                // A router is always ready, and never fails.
-                let Ok(answer) = router.call(request).await;
-                answer
-            });
-            Ok(answer.await.map(sent))
-        })
+        Box::pin(async move { Ok(answer.await?.map(sent)) })
     }
 }
 
@@ -146,7 +138,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
     peer: Peer,
     router: Router,
-    host: Host,
+    host: &Host,
     ending: impl Future<Output = ()>,
 ) {
     let limits = Limits::from(&host.settings);
@@ -154,7 +146,6 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let doings = Arc::new(Doings::new());
     let io = TokioIo::new(Watched::new(stream, Arc::clone(&doings)));
     let served = Served {
-        host,
         router,
         doings: Arc::clone(&doings),
         peer,
@@ -210,4 +201,68 @@ fn builder() -> Builder<TokioExecutor> {
         .keep_alive_interval(PING)
         .keep_alive_timeout(PING);
     builder
+}
+
+/// A socket that tells when bytes come and go.
+struct Watched<S> {
+    stream: S,
+    doings: Arc<Doings>,
+}
+
+impl<S> Watched<S> {
+    const fn new(stream: S, doings: Arc<Doings>) -> Self {
+        Self { stream, doings }
+    }
+
+    fn written(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        self.doings.sent(written.is_ready());
+        written
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, into);
+        if into.filled().len() > before {
+            self.doings.received();
+        }
+        read
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.written(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.written(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
 }

@@ -1,6 +1,6 @@
 //! The door: who comes in, and as whom.
 //!
-//! All but what tells how the server stands is behind it. In this order: is the server asked for by a name
+//! In this order: is the server asked for by a name
 //! of its own (a page that made its name point here is not), may the page ask that asks, is the key right,
 //! has its tenant requests left. Who is let in stands in the request's extensions as a [`Principal`]; the key
 //! itself goes no further than here.
@@ -23,7 +23,11 @@ use axum::{
 };
 use tokio::time::Instant;
 
-use super::{Host, Problem, Settings, connection::Peer, front::Quiet, held::Held};
+use super::{
+    Host, Problem, Settings,
+    connection::Peer,
+    front::{Held, Quiet},
+};
 use crate::{
     access::{AtWork, Attempts, Judgement},
     model::{Principal, access::Role},
@@ -32,13 +36,9 @@ use crate::{
 mod origin;
 mod pass;
 
-pub(super) use pass::{Farewell, keep_keys};
+pub(super) use pass::Farewell;
 use pass::{Pass, Passing};
 
-/// What anybody may ask: they tell nothing of sessions or tenants.
-pub(super) const OPEN: [&str; 2] = ["/healthz", "/readyz"];
-/// What an operator needs to see and mend what is wrong: limits of his tenant do not hold here.
-const OPERATORS: [&str; 3] = ["/metrics", "/api/control", "/api/control/watch"];
 /// What a proxy says of whom it asks for.
 const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
 /// Where clients of Anthropic's put their keys.
@@ -76,10 +76,26 @@ impl Porter {
 }
 
 /// See the module.
-pub(super) async fn guard(State(host): State<Host>, mut request: Request, next: Next) -> Response {
-    if OPEN.contains(&request.uri().path()) {
-        return next.run(request).await;
-    }
+pub(super) async fn guard(State(host): State<Host>, request: Request, next: Next) -> Response {
+    let_through(host, For::All, request, next).await
+}
+
+/// For what operators need to see and mend what is wrong: limits of their tenant do not hold for them.
+pub(super) async fn guard_operators(
+    State(host): State<Host>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let_through(host, For::Operators, request, next).await
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum For {
+    All,
+    Operators,
+}
+
+async fn let_through(host: Host, routes: For, mut request: Request, next: Next) -> Response {
     let page = match origin::check(&host.settings, &request) {
         Ok(page) => page,
         Err(problem) => return problem.into_response(),
@@ -87,7 +103,7 @@ pub(super) async fn guard(State(host): State<Host>, mut request: Request, next: 
     if let Some(answer) = page.preflight(&request) {
         return answer;
     }
-    let mut response = match let_in(&host, &mut request) {
+    let mut response = match let_in(&host, routes, &mut request) {
         Ok(guest) => {
             request.extensions_mut().insert(guest.who.clone());
             guest.answered(next.run(request).await)
@@ -131,7 +147,7 @@ impl Guest {
 }
 
 /// Who it is that asks, if he may come in.
-fn let_in(host: &Host, request: &mut Request) -> Result<Guest, Problem> {
+fn let_in(host: &Host, routes: For, request: &mut Request) -> Result<Guest, Problem> {
     let peer = request.extensions().get::<Peer>().copied();
     let from = peer.and_then(Peer::address).map(|address| address.ip());
     let headers = request.headers_mut();
@@ -151,7 +167,7 @@ fn let_in(host: &Host, request: &mut Request) -> Result<Guest, Problem> {
         Judgement::Wrong => return Err(porter.wrong(from)),
         Judgement::Unknowable => return Err(Problem::keys_unknowable()),
     };
-    let operates = who.role == Role::Admin && OPERATORS.contains(&request.uri().path());
+    let operates = who.role == Role::Admin && routes == For::Operators;
     let account = host.oracle.tenants().account(&who.tenant);
     let at_work = match account.filter(|_| !operates) {
         Some(account) => Some(account.request()?),

@@ -4,19 +4,28 @@
 //! Lines have the target `oracle::access` and stable fields. `what` is `answered`, or `left` where the client
 //! did not wait for its answer; a stream has a second line when it has `ended`, by whomever.
 
-use std::{any::Any, panic::AssertUnwindSafe};
+use std::{
+    any::Any,
+    net::SocketAddr,
+    panic::AssertUnwindSafe,
+    pin::Pin,
+    task::{Context, Poll},
+};
 
 use axum::{
     body::Body,
-    extract::Request,
+    extract::{ConnectInfo, Request, State},
     http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header::CONTENT_TYPE},
+    middleware::Next,
     response::{IntoResponse, Response},
 };
+use bytes::Bytes;
 use futures_util::FutureExt as _;
+use http_body::{Frame, SizeHint};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{Host, Problem, connection::Peer, held::Held, shed};
+use super::{Host, Problem, connection::Peer};
 use crate::model::Principal;
 
 /// By which a request is found again in the log; given, or made here.
@@ -52,12 +61,15 @@ impl RequestId {
 pub(super) struct Quiet;
 
 /// See the module.
-pub(super) async fn meet<F: Future<Output = Response>>(
-    host: Host,
-    mut request: Request,
-    next: impl FnOnce(Request) -> F,
-) -> Response {
+pub(super) async fn meet(State(host): State<Host>, mut request: Request, next: Next) -> Response {
     let id = RequestId::of(&request);
+    let extensions = request.extensions_mut();
+    // From the server of a host.
+    if extensions.get::<Peer>().is_none()
+        && let Some(ConnectInfo(address)) = extensions.get::<ConnectInfo<SocketAddr>>().copied()
+    {
+        extensions.insert(Peer::At(address));
+    }
     let line = Line {
         id: id.clone(),
         method: request.method().clone(),
@@ -67,13 +79,8 @@ pub(super) async fn meet<F: Future<Output = Response>>(
         host,
         waits_for: Wait::Answer,
     };
-    if let Some(problem) = shed::refusal(&line.host, &request) {
-        let mut response = shed::refuse(request.into_body(), problem).await;
-        response.headers_mut().insert(REQUEST_ID, id.0);
-        return line.answered(response);
-    }
     request.extensions_mut().insert(id.clone());
-    let answered = AssertUnwindSafe(next(request)).catch_unwind().await;
+    let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
     let mut response = answered.unwrap_or_else(|panic| broken(&id, &*panic));
     response.headers_mut().insert(REQUEST_ID, id.0);
     line.answered(response)
@@ -161,4 +168,36 @@ fn broken(id: &RequestId, panic: &(dyn Any + Send)) -> Response {
         "the handler of a request panicked"
     );
     Problem::bug(id.as_str()).into_response()
+}
+
+/// A body, and what is let go of with it.
+pub(super) struct Held<T> {
+    body: Body,
+    _kept: T,
+}
+
+impl<T> Held<T> {
+    pub(super) const fn new(body: Body, kept: T) -> Self {
+        Self { body, _kept: kept }
+    }
+}
+
+impl<T: Unpin> http_body::Body for Held<T> {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! Neither tells of sessions or tenants, and both are answered however full the server is.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use axum::{Json, extract::State, http::StatusCode};
 use serde::Serialize;
@@ -10,11 +10,13 @@ use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::Host;
-use crate::actor::{CircuitState, ModelState, ProviderState};
+use crate::{
+    actor::{CircuitState, ModelState, ProviderState},
+    model::{SessionKey, SessionName},
+};
 
-mod journal;
-
-pub(super) use journal::JournalCheck;
+/// How long the journal has to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::new()
@@ -81,14 +83,14 @@ impl From<ProviderState> for Provider {
     }
 }
 
-/// Whether the server takes new messages and can answer them: the journal can be written, a provider of
+/// Whether the server takes new messages and can answer them: the journal can be used, a provider of
 /// those that were asked answers, and the server takes anything new.
 #[utoipa::path(get, path = "/readyz", tag = "health", security(()), responses(
     (status = 200, body = Readiness),
     (status = 503, body = Readiness)
 ))]
 async fn readyz(State(host): State<Host>) -> (StatusCode, Json<Readiness>) {
-    let journal = host.journal_check().journal(&host).await;
+    let journal = journal(&host).await;
     let draining = host.takes_nothing_new();
     let states = host.oracle.providers();
     let now = host.oracle.clock().now();
@@ -116,4 +118,18 @@ async fn readyz(State(host): State<Host>) -> (StatusCode, Json<Readiness>) {
         false => StatusCode::SERVICE_UNAVAILABLE,
     };
     (status, Json(readiness))
+}
+
+/// Whether sessions can write to the journal, as far as they tried, and whether it can be read; or in a few words what is
+/// wrong. Nothing is written to find out: this is asked without a key.
+async fn journal(host: &Host) -> Result<(), &'static str> {
+    if host.oracle.figures().journal_fails() {
+        return Err("cannot be written");
+    }
+    let read = host.journal.find(SessionKey::local(SessionName::system()));
+    match tokio::time::timeout(PATIENCE, read).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(_)) => Err("cannot be read"),
+        Err(_) => Err("does not answer"),
+    }
 }

@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use tokio_util::task::TaskTracker;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     Problem, Settings,
     door::Porter,
-    drain::Drain,
-    health::JournalCheck,
     overload::Overload,
     several::{OneMore, Several},
 };
@@ -22,7 +20,6 @@ struct Inner {
     shares: Shares,
     drain: Drain,
     overload: Overload,
-    journal_check: JournalCheck,
     porter: Porter,
     handed_in: Several,
     counts: TaskTracker,
@@ -50,7 +47,6 @@ impl Host {
             shares,
             drain: Drain::default(),
             overload,
-            journal_check: JournalCheck::default(),
             porter,
             handed_in: Several::default(),
             counts: TaskTracker::new(),
@@ -75,10 +71,6 @@ impl Host {
 
     pub(super) fn overload(&self) -> &Overload {
         &self.0.overload
-    }
-
-    pub(super) fn journal_check(&self) -> &JournalCheck {
-        &self.0.journal_check
     }
 
     pub(super) fn porter(&self) -> &Porter {
@@ -135,5 +127,45 @@ impl std::ops::Deref for Host {
 
     fn deref(&self) -> &Shares {
         &self.0.shares
+    }
+}
+
+/// How far the server's end has come. Cheap to clone.
+///
+/// First it *begins*: nothing new is taken, and streams that have no end of their own (events of a session)
+/// say so and end. Streams of an answer go on. When all queries have come to their ends, or the time for that
+/// is up, it is *over*: every stream says so and ends at once.
+#[derive(Debug, Clone, Default)]
+pub struct Drain {
+    begun: CancellationToken,
+    over: CancellationToken,
+}
+
+impl Drain {
+    /// Begins it. It does not end any more.
+    pub fn begin(&self) {
+        self.begun.cancel();
+    }
+
+    /// It is over.
+    pub fn finish(&self) {
+        self.begun.cancel();
+        self.over.cancel();
+    }
+
+    /// Whether it has begun.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        self.begun.is_cancelled()
+    }
+
+    /// Returns when it begins, or has begun.
+    pub async fn begun(&self) {
+        self.begun.cancelled().await;
+    }
+
+    /// Returns when it is over.
+    pub async fn over(&self) {
+        self.over.cancelled().await;
     }
 }

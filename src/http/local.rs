@@ -15,12 +15,11 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Host, Problem,
+    Host, Problem, Routes,
     accept::{PAUSE, SHORT, SPARE, cut},
     connection::{self, Peer},
-    front::is_stream,
-    held::Held,
-    overload, routes,
+    front::{Held, is_stream},
+    routes,
 };
 use crate::control::socket::Socket;
 
@@ -66,11 +65,9 @@ impl Drop for LocalServer {
 
 async fn accept(socket: Socket, host: Host, ending: CancellationToken) {
     let room = Arc::new(Semaphore::new(STREAMS));
-    let (router, _) = routes(host.clone());
-    let router = axum::Router::new()
-        .fallback_service(router)
-        .layer(from_fn_with_state(room, bounded));
-    let short = overload::when_full(router.clone());
+    let Routes { all, essential, .. } = routes(host.clone());
+    let bounded = from_fn_with_state(room, bounded);
+    let (router, short) = (all.layer(bounded.clone()), essential.layer(bounded));
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -81,7 +78,7 @@ async fn accept(socket: Socket, host: Host, ending: CancellationToken) {
                     let (host, ending) = (host.clone(), ending.clone());
                     let served = |router| async move {
                         let over = ending.cancelled();
-                        connection::serve(stream, Peer::Owner, router, host, over).await;
+                        connection::serve(stream, Peer::Owner, router, &host, over).await;
                     };
                     if connections.len() < CONNECTIONS {
                         connections.spawn(served(router.clone()));

@@ -6,8 +6,6 @@
 //! **Invariant:** what a stream of events tells has the numbers of the session's log, in order, each once; who
 //! comes back with the last number seen misses nothing and sees nothing twice.
 
-mod classification;
-mod description;
 mod events;
 mod messages;
 mod queries;
@@ -16,29 +14,37 @@ mod sessions;
 mod shapes;
 mod stream;
 
+use axum::{
+    Extension,
+    http::header,
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Caller, Host, Problem};
+use super::{Caller, Host, Problem, problem::ProblemBody};
 use crate::{
     actor::{AskError, SessionHandle},
     model::{SessionName, TenantId},
 };
 
-pub(super) use description::Described;
 pub(super) use shapes::EventObject;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::new()
         .routes(routes!(sessions::create, sessions::list))
         .routes(routes!(sessions::show, sessions::delete))
-        .routes(routes!(messages::submit))
         .routes(routes!(events::tell))
         .routes(routes!(events::body))
         .routes(routes!(queries::list))
         .routes(routes!(queries::show))
-        .routes(routes!(description::show))
+        .routes(routes!(show))
+}
+
+pub(super) fn messages() -> OpenApiRouter<Host> {
+    OpenApiRouter::new().routes(routes!(messages::submit))
 }
 
 /// A path within a session.
@@ -66,4 +72,25 @@ fn not_reserved(name: SessionName, param: &'static str) -> Result<SessionName, P
 /// The caller's tenant.
 const fn tenant(caller: &Caller) -> &TenantId {
     &caller.0.tenant
+}
+
+/// The description, put together once.
+#[derive(Debug, Clone)]
+pub(super) struct Described(Bytes);
+
+impl Described {
+    pub(super) fn new(description: &utoipa::openapi::OpenApi) -> Self {
+        // A description has nothing that JSON cannot say.
+        Self(serde_json::to_vec(description).unwrap_or_default().into())
+    }
+}
+
+/// The OpenAPI description of everything that this server answers.
+#[utoipa::path(get, path = "/api/openapi.json", tag = "api", responses(
+    (status = 200, description = "An OpenAPI document.", body = serde_json::Value),
+    (status = "4XX", body = ProblemBody),
+    (status = "5XX", body = ProblemBody),
+))]
+async fn show(Extension(Described(json)): Extension<Described>) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], json).into_response()
 }

@@ -21,5 +21,8 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::new()
         .routes(routes!(models::list))
         .routes(routes!(models::show))
-        .routes(routes!(completions::create))
+}
+
+pub(super) fn messages() -> OpenApiRouter<Host> {
+    OpenApiRouter::new().routes(routes!(completions::create))
 }

@@ -1,26 +1,27 @@
 //! Admission before anything is done: how many requests are worked on, and how much their bodies take.
 //!
-//! A request that finds no room is refused at once, with a hint when to try again. What tells how the
-//! system stands is let through always.
+//! A request that finds no room is refused at once, with a hint when to try again.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use axum::{
-    Router,
     body::Body,
     extract::{Request, State},
-    http::{HeaderValue, StatusCode, header},
-    middleware::{Next, from_fn},
+    http::{StatusCode, header},
+    middleware::Next,
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{Host, Problem, Settings, door::OPEN, held::Held, shed};
+use super::{Host, Problem, Settings, front::Held};
 
 /// All bodies together may take as much as so many of the largest.
 const LARGEST_BODIES: usize = 64;
@@ -28,8 +29,10 @@ const LARGEST_BODIES: usize = 64;
 const PIECE: usize = 1_024;
 /// Classes of status, for the figures; the last one is that of clients that did not wait for an answer.
 const CLASSES: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", "left"];
-/// What an operator looks at to see what is wrong, and mends it with.
-pub(super) const ALWAYS: [&str; 4] = ["/healthz", "/readyz", "/metrics", "/api/control"];
+/// Longer bodies are not shed early.
+const SMALL: u64 = 64 << 10;
+/// How long a body that is not read may take to arrive.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How much room there is.
 pub(super) struct Overload {
@@ -96,9 +99,6 @@ impl Overload {
 
 /// Lets a request in if there is room; it keeps its place until its answer has been sent.
 pub(super) async fn admit(State(host): State<Host>, request: Request, next: Next) -> Response {
-    if ALWAYS.contains(&request.uri().path()) {
-        return next.run(request).await;
-    }
     let overload = host.overload();
     let Ok(place) = Arc::clone(&overload.requests).try_acquire_owned() else {
         let problem = Problem::overloaded(format!(
@@ -111,31 +111,37 @@ pub(super) async fn admit(State(host): State<Host>, request: Request, next: Next
     response.map(|body| Body::new(Held::new(body, place)))
 }
 
-/// What is served where there are as many connections as there may be: how the server stands, and what mends it.
-pub(super) fn when_full(router: Router) -> Router {
-    let only = from_fn(async |request: Request, next: Next| {
-        let mut response = match ALWAYS.contains(&request.uri().path()) {
-            true => next.run(request).await,
-            false => {
-                let what =
-                    "there are as many connections as `server.max_connections` allows: try again";
-                shed::refuse(request.into_body(), Problem::overloaded(what)).await
-            }
-        };
-        let close = HeaderValue::from_static("close");
-        response.headers_mut().insert(header::CONNECTION, close);
-        response
-    });
-    Router::new().fallback_service(router).layer(only)
+/// Refuses a message for which the system has no room, before anything is done for it: its handler would refuse it too,
+/// but door, body and JSON cost more than the refusal. It tells no more than `/readyz` does.
+pub(super) async fn shed(State(host): State<Host>, request: Request, next: Next) -> Response {
+    // A page may read an answer only if the door says so.
+    let is_page = request.headers().contains_key(header::ORIGIN);
+    let length = http_body::Body::size_hint(request.body()).upper();
+    if is_page || length.is_none_or(|length| length > SMALL) {
+        return next.run(request).await;
+    }
+    match host.has_room_for_a_query() {
+        Ok(()) => next.run(request).await,
+        Err(problem) => refuse(request.into_body(), problem).await,
+    }
 }
 
-/// Takes in a request's body, within its limits of size, time and room, so that handlers have it whole. What
-/// anybody may ask has none: the room is for those who are let in.
+/// For whatever is not essential, where there are as many connections as there may be.
+pub(super) async fn no_connection(request: Request) -> Response {
+    let what = "there are as many connections as `server.max_connections` allows: try again";
+    refuse(request.into_body(), Problem::overloaded(what)).await
+}
+
+/// Answers once the body is there: a connection that is closed with something unread could lose the answer.
+async fn refuse(mut body: Body, problem: Problem) -> Response {
+    let taken = async { while let Some(Ok(_)) = body.frame().await {} };
+    let _ = tokio::time::timeout(PATIENCE, taken).await;
+    problem.into_response()
+}
+
+/// Takes in a request's body, within its limits of size, time and room, so that handlers have it whole.
 pub(super) async fn take_body(State(host): State<Host>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
-    if OPEN.contains(&parts.uri.path()) {
-        return next.run(Request::from_parts(parts, Body::empty())).await;
-    }
     let within = host.settings.body_timeout;
     let whole = tokio::time::timeout(within, whole(&host, body)).await;
     match whole {

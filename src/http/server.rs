@@ -7,7 +7,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::{Host, accept, accept::Listener, door, routes};
+use super::{Host, Routes, accept, accept::Listener, routes};
 use crate::actor::System;
 
 /// How long those who wait for queries have to say how these stand, before the system stops.
@@ -28,15 +28,15 @@ impl Server {
     /// Serves all routes on this listener.
     pub fn start(listener: Listener, host: Host) -> Self {
         let address = listener.address();
-        let (routes, _) = routes(host.clone());
-        let accepting = accept::accept(listener, routes, host.clone());
+        let Routes { all, essential, .. } = routes(host.clone());
+        let accepting = accept::accept(listener, all, essential, host.clone());
         #[expect(
             clippy::disallowed_methods,
             reason = "ends with its owner, see `Drop` and `shut_down`"
         )]
         let accepting = tokio::spawn(accepting);
         #[expect(clippy::disallowed_methods, reason = "ends with its owner, see `Drop`")]
-        let keys = tokio::spawn(door::keep_keys(host.clone()));
+        let keys = tokio::spawn(host.clone().watch_keys());
         Self {
             address,
             host,

@@ -65,7 +65,7 @@ async fn serve(given: &Arc<Given>) -> (TestSystem, JoinSet<JoinSet<()>>, SocketA
         .route("/endless", get(async move || endless(given)))
         .route("/short", get(async || "short"));
     let mut server = JoinSet::new();
-    server.spawn(accept(listener, routes, host));
+    server.spawn(accept(listener, routes.clone(), routes, host));
     (system, server, address, drain)
 }
 

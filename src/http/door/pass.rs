@@ -85,18 +85,22 @@ impl http_body::Body for Passing {
     }
 }
 
-/// Looks again and again whether the keys have changed, off the threads that answer. Does not end.
-pub(in crate::http) async fn keep_keys(host: Host) {
-    if !host.keys.has_a_file() {
-        return;
-    }
-    loop {
-        tokio::time::sleep(LOOK).await;
-        let looking = host.clone();
-        let look = move || looking.keys.refresh(looking.porter().now());
-        // A disk that does not answer is waited for: until it does, keys hold for a short time only.
-        if let Err(error) = tokio::task::spawn_blocking(look).await {
-            tracing::error!(%error, "a look at the keys ended by a mistake of the server's own");
+impl Host {
+    /// Looks again and again whether the file of the keys has changed, off the threads that answer; unless somebody
+    /// looks, its keys open nothing after a few seconds. Does not end where there is a file. A
+    /// [`Server`](crate::http::Server) does it by itself.
+    pub async fn watch_keys(self) {
+        if !self.keys.has_a_file() {
+            return;
+        }
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let looking = self.clone();
+            let look = move || looking.keys.refresh(looking.porter().now());
+            // A disk that does not answer is waited for: until it does, keys hold for a short time only.
+            if let Err(error) = tokio::task::spawn_blocking(look).await {
+                tracing::error!(%error, "a look at the keys ended by a mistake of the server's own");
+            }
         }
     }
 }

@@ -50,7 +50,7 @@ fn a_wrong_field_of_a_body_is_named() {
         ("[1]", "invalid_value", "body"),
         ("7", "invalid_value", "body"),
         (r#"["a"]"#, "invalid_value", "body"),
-        (r#"{"name": "a", "inner": [1]}"#, "invalid_value", "inner"),
+        (r#"{"name": "a", "inner": [-1]}"#, "invalid_value", "inner.0"),
         ("{}", "invalid_value", "name"),
         (r#"{"name": 5}"#, "invalid_value", "name"),
         (r#"{"name": "a/b"}"#, "invalid_value", "name"),
@@ -93,17 +93,6 @@ fn a_wrong_field_of_a_body_is_named() {
 }
 
 #[test]
-fn a_whole_number_may_have_a_point() {
-    let count = |body: &str| read::<Inner>(body.as_bytes()).map(|inner| inner.count);
-    assert_eq!(count(r#"{"count": 11.0}"#).unwrap(), 11);
-    assert_eq!(count(r#"{"count": 1e1}"#).unwrap(), 10);
-    for bad in ["11.5", "-1.0", "1e10", "1e300"] {
-        let problem = count(&format!(r#"{{"count": {bad}}}"#)).unwrap_err();
-        assert_eq!(param(&problem).1, "count", "{bad}");
-    }
-}
-
-#[test]
 fn what_is_in_order_is_read_as_serde_reads_it() {
     for body in [
         r#"{"name": "a"}"#,
@@ -119,7 +108,7 @@ fn what_is_in_order_is_read_as_serde_reads_it() {
 fn texts_are_read_as_what_is_wanted() {
     let wanted = |pairs: &[(&str, &str)]| {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        Wanted::deserialize(Node::texts(pairs.iter().map(own).collect()))
+        texts::<Wanted>(pairs.iter().map(own), "query")
     };
     let (limit, frames) = (Some(7), true);
     let kinds = ["a", "b", "c"].map(str::to_owned).to_vec();
@@ -129,12 +118,13 @@ fn texts_are_read_as_what_is_wanted() {
             ("kinds", "a,b"),
             ("kinds", "c"),
             ("frames", "1")
-        ]),
-        Ok(Wanted {
+        ])
+        .unwrap(),
+        Wanted {
             limit,
             kinds,
             frames
-        })
+        }
     );
     for (pairs, field) in [
         (&[("limit", "x")][..], "limit"),
@@ -144,8 +134,8 @@ fn texts_are_read_as_what_is_wanted() {
         (&[("frames", "yes")], "frames"),
         (&[("more", "1")], "more"),
     ] {
-        let fault = wanted(pairs).unwrap_err();
-        assert_eq!(fault.field().as_deref(), Some(field), "{pairs:?}");
+        let problem = wanted(pairs).unwrap_err();
+        assert_eq!(param(&problem).1, field, "{pairs:?}");
     }
 }
 
@@ -199,4 +189,31 @@ fn a_wrong_field_of_a_tagged_body_is_named() {
     assert_eq!(verb.unwrap().session().unwrap().to_string(), "s");
     let problem = tagged::<Verb>(&HeaderMap::new(), b"{}", "verb").unwrap_err();
     assert_eq!(problem.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE);
+}
+
+fn list(item: &str, times: usize) -> String {
+    format!("[{}]", vec![item; times].join(","))
+}
+
+#[test]
+fn values_count_wherever_they_are_and_texts_by_none_of_their_length() {
+    const MOST: usize = MOST_VALUES;
+    let long = format!("\"{}\"", "[,\\\"{".repeat(4 * MOST));
+    let deep = format!("{{\"a\":{},\"b\":[{long}]}}", list("0", MOST - 4));
+    for (text, fits_) in [
+        (list("0", MOST - 1), true),
+        (list("0", MOST), false),
+        (list("1.5e3", MOST), false),
+        (list("null", MOST), false),
+        (list("\"x\"", MOST), false),
+        (list("{}", MOST), false),
+        (list("{\"a\":[0]}", MOST / 3), true),
+        (list("{\"a\":[0]}", MOST / 3 + 1), false),
+        (long.clone(), true),
+        (deep.clone(), true),
+        (format!("[0,{deep}]"), false),
+    ] {
+        let start = text[..20].to_owned();
+        assert_eq!(fits(text.as_bytes()), fits_, "{start}");
+    }
 }

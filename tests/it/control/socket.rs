@@ -29,8 +29,8 @@ async fn what_is_no_verb_is_refused_and_the_connection_stands() {
     let client = reqwest::Client::builder().unix_socket(path.as_path());
     let client = client.build().unwrap();
     for (body, says) in [
-        ("", "JSON"),
-        ("pause", "JSON"),
+        ("", "EOF"),
+        ("pause", "expected value"),
         ("[]", "object"),
         ("{}", "`verb`"),
         (r#"{"verb":"fly"}"#, "`fly`"),
