@@ -291,7 +291,7 @@ fn named(name: &str) -> Result<SessionName, Problem> {
         return Err(wrong(&SESSION, what));
     }
     if name.is_reserved() {
-        return Err(Problem::from(AskError::Reserved { name }).of(SESSION.as_str()));
+        return Err(Problem::from(AskError::Reserved { name }).of(SESSION.as_str().to_owned()));
     }
     Ok(name)
 }
