@@ -143,7 +143,10 @@ struct Routes {
     all: Router,
     /// Health, figures and control alone, for a server that has as many connections as it may have.
     essential: Router,
-    #[cfg_attr(not(any(test, feature = "testkit")), expect(dead_code, reason = "for tests"))]
+    #[cfg_attr(
+        not(any(test, feature = "testkit")),
+        expect(dead_code, reason = "for tests")
+    )]
     description: utoipa::openapi::OpenApi,
 }
 

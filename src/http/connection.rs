@@ -35,7 +35,6 @@ use super::Host;
 
 mod watch;
 
-
 /// Most of a head, and of what waits to be sent on a connection besides what streams hold.
 const BUFFER: usize = 64 << 10;
 /// Most requests at a time on one connection of HTTP/2.

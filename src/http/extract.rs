@@ -126,7 +126,10 @@ pub(super) fn tagged<T: DeserializeOwned>(
     if let Some(kind) = fields.get(tag)
         && !kind.get().starts_with('"')
     {
-        return Err(Problem::bad(tag.to_owned(), format!("`{tag}` has to be a word")));
+        return Err(Problem::bad(
+            tag.to_owned(),
+            format!("`{tag}` has to be a word"),
+        ));
     }
     serde_json::from_slice(body).map_err(|error| {
         let (field, what) = wrong_field::<T>(&fields, tag).unwrap_or_else(|| {

@@ -284,11 +284,7 @@ impl From<AskError> for Problem {
 impl Problem {
     /// What a session refuses, with the field or header that is not as it should be. A route has the question and
     /// what was said elsewhere in these fields.
-    pub(super) fn of_asking(
-        error: AskError,
-        question: &'static str,
-        import: &'static str,
-    ) -> Self {
+    pub(super) fn of_asking(error: AskError, question: &'static str, import: &'static str) -> Self {
         let field = match &error {
             AskError::EmptyQuestion | AskError::QuestionTooLong { .. } => Some(question),
             AskError::Key { .. } | AskError::Refused(Refusal::KeyReused { .. }) => {

@@ -50,7 +50,11 @@ fn a_wrong_field_of_a_body_is_named() {
         ("[1]", "invalid_value", "body"),
         ("7", "invalid_value", "body"),
         (r#"["a"]"#, "invalid_value", "body"),
-        (r#"{"name": "a", "inner": [-1]}"#, "invalid_value", "inner.0"),
+        (
+            r#"{"name": "a", "inner": [-1]}"#,
+            "invalid_value",
+            "inner.0",
+        ),
         ("{}", "invalid_value", "name"),
         (r#"{"name": 5}"#, "invalid_value", "name"),
         (r#"{"name": "a/b"}"#, "invalid_value", "name"),

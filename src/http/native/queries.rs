@@ -19,9 +19,7 @@ use crate::{
     },
     model::{
         QueryClassification, QueryId, Seq, SessionName, Timestamp,
-        record::{
-            Classified, Finished, OpinionOutcome, PromptSummary, SecondOpinion, SignalFact,
-        },
+        record::{Classified, Finished, OpinionOutcome, PromptSummary, SecondOpinion, SignalFact},
     },
 };
 

@@ -95,13 +95,16 @@ pub(super) async fn create(
     let mut response = match asked.stream {
         Some(options) => {
             let progress = wishes.progress.unwrap_or(host.settings.progress);
-            streamed(Story {
-                head,
-                options,
-                progress,
-                session,
-                drain,
-            }, watch)
+            streamed(
+                Story {
+                    head,
+                    options,
+                    progress,
+                    session,
+                    drain,
+                },
+                watch,
+            )
         }
         None => {
             let answered = tokio::select! {
@@ -287,7 +290,8 @@ impl Wishes {
 fn named(name: &str) -> Result<SessionName, Problem> {
     let name = SessionName::new(name).map_err(|error| wrong(&SESSION, error.to_string()))?;
     if name.is_brief() {
-        let what = "that session lasted for one request and cannot be continued: choose another name";
+        let what =
+            "that session lasted for one request and cannot be continued: choose another name";
         return Err(wrong(&SESSION, what));
     }
     if name.is_reserved() {
@@ -300,7 +304,9 @@ fn named(name: &str) -> Result<SessionName, Problem> {
 fn of_key(key: &str) -> SessionName {
     let hash = Sha256::digest(key);
     let mut id = [0; 16];
-    id.iter_mut().zip(hash).for_each(|(byte, hashed)| *byte = hashed);
+    id.iter_mut()
+        .zip(hash)
+        .for_each(|(byte, hashed)| *byte = hashed);
     SessionName::from_uuid(Uuid::from_bytes(id))
 }
 
@@ -329,7 +335,9 @@ mod tests {
             "messages": [{ "role": "user", "content": question }],
             "metadata": { "session_id": "m" },
         });
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         Asked::read(&serde_json::to_vec(&body).unwrap()).unwrap()
     }
 

@@ -256,8 +256,15 @@ mod without_sockets {
         journal.set(Obstacle::None);
         system.session("t").unwrap().ask("hello").await.unwrap();
         assert_eq!(readiness(&routes).await.0, 200);
-        let left = system.journal().list(TenantId::local(), None, 9).await.unwrap();
-        assert!(left.iter().all(|known| !known.key.name.is_reserved()), "it leaves nothing");
+        let left = system
+            .journal()
+            .list(TenantId::local(), None, 9)
+            .await
+            .unwrap();
+        assert!(
+            left.iter().all(|known| !known.key.name.is_reserved()),
+            "it leaves nothing"
+        );
     }
 
     #[tokio::test(start_paused = true)]

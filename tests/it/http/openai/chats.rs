@@ -64,8 +64,15 @@ async fn the_model_is_shown_what_the_client_has() {
     let got = served.post(&[], chat(&["one", answer, "two"])).await;
     assert_eq!(got.answer(), "1");
     let sent = script.requests();
-    let said: Vec<String> = sent[0].messages.iter().map(|said| said.texts().collect()).collect();
-    assert!(said[1].contains("what I would rather have heard"), "{said:?}");
+    let said: Vec<String> = sent[0]
+        .messages
+        .iter()
+        .map(|said| said.texts().collect())
+        .collect();
+    assert!(
+        said[1].contains("what I would rather have heard"),
+        "{said:?}"
+    );
     assert!(!said[1].contains("Hm."), "{said:?}");
 }
 
@@ -92,7 +99,10 @@ async fn a_request_that_was_sent_before_is_not_asked_again() {
         let key = |key: &'static str| [session, &[("idempotency-key", key)]].concat();
         let one = served.post(&key("1"), chat(&["zero", "0", "one"])).await;
         let again = served.post(&key("1"), chat(&["zero", "0", "one"])).await;
-        assert_eq!((again.answer(), again.session()), (one.answer(), one.session()));
+        assert_eq!(
+            (again.answer(), again.session()),
+            (one.answer(), one.session())
+        );
         let two = served.post(&key("2"), chat(&["one"])).await.answer();
         assert_ne!(two, one.answer(), "another key asks for another answer");
         assert_eq!(served.post(&key("2"), chat(&["one"])).await.answer(), two);
@@ -124,7 +134,10 @@ async fn the_same_key_meanwhile_waits_for_the_same_answer() {
         let ask = || served.post(headers, chat(&["one"]));
         let (one, other, third) = tokio::join!(ask(), ask(), ask());
         for got in [&one, &other, &third] {
-            assert_eq!((got.answer(), got.session()), ("There.".into(), one.session()));
+            assert_eq!(
+                (got.answer(), got.session()),
+                ("There.".into(), one.session())
+            );
         }
         assert_eq!(served.count(&one.session(), "query.accepted").await, 1);
     }
@@ -155,7 +168,11 @@ async fn the_next_question_waits_for_its_turn_unless_it_says_otherwise() {
 async fn a_request_without_a_session_is_answered_from_memory() {
     let served = echo().await;
     // The headers of chat pages name none.
-    let page = [("x-openwebui-chat-id", "s"), ("x-conversation-id", "s"), ("x-oracle-history", "tail")];
+    let page = [
+        ("x-openwebui-chat-id", "s"),
+        ("x-conversation-id", "s"),
+        ("x-oracle-history", "tail"),
+    ];
     let got = served.post(&page, chat(&["one", "eins", "two"])).await;
     assert_eq!(got.answer(), "1. two (2 before)");
     let stream = served.post(&[], streamed(chat(&["one"]))).await;
@@ -163,13 +180,22 @@ async fn a_request_without_a_session_is_answered_from_memory() {
     assert_eq!(served.sessions().await, [""; 0]);
     let name = got.session();
     assert!(SessionName::new(&name).unwrap().is_brief(), "{name}");
-    let refused = served.post(&[("x-oracle-session", name.as_str())], chat(&["and?"])).await;
+    let refused = served
+        .post(&[("x-oracle-session", name.as_str())], chat(&["and?"]))
+        .await;
     assert_eq!(refused.problem(), (400, "invalid_value".to_owned()));
     assert_eq!(refused.json()["error"]["param"], "x-oracle-session");
     // What it used is kept.
-    let used = served.system.session(SessionName::usage().as_str()).unwrap();
+    let used = served
+        .system
+        .session(SessionName::usage().as_str())
+        .unwrap();
     let used = used.kinds().await.unwrap();
-    assert_eq!(used.iter().filter(|kind| *kind == "llm.used").count(), 2, "{used:?}");
+    assert_eq!(
+        used.iter().filter(|kind| *kind == "llm.used").count(),
+        2,
+        "{used:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
