@@ -58,7 +58,7 @@ pub use policy::{
 };
 pub use query::Query;
 pub use repetition::{Repetition, TurnDigest};
-pub use restart::{Absence, SetAside};
+pub use restart::SetAside;
 pub use session::{Phase, Session};
 pub use snapshot::{Resting, SnapshotError};
 pub use verdict::{DecisionTable, FallbackDone, Row, TurnEnd, TurnPolicy, Verdict};

@@ -6,9 +6,8 @@ use super::{
     bus::BusMsg,
     gateway::GatewayMsg,
     pool::Pool,
-    services::Services,
+    services::{Gateways, Services},
     shard::ShardMsg,
-    supervisor::Gateways,
     workers::{ClassifierMsg, ComposerMsg},
 };
 

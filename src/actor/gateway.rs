@@ -1,7 +1,7 @@
 //! Model gateway: one per provider; it alone sees the whole load on it.
 //!
-//! Supervised by the supervisor. The gateway refuses a call whose query has no live entry in the ledger. With
-//! the others:
+//! Supervised by the supervisor. It charges a call's turn to its query in the ledger, once over all tries, and
+//! refuses a call without an entry there. With the others:
 //! - It admits as many at a time as the provider may have, within the limits that are configured or that
 //!   the provider states ([`limits`]). A 429 holds the model for all sessions, and then bounds how many of
 //!   its calls run at a time.
@@ -28,8 +28,10 @@ use super::{
     ledger::Ledger,
     mailbox::{Counted, Depth, Full},
     message::local_messages,
+    pool::Pool,
     pulse::Pulse,
     session::SessionMsg,
+    shard::ShardMsg,
     system_log::SystemLog,
 };
 use crate::{
@@ -87,6 +89,8 @@ pub(super) struct GatewayArgs {
     pub backend: Arc<dyn Backend>,
     pub settings: GatewaySettings,
     pub ledger: Ledger,
+    /// Where a session is ended that goes past its budget.
+    pub shards: Pool<ShardMsg>,
     pub clock: Clock,
     pub depth: Depth,
     pub board: Board,

@@ -31,7 +31,7 @@ use super::{
     profile::Shelf,
     reload::Source,
     session::Opening,
-    shard::{Roster, ShardMsg},
+    shard::ShardMsg,
     system_log::SystemLog,
 };
 use crate::{
@@ -78,8 +78,6 @@ pub(super) struct Router {
     pub subscriber_capacity: usize,
     /// Set once, when the system drains.
     pub draining: Arc<AtomicBool>,
-    /// Who lives in which shard; outlives them.
-    pub rosters: Arc<[Roster]>,
     /// What waits for a person.
     pub approvals: Approvals,
     /// Cancelled when the system has ended.
@@ -208,7 +206,7 @@ impl Oracle {
     /// How many queries run.
     #[must_use]
     pub fn running(&self) -> usize {
-        self.router.ledger.live()
+        self.router.ledger.running()
     }
 
     /// What tenants have, and may have.

@@ -1,160 +1,183 @@
-//! The supervisor's own books on running queries: the second line of defence for budgets (spec 6).
+//! The supervisor's table of live sessions, with the turns that each running query was charged.
 //!
-//! Written by the shards from the facts that pass through them, read by the gateways. It believes
-//! what it saw, not what a session says of itself.
+//! Shards enter and remove sessions, a session enters its running query, gateways charge turns. Lists and
+//! recovery read it. It outlives shards, and is the only thing of theirs that does.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, AtomicUsize, Ordering},
+};
 
 use dashmap::{DashMap, mapref::entry::Entry};
 
-use crate::model::{QueryId, SessionKey, Sid, Turn};
+use super::{
+    handle::SessionState,
+    pulse::{Pulse, Stage},
+};
+use crate::model::{QueryId, SessionKey, Turn};
 
-/// What is known of a session's running query.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LedgerEntry {
-    /// Outside.
-    pub key: SessionKey,
-    /// Which query.
-    pub query: QueryId,
-    /// Turns it may have.
-    pub max_turns: u32,
-    /// Turns of which a call was seen: the highest number, from 1.
-    pub turns_started: u32,
-    /// Restarts that the supervisor made.
-    pub restarts: u32,
-    /// Whether anybody works on it.
-    pub presence: Presence,
-}
-
-/// Whether anybody works on a running query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Presence {
-    /// Its session lives.
-    Here,
-    /// Its shard has died, and it has not come back yet. Its counts are kept for then.
-    CutOff,
-    /// Its session has left memory in order, and may be away for as long as a person likes. Its counts
-    /// are kept for when it is back.
-    Away,
-}
-
-/// What the books say to a call.
+/// Whether a call may be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ruling {
-    /// Go ahead.
     Allowed,
     /// The query is over its limit.
     Violated {
-        /// Turns seen.
         started: u32,
-        /// Turns allowed.
         limit: u32,
     },
     /// There is no such running query.
     NotLive,
 }
 
-/// The books. Cheap to clone; no reference into it is held across an await.
+/// Cheap to clone; no reference into it is held across an await.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Ledger(Arc<DashMap<Sid, LedgerEntry>>);
+pub(super) struct Ledger(Arc<Tables>);
+
+#[derive(Debug, Default)]
+struct Tables {
+    live: DashMap<SessionKey, Live>,
+    /// Sessions that are quarantined in memory: their logs may not say so.
+    quarantined: DashMap<SessionKey, String>,
+    running: AtomicUsize,
+    appended: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Live {
+    pulse: Arc<Pulse>,
+    running: Option<Charged>,
+}
+
+#[derive(Debug)]
+struct Charged {
+    query: QueryId,
+    max_turns: u32,
+    turns: u32,
+}
 
 impl Ledger {
-    /// A query runs, with this limit; what was counted for it before stays counted.
-    pub(super) fn open(&self, sid: Sid, key: &SessionKey, query: QueryId, max_turns: u32) {
-        match self.0.entry(sid) {
-            Entry::Occupied(mut entry) if entry.get().query == query => {
-                let entry = entry.get_mut();
-                (entry.max_turns, entry.presence) = (max_turns, Presence::Here);
-            }
-            entry => {
-                let (key, turns_started, restarts) = (key.clone(), 0, 0);
-                entry.insert(LedgerEntry {
-                    key,
-                    query,
-                    max_turns,
-                    turns_started,
-                    restarts,
-                    presence: Presence::Here,
-                });
+    /// A session is about to be started.
+    pub(super) fn enter(&self, key: &SessionKey, pulse: Arc<Pulse>) {
+        match self.0.live.entry(key.clone()) {
+            Entry::Occupied(mut live) => live.get_mut().pulse = pulse,
+            Entry::Vacant(vacant) => {
+                let running = None;
+                vacant.insert(Live { pulse, running });
             }
         }
     }
 
-    /// Nothing runs any more.
-    pub(super) fn close(&self, sid: Sid) {
-        self.0.remove(&sid);
+    /// A session runs this query, with this limit and so many turns in the journal, or none.
+    pub(super) fn runs(&self, key: &SessionKey, running: Option<(QueryId, u32, u32)>) {
+        let Some(mut live) = self.0.live.get_mut(key) else {
+            return;
+        };
+        let before = live.running.take();
+        self.count(running.is_some(), before.is_some());
+        live.running = running.map(|(query, max_turns, turns)| {
+            let same = before.filter(|before| before.query == query);
+            let turns = same.map_or(turns, |before| before.turns.max(turns));
+            Charged {
+                query,
+                max_turns,
+                turns,
+            }
+        });
     }
 
-    /// Its session leaves memory, and its query goes on when it is back. One that was never restarted has
-    /// no entry in the meantime: of the turns, the session's own number says how many there were. Whether
-    /// the entry stays.
-    pub(super) fn leave(&self, sid: Sid) -> bool {
-        let restarted = |entry: &LedgerEntry| entry.restarts > 0;
-        let stays = self.0.get_mut(&sid).filter(|entry| restarted(entry));
-        if let Some(mut entry) = stays {
-            entry.presence = Presence::Away;
-            return true;
+    /// A session is out of memory.
+    pub(super) fn remove(&self, key: &SessionKey) {
+        if let Some((_, live)) = self.0.live.remove(key) {
+            self.count(false, live.running.is_some());
         }
-        self.close(sid);
-        false
     }
 
-    /// A call of this turn passes through.
-    pub(super) fn count_call(&self, sid: Sid, query: QueryId, turn: Turn) -> Ruling {
-        let live = |entry: &LedgerEntry| entry.runs(query);
-        let Some(mut entry) = self.0.get_mut(&sid).filter(|entry| live(entry)) else {
+    /// Removes the sessions of a shard that has died.
+    pub(super) fn take(&self, of: impl Fn(&SessionKey) -> bool) -> Vec<SessionKey> {
+        let keys = self.0.live.iter().map(|live| live.key().clone());
+        let keys: Vec<_> = keys.filter(of).collect();
+        keys.iter().for_each(|key| self.remove(key));
+        keys
+    }
+
+    fn count(&self, now: bool, before: bool) {
+        let running = &self.0.running;
+        running.fetch_add(usize::from(now), Ordering::Relaxed);
+        running.fetch_sub(usize::from(before), Ordering::Relaxed);
+    }
+
+    /// Charges a turn, once over all its calls.
+    pub(super) fn charge(&self, key: &SessionKey, query: QueryId, turn: Turn) -> Ruling {
+        let mut live = self.0.live.get_mut(key);
+        let running = live.as_mut().and_then(|live| live.running.as_mut());
+        let Some(charged) = running.filter(|charged| charged.query == query) else {
             return Ruling::NotLive;
         };
-        let (started, limit) = (turn.0.saturating_add(1), entry.max_turns);
-        // A turn that was let through before may be tried again, also under a budget lowered since.
-        if started > limit && started > entry.turns_started {
+        let (started, limit) = (turn.0.saturating_add(1), charged.max_turns);
+        // A turn that was admitted before may be tried again, also under a budget lowered since.
+        if started > limit && started > charged.turns {
             return Ruling::Violated { started, limit };
         }
-        entry.turns_started = entry.turns_started.max(started);
+        charged.turns = charged.turns.max(started);
         Ruling::Allowed
     }
 
-    /// The session is brought back: its query, and how often that has happened to it.
-    pub(super) fn count_restart(&self, sid: Sid) -> Option<(QueryId, u32)> {
-        let mut entry = self.0.get_mut(&sid)?;
-        entry.restarts += 1;
-        Some((entry.query, entry.restarts))
-    }
-
-    /// Whether this query runs.
-    pub(super) fn is_live(&self, sid: Sid, query: QueryId) -> bool {
-        self.0.get(&sid).is_some_and(|entry| entry.runs(query))
-    }
-
     /// How many queries run.
-    pub(super) fn live(&self) -> usize {
-        let each = self.0.iter();
-        each.filter(|entry| entry.presence == Presence::Here)
+    pub(super) fn running(&self) -> usize {
+        self.0.running.load(Ordering::Relaxed)
+    }
+
+    /// Whether a session works, or is about to.
+    pub(super) fn is_busy(&self, key: &SessionKey) -> bool {
+        let live = self.0.live.get(key);
+        live.is_some_and(|live| live.pulse.is_busy())
+    }
+
+    /// How many of these sessions work.
+    pub(super) fn busy(&self, of: impl Fn(&SessionKey) -> bool) -> usize {
+        let live = self.0.live.iter();
+        live.filter(|live| live.pulse.is_busy() && of(live.key()))
             .count()
     }
 
-    /// The shard of these sessions has died: nobody works on them. Those whose queries were running.
-    pub(super) fn cut_off(&self, of: impl Fn(&SessionKey) -> bool) -> Vec<(Sid, SessionKey)> {
-        let theirs = self.0.iter_mut().filter(|entry| of(&entry.key));
-        let theirs = theirs.map(|mut entry| {
-            if entry.presence == Presence::Here {
-                entry.presence = Presence::CutOff;
-            }
-            (*entry.key(), entry.key.clone())
-        });
-        theirs.collect()
+    /// The state of a session, as far as it is known in memory.
+    pub(super) fn state(&self, key: &SessionKey) -> Option<SessionState> {
+        if self.0.quarantined.contains_key(key) {
+            return Some(SessionState::Quarantined);
+        }
+        let live = self.0.live.get(key)?;
+        let state = match live.pulse.is_busy() {
+            true => SessionState::Running,
+            false => SessionState::Waiting,
+        };
+        (live.pulse.stage() == Stage::Busy).then_some(state)
     }
 
-    /// Those who were to come back are back: what is still cut off has ended.
-    pub(super) fn settle(&self, of: impl Fn(&SessionKey) -> bool) {
-        let over = |entry: &LedgerEntry| entry.presence == Presence::CutOff && of(&entry.key);
-        self.0.retain(|_, entry| !over(entry));
+    /// Quarantines a session in memory.
+    pub(super) fn quarantine(&self, key: &SessionKey, reason: String) {
+        self.remove(key);
+        self.0.quarantined.insert(key.clone(), reason);
     }
-}
 
-impl LedgerEntry {
-    fn runs(&self, query: QueryId) -> bool {
-        self.query == query && self.presence == Presence::Here
+    /// Why a session is quarantined in memory, if it is.
+    pub(super) fn quarantined(&self, key: &SessionKey) -> Option<String> {
+        let reason = self.0.quarantined.get(key);
+        reason.map(|reason| reason.clone())
+    }
+
+    /// Lifts a quarantine in memory; whether there was one.
+    pub(super) fn release(&self, key: &SessionKey) -> bool {
+        self.0.quarantined.remove(key).is_some()
+    }
+
+    /// The journal took an append.
+    pub(super) fn appended(&self) {
+        self.0.appended.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many appends of sessions the journal has taken.
+    pub(super) fn appends(&self) -> u64 {
+        self.0.appended.load(Ordering::Relaxed)
     }
 }
 
@@ -164,83 +187,56 @@ mod tests {
     use crate::model::SessionName;
 
     #[test]
-    fn the_books_count_for_themselves() {
+    fn a_turn_is_charged_once_and_none_beyond_the_limit() {
         let ledger = Ledger::default();
         let key = SessionKey::local(SessionName::new("s").unwrap());
-        let (sid, first, second) = (Sid(1), QueryId(1), QueryId(2));
-        assert_eq!(ledger.count_call(sid, first, Turn(0)), Ruling::NotLive);
-        ledger.open(sid, &key, first, 2);
+        let (first, second) = (QueryId(1), QueryId(2));
+        let charge = |query, turn| ledger.charge(&key, query, Turn(turn));
+        let violated = |started, limit| Ruling::Violated { started, limit };
+        assert_eq!(charge(first, 0), Ruling::NotLive, "no session");
+        ledger.enter(&key, Arc::default());
+        assert_eq!(charge(first, 0), Ruling::NotLive, "no query");
+        ledger.runs(&key, Some((first, 2, 0)));
         for (name, query, turn, ruling) in [
             ("first turn", first, 0, Ruling::Allowed),
-            (
-                "the same turn again, after a fault",
-                first,
-                0,
-                Ruling::Allowed,
-            ),
+            ("its retry", first, 0, Ruling::Allowed),
             ("second turn", first, 1, Ruling::Allowed),
-            (
-                "one too many",
-                first,
-                2,
-                Ruling::Violated {
-                    started: 3,
-                    limit: 2,
-                },
-            ),
+            ("one too many", first, 2, violated(3, 2)),
             ("an admitted turn again", first, 1, Ruling::Allowed),
             ("another query", second, 0, Ruling::NotLive),
         ] {
-            assert_eq!(ledger.count_call(sid, query, Turn(turn)), ruling, "{name}");
+            assert_eq!(charge(query, turn), ruling, "{name}");
         }
-        ledger.open(sid, &key, first, 1);
-        assert_eq!(
-            ledger.count_call(sid, first, Turn(1)),
-            Ruling::Allowed,
-            "lowered below what runs"
-        );
-        ledger.open(sid, &key, first, 5);
-        assert_eq!(
-            ledger.count_call(sid, first, Turn(3)),
-            Ruling::Allowed,
-            "raised"
-        );
-        let (started, limit) = (u32::MAX, 5);
-        assert_eq!(
-            ledger.count_call(sid, first, Turn(u32::MAX)),
-            Ruling::Violated { started, limit },
-            "no number wraps around"
-        );
-        ledger.open(sid, &key, second, 1);
-        assert_eq!(
-            ledger.count_call(sid, second, Turn(0)),
-            Ruling::Allowed,
-            "a new query"
-        );
-        assert!(ledger.is_live(sid, second) && !ledger.is_live(sid, first));
-        assert_eq!(ledger.count_restart(sid), Some((second, 1)));
-        assert_eq!(ledger.count_restart(sid), Some((second, 2)));
-        ledger.close(sid);
-        assert_eq!(ledger.count_restart(sid), None);
-        assert_eq!((ledger.live(), ledger.is_live(sid, second)), (0, false));
+        for (name, max_turns, turn, ruling) in [
+            ("lowered below what runs", 1, 1, Ruling::Allowed),
+            ("raised", 5, 3, Ruling::Allowed),
+            ("no number wraps around", 5, u32::MAX, violated(u32::MAX, 5)),
+        ] {
+            ledger.runs(&key, Some((first, max_turns, 0)));
+            assert_eq!(charge(first, turn), ruling, "{name}");
+        }
+        ledger.runs(&key, Some((second, 1, 0)));
+        assert_eq!(charge(second, 0), Ruling::Allowed, "a new query");
+        assert_eq!((charge(first, 0), ledger.running()), (Ruling::NotLive, 1));
+        ledger.runs(&key, None);
+        assert_eq!((charge(second, 0), ledger.running()), (Ruling::NotLive, 0));
     }
 
     #[test]
-    fn restarts_are_remembered_of_a_query_whose_session_leaves_memory() {
+    fn turns_of_the_journal_are_charged_when_a_query_comes_back() {
         let ledger = Ledger::default();
         let key = SessionKey::local(SessionName::new("s").unwrap());
-        let (sid, query) = (Sid(1), QueryId(1));
-        ledger.open(sid, &key, query, 2);
-        assert!(!ledger.leave(sid), "nothing to remember");
-        ledger.open(sid, &key, query, 2);
-        assert_eq!(ledger.count_restart(sid), Some((query, 1)));
-        assert!(ledger.leave(sid));
-        assert_eq!((ledger.live(), ledger.is_live(sid, query)), (0, false));
-        // Its shard dies, and what that has left behind is brought back.
-        assert_eq!(ledger.cut_off(|_| true), [(sid, key.clone())]);
-        ledger.settle(|_| true);
-        ledger.open(sid, &key, query, 2);
-        assert_eq!(ledger.live(), 1);
-        assert_eq!(ledger.count_restart(sid), Some((query, 2)));
+        let query = QueryId(1);
+        ledger.enter(&key, Arc::default());
+        ledger.runs(&key, Some((query, 5, 0)));
+        assert_eq!(ledger.take(|_| true), std::slice::from_ref(&key));
+        assert_eq!(ledger.running(), 0);
+        ledger.enter(&key, Arc::default());
+        ledger.runs(&key, Some((query, 1, 3)));
+        let admitted = ledger.charge(&key, query, Turn(2));
+        assert_eq!(admitted, Ruling::Allowed, "it was made before");
+        let (started, limit) = (4, 1);
+        let next = ledger.charge(&key, query, Turn(3));
+        assert_eq!(next, Ruling::Violated { started, limit });
     }
 }

@@ -2,11 +2,13 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
+
+use parking_lot::Mutex;
 
 use super::flight::Flight;
 use crate::model::Seq;
@@ -52,6 +54,8 @@ pub(super) struct Pulse {
     /// does not know and may say that it works in the meantime.
     queued: AtomicBool,
     stage: AtomicU8,
+    /// Whether a turn or a query has ended since it was started.
+    progressed: AtomicBool,
     /// Where the log ended when the session claimed it, plus one; 0 before.
     claimed: AtomicU64,
     /// What its shard has handed it and it has not taken.
@@ -76,13 +80,13 @@ impl Pulse {
 
     /// Its last model call.
     pub(super) fn flight(&self) -> Arc<Flight> {
-        Arc::clone(&self.flight.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.flight.lock())
     }
 
     /// It is about to make another model call, of about so many tokens.
     pub(super) fn take_off(&self, tokens: u64) -> Arc<Flight> {
         let flight = Arc::new(Flight::of(tokens));
-        *self.flight.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&flight);
+        *self.flight.lock() = Arc::clone(&flight);
         flight
     }
 
@@ -123,6 +127,22 @@ impl Pulse {
             Stage::Busy => 2,
         };
         self.stage.store(stage, Ordering::Relaxed);
+    }
+
+    /// A turn or a query has ended.
+    pub(super) fn progresses(&self) {
+        self.progressed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a turn or a query has ended since it was started.
+    pub(super) fn has_progressed(&self) -> bool {
+        self.progressed.load(Ordering::Relaxed)
+    }
+
+    /// Its actor has ended and is replaced soon: it counts as busy until then.
+    pub(super) fn returns(&self, now: u64) {
+        self.live(Stage::Busy);
+        self.expect(Expected::Progress, now);
     }
 
     /// It has claimed its log, which ends there.

@@ -9,7 +9,11 @@
 //! questions come first. Whatever else runs, one place is left, so that the last one's turn comes.
 //! What somebody asks for in the meantime comes back by itself, without waiting for its turn here.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures_util::future::join_all;
 use ractor::{
@@ -21,12 +25,11 @@ use tokio::time::Instant;
 use super::{
     clock::Clock,
     handle::{AskError, Router},
-    ledger::Ledger,
     mailbox::Counted,
-    shard::{Roster, ShardMsg},
+    shard::ShardMsg,
 };
 use crate::{
-    journal::{Error, Journal, Known},
+    journal::{Error, Known},
     model::{SessionKey, Sid},
 };
 
@@ -46,12 +49,8 @@ const LONGEST: Duration = Duration::from_secs(900);
 
 /// What is needed to bring sessions back.
 pub(super) struct Recovering {
-    pub journal: Arc<dyn Journal>,
     pub router: Router,
-    pub ledger: Ledger,
     pub clock: Clock,
-    /// Who lives in which shard, of all shards.
-    pub rosters: Arc<[Roster]>,
     /// Queries that may run at a time while there are others to be brought back.
     pub concurrency: usize,
     /// Whom to bring back.
@@ -62,8 +61,8 @@ pub(super) struct Recovering {
 pub(super) enum Whom {
     /// Everybody that the journal says was cut off.
     All,
-    /// Those whom the shard of this number has left behind.
-    Orphans(usize, Roster),
+    /// Those of these that the journal says were cut off.
+    These(Arc<HashSet<SessionKey>>),
 }
 
 impl Recovering {
@@ -71,20 +70,6 @@ impl Recovering {
     pub(super) async fn run(self) {
         let mut held = Held::default();
         self.run_through(&mut held).await;
-        let Whom::Orphans(shard, roster) = &self.whom else {
-            return;
-        };
-        // Of these there is something to record, whatever the journal says that runs.
-        self.wake_all(roster.owed(), &mut held).await;
-        if self.router.is_draining() {
-            return;
-        }
-        let shards = &self.router.shards;
-        if let Some(mailbox) = shards.at(*shard) {
-            // One that has died in the meantime has left behind the same, and more.
-            let _ = mailbox.cast(ShardMsg::Settle);
-        }
-        self.ledger.settle(|key| shards.index_of(key) == *shard);
     }
 
     async fn run_through(&self, held: &mut Held) {
@@ -112,12 +97,12 @@ impl Recovering {
         match &self.whom {
             // Nobody waits any more for what lasts for one request.
             Whom::All => !key.name.is_brief(),
-            Whom::Orphans(_, roster) => roster.is_waiting(key),
+            Whom::These(keys) => keys.contains(key),
         }
     }
 
     async fn page(&self, after: Sid) -> Result<Vec<Known>, Error> {
-        let page = self.journal.unfinished(after, PAGE);
+        let page = self.router.journal.unfinished(after, PAGE);
         super::replay::within(AGAIN, page).await
     }
 
@@ -145,14 +130,13 @@ impl Recovering {
         let in_time = |since: &&Instant| since.elapsed() < LONGEST;
         let woken = held.0.values().filter(in_time).count();
         let other = |key: &SessionKey| !held.0.contains_key(key);
-        let others: usize = self.rosters.iter().map(|roster| roster.busy(other)).sum();
+        let others = self.router.ledger.busy(other);
         let free = self.concurrency.saturating_sub(woken + others);
         free.max(usize::from(woken == 0))
     }
 
     fn holds_its_place(&self, key: &SessionKey) -> bool {
-        let roster = self.rosters.get(self.router.shards.index_of(key));
-        roster.is_some_and(|roster| roster.is_busy(key))
+        self.router.ledger.is_busy(key)
     }
 
     /// Asks its shard for it, and the next one if that has died before it took the message. Where the shard

@@ -1,15 +1,21 @@
 //! What a session needs from the rest of the system, in one value.
 
-use std::{ops::Deref, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    ops::Deref,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use super::{
     bus::BusHandle,
     clock::Clock,
     ephemeral::UsageLog,
-    gateway::Boards,
+    gateway::{Boards, GatewayMsg},
     habits::Habits,
     handle::Router,
     meter::Meter,
+    pool::Pool,
     profile::Shelf,
     workers::{Classifiers, Composers},
 };
@@ -61,7 +67,9 @@ impl Deref for Services {
     }
 }
 
-/// What there is.
+/// The gateways, by provider.
+pub(super) type Gateways = Arc<HashMap<String, Pool<GatewayMsg>>>;
+
 pub(super) struct All {
     pub clock: Clock,
     pub journal: Arc<dyn Journal>,
@@ -71,6 +79,7 @@ pub(super) struct All {
     /// What model calls of ephemeral sessions use.
     pub usage: Arc<UsageLog>,
     pub router: Router,
+    pub gateways: Gateways,
     /// How the providers stand.
     pub providers: Boards,
     pub profiles: Shelf,
@@ -81,4 +90,6 @@ pub(super) struct All {
     pub habits: Habits,
     /// What tenants have, and may have.
     pub tenants: Tenants,
+    /// Why the supervisor failed, if it did.
+    pub failure: OnceLock<String>,
 }

@@ -9,11 +9,7 @@ use std::sync::Arc;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use super::{
-    mailbox::Mailbox,
-    message::local_messages,
-    pulse::{Pulse, Stage},
-    services::Services,
-    shard::ShardMsg,
+    mailbox::Mailbox, message::local_messages, pulse::Pulse, services::Services, shard::ShardMsg,
     view::SessionView,
 };
 use crate::{
@@ -27,69 +23,25 @@ use crate::{
 
 mod activate;
 mod call;
-mod count;
-mod keep;
-mod opinion;
-mod perform;
-mod renew;
 mod standing;
 mod state;
-mod tools;
-mod view;
+mod work;
 
 use state::SessionState;
-pub(super) use state::Unwritten;
 
-/// How a session comes (back) to life.
+/// Why a session is started.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Activation {
-    /// Somebody has something for it, or the system starts.
+    /// For a message, or by recovery. A query that had not left memory in order was cut off with its process.
     OnDemand,
-    /// The shard that it lived under died, and not of it.
-    Orphaned,
-    /// It lived before and was cut off by what its query has no part in, such as a journal that did not
-    /// answer: that counts for nothing.
+    /// It was cut off through no fault of its query, such as a journal that did not answer: that counts for nothing.
     Again,
-    /// The same, once more: a small record comes first, to see whether the journal takes any.
-    Sounding,
     /// After a fault.
-    Restart {
-        /// Which.
-        cause: RestartCause,
-        /// What was seen.
-        detail: String,
-    },
-    /// The supervisor counted more turns than the budget has (spec 6).
-    BudgetViolated {
-        /// In which query.
-        query: QueryId,
-        /// What was counted.
-        detail: String,
-    },
-    /// The journal takes small records and will not take what its query has to record.
-    Unwritable {
-        /// Which query.
-        query: QueryId,
-        /// What the journal said.
-        detail: String,
-    },
-    /// To be set aside (spec 10).
-    Quarantine {
-        /// Why.
-        reason: String,
-    },
-}
-
-impl Activation {
-    /// What it is brought back for when it is cut off as far as `stage`, having come to life for
-    /// `was_for`, by no fault of its own.
-    pub(super) fn cut_off(stage: Stage, was_for: &Self) -> Self {
-        match stage {
-            // What it came to life for may not have been recorded yet.
-            Stage::Waking => was_for.clone(),
-            Stage::Idle | Stage::Busy => Self::Orphaned,
-        }
-    }
+    Restart { cause: RestartCause, detail: String },
+    /// The query was charged more turns than its budget has.
+    BudgetViolated { query: QueryId, detail: String },
+    /// It is to be quarantined.
+    Quarantine { reason: String },
 }
 
 /// What a session is opened with if it is new.

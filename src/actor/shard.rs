@@ -1,100 +1,148 @@
-//! Shard: the supervisor's arm. Router, parent, deadline table and budget ledger of its sessions in
-//! one actor; the only sender of work to them.
+//! Shard: finds, starts, passivates and restarts its sessions, and watches them for stalls.
 //!
-//! Supervised by the supervisor. It brings sessions to life on demand and back after a fault (never
-//! the whole shard for one session's), sees by each session's pulse whether it gets on, and counts the
-//! calls that pass through it against the query's limit. A session that crashes, stalls or breaks its
-//! budget is killed and restarted from the journal; how often is the kernel's decision, by durable
-//! counts. One that crashes while idle or while it comes to life is quarantined, in its log and by
-//! name; one whose records cannot be read, by name. All others go on ([`verdict`]). One that somebody
-//! else has claimed is let go, and not claimed back before somebody asks for it here.
+//! Supervised by the supervisor. The only sender of commands to its sessions. A session that crashes, stalls or
+//! breaks its budget is killed and restarted from the journal; the kernel counts that durably. One that crashes
+//! while idle or reviving is quarantined in its log, one whose records cannot be read in memory. A session
+//! that somebody else has claimed is dropped, and not claimed back before it is asked for here.
 //!
-//! If a shard itself dies, the one in its place knows by the [`roster`] whom it left behind. The supervisor
-//! brings those back of whom the journal says that a query runs, a few at a time; what comes in for one
-//! of them before does the same.
+//! A shard that fails is replaced by an empty one. The supervisor restarts the sessions whose queries were running
+//! in it by the journal, which counts as the death of their process.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use ractor::{
-    Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent,
-};
+use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
 use super::{
-    gateway::{GatewayMsg, Ticket},
-    ledger::{Ledger, Ruling},
+    gateway::Ticket,
+    ledger::Ledger,
     mailbox::{Counted, Depth, Mailbox},
-    pool::Pool,
+    message::local_messages,
+    pulse::Pulse,
     services::Services,
-    session::{Activation, Opening, Viewed},
+    session::{Acknowledged, Activation, Opening, SessionMsg, Viewed},
 };
 use crate::{
-    kernel::Refusal,
-    model::{Fault, QueryId, SessionKey, Sid},
+    kernel::{Command, Order, Refusal},
+    model::SessionKey,
 };
 
-mod elsewhere;
 mod lifecycle;
-mod message;
 mod passivation;
-mod roster;
-mod slot;
-mod stalls;
-mod verdict;
-mod work;
 
-pub(super) use message::{Presence, ShardMsg};
+use lifecycle::{End, Slot, Start};
 use passivation::Leaving;
-pub(super) use roster::Roster;
-use slot::{Slot, Start};
-use verdict::Found;
-use work::Work;
 
-/// What a shard goes by.
+/// Messages that may wait for one session: handed to it and not taken yet, or kept while it leaves.
+const WAITING: usize = 1_024;
+
+/// How a shard treats its sessions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ShardSettings {
-    /// No progress for this long is a stall (spec 10).
+    /// No progress for this long is a stall.
     pub stall_limit: Duration,
-    /// How often the pulses are looked at.
+    /// How often sessions are checked.
     pub sweep: Duration,
-    /// How long after the start that begins. No two shards sweep at the same moment: what they do then
-    /// takes processors from those who are talked to.
+    /// When the first sweep is; no two shards sweep at the same moment.
     pub sweeps_from: Duration,
-    /// How often the supervisor brings a query back by its own count.
-    pub max_restarts: u32,
-    /// Pause before a session is brought back; doubles with each restart in a row.
+    /// Pause before a session is restarted; doubles with each restart in a row.
     pub restart_pause: Duration,
-    /// Idle for this long, a session leaves memory; at once if it is zero.
+    /// Idle for this long, a session leaves memory.
     pub idle_timeout: Duration,
     /// With more live sessions than this, the longest idle ones leave memory.
     pub max_live: usize,
 }
 
+pub(super) enum ShardMsg {
+    /// A command for a session, which is created if it is new.
+    Command {
+        key: SessionKey,
+        opening: Box<Opening>,
+        order: Box<Order>,
+        reply: RpcReplyPort<Acknowledged>,
+    },
+    /// The state of a session, if it is live.
+    GetView {
+        key: SessionKey,
+        reply: RpcReplyPort<Viewed>,
+    },
+    /// Start a session that was cut off. Answered when it is live.
+    Recover {
+        key: SessionKey,
+        reply: RpcReplyPort<Viewed>,
+    },
+    /// Another process owns it.
+    Elsewhere {
+        key: SessionKey,
+        actor: ActorId,
+    },
+    /// Is it here?
+    Presence {
+        key: SessionKey,
+        reply: RpcReplyPort<Presence>,
+    },
+    /// Let it leave memory; in the middle of a query too, if `anyway`.
+    Leave {
+        key: SessionKey,
+        anyway: bool,
+    },
+    /// It was asked to leave memory and has work in flight.
+    Stays {
+        key: SessionKey,
+        actor: ActorId,
+    },
+    /// The system ends: what runs leaves memory as it stands, and nothing is started.
+    Park {
+        done: RpcReplyPort<()>,
+    },
+    /// A call beyond the turn limit of its query.
+    Violated {
+        ticket: Box<Ticket>,
+        started: u32,
+        limit: u32,
+    },
+    BeginSweeps,
+    Sweep,
+    /// The next few idle sessions may leave.
+    PassivateNext,
+    /// The pause before a restart is over.
+    Revive {
+        key: SessionKey,
+        rest: u64,
+    },
+    /// Fails the shard.
+    #[cfg(test)]
+    Fail,
+}
+local_messages!(ShardMsg);
+
+/// Whether a session is in a shard's hands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Presence {
+    Here,
+    /// The system ends, and it is on its way out.
+    Leaving,
+    Away,
+}
+
 pub(super) struct ShardArgs {
     pub settings: ShardSettings,
     pub services: Services,
-    pub ledger: Ledger,
-    /// Who lives here, or did when the shard before this one died.
-    pub roster: Roster,
-    /// Those of them with an entry in the ledger.
-    pub booked: Vec<(Sid, SessionKey)>,
-    /// The gateways, by provider.
-    pub gateways: Arc<HashMap<String, Pool<GatewayMsg>>>,
     pub depth: Depth,
 }
 
 pub(super) struct ShardActor;
 
 pub(super) struct ShardState {
-    args: ShardArgs,
+    settings: ShardSettings,
+    services: Services,
+    ledger: Ledger,
     me: Mailbox<ShardMsg>,
     slots: HashMap<SessionKey, Slot>,
     by_actor: HashMap<ActorId, SessionKey>,
-    sids: HashMap<SessionKey, Sid>,
-    /// Those that were idle for too long at the last sweep and were not asked to leave yet.
     leaving: Leaving,
     /// The number of the last pause before a restart.
     rests: u64,
-    /// Set at the end, when nothing comes to life any more: who waits for all actors to have ended.
+    /// Set at the end, when nothing is started any more: callers that wait for all actors to end.
     parked: Option<Vec<RpcReplyPort<()>>>,
 }
 
@@ -119,9 +167,7 @@ impl Actor for ShardActor {
         message: Self::Msg,
         state: &mut ShardState,
     ) -> Result<(), ActorProcessingErr> {
-        let message = message.taken();
-        state.args.roster.works_for(message.of_whom());
-        match message {
+        match message.taken() {
             ShardMsg::Command {
                 key,
                 opening,
@@ -142,25 +188,25 @@ impl Actor for ShardActor {
             ShardMsg::Leave { key, anyway } => state.leave(key, anyway),
             ShardMsg::Stays { key, actor } => state.stays(key, actor),
             ShardMsg::Park { done } => state.park(done),
-            ShardMsg::Call(ticket) => state.call(*ticket),
-            ShardMsg::Running {
-                sid,
-                key,
-                actor,
-                running,
-            } => state.running((sid, key), actor, running),
+            ShardMsg::Violated {
+                ticket,
+                started,
+                limit,
+            } => {
+                let query = ticket.token.query;
+                let detail = format!("{started} turns were started, {limit} are allowed");
+                state.end_for(&ticket.key, Activation::BudgetViolated { query, detail });
+            }
             ShardMsg::BeginSweeps => {
-                let every = state.args.settings.sweep;
+                let every = state.settings.sweep;
                 state.me.cast_every(every, || ShardMsg::Sweep);
             }
             ShardMsg::Sweep => state.sweep(),
             ShardMsg::PassivateNext => state.passivate_next(),
             ShardMsg::Revive { key, rest } => state.revive(key, rest).await?,
-            ShardMsg::Settle => state.settle(),
             #[cfg(test)]
-            ShardMsg::Fail { .. } => return Err("a test asked for it".into()),
+            ShardMsg::Fail => return Err("a test asked for it".into()),
         }
-        state.args.roster.works_for(None);
         Ok(())
     }
 
@@ -173,37 +219,34 @@ impl Actor for ShardActor {
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorFailed(cell, error) => {
-                let end = End::Failed(Found::of(&*error));
-                state.gone(&cell, end, &error.to_string()).await?;
+                let end = End::of(&*error);
+                state.gone(cell.get_id(), end, &error.to_string()).await
             }
             SupervisionEvent::ActorTerminated(cell, _, reason) => {
                 let reason = reason.as_deref().unwrap_or("it stopped");
-                state.gone(&cell, End::Stopped, reason).await?;
+                state.gone(cell.get_id(), End::Stopped, reason).await
             }
-            // Nothing to do for the others, which ractor may add to.
-            _ => {}
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 
 impl ShardState {
-    fn new(me: Mailbox<ShardMsg>, mut args: ShardArgs) -> Self {
-        let booked = std::mem::take(&mut args.booked).into_iter();
-        let sids = booked.map(|(sid, key)| (key, sid)).collect();
+    fn new(me: Mailbox<ShardMsg>, args: ShardArgs) -> Self {
         Self {
+            ledger: args.services.router.ledger.clone(),
+            settings: args.settings,
+            services: args.services,
             me,
-            slots: args.roster.slots().into_iter().collect(),
+            slots: HashMap::new(),
             by_actor: HashMap::new(),
-            sids,
             leaving: Leaving::default(),
             rests: 0,
             parked: None,
-            args,
         }
     }
 
-    /// Hands work to its session, which comes to life if need be.
+    /// Hands work to its session, which is started if need be.
     async fn work(
         &mut self,
         key: SessionKey,
@@ -214,119 +257,98 @@ impl ShardState {
             // The port is dropped: the caller hears that the system stops.
             return Ok(());
         }
-        if work.restarts() {
-            // Nobody's fault; whoever asked is answered by the one that comes back.
+        let mut activation = Activation::OnDemand;
+        if let Some(reason) = self.ledger.quarantined(&key) {
+            if !work.is(&Command::Release) {
+                work.refuse(Refusal::Quarantined { reason });
+                return Ok(());
+            }
+            self.ledger.release(&key);
+            activation = Activation::Again;
+        }
+        if work.is(&Command::Restart) {
             self.end_for(&key, Activation::Again);
         }
-        let Some(work) = self.keep(&key, work) else {
-            return Ok(());
+        let start = match self.slots.get_mut(&key) {
+            Some(Slot::Live(live)) => {
+                match &mut live.ending {
+                    None => work.hand_to(&live.actor, &live.pulse),
+                    Some(ending) if ending.waiting.len() < WAITING => ending.waiting.push(work),
+                    Some(_) => work.refuse(Refusal::InboxFull { waiting: WAITING }),
+                }
+                return Ok(());
+            }
+            // A message ends the pause, and nothing else.
+            Some(Slot::Resting { start, .. }) => start.clone(),
+            None => Start::new(opening, activation, &self.ledger),
         };
-        if work.releases() && matches!(self.slots.get(&key), Some(Slot::Quarantined { .. })) {
-            // Being set aside was not the death of its process.
-            let (start, rest) = (Start::excused(opening.clone()), 0);
-            let released = Slot::Resting { start, rest };
-            self.slots.insert(key.clone(), released);
-        }
-        match self.session(key, opening).await? {
-            Ok(session) => work.hand_to(&session),
-            Err(reason) => work.refuse(Refusal::Quarantined { reason }),
-        }
+        let live = self.spawn(key, start).await?;
+        work.hand_to(&live.actor, &live.pulse);
         Ok(())
     }
 
+    /// A look neither starts a session nor cuts a pause short.
     async fn view(
         &mut self,
         key: SessionKey,
         reply: RpcReplyPort<Viewed>,
     ) -> Result<(), ActorProcessingErr> {
-        match self.slots.get(&key) {
-            Some(Slot::Live { .. } | Slot::Quarantined { .. }) => {
-                let work = Work::View { reply };
-                self.work(key, Opening::default(), work).await
-            }
-            // A look neither wakes it nor cuts a pause short.
-            Some(Slot::Going { .. } | Slot::Resting { .. }) | None => {
-                // The caller may have given up; that is its right.
-                let _ = reply.send(Ok(None));
-                Ok(())
-            }
+        let is_live =
+            matches!(self.slots.get(&key), Some(Slot::Live(live)) if live.ending.is_none());
+        if is_live || self.ledger.quarantined(&key).is_some() {
+            let work = Work::View { reply };
+            return self.work(key, Opening::default(), work).await;
         }
+        let _ = reply.send(Ok(None));
+        Ok(())
     }
 
-    /// Counts the call, and lets it through or ends the query.
-    fn call(&mut self, ticket: Ticket) {
-        let (sid, query, turn) = (ticket.sid, ticket.token.query, ticket.token.turn);
-        match self.args.ledger.count_call(sid, query, turn) {
-            Ruling::Allowed => self.forward(ticket),
-            Ruling::NotLive => {
-                let detail = "the supervisor knows of no such running query";
-                ticket.refuse(Fault::permanent("not_live", detail));
-            }
-            Ruling::Violated { started, limit } => {
-                let detail = format!("{started} turns were started, {limit} are allowed");
-                self.end_for(&ticket.key, Activation::BudgetViolated { query, detail });
-            }
-        }
-    }
-
-    fn forward(&self, ticket: Ticket) {
-        let provider = ticket
-            .model
-            .split_once('/')
-            .map_or("", |(provider, _)| provider);
-        match self.args.gateways.get(provider).and_then(Pool::any) {
-            // A gateway that is being replaced loses it: the channel closes without an end.
-            Some(gateway) => {
-                if let Err((full, GatewayMsg::Call(ticket))) =
-                    gateway.offer(GatewayMsg::Call(Box::new(ticket)))
-                {
-                    ticket.refuse_for_now(full);
-                }
-            }
-            None => {
-                let detail = format!("there is no model `{}`: check `model.chain`", ticket.model);
-                ticket.refuse(Fault::permanent("no_model", detail));
-            }
-        }
-    }
-
-    /// News of its end overtakes what an actor has said before: only of one that is there it counts.
-    fn running(
-        &mut self,
-        (sid, key): (Sid, SessionKey),
-        who: ActorId,
-        running: Option<(QueryId, u32)>,
-    ) {
-        let Some(slot) = self.slots.get_mut(&key) else {
-            return;
+    fn presence(&self, key: &SessionKey, reply: RpcReplyPort<Presence>) {
+        let here = self.slots.contains_key(key) || self.ledger.quarantined(key).is_some();
+        let presence = match (here, &self.parked) {
+            (false, _) => Presence::Away,
+            (true, None) => Presence::Here,
+            (true, Some(_)) => Presence::Leaving,
         };
-        if slot.actor() != Some(who) {
-            return;
-        }
-        self.sids.insert(key.clone(), sid);
-        match running {
-            Some((query, max_turns)) => self.args.ledger.open(sid, &key, query, max_turns),
-            None => {
-                self.args.ledger.close(sid);
-                slot.at_rest();
-                self.came_to_rest(&key);
-            }
-        }
+        let _ = reply.send(presence);
     }
 }
 
-/// How an actor ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// In order, or because it was killed.
-    Stopped,
-    /// By a fault.
-    Failed(Found),
+/// A request to a session, with the port for its reply.
+enum Work {
+    Command {
+        order: Order,
+        reply: RpcReplyPort<Acknowledged>,
+    },
+    View {
+        reply: RpcReplyPort<Viewed>,
+    },
 }
 
-/// The cell of an actor that ended, by its id.
-fn id(cell: &ActorCell) -> ActorId {
-    cell.get_id()
+impl Work {
+    fn is(&self, which: &Command) -> bool {
+        matches!(self, Self::Command { order, .. } if order.command == *which)
+    }
+
+    /// A session that dies before it answers drops the port; the caller hears of that.
+    fn hand_to(self, session: &ActorRef<SessionMsg>, pulse: &Arc<Pulse>) {
+        if !pulse.hand(WAITING) {
+            return self.refuse(Refusal::InboxFull { waiting: WAITING });
+        }
+        let message = match self {
+            Self::Command { order, reply } => SessionMsg::Command { order, reply },
+            Self::View { reply } => SessionMsg::GetView { reply },
+        };
+        let _ = session.cast(message);
+    }
+
+    /// The caller may have given up.
+    fn refuse(self, refusal: Refusal) {
+        match self {
+            Self::Command { reply, .. } => drop(reply.send(Err(refusal))),
+            Self::View { reply } => drop(reply.send(Err(refusal))),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,17 +1,18 @@
 //! Supervisor: the root. Starts the services and the shards, and replaces those that fail.
 //!
-//! Linked under its [`keeper`], and not under a host's actor, which has the [`root`] of the system below it. A
-//! service (classifier, composer, gateway, bus) that
-//! fails is replaced in its place in the pool; so is a shard, whose sessions the new one brings back.
-//! If one keeps failing within a short time, or the supervisor itself does, the system ends: better that
-//! than to limp.
+//! Linked below nothing, because ractor ends whatever is linked below an actor with it, which is no orderly end
+//! ([`system`]). A service (classifier, composer, gateway, bus) that fails is replaced in its place in the pool; so
+//! is a shard, whose running queries are restarted from the journal. If one keeps failing within a short time, or
+//! the supervisor itself does, the system ends.
 
 use std::{
-    collections::HashMap,
-    sync::{Arc, OnceLock},
+    collections::{HashMap, HashSet, VecDeque},
+    sync::{Arc, OnceLock, Weak},
+    time::Duration,
 };
 
-use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
+use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, Message, SupervisionEvent};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -21,39 +22,47 @@ use super::{
     deletion::Deletions,
     depths::Gauges,
     ephemeral::{Ephemerals, Split, UsageLog},
-    gateway::{Board, GatewayActor, GatewayArgs, GatewayMsg},
+    gateway::{Board, GatewayActor, GatewayArgs},
     habits::Habits,
     handle::{Oracle, Router},
     ledger::Ledger,
     letters,
+    mailbox::Counted,
     message::local_messages,
     meter::Meter,
     pool::Pool,
     profile::{Profiles, Shelf},
-    recovery::Whom,
+    recovery::{Recovering, Whom},
     reload::Source,
     services::{All, Services},
-    shard::Roster,
+    shard::{ShardActor, ShardArgs, ShardSettings},
     system_log::{SystemLog, Unwritten},
     task::Task,
     workers::{self, WorkerActor, Workers},
 };
 use crate::{
-    access::Tenants, journal::Journal, llm::Backend, model::By, prompt::Composer,
+    access::Tenants,
+    journal::Journal,
+    llm::Backend,
+    model::{By, SessionKey},
+    prompt::Composer,
     query::QueryClassifier,
 };
 
-mod keeper;
-mod replacing;
-mod root;
 mod settings;
-mod shards;
 mod system;
 
-use replacing::{Deaths, Replacing};
 pub use settings::{Recovery, SystemSettings};
-use shards::Death;
 pub use system::{StartError, System};
+
+/// How long a death counts against [`SystemSettings::replacements`].
+const WINDOW: Duration = Duration::from_secs(600);
+/// How long after a death the next one is soon.
+const SOON: Duration = Duration::from_secs(60);
+/// The pause after the second death in a row, on average; doubles with each.
+const PAUSE: Duration = Duration::from_millis(50);
+/// The longest pause, on average: no longer than callers try again.
+const LONGEST: Duration = Duration::from_millis(500);
 
 /// What a system is made of.
 pub struct SystemArgs {
@@ -75,13 +84,13 @@ pub struct SystemArgs {
 
 pub(super) enum SupervisorMsg {
     /// The pause before a service is replaced is over.
-    Replace(Replacing),
+    Replace(Place),
 }
 local_messages!(SupervisorMsg);
 
 /// Which actor is which, so that it can be replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Place {
+pub(super) enum Place {
     Classifier(usize),
     Composer(usize),
     Bus(usize),
@@ -89,32 +98,21 @@ enum Place {
     Shard(usize),
 }
 
-/// The gateways, by provider.
-pub(super) type Gateways = Arc<HashMap<String, Pool<GatewayMsg>>>;
-
 pub(super) struct SupervisorActor;
 
 pub(super) struct SupervisorState {
     args: SystemArgs,
     services: Services,
-    gateways: Gateways,
     places: HashMap<ActorId, Place>,
     deaths: HashMap<Place, Deaths>,
     log: SystemLog,
-    /// Writes the log, reads letters from other processes, brings back what was cut off; all end with the
-    /// supervisor.
+    /// End with the supervisor.
     tasks: Vec<Task>,
-    /// Bring back what a shard's death has cut off.
-    orphans: HashMap<usize, Task>,
+    /// Restart the queries of shards that died.
+    orphans: HashMap<usize, (Weak<HashSet<SessionKey>>, Task)>,
 }
 
 impl SupervisorActor {
-    pub(super) fn gateways(args: &SystemArgs) -> Gateways {
-        let pool = || Pool::new(1, args.settings.mailbox_capacity);
-        let provider = |backend: &Arc<dyn Backend>| (backend.provider().to_owned(), pool());
-        Arc::new(args.backends.iter().map(provider).collect())
-    }
-
     pub(super) fn services(args: &SystemArgs) -> Services {
         let settings = &args.settings;
         let capacity = settings.mailbox_capacity;
@@ -132,10 +130,8 @@ impl SupervisorActor {
             writer: OnceLock::new(),
         };
         let profiles = Shelf::new(args.profiles.clone());
-        let shards = settings.shards.clamp(1, 64);
-        let rosters = (0..shards).map(|_| Roster::default());
         let router = Router {
-            shards: Pool::new(shards, capacity),
+            shards: Pool::new(settings.shards.clamp(1, 64), capacity),
             bus: bus.clone(),
             ledger: Ledger::default(),
             journal: Arc::clone(&journal),
@@ -144,16 +140,14 @@ impl SupervisorActor {
             acknowledge: settings.timeouts.acknowledge,
             subscriber_capacity: settings.subscriber_capacity,
             draining: Arc::default(),
-            rosters: rosters.collect(),
             approvals: Approvals::default(),
             ended: CancellationToken::new(),
         };
-        let board = |backend: &Arc<dyn Backend>| {
-            let provider = backend.provider();
-            (
-                provider.to_owned(),
-                Board::new(provider, args.clock.clone()),
-            )
+        let providers = || args.backends.iter().map(|backend| backend.provider());
+        let gateway = |provider: &str| (provider.to_owned(), Pool::new(1, capacity));
+        let board = |provider: &str| {
+            let board = Board::new(provider, args.clock.clone());
+            (provider.to_owned(), board)
         };
         Services::new(All {
             clock: args.clock.clone(),
@@ -163,19 +157,21 @@ impl SupervisorActor {
             bus,
             usage: Arc::new(usage),
             router,
+            gateways: Arc::new(providers().map(gateway).collect()),
             profiles,
             meter: Meter::default(),
             habits: Habits::default(),
-            providers: Arc::new(args.backends.iter().map(board).collect()),
+            providers: Arc::new(providers().map(board).collect()),
             timeouts: settings.timeouts,
             tenants: Tenants::new(settings.tenants.clone()),
+            failure: OnceLock::new(),
         })
     }
 
-    fn oracle(services: &Services, gateways: &Gateways, log: SystemLog) -> Oracle {
+    fn oracle(services: &Services, log: SystemLog) -> Oracle {
         Oracle {
             router: services.router.clone(),
-            gauges: Gauges::new(services, gateways),
+            gauges: Gauges::new(services, &services.gateways),
             meter: services.meter.clone(),
             providers: Arc::clone(&services.providers),
             tenants: services.tenants.clone(),
@@ -193,23 +189,20 @@ impl SupervisorActor {
 impl Actor for SupervisorActor {
     type Msg = SupervisorMsg;
     type State = SupervisorState;
-    type Arguments = (SystemArgs, Services, Gateways, (SystemLog, Unwritten));
+    type Arguments = (SystemArgs, Services, (SystemLog, Unwritten));
 
     async fn pre_start(
         &self,
         me: ActorRef<SupervisorMsg>,
-        (args, services, gateways, (log, unwritten)): Self::Arguments,
+        (args, services, (log, unwritten)): Self::Arguments,
     ) -> Result<SupervisorState, ActorProcessingErr> {
-        let (places, deaths) = (HashMap::new(), HashMap::new());
         let (journal, bus) = (Arc::clone(&args.journal), services.bus.clone());
-        let deadline = args.settings.timeouts.append;
-        let writer = unwritten.write(journal, bus, deadline);
+        let writer = unwritten.write(journal, bus, args.settings.timeouts.append);
         let mut state = SupervisorState {
             args,
             services,
-            gateways,
-            places,
-            deaths,
+            places: HashMap::new(),
+            deaths: HashMap::new(),
             log,
             tasks: vec![writer],
             orphans: HashMap::new(),
@@ -217,7 +210,11 @@ impl Actor for SupervisorActor {
         for place in state.all_places() {
             state.start(&me.get_cell(), place).await?;
         }
-        state.tasks.extend(state.read_letters());
+        if let Some(letters) = state.services.journal.letters() {
+            let router = state.services.router.clone();
+            let letters = letters::read(letters.receive(), router);
+            state.tasks.push(Task::spawn(letters));
+        }
         if let Recovery::AtStart { .. } = state.args.settings.recovery {
             let recovery = state.recover(Whom::All);
             state.tasks.push(recovery);
@@ -228,11 +225,10 @@ impl Actor for SupervisorActor {
     async fn handle(
         &self,
         me: ActorRef<SupervisorMsg>,
-        message: SupervisorMsg,
+        SupervisorMsg::Replace(place): SupervisorMsg,
         state: &mut SupervisorState,
     ) -> Result<(), ActorProcessingErr> {
-        let SupervisorMsg::Replace(replacing) = message;
-        state.put_back(&me.get_cell(), replacing).await
+        state.start(&me.get_cell(), place).await
     }
 
     /// Overridden, because the default would stop the system with the first service that fails.
@@ -242,19 +238,18 @@ impl Actor for SupervisorActor {
         event: SupervisionEvent,
         state: &mut SupervisorState,
     ) -> Result<(), ActorProcessingErr> {
-        match event {
-            SupervisionEvent::ActorFailed(cell, error) => {
-                let why = Death::Fault(error.to_string());
-                state.replace(&me, &cell, why).await?;
-            }
+        let (gone, why) = match event {
+            SupervisionEvent::ActorFailed(cell, error) => (cell, error.to_string()),
             SupervisionEvent::ActorTerminated(cell, _, reason) => {
-                let why = Death::Stopped(reason.unwrap_or_else(|| "it stopped".into()));
-                state.replace(&me, &cell, why).await?;
+                (cell, reason.unwrap_or_else(|| "it stopped".into()))
             }
-            // Nothing to do for the others, which ractor may add to.
-            _ => {}
+            _ => return Ok(()),
+        };
+        let replaced = state.replace(&me, &gone, why).await;
+        if let Err(error) = &replaced {
+            let _ = state.services.failure.set(error.to_string());
         }
-        Ok(())
+        replaced
     }
 }
 
@@ -266,79 +261,191 @@ impl SupervisorState {
         places.extend((0..services.classifier.pool.size()).map(Place::Classifier));
         places.extend((0..services.composer.pool.size()).map(Place::Composer));
         places.extend((0..services.bus.buses().size()).map(Place::Bus));
-        let providers = self
-            .args
-            .backends
-            .iter()
-            .map(|backend| backend.provider().to_owned());
-        places.extend(providers.map(Place::Gateway));
+        places.extend(services.gateways.keys().cloned().map(Place::Gateway));
         places.extend((0..services.router.shards.size()).map(Place::Shard));
         places
     }
 
-    fn read_letters(&self) -> Option<Task> {
-        let letters = self.services.journal.letters()?.receive();
-        let router = self.services.router.clone();
-        Some(Task::spawn(letters::read(letters, router)))
-    }
-
     async fn start(&mut self, me: &ActorCell, place: Place) -> Result<(), ActorProcessingErr> {
-        let me = me.clone();
+        let services = &self.services;
         let id = match &place {
             Place::Classifier(index) => {
                 let worker = workers::classifier(Arc::clone(&self.args.classifier));
-                let (actor, _) = Actor::spawn_linked(None, WorkerActor::NEW, worker, me).await?;
-                let id = actor.get_id();
-                self.services.classifier.pool.put(*index, actor);
-                id
+                put(&services.classifier.pool, *index, WorkerActor::NEW, worker, me).await?
             }
             Place::Composer(index) => {
                 let worker = workers::composer(Arc::clone(&self.args.composer));
-                let (actor, _) = Actor::spawn_linked(None, WorkerActor::NEW, worker, me).await?;
-                let id = actor.get_id();
-                self.services.composer.pool.put(*index, actor);
-                id
+                put(&services.composer.pool, *index, WorkerActor::NEW, worker, me).await?
             }
             Place::Bus(index) => {
-                let depth = self.services.bus.buses().depth(*index);
-                let (actor, _) = Actor::spawn_linked(None, BusActor, depth, me).await?;
-                let id = actor.get_id();
-                self.services.bus.buses().put(*index, actor);
+                let pool = services.bus.buses();
+                put(pool, *index, BusActor, pool.depth(*index), me).await?
+            }
+            Place::Gateway(provider) => {
+                let (pool, args) = self.gateway(provider)?;
+                put(pool, 0, GatewayActor, args, me).await?
+            }
+            Place::Shard(index) => {
+                let shards = services.router.shards.clone();
+                // Those of the shard before this one died with it.
+                let cut_off = services
+                    .router
+                    .ledger
+                    .take(|key| shards.index_of(key) == *index);
+                let id = put(&shards, *index, ShardActor, self.shard(*index), me).await?;
+                self.restart_all(*index, cut_off);
                 id
             }
-            Place::Gateway(provider) => self.start_gateway(me, provider).await?,
-            Place::Shard(index) => self.start_shard(me, *index, Vec::new()).await?,
         };
         self.places.insert(id, place);
         Ok(())
     }
 
-    async fn start_gateway(
+    fn gateway(
         &self,
-        me: ActorCell,
         provider: &str,
-    ) -> Result<ActorId, ActorProcessingErr> {
+    ) -> Result<(&Pool<super::gateway::GatewayMsg>, GatewayArgs), ActorProcessingErr> {
         let mut backends = self.args.backends.iter();
         let backend = backends.find(|backend| backend.provider() == provider);
+        let pool = self.services.gateways.get(provider);
         let board = self.services.providers.get(provider);
-        let (Some(backend), Some(pool), Some(board)) =
-            (backend, self.gateways.get(provider), board)
-        else {
+        let (Some(backend), Some(pool), Some(board)) = (backend, pool, board) else {
             return Err(format!("there is no backend for the provider `{provider}`").into());
         };
         let args = GatewayArgs {
             backend: Arc::clone(backend),
             settings: self.args.settings.of_provider(provider),
             ledger: self.services.router.ledger.clone(),
+            shards: self.services.router.shards.clone(),
             clock: self.args.clock.clone(),
             depth: pool.depth(0),
             board: board.clone(),
             log: self.log.clone(),
         };
-        let (actor, _) = Actor::spawn_linked(None, GatewayActor, args, me).await?;
-        let id = actor.get_id();
-        pool.put(0, actor);
-        Ok(id)
+        Ok((pool, args))
+    }
+
+    fn shard(&self, index: usize) -> ShardArgs {
+        let shards = &self.services.router.shards;
+        let settings = &self.args.settings;
+        let number = |of| u32::try_from(of).unwrap_or(u32::MAX);
+        ShardArgs {
+            settings: ShardSettings {
+                stall_limit: settings.stall_limit,
+                sweep: settings.sweep,
+                sweeps_from: settings.sweep * number(index) / number(shards.size()),
+                restart_pause: settings.restart_pause,
+                idle_timeout: settings.idle_timeout,
+                max_live: settings.max_live.div_ceil(shards.size()),
+            },
+            services: self.services.clone(),
+            depth: shards.depth(index),
+        }
+    }
+
+    /// Restarts those of a dead shard's sessions whose queries run, a few at a time. A pass that is under way
+    /// goes on as a part of the next one.
+    fn restart_all(&mut self, index: usize, cut_off: Vec<SessionKey>) {
+        let before = self.orphans.remove(&index);
+        let before = before.and_then(|(before, _)| before.upgrade());
+        let mut keys: HashSet<_> = cut_off.into_iter().collect();
+        keys.extend(before.iter().flat_map(|before| before.iter().cloned()));
+        if !keys.is_empty() {
+            let keys = Arc::new(keys);
+            let remembered = Arc::downgrade(&keys);
+            let recovery = self.recover(Whom::These(keys));
+            self.orphans.insert(index, (remembered, recovery));
+        }
+    }
+
+    fn recover(&self, whom: Whom) -> Task {
+        let recovering = Recovering {
+            router: self.services.router.clone(),
+            clock: self.args.clock.clone(),
+            concurrency: match self.args.settings.recovery {
+                Recovery::AtStart { concurrency } => concurrency,
+                Recovery::OnDemand => Recovery::CONCURRENCY,
+            },
+            whom,
+        };
+        Task::spawn(recovering.run())
+    }
+
+    async fn replace(
+        &mut self,
+        me: &ActorRef<SupervisorMsg>,
+        gone: &ActorCell,
+        why: String,
+    ) -> Result<(), ActorProcessingErr> {
+        let Some(place) = self.places.remove(&gone.get_id()) else {
+            return Ok(());
+        };
+        let deaths = self.deaths.entry(place.clone()).or_default();
+        let (times, pause) = deaths.count(Instant::now());
+        tracing::error!(?place, %why, times, ?pause, "a service is replaced");
+        let most = usize::try_from(self.args.settings.replacements).unwrap_or(usize::MAX);
+        if times > most {
+            let often = format!("{place:?} failed {times} times in {WINDOW:?}");
+            return Err(format!("{often}, the last time: {why}").into());
+        }
+        if pause.is_zero() {
+            return self.start(&me.get_cell(), place).await;
+        }
+        // What failed together does not come back together.
+        let share = self.args.clock.moment().entropy % 1_001;
+        let share = u32::try_from(share).unwrap_or_default();
+        let pause = pause / 2 + pause * share / 1_000;
+        drop(me.send_after(pause, || SupervisorMsg::Replace(place)));
+        Ok(())
+    }
+}
+
+/// Starts an actor and puts it in its place.
+async fn put<M, A>(
+    pool: &Pool<M>,
+    index: usize,
+    actor: A,
+    args: A::Arguments,
+    me: &ActorCell,
+) -> Result<ActorId, ActorProcessingErr>
+where
+    M: Send + 'static,
+    Counted<M>: Message,
+    A: Actor<Msg = Counted<M>>,
+{
+    let (actor, _) = Actor::spawn_linked(None, actor, args, me.clone()).await?;
+    let id = actor.get_id();
+    pool.put(index, actor);
+    Ok(id)
+}
+
+/// The deaths in one place. Those that are far apart do not add up. The first in a while is answered at once;
+/// after one that follows soon there is a pause that grows, so that its cause may pass and nothing spins.
+#[derive(Debug, Default)]
+struct Deaths {
+    /// Of the last [`WINDOW`], oldest first.
+    at: VecDeque<Instant>,
+    /// How many came soon after the one before them, in a row.
+    soon: u32,
+}
+
+impl Deaths {
+    /// One more; how many count now, and how long to wait before the place is filled again.
+    fn count(&mut self, now: Instant) -> (usize, Duration) {
+        let since = |at: &Instant| now.saturating_duration_since(*at);
+        self.soon = match self.at.back() {
+            Some(last) if since(last) < SOON => self.soon.saturating_add(1),
+            _ => 0,
+        };
+        while self.at.front().is_some_and(|first| since(first) >= WINDOW) {
+            self.at.pop_front();
+        }
+        self.at.push_back(now);
+        let pause = match self.soon.checked_sub(1) {
+            None => Duration::ZERO,
+            Some(doublings) => LONGEST.min(PAUSE * (1 << doublings.min(10))),
+        };
+        (self.at.len(), pause)
     }
 }
 

@@ -45,7 +45,6 @@ pub(super) fn system(config: &Config) -> SystemSettings {
         recovery: Recovery::AtStart {
             concurrency: config.supervisor.recovery_concurrency,
         },
-        max_restarts: config.supervisor.max_crashes,
         gateway,
         providers: config.providers.iter().map(of_provider).collect(),
         tenants: config.tenants.clone(),

@@ -44,12 +44,6 @@ pub(super) fn budget_violated(draft: Draft<'_>, detail: String) -> Decision {
     end(draft, Ending::Failed { code, detail })
 }
 
-/// The journal refuses this query's records and accepts others.
-pub(super) fn unwritable(draft: Draft<'_>, detail: String) -> Decision {
-    let code = "journal".to_owned();
-    end(draft, Ending::Failed { code, detail })
-}
-
 /// Ends the query: at once, or after its sub-agent. If it waited for that already, it waits no
 /// longer.
 pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {

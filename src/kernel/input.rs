@@ -246,13 +246,6 @@ pub enum Report {
         /// The counts.
         detail: String,
     },
-    /// The journal keeps refusing this query's records and accepts others.
-    Unwritable {
-        /// The query.
-        query: QueryId,
-        /// The journal's error.
-        detail: String,
-    },
 }
 
 /// The reason why a command was refused. Nothing changed.

@@ -2,7 +2,7 @@
 //! still owes.
 //!
 //! Passivation is no fault. A session that recovers with a query and was not passivated was cut off, which
-//! counts as a process death unless the cause is known to be no fault ([`Absence`]).
+//! counts as a process death.
 
 use super::{
     calls, compaction, control, doubt,
@@ -31,17 +31,6 @@ pub struct SetAside {
     pub reason: String,
     /// The query that ran; it goes on after release.
     pub before: Option<Box<Query>>,
-}
-
-/// Why a session is recovered that was not passivated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Absence {
-    /// Its process ended.
-    Process,
-    /// Its shard ended, for another reason.
-    Shard,
-    /// Something unrelated stopped it, such as a journal that was down.
-    Excused,
 }
 
 impl Phase {
@@ -93,15 +82,11 @@ impl Session {
 
     /// The records of a recovery, after replay; [`Self::resume`] returns the effects that are owed.
     #[must_use]
-    pub fn awake(&self, absence: Absence, now: Moment) -> Decision {
+    pub fn awake(&self, now: Moment) -> Decision {
         if self.has_left {
             return self.revived(now);
         }
-        let detail = match absence {
-            Absence::Process => "the process ended while the query was running",
-            Absence::Shard => "its shard ended while the query was running",
-            Absence::Excused => return Decision::nothing(),
-        };
+        let detail = "the process ended while the query was running";
         self.draft(now).map_or_else(Decision::nothing, |draft| {
             restarted(draft, RestartCause::ProcessDeath, detail.to_owned())
         })

@@ -194,9 +194,7 @@ impl Session {
             Report::ChildEnded { query: id, end } => {
                 *id == query.id && query.awaits_child(&end.child)
             }
-            Report::BudgetViolated { query: id, .. } | Report::Unwritable { query: id, .. } => {
-                *id == query.id
-            }
+            Report::BudgetViolated { query: id, .. } => *id == query.id,
             Report::Restarted { .. } => true,
         };
         if !fits {
@@ -226,7 +224,6 @@ impl Session {
             Report::ChildEnded { end, .. } => delegation::ended(draft, end),
             Report::Restarted { cause, detail } => restart::restarted(draft, cause, detail),
             Report::BudgetViolated { detail, .. } => control::budget_violated(draft, detail),
-            Report::Unwritable { detail, .. } => control::unwritable(draft, detail),
         }
     }
 

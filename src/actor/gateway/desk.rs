@@ -23,9 +23,12 @@ use super::{
 };
 use crate::{
     actor::{
+        ledger::Ruling,
         mailbox::{Counted, Mailbox},
+        shard::ShardMsg,
         task::Task,
     },
+    kernel::CallToken,
     llm::{RateLimits, Request},
     model::{Fault, Usage},
 };
@@ -77,9 +80,24 @@ impl GatewayState {
     }
 
     pub(super) fn admit(&mut self, ticket: Box<Ticket>) {
-        if !self.args.ledger.is_live(ticket.sid, ticket.token.query) {
-            let detail = "the supervisor knows of no such running query";
-            return ticket.refuse(Fault::permanent("not_live", detail));
+        let CallToken { query, turn, .. } = ticket.token;
+        match self.args.ledger.charge(&ticket.key, query, turn) {
+            Ruling::Allowed => {}
+            Ruling::NotLive => {
+                let detail = "the supervisor knows of no such running query";
+                return ticket.refuse(Fault::permanent("not_live", detail));
+            }
+            Ruling::Violated { started, limit } => {
+                let shards = &self.args.shards;
+                if let Some(shard) = shards.at(shards.index_of(&ticket.key)) {
+                    let _ = shard.cast(ShardMsg::Violated {
+                        ticket,
+                        started,
+                        limit,
+                    });
+                }
+                return;
+            }
         }
         let (now, model) = (self.now(), Arc::clone(&ticket.model));
         self.know(&model);

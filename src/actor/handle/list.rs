@@ -213,6 +213,6 @@ impl Oracle {
 impl Router {
     /// How a session stands, as far as that is known in this system's memory.
     pub(in crate::actor) fn state(&self, key: &SessionKey) -> Option<SessionState> {
-        self.rosters.get(self.shards.index_of(key))?.state(key)
+        self.ledger.state(key)
     }
 }

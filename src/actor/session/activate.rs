@@ -10,7 +10,7 @@ use crate::{
         shard::ShardMsg,
     },
     journal::{self, Claim},
-    kernel::{Absence, Command, Decision, Effect, Moment, Refusal, Report},
+    kernel::{Command, Decision, Effect, Moment, Refusal, Report},
     model::record::{Opened, Quarantined, Record, SessionFact},
 };
 
@@ -47,10 +47,9 @@ impl SessionState {
         };
         // Durable before anything is owed: what is owed may be what it dies of.
         let seen = match activation {
-            Activation::OnDemand => self.session.awake(Absence::Process, now),
-            Activation::Orphaned => self.session.awake(Absence::Shard, now),
-            Activation::Again => self.session.awake(Absence::Excused, now),
-            Activation::Sounding => self.session.revived(now),
+            Activation::OnDemand => self.session.awake(now),
+            // Also shows whether the journal takes anything, before a model is called for it.
+            Activation::Again => self.session.revived(now),
             Activation::Restart { cause, detail } => self
                 .session
                 .observe(Report::Restarted { cause, detail }, now),
@@ -59,17 +58,10 @@ impl SessionState {
                 let violated = Report::BudgetViolated { query, detail };
                 self.session.observe(violated, now)
             }
-            Activation::Unwritable { query, detail } => {
-                // If this is taken and the end of the query is not, there is no more to be tried.
-                let sounding = self.session.revived(now);
-                self.step(me, sounding).await?;
-                let unwritable = Report::Unwritable { query, detail };
-                self.session.observe(unwritable, now)
-            }
         };
-        self.own_step(me, seen).await?;
+        self.step(me, seen).await?;
         let owed = self.session.resume(self.moment());
-        self.own_step(me, owed).await
+        self.step(me, owed).await
     }
 
     /// Leaves memory if nothing is in flight; else the shard hears that it stays.

@@ -1,4 +1,4 @@
-//! A model call as the session sees it: out through the shard, back piece by piece.
+//! A model call as the session sees it: to the gateway, back piece by piece.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,19 +11,17 @@ use crate::{
         bus::{BusHandle, Frame},
         ephemeral::{Metered, UsageLog},
         flight::Flight,
-        gateway::{DELTA_BUFFER, Failover, Ticket},
-        mailbox::Mailbox,
+        gateway::{DELTA_BUFFER, Failover, GatewayMsg, Ticket},
+        pool::Pool,
         profile::Voice,
         pulse::{Place, Pulse},
         services::Services,
-        shard::ShardMsg,
         task::Task,
     },
     kernel::{CallToken, InFlight, Report, Session},
     llm::{Delta, Request, ToolChoice},
     model::{
-        Fault, Message, Price, QueryType, Reply, Role, SessionKey, Sid, ToolSpec, Usage,
-        record::TurnMode,
+        Fault, Message, Price, QueryType, Reply, Role, SessionKey, Sid, Usage, record::TurnMode,
     },
     prompt::ComposedPrompt,
     signal::Stripper,
@@ -45,7 +43,6 @@ pub(super) struct Call {
     failover: Failover,
     /// Records what becomes of a call that waits.
     pub(super) session: Option<ActorRef<SessionMsg>>,
-    shard: Mailbox<ShardMsg>,
     pulse: Arc<Pulse>,
     flight: Arc<Flight>,
     price: Option<Price>,
@@ -86,15 +83,6 @@ impl From<Fault> for Failed {
     }
 }
 
-/// What a turn's call sends besides.
-struct Sent {
-    mode: TurnMode,
-    messages: Arc<Vec<Arc<Message>>>,
-    tools: Arc<[ToolSpec]>,
-    prompt: Prompt,
-    instructions: Option<Arc<str>>,
-}
-
 /// The query's prompt, or what it takes to compose it again after a restart.
 enum Prompt {
     Ready(Arc<ComposedPrompt>),
@@ -109,23 +97,26 @@ impl SessionState {
         model: Arc<str>,
         mode: TurnMode,
     ) -> Option<Task> {
-        let query_type = self
-            .session
-            .query()?
-            .query_type()
-            .unwrap_or(QueryType::Conversational);
+        let query = self.session.query()?;
         let prompt = match &self.prompt {
             Some(prompt) => Prompt::Ready(Arc::clone(prompt)),
-            None => Prompt::Again(self.profile.voice(), query_type),
+            None => {
+                let query_type = query.query_type().unwrap_or(QueryType::Conversational);
+                Prompt::Again(self.profile.voice(), query_type)
+            }
         };
-        let sent = Sent {
-            mode,
+        let request = Request {
+            model: name_of(&model),
+            system: Arc::default(),
             messages: Arc::clone(self.session.transcript().messages()),
             tools: Arc::clone(&self.session.policy().tools),
-            prompt,
-            instructions: self.session.told(),
+            tool_choice: match mode {
+                TurnMode::Normal => ToolChoice::Auto,
+                _ => ToolChoice::None,
+            },
         };
-        let estimate = self.session.query()?.token_estimate();
+        let instructions = self.session.told();
+        let estimate = query.token_estimate();
         let mut call = self.call(me, token, model, estimate)?;
         if mode == TurnMode::Signal {
             // The answer is there: its signal is not waited for.
@@ -133,7 +124,8 @@ impl SessionState {
         }
         let me = me.clone();
         Some(Task::spawn(async move {
-            let report = match call.turn(sent).await {
+            let answered = call.turn(request, prompt, instructions, mode).await;
+            let report = match answered {
                 Ok(reply) => Report::ModelReplied { token, reply },
                 Err(Failed { fault, usage }) => Report::ModelFailed {
                     token,
@@ -196,7 +188,6 @@ impl SessionState {
             },
             session: Some(me.clone()),
             model,
-            shard: self.shard.clone(),
             pulse: Arc::clone(&self.pulse),
             flight: self.pulse.take_off(tokens),
             price,
@@ -206,29 +197,26 @@ impl SessionState {
 }
 
 impl Call {
-    async fn turn(self, sent: Sent) -> Result<Reply, Failed> {
-        let system = match sent.prompt {
+    async fn turn(
+        self,
+        mut request: Request,
+        prompt: Prompt,
+        instructions: Option<Arc<str>>,
+        mode: TurnMode,
+    ) -> Result<Reply, Failed> {
+        let prompt = match prompt {
             Prompt::Ready(prompt) => prompt,
-            Prompt::Again(prepared, query_type) => {
+            Prompt::Again(voice, query_type) => {
                 let within = self.services.timeouts.prepare;
-                SessionState::compose(&self.services, prepared, query_type, within).await?
+                SessionState::compose(&self.services, voice, query_type, within).await?
             }
         };
-        let request = Request {
-            model: self.name(),
-            system: Session::system(&system.content, sent.instructions.as_deref()),
-            messages: sent.messages,
-            tools: sent.tools,
-            tool_choice: match sent.mode {
-                TurnMode::Normal => ToolChoice::Auto,
-                TurnMode::Last | TurnMode::Final | TurnMode::Signal => ToolChoice::None,
-            },
-        };
+        request.system = Session::system(&prompt.content, instructions.as_deref());
         let (key, token, bus) = (self.key.clone(), self.token, self.services.bus.clone());
         let (pieces, metering) = self.send(request).await?;
-        let answered = if sent.mode == TurnMode::Signal {
+        let answered = if mode == TurnMode::Signal {
             let late = |_| Err(Fault::retryable("total_timeout", "no signal came in time").into());
-            let whole = timeout(SIGNAL_WITHIN, whole(pieces)).await;
+            let whole = timeout(SIGNAL_WITHIN, whole(pieces, |_| {})).await;
             whole.unwrap_or_else(late)
         } else {
             follow(pieces, key, token, &bus).await
@@ -245,24 +233,20 @@ impl Call {
     ) -> Result<Reply, Failed> {
         let question = Arc::new(Message::text(Role::User, text));
         let request = Request {
-            model: self.name(),
+            model: name_of(&self.model),
             system: instruction.into(),
             messages: Arc::new(vec![question]),
             tools: Arc::default(),
             tool_choice: ToolChoice::None,
         };
         let (pieces, metering) = self.send(request).await?;
-        let answered = whole(pieces).await;
+        let answered = whole(pieces, |_| {}).await;
         metering.end(&answered).await;
         answered
     }
 
-    fn name(&self) -> Arc<str> {
-        let name = self.model.split_once('/').map(|(_, name)| name.into());
-        name.unwrap_or_else(|| Arc::clone(&self.model))
-    }
-
-    /// Out through the shard; what comes back comes by the channel.
+    /// Hands the call to its gateway; the reply comes by the channel. A gateway that is being replaced loses it:
+    /// the channel closes without an end.
     async fn send(
         self,
         request: Request,
@@ -294,8 +278,20 @@ impl Call {
             pulse: self.pulse,
             flight: self.flight,
         };
-        let sent = self.shard.cast(ShardMsg::Call(Box::new(ticket)));
-        sent.map(|()| (pieces, metering)).map_err(|_| lost())
+        let provider = ticket.model.split_once('/').map_or("", |(name, _)| name);
+        match self.services.gateways.get(provider).and_then(Pool::any) {
+            Some(gateway) => {
+                let call = GatewayMsg::Call(Box::new(ticket));
+                if let Err((full, GatewayMsg::Call(ticket))) = gateway.offer(call) {
+                    ticket.refuse_for_now(full);
+                }
+            }
+            None => {
+                let detail = format!("there is no model `{}`: check `model.chain`", ticket.model);
+                ticket.refuse(Fault::permanent("no_model", detail));
+            }
+        }
+        Ok((pieces, metering))
     }
 }
 
@@ -308,20 +304,24 @@ pub(super) const fn aside_tokens(instruction: &str, text: &str) -> u64 {
     ((instruction.len() + text.len()) / 4) as u64
 }
 
-/// The reply, of which nobody sees anything before it is whole.
-async fn whole(mut pieces: mpsc::Receiver<Result<Delta, Fault>>) -> Result<Reply, Failed> {
+/// The name of a model at its provider.
+fn name_of(model: &Arc<str>) -> Arc<str> {
+    let name = model.split_once('/').map(|(_, name)| name.into());
+    name.unwrap_or_else(|| Arc::clone(model))
+}
+
+/// The whole reply; `show` gets its text as it arrives. A channel that closes without an end is a fault too.
+async fn whole(
+    mut pieces: mpsc::Receiver<Result<Delta, Fault>>,
+    mut show: impl FnMut(&str),
+) -> Result<Reply, Failed> {
     let mut usage = Usage::default();
     while let Some(piece) = pieces.recv().await {
         match piece {
-            Ok(Delta::Done(reply)) => return Ok(reply),
+            Ok(Delta::Text(text)) => show(&text),
             Ok(Delta::Used(used)) => usage = used,
-            Ok(
-                Delta::Text(_)
-                | Delta::Reasoning(_)
-                | Delta::Progress
-                | Delta::Alive
-                | Delta::Limits(_),
-            ) => {}
+            Ok(Delta::Done(reply)) => return Ok(reply),
+            Ok(_) => {}
             Err(fault) => return Err(Failed { fault, usage }),
         }
     }
@@ -329,48 +329,31 @@ async fn whole(mut pieces: mpsc::Receiver<Result<Delta, Fault>>) -> Result<Reply
     Err(Failed { fault, usage })
 }
 
-/// Shows the visible text as it arrives. A channel that closes without an end is a fault too.
+/// Shows the visible text as it arrives.
 async fn follow(
-    mut pieces: mpsc::Receiver<Result<Delta, Fault>>,
-    key: SessionKey,
+    pieces: mpsc::Receiver<Result<Delta, Fault>>,
+    session: SessionKey,
     token: CallToken,
     bus: &BusHandle,
 ) -> Result<Reply, Failed> {
     let mut stripper = Stripper::default();
-    let (mut offset, mut usage) = (0, Usage::default());
+    let mut end = 0;
     let mut show = |text: String| {
-        let at = offset;
-        offset += text.len();
-        if text.is_empty() || !bus.is_heard(&key) {
+        let offset = end;
+        end += text.len();
+        if text.is_empty() || !bus.is_heard(&session) {
             return;
         }
-        let CallToken {
-            query,
-            turn,
-            attempt,
-        } = token;
         bus.show(Frame {
-            session: key.clone(),
-            query,
-            turn,
-            attempt,
-            offset: at,
+            session: session.clone(),
+            query: token.query,
+            turn: token.turn,
+            attempt: token.attempt,
+            offset,
             text,
         });
     };
-    while let Some(piece) = pieces.recv().await {
-        match piece {
-            Ok(Delta::Text(text)) => show(stripper.push(&text)),
-            // Reasoning is kept apart from the answer.
-            Ok(Delta::Reasoning(_) | Delta::Progress | Delta::Alive | Delta::Limits(_)) => {}
-            Ok(Delta::Used(used)) => usage = used,
-            Ok(Delta::Done(reply)) => {
-                show(stripper.finish());
-                return Ok(reply);
-            }
-            Err(fault) => return Err(Failed { fault, usage }),
-        }
-    }
-    let fault = lost();
-    Err(Failed { fault, usage })
+    let reply = whole(pieces, |text| show(stripper.push(text))).await?;
+    show(stripper.finish());
+    Ok(reply)
 }

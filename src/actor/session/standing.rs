@@ -1,15 +1,130 @@
-//! How a session stands when its records have landed, for lists and for the next start.
+//! What a session shows of itself: its standing in the journal, its gauges and counts, its ledger entry.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
+use super::state::SessionState;
 use crate::{
+    access::Inbox,
+    actor::{
+        ledger::Ledger,
+        meter::{Activity, Alive, TurnTimes},
+        pulse::{Expected, Pulse, Stage},
+        services::Services,
+    },
     journal::Standing,
-    kernel::{Phase, Session},
+    kernel::{Opinion, Phase, Report, Session, Step},
     model::{
-        Record,
-        record::{Fact, SessionFact},
+        FaultClass, QueryId, Record, SessionKey,
+        record::{
+            BudgetFact, Fact, LlmFact, QueryFact, SessionFact, SignalFact, SignalPresence,
+            TurnFact, TurnMode,
+        },
     },
 };
+
+/// What others see of a live session, derived from the kernel's state after each step. Its gauges are let go of
+/// when it is dropped, so that a session that crashes leaves nothing counted.
+pub(super) struct Outside {
+    key: SessionKey,
+    pulse: Arc<Pulse>,
+    ledger: Ledger,
+    alive: Alive,
+    /// None where its tenant has no limits.
+    pub(super) inbox: Option<Inbox>,
+    /// The running query, its limit and its turns, as they were last entered.
+    running: Option<Option<(QueryId, u32, u32)>>,
+}
+
+impl Outside {
+    pub(super) fn new(key: &SessionKey, pulse: &Arc<Pulse>, services: &Services) -> Self {
+        Self {
+            key: key.clone(),
+            pulse: Arc::clone(pulse),
+            ledger: services.router.ledger.clone(),
+            alive: services.meter.enter(),
+            inbox: services.tenants.account(&key.tenant).map(Inbox::new),
+            running: None,
+        }
+    }
+
+    pub(super) fn update(&mut self, session: &Session, now: u64) {
+        let query = session.query();
+        if let Some(inbox) = &mut self.inbox {
+            inbox.runs(query.is_some());
+            inbox.holds(session.waiting());
+        }
+        self.alive.now_at(activity(session));
+        self.alive.holds(session.waiting());
+        self.pulse.live(match query {
+            Some(_) => Stage::Busy,
+            None => Stage::Idle,
+        });
+        self.pulse.expect(expected(session), now);
+        let running = query.map(|query| (query.id(), query.limits().max_turns, query.turns()));
+        let Some(before) = self.running.replace(running) else {
+            self.ledger.runs(&self.key, running);
+            return self.log(running.map(|(query, ..)| query));
+        };
+        if before != running {
+            self.ledger.runs(&self.key, running);
+        }
+        let turns =
+            |running: Option<(QueryId, u32, u32)>| running.map(|(query, _, turns)| (query, turns));
+        if turns(before) != turns(running) {
+            self.pulse.progresses();
+        }
+        let query = |running: Option<(QueryId, u32, u32)>| running.map(|(query, ..)| query);
+        if query(before) != query(running) {
+            self.log(query(running));
+        }
+    }
+
+    fn log(&self, query: Option<QueryId>) {
+        match query {
+            Some(query) => tracing::info!(session = %self.key, %query, "a query runs"),
+            None => {
+                self.pulse.progresses();
+                tracing::info!(session = %self.key, "no query runs");
+            }
+        }
+    }
+}
+
+/// Whether the session must show progress.
+fn expected(session: &Session) -> Expected {
+    let Some(query) = session.query().filter(|_| !session.may_rest()) else {
+        return Expected::Nothing;
+    };
+    match query.step() {
+        _ if session.is_paused() => Expected::Patience,
+        Step::Ready
+        | Step::BackingOff { .. }
+        | Step::Delegating { .. }
+        | Step::Ending { .. }
+        | Step::Compacting { pause: Some(_), .. } => Expected::Patience,
+        _ => Expected::Progress,
+    }
+}
+
+fn activity(session: &Session) -> Activity {
+    let Some(query) = session.query() else {
+        return Activity::Idle;
+    };
+    if session.is_paused() {
+        return Activity::Paused;
+    }
+    match query.step() {
+        Step::Preparing | Step::Ready => Activity::Preparing,
+        Step::Doubting { .. } | Step::Calling { .. } | Step::Compacting { pause: None, .. } => {
+            Activity::Calling
+        }
+        Step::BackingOff { .. } | Step::Compacting { pause: Some(_), .. } => Activity::BackingOff,
+        // Nothing is in flight, and it is not over: only a person can mean that.
+        Step::Tools { .. } if session.may_rest() => Activity::Approval,
+        Step::Tools { .. } => Activity::Tools,
+        Step::Delegating { .. } | Step::Ending { .. } => Activity::Delegating,
+    }
+}
 
 /// How these records leave the session.
 pub(super) fn left(session: &Session, records: &[Arc<Record>]) -> Standing {
@@ -28,5 +143,100 @@ pub(super) fn left(session: &Session, records: &[Arc<Record>]) -> Standing {
         _ if session.runs_after(records.iter().map(AsRef::as_ref)) => Standing::Busy,
         (_, true) => Standing::Closed,
         (_, false) => Standing::Resting,
+    }
+}
+
+impl SessionState {
+    /// These are durable. The step that led to them began at this monotonic microsecond, and the journal
+    /// had them at that.
+    pub(super) fn count(&mut self, records: &[Arc<Record>], began: u64, now: u64) {
+        for record in records {
+            self.services.meter.record(record);
+            let used = record.usage();
+            self.services.meter.used(&used);
+            if let Some(inbox) = &self.outside.inbox {
+                inbox.used(used.total_tokens());
+            }
+            match &record.fact {
+                Fact::Query(QueryFact::Accepted(_)) => {
+                    let runs = self.session.query().map(|query| query.id());
+                    if runs == record.query {
+                        self.turn_began = Some(began);
+                    }
+                }
+                Fact::Turn(TurnFact::Started(_)) => {
+                    self.turn_began.get_or_insert(began);
+                }
+                Fact::Turn(TurnFact::Replied(_)) => self.turn_ends(now),
+                // Pauses and calls of which nothing came are nobody's time.
+                Fact::Turn(TurnFact::Restarted(_))
+                | Fact::Query(QueryFact::Doubted(_) | QueryFact::Finished(_))
+                | Fact::Llm(
+                    LlmFact::Retried(_)
+                    | LlmFact::FailedOver(_)
+                    | LlmFact::Failed(_)
+                    | LlmFact::Waiting(_),
+                )
+                | Fact::Budget(BudgetFact::ContextCompacting(_)) => self.turn_began = None,
+                _ => {}
+            }
+        }
+    }
+
+    /// Learns from durable records, before the session evolves by them, which models give no signals.
+    pub(super) fn learn_habits(&self, records: &[Arc<Record>]) {
+        let Some(query) = self.session.query() else {
+            return;
+        };
+        for record in records {
+            match &record.fact {
+                Fact::Signal(SignalFact::Emitted(_)) => {
+                    self.services.habits.signalled(query.model());
+                }
+                Fact::Turn(TurnFact::Replied(replied))
+                    if query.mode() == TurnMode::Signal
+                        && replied.signal != SignalPresence::Valid =>
+                {
+                    self.services.habits.gave_none(query.model());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn turn_ends(&mut self, now: u64) {
+        let Some(began) = self.turn_began.take() else {
+            return;
+        };
+        let (queued, model) = self.pulse.outside();
+        self.services.meter.turn(TurnTimes {
+            whole: Duration::from_micros(now.saturating_sub(began)),
+            queued,
+            model,
+        });
+    }
+
+    /// How a call ended, if that is what is reported.
+    pub(super) fn count_call(&self, report: &Report) {
+        let fault = match report {
+            Report::ModelReplied { .. }
+            | Report::Compacted { .. }
+            | Report::SecondOpinion {
+                opinion: Opinion::Named { .. } | Opinion::NotUnderstood { .. },
+                ..
+            } => None,
+            Report::ModelFailed { fault, .. }
+            | Report::CompactionFailed { fault, .. }
+            | Report::SecondOpinion {
+                opinion: Opinion::Failed { fault, .. },
+                ..
+            } => Some(&fault.class),
+            Report::SecondOpinion {
+                opinion: Opinion::Late,
+                ..
+            } => Some(&FaultClass::Cancelled),
+            _ => return,
+        };
+        self.services.meter.called(fault);
     }
 }

@@ -1,30 +1,28 @@
-//! What the shell keeps, and its one step.
+//! The shell's state, and its one step.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use futures_util::TryFutureExt;
 use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use super::{Acknowledged, Opening, SessionArgs, SessionMsg, standing};
+use super::{Acknowledged, Opening, SessionArgs, SessionMsg, Viewed, standing, standing::Outside};
 use crate::{
     access::Inbox,
     actor::{
         mailbox::Mailbox,
-        meter::Alive,
         profile::{Profile, Profiles},
-        pulse::{Expected, Pulse, Stage},
-        replay::Replayed,
+        pulse::Pulse,
+        replay::{Replayed, SHORT, within},
         services::Services,
         shard::ShardMsg,
         task::Task,
+        view::SessionView,
     },
-    journal::{self, Append, Claim, Entry},
-    kernel::{Decision, Moment, Order, Refusal, Report, Session, Step},
+    journal::{self, Append, Claim, Entry, Journal, Snapshot},
+    kernel::{CallToken, Decision, Moment, Opinion, Order, Refusal, Report, Session, Step},
     model::{CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey, SessionName},
     prompt::ComposedPrompt,
 };
 
-/// See the module.
 pub(in crate::actor) struct SessionState {
     pub(super) key: SessionKey,
     pub(super) opening: Opening,
@@ -32,52 +30,33 @@ pub(in crate::actor) struct SessionState {
     pub(super) pulse: Arc<Pulse>,
     pub(super) services: Services,
     pub(super) profile: Profile,
-    /// Where it is from: others may hold by now.
+    /// Where the profile is from: a reload publishes others.
     pub(super) profiles: Arc<Profiles>,
     pub(super) session: Session,
     /// The right to append; none before activation.
     pub(super) claim: Option<Claim>,
     pub(super) last: Seq,
-    /// Where its log ended when it was brought to life for the same before.
+    /// Where its log ended when it was started for the same before.
     pub(super) tried_at: Option<Seq>,
     /// The record of the newest snapshot.
     pub(super) kept: Seq,
-    /// The task that keeps one.
+    /// The task that saves one.
     pub(super) keeping: Option<Task>,
     /// The running query's prompt; composed anew after a restart.
     pub(super) prompt: Option<Arc<ComposedPrompt>>,
-    /// What the session waits for besides tools and children: preparation, a model call, a back-off.
+    /// Preparation, a model call or a back-off.
     pub(super) work: Option<Task>,
     pub(super) tools: HashMap<CallId, Task>,
     /// Followed to their ends, which may be after that of the query.
     pub(super) children: HashMap<SessionName, Task>,
-    /// What whoever asks hears where another process has the session.
+    /// What callers hear where another process has the session.
     pub(super) away: Option<Refusal>,
-    /// Whether it has told that calls wait for a person.
+    /// Whether it has published that calls wait for a person.
     approvals_told: bool,
-    /// What the shard was last told that runs.
-    told: Option<Running>,
-    /// How many appends the journal has taken of this actor.
-    taken: u64,
     /// When the running turn began, in monotonic microseconds; none of one that is no measure of others.
     pub(super) turn_began: Option<u64>,
-    /// Counts it among those that live.
-    alive: Alive,
-    /// What its tenant has on its account; none where that has no limits.
-    pub(super) inbox: Option<Inbox>,
+    pub(super) outside: Outside,
 }
-
-/// The journal took an append of this actor and then refused what its query had to record.
-#[derive(Debug, thiserror::Error)]
-#[error("query {query}, after {turns} turns: {why}")]
-pub(in crate::actor) struct Unwritten {
-    pub query: QueryId,
-    pub turns: u32,
-    why: journal::Error,
-}
-
-/// The running query and its turns, if one runs.
-type Running = Option<(QueryId, u32)>;
 
 impl SessionState {
     pub(super) fn new(args: SessionArgs) -> Self {
@@ -89,8 +68,6 @@ impl SessionState {
             pulse,
             services,
         } = args;
-        let alive = services.meter.enter();
-        let inbox = services.tenants.account(&key.tenant).map(Inbox::new);
         let profiles = services.profiles.now();
         let Replayed {
             session,
@@ -99,6 +76,7 @@ impl SessionState {
             last,
         } = Replayed::new(opening, &profiles);
         Self {
+            outside: Outside::new(&key, &pulse, &services),
             key,
             opening,
             shard,
@@ -118,15 +96,11 @@ impl SessionState {
             children: HashMap::new(),
             away: None,
             approvals_told: false,
-            told: None,
-            taken: 0,
             turn_began: None,
-            alive,
-            inbox,
         }
     }
 
-    /// Now, and how far the call is that runs.
+    /// Now, and how far the call in flight is.
     pub(super) fn moment(&self) -> Moment {
         Moment {
             call: self.pulse.flight().read(),
@@ -143,7 +117,6 @@ impl SessionState {
         reply: RpcReplyPort<Acknowledged>,
     ) -> Result<(), ActorProcessingErr> {
         if let Some(away) = &self.away {
-            // The caller may have given up; that is its right.
             let _ = reply.send(Err(away.clone()));
             return Ok(());
         }
@@ -156,7 +129,7 @@ impl SessionState {
             }
             Err(refusal) => Err(refusal),
         };
-        // The caller may have given up; that is its right, and the command stands.
+        // The caller may have given up; the command stands.
         let _ = reply.send(answer);
         Ok(())
     }
@@ -172,7 +145,7 @@ impl SessionState {
         }
         self.count_call(&report);
         let decision = self.session.observe(report, self.moment());
-        self.own_step(me, decision).await
+        self.step(me, decision).await
     }
 
     /// Classification and prompt; the text of the prompt stays here, its summary is recorded.
@@ -190,32 +163,45 @@ impl SessionState {
         self.report(me, Report::Prepared { query, result }).await
     }
 
-    /// A step that follows from the query itself and not from a command: one that the journal refuses
-    /// comes up again, however often the session is brought back.
-    pub(super) fn own_step<'a>(
-        &'a mut self,
-        me: &'a ActorRef<SessionMsg>,
-        decision: Decision,
-    ) -> impl Future<Output = Result<(), ActorProcessingErr>> + Send + use<'a> {
-        let taken = self.taken;
-        let at = self
-            .session
-            .query()
-            .map(|query| (query.id(), query.turns()));
-        let refused = move |error: ActorProcessingErr| -> ActorProcessingErr {
-            let Some((query, turns)) = at.filter(|_| taken > 0) else {
-                return error;
-            };
-            match error.downcast_ref() {
-                Some(why @ journal::Error::Unavailable(_)) => {
-                    let why = why.clone();
-                    Unwritten { query, turns, why }.into()
-                }
-                Some(_) | None => error,
+    /// A second opinion, with the prompt of the type that it names.
+    pub(super) async fn opined(
+        &mut self,
+        me: &ActorRef<SessionMsg>,
+        token: CallToken,
+        opinion: Opinion,
+        prompt: Option<Arc<ComposedPrompt>>,
+    ) -> Result<(), ActorProcessingErr> {
+        if prompt.is_some() {
+            self.prompt = prompt;
+        }
+        let report = Report::SecondOpinion { token, opinion };
+        self.report(me, report).await
+    }
+
+    pub(super) fn view(&self, reply: RpcReplyPort<Viewed>) {
+        let view = match &self.away {
+            Some(away) => Err(away.clone()),
+            None => {
+                let key = self.key.clone();
+                Ok(Some(SessionView::of(key, &self.session, self.last)))
             }
         };
-        // Not another `async fn`: that would hold the decision a second time.
-        self.step(me, decision).map_err(refused)
+        let _ = reply.send(view);
+    }
+
+    /// Adopts what a reload has published, unless a query runs: that one ends as it began.
+    fn renew(&mut self) {
+        let now = self.services.profiles.now();
+        if self.session.query().is_some() || Arc::ptr_eq(&now, &self.profiles) {
+            return;
+        }
+        self.profile = now.of(&self.opening);
+        self.session.adopt(Arc::clone(&self.profile.policy));
+        self.profiles = now;
+        if self.outside.inbox.is_none() {
+            let account = self.services.tenants.account(&self.key.tenant);
+            self.outside.inbox = account.map(Inbox::new);
+        }
     }
 
     /// Append, evolve, publish, perform.
@@ -234,30 +220,34 @@ impl SessionState {
             let began = self.services.clock.monotonic_micros();
             let records: Vec<_> = records.into_iter().map(Arc::new).collect();
             let taken = self.append(records.clone(), began).await?;
-            self.taken += 1;
             self.learn_habits(&records);
             for record in &records {
                 self.session.evolve(record);
             }
             self.count(&records, began, taken);
-            // Who hears of a call that waits finds it among those.
+            // A client that hears of a call that waits finds it among those.
             self.tell_approvals(records.len());
             self.publish(records);
             self.keep();
         }
+        let now = self.services.clock.monotonic_millis();
         if !effects.is_empty() || self.at() != before {
-            self.pulse.beat(self.services.clock.monotonic_millis());
+            self.pulse.beat(now);
         }
-        // Before the effects: the supervisor must know of a query before its call passes through.
-        self.sign_of_life(me);
+        // Before the effects: the ledger must know of a query before its call is made.
+        self.outside.update(&self.session, now);
+        if self.session.query().is_none() {
+            (self.work, self.prompt) = (None, None);
+            self.tools.clear();
+        }
         for effect in effects {
             self.perform(me, effect);
         }
         Ok(())
     }
 
-    /// Before so many records are published. Also what it told stays true when it leaves memory: its last
-    /// record is known with it.
+    /// Before so many records are published. What it publishes stays true when the session leaves memory: its
+    /// last record is known with it.
     fn tell_approvals(&mut self, unpublished: usize) {
         let waits = self.session.waiting_calls().next().is_some();
         let approvals = &self.services.router.approvals;
@@ -270,8 +260,8 @@ impl SessionState {
         self.approvals_told = waits;
     }
 
-    /// Where the running query is: what leaves that as it was, and has no effect, is no progress. A client
-    /// that says the same every minute is not to hide a stall.
+    /// Where the running query is: a step that leaves that as it was, and has no effect, is no progress. A client
+    /// that repeats a command every minute must not hide a stall.
     fn at(&self) -> Option<(QueryId, Step)> {
         let query = self.session.query()?;
         Some((query.id(), query.step().clone()))
@@ -296,26 +286,20 @@ impl SessionState {
             records,
             leaves,
         };
-        let durable = self.services.journal.append(append);
-        let _waits = self.services.meter.append();
-        match tokio::time::timeout(self.services.timeouts.append, durable).await {
-            Ok(appended) => {
-                if let Err(journal::Error::Unavailable(_) | journal::Error::Broken(_)) = appended {
-                    self.services.meter.not_committed();
-                }
-                appended?;
-                let now = self.services.clock.monotonic_micros();
-                let took = Duration::from_micros(now.saturating_sub(began));
-                self.services.meter.committed(took);
-                Ok(now)
-            }
-            Err(_) => {
-                self.services.meter.not_committed();
-                let within = self.services.timeouts.append;
-                let late = format!("it did not answer within {within:?}");
-                Err(journal::Error::Unavailable(late).into())
-            }
+        let meter = &self.services.meter;
+        let _waits = meter.append();
+        let appended = self.services.journal.append(append);
+        let appended = within(self.services.timeouts.append, appended).await;
+        if let Err(journal::Error::Unavailable(_) | journal::Error::Broken(_)) = appended {
+            meter.not_committed();
         }
+        appended?;
+        if self.key.name.ephemeral_root().is_none() {
+            self.services.router.ledger.appended();
+        }
+        let now = self.services.clock.monotonic_micros();
+        meter.committed(Duration::from_micros(now.saturating_sub(began)));
+        Ok(now)
     }
 
     fn publish(&mut self, records: Vec<Arc<Record>>) {
@@ -330,68 +314,83 @@ impl SessionState {
         self.services.bus.publish(&self.key, entries);
     }
 
-    /// Tells the shard what runs, and whether it should be getting on.
-    fn sign_of_life(&mut self, me: &ActorRef<SessionMsg>) {
-        if let Some(inbox) = &mut self.inbox {
-            inbox.runs(self.session.query().is_some());
-            inbox.holds(self.session.waiting());
-        }
-        let now = self.services.clock.monotonic_millis();
-        let running = self
-            .session
-            .query()
-            .map(|query| (query.id(), query.limits().max_turns));
-        self.pulse.live(if running.is_some() {
-            Stage::Busy
-        } else {
-            Stage::Idle
-        });
-        self.pulse.expect(self.expected(), now);
-        let activity = self.activity();
-        self.alive.now_at(activity);
-        self.alive.holds(self.session.waiting());
-        if running.is_none() {
-            (self.work, self.prompt) = (None, None);
-            self.tools.clear();
-        }
-        if let Some(Claim { sid, .. }) = self.claim
-            && self.told != Some(running)
-        {
-            self.told = Some(running);
-            match running {
-                Some((query, _)) => tracing::info!(session = %self.key, %query, "a query runs"),
-                None => tracing::info!(session = %self.key, "no query runs"),
+    /// Saves a snapshot if one is due. Never waited for and never missed: a session without one is replayed from
+    /// its records. The distance grows with the log, so that snapshots cost a turn the same however long it is.
+    fn keep(&mut self) {
+        let Some(claim) = self.claim.filter(|_| is_due(self.kept, self.last)) else {
+            return;
+        };
+        let Some(resting) = self.session.resting() else {
+            return;
+        };
+        let (seq, journal) = (self.last, Arc::clone(&self.services.journal));
+        let deadline = self.services.timeouts.append;
+        self.kept = seq;
+        self.keeping = Some(Task::spawn(async move {
+            // Of a long conversation it is large: not on a thread that others wait for.
+            let written = tokio::task::spawn_blocking(move || resting.to_bytes()).await;
+            let Ok(Ok(body)) = written else {
+                return;
+            };
+            let body = body.into();
+            if let Err(error) = save(&*journal, claim, Snapshot { seq, body }, deadline).await {
+                tracing::warn!(%error, "a snapshot was not saved");
             }
-            let _ = self.shard.cast(ShardMsg::Running {
-                sid,
-                key: self.key.clone(),
-                actor: me.get_id(),
-                running,
-            });
-        }
+        }));
+    }
+}
+
+/// Bounded, because the snapshot is in memory until then.
+async fn save(
+    journal: &dyn Journal,
+    claim: Claim,
+    snapshot: Snapshot,
+    deadline: Duration,
+) -> Result<(), journal::Error> {
+    let saved = journal.save(claim.sid, claim.epoch, snapshot);
+    within(deadline, saved).await
+}
+
+/// After a quarter more of records, and not for a short log.
+const fn is_due(kept: Seq, last: Seq) -> bool {
+    let since = last.0 - kept.0;
+    since >= SHORT && since * 4 >= kept.0
+}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        journal::Memory,
+        model::{SessionKey, SessionName},
+        testkit::{Obstacle, Obstructed},
+    };
+
+    #[tokio::test(start_paused = true)]
+    async fn a_journal_that_does_not_take_a_snapshot_is_not_waited_for_for_ever() {
+        let journal = Obstructed::new(Arc::new(Memory::new()));
+        let key = SessionKey::local(SessionName::new("s").unwrap());
+        let claim = journal.claim(key).await.unwrap();
+        journal.set(Obstacle::SilentSnapshots);
+        let (seq, body) = (Seq(1), Vec::new().into());
+        let deadline = Duration::from_secs(10);
+        let saved = save(&journal, claim, Snapshot { seq, body }, deadline);
+        let saved = tokio::time::timeout(2 * deadline, saved).await;
+        let silent = journal::Error::Unavailable("no answer within 10s".into());
+        assert_eq!(saved, Ok(Err(silent)));
     }
 
-    fn expected(&self) -> Expected {
-        if self.session.may_rest() {
-            return Expected::Nothing;
+    #[test]
+    fn snapshots_are_kept_at_growing_distances() {
+        let (mut kept, mut at) = (Seq(0), Vec::new());
+        for last in (1..6_000).map(Seq) {
+            if is_due(kept, last) {
+                kept = last;
+                at.push(last.0);
+            }
         }
-        let Some(query) = self.session.query() else {
-            return Expected::Nothing;
-        };
-        if self.session.is_paused() {
-            return Expected::Patience;
-        }
-        match query.step() {
-            Step::Ready
-            | Step::BackingOff { .. }
-            | Step::Delegating { .. }
-            | Step::Ending { .. } => Expected::Patience,
-            Step::Compacting { pause: Some(_), .. } => Expected::Patience,
-            Step::Preparing
-            | Step::Doubting { .. }
-            | Step::Calling { .. }
-            | Step::Compacting { pause: None, .. }
-            | Step::Tools { .. } => Expected::Progress,
-        }
+        assert_eq!(at[..6], [256, 512, 768, 1_024, 1_280, 1_600]);
+        let apart = |two: &[u64]| (two[1] - two[0]) * 4 >= two[0];
+        assert!(at.windows(2).all(apart), "{at:?}");
+        assert!(at.len() < 16, "{at:?}");
     }
 }

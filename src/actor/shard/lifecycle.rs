@@ -1,22 +1,98 @@
-//! Sessions come to life, end, and come back.
+//! How sessions start, end, and are restarted.
 
 use std::{sync::Arc, time::Duration};
 
-use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
+use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef};
 
-use super::{
-    End, ShardMsg, ShardState, id,
-    slot::{Going, Slot, Start},
-    verdict::{Found, Next, kill_for, next},
-    work::Alive,
-};
+use super::{ShardMsg, ShardState, Work};
 use crate::{
     actor::{
-        pulse::{Expected, Pulse},
+        flight::Flight,
+        ledger::Ledger,
+        pulse::{Expected, Pulse, Stage},
         session::{Activation, Opening, SessionActor, SessionArgs, SessionMsg},
     },
-    model::{ProfileName, SessionKey},
+    journal::Error as JournalError,
+    model::{ProfileName, Seq, SessionKey, record::RestartCause},
 };
+
+/// How often the journal may refuse a session's records while it takes others. With the pauses that takes a
+/// quarter of an hour.
+pub(super) const REFUSALS: u32 = 16;
+
+/// A session's place in its shard.
+pub(super) enum Slot {
+    Live(Live),
+    /// It is restarted after a pause, or earlier for a message.
+    Resting {
+        start: Start,
+        /// The number of the pause: a timer of another one is ignored.
+        rest: u64,
+    },
+}
+
+pub(super) struct Live {
+    pub actor: ActorRef<SessionMsg>,
+    pub pulse: Arc<Pulse>,
+    pub start: Start,
+    /// Set when its actor is about to end; no other is started before it has.
+    pub ending: Option<Ending>,
+}
+
+pub(super) struct Ending {
+    pub why: Why,
+    /// Since when, in monotonic milliseconds.
+    pub since: u64,
+    pub waiting: Vec<Work>,
+}
+
+/// Why an actor is about to end.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Why {
+    /// It was asked to leave memory, and may stay.
+    Asked,
+    /// The shard killed it, to restart it for this.
+    Killed(Activation),
+}
+
+/// What a session is started with.
+#[derive(Debug, Clone)]
+pub(super) struct Start {
+    pub opening: Opening,
+    pub activation: Activation,
+    /// Where its log ended when it was started for the same before and the journal did not answer. If the log
+    /// is longer now, what was to be recorded first is in it.
+    tried_at: Option<Seq>,
+    /// Restarts in a row, without progress between them.
+    restarts: u32,
+    /// How often the journal refused its records and took others, in a row.
+    refusals: u32,
+    /// How many appends the journal had taken at the last refusal.
+    appends: u64,
+    /// The last model call of the actor before.
+    flight: Arc<Flight>,
+}
+
+impl Start {
+    pub(super) fn new(opening: Opening, activation: Activation, ledger: &Ledger) -> Self {
+        Self {
+            opening,
+            activation,
+            tried_at: None,
+            restarts: 0,
+            refusals: 0,
+            appends: ledger.appends(),
+            flight: Arc::new(Flight::unknown()),
+        }
+    }
+
+    /// The journal refused its records; how often while it took others.
+    fn refused(&mut self, appends: u64) -> u32 {
+        self.refusals += u32::from(appends != self.appends);
+        self.appends = appends;
+        self.refusals
+    }
+}
 
 impl Default for Opening {
     fn default() -> Self {
@@ -27,29 +103,122 @@ impl Default for Opening {
     }
 }
 
+impl Slot {
+    pub(super) fn live(&self) -> Option<&Live> {
+        match self {
+            Self::Live(live) => Some(live),
+            Self::Resting { .. } => None,
+        }
+    }
+}
+
+/// How an actor ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// It stopped, or was killed.
+    Stopped,
+    /// It panicked or returned an error of its own.
+    Crashed,
+    /// The journal did not take its records.
+    Unrecorded,
+    /// Somebody else has claimed the session, and may have deleted it.
+    Fenced,
+    Unreadable,
+}
+
+impl End {
+    pub(super) fn of(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Self {
+        match error.downcast_ref::<JournalError>() {
+            // Only its owner can delete a session: one that is gone had another owner before.
+            Some(
+                JournalError::Fenced { .. }
+                | JournalError::Unknown { .. }
+                | JournalError::Elsewhere { .. },
+            ) => Self::Fenced,
+            Some(JournalError::Unavailable(_) | JournalError::Broken(_)) => Self::Unrecorded,
+            Some(JournalError::Unreadable { .. }) => Self::Unreadable,
+            _ => Self::Crashed,
+        }
+    }
+}
+
+/// What follows the end of an actor.
+#[derive(Debug, Clone, PartialEq)]
+enum Next {
+    Restart(Activation),
+    /// It has another owner now.
+    Drop,
+    /// It is quarantined in memory.
+    Quarantine {
+        reason: String,
+    },
+}
+
+/// What follows, by how far the actor was, what it was started for, and what the shard killed it for.
+fn next(
+    end: End,
+    at: Stage,
+    was_for: &Activation,
+    killed_for: Option<Activation>,
+    detail: &str,
+) -> Next {
+    let quarantine = |when: &str| {
+        let reason = format!("it crashed while {when}: {detail}");
+        Next::Restart(Activation::Quarantine { reason })
+    };
+    match (end, at) {
+        // Whatever it was killed for, it is not claimed back from its new owner.
+        (End::Fenced, _) => return Next::Drop,
+        (End::Unreadable, _) if killed_for.is_none() => {
+            let reason = detail.to_owned();
+            return Next::Quarantine { reason };
+        }
+        _ => {}
+    }
+    if let Some(activation) = killed_for {
+        return match activation {
+            // Its log does not take that either.
+            Activation::Quarantine { reason } => Next::Quarantine { reason },
+            activation => Next::Restart(activation),
+        };
+    }
+    match (end, at, was_for) {
+        (End::Unrecorded, Stage::Waking, _) => Next::Restart(was_for.clone()),
+        (End::Unrecorded, ..) => Next::Restart(Activation::Again),
+        (_, Stage::Busy, _) => Next::Restart(Activation::Restart {
+            cause: RestartCause::Crash,
+            detail: detail.to_owned(),
+        }),
+        (_, Stage::Idle, _) => quarantine("idle"),
+        // The query that it crashed with before may be what it crashes with again: counted until it is ended.
+        (_, Stage::Waking, Activation::Restart { .. }) => Next::Restart(was_for.clone()),
+        (_, Stage::Waking, Activation::Quarantine { reason }) => {
+            let reason = reason.clone();
+            Next::Quarantine { reason }
+        }
+        (_, Stage::Waking, _) => quarantine("coming to life"),
+    }
+}
+
+/// What a session is killed for. While it starts, what it was started for may not be recorded yet, and is not
+/// replaced by a stall.
+fn kill_for(at: Stage, was_for: &Activation, found: Activation) -> Activation {
+    let owed = !matches!(was_for, Activation::OnDemand | Activation::Again);
+    let gives_way = matches!(found, Activation::Restart { .. } | Activation::Again);
+    match at == Stage::Waking && owed && gives_way {
+        true => was_for.clone(),
+        false => found,
+    }
+}
+
 impl ShardState {
-    /// The session's actor, brought to life if need be; the reason if it is quarantined.
-    pub(super) async fn session(
+    pub(super) async fn spawn(
         &mut self,
         key: SessionKey,
-        opening: Opening,
-    ) -> Result<Result<Alive, String>, ActorProcessingErr> {
-        let start = match self.slots.get(&key) {
-            Some(Slot::Quarantined { reason }) => return Ok(Err(reason.clone())),
-            // What comes in for one that is going is kept before it gets here.
-            Some(Slot::Live { actor, pulse, .. } | Slot::Going { actor, pulse, .. }) => {
-                return Ok(Ok((actor.clone(), Arc::clone(pulse))));
-            }
-            // What comes in while it is being brought back ends the pause, and nothing else.
-            Some(Slot::Resting { start, .. }) => start.clone(),
-            None => Start::on_demand(opening),
-        };
-        self.spawn(key, start).await.map(Ok)
-    }
-
-    async fn spawn(&mut self, key: SessionKey, start: Start) -> Result<Alive, ActorProcessingErr> {
+        start: Start,
+    ) -> Result<&Live, ActorProcessingErr> {
         let pulse = Arc::new(Pulse::new(Arc::clone(&start.flight)));
-        let now = self.args.services.clock.monotonic_millis();
+        let now = self.now();
         pulse.expect(Expected::Progress, now);
         pulse.beat(now);
         let args = SessionArgs {
@@ -58,217 +227,158 @@ impl ShardState {
             tried_at: start.tried_at,
             shard: self.me.clone(),
             pulse: Arc::clone(&pulse),
-            services: self.args.services.clone(),
+            services: self.services.clone(),
         };
-        // First, so that nobody lives whom the next shard would not know of.
-        let roster = &self.args.roster;
-        roster.lives(&key, start.clone(), Arc::clone(&pulse));
+        self.ledger.enter(&key, Arc::clone(&pulse));
         let parent = self.me.actor().get_cell();
         let (actor, _) = Actor::spawn_linked(None, SessionActor, args, parent).await?;
         actor.cast(SessionMsg::Activate(start.activation.clone()))?;
         self.by_actor.insert(actor.get_id(), key.clone());
-        let alive = (actor.clone(), Arc::clone(&pulse));
-        let slot = Slot::Live {
+        let live = Slot::Live(Live {
             actor,
             pulse,
             start,
-        };
-        self.slots.insert(key, slot);
-        Ok(alive)
+            ending: None,
+        });
+        let slot = self.slots.entry(key).insert_entry(live).into_mut();
+        slot.live().ok_or_else(|| "it was just put there".into())
     }
 
-    /// Kills a session in order to bring it back for this.
+    pub(super) fn now(&self) -> u64 {
+        self.services.clock.monotonic_millis()
+    }
+
+    /// Kills a session to restart it for this.
     pub(super) fn end_for(&mut self, key: &SessionKey, activation: Activation) {
-        if let Some(actor) = self.let_go_of(key.clone(), Going::Killed(activation)) {
+        if let Some(actor) = self.ending(key, Why::Killed(activation)) {
             actor.kill();
         }
     }
 
     /// From now on its actor is expected to end.
-    pub(super) fn let_go_of(
-        &mut self,
-        key: SessionKey,
-        why: Going,
-    ) -> Option<ActorRef<SessionMsg>> {
-        match self.slots.remove(&key)? {
-            Slot::Live {
-                actor,
-                pulse,
-                start,
-            } => {
-                let why = match why {
-                    Going::Killed(found) => {
-                        let activation = kill_for(pulse.stage(), &start.activation, found);
-                        self.owes(&key, &start, activation.clone());
-                        Going::Killed(activation)
-                    }
-                    Going::Asked => Going::Asked,
-                };
-                let since = self.args.services.clock.monotonic_millis();
-                let gone = actor.clone();
-                let waiting = Vec::new();
-                let going = Slot::Going {
-                    actor,
-                    pulse,
-                    start,
-                    why,
-                    since,
-                    waiting,
-                };
-                self.slots.insert(key, going);
-                Some(gone)
-            }
-            other @ (Slot::Going { .. } | Slot::Resting { .. } | Slot::Quarantined { .. }) => {
-                self.slots.insert(key, other);
-                None
-            }
-        }
-    }
-
-    /// It is killed for this; the next shard is to know, should this one not live to see its end.
-    pub(super) fn owes(&self, key: &SessionKey, start: &Start, activation: Activation) {
-        let again = Start {
-            activation,
-            ..start.clone()
+    pub(super) fn ending(&mut self, key: &SessionKey, why: Why) -> Option<ActorRef<SessionMsg>> {
+        let since = self.now();
+        let Some(Slot::Live(live)) = self.slots.get_mut(key) else {
+            return None;
         };
-        self.args.roster.waits(key, again);
+        if live.ending.is_some() {
+            return None;
+        }
+        let why = match why {
+            Why::Killed(found) => {
+                let activation = kill_for(live.pulse.stage(), &live.start.activation, found);
+                Why::Killed(activation)
+            }
+            Why::Asked => Why::Asked,
+        };
+        live.ending = Some(Ending {
+            why,
+            since,
+            waiting: Vec::new(),
+        });
+        Some(live.actor.clone())
     }
 
-    /// An actor of this shard ended: what follows is [`next`]'s to say, unless it was asked to leave.
+    /// An actor of this shard ended.
     pub(super) async fn gone(
         &mut self,
-        cell: &ActorCell,
+        actor: ActorId,
         end: End,
         detail: &str,
     ) -> Result<(), ActorProcessingErr> {
-        let Some(key) = self.by_actor.remove(&id(cell)) else {
+        let Some(key) = self.by_actor.remove(&actor) else {
             return Ok(());
         };
-        self.args.roster.works_for(Some(key.clone()));
-        let followed = self.gone_from(key, cell, end, detail).await;
-        if followed.is_ok() {
-            self.args.roster.works_for(None);
+        let live = self.slots.get(&key).and_then(Slot::live);
+        if live.is_none_or(|live| live.actor.get_id() != actor) {
+            return Ok(());
         }
-        followed
+        let Some(Slot::Live(live)) = self.slots.remove(&key) else {
+            return Ok(());
+        };
+        let (why, waiting) = match live.ending {
+            Some(ending) => (Some(ending.why), ending.waiting),
+            None => (None, Vec::new()),
+        };
+        let left = end == End::Stopped && why == Some(Why::Asked);
+        if left || self.parked.is_some() {
+            // What it has not done is owed when it comes back.
+            self.ledger.remove(&key);
+        } else {
+            let killed_for = match why {
+                Some(Why::Killed(activation)) => Some(activation),
+                Some(Why::Asked) | None => None,
+            };
+            self.follow(
+                key.clone(),
+                live.start,
+                &live.pulse,
+                end,
+                killed_for,
+                detail,
+            );
+        }
+        for work in waiting {
+            self.work(key.clone(), Opening::default(), work).await?;
+        }
+        self.all_parked();
+        Ok(())
     }
 
-    async fn gone_from(
+    fn follow(
         &mut self,
         key: SessionKey,
-        cell: &ActorCell,
+        mut start: Start,
+        pulse: &Pulse,
         end: End,
+        killed_for: Option<Activation>,
         detail: &str,
-    ) -> Result<(), ActorProcessingErr> {
-        let is_it = |slot: &&Slot| slot.actor() == Some(id(cell));
-        if self.slots.get(&key).filter(is_it).is_none() {
-            return Ok(());
+    ) {
+        if pulse.has_progressed() {
+            (start.restarts, start.refusals) = (0, 0);
         }
-        let mut found = match end {
-            End::Stopped => Found::Crash,
-            End::Failed(found) => found,
-        };
-        let Some(slot) = self.slots.remove(&key) else {
-            return Ok(());
-        };
-        let (pulse, mut start, killed_for, waiting) = match slot {
-            Slot::Going {
-                why: Going::Asked,
-                pulse,
-                waiting,
-                ..
-            } if end == End::Stopped => return self.left(key, pulse.stage(), waiting).await,
-            Slot::Going {
-                pulse,
-                start,
-                why,
-                waiting,
-                ..
-            } => match why {
-                Going::Asked => (pulse, start, None, waiting),
-                Going::Killed(activation) => (pulse, start, Some(activation), waiting),
-            },
-            Slot::Live { pulse, start, .. } => (pulse, start, None, Vec::new()),
-            Slot::Resting { .. } | Slot::Quarantined { .. } => return Ok(()),
-        };
-        start.flight = pulse.flight();
-        if let Found::Unwritten {
-            query,
-            turns,
-            times,
-        } = &mut found
-        {
-            *times = start.count_refusal(*query, *turns);
+        let refused = end == End::Unrecorded && killed_for.is_none();
+        if refused && start.refused(self.ledger.appends()) >= REFUSALS {
+            let reason = format!("the journal does not take its records: {detail}");
+            return self.quarantine(key, reason);
         }
-        let stage = pulse.stage();
-        let follows = next(found, stage, &start.activation, killed_for, detail);
-        let tried_at = match &follows {
-            Next::Again(activation) if *activation == start.activation => {
-                start.tried_at.or(pulse.claimed_at())
-            }
-            Next::Again(_) | Next::Restart(_) | Next::LetGo | Next::Quarantine { .. } => None,
-        };
-        let start = Start { tried_at, ..start };
-        self.follow(key.clone(), start, follows, detail);
-        self.hand_out(key, waiting).await
-    }
-
-    fn follow(&mut self, key: SessionKey, start: Start, follows: Next, detail: &str) {
-        if self.parked.is_some() {
-            // The next process brings it back.
-            self.forget(&key);
-            return self.all_parked();
-        }
-        match follows {
+        match next(end, pulse.stage(), &start.activation, killed_for, detail) {
             Next::Restart(activation) => {
-                let activation = self.counted(&key, activation);
-                self.rest(key, start, activation);
+                let same = activation == start.activation;
+                start.tried_at = match same {
+                    true => start.tried_at.or(pulse.claimed_at()),
+                    false => None,
+                };
+                start.flight = pulse.flight();
+                start.activation = activation;
+                self.rest(key, start, pulse);
             }
-            Next::Again(activation) => self.rest(key, start, activation),
-            Next::LetGo => self.let_go(&key, detail),
+            Next::Drop => {
+                tracing::info!(session = %key, %detail, "session has another owner");
+                self.drop_session(&key);
+            }
             Next::Quarantine { reason } => self.quarantine(key, reason),
         }
     }
 
-    /// Books a restart. By its own count, not the session's, the supervisor ends a query that was
-    /// brought back too often.
-    fn counted(&self, key: &SessionKey, activation: Activation) -> Activation {
-        let most = self.args.settings.max_restarts;
-        let booked = self
-            .sids
-            .get(key)
-            .and_then(|sid| self.args.ledger.count_restart(*sid));
-        match booked {
-            Some((query, restarts)) if restarts > most => {
-                let detail = format!("{restarts} restarts were made, {most} are allowed");
-                Activation::BudgetViolated { query, detail }
-            }
-            Some(_) | None => activation,
-        }
-    }
-
-    /// It is brought back after a pause.
-    fn rest(&mut self, key: SessionKey, before: Start, activation: Activation) {
-        let pause = self.args.settings.restart_pause * (1 << before.restarts.min(10));
-        // What fell together does not come back together.
-        let pause = spread(pause, self.args.services.clock.moment().entropy);
-
-        tracing::warn!(session = %key, ?activation, ?pause, "session is brought back");
-        let start = Start {
-            activation: sounding(activation, before.restarts),
-            restarts: before.restarts + 1,
-            ..before
-        };
-        self.args.roster.waits(&key, start.clone());
+    /// Restarts it after a pause.
+    fn rest(&mut self, key: SessionKey, mut start: Start, pulse: &Pulse) {
+        let pause = self.settings.restart_pause * (1 << start.restarts.min(10));
+        // What failed together does not come back together.
+        let pause = spread(pause, self.services.clock.moment().entropy);
+        let activation = &start.activation;
+        tracing::warn!(session = %key, ?activation, ?pause, "session is restarted");
+        start.restarts += 1;
+        pulse.returns(self.now());
         self.rests += 1;
         let rest = self.rests;
-        self.slots
-            .insert(key.clone(), Slot::Resting { start, rest });
+        let slot = Slot::Resting { start, rest };
+        self.slots.insert(key.clone(), slot);
         self.me
             .cast_after(pause, move || ShardMsg::Revive { key, rest });
     }
 
-    /// The pause is over, unless something that came in has ended it before: then this is not heard,
-    /// even where the session is in another pause by now.
+    /// The pause is over, unless a message has ended it before.
     pub(super) async fn revive(
         &mut self,
         key: SessionKey,
@@ -284,73 +394,17 @@ impl ShardState {
         Ok(())
     }
 
-    /// Somebody else has claimed it: it is theirs until somebody here asks for it again. To claim it
-    /// back now would only have two owners take it from one another for ever.
-    fn let_go(&mut self, key: &SessionKey, detail: &str) {
-        tracing::info!(session = %key, %detail, "session belongs to somebody else");
-        self.forget(key);
-        // Those who follow it look into the journal from now on.
-        self.args.services.bus.close(key);
+    /// It is out of memory for good; its followers read the journal from now on.
+    pub(super) fn drop_session(&mut self, key: &SessionKey) {
         self.slots.remove(key);
+        self.ledger.remove(key);
+        self.services.bus.close(key);
     }
 
     pub(super) fn quarantine(&mut self, key: SessionKey, reason: String) {
         tracing::error!(session = %key, %reason, "session is quarantined");
-        self.forget(&key);
-        // Those who follow it ask again, and are told.
-        self.args.services.bus.close(&key);
-        self.args.roster.set_aside(&key, reason.clone());
-        self.slots.insert(key, Slot::Quarantined { reason });
-    }
-
-    /// It is out of memory, and so is what the supervisor has counted of its query.
-    pub(super) fn forget(&mut self, key: &SessionKey) {
-        if let Some(sid) = self.sids.remove(key) {
-            self.args.ledger.close(sid);
-        }
-        self.not_here(key);
-    }
-
-    /// It is out of memory with a query that goes on when it is back; what was counted of that stays.
-    pub(super) fn away(&mut self, key: &SessionKey) {
-        let ledger = &self.args.ledger;
-        if self.sids.get(key).is_none_or(|sid| !ledger.leave(*sid)) {
-            self.sids.remove(key);
-        }
-        self.not_here(key);
-    }
-
-    fn not_here(&self, key: &SessionKey) {
-        self.args.roster.gone(key);
-        // From now on any process may have it.
-        if let Some(letters) = self.args.services.journal.letters() {
-            letters.let_go(key);
-        }
-    }
-
-    /// Those whom the shard before this one has left behind were brought back, as far as the journal says
-    /// that they have something to do. The others come back when somebody has something for them.
-    pub(super) fn settle(&mut self) {
-        let (slots, roster) = (&mut self.slots, &self.args.roster);
-        slots.retain(|key, slot| {
-            let orphan = matches!(slot, Slot::Resting { start, .. } if start.is_orphan());
-            if orphan {
-                roster.gone(key);
-            }
-            !orphan
-        });
-    }
-}
-
-/// After how many restarts in a row a session that a journal keeps from its work sounds it first.
-const SOUNDING: u32 = 4;
-
-/// What a session is brought back for, after so many restarts in a row.
-fn sounding(activation: Activation, restarts: u32) -> Activation {
-    if activation == Activation::Again && restarts >= SOUNDING {
-        Activation::Sounding
-    } else {
-        activation
+        self.drop_session(&key);
+        self.ledger.quarantine(&key, reason);
     }
 }
 
@@ -359,3 +413,6 @@ fn spread(pause: Duration, entropy: u64) -> Duration {
     let share = u32::try_from(entropy % 1_001).unwrap_or_default();
     pause / 2 + pause * share / 1_000
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,29 +1,27 @@
-//! Sessions leave memory (spec 10): those that were idle for long enough, the longest idle ones where
-//! too many live, and all of them at the end.
+//! Sessions leave memory: those that were idle for long enough, the longest idle ones where too many live, all of
+//! them at the end, and those that stall.
 //!
-//! Those that were idle for too long leave a few at a time, until the next sweep: a crowd that goes at once
-//! would keep those waiting who are talked to.
+//! Idle ones leave a few at a time until the next sweep, so that active ones do not wait for a crowd.
 //!
-//! **Invariant:** the shard alone sends work to sessions. From the moment it asks one to leave it keeps
-//! what comes in for it, until the actor has ended or says that it stays; so nothing is lost on the
-//! way, and no second actor lives beside the first.
+//! **Invariant:** from the moment the shard asks a session to leave it keeps what comes in for it, until the
+//! actor has ended or says that it stays. So nothing is lost on the way, and no second actor lives beside the
+//! first.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, time::Duration};
 
-use ractor::{ActorId, ActorProcessingErr, RpcReplyPort};
+use ractor::{ActorId, RpcReplyPort};
 
 use super::{
     ShardMsg, ShardState,
-    slot::{Going, Slot},
-    work::{WAITING, Work},
+    lifecycle::{Ending, Live, Slot, Why},
 };
 use crate::{
     actor::{
         pulse::Stage,
-        session::{Opening, SessionMsg},
+        session::{Activation, SessionMsg},
     },
     kernel::Refusal,
-    model::SessionKey,
+    model::{SessionKey, record::RestartCause},
 };
 
 /// So many are asked to leave at a time, at least.
@@ -31,40 +29,103 @@ const AT_A_TIME: usize = 4;
 /// So often between two sweeps, at most.
 const TIMES: usize = 100;
 
-/// Who is to be asked to leave, a few at a time.
+/// Sessions that are to be asked to leave, a few at a time.
 #[derive(Default)]
 pub(super) struct Leaving {
     /// With the milliseconds that each had been idle for, the longest idle first.
     due: VecDeque<(u64, SessionKey)>,
     /// How many go at a time.
     few: usize,
-    /// How long the others wait.
     pause: Duration,
     /// Whether a [`ShardMsg::PassivateNext`] is under way.
     goes_on: bool,
 }
 
 impl ShardState {
-    /// Asks those to leave that have been idle for too long, or are the longest idle of too many.
-    pub(super) fn passivate_idle(&mut self, now: u64) {
-        let settings = &self.args.settings;
-        let limit = u64::try_from(settings.idle_timeout.as_millis()).unwrap_or(u64::MAX);
-        let live = |slot: &&Slot| matches!(slot, Slot::Live { .. });
-        let live = self.slots.values().filter(live).count();
-        let mut idle: Vec<(u64, SessionKey)> = self
+    /// Kills sessions that stall, quarantines those that do not end when killed, and passivates idle ones.
+    pub(super) fn sweep(&mut self) {
+        let now = self.now();
+        let limit = millis(self.settings.stall_limit);
+        for key in self.keys_of(|live| match &live.ending {
+            Some(ending) => now.saturating_sub(ending.since) >= limit,
+            None => false,
+        }) {
+            self.does_not_end(key, now);
+        }
+        for key in self.keys_of(|live| live.ending.is_none() && live.pulse.silent_for(now) >= limit)
+        {
+            self.end_for(&key, self.stall());
+        }
+        self.passivate_idle(now);
+    }
+
+    fn keys_of(&self, which: impl Fn(&Live) -> bool) -> Vec<SessionKey> {
+        let live = |slot: &Slot| slot.live().is_some_and(&which);
+        let those = self.slots.iter().filter(|(_, slot)| live(slot));
+        those.map(|(key, _)| key.clone()).collect()
+    }
+
+    pub(super) fn stall(&self) -> Activation {
+        Activation::Restart {
+            cause: RestartCause::Stall,
+            detail: format!("no progress for {:?}", self.settings.stall_limit),
+        }
+    }
+
+    /// One that was asked to leave is killed: it may only be slow. One that was killed blocks its thread and is
+    /// quarantined; should it be released before it ends, the journal keeps the two apart.
+    fn does_not_end(&mut self, key: SessionKey, now: u64) {
+        let stall = self.stall();
+        let Some(Slot::Live(live)) = self.slots.get_mut(&key) else {
+            return;
+        };
+        let Some(Ending {
+            why,
+            since,
+            waiting,
+        }) = &mut live.ending
+        else {
+            return;
+        };
+        if *why == Why::Asked {
+            let activation = match live.pulse.stage() {
+                Stage::Waking => live.start.activation.clone(),
+                _ if live.pulse.is_busy() => stall,
+                // One that only waits for a person has not stalled.
+                _ => Activation::Again,
+            };
+            (*why, *since) = (Why::Killed(activation), now);
+            return live.actor.kill();
+        }
+        let limit = self.settings.stall_limit;
+        let reason = format!("it was killed, and did not end within {limit:?}");
+        for work in std::mem::take(waiting) {
+            let reason = reason.clone();
+            work.refuse(Refusal::Quarantined { reason });
+        }
+        self.quarantine(key, reason);
+        self.all_parked();
+    }
+
+    fn passivate_idle(&mut self, now: u64) {
+        let limit = millis(self.settings.idle_timeout);
+        let live = self.slots.values().filter_map(Slot::live);
+        let live = live.filter(|live| live.ending.is_none()).count();
+        let too_many = live.saturating_sub(self.settings.max_live);
+        let mut idle: Vec<(u64, &SessionKey)> = self
             .slots
             .iter()
-            .filter_map(|(key, slot)| Some((slot.idle_for(now)?, key.clone())))
+            .filter_map(|(key, slot)| Some((idle_for(slot, now)?, key)))
+            .filter(|(idle, _)| *idle >= limit || too_many > 0)
             .collect();
         idle.sort_unstable_by_key(|(since, _)| std::cmp::Reverse(*since));
-        let too_many = live.saturating_sub(settings.max_live);
-        let leaves = |(number, idle): (usize, (u64, SessionKey))| {
-            (idle.0 >= limit || number < too_many).then_some(idle)
+        let leaves = |(number, (idle, key)): (usize, (u64, &SessionKey))| {
+            (idle >= limit || number < too_many).then(|| (idle, key.clone()))
         };
         let due: VecDeque<_> = idle.into_iter().enumerate().filter_map(leaves).collect();
         let few = due.len().div_ceil(TIMES).max(AT_A_TIME);
         let times = u32::try_from(due.len().div_ceil(few)).unwrap_or(u32::MAX);
-        self.leaving.pause = settings.sweep / times.max(1);
+        self.leaving.pause = self.settings.sweep / times.max(1);
         (self.leaving.due, self.leaving.few) = (due, few);
         if !self.leaving.goes_on {
             self.passivate_next();
@@ -73,14 +134,14 @@ impl ShardState {
 
     /// Asks the next few, unless somebody has talked to them since.
     pub(super) fn passivate_next(&mut self) {
-        let now = self.args.services.clock.monotonic_millis();
+        let now = self.now();
         for _ in 0..self.leaving.few {
             let Some((since, key)) = self.leaving.due.pop_front() else {
                 break;
             };
-            let idle = self.slots.get(&key).and_then(|slot| slot.idle_for(now));
+            let idle = self.slots.get(&key).and_then(|slot| idle_for(slot, now));
             if idle.is_some_and(|idle| idle >= since) {
-                self.ask_to_leave(key, SessionMsg::Passivate);
+                self.ask_to_leave(&key, SessionMsg::Passivate);
             }
         }
         self.leaving.goes_on = !self.leaving.due.is_empty();
@@ -90,115 +151,85 @@ impl ShardState {
         }
     }
 
-    /// A query ended; where nothing may stay in memory it goes at once.
-    pub(super) fn came_to_rest(&mut self, key: &SessionKey) {
-        if self.args.settings.idle_timeout.is_zero() {
-            self.ask_to_leave(key.clone(), SessionMsg::Passivate);
-        }
-    }
-
-    /// The end: what runs leaves memory as it stands, and nothing comes back. Also asked of those that
-    /// seem idle: a command may be on its way to them.
+    /// The system ends. Also asked of sessions that seem idle: a command may be on its way to them.
     pub(super) fn park(&mut self, done: RpcReplyPort<()>) {
         self.parked.get_or_insert_default().push(done);
         let keys: Vec<SessionKey> = self.slots.keys().cloned().collect();
         for key in keys {
             if let Some(Slot::Resting { .. }) = self.slots.get(&key) {
-                self.forget(&key);
                 self.slots.remove(&key);
+                self.ledger.remove(&key);
             }
-            self.ask_to_leave(key, SessionMsg::Park);
+            self.ask_to_leave(&key, SessionMsg::Park);
         }
         self.all_parked();
     }
 
-    /// Tells who waits for it when all actors have ended.
+    /// Answers those who wait for the end once all actors have ended.
     pub(super) fn all_parked(&mut self) {
-        let going = |slot: &Slot| slot.actor().is_some();
-        if self.slots.values().any(going) {
+        if self.slots.values().any(|slot| slot.live().is_some()) {
             return;
         }
         for done in self.parked.iter_mut().flat_map(|waiting| waiting.drain(..)) {
-            // Whoever waited may have given up.
             let _ = done.send(());
         }
     }
 
-    pub(super) fn ask_to_leave(&mut self, key: SessionKey, ask: SessionMsg) {
-        if let Some(actor) = self.let_go_of(key, Going::Asked) {
+    pub(super) fn ask_to_leave(&mut self, key: &SessionKey, ask: SessionMsg) {
+        if let Some(actor) = self.ending(key, Why::Asked) {
             let _ = actor.cast(ask);
         }
     }
 
-    /// Keeps work for a session that is on its way out; gives it back for any other.
-    pub(super) fn keep(&mut self, key: &SessionKey, work: Work) -> Option<Work> {
-        let Some(Slot::Going { waiting, .. }) = self.slots.get_mut(key) else {
-            return Some(work);
-        };
-        if waiting.len() < WAITING {
-            waiting.push(work);
+    /// Another process owns it: its actor says so to all who have asked, and ends.
+    pub(super) fn elsewhere(&mut self, key: SessionKey, who: ActorId) {
+        let live = self.slots.get(&key).and_then(Slot::live);
+        if live.is_some_and(|live| live.ending.is_none() && live.actor.get_id() == who) {
+            self.services.bus.close(&key);
+            self.ask_to_leave(&key, SessionMsg::Passivate);
+        }
+    }
+
+    pub(super) fn leave(&mut self, key: SessionKey, anyway: bool) {
+        let resting = matches!(self.slots.get(&key), Some(Slot::Resting { .. }));
+        if self.ledger.release(&key) || resting {
+            return self.drop_session(&key);
+        }
+        if anyway {
+            self.services.bus.close(&key);
+            self.ask_to_leave(&key, SessionMsg::Park);
         } else {
-            work.refuse(Refusal::InboxFull { waiting: WAITING });
+            self.ask_to_leave(&key, SessionMsg::Passivate);
         }
-        None
     }
 
-    /// It has something in flight and stays.
+    /// It has work in flight and stays.
     pub(super) fn stays(&mut self, key: SessionKey, who: ActorId) {
-        match self.slots.remove(&key) {
-            Some(Slot::Going {
-                actor,
-                pulse,
-                start,
-                why: Going::Asked,
-                waiting,
-                ..
-            }) if actor.get_id() == who => {
-                let alive = (actor.clone(), Arc::clone(&pulse));
-                waiting.into_iter().for_each(|work| work.hand_to(&alive));
-                let live = Slot::Live {
-                    actor,
-                    pulse,
-                    start,
-                };
-                self.slots.insert(key.clone(), live);
-                if self.parked.is_some() {
-                    self.ask_to_leave(key, SessionMsg::Park);
-                }
-            }
-            Some(other) => {
-                self.slots.insert(key, other);
-            }
-            None => {}
+        let Some(Slot::Live(live)) = self.slots.get_mut(&key) else {
+            return;
+        };
+        if live.actor.get_id() != who {
+            return;
+        }
+        let asked = |ending: &mut Ending| ending.why == Why::Asked;
+        let Some(ending) = live.ending.take_if(asked) else {
+            return;
+        };
+        for work in ending.waiting {
+            work.hand_to(&live.actor, &live.pulse);
+        }
+        if self.parked.is_some() {
+            self.ask_to_leave(&key, SessionMsg::Park);
         }
     }
+}
 
-    /// It has left in order. What came in on the way brings it back.
-    pub(super) async fn left(
-        &mut self,
-        key: SessionKey,
-        stage: Stage,
-        waiting: Vec<Work>,
-    ) -> Result<(), ActorProcessingErr> {
-        match stage {
-            Stage::Busy => self.away(&key),
-            Stage::Waking | Stage::Idle => self.forget(&key),
-        }
-        self.slots.remove(&key);
-        self.hand_out(key, waiting).await?;
-        self.all_parked();
-        Ok(())
-    }
+/// For how long nothing has been in flight, in milliseconds; none if it cannot leave memory.
+fn idle_for(slot: &Slot, now: u64) -> Option<u64> {
+    let live = slot.live().filter(|live| live.ending.is_none())?;
+    live.pulse.idle_for(now)
+}
 
-    /// Work that was kept.
-    pub(super) async fn hand_out(
-        &mut self,
-        key: SessionKey,
-        waiting: Vec<Work>,
-    ) -> Result<(), ActorProcessingErr> {
-        for work in waiting {
-            self.work(key.clone(), Opening::default(), work).await?;
-        }
-        Ok(())
-    }
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

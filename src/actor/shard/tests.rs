@@ -7,17 +7,19 @@ use tokio::sync::{
     oneshot,
 };
 
-use super::{slot::Going, *};
+use super::{
+    lifecycle::{Live, Slot, Why},
+    *,
+};
 use crate::{
     actor::{
-        session::{Acknowledged, SessionMsg},
         supervisor::{SupervisorActor, SystemSettings},
         system_log::SystemLog,
     },
     journal::Memory,
     kernel::{Command, Reply},
     llm::Scripted,
-    model::{SessionName, Submission, record::RestartCause},
+    model::{QueryId, SessionName, Submission, record::RestartCause},
     testkit::{Obstacle, Obstructed, Panics, Shaky, TestOracle, TestTool},
 };
 
@@ -70,6 +72,7 @@ impl Actor for Relay {
 struct Bench {
     relay: ActorRef<Counted<ShardMsg>>,
     state: ShardState,
+    depth: Depth,
     heard: UnboundedReceiver<Heard>,
 }
 
@@ -84,15 +87,13 @@ impl Bench {
         let SystemSettings {
             stall_limit,
             sweep,
-            max_restarts,
             restart_pause,
             idle_timeout,
             max_live,
             ..
         } = args.settings;
-        let gateways = SupervisorActor::gateways(&args);
         let log = SystemLog::of_system(args.clock.clone());
-        let system = (args, services.clone(), Arc::clone(&gateways), log);
+        let system = (args, services.clone(), log);
         // The services that sessions need; its own shards have nothing to do.
         let _system = Actor::spawn(None, SupervisorActor, system).await.unwrap();
         let (to, heard) = unbounded_channel();
@@ -104,22 +105,19 @@ impl Bench {
                 stall_limit,
                 sweep,
                 sweeps_from: Duration::ZERO,
-                max_restarts,
                 restart_pause,
                 idle_timeout,
                 max_live,
             },
-            ledger: services.router.ledger.clone(),
             services,
-            roster: Roster::default(),
-            booked: Vec::new(),
-            gateways,
             depth,
         };
+        let depth = args.depth.clone();
         let state = ShardState::new(me, args);
         Self {
             relay,
             state,
+            depth,
             heard,
         }
     }
@@ -141,7 +139,7 @@ impl Bench {
     }
 
     async fn say(&mut self, message: ShardMsg) {
-        let counted = self.state.args.depth.count();
+        let counted = self.depth.count();
         let message = crate::actor::mailbox::counted(message, counted);
         self.hear(Heard::Message(message)).await;
     }
@@ -186,33 +184,27 @@ impl Bench {
 
     /// As if it had been asked to leave, and had not heard of it yet.
     fn asked_to_leave(&mut self) -> ActorId {
-        let gone = self.state.let_go_of(key(), Going::Asked);
+        let gone = self.state.ending(&key(), Why::Asked);
         gone.unwrap().get_id()
-    }
-
-    /// The shard that comes after this one.
-    fn replaced(&mut self, fault: Option<&str>) {
-        let args = &self.state.args;
-        args.roster.bereave(fault);
-        let args = ShardArgs {
-            settings: args.settings,
-            services: args.services.clone(),
-            ledger: args.ledger.clone(),
-            roster: args.roster.clone(),
-            booked: args.ledger.cut_off(|_| true),
-            gateways: Arc::clone(&args.gateways),
-            depth: args.depth.clone(),
-        };
-        self.state = ShardState::new(self.state.me.clone(), args);
     }
 
     fn activation(&self) -> Option<&Activation> {
         match self.slot()? {
-            Slot::Live { start, .. } | Slot::Going { start, .. } | Slot::Resting { start, .. } => {
-                Some(&start.activation)
-            }
-            Slot::Quarantined { .. } => None,
+            Slot::Live(Live { start, .. }) | Slot::Resting { start, .. } => Some(&start.activation),
         }
+    }
+
+    fn live(&self) -> Option<&Live> {
+        self.slot().and_then(Slot::live)
+    }
+
+    /// Why its actor is about to end.
+    fn ending(&self) -> Option<&Why> {
+        self.live()?.ending.as_ref().map(|ending| &ending.why)
+    }
+
+    fn is_quarantined(&self) -> bool {
+        self.state.ledger.quarantined(&key()).is_some()
     }
 
     fn slot(&self) -> Option<&Slot> {
@@ -251,13 +243,11 @@ async fn a_timer_that_was_set_for_an_earlier_pause_does_not_end_a_later_one() {
     assert!(resting(bench.slot()), "set for the pause before");
     let rest = first + 1;
     bench.say(ShardMsg::Revive { key: key(), rest }).await;
-    let Some(Slot::Live { actor, .. }) = bench.slot() else {
-        panic!("its own timer ends it");
-    };
-    let actor = actor.get_id();
+    let actor = |bench: &Bench| bench.live().map(|live| live.actor.get_id());
+    let before = actor(&bench);
+    assert!(before.is_some(), "its own timer ends it");
     bench.say(ShardMsg::Revive { key: key(), rest }).await;
-    let now = bench.slot().and_then(Slot::actor);
-    assert_eq!(now, Some(actor), "who lives is not brought to life");
+    assert_eq!(actor(&bench), before, "a live session is not started");
 }
 
 /// A session that runs a query for as long as it is let.
@@ -266,14 +256,15 @@ async fn busy() -> Bench {
     let answer = bench.submit("what?").await;
     bench.until(live).await;
     answer.await.unwrap().unwrap();
-    while bench.state.args.ledger.live() == 0 {
+    while bench.state.ledger.running() == 0 {
         bench.next().await;
     }
     bench
 }
 
 fn live(slot: Option<&Slot>) -> bool {
-    matches!(slot, Some(Slot::Live { .. }))
+    let live = slot.and_then(Slot::live);
+    live.is_some_and(|live| live.ending.is_none())
 }
 
 #[tokio::test(start_paused = true)]
@@ -292,8 +283,7 @@ async fn who_rests_when_the_end_comes_does_not_come_back() {
         .await;
     let refused = bench.submit("and?").await;
     assert!(bench.slot().is_none() && refused.await.is_err());
-    assert_eq!(bench.state.args.ledger.live(), 0);
-    assert!(!bench.state.args.roster.is_waiting(&key()));
+    assert_eq!(bench.state.ledger.running(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -308,9 +298,8 @@ async fn who_rests_or_is_set_aside_leaves_at_once_for_another_process() {
             let key = key();
             bench.say(ShardMsg::Leave { key, anyway }).await;
             assert!(bench.slot().is_none());
-            assert_eq!(bench.state.args.ledger.live(), 0);
-            bench.replaced(None);
-            assert!(bench.slot().is_none(), "the next shard knows of it no more");
+            assert_eq!(bench.state.ledger.running(), 0);
+            assert!(!bench.is_quarantined());
         }
     }
 }
@@ -335,7 +324,7 @@ async fn who_stays_when_the_end_comes_is_told_of_it() {
     let actor = bench.asked_to_leave();
     let mut parked = bench.park().await;
     bench.say(ShardMsg::Stays { key: key(), actor }).await;
-    assert!(matches!(bench.slot(), Some(Slot::Going { .. })));
+    assert!(bench.ending().is_some());
     assert!(parked.try_recv().is_err(), "it has not left yet");
     bench.until(|slot| slot.is_none()).await;
     parked.await.unwrap();
@@ -353,18 +342,13 @@ async fn what_comes_in_on_the_way_out_waits_up_to_a_bound_and_is_handed_to_who_s
             actor: other,
         })
         .await;
-    assert!(
-        matches!(bench.slot(), Some(Slot::Going { .. })),
-        "it is not it"
-    );
+    assert!(bench.ending().is_some(), "it is not it");
     let mut waiting = Vec::new();
-    for _ in 1..work::WAITING {
+    for _ in 1..WAITING {
         waiting.push(bench.command(Command::Pause).await);
     }
     let refused = bench.submit("one too many").await.await.unwrap();
-    let full = Refusal::InboxFull {
-        waiting: work::WAITING,
-    };
+    let full = Refusal::InboxFull { waiting: WAITING };
     assert_eq!(refused.unwrap_err(), full);
     bench.say(ShardMsg::Stays { key: key(), actor }).await;
     assert!(live(bench.slot()));
@@ -389,13 +373,11 @@ async fn what_waits_for_one_that_hangs_in_its_journal_has_a_bound() {
         tokio::task::yield_now().await;
     }
     let mut waiting = Vec::new();
-    for _ in 0..work::WAITING {
+    for _ in 0..WAITING {
         waiting.push(bench.command(Command::Resume).await);
     }
     let refused = bench.submit("one too many").await.await.unwrap();
-    let full = Refusal::InboxFull {
-        waiting: work::WAITING,
-    };
+    let full = Refusal::InboxFull { waiting: WAITING };
     assert_eq!(refused.unwrap_err(), full);
     journal.set(Obstacle::None);
     bench.until(resting).await;
@@ -418,150 +400,21 @@ async fn a_question_that_its_asker_gave_up_is_not_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_former_actor_said_last_does_not_count() {
-    let mut bench = busy().await;
-    let (former, sid) = (bench.relay.get_id(), Sid(1));
-    let told = |actor| ShardMsg::Running {
-        sid,
-        key: key(),
-        actor,
-        running: None,
-    };
-    bench.say(told(former)).await;
-    assert_eq!(bench.state.args.ledger.live(), 1);
-    let now = bench.slot().and_then(Slot::actor).unwrap();
-    bench.say(told(now)).await;
-    assert_eq!(bench.state.args.ledger.live(), 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_next_shard_finds_whom_the_one_before_has_left_behind() {
-    let mut bench = busy().await;
-    bench.replaced(None);
-    assert_eq!(bench.activation(), Some(&Activation::Orphaned));
-    assert_eq!(bench.state.args.ledger.live(), 0, "nobody works on it");
-    bench
-        .say(ShardMsg::Revive {
-            key: key(),
-            rest: 1,
-        })
-        .await;
-    assert!(
-        resting(bench.slot()),
-        "a timer of the shard before means nothing to it"
-    );
-    bench.state.settle();
-    assert!(bench.slot().is_none(), "the journal knows of nothing to do");
-    assert!(!bench.state.args.roster.is_waiting(&key()));
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_was_to_be_recorded_of_a_session_is_not_lost_with_its_shard() {
-    let mut bench = busy().await;
-    let (cause, detail) = (RestartCause::Stall, "no progress".to_owned());
-    let stall = Activation::Restart { cause, detail };
-    bench.state.end_for(&key(), stall.clone());
-    bench.replaced(None);
-    assert_eq!(bench.activation(), Some(&stall), "killed, and not gone yet");
-    assert_eq!(bench.state.args.roster.owed(), [key()]);
-    bench.state.settle();
-    assert_eq!(
-        bench.activation(),
-        Some(&stall),
-        "it is owed, whatever runs"
-    );
-    let view = bench.submit("and?").await;
-    assert!(view.await.unwrap().is_ok());
-    let mut crashed = crashing(1).await;
-    let _answer = crashed.submit("what?").await;
-    crashed.until(resting).await;
-    let before = crashed.activation().cloned();
-    crashed.replaced(Some("boom"));
-    assert_eq!(crashed.activation(), before.as_ref(), "in its pause");
-}
-
-#[tokio::test(start_paused = true)]
 async fn one_that_is_set_aside_stays_so_in_the_next_shard_and_its_release_counts_for_nothing() {
     let mut bench = busy().await;
     bench.state.quarantine(key(), "unreadable".into());
-    bench.replaced(None);
+    let args = ShardArgs {
+        settings: bench.state.settings,
+        services: bench.state.services.clone(),
+        depth: bench.depth.clone(),
+    };
+    bench.state = ShardState::new(bench.state.me.clone(), args);
     let reason = || "unreadable".to_owned();
     let refused = bench.submit("and?").await.await.unwrap().unwrap_err();
     assert_eq!(refused, Refusal::Quarantined { reason: reason() });
     let released = bench.command(Command::Release).await;
     assert_eq!(bench.activation(), Some(&Activation::Again));
     assert!(released.await.unwrap().is_ok());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_shard_that_crashes_charges_whom_it_worked_for_and_nobody_else() {
-    for (name, at_work, expected) in [
-        ("for it", Some(key()), RestartCause::Crash),
-        ("for nobody", None, RestartCause::ProcessDeath),
-    ] {
-        let mut bench = busy().await;
-        bench.state.args.roster.works_for(at_work);
-        bench.replaced(Some("boom"));
-        let found = match bench.activation() {
-            Some(Activation::Restart { cause, .. }) => *cause,
-            Some(Activation::Orphaned) => RestartCause::ProcessDeath,
-            other => panic!("{name}: {other:?}"),
-        };
-        assert_eq!(found, expected, "{name}");
-    }
-    let mut killed = busy().await;
-    killed.state.args.roster.works_for(Some(key()));
-    killed.replaced(None);
-    assert_eq!(
-        killed.activation(),
-        Some(&Activation::Orphaned),
-        "it was killed"
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn shards_that_crash_by_themselves_in_a_row_charge_a_query_once() {
-    let mut bench = busy().await;
-    let mut seen = Vec::new();
-    for fault in [Some("boom"), Some("boom"), Some("boom"), None, Some("boom")] {
-        bench.replaced(fault);
-        seen.push(bench.activation().cloned().unwrap());
-        bench.state.revive(key(), 0).await.unwrap();
-        while bench.state.args.ledger.live() == 0 {
-            bench.next().await;
-        }
-    }
-    let orphaned = || Activation::Orphaned;
-    let expected = [
-        orphaned(),
-        Activation::Again,
-        Activation::Again,
-        // Killed, and then the first crash again.
-        orphaned(),
-        orphaned(),
-    ];
-    assert_eq!(seen, expected);
-}
-
-#[tokio::test(start_paused = true)]
-async fn one_that_its_shard_cannot_even_set_aside_is_set_aside_by_the_next_one() {
-    let mut bench = Bench::new(TestOracle::new(Scripted::new())).await;
-    let roster = bench.state.args.roster.clone();
-    let _answer = bench.submit("what?").await;
-    let mut seen = Vec::new();
-    for _ in 0..3 {
-        roster.works_for(Some(key()));
-        bench.replaced(Some("boom"));
-        seen.push(bench.activation().cloned());
-        if bench.activation().is_some() {
-            bench.state.revive(key(), 0).await.unwrap();
-        }
-    }
-    let reason = "it crashed while coming to life: its shard crashed while it worked for it: boom";
-    let reason = reason.to_owned();
-    let quarantine = Activation::Quarantine { reason };
-    assert_eq!(seen, [Some(quarantine), None, None]);
-    assert!(matches!(bench.slot(), Some(Slot::Quarantined { .. })));
 }
 
 #[tokio::test(start_paused = true)]
@@ -573,24 +426,20 @@ async fn one_that_does_not_end_when_it_is_killed_is_set_aside_and_who_waits_is_t
     let waits = bench.submit("and?").await;
     tokio::time::advance(limit - Duration::from_secs(1)).await;
     bench.say(ShardMsg::Sweep).await;
-    let why = |bench: &Bench| match bench.slot() {
-        Some(Slot::Going { why, .. }) => why.clone(),
-        _ => panic!("it has not ended"),
-    };
-    assert_eq!(why(&bench), Going::Asked);
+    assert_eq!(bench.ending(), Some(&Why::Asked));
     tokio::time::advance(Duration::from_secs(1)).await;
     bench.say(ShardMsg::Sweep).await;
     let cause = RestartCause::Stall;
     let detail = "no progress for 900s".to_owned();
     let stall = Activation::Restart { cause, detail };
-    assert_eq!(why(&bench), Going::Killed(stall));
+    assert_eq!(bench.ending(), Some(&Why::Killed(stall)));
     tokio::time::advance(limit).await;
     bench.say(ShardMsg::Sweep).await;
     let refused = waits.await.unwrap().unwrap_err();
     let reason = "it was killed, and did not end within 900s".to_owned();
     assert_eq!(refused, Refusal::Quarantined { reason });
-    assert!(matches!(bench.slot(), Some(Slot::Quarantined { .. })));
-    assert_eq!(bench.state.args.ledger.live(), 0);
+    assert!(bench.slot().is_none() && bench.is_quarantined());
+    assert_eq!(bench.state.ledger.running(), 0);
     // When it ends after all, nothing follows.
     for _ in 0..3 {
         tokio::task::yield_now().await;
@@ -598,7 +447,7 @@ async fn one_that_does_not_end_when_it_is_killed_is_set_aside_and_who_waits_is_t
     while let Ok(heard) = bench.heard.try_recv() {
         bench.hear(heard).await;
     }
-    assert!(matches!(bench.slot(), Some(Slot::Quarantined { .. })));
+    assert!(bench.slot().is_none() && bench.is_quarantined());
 }
 
 /// A session that waits for a person.
@@ -609,7 +458,7 @@ async fn asking() -> Bench {
     let answer = bench.submit("what?").await;
     answer.await.unwrap().unwrap();
     let asks = |slot: Option<&Slot>| match slot {
-        Some(Slot::Live { pulse, .. }) => pulse.idle_for(0).is_some(),
+        Some(Slot::Live(live)) => live.pulse.idle_for(0).is_some(),
         _ => false,
     };
     while !asks(bench.slot()) {
@@ -619,7 +468,7 @@ async fn asking() -> Bench {
             bench.hear(heard).await;
         }
     }
-    assert_eq!(bench.state.args.ledger.live(), 1);
+    assert_eq!(bench.state.ledger.running(), 1);
     bench
 }
 
@@ -631,33 +480,4 @@ async fn one_that_waits_for_a_person_and_does_not_leave_is_not_charged_for_that(
     bench.say(ShardMsg::Sweep).await;
     bench.until(resting).await;
     assert_eq!(bench.activation(), Some(&Activation::Again));
-    let booked = bench.state.args.ledger.count_restart(Sid(1));
-    assert_eq!(booked, Some((QueryId(1), 1)), "the first that counts");
-}
-
-#[tokio::test(start_paused = true)]
-async fn who_leaves_memory_with_a_query_takes_its_restarts_along() {
-    let mut bench = asking().await;
-    let (ledger, query) = (bench.state.args.ledger.clone(), QueryId(1));
-    assert_eq!(ledger.count_restart(Sid(1)), Some((query, 1)));
-    bench.state.ask_to_leave(key(), SessionMsg::Passivate);
-    bench.until(|slot| slot.is_none()).await;
-    assert_eq!(ledger.live(), 0);
-    let paused = bench.command(Command::Pause).await;
-    paused.await.unwrap().unwrap();
-    while ledger.live() == 0 {
-        bench.next().await;
-    }
-    bench.state.end_for(&key(), bench.state.stall());
-    bench.until(resting).await;
-    assert_eq!(ledger.count_restart(Sid(1)), Some((query, 3)));
-}
-
-#[test]
-fn refusals_count_in_a_row_and_while_the_query_does_not_get_on() {
-    let mut start = Start::on_demand(Opening::default());
-    let one = QueryId(1);
-    let times = [(one, 0), (one, 0), (one, 1), (one, 1), (QueryId(2), 1)];
-    let times = times.map(|(query, turns)| start.count_refusal(query, turns));
-    assert_eq!(times, [1, 2, 1, 2, 1]);
 }

@@ -34,8 +34,6 @@ pub struct SystemSettings {
     pub max_live: usize,
     /// When sessions that were cut off in the middle of a query come back.
     pub recovery: Recovery,
-    /// How often a query is brought back after a crash or a stall, by the supervisor's own count.
-    pub max_restarts: u32,
     /// How often one service may be replaced within ten minutes before the system ends.
     pub replacements: u32,
     /// What a provider may be asked of that is not named in `providers`.
@@ -84,7 +82,6 @@ impl Default for SystemSettings {
             recovery: Recovery::AtStart {
                 concurrency: Recovery::CONCURRENCY,
             },
-            max_restarts: 3,
             replacements: 100,
             gateway: GatewaySettings::default(),
             providers: BTreeMap::new(),

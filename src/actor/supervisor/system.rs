@@ -1,16 +1,30 @@
 //! A running system and its orderly end.
+//!
+//! A host's actor has only a system's *root* below it: it hears from it how the system ended, and ends the system by
+//! ending it. Nothing of the system is linked below the root. A task, which is linked to nothing, keeps both: it
+//! ends the system in order when the root goes, and the root when the system has ended.
+//!
+//! **Invariant:** the root goes last, so that a host that hears of its end can start the next system.
 
 use std::time::Duration;
 
-use ractor::{Actor, ActorCell, ActorRef, SpawnErr};
-use tokio::task::JoinHandle;
-
-use super::{
-    Oracle, SupervisorActor, SystemArgs,
-    keeper::{self, KeeperActor, KeeperMsg, Kept, Told},
-    root::{RootActor, RootMsg, RootState},
+use futures_util::future::{BoxFuture, FutureExt as _, OptionFuture};
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+    time::{Instant, sleep, timeout},
 };
-use crate::actor::system_log::SystemLog;
+
+use super::{Oracle, Services, SupervisorActor, SupervisorMsg, SystemArgs};
+use crate::actor::{message::local_messages, system_log::SystemLog, task::Task};
+
+/// How long the actors may take to stop.
+const STOP: Duration = Duration::from_secs(5);
+/// Why a system that was told to end did.
+const SHUT_DOWN: &str = "shut down";
+/// Orders that may wait; of several the last one counts.
+const ORDERS: usize = 8;
 
 /// The system did not start.
 #[derive(Debug, thiserror::Error)]
@@ -26,9 +40,17 @@ impl From<SpawnErr> for StartError {
 /// A running system. Whoever holds it ends it; dropping it ends nothing.
 pub struct System {
     root: ActorRef<RootMsg>,
-    keeper: ActorRef<KeeperMsg>,
+    orders: mpsc::Sender<Order>,
     ended: JoinHandle<()>,
     oracle: Oracle,
+}
+
+/// How the system is to end.
+enum Order {
+    /// What runs may go on for so long. The port closes when it has ended.
+    End(Duration, Option<oneshot::Sender<()>>),
+    /// At once.
+    Abort,
 }
 
 impl System {
@@ -60,7 +82,7 @@ impl System {
         start(args, Some((parent, drain))).await
     }
 
-    /// For those who use it.
+    /// The handle for its users.
     #[must_use]
     pub const fn oracle(&self) -> &Oracle {
         &self.oracle
@@ -74,7 +96,6 @@ impl System {
 
     /// Returns when it has ended, by itself because something in it failed too often, or by its parent's end.
     pub async fn ended(&mut self) {
-        // However it ended.
         let _ = (&mut self.ended).await;
     }
 
@@ -82,19 +103,18 @@ impl System {
     /// acknowledged and is not done by then leaves memory in order: it stays in the journal, and goes
     /// on from there without being counted as a fault.
     pub async fn shut_down(self, drain: Duration) {
-        let done = None;
-        self.end(KeeperMsg::End { drain, done }).await;
+        self.end(Order::End(drain, None)).await;
     }
 
     /// Stops at once. What runs is cut off as by a death of the process, and is counted as one when it
     /// comes back.
     pub async fn abort(self) {
-        self.end(KeeperMsg::Abort).await;
+        self.end(Order::Abort).await;
     }
 
-    async fn end(mut self, how: KeeperMsg) {
+    async fn end(mut self, order: Order) {
         // Where nobody is there to hear it, it has ended.
-        let _ = self.keeper.cast(how);
+        let _ = self.orders.send(order).await;
         self.ended().await;
     }
 }
@@ -103,63 +123,190 @@ async fn start(
     args: SystemArgs,
     parent: Option<(ActorCell, Duration)>,
 ) -> Result<System, StartError> {
-    let (keeper, ended) = Actor::spawn(None, KeeperActor, ()).await?;
-    let system = start_kept(args, parent, &keeper).await;
-    // With what there may already be below it.
-    let (root, oracle) = system.inspect_err(|_| keeper.stop(None))?;
+    let services = SupervisorActor::services(&args);
+    let (log, unwritten) = SystemLog::of_system(args.clock.clone());
+    let oracle = SupervisorActor::oracle(&services, log.clone());
+    let state = (args, services.clone(), (log, unwritten));
+    let (supervisor, gone) = Actor::spawn(None, SupervisorActor, state).await?;
+    let (orders, taken) = mpsc::channel(ORDERS);
+    let (parent, drain) = parent.unzip();
+    // Without a parent, a holder sees to it that a system ends that is told to.
+    let hosted = parent.is_some();
+    let root = RootState {
+        orders: orders.clone(),
+        drain: drain.unwrap_or_default(),
+    };
+    let root = match parent {
+        Some(parent) => Actor::spawn_linked(None, RootActor, root, parent).await,
+        None => Actor::spawn(None, RootActor, root).await,
+    };
+    let (root, root_gone) = match root {
+        Ok(root) => root,
+        Err(error) => {
+            // The parent is about to end; what was brought back meanwhile leaves again in order.
+            end(oracle, supervisor, Duration::ZERO).await;
+            return Err(error.into());
+        }
+    };
+    let kept = Kept {
+        services,
+        supervisor,
+        oracle: oracle.clone(),
+        root: root.clone(),
+        drain: drain.unwrap_or_default(),
+        hosted,
+    };
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it outlives whoever holds the system, and ends with it"
+    )]
+    let ended = tokio::spawn(kept.keep(gone, root_gone, taken));
     Ok(System {
         root,
-        keeper,
+        orders,
         ended,
         oracle,
     })
 }
 
-async fn start_kept(
-    args: SystemArgs,
-    parent: Option<(ActorCell, Duration)>,
-    keeper: &ActorRef<KeeperMsg>,
-) -> Result<(ActorRef<RootMsg>, Oracle), SpawnErr> {
-    let services = SupervisorActor::services(&args);
-    let gateways = SupervisorActor::gateways(&args);
-    let (log, unwritten) = SystemLog::of_system(args.clock.clone());
-    let oracle = SupervisorActor::oracle(&services, &gateways, log.clone());
-    let state = (args, services, gateways, (log, unwritten));
-    let started = Actor::spawn_linked(None, SupervisorActor, state, keeper.get_cell()).await?;
-    let (supervisor, _) = started;
-    let told = match parent {
-        Some(_) => Told::Itself,
-        None => Told::Holder,
-    };
-    let drain = parent.as_ref().map(|(_, drain)| *drain);
-    let drain = drain.unwrap_or_default();
-    let root = RootState {
-        keeper: keeper.clone(),
-        drain,
-    };
-    let root = match parent {
-        Some((parent, _)) => Actor::spawn_linked(None, RootActor, root, parent).await,
-        None => Actor::spawn(None, RootActor, root).await,
-    };
-    let (root, root_ended) = match root {
-        Ok(root) => root,
-        Err(error) => {
-            // The parent is about to end; what was brought back meanwhile leaves again in order.
-            keeper::leave(&oracle, Duration::ZERO).await;
-            oracle.deletions.end();
-            keeper::stop(&supervisor).await;
-            oracle.router.ended.cancel();
-            return Err(error);
+struct Kept {
+    services: Services,
+    supervisor: ActorRef<SupervisorMsg>,
+    oracle: Oracle,
+    root: ActorRef<RootMsg>,
+    /// How long what runs may go on when the root has gone.
+    drain: Duration,
+    hosted: bool,
+}
+
+impl Kept {
+    async fn keep(
+        self,
+        mut gone: JoinHandle<()>,
+        root_gone: JoinHandle<()>,
+        mut orders: mpsc::Receiver<Order>,
+    ) {
+        let mut waiting = Vec::new();
+        let mut ending = OptionFuture::<BoxFuture<'_, ()>>::from(None);
+        let alone = async {
+            match self.hosted {
+                true => tokio::select! {
+                    _ = root_gone => {}
+                    () = self.oracle.told_to_end() => {}
+                },
+                false => drop(root_gone.await),
+            }
+        };
+        let mut alone = std::pin::pin!(alone.fuse());
+        let mut told = false;
+        let end = |drain| end(self.oracle.clone(), self.supervisor.clone(), drain).boxed();
+        loop {
+            tokio::select! {
+                biased;
+                _ = &mut gone => break,
+                Some(()) = &mut ending => break,
+                order = orders.recv() => match order {
+                    Some(Order::End(drain, done)) => {
+                        waiting.extend(done);
+                        (told, ending) = (true, Some(end(drain)).into());
+                    }
+                    Some(Order::Abort) => {
+                        self.oracle.deletions.end();
+                        let stopped = stop(self.supervisor.clone()).boxed();
+                        (told, ending) = (true, Some(stopped).into());
+                    }
+                    None => break,
+                },
+                () = &mut alone => {
+                    // An end that was ordered goes on.
+                    if !told {
+                        (told, ending) = (true, Some(end(self.drain)).into());
+                    }
+                }
+            }
         }
-    };
-    let kept = Kept {
-        supervisor,
-        oracle: oracle.clone(),
-        root: root.clone(),
-        drain,
-        told,
-    };
-    // It cannot be gone: only its own end is its end.
-    let _ = keeper.cast(KeeperMsg::Keep(Box::new(kept), root_ended));
-    Ok((root, oracle))
+        self.oracle.router.ended.cancel();
+        let failure = self.services.failure.get();
+        let failure = failure.map_or("it stopped", String::as_str).to_owned();
+        match told {
+            true => self.root.stop(Some(SHUT_DOWN.into())),
+            // Where there is no root any more, nobody is there to be told.
+            false => drop(self.root.cast(RootMsg::Failed(failure))),
+        }
+    }
+}
+
+/// Takes nothing new, lets what runs end for so long, has the rest leave memory as it stands, and stops.
+async fn end(oracle: Oracle, supervisor: ActorRef<SupervisorMsg>, drain: Duration) {
+    const LOOK: Duration = Duration::from_millis(10);
+    oracle.stop_taking();
+    let deadline = Instant::now() + drain;
+    while oracle.running() > 0 && Instant::now() < deadline {
+        sleep(LOOK).await;
+    }
+    oracle.park(STOP).await;
+    // What people did to the system is on record when it has ended.
+    if timeout(STOP, oracle.settled()).await.is_err() {
+        tracing::warn!("what was done last is not in the system's log");
+    }
+    oracle.deletions.end();
+    stop(supervisor).await;
+    oracle.router.ended.cancel();
+}
+
+async fn stop(supervisor: ActorRef<SupervisorMsg>) {
+    let why = Some(SHUT_DOWN.into());
+    if supervisor.stop_and_wait(why, Some(STOP)).await.is_err() {
+        supervisor.kill();
+    }
+}
+
+/// What a host sees of a system among its own actors.
+struct RootActor;
+
+enum RootMsg {
+    /// The system has ended by itself, because of this.
+    Failed(String),
+}
+local_messages!(RootMsg);
+
+struct RootState {
+    orders: mpsc::Sender<Order>,
+    /// How long what runs may go on.
+    drain: Duration,
+}
+
+impl Actor for RootActor {
+    type Msg = RootMsg;
+    type State = RootState;
+    type Arguments = RootState;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<RootMsg>,
+        state: RootState,
+    ) -> Result<RootState, ActorProcessingErr> {
+        Ok(state)
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<RootMsg>,
+        RootMsg::Failed(why): RootMsg,
+        _: &mut RootState,
+    ) -> Result<(), ActorProcessingErr> {
+        Err(why.into())
+    }
+
+    /// Waits for the system's orderly end. Where the root is killed, as by its host's own end, this does not run.
+    async fn post_stop(
+        &self,
+        _: ActorRef<RootMsg>,
+        state: &mut RootState,
+    ) -> Result<(), ActorProcessingErr> {
+        let (done, ended) = oneshot::channel();
+        let _ = state.orders.send(Order::End(state.drain, Some(done))).await;
+        let _ = timeout(state.drain + STOP * 4, ended).await;
+        Ok(())
+    }
 }

@@ -8,9 +8,9 @@ use super::*;
 use crate::{
     actor::{
         Answer, AskError,
-        gateway::{Failover, Ticket},
+        gateway::{Failover, GatewayMsg, Ticket},
         ledger::Ruling,
-        mailbox::Counted,
+        services::Gateways,
         session::{Activation, Opening, SessionActor, SessionArgs, SessionMsg},
         shard::ShardMsg,
         workers::ClassifierMsg,
@@ -18,8 +18,7 @@ use crate::{
     kernel::{CallToken, DelegationPolicy},
     llm::{Delta, Request, Scripted, ToolChoice},
     model::{
-        Attempt, Fault, Outcome, QueryId, Seq, SessionKey, SessionName, Sid, Submission, Turn,
-        Usage,
+        Attempt, Fault, Outcome, QueryId, Seq, SessionName, Sid, Submission, Turn, Usage,
         record::{Fact, QueryFact, TurnFact},
     },
     testkit::{TestOracle, TestTool, let_pass},
@@ -45,15 +44,10 @@ struct Parts {
 async fn parts(oracle: TestOracle) -> Parts {
     let args = oracle.args().unwrap();
     let services = SupervisorActor::services(&args);
-    let gateways = SupervisorActor::gateways(&args);
+    let gateways = Arc::clone(&services.gateways);
     let (log, unwritten) = SystemLog::of_system(args.clock.clone());
-    let oracle = SupervisorActor::oracle(&services, &gateways, log.clone());
-    let state = (
-        args,
-        services.clone(),
-        Arc::clone(&gateways),
-        (log, unwritten),
-    );
+    let oracle = SupervisorActor::oracle(&services, log.clone());
+    let state = (args, services.clone(), (log, unwritten));
     let (supervisor, _) = Actor::spawn(None, SupervisorActor, state).await.unwrap();
     Parts {
         supervisor,
@@ -240,16 +234,12 @@ fn ticket(sid: Sid, turn: u32) -> (Box<Ticket>, Pieces) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_whose_query_the_books_do_not_know_is_refused_by_shard_and_gateway() {
+async fn a_call_whose_query_is_not_in_the_ledger_is_refused() {
     let script = Scripted::new().reply(DONE);
     let parts = parts(TestOracle::new(script.clone())).await;
     let (call, mut pieces) = ticket(Sid(77), 0);
     let gateway = parts.gateways["scripted"].any().unwrap();
     gateway.cast(GatewayMsg::Call(call)).unwrap();
-    assert_eq!(pieces.recv().await.unwrap().unwrap_err().code, "not_live");
-    let (call, mut pieces) = ticket(Sid(77), 0);
-    let shard = parts.services.router.shards.at(0).unwrap();
-    shard.cast(ShardMsg::Call(call)).unwrap();
     assert_eq!(pieces.recv().await.unwrap().unwrap_err().code, "not_live");
     assert_eq!(script.requests().len(), 0, "nothing was sent");
 }
@@ -271,9 +261,8 @@ async fn a_session_that_starts_more_turns_than_its_budget_is_ended_by_the_books(
         }
         // What its kernel would never do: a fourth turn.
         let (call, _pieces) = ticket(Sid(1), 3);
-        let shards = &parts.services.router.shards;
-        let shard = shards.at(shards.index_of(&call.key)).unwrap();
-        shard.cast(ShardMsg::Call(call)).unwrap();
+        let gateway = parts.gateways["scripted"].any().unwrap();
+        gateway.cast(GatewayMsg::Call(call)).unwrap();
     };
     let (answer, ()) = tokio::join!(running, rogue);
     let Outcome::Failed { code, detail } = answer.outcome else {
@@ -282,10 +271,9 @@ async fn a_session_that_starts_more_turns_than_its_budget_is_ended_by_the_books(
     assert_eq!(code, "budget_violated");
     assert_eq!(detail, "4 turns were started, 3 are allowed");
     let ledger = &parts.services.router.ledger;
-    assert_eq!(
-        ledger.count_call(Sid(1), QueryId(1), Turn(0)),
-        Ruling::NotLive
-    );
+    let key = SessionKey::local(SessionName::new("s").unwrap());
+    let next = ledger.charge(&key, QueryId(1), Turn(0));
+    assert_eq!(next, Ruling::NotLive);
 }
 
 /// A parent that waits for its child, which waits for its model.
@@ -330,9 +318,8 @@ async fn a_query_that_the_books_end_takes_its_child_back_first() {
             tokio::task::yield_now().await;
         }
         let (call, _pieces) = ticket(Sid(1), 3);
-        let shards = &parts.services.router.shards;
-        let shard = shards.at(shards.index_of(&call.key)).unwrap();
-        shard.cast(ShardMsg::Call(call)).unwrap();
+        let gateway = parts.gateways["scripted"].any().unwrap();
+        gateway.cast(GatewayMsg::Call(call)).unwrap();
     };
     let (answer, ()) = tokio::join!(running, rogue);
     assert_eq!(answer.outcome.reason(), Some("budget_violated"));
@@ -376,4 +363,29 @@ async fn a_session_that_is_set_aside_leaves_no_child_running() {
         .cast(SessionMsg::Activate(Activation::Quarantine { reason }))
         .unwrap();
     assert_eq!(child_end(&parts.oracle).await.0, Outcome::Cancelled);
+}
+
+#[test]
+fn faults_that_are_far_apart_do_not_add_up_and_those_that_are_not_are_slowed_down() {
+    let start = Instant::now();
+    let mut deaths = Deaths::default();
+    let mut at = |seconds| {
+        let (times, pause) = deaths.count(start + Duration::from_secs(seconds));
+        (times, pause.as_millis())
+    };
+    let soon = [0, 1, 2, 3, 4, 5, 6].map(&mut at);
+    let pauses = [0, 50, 100, 200, 400, 500, 500];
+    let expected = pauses.map({
+        let mut times = 0;
+        move |pause| {
+            times += 1;
+            (times, pause)
+        }
+    });
+    assert_eq!(soon, expected);
+    assert_eq!(at(66), (8, 0), "a minute later it is the first again");
+    assert_eq!(at(603), (5, 0), "those of the first four seconds are over");
+    for day in 1..1_000 {
+        assert_eq!(at(86_400 * day), (1, 0), "one a day");
+    }
 }

@@ -408,7 +408,6 @@ async fn a_child_that_does_not_end_is_waited_for_so_long_and_then_told_until_it_
     let oracle = TestOracle::new(family.clone())
         .policy(|policy| allow(policy, 2))
         .policy(|policy| policy.restarts.crashes = 1_000)
-        .settings(|settings| settings.max_restarts = 1_000)
         .journal(Arc::new(journal.clone()))
         .start()
         .await

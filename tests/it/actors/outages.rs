@@ -10,6 +10,7 @@ use oracle_agent::{
         Journal, Memory,
         faulty::{Failure, Faulty, Plan},
     },
+    kernel::{Command, Refusal},
     llm::Scripted,
     model::{Outcome, Submission},
     testkit::{
@@ -180,22 +181,25 @@ async fn no_room_for_the_long_one() -> (TestSystem, Obstructed, Scripted) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_query_whose_records_are_always_refused_ends_and_the_session_goes_on() {
+async fn a_session_whose_records_alone_are_refused_is_quarantined_and_others_go_on() {
     let (system, journal, script) = no_room_for_the_long_one().await;
     let session = system.session("s").unwrap();
-    let answer = session.ask("what is long?").await.unwrap();
-    let Outcome::Failed { code, detail } = &answer.outcome else {
-        panic!("{answer:?}");
+    let refused = session.ask("what is long?").await.unwrap_err();
+    let AskError::Refused(Refusal::Quarantined { reason }) = refused else {
+        panic!("{refused}");
     };
-    assert_eq!(code, "journal");
-    assert!(detail.contains("refused 16 times"), "{detail}");
-    assert!(detail.contains("there is no room for so much"), "{detail}");
+    let why = "the journal does not take its records: ";
+    assert!(reason.starts_with(why), "{reason}");
+    assert!(reason.contains("there is no room for so much"), "{reason}");
     assert_eq!((journal.hits(), script.requests().len()), (16, 16));
     assert_eq!(counts(&session, ["supervisor.restarted"]).await, [0]);
-    // It has left the conversation, and what comes next is short enough.
     journal.set(Obstacle::RefusedLarge(50_000));
-    let answer = session.ask("and what is short?").await.unwrap();
+    let other = system.session("other").unwrap();
+    let answer = other.ask("what is long?").await.unwrap();
     assert_eq!(answer.outcome, Outcome::Answered);
+    // Its query goes on when it is released.
+    session.command(Command::Release).await.unwrap();
+    session.wait_for("query.finished").await.unwrap();
     assert_eq!(system.oracle().running(), 0);
 }
 

@@ -347,21 +347,6 @@ fn the_supervisors_count_ends_the_query() {
 }
 
 #[test]
-fn what_the_journal_does_not_take_ends_the_query_that_it_is_of() {
-    use oracle_agent::kernel::Report::Unwritable;
-    let mut play = Play::asked(policy());
-    let (other, detail) = (QueryId(9), "it is full".to_owned());
-    play.report(Unwritable {
-        query: other,
-        detail: detail.clone(),
-    });
-    assert!(play.kinds().is_empty(), "of another query");
-    let query = play.running();
-    play.report(Unwritable { query, detail });
-    assert_eq!(play.end(), Some(("failed", "journal")));
-}
-
-#[test]
 fn a_call_costs_what_the_models_price_says_unless_the_reply_says_it_itself() {
     let price = Price {
         input: NanoUsd(2_000_000_000),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use oracle_agent::{
     kernel::{
-        Absence, CallToken, Command, Decision, Effect, InFlight, Moment, Opinion, Order, Policy,
-        Refusal, Reply as Heard, Report, Session,
+        CallToken, Command, Decision, Effect, InFlight, Moment, Opinion, Order, Policy, Refusal,
+        Reply as Heard, Report, Session,
     },
     model::{
         CallId, Fault, Message, Outcome, ProfileName, QueryClassification, QueryId, QueryType,
@@ -174,7 +174,7 @@ impl Play {
     /// Its process is gone, and it comes back in another one.
     pub(super) fn reboot(&mut self) -> &mut Self {
         self.session = self.audit.replayed();
-        let decision = self.session.awake(Absence::Process, self.now());
+        let decision = self.session.awake(self.now());
         self.apply(decision);
         self.go_on()
     }

@@ -14,7 +14,8 @@ fn call(parts: &Parts, tenant: &str, sid: u64) -> (Box<Ticket>, Pieces) {
     let tenant = TenantId::new(tenant).unwrap();
     ticket.key = SessionKey { tenant, name };
     let ledger = &parts.services.router.ledger;
-    ledger.open(Sid(sid), &ticket.key, QueryId(1), 9);
+    ledger.enter(&ticket.key, Arc::default());
+    ledger.runs(&ticket.key, Some((QueryId(1), 9, 0)));
     ticket.request.system = format!("{}", ticket.key).into();
     (ticket, pieces)
 }

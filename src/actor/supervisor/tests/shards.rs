@@ -4,7 +4,6 @@ use super::*;
 use crate::{
     actor::SessionHandle,
     journal::{Entry, Memory},
-    kernel::{Command, Refusal},
     model::record::{RestartCause, Restarted, SupervisorFact},
 };
 
@@ -77,7 +76,7 @@ async fn restarts(session: &SessionHandle) -> Vec<(RestartCause, u32, String)> {
 }
 
 fn orphaned(count: u32) -> (RestartCause, u32, String) {
-    let detail = "its shard ended while the query was running".to_owned();
+    let detail = "the process ended while the query was running".to_owned();
     (RestartCause::ProcessDeath, count, detail)
 }
 
@@ -91,7 +90,7 @@ async fn sessions_of_a_shard_that_was_killed_come_back_a_few_at_a_time() {
     }
     started(&tool, 12).await;
     let ledger = parts.services.router.ledger.clone();
-    assert_eq!(ledger.live(), 12);
+    assert_eq!(ledger.running(), 12);
     kill(&parts.services.router.shards);
     // Until the first round is over and the next one waits for its time.
     while tool.started() < 15 {
@@ -100,27 +99,12 @@ async fn sessions_of_a_shard_that_was_killed_come_back_a_few_at_a_time() {
     for _ in 0..1_000 {
         tokio::task::yield_now().await;
     }
-    assert_eq!((tool.started(), ledger.live()), (15, 3));
+    assert_eq!((tool.started(), ledger.running()), (15, 3));
     for session in &sessions {
         assert_eq!(outcome(session).await, Outcome::Answered);
         assert_eq!(restarts(session).await, [orphaned(1)]);
     }
     assert_eq!(parts.oracle.running(), 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_query_that_the_dead_shard_had_not_heard_of_comes_back_by_the_journal() {
-    for recovery in [Recovery::OnDemand, Recovery::AtStart { concurrency: 4 }] {
-        let tool = hanging();
-        let parts = one_shard(&tool, recovery).await;
-        let session = submitted(&parts, "s").await;
-        started(&tool, 1).await;
-        // As if the news of the query were still in the shard's mailbox.
-        parts.services.router.ledger.close(Sid(1));
-        kill(&parts.services.router.shards);
-        assert_eq!(outcome(&session).await, Outcome::Answered, "{recovery:?}");
-        assert_eq!(restarts(&session).await, [orphaned(1)], "{recovery:?}");
-    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -146,69 +130,25 @@ async fn a_shard_that_is_replaced_leaves_sessions_of_other_processes_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_the_session_that_brought_the_shard_down_is_charged_with_a_crash() {
+async fn a_crash_of_a_shard_counts_as_the_death_of_the_process_for_the_queries_in_it() {
     let tool = hanging();
     let parts = one_shard(&tool, Recovery::AtStart { concurrency: 8 }).await;
-    let guilty = submitted(&parts, "guilty").await;
-    let innocent = submitted(&parts, "innocent").await;
-    for round in 1..=3 {
-        while parts.services.router.ledger.live() < 2 {
-            tokio::time::advance(Duration::from_millis(1)).await;
-        }
-        let shard = parts.services.router.shards.at(0).unwrap();
-        let key = key("guilty");
-        shard.cast(ShardMsg::Fail { key }).unwrap();
-        while restarts(&innocent).await.len() < round || restarts(&guilty).await.len() < round {
-            tokio::time::advance(Duration::from_millis(1)).await;
-        }
-    }
-    assert_eq!(outcome(&guilty).await.reason(), Some("crash"));
-    assert_eq!(outcome(&innocent).await, Outcome::Answered);
-    let detail = "its shard crashed while it worked for it: a test asked for it";
-    let crash = |count| (RestartCause::Crash, count, detail.to_owned());
-    assert_eq!(restarts(&guilty).await, [1, 2, 3].map(crash));
-    assert_eq!(restarts(&innocent).await, [1, 2, 3].map(orphaned));
-    let usable = guilty.ask(Submission::new("and now?")).await.unwrap();
-    assert!(usable.answer().await.is_ok());
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_idle_session_over_which_its_shard_crashes_is_set_aside() {
-    let script = Scripted::new().reply(DONE).reply(DONE).reply(DONE);
-    let oracle = TestOracle::new(script).settings(|settings| settings.shards = 1);
-    let parts = parts(oracle).await;
-    for name in ["guilty", "innocent"] {
-        assert_eq!(
-            ask(&parts.oracle, name).await.unwrap().outcome,
-            Outcome::Answered
-        );
-    }
+    let running = submitted(&parts, "running").await;
+    started(&tool, 1).await;
     let shard = parts.services.router.shards.at(0).unwrap();
-    let guilty = key("guilty");
-    let fail = ShardMsg::Fail {
-        key: guilty.clone(),
-    };
-    shard.cast(fail).unwrap();
-    let guilty = parts.oracle.session(guilty);
-    let set_aside = async {
-        while log(&guilty).await.last().unwrap().record.fact.kind() != "session.quarantined" {
-            tokio::time::advance(Duration::from_millis(10)).await;
-        }
-    };
-    let patience = Duration::from_secs(60);
-    tokio::time::timeout(patience, set_aside).await.unwrap();
-    let refused = ask(&parts.oracle, "guilty").await.unwrap_err();
-    let AskError::Refused(Refusal::Quarantined { reason }) = refused else {
-        panic!("{refused}");
-    };
-    assert!(reason.contains("its shard crashed"), "{reason}");
-    let next = ask(&parts.oracle, "innocent").await.unwrap();
+    shard.cast(ShardMsg::Fail).unwrap();
+    assert_eq!(outcome(&running).await, Outcome::Answered);
+    assert_eq!(restarts(&running).await, [orphaned(1)]);
+    let idle = ask(&parts.oracle, "idle").await.unwrap();
+    assert_eq!(idle.outcome, Outcome::Answered);
+    let shard = parts.services.router.shards.at(0).unwrap();
+    shard.cast(ShardMsg::Fail).unwrap();
+    let next = ask(&parts.oracle, "idle").await;
+    assert!(matches!(next, Err(AskError::Stopped)), "{next:?}");
+    let next = ask(&parts.oracle, "idle").await.unwrap();
     assert_eq!(next.outcome, Outcome::Answered);
-    let innocent = parts.oracle.session(key("innocent"));
-    assert_eq!(restarts(&innocent).await, [], "nothing of it ran");
-    guilty.command(Command::Release).await.unwrap();
-    let next = ask(&parts.oracle, "guilty").await.unwrap();
-    assert_eq!(next.outcome, Outcome::Answered);
+    let idle = parts.oracle.session(key("idle"));
+    assert_eq!(restarts(&idle).await, [], "nothing of it ran");
 }
 
 #[tokio::test(start_paused = true)]

@@ -22,20 +22,11 @@ fn what_follows_is_by_what_was_found_and_how_far_it_was() {
     let set_aside = |reason: &str| Next::Quarantine {
         reason: reason.into(),
     };
-    let (on_demand, refused) = (Activation::OnDemand, |times| Found::Unwritten {
-        query: QueryId(1),
-        turns: 0,
-        times,
-    });
-    let unwritable = |query, detail: &str| Activation::Unwritable {
-        query: QueryId(query),
-        detail: detail.into(),
-    };
-    let worn = format!("its records were refused {REFUSALS} times, the last time: boom");
+    let on_demand = Activation::OnDemand;
     for (name, found, at, was_for, killed_for, expected) in [
         (
             "a crash in a query",
-            Found::Crash,
+            End::Crashed,
             Stage::Busy,
             on_demand.clone(),
             None,
@@ -43,23 +34,23 @@ fn what_follows_is_by_what_was_found_and_how_far_it_was() {
         ),
         (
             "a crash while idle",
-            Found::Crash,
+            End::Crashed,
             Stage::Idle,
             on_demand.clone(),
             None,
-            Next::Again(aside("idle")),
+            Next::Restart(aside("idle")),
         ),
         (
             "a crash while reviving",
-            Found::Crash,
+            End::Crashed,
             Stage::Waking,
             on_demand.clone(),
             None,
-            Next::Again(aside("coming to life")),
+            Next::Restart(aside("coming to life")),
         ),
         (
             "a crash while being brought back from one counts again",
-            Found::Crash,
+            End::Crashed,
             Stage::Waking,
             crash(),
             None,
@@ -67,15 +58,15 @@ fn what_follows_is_by_what_was_found_and_how_far_it_was() {
         ),
         (
             "a crash even where the query was to be ended",
-            Found::Crash,
+            End::Crashed,
             Stage::Waking,
             over(),
             None,
-            Next::Again(aside("coming to life")),
+            Next::Restart(aside("coming to life")),
         ),
         (
             "a crash even while being set aside",
-            Found::Crash,
+            End::Crashed,
             Stage::Waking,
             aside("idle"),
             None,
@@ -83,7 +74,7 @@ fn what_follows_is_by_what_was_found_and_how_far_it_was() {
         ),
         (
             "killed for a stall",
-            Found::Crash,
+            End::Crashed,
             Stage::Busy,
             on_demand.clone(),
             Some(stall()),
@@ -91,23 +82,23 @@ fn what_follows_is_by_what_was_found_and_how_far_it_was() {
         ),
         (
             "an append failed in a query",
-            Found::NoJournal,
+            End::Unrecorded,
             Stage::Busy,
             on_demand.clone(),
             None,
-            Next::Again(Activation::Again),
+            Next::Restart(Activation::Again),
         ),
         (
             "an append failed in a query that had crashed before",
-            Found::NoJournal,
+            End::Unrecorded,
             Stage::Busy,
             crash(),
             None,
-            Next::Again(Activation::Again),
+            Next::Restart(Activation::Again),
         ),
         (
             "killed for a stall while an append does not answer",
-            Found::NoJournal,
+            End::Unrecorded,
             Stage::Busy,
             on_demand.clone(),
             Some(stall()),
@@ -115,47 +106,47 @@ fn what_follows_is_by_what_was_found_and_how_far_it_was() {
         ),
         (
             "the journal is down again while a query comes back for its sake",
-            Found::NoJournal,
+            End::Unrecorded,
             Stage::Waking,
             Activation::Again,
             None,
-            Next::Again(Activation::Again),
+            Next::Restart(Activation::Again),
         ),
         (
             "an append failed while idle",
-            Found::NoJournal,
+            End::Unrecorded,
             Stage::Idle,
             on_demand.clone(),
             None,
-            Next::Again(Activation::Again),
+            Next::Restart(Activation::Again),
         ),
         (
             "the journal is down while it revives",
-            Found::NoJournal,
+            End::Unrecorded,
             Stage::Waking,
             stall(),
             None,
-            Next::Again(stall()),
+            Next::Restart(stall()),
         ),
         (
             "fenced",
-            Found::Fenced,
+            End::Fenced,
             Stage::Busy,
             on_demand.clone(),
             None,
-            Next::LetGo,
+            Next::Drop,
         ),
         (
             "killed for its budget when somebody else has it already",
-            Found::Fenced,
+            End::Fenced,
             Stage::Busy,
             on_demand.clone(),
             Some(over()),
-            Next::LetGo,
+            Next::Drop,
         ),
         (
             "killed for its budget",
-            Found::Crash,
+            End::Crashed,
             Stage::Busy,
             on_demand.clone(),
             Some(over()),
@@ -163,87 +154,31 @@ fn what_follows_is_by_what_was_found_and_how_far_it_was() {
         ),
         (
             "killed because it did not leave, and nothing was the matter with its query",
-            Found::Crash,
+            End::Crashed,
             Stage::Idle,
             on_demand.clone(),
             Some(Activation::Again),
-            Next::Again(Activation::Again),
+            Next::Restart(Activation::Again),
         ),
         (
             "killed because it did not leave when it had not come to life",
-            Found::Crash,
+            End::Crashed,
             Stage::Waking,
-            Activation::Orphaned,
-            Some(Activation::Orphaned),
-            Next::Again(Activation::Orphaned),
-        ),
-        (
-            "the journal took something and refused the rest",
-            refused(REFUSALS - 1),
-            Stage::Busy,
-            Activation::Sounding,
-            None,
-            Next::Again(Activation::Again),
-        ),
-        (
-            "and that once too often",
-            refused(REFUSALS),
-            Stage::Busy,
-            Activation::Sounding,
-            None,
-            Next::Again(unwritable(1, &worn)),
-        ),
-        (
-            "and it does not take the end of the query either",
-            refused(REFUSALS + 1),
-            Stage::Busy,
-            unwritable(1, &worn),
-            None,
-            set_aside("the journal does not take its records: boom"),
-        ),
-        (
-            "and the one before was ended for that",
-            refused(1),
-            Stage::Busy,
-            unwritable(0, &worn),
-            None,
-            Next::Again(Activation::Again),
-        ),
-        (
-            "the journal is down while a query is to be ended for it",
-            Found::NoJournal,
-            Stage::Waking,
-            unwritable(1, &worn),
-            None,
-            Next::Again(unwritable(1, &worn)),
-        ),
-        (
-            "killed for a stall and refused",
-            refused(REFUSALS),
-            Stage::Busy,
-            on_demand.clone(),
-            Some(stall()),
-            Next::Restart(stall()),
-        ),
-        (
-            "a crash while coming back from a shard that died",
-            Found::Crash,
-            Stage::Waking,
-            Activation::Orphaned,
-            None,
-            Next::Again(aside("coming to life")),
+            Activation::OnDemand,
+            Some(Activation::OnDemand),
+            Next::Restart(Activation::OnDemand),
         ),
         (
             "a crash while coming back to a journal that was down",
-            Found::Crash,
+            End::Crashed,
             Stage::Waking,
-            Activation::Sounding,
+            Activation::Again,
             None,
-            Next::Again(aside("coming to life")),
+            Next::Restart(aside("coming to life")),
         ),
         (
             "unreadable",
-            Found::Unreadable,
+            End::Unreadable,
             Stage::Waking,
             on_demand,
             None,
@@ -273,25 +208,14 @@ fn a_stall_replaces_nothing_that_is_yet_to_be_recorded() {
         reason: "it crashed while idle".into(),
     };
     let crash = || restart(RestartCause::Crash, "boom");
-    let unwritable = || Activation::Unwritable {
-        query: QueryId(1),
-        detail: "too large".into(),
-    };
     for (name, at, was_for, found, expected) in [
         ("a crash", Stage::Waking, crash(), stall(), crash()),
         ("a budget", Stage::Waking, over("4"), stall(), over("4")),
-        (
-            "a refusal",
-            Stage::Waking,
-            unwritable(),
-            stall(),
-            unwritable(),
-        ),
         ("a quarantine", Stage::Waking, aside(), stall(), aside()),
         (
             "nothing",
             Stage::Waking,
-            Activation::Orphaned,
+            Activation::OnDemand,
             stall(),
             stall(),
         ),
@@ -311,7 +235,16 @@ fn a_stall_replaces_nothing_that_is_yet_to_be_recorded() {
         panic!("it is one");
     };
     assert_eq!(
-        next(Found::Crash, at, &was_for, Some(aside()), "killed"),
+        next(End::Crashed, at, &was_for, Some(aside()), "killed"),
         Next::Quarantine { reason }
     );
+}
+
+#[test]
+fn refusals_count_where_the_journal_takes_something_in_between() {
+    let ledger = Ledger::default();
+    let mut start = Start::new(Opening::default(), Activation::OnDemand, &ledger);
+    let appends = [0, 0, 1, 1, 4, 4, 5];
+    let counted = appends.map(|appends| start.refused(appends));
+    assert_eq!(counted, [0, 0, 1, 1, 2, 2, 3]);
 }

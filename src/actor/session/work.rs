@@ -1,20 +1,28 @@
-//! Effects become tasks and messages.
+//! Effects become tasks: preparation, back-off, sub-agents, tool calls and second opinions. What a task reports comes
+//! back by message; a task ends with its actor.
 
 use std::{sync::Arc, time::Duration};
 
 use ractor::ActorRef;
-use tokio::time::Instant;
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
 
-use super::{SessionMsg, state::SessionState, tools};
+use super::{
+    SessionMsg,
+    call::{Failed, aside_tokens},
+    state::SessionState,
+};
 use crate::{
     actor::{handle::Child, profile::Voice, services::Services, task::Task},
-    kernel::{CallToken, Effect, Report},
+    kernel::{CallToken, Effect, Opinion, Report, named},
     model::{
-        Fault, FaultClass, Limits, QueryClassification, QueryId, QueryType, SessionKey,
-        SessionName, Timestamp,
+        Fault, FaultClass, Limits, QueryClassification, QueryId, QueryType, Reply, SessionKey,
+        SessionName, Timestamp, ToolCall, ToolResult, ToolStatus, Turn,
         record::{ChildEnd, Parent},
     },
     prompt::{ComposeInput, ComposedPrompt},
+    tool::{MAX_DATA, Registry, ToolContext, ToolError, ToolOutput},
 };
 
 /// How often classification and composition are asked for.
@@ -54,7 +62,7 @@ impl SessionState {
             Effect::RetryAt { token, at } => self.work = Some(self.wait_until(me, token, at)),
             Effect::RunTool { query, turn, call } => {
                 let id = call.id.clone();
-                let task = tools::run(me.clone(), self.tool_run(query, turn, call));
+                let task = run_tool(me.clone(), self.tool_run(query, turn, call));
                 self.tools.insert(id, task);
             }
             Effect::AbortTools { .. } => self.tools.clear(),
@@ -205,4 +213,166 @@ async fn prepared_once(
     let kind = classification.query_type;
     let prompt = SessionState::compose(services, prompt, kind, left()).await?;
     Ok((classification, prompt))
+}
+
+/// One call and where it belongs.
+struct ToolRun {
+    session: SessionKey,
+    query: QueryId,
+    turn: Turn,
+    call: Arc<ToolCall>,
+    tools: Arc<Registry>,
+    deadline: Duration,
+}
+
+impl SessionState {
+    fn tool_run(&self, query: QueryId, turn: Turn, call: Arc<ToolCall>) -> ToolRun {
+        let tools = Arc::clone(&self.profile.tools);
+        let deadline = self.services.timeouts.tool;
+        ToolRun {
+            session: self.key.clone(),
+            query,
+            turn,
+            call,
+            tools,
+            deadline,
+        }
+    }
+}
+
+/// Runs the call and reports its result, whatever it is.
+fn run_tool(me: ActorRef<SessionMsg>, run: ToolRun) -> Task {
+    Task::spawn(async move {
+        let (query, turn) = (run.query, run.turn);
+        let (status, output) = result(&run).await;
+        let result = ToolResult {
+            call: run.call.id.clone(),
+            status,
+            content: output.text,
+            data: output.data.filter(is_small),
+        };
+        let _ = me.cast(SessionMsg::Report(Report::ToolEnded {
+            query,
+            turn,
+            result,
+        }));
+    })
+}
+
+async fn result(run: &ToolRun) -> (ToolStatus, ToolOutput) {
+    let ToolRun {
+        session,
+        query,
+        turn: _,
+        call,
+        tools,
+        deadline,
+    } = run;
+    let name = &call.name;
+    let (Some(tool), Ok(arguments)) = (tools.get(name), call.parsed()) else {
+        return (
+            ToolStatus::Failed,
+            format!("The tool {name} is not available at the moment.").into(),
+        );
+    };
+    let cancelled = CancellationToken::new();
+    // Tells the tool, also when this task is dropped.
+    let _cancel = cancelled.clone().drop_guard();
+    let context = ToolContext {
+        call: call.id.clone(),
+        session: session.clone(),
+        query: *query,
+        cancelled,
+    };
+    // A task of its own, for the making of the call too: a tool that panics takes nobody with it.
+    let tool = Arc::clone(tool);
+    let work = Task::spawn(async move { tool.call(arguments, context).await });
+    match tokio::time::timeout(*deadline, work.join()).await {
+        Ok(Ok(Ok(output))) => (ToolStatus::Ok, output),
+        Ok(Ok(Err(ToolError::Tell(words)))) => (ToolStatus::Failed, words.into()),
+        Ok(Ok(Err(ToolError::Broken(fault)))) => {
+            tracing::warn!(tool = %name, code = %fault.code, detail = %fault.detail, "tool is broken");
+            (
+                ToolStatus::Failed,
+                format!(
+                    "The tool {name} is broken ({}). Go on without it.",
+                    fault.code
+                )
+                .into(),
+            )
+        }
+        Ok(Err(panic)) => {
+            tracing::error!(tool = %name, %panic, "tool panicked");
+            (
+                ToolStatus::Failed,
+                format!("The tool {name} is broken. Go on without it.").into(),
+            )
+        }
+        Err(_) => {
+            let words = format!(
+                "The tool {name} did not answer within {deadline:?} and was stopped. Ask for less, or go on without it."
+            );
+            (ToolStatus::Failed, words.into())
+        }
+    }
+}
+
+/// Whether data is small enough to be kept beside the text.
+fn is_small(data: &Value) -> bool {
+    serde_json::to_vec(data).is_ok_and(|json| json.len() <= MAX_DATA)
+}
+
+/// An opinion, with the prompt where it names a type.
+type Opined = (Opinion, Option<Arc<ComposedPrompt>>);
+
+impl SessionState {
+    /// Asks once. What has not come within the time is dropped with its call.
+    fn ask_opinion(
+        &mut self,
+        me: &ActorRef<SessionMsg>,
+        (token, model): (CallToken, Arc<str>),
+        (instruction, text): (&'static str, Arc<str>),
+        within: Duration,
+    ) -> Option<Task> {
+        let mut call = self.call(me, token, model, aside_tokens(instruction, &text))?;
+        // It has a deadline of its own, and nobody is told that it waits.
+        (call.patience, call.outage, call.session) = (within, within, None);
+        let (me, services) = (me.clone(), self.services.clone());
+        let voice = self.profile.voice();
+        Some(Task::spawn(async move {
+            let until = Instant::now() + within;
+            let (opinion, prompt) = match timeout_at(until, call.aside(instruction, &text)).await {
+                Ok(Ok(reply)) => opined(&services, voice, reply, until).await,
+                Ok(Err(Failed { fault, usage })) => (Opinion::Failed { fault, usage }, None),
+                Err(_) => (Opinion::Late, None),
+            };
+            let _ = me.cast(SessionMsg::Opined {
+                token,
+                opinion,
+                prompt,
+            });
+        }))
+    }
+}
+
+async fn opined(services: &Services, voice: Voice, reply: Reply, until: Instant) -> Opined {
+    let usage = reply.usage;
+    let query_type = match named(&reply) {
+        Ok(query_type) => query_type,
+        Err(said) => return (Opinion::NotUnderstood { said, usage }, None),
+    };
+    let left = until.saturating_duration_since(Instant::now());
+    let within = services.timeouts.prepare.min(left);
+    match SessionState::compose(services, voice, query_type, within).await {
+        Ok(prompt) => {
+            let summary = prompt.summary();
+            let opinion = Opinion::Named {
+                query_type,
+                prompt: summary,
+                usage,
+            };
+            (opinion, Some(prompt))
+        }
+        Err(fault) => (Opinion::Failed { fault, usage }, None),
+    }
 }
