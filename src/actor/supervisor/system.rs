@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::{Oracle, Services, SupervisorActor, SupervisorMsg, SystemArgs};
-use crate::actor::{message::local_messages, system_log::SystemLog, task::Task};
+use crate::actor::{message::local_messages, system_log::SystemLog};
 
 /// How long the actors may take to stop.
 const STOP: Duration = Duration::from_secs(5);
