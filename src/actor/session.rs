@@ -4,7 +4,7 @@
 //! failed append ends the actor: the shard brings it back, which replays the journal. Work that takes
 //! time runs in tasks that report by message; they end with the actor.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
@@ -95,6 +95,8 @@ pub(super) struct SessionArgs {
     /// Where its log ended when this was tried before.
     pub tried_at: Option<Seq>,
     pub shard: Mailbox<ShardMsg>,
+    /// Idle for this long, it leaves memory; its shard sees to that unless it is zero.
+    pub idle_timeout: Duration,
     pub pulse: Arc<Pulse>,
     pub services: Services,
 }

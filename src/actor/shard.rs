@@ -85,6 +85,11 @@ pub(super) enum ShardMsg {
         key: SessionKey,
         anyway: bool,
     },
+    /// It may leave memory at once.
+    Rests {
+        key: SessionKey,
+        actor: ActorId,
+    },
     /// It was asked to leave memory and has work in flight.
     Stays {
         key: SessionKey,
@@ -186,6 +191,7 @@ impl Actor for ShardActor {
             ShardMsg::Elsewhere { key, actor } => state.elsewhere(key, actor),
             ShardMsg::Presence { key, reply } => state.presence(&key, reply),
             ShardMsg::Leave { key, anyway } => state.leave(key, anyway),
+            ShardMsg::Rests { key, actor } => state.rests(&key, actor),
             ShardMsg::Stays { key, actor } => state.stays(key, actor),
             ShardMsg::Park { done } => state.park(done),
             ShardMsg::Violated {

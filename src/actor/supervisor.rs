@@ -271,11 +271,25 @@ impl SupervisorState {
         let id = match &place {
             Place::Classifier(index) => {
                 let worker = workers::classifier(Arc::clone(&self.args.classifier));
-                put(&services.classifier.pool, *index, WorkerActor::NEW, worker, me).await?
+                put(
+                    &services.classifier.pool,
+                    *index,
+                    WorkerActor::NEW,
+                    worker,
+                    me,
+                )
+                .await?
             }
             Place::Composer(index) => {
                 let worker = workers::composer(Arc::clone(&self.args.composer));
-                put(&services.composer.pool, *index, WorkerActor::NEW, worker, me).await?
+                put(
+                    &services.composer.pool,
+                    *index,
+                    WorkerActor::NEW,
+                    worker,
+                    me,
+                )
+                .await?
             }
             Place::Bus(index) => {
                 let pool = services.bus.buses();

@@ -27,6 +27,7 @@ pub(in crate::actor) struct SessionState {
     pub(super) key: SessionKey,
     pub(super) opening: Opening,
     pub(super) shard: Mailbox<ShardMsg>,
+    idle_timeout: Duration,
     pub(super) pulse: Arc<Pulse>,
     pub(super) services: Services,
     pub(super) profile: Profile,
@@ -65,6 +66,7 @@ impl SessionState {
             opening,
             tried_at,
             shard,
+            idle_timeout,
             pulse,
             services,
         } = args;
@@ -80,6 +82,7 @@ impl SessionState {
             key,
             opening,
             shard,
+            idle_timeout,
             pulse,
             services,
             profile,
@@ -213,7 +216,7 @@ impl SessionState {
         let Decision {
             records, effects, ..
         } = decision;
-        let before = self.at();
+        let (before, ran) = (self.at(), self.session.query().is_some());
         if records.is_empty() {
             self.tell_approvals(0);
         } else {
@@ -239,6 +242,10 @@ impl SessionState {
         if self.session.query().is_none() {
             (self.work, self.prompt) = (None, None);
             self.tools.clear();
+            if ran && self.idle_timeout.is_zero() {
+                let (key, actor) = (self.key.clone(), me.get_id());
+                let _ = self.shard.cast(ShardMsg::Rests { key, actor });
+            }
         }
         for effect in effects {
             self.perform(me, effect);

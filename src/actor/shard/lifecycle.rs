@@ -226,6 +226,7 @@ impl ShardState {
             opening: start.opening.clone(),
             tried_at: start.tried_at,
             shard: self.me.clone(),
+            idle_timeout: self.settings.idle_timeout,
             pulse: Arc::clone(&pulse),
             services: self.services.clone(),
         };

@@ -203,6 +203,14 @@ impl ShardState {
         }
     }
 
+    /// Its query ended, and nothing is to stay in memory.
+    pub(super) fn rests(&mut self, key: &SessionKey, who: ActorId) {
+        let live = self.slots.get(key).and_then(Slot::live);
+        if live.is_some_and(|live| live.actor.get_id() == who) {
+            self.ask_to_leave(key, SessionMsg::Passivate);
+        }
+    }
+
     /// It has work in flight and stays.
     pub(super) fn stays(&mut self, key: SessionKey, who: ActorId) {
         let Some(Slot::Live(live)) = self.slots.get_mut(&key) else {

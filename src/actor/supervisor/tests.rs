@@ -354,6 +354,7 @@ async fn a_session_that_is_set_aside_leaves_no_child_running() {
         opening: Opening::default(),
         tried_at: None,
         shard: shards.at(shards.index_of(&key)).unwrap(),
+        idle_timeout: Duration::from_secs(300),
         pulse: Arc::default(),
         services: parts.services.clone(),
     };
