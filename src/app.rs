@@ -52,11 +52,8 @@ fn project_context(config: &Config) -> Result<String, BuildError> {
     let Some(path) = &config.prompt.context else {
         return Ok(String::new());
     };
-    let path = path.as_path();
-    fs::read_to_string(path).map_err(|source| BuildError::ContextFile {
-        path: path.to_path_buf(),
-        source,
-    })
+    let unreadable = BuildError::file("project's context", "`prompt.context`", path);
+    fs::read_to_string(path).map_err(unreadable)
 }
 
 /// The last part of the folder's real path.
@@ -73,11 +70,8 @@ fn prices(config: &Config) -> Result<Prices, BuildError> {
     let Some(path) = &config.budget.prices else {
         return Ok(builtin);
     };
-    let path = path.as_path();
-    let text = fs::read_to_string(path).map_err(|source| BuildError::PricesFile {
-        path: path.to_path_buf(),
-        source,
-    })?;
+    let unreadable = BuildError::file("price list", "`budget.prices`", path);
+    let text = fs::read_to_string(path).map_err(unreadable)?;
     Ok(Prices::parse(&text, &path.display().to_string())?.or(builtin))
 }
 
@@ -97,12 +91,8 @@ pub fn classifier(config: &Config) -> Result<Classifier, BuildError> {
     let weights = match &config.query.weights {
         None => Weights::builtin()?,
         Some(path) => {
-            let path = path.as_path();
-            let bytes =
-                bytes_of(path, Weights::MOST_BYTES).map_err(|source| BuildError::WeightsFile {
-                    path: path.to_path_buf(),
-                    source,
-                })?;
+            let unreadable = BuildError::file("weights", "`query.weights`", path);
+            let bytes = bytes_of(path, Weights::MOST_BYTES).map_err(unreadable)?;
             Weights::parse(&bytes, &path.display().to_string())?
         }
     };
@@ -111,11 +101,9 @@ pub fn classifier(config: &Config) -> Result<Classifier, BuildError> {
 
 /// A file of words and phrases.
 fn lexicon(path: &Path) -> Result<Lexicon, BuildError> {
-    let unreadable = |source| BuildError::LexiconFile {
-        path: path.to_path_buf(),
-        source,
-    };
-    let bytes = bytes_of(path, Lexicon::MOST_BYTES).map_err(unreadable)?;
+    let keys = "`query.lexicon` and `query.lexicon_overlay`";
+    let unreadable = BuildError::file("lexicon", keys, path);
+    let bytes = bytes_of(path, Lexicon::MOST_BYTES).map_err(&unreadable)?;
     if bytes.len() > Lexicon::MOST_BYTES {
         let most = Lexicon::MOST_BYTES;
         let why = format!("it is longer than {most} bytes");

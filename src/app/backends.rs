@@ -1,6 +1,6 @@
-//! From the chains to the back ends that serve them: those of the host, the offline model, scripts, servers.
+//! Back ends for chains of models: those of the host, the offline model, scripts, servers.
 //!
-//! Only what a chain names is built: a start that asks nobody over the network sets nothing up for it.
+//! Only back ends that a chain names are built: an offline start sets up no network.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ impl Builder {
         }
     }
 
-    /// Those of the host, the built-in ones and those that the chains name, scripts read.
+    /// Back ends of the host, the built-in ones and those that the chains name, with scripts read.
     pub(super) fn backends(&self) -> Result<Vec<Arc<dyn Backend>>, BuildError> {
         let named = self.chains().backends().into_iter();
         let named = named.collect::<Result<Vec<_>, _>>()?;
@@ -34,31 +34,35 @@ impl Builder {
     }
 }
 
-/// The models that are asked by a configuration, and who serves them.
+/// The models that a configuration calls, and the back ends that serve them.
 pub(super) struct Chains<'a> {
-    pub config: &'a Config,
-    pub environment: &'a Environment,
+    pub(super) config: &'a Config,
+    pub(super) environment: &'a Environment,
     /// Back ends of the host, and the built-in ones.
-    pub own: &'a [Arc<dyn Backend>],
+    pub(super) own: &'a [Arc<dyn Backend>],
 }
 
 impl Chains<'_> {
-    /// The models that are asked where no profile says otherwise.
+    /// The chain for profiles without their own.
     pub(super) fn chain(&self) -> ModelChain {
         self.config.choice(self.environment.pairs()).chain
     }
 
-    /// Whoever is asked what a query is, where that is somebody else.
-    fn opinion(&self) -> Result<Option<ModelChain>, BuildError> {
+    /// The chains of profiles that have their own.
+    pub(super) fn of_profiles(&self) -> impl Iterator<Item = ModelChain> {
+        let profiles = self.config.profiles.iter();
+        profiles.filter_map(|profile| profile.chain.clone())
+    }
+
+    /// The model for second opinions, if it is another one.
+    pub(super) fn opinion(&self) -> Result<Option<ModelChain>, BuildError> {
         let model = self.config.query.second_opinion_model.as_deref();
         Ok(model.map(|model| ModelChain::new([model])).transpose()?)
     }
 
     /// Back ends that the chains name and that are not there yet, each by itself.
     pub(super) fn backends(&self) -> Vec<Result<Arc<dyn Backend>, BuildError>> {
-        let of_profiles = self.config.profiles.iter();
-        let of_profiles = of_profiles.filter_map(|profile| profile.chain.clone());
-        let all = std::iter::once(self.chain()).chain(of_profiles);
+        let all = std::iter::once(self.chain()).chain(self.of_profiles());
         let chains: Vec<ModelChain> = all.chain(self.opinion().ok().flatten()).collect();
         let mut missing: Vec<&str> = Vec::new();
         for provider in chains.iter().flat_map(ModelChain::providers) {
@@ -72,7 +76,7 @@ impl Chains<'_> {
             .collect()
     }
 
-    /// Scripts or a server; none if nobody knows it.
+    /// Scripts or a server; none if the provider is unknown.
     fn backend(
         &self,
         name: &str,
@@ -83,7 +87,7 @@ impl Chains<'_> {
         if name == Scripts::PROVIDER {
             return Ok(Some(Arc::new(Scripts::read(models)?)));
         }
-        // A price list that is not in order is told where prices are needed.
+        // A price list that is not in order is reported where prices are needed.
         let prices = prices(self.config).or_else(|_| Prices::builtin())?;
         let providers = Providers::new(self.config, self.environment, &prices);
         let Some(provider) = providers.find(name)? else {
@@ -93,7 +97,7 @@ impl Chains<'_> {
         Ok(Some(Arc::new(Remote::new(settings)?)))
     }
 
-    /// The chain, with what decisions need to know of each model.
+    /// The chain, with the facts about each model that decisions need.
     pub(super) fn models(
         &self,
         backends: &[Arc<dyn Backend>],
@@ -101,8 +105,7 @@ impl Chains<'_> {
         self.choices(&self.chain(), backends)
     }
 
-    /// When and of whom a second opinion is asked for. Whoever talks to the offline model alone wants nothing to
-    /// leave the machine.
+    /// The policy of second opinions: with the offline model alone nothing leaves the machine.
     pub(super) fn second_opinion(
         &self,
         backends: &[Arc<dyn Backend>],
@@ -110,7 +113,7 @@ impl Chains<'_> {
         let own = self.chain();
         let is_offline = own.providers().iter().all(|provider| *provider == OFFLINE);
         let chain = self.opinion()?.unwrap_or(own);
-        // Looked at in any case: what is configured wrongly is refused.
+        // In any case, so that a wrong configuration is refused.
         let mut models = self.choices(&chain, backends)?.into_iter();
         let below = self.config.query.second_opinion_below;
         let asked = below.filter(|_| !is_offline).zip(models.next());
@@ -133,8 +136,7 @@ impl Chains<'_> {
             if serves(backends, provider) {
                 return Ok(providers.choice(provider, model));
             }
-            let own = self.own.iter();
-            let own = own.map(|backend| backend.provider().to_owned());
+            let own = self.own.iter().map(|backend| backend.provider().to_owned());
             let known = own
                 .chain(["scripted/FILE".to_owned()])
                 .chain(providers.names());

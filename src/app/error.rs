@@ -1,6 +1,9 @@
-//! Why a system could not be put together.
+//! Errors of the composition root.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use super::providers::ProviderError;
 use crate::{
@@ -13,20 +16,20 @@ use crate::{
     tool::RegistryError,
 };
 
-/// Why a system could not be put together. Each text says what is wrong and what to do.
+/// The reason why a system could not be built, with a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// The project folder is not to be had.
+    /// The project folder cannot be opened.
     #[cfg(feature = "project")]
     #[error(transparent)]
     Project(#[from] crate::tool::RootError),
-    /// The folder of notes is not to be had.
+    /// The folder of notes cannot be opened.
     #[cfg(feature = "project")]
     #[error("the folder of notes `{path}` cannot be used: {reason}; check `notes.dir`")]
     NotesFolder {
-        /// Which.
+        /// As configured.
         path: PathBuf,
-        /// Why.
+        /// The failure of the system.
         reason: io::ErrorKind,
     },
     /// Notes would be written to all of the project.
@@ -37,45 +40,23 @@ pub enum BuildError {
          `notes.write` to false"
     )]
     NotesInProject {
-        /// Which.
+        /// As configured.
         path: PathBuf,
     },
     /// The prompts are not in order.
     #[error(transparent)]
     Prompt(#[from] prompt::Error),
-    /// The lexicon file cannot be read.
-    #[error(
-        "the lexicon `{path}` cannot be read: {source}; check `query.lexicon` and `query.lexicon_overlay`"
-    )]
-    LexiconFile {
-        /// Which.
+    /// A file that the configuration names cannot be read.
+    #[error("the {what} `{path}` cannot be read: {source}; check {keys}")]
+    File {
+        /// Its purpose.
+        what: &'static str,
+        /// As configured.
         path: PathBuf,
-        /// Why.
+        /// The failure of the system.
         source: io::Error,
-    },
-    /// The weights file cannot be read.
-    #[error("the weights `{path}` cannot be read: {source}; check `query.weights`")]
-    WeightsFile {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The project's context cannot be read.
-    #[error("the project's context `{path}` cannot be read: {source}; check `prompt.context`")]
-    ContextFile {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The price list cannot be read.
-    #[error("the price list `{path}` cannot be read: {source}; check `budget.prices`")]
-    PricesFile {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
+        /// The keys that may name it.
+        keys: &'static str,
     },
     /// The price list is not in order.
     #[error(transparent)]
@@ -127,4 +108,20 @@ pub enum BuildError {
     /// The actors did not start.
     #[error(transparent)]
     Start(#[from] StartError),
+}
+
+impl BuildError {
+    /// A file for this purpose cannot be read; one of these keys names it.
+    pub(super) fn file(
+        what: &'static str,
+        keys: &'static str,
+        path: &Path,
+    ) -> impl Fn(io::Error) -> Self {
+        move |source| Self::File {
+            what,
+            path: path.to_path_buf(),
+            source,
+            keys,
+        }
+    }
 }

@@ -16,13 +16,13 @@ use crate::{
     tool::Registry,
 };
 
-/// What profiles are made with, besides a configuration: it stays as long as the system does.
+/// The parts of profiles besides a configuration: they stay as long as the system does.
 pub(super) struct Workshop {
     environment: Environment,
     project_name: String,
-    /// Those of the host and the built-in ones.
+    /// Back ends of the host, and the built-in ones.
     own: Vec<Arc<dyn Backend>>,
-    /// All that run.
+    /// All running back ends.
     backends: Vec<Arc<dyn Backend>>,
     tools: Arc<Registry>,
     fallback: Option<Arc<dyn FallbackClassifier>>,
@@ -48,14 +48,14 @@ impl Builder {
         }
     }
 
-    /// All that is wrong with the configuration, short of starting a system with it.
+    /// All problems of the configuration, short of starting a system with it.
     pub(super) fn problems(&self) -> Vec<String> {
         match self.workshop(&[]) {
-            Ok(workshop) => workshop.problems(&self.config),
-            // Without tools nothing can be said of those that profiles name.
+            Ok(workshop) => workshop.problems(&self.config, None),
+            // Without tools those that profiles name cannot be checked.
             Err(error) => {
                 let workshop = self.workshop_with(&[], Arc::new(Registry::none()));
-                workshop.judged(&self.config, Some(error))
+                workshop.problems(&self.config, Some(error))
             }
         }
     }
@@ -100,80 +100,58 @@ impl Workshop {
         }
     }
 
-    /// Whether what runs serves the models that are asked where no profile says otherwise.
-    pub(super) fn serves_chain(&self, config: &Config) -> bool {
-        let chain = self.chains(config).chain();
-        let mut providers = chain.providers().into_iter();
+    /// Whether the running back ends serve the models that this key of a configuration names.
+    pub(super) fn serves(&self, key: &str, config: &Config) -> bool {
+        let chains = self.chains(config);
+        let named: Vec<ModelChain> = match key {
+            "profiles" => chains.of_profiles().collect(),
+            "query.second_opinion_model" => chains.opinion().ok().flatten().into_iter().collect(),
+            _ => vec![chains.chain()],
+        };
+        let mut providers = named.iter().flat_map(ModelChain::providers);
         providers.all(|provider| serves(&self.backends, provider))
     }
 
-    /// The same for whoever is asked what a query is.
-    pub(super) fn serves_opinion(&self, config: &Config) -> bool {
-        let model = config.query.second_opinion_model.as_deref();
-        model.is_none_or(|model| {
-            let provider = model
-                .split_once('/')
-                .map_or(model, |(provider, _)| provider);
-            serves(&self.backends, provider)
-        })
-    }
-
-    /// The same for those of the profiles.
-    pub(super) fn serves_profiles(&self, config: &Config) -> bool {
-        let chains = config
-            .profiles
-            .iter()
-            .filter_map(|profile| profile.chain.as_ref());
-        let mut providers = chains.flat_map(ModelChain::providers);
-        providers.all(|provider| serves(&self.backends, provider))
-    }
-
-    /// All that is wrong with a configuration, as a start would find it.
-    pub(super) fn problems(&self, config: &Config) -> Vec<String> {
-        self.judged(config, None)
-    }
-
-    fn judged(&self, config: &Config, no_tools: Option<BuildError>) -> Vec<String> {
-        let named = self.chains(config).backends();
+    /// All problems of a configuration that a start would find.
+    pub(super) fn problems(&self, config: &Config, no_tools: Option<BuildError>) -> Vec<String> {
         let mut backends = self.own.clone();
-        let mut problems = Vec::new();
-        for backend in named {
+        let mut problems: Vec<String> = Vec::new();
+        // A problem of several profiles is told once.
+        let mut tell = |problem: Option<BuildError>| {
+            let text = problem.map(|problem| problem.to_string());
+            problems.extend(text.filter(|text| !problems.contains(text)));
+        };
+        let mut all_there = true;
+        for backend in self.chains(config).backends() {
             match backend {
                 Ok(backend) => backends.push(backend),
-                Err(error) => problems.push(error),
+                Err(error) => {
+                    all_there = false;
+                    tell(Some(error));
+                }
             }
         }
-        let all_there = problems.is_empty();
         let tools_known = no_tools.is_none();
-        problems.extend(no_tools);
+        tell(no_tools);
         let others = config.profiles.iter();
         let others = others.map(|profile| (profile.name.clone(), profile.over(config)));
         let all = std::iter::once((ProfileName::oracle(), config.clone())).chain(others);
         for (name, config) in all {
-            // Where a provider cannot be called, that is told already.
-            let models = all_there.then(|| self.chains(&config).models(&backends).map(drop));
-            let opinion =
-                all_there.then(|| self.chains(&config).second_opinion(&backends).map(drop));
-            let tools = tools_known.then(|| self.tools(&name, &config).map(drop));
-            let found = [
-                models,
-                opinion,
-                tools,
-                Some(project_context(&config).map(drop)),
-                Some(prices(&config).map(drop)),
-                Some(classifier(&config).map(drop)),
-                Some(composer(&config).map(drop)),
-            ];
-            problems.extend(found.into_iter().flatten().filter_map(Result::err));
-        }
-        // What is wrong with several profiles alike is told once.
-        problems.iter().fold(Vec::new(), |mut told, error| {
-            let text = error.to_string();
-            if !told.contains(&text) {
-                told.push(text);
+            // The problem of a provider that cannot be called is told already.
+            if all_there {
+                let chains = self.chains(&config);
+                tell(chains.models(&backends).err());
+                tell(chains.second_opinion(&backends).err());
             }
-            told
-        })
+            if tools_known {
+                tell(self.tools(&name, &config).err());
+            }
+            tell(project_context(&config).err());
+            tell(prices(&config).err());
+            tell(classifier(&config).err());
+            tell(composer(&config).err());
+        }
+        problems
     }
 
     /// The tools that a session has, and those that it can be given besides; both in the order in which they
@@ -184,13 +162,10 @@ impl Workshop {
         let mut named = only.iter().flatten().chain(given);
         let known = |tool: &String| there.iter().any(|spec| spec.name == *tool);
         if let Some(unknown) = named.find(|tool| !known(tool)) {
-            let names: Vec<String> = there
-                .iter()
-                .map(|spec| format!("`{}`", spec.name))
-                .collect();
+            let names: Vec<String> = there.iter().map(|one| format!("`{}`", one.name)).collect();
             return Err(BuildError::UnknownTool {
                 profile: name.clone(),
-                tool: unknown.to_string(),
+                tool: unknown.clone(),
                 known: names.join(", "),
             });
         }

@@ -1,9 +1,9 @@
-//! From what the configuration says of a provider to one that can be called: presets, addresses and keys
-//! from the environment, keys from files.
+//! Settings of the calls to a provider: from configuration and presets, addresses and keys from the environment,
+//! keys from files.
 //!
-//! **Invariant:** no error here and nothing that `Debug` prints holds a key, only where it was looked for.
+//! **Invariant:** neither an error nor `Debug` here prints a key, only where it was looked for.
 
-use std::{fs, io, net::Ipv6Addr, path::PathBuf};
+use std::{fs, io, net::Ipv6Addr, path::Path};
 
 use secrecy::SecretString;
 
@@ -13,79 +13,12 @@ use crate::{
     llm::{ModelSettings, ProviderSettings},
 };
 
-/// Why a provider cannot be called. Each text says what is wrong and what to do.
+/// The reason why a provider cannot be called, with a remedy.
 #[derive(Debug, thiserror::Error)]
-pub enum ProviderError {
-    /// The variable of its key is not set, or empty.
-    #[error(
-        "the provider `{provider}` has no key: set the environment variable {variable}, or choose \
-         another model by `model.chain` or `--model`"
-    )]
-    NoKey {
-        /// Whose.
-        provider: String,
-        /// Where it was looked for.
-        variable: String,
-    },
-    /// The variable of one of its secret headers is not set, or empty.
-    #[error(
-        "the provider `{provider}` has no value for its header `{header}`: set the environment \
-         variable {variable}, or take the header out of `header_env`"
-    )]
-    NoHeader {
-        /// Whose.
-        provider: String,
-        /// Which.
-        header: String,
-        /// Where its value was looked for.
-        variable: String,
-    },
-    /// The file of its key cannot be read.
-    #[error(
-        "the key of the provider `{provider}` cannot be read from `{path}`: {source}; check `key_file`"
-    )]
-    KeyFile {
-        /// Whose.
-        provider: String,
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The file with its authorities cannot be read.
-    #[error(
-        "the certificates of the provider `{provider}` cannot be read from `{path}`: {source}; check `ca_file`"
-    )]
-    CaFile {
-        /// Whose.
-        provider: String,
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// What was found is no key or value of a header.
-    #[error(
-        "what {place} holds for the provider `{provider}` is no key or header: it has to be one line \
-         of visible ASCII, not empty"
-    )]
-    NoSecret {
-        /// Whose.
-        provider: String,
-        /// Where it was found.
-        place: String,
-    },
-    /// The variable with the address holds something else.
-    #[error("the environment variable {variable} holds no address; allowed is {allowed}")]
-    Address {
-        /// Which.
-        variable: &'static str,
-        /// What would be one.
-        allowed: String,
-    },
-}
+#[error("{0}")]
+pub struct ProviderError(String);
 
-/// All that is known of providers.
+/// The providers of a configuration in an environment.
 pub(super) struct Providers<'a> {
     config: &'a Config,
     environment: &'a Environment,
@@ -107,13 +40,11 @@ impl<'a> Providers<'a> {
 
     /// The names of those that are configured, and then of the presets.
     pub(super) fn names(&self) -> Vec<String> {
-        let configured = self.config.providers.iter();
-        let configured = configured.map(|provider| provider.name.clone());
-        let mut names: Vec<String> = configured.collect();
-        let presets = PRESETS.iter().map(|preset| preset.name.to_owned());
-        let more: Vec<String> = presets.filter(|name| !names.contains(name)).collect();
-        names.extend(more);
-        names
+        let configured = self.config.providers.iter().map(|one| &*one.name);
+        let mut presets = PRESETS.to_vec();
+        presets.retain(|preset| !self.is_configured(preset.name));
+        let names = configured.chain(presets.iter().map(|preset| preset.name));
+        names.map(str::to_owned).collect()
     }
 
     /// Whether the file has a provider of this name.
@@ -132,14 +63,13 @@ impl<'a> Providers<'a> {
         if let Some(variable) = preset.and_then(|preset| preset.url_variable)
             && let Some(address) = self.text(variable)
         {
-            let address = if variable == "OLLAMA_HOST" {
-                ollama(&address)
-            } else {
-                address
+            let address = match variable {
+                "OLLAMA_HOST" => ollama(&address),
+                _ => address,
             };
-            provider.base_url = base_url(address).map_err(|allowed| ProviderError::Address {
-                variable,
-                allowed: allowed.to_string(),
+            provider.base_url = base_url(address).map_err(|allowed| {
+                let what = format!("the environment variable {variable} holds no address");
+                ProviderError(format!("{what}; allowed is {allowed}"))
             })?;
             let keyed = |key: &String| self.text(key).is_some();
             provider.key_env = provider.key_env.filter(keyed);
@@ -162,7 +92,7 @@ impl<'a> Providers<'a> {
 
     /// The provider with the variable in which its key would be, where it does without one.
     pub(super) fn with_usual_key(&self, provider: Provider) -> Provider {
-        let preset = Preset::named(provider.name.as_str());
+        let preset = Preset::named(&provider.name);
         let preset = preset.filter(|preset| !self.is_configured(preset.name));
         let usual = preset.and_then(|preset| preset.provider().key_env);
         Provider {
@@ -179,8 +109,7 @@ impl<'a> Providers<'a> {
 
     /// Most tokens of one reply of a model, as configured, else as known.
     pub(super) fn max_output(&self, provider: &str, model: &str) -> Option<u64> {
-        let provider = self.config.provider(provider)?;
-        self.model(&provider, model).max_output
+        self.model(provider, model).max_output
     }
 
     /// All that calls need; `models` are those that will be asked.
@@ -195,16 +124,16 @@ impl<'a> Providers<'a> {
         names.dedup();
         let deadlines = &self.config.model;
         Ok(ProviderSettings {
-            name: provider.name.to_string(),
+            name: provider.name.clone(),
             dialect: provider.dialect,
-            base_url: provider.base_url.as_str().trim_end_matches('/').to_owned(),
-            key: self.key(provider)?.map(Into::into),
+            base_url: provider.base_url.trim_end_matches('/').to_owned(),
+            key: self.key(provider)?,
             headers: self.headers(provider)?,
             authorities: authorities(provider)?,
             streaming: provider.stream,
             models: names
                 .into_iter()
-                .map(|name| self.model(provider, name))
+                .map(|name| self.model(&provider.name, name))
                 .collect(),
             connect: deadlines.connect_deadline,
             first_byte: deadlines.headers_deadline,
@@ -212,9 +141,10 @@ impl<'a> Providers<'a> {
     }
 
     /// A model with its sizes, as configured, else as known.
-    fn model(&self, provider: &Provider, name: &str) -> ModelSettings {
-        let full = format!("{}/{name}", provider.name);
-        let configured = provider.model(name);
+    fn model(&self, provider: &str, name: &str) -> ModelSettings {
+        let full = format!("{provider}/{name}");
+        let provider = self.config.provider(provider);
+        let configured = provider.as_ref().and_then(|provider| provider.model(name));
         let window = configured.and_then(|model| model.context_window);
         let output = configured.and_then(|model| model.max_output_tokens);
         ModelSettings {
@@ -224,73 +154,62 @@ impl<'a> Providers<'a> {
         }
     }
 
-    /// What decisions need to know of a model.
+    /// The facts about a model that decisions need.
     pub(super) fn choice(&self, provider: &str, model: &str) -> ModelChoice {
         let full = format!("{provider}/{model}");
+        let sizes = self.model(provider, model);
         let known = self.config.provider(provider);
-        let configured = known.as_ref().and_then(|provider| provider.model(model));
-        let window = known.as_ref().map(|provider| self.model(provider, model));
+        let price = known.and_then(|provider| provider.model(model)?.price());
         ModelChoice {
-            context_window: window
-                .as_ref()
-                .and_then(|model| model.context_window)
-                .or_else(|| self.facts.context_window(&full)),
-            max_output: window.as_ref().and_then(|model| model.max_output),
-            price: configured
-                .and_then(|model| model.price())
-                .or_else(|| self.facts.of(&full)),
+            context_window: sizes.context_window,
+            max_output: sizes.max_output,
+            price: price.or_else(|| self.facts.of(&full)),
             ..ModelChoice::new(&full)
         }
     }
 
-    fn key(&self, provider: &Provider) -> Result<Option<String>, ProviderError> {
-        let name = || provider.name.to_string();
+    fn key(&self, provider: &Provider) -> Result<Option<SecretString>, ProviderError> {
+        let name = &provider.name;
         if let Some(variable) = &provider.key_env {
-            let missing = || ProviderError::NoKey {
-                provider: name(),
-                variable: variable.to_string(),
+            let missing = || {
+                ProviderError(format!(
+                    "the provider `{name}` has no key: set the environment variable {variable}, or choose \
+                     another model by `model.chain` or `--model`"
+                ))
             };
-            return self
-                .secret(provider, variable)?
-                .ok_or_else(missing)
-                .map(Some);
+            let key = self.secret(name, variable)?;
+            return key.ok_or_else(missing).map(Some);
         }
         let Some(path) = &provider.key_file else {
             return Ok(None);
         };
-        let path = path.as_path().to_path_buf();
         let place = format!("the file `{}`", path.display());
-        let text = fs::read_to_string(&path).map_err(|source| ProviderError::KeyFile {
-            provider: name(),
-            path,
-            source,
-        })?;
-        clean(provider, &text, place).map(Some)
+        let text = fs::read_to_string(path).map_err(unreadable("key", name, path, "key_file"))?;
+        clean(name, &text, &place).map(Some)
     }
 
     fn headers(&self, provider: &Provider) -> Result<Vec<(String, SecretString)>, ProviderError> {
         let open = provider.headers.iter();
         let open = open.map(|(name, value)| Ok((name.clone(), value.clone().into())));
-        let secret = |(name, variable): (&String, &String)| {
-            let missing = || ProviderError::NoHeader {
-                provider: provider.name.to_string(),
-                header: name.to_string(),
-                variable: variable.to_string(),
+        let secret = |(header, variable): (&String, &String)| {
+            let name = &provider.name;
+            let missing = || {
+                ProviderError(format!(
+                    "the provider `{name}` has no value for its header `{header}`: set the environment \
+                     variable {variable}, or take the header out of `header_env`"
+                ))
             };
-            let value = self.secret(provider, variable)?.ok_or_else(missing)?;
-            Ok((name.to_string(), value.into()))
+            let value = self.secret(name, variable)?.ok_or_else(missing)?;
+            Ok((header.clone(), value))
         };
         open.chain(provider.header_env.iter().map(secret)).collect()
     }
 
     /// The secret in a variable; none if it is not set or empty.
-    fn secret(&self, provider: &Provider, variable: &str) -> Result<Option<String>, ProviderError> {
-        let set = self.environment.get(variable);
-        let Some(value) = set.filter(|value| !value.to_string_lossy().trim().is_empty()) else {
-            return Ok(None);
-        };
+    fn secret(&self, name: &str, variable: &str) -> Result<Option<SecretString>, ProviderError> {
         let place = format!("the environment variable {variable}");
-        clean(provider, &value.to_string_lossy(), place).map(Some)
+        let value = self.text(variable);
+        value.map(|value| clean(name, &value, &place)).transpose()
     }
 
     /// A variable that is set and not empty.
@@ -301,31 +220,39 @@ impl<'a> Providers<'a> {
     }
 }
 
-/// What is in the file with a provider's authorities.
+/// The contents of the file with a provider's authorities.
 fn authorities(provider: &Provider) -> Result<Option<Vec<u8>>, ProviderError> {
     let Some(path) = &provider.ca_file else {
         return Ok(None);
     };
-    let path = path.as_path();
-    let failed = |source| ProviderError::CaFile {
-        provider: provider.name.to_string(),
-        path: path.to_path_buf(),
-        source,
-    };
+    let failed = unreadable("certificates", &provider.name, path, "ca_file");
     fs::read(path).map(Some).map_err(failed)
 }
 
-/// A key as it can be sent.
-fn clean(provider: &Provider, text: &str, place: String) -> Result<String, ProviderError> {
-    let text = text.trim();
-    // A space may stand in the value of a header, such as `Bearer x`.
-    if !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic() || c == ' ') {
-        return Ok(text.to_owned());
+fn unreadable(
+    what: &str,
+    name: &str,
+    path: &Path,
+    key: &str,
+) -> impl FnOnce(io::Error) -> ProviderError {
+    move |why| {
+        let path = path.display();
+        ProviderError(format!(
+            "the {what} of the provider `{name}` cannot be read from `{path}`: {why}; check `{key}`"
+        ))
     }
-    Err(ProviderError::NoSecret {
-        provider: provider.name.to_string(),
-        place,
-    })
+}
+
+/// A key or the value of a header, such as `Bearer x`, as it can be sent.
+fn clean(name: &str, text: &str, place: &str) -> Result<SecretString, ProviderError> {
+    let text = text.trim();
+    if !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic() || c == ' ') {
+        return Ok(text.into());
+    }
+    Err(ProviderError(format!(
+        "what {place} holds for the provider `{name}` is no key or header: it has to be one line of \
+         visible ASCII, not empty"
+    )))
 }
 
 /// The address for clients in what `OLLAMA_HOST` says to the server, read as Ollama reads it: without a scheme

@@ -1,9 +1,9 @@
-//! The configuration of a running system, read anew: what of it can be changed without a new start.
+//! Reload of the configuration of a running system: some keys change at once, others at the next start.
 //!
-//! **Invariant:** the whole of it is checked as at a start before any of it counts.
+//! **Invariant:** the whole configuration is checked as at a start before any of it takes effect.
 
 use std::{
-    collections::BTreeMap,
+    collections::BTreeSet,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -15,9 +15,8 @@ use crate::{
     config::Config,
 };
 
-/// Keys, and beginnings of keys, whose values may change while the system runs; the others count after the
-/// next start.
-const LIVE: [&str; 16] = [
+/// Keys, and beginnings of keys, whose values may change while the system runs.
+const LIVE: [&str; 15] = [
     "oracle.",
     "budget.",
     "fallback.",
@@ -33,21 +32,18 @@ const LIVE: [&str; 16] = [
     "model.patience",
     "session.inbox_capacity",
     "tenants.",
-    "profiles",
 ];
-/// The models that are asked where no profile says otherwise.
-const CHAIN: &str = "model.chain";
-/// Who is asked what a query is.
-const OPINION: &str = "query.second_opinion_model";
+/// Keys that may change to models whose gateways run: gateways begin with the system.
+const MODELS: [&str; 3] = ["model.chain", "query.second_opinion_model", "profiles"];
 
-/// Reads a configuration, wherever it is.
+/// Reads a configuration.
 pub(super) type Read = Arc<dyn Fn() -> Result<Config, Vec<String>> + Send + Sync>;
 
-/// See the module.
+/// Applies what may change of a configuration.
 pub(super) struct Reloader {
     read: Read,
     workshop: Workshop,
-    // A lock, because anybody may want a reload: one is carried out after the other.
+    // A lock, because requests for a reload may overlap.
     running: Mutex<Config>,
 }
 
@@ -65,11 +61,14 @@ impl Reload for Reloader {
     fn reload(&self, system: &Oracle) -> Result<Changes, Vec<String>> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = (self.read)()?;
-        let problems = self.workshop.problems(&wanted);
+        let problems = self.workshop.problems(&wanted, None);
         if !problems.is_empty() {
             return Err(problems);
         }
-        let is_live = |key: &str| self.is_live(key, &wanted);
+        let is_live = |key: &str| match MODELS.contains(&key) {
+            true => self.workshop.serves(key, &wanted),
+            false => is_live(key),
+        };
         let (merged, changes) = merged(&running, &wanted, is_live).map_err(one)?;
         let profiles = self.workshop.profiles(&merged).map_err(one)?;
         system.live_by(profiles);
@@ -83,80 +82,48 @@ fn one(error: impl ToString) -> Vec<String> {
     vec![error.to_string()]
 }
 
-impl Reloader {
-    /// Models are asked through gateways, and these begin with the system.
-    fn is_live(&self, key: &str, wanted: &Config) -> bool {
-        let live = |key: &str| LIVE.iter().any(|known| is_in(key, known));
-        match key {
-            CHAIN => self.workshop.serves_chain(wanted),
-            OPINION => self.workshop.serves_opinion(wanted),
-            "profiles" => self.workshop.serves_profiles(wanted),
-            key => live(key),
-        }
-    }
+fn is_live(key: &str) -> bool {
+    LIVE.iter()
+        .any(|known| key == *known || known.ends_with('.') && key.starts_with(known))
 }
 
-fn is_in(key: &str, known: &str) -> bool {
-    key == known || (known.ends_with('.') && key.starts_with(known))
-}
-
-/// What runs with what may change of what is wanted, and which keys these are.
+/// The running configuration with those changes that are live, and the keys that differ.
 fn merged(
     running: &Config,
     wanted: &Config,
     is_live: impl Fn(&str) -> bool,
 ) -> Result<(Config, Changes), String> {
-    let (mut merged, wanted) = (keys(running)?, keys(wanted)?);
-    let mut changes = Changes::default();
-    let mut all: Vec<String> = merged.keys().chain(wanted.keys()).cloned().collect();
-    all.sort_unstable();
-    all.dedup();
-    for key in all {
-        let value = wanted.get(&key);
-        if merged.get(&key) == value {
-            continue;
+    let table = |config| Table::try_from(config).map_err(|error| error.to_string());
+    let (mut merged, mut changes) = (table(running)?, Changes::default());
+    let mut change = |name: String, there: &mut Table, key: &str, value: Option<&Value>| {
+        if there.get(key) == value {
+        } else if !is_live(&name) {
+            changes.waiting.push(name);
+        } else {
+            match value {
+                Some(value) => there.insert(key.to_owned(), value.clone()),
+                None => there.remove(key),
+            };
+            changes.changed.push(name);
         }
-        if !is_live(&key) {
-            changes.waiting.push(key);
-            continue;
-        }
-        match value {
-            Some(value) => merged.insert(key.clone(), value.clone()),
-            None => merged.remove(&key),
-        };
-        changes.changed.push(key);
-    }
-    let mut table = Table::new();
-    for (key, value) in merged {
-        match key.split_once('.') {
-            None => drop(table.insert(key, value)),
-            Some((section, key)) => {
-                let section = table.entry(section).or_insert_with(|| Table::new().into());
-                if let Value::Table(section) = section {
-                    section.insert(key.to_owned(), value);
+    };
+    for (section, wanted) in table(wanted)? {
+        match (&wanted, merged.get_mut(&section)) {
+            (Value::Table(wanted), Some(Value::Table(there))) => {
+                let keys: BTreeSet<String> = there.keys().chain(wanted.keys()).cloned().collect();
+                for key in keys {
+                    change(format!("{section}.{key}"), there, &key, wanted.get(&key));
                 }
             }
+            // A list as a whole.
+            _ => change(section.clone(), &mut merged, &section, Some(&wanted)),
         }
     }
-    let merged = table.try_into::<Config>();
+    changes.changed.sort_unstable();
+    changes.waiting.sort_unstable();
+    let merged = merged.try_into::<Config>();
     let merged = merged.map_err(|error| error.message().to_owned())?;
     Ok((merged, changes))
-}
-
-/// All that is set, by section and key; lists of tables whole.
-fn keys(config: &Config) -> Result<BTreeMap<String, Value>, String> {
-    let table = Table::try_from(config).map_err(|error| error.to_string())?;
-    let mut keys = BTreeMap::new();
-    for (section, value) in table {
-        match value {
-            Value::Table(values) => {
-                let named = |(key, value)| (format!("{section}.{key}"), value);
-                keys.extend(values.into_iter().map(named));
-            }
-            list => drop(keys.insert(section, list)),
-        }
-    }
-    Ok(keys)
 }
 
 #[cfg(test)]
@@ -179,9 +146,18 @@ mod tests {
 
     #[test]
     fn what_is_live_is_there() {
-        let there = keys(&whole()).unwrap();
-        for known in LIVE.into_iter().chain([CHAIN, OPINION]) {
-            assert!(there.keys().any(|key| is_in(key, known)), "{known}");
+        let whole = Table::try_from(whole()).unwrap();
+        let keys = whole.iter().flat_map(|(section, values)| match values {
+            Value::Table(values) => values
+                .keys()
+                .map(|key| format!("{section}.{key}"))
+                .collect(),
+            _ => vec![section.clone()],
+        });
+        let there: Vec<String> = keys.collect();
+        for known in LIVE.into_iter().chain(MODELS) {
+            let is_in = |key: &String| key == known || key.starts_with(known);
+            assert!(there.iter().any(is_in), "{known}");
         }
     }
 
@@ -193,7 +169,7 @@ mod tests {
             "[oracle]\nmax_turns = 6\n[server]\nprogress = true\n[data]\ndir = 'a'\n\
              [[profiles]]\nname = 'x'\n[tenants.named.acme]\nmax_queued = 5\n",
         );
-        let live = |key: &str| LIVE.iter().any(|known| is_in(key, known));
+        let live = |key: &str| is_live(key) || MODELS.contains(&key);
         let (merged, changes) = merged(&running, &wanted, live).unwrap();
         assert_eq!(
             changes.changed,

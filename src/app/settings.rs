@@ -1,4 +1,4 @@
-//! Sections of the configuration whose keys belong to several rooms.
+//! Settings of rooms whose keys stand in several sections.
 
 use crate::{
     actor::{GatewaySettings, Recovery, SystemSettings, Timeouts},
@@ -56,7 +56,7 @@ pub(super) fn system(config: &Config) -> SystemSettings {
     }
 }
 
-/// What a profile's decisions go by.
+/// The part of a policy that the sections set.
 pub(super) fn apply(config: &Config, policy: &mut Policy) {
     let (oracle, budget) = (&config.oracle, &config.budget);
     policy.limits = Limits {

@@ -8,7 +8,7 @@ use super::{
     Config, Origin, Problem, Provider,
     load::{may_be_secret, shown_unless_secret},
     models::usd,
-    rule::{ROOT, Rule, join, shown_time},
+    rule::{ROOT, Rule, join, path, shown_time},
 };
 
 impl Config {
@@ -83,11 +83,8 @@ impl Clashes<'_> {
     /// A problem of the value at `place`, such as `providers.0.headers`.
     fn add(&mut self, place: &str, value: &dyn Display, allowed: &str) {
         if let Some(origin) = (self.origin)(place) {
-            let names = place
-                .split('.')
-                .filter(|part| part.parse::<usize>().is_err());
-            let key = names.collect::<Vec<_>>().join(".");
-            let problem = Problem::not_allowed(&origin, &key, &value.to_string(), allowed);
+            let (key, value) = (path(place), value.to_string());
+            let problem = Problem::not_allowed(&origin, &key, &value, allowed);
             self.problems.push(problem);
         }
     }

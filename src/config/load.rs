@@ -18,7 +18,7 @@ use toml::{
 
 use super::{
     Because, Choice, Config, check,
-    rule::{self, ROOT, Rule, SHORT, join},
+    rule::{self, ROOT, Rule, SHORT, join, path},
     sections::REQUIRED,
 };
 
@@ -143,17 +143,9 @@ impl Problem {
 /// Whether the value of a key or header of this name may be a secret.
 #[must_use]
 pub fn may_be_secret(name: &str) -> bool {
-    const WORDS: [&str; 7] = [
-        "auth",
-        "key",
-        "token",
-        "secret",
-        "cookie",
-        "password",
-        "credential",
-    ];
+    const WORDS: &str = "auth key token secret cookie password credential";
     let name = name.to_ascii_lowercase();
-    WORDS.iter().any(|word| name.contains(word))
+    WORDS.split(' ').any(|word| name.contains(word))
 }
 
 /// A value as it goes into a line: nothing invisible, and at most 60 characters.
@@ -246,23 +238,22 @@ impl Loaded {
     /// If a value has no form in TOML, which none has that was read from somewhere.
     pub fn show(&self) -> Result<String, toml::ser::Error> {
         let mut text = String::new();
-        self.show_table(&mut text, ROOT, "", "", &Table::try_from(&self.config)?);
+        self.show_table(&mut text, ROOT, "", &Table::try_from(&self.config)?);
         Ok(text.trim_start().to_owned())
     }
 
-    /// The keys of a table whose name is `path`, and `place` with numbers.
-    fn show_table(&self, text: &mut String, of: Rule, path: &str, place: &str, values: &Table) {
+    fn show_table(&self, text: &mut String, of: Rule, place: &str, values: &Table) {
         for (key, rule) in of.keys() {
-            let (path, place) = (join(path, key), join(place, key));
+            let place = join(place, key);
             match (rule, values.get(*key)) {
                 (Rule::Section(_), Some(Value::Table(values))) => {
-                    text.push_str(&format!("\n{}\n", rule.head(&path)));
-                    self.show_table(text, *rule, &path, &place, values);
+                    text.push_str(&format!("\n{}\n", rule.head(&place)));
+                    self.show_table(text, *rule, &place, values);
                 }
                 (Rule::List(_), Some(Value::Array(items))) => {
                     for (at, item) in items.iter().filter_map(Value::as_table).enumerate() {
-                        text.push_str(&format!("\n{}\n", rule.head(&path)));
-                        self.show_table(text, *rule, &path, &format!("{place}.{at}"), item);
+                        text.push_str(&format!("\n{}\n", rule.head(&place)));
+                        self.show_table(text, *rule, &format!("{place}.{at}"), item);
                     }
                 }
                 (Rule::List(_), _) => {}
@@ -303,16 +294,6 @@ fn from_text(text: &str, rule: Rule) -> Result<Value, String> {
     })
 }
 
-/// A table of a configuration.
-#[derive(Clone, Copy)]
-struct Place<'a> {
-    rule: Rule,
-    /// Its name in messages, such as `providers.models`.
-    path: &'a str,
-    /// Its name with numbers, such as `providers.0.models.1`.
-    full: &'a str,
-}
-
 #[derive(Default)]
 struct Draft {
     /// The values that are laid, and nothing else.
@@ -336,40 +317,32 @@ impl Draft {
         }
         self.problems.extend(lines.into_values());
         if errors.is_empty() {
-            let root = Place {
-                rule: ROOT,
-                path: "",
-                full: "",
-            };
-            self.table = self.table(file, root, table.get_ref());
+            self.table = self.table(file, ROOT, "", table.get_ref());
             self.problems.sort_by_key(|problem| problem.line);
         }
     }
 
-    /// The values of a table of a file.
-    fn table(&mut self, file: &File, place: Place<'_>, table: &DeTable<'_>) -> Table {
+    /// The values of a table of a file; `place` is its name with numbers, such as `providers.0`.
+    fn table(&mut self, file: &File, of: Rule, place: &str, table: &DeTable<'_>) -> Table {
         let mut made = Table::new();
         for (name, value) in table {
             let (key, origin) = (name.get_ref().as_ref(), file.origin(name.span().start));
-            let (path, full) = (&join(place.path, key), &join(place.full, key));
-            let rule = place.rule.of(key);
-            let kept = match (rule, value.get_ref(), tables(value)) {
+            let full = join(place, key);
+            let kept = match (of.of(key), value.get_ref(), tables(value)) {
                 (Some(rule @ Rule::Section(_)), DeValue::Table(table), _) => {
-                    let place = Place { rule, path, full };
-                    Some(self.table(file, place, table).into())
+                    Some(self.table(file, rule, &full, table).into())
                 }
                 (Some(rule @ Rule::List(_)), _, Some(tables)) => {
                     let tables = tables.iter().enumerate().map(|(number, (at, table))| {
-                        let full = &format!("{full}.{number}");
-                        let place = Place { rule, path, full };
-                        let made = self.table(file, place, table);
-                        self.require(place, &file.origin(*at));
+                        let full = format!("{full}.{number}");
+                        let made = self.table(file, rule, &full, table);
+                        self.require(rule, &full, &file.origin(*at));
                         Value::Table(made)
                     });
                     Some(tables.collect::<Vec<_>>().into())
                 }
                 (None, found, tables)
-                    if place.path.is_empty()
+                    if place.is_empty()
                         && (found.is_table()
                             || tables.as_ref().is_some_and(|all| !all.is_empty())) =>
                 {
@@ -380,7 +353,7 @@ impl Draft {
                 }
                 _ => {
                     let raw = file.text.get(value.span()).unwrap_or_default();
-                    self.value(place, key, raw, origin, |rule| {
+                    self.value(of, place, key, raw, origin, |rule| {
                         let (value, digits) = from_toml(value.clone());
                         rule.read(&value, digits.as_deref())
                     })
@@ -394,13 +367,12 @@ impl Draft {
     }
 
     /// Tells which keys are missing in a table of a list.
-    fn require(&mut self, place: Place<'_>, origin: &Origin) {
+    fn require(&mut self, of: Rule, place: &str, origin: &Origin) {
         for key in REQUIRED {
-            let full = join(place.full, key);
-            if place.rule.of(key).is_some() && !self.origins.contains_key(&full) {
+            let full = join(place, key);
+            if of.of(key).is_some() && !self.origins.contains_key(&full) {
                 self.bad.insert(full);
-                let head = place.rule.head(place.path);
-                let what = format!("{head} has no `{key}`, which it needs");
+                let what = format!("{} has no `{key}`, which it needs", of.head(place));
                 self.problems.push(Problem::at(origin, what));
             }
         }
@@ -409,22 +381,22 @@ impl Draft {
     /// The value of a key; none, and a problem, if it is refused.
     fn value(
         &mut self,
-        place: Place<'_>,
+        of: Rule,
+        place: &str,
         key: &str,
         raw: &str,
         origin: Origin,
         read: impl FnOnce(Rule) -> Result<Value, String>,
     ) -> Option<Value> {
-        let rule = place.rule.of(key);
-        let path = join(place.path, key);
-        let told = shown_unless_secret(place.path, key, rule, raw);
-        let Some(rule) = rule else {
-            let (path, remedy) = (shown(&path), rule::remedy(place.rule, place.path, key));
+        let path = join(&path(place), key);
+        let told = shown_unless_secret(place, key, of.of(key), raw);
+        let Some(rule) = of.of(key) else {
+            let (path, remedy) = (shown(&path), rule::remedy(of, place, key));
             let what = format!("`{path}` is `{told}`, but there is no such key; {remedy}");
             self.problems.push(Problem::at(&origin, what));
             return None;
         };
-        let full = join(place.full, key);
+        let full = join(place, key);
         // Also of a value that is refused: the key is there.
         self.origins.insert(full.clone(), origin.clone());
         let allowed = match read(rule) {
@@ -443,15 +415,11 @@ impl Draft {
 
     /// Lays a value that is written as text.
     fn text(&mut self, section: &str, key: &str, text: &str, origin: Origin) {
-        let rule = ROOT.of(section);
-        let place = Place {
-            rule: rule
-                .filter(|rule| matches!(rule, Rule::Section(_)))
-                .unwrap_or(ROOT),
-            path: section,
-            full: section,
-        };
-        if let Some(value) = self.value(place, key, text, origin, |rule| from_text(text, rule))
+        let known = ROOT.of(section);
+        let known = known.filter(|rule| matches!(rule, Rule::Section(_)));
+        let of = known.unwrap_or(ROOT);
+        let read = |rule| from_text(text, rule);
+        if let Some(value) = self.value(of, section, key, text, origin, read)
             && let Value::Table(table) = self
                 .table
                 .entry(section)
@@ -474,24 +442,20 @@ impl Draft {
                 near_misses.extend(near_miss(name).map(|near| (name.clone(), near)));
                 continue;
             };
-            let (origin, lossy) = (Origin::Environment(name.clone()), value.to_string_lossy());
-            let full = join(&section, &key);
-            if *name == variable(&section, &key) || !is_key(&section, &key) {
-                match value.to_str() {
-                    Some(text) => self.text(&section, &key, text, origin),
-                    None => {
-                        let (value, allowed) = (shown(&lossy), "only text in UTF-8");
-                        let problem = Problem::not_allowed(&origin, &full, &value, allowed);
-                        self.problems.push(problem);
-                    }
-                }
-            } else {
-                let value = shown_unless_secret(&section, &key, None, &lossy);
-                let usual = variable(&section, &key);
+            let (origin, full) = (Origin::Environment(name.clone()), join(&section, &key));
+            let usual = variable(&section, &key);
+            let problem = if *name != usual && is_key(&section, &key) {
+                let value = shown_unless_secret(&section, &key, None, &value.to_string_lossy());
                 let remedy = format!("there is no such key; the variable is {usual}");
-                let what = format!("`{full}` is `{value}`, but {remedy}");
-                self.problems.push(Problem::at(&origin, what));
-            }
+                Problem::at(&origin, format!("`{full}` is `{value}`, but {remedy}"))
+            } else if let Some(text) = value.to_str() {
+                self.text(&section, &key, text, origin);
+                continue;
+            } else {
+                let value = shown(&value.to_string_lossy());
+                Problem::not_allowed(&origin, &full, &value, "only text in UTF-8")
+            };
+            self.problems.push(problem);
         }
         near_misses
     }

@@ -5,10 +5,7 @@ use std::{ffi::OsString, fmt};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::{Config, Provider, ProviderModel, rule::URL};
-use crate::{
-    llm::Dialect,
-    model::{NanoUsd, Price},
-};
+use crate::{llm::Dialect, model::Price};
 
 /// A value that is not allowed; the text says what is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -145,12 +142,6 @@ pub(super) mod usd {
         parse(&text)
             .map(Some)
             .ok_or_else(|| de::Error::custom(allowed))
-    }
-
-    pub(in crate::config) fn required<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<NanoUsd, D::Error> {
-        Ok(deserialize(deserializer)?.unwrap_or_default())
     }
 }
 
@@ -358,29 +349,13 @@ const BUILTIN: &str = include_str!("../../config/prices.toml");
 
 /// Prices and sizes of models. The first entry that fits a model counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prices(Vec<Entry>);
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Entry {
-    model: String,
-    #[serde(deserialize_with = "usd::required")]
-    input: NanoUsd,
-    #[serde(default, deserialize_with = "usd::deserialize")]
-    cached: Option<NanoUsd>,
-    #[serde(default, deserialize_with = "usd::deserialize")]
-    cache_write: Option<NanoUsd>,
-    #[serde(deserialize_with = "usd::required")]
-    output: NanoUsd,
-    context_window: Option<u64>,
-    max_output_tokens: Option<u64>,
-}
+pub struct Prices(Vec<ProviderModel>);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     #[serde(default)]
-    price: Vec<Entry>,
+    price: Vec<ProviderModel>,
 }
 
 /// A price list that is not in order.
@@ -409,15 +384,24 @@ impl Prices {
             name: name.to_owned(),
             what,
         };
-        let read = toml::from_str(text);
-        let File { price } = read
-            .map_err(|error| refused(format!("is not in order: {error}").trim_end().to_owned()))?;
-        match price.iter().find(|entry| !entry.is_named_well()) {
-            None => Ok(Self(price)),
-            Some(Entry { model, .. }) => Err(refused(format!(
-                "names `{model}`: write provider/model, with `*` only at the end"
-            ))),
+        let not_in_order = |why: &str| refused(format!("is not in order: {}", why.trim_end()));
+        let File { price } =
+            toml::from_str(text).map_err(|error| not_in_order(&error.to_string()))?;
+        for entry in &price {
+            let name = &entry.name;
+            let stem = name.strip_suffix('*').unwrap_or(name);
+            let parts = stem.split_once('/');
+            if stem.contains('*') || parts.is_none_or(|(provider, _)| provider.is_empty()) {
+                return Err(refused(format!(
+                    "names `{name}`: write provider/model, with `*` only at the end"
+                )));
+            }
+            for (rate, set) in [("input", entry.input), ("output", entry.output)] {
+                let missing = || not_in_order(&format!("`{name}`: missing field `{rate}`"));
+                set.ok_or_else(missing)?;
+            }
         }
+        Ok(Self(price))
     }
 
     /// These, and where they say nothing, those.
@@ -426,16 +410,10 @@ impl Prices {
         Self([self.0, others.0].concat())
     }
 
-    /// What `provider/model` costs, if the list says so.
+    /// The price of `provider/model`, if the list has it.
     #[must_use]
     pub fn of(&self, model: &str) -> Option<Price> {
-        let entry = self.0.iter().find(|entry| entry.fits(model))?;
-        Some(Price {
-            input: entry.input,
-            cached: entry.cached.unwrap_or(entry.input),
-            cache_write: entry.cache_write.unwrap_or(entry.input),
-            output: entry.output,
-        })
+        self.first(model, ProviderModel::price)
     }
 
     /// How many tokens fit into `provider/model`, sent and received, if the list says so.
@@ -450,31 +428,21 @@ impl Prices {
         self.first(model, |entry| entry.max_output_tokens)
     }
 
-    /// What the first entry says that fits and says it.
-    fn first(&self, model: &str, said: impl Fn(&Entry) -> Option<u64>) -> Option<u64> {
-        let mut entries = self.0.iter();
-        entries.find_map(|entry| said(entry).filter(|_| entry.fits(model)))
-    }
-}
-
-impl Entry {
-    fn is_named_well(&self) -> bool {
-        let stem = self.model.strip_suffix('*').unwrap_or(&self.model);
-        let parts = stem.split_once('/');
-        !stem.contains('*') && parts.is_some_and(|(provider, _)| !provider.is_empty())
-    }
-
-    fn fits(&self, model: &str) -> bool {
-        match self.model.strip_suffix('*') {
+    /// A fact from the first entry that fits and has it.
+    fn first<T>(&self, model: &str, fact: impl Fn(&ProviderModel) -> Option<T>) -> Option<T> {
+        let fits = |name: &str| match name.strip_suffix('*') {
             Some(stem) => model.starts_with(stem),
-            None => self.model == model,
-        }
+            None => name == model,
+        };
+        let mut entries = self.0.iter().filter(|entry| fits(&entry.name));
+        entries.find_map(fact)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::NanoUsd;
 
     #[test]
     fn chains_are_read_from_text() {

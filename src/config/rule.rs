@@ -74,8 +74,9 @@ impl Rule {
         keys.find(|(known, _)| *known == key).map(|(_, rule)| *rule)
     }
 
-    /// The line that begins a table in a file.
-    pub(super) fn head(self, path: &str) -> String {
+    /// The line that begins the table at a place in a file.
+    pub(super) fn head(self, place: &str) -> String {
+        let path = path(place);
         match self {
             List(_) => format!("[[{path}]]"),
             _ => format!("[{path}]"),
@@ -237,10 +238,10 @@ pub(super) fn section_keys() -> impl Iterator<Item = (&'static str, &'static str
     sections.flat_map(|(section, of)| of.keys().iter().map(|(key, _)| (*section, *key)))
 }
 
-/// The remedy for a key or table that does not exist in the table at a path.
-pub(super) fn remedy(of: Rule, path: &str, wrong: &str) -> String {
+/// The remedy for a key or table that does not exist in the table at a place.
+pub(super) fn remedy(of: Rule, place: &str, wrong: &str) -> String {
     let own = of.keys().iter().map(|(key, rule)| {
-        let full = join(path, key);
+        let full = join(&path(place), key);
         match rule {
             Section(_) | List(_) => (*key, rule.head(&full)),
             _ => (*key, full),
@@ -255,12 +256,10 @@ pub(super) fn remedy(of: Rule, path: &str, wrong: &str) -> String {
     });
     match near.min_by_key(|(edits, _)| *edits) {
         Some((_, full)) => format!("the nearest is `{full}`"),
-        None if of.of(SHORT).is_none() => format!("`{}` has {}", of.head(path), of.names()),
+        None if of.of(SHORT).is_none() => format!("`{}` has {}", of.head(place), of.names()),
         None => {
-            let sections = Config::KEYS.iter();
-            let sections = sections.filter(|(_, rule)| matches!(rule, Section(_)));
-            let sections: Vec<&str> = sections.map(|(name, _)| *name).collect();
-            let sections = sections.join(", ");
+            let names = of.names();
+            let sections = names.trim_end_matches(", profiles, providers");
             format!("the sections are {sections}, [[profiles]] and [[providers]]")
         }
     }
@@ -275,6 +274,14 @@ pub(super) fn join(place: &str, key: &str) -> String {
         "" => key.to_owned(),
         place => format!("{place}.{key}"),
     }
+}
+
+/// The name of a place in messages: without the numbers of tables in lists.
+pub(super) fn path(place: &str) -> String {
+    let names = place
+        .split('.')
+        .filter(|part| part.parse::<usize>().is_err());
+    names.collect::<Vec<_>>().join(".")
 }
 
 /// Texts of a certain form, and a description of it.

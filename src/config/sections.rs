@@ -390,9 +390,10 @@ tables! {
         models: Vec<ProviderModel> = Vec::new(), List(ProviderModel::KEYS);
     }
 
-    /// `[[providers.models]]`: facts about a model.
+    /// `[[providers.models]]`: facts about a model; an entry of a price list is one too.
     ProviderModel {
-        /// Its name, without its provider.
+        /// Its name, without its provider; in a price list `model`, with it.
+        #[serde(alias = "model")]
         name: String = String::new(), Text(rule::MODEL);
         /// How many tokens fit, sent and received.
         context_window: Option<u64> = None, Whole(256, 100_000_000);
