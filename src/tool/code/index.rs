@@ -8,7 +8,7 @@
 //! the same files give the same index, however they came about.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     hash::{DefaultHasher, Hash as _, Hasher as _},
     io::Read as _,
     panic::resume_unwind,
@@ -164,7 +164,14 @@ impl ProjectIndex {
         let files = listing.files.into_iter();
         let files = files.filter(|found| place.holds(&found.path));
         let files = files.map(|found| (found.path, found.stamp));
-        let shard = self.shared.read(&files.collect(), limits.bytes, None, stop);
+        let shard = self.shared.read(
+            &Shard::default(),
+            &files.collect(),
+            limits.bytes,
+            &mut Spellings::default(),
+            None,
+            stop,
+        );
         Known {
             shards: [Arc::new(shard)].into(),
             links: listing.links,
@@ -239,31 +246,44 @@ impl Shared {
         };
         let mut due: Vec<(usize, BTreeMap<PathBuf, Stamp>)> =
             files.into_iter().enumerate().collect();
-        due.retain(|(at, files)| !is_true_to(&shards[*at], files));
+        due.retain(|(at, files)| {
+            let known = &shards[*at].files;
+            known.len() != files.len() || !known.iter().all(|entry| is_current(entry, files))
+        });
         let count = due.iter().map(|(_, files)| files.len() as u64).sum();
         let next = AtomicUsize::new(0);
         if !due.is_empty() {
             let work = self.progress.begin("indexing the project", Some(count));
             let some = || {
-                let mut read = Vec::new();
+                let (mut read, mut spellings) = (Vec::new(), Spellings::default());
                 while let Some((at, files)) = due.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let most = self.limits.bytes / SHARDS;
-                    read.push((*at, Arc::new(self.read(files, most, Some(&work), quit))));
+                    let mut of = |before: &Shard| {
+                        self.read(before, files, most, &mut spellings, Some(&work), quit)
+                    };
+                    let mut shard = of(&shards[*at]);
+                    // What there is room for is decided file by file, whatever was there before.
+                    let is_full = |one: &Entry| one.status == Status::LeftOut;
+                    if shard.bytes() >= most || shards[*at].files.iter().any(is_full) {
+                        shard = of(&Shard::default());
+                    }
+                    read.push((*at, Arc::new(shard)));
                 }
                 read
             };
             let threads = thread::available_parallelism().map_or(1, usize::from);
-            thread::scope(|scope| {
+            let read = thread::scope(|scope| {
                 let threads = 1..threads.min(walk::MAX_THREADS).min(due.len());
                 let others: Vec<_> = threads.map(|_| scope.spawn(some)).collect();
                 let mut read = some();
                 for other in others {
                     read.extend(other.join().unwrap_or_else(|fault| resume_unwind(fault)));
                 }
-                for (at, shard) in read {
-                    shards[at] = shard;
-                }
+                read
             });
+            for (at, shard) in read {
+                shards[at] = shard;
+            }
         }
         if quit.is_cancelled() {
             return None;
@@ -284,21 +304,33 @@ impl Shared {
         })
     }
 
+    /// A shard of these files; those that are as they were are taken from the shard before.
     fn read(
         &self,
+        before: &Shard,
         files: &BTreeMap<PathBuf, Stamp>,
         most: usize,
+        spellings: &mut Spellings,
         work: Option<&Work>,
         quit: &CancellationToken,
     ) -> Shard {
-        let (mut shard, mut spellings, mut buffer) =
-            (Shard::default(), Spellings::default(), Vec::new());
+        let (mut shard, mut buffer) = (Shard::default(), Vec::new());
+        spellings.numbers.clear();
+        let known: HashMap<&Path, usize> = (before.files.iter().enumerate())
+            .filter(|(_, entry)| is_current(entry, files))
+            .map(|(at, entry)| (entry.path.as_path(), at))
+            .collect();
+        let mut moved = vec![None; before.passages.len()];
         for (path, stamp) in files {
             if quit.is_cancelled() {
                 break;
             }
             if let Some(work) = work {
                 work.add(1);
+            }
+            if let Some(file) = known.get(path.as_path()) {
+                shard.keep(before, *file, &mut moved);
+                continue;
             }
             let shown = self.root.shown(path);
             let mut entry = Entry {
@@ -317,22 +349,20 @@ impl Shared {
                     let text = String::from_utf8_lossy(&buffer);
                     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
                     entry.kind = entry.kind.with_text(text);
-                    shard.read(&mut spellings, (&shown, text), entry, most);
+                    shard.read(spellings, (&shown, text), entry, most);
                 }
                 Err(status) => shard.files.push(Entry { status, ..entry }),
             }
         }
+        shard.keep_terms(before, &moved);
         shard
     }
 }
 
-/// Whether a shard has just these files as they are. An unreadable one may have become readable, which
-/// changes neither its size nor its time.
-fn is_true_to(shard: &Shard, files: &BTreeMap<PathBuf, Stamp>) -> bool {
-    let is_true = |entry: &Entry| {
-        entry.status != Status::Unreadable && files.get(&entry.path) == Some(&entry.stamp)
-    };
-    shard.files.len() == files.len() && shard.files.iter().all(is_true)
+/// Whether a file is as it was read. An unreadable one may have become readable, which changes neither its
+/// size nor its time.
+fn is_current(entry: &Entry, files: &BTreeMap<PathBuf, Stamp>) -> bool {
+    entry.status != Status::Unreadable && files.get(&entry.path) == Some(&entry.stamp)
 }
 
 /// Reads a regular file of the project, if it is text.

@@ -48,7 +48,7 @@ pub(super) enum Status {
 }
 
 /// A file as it was read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) path: PathBuf,
     pub(super) stamp: Stamp,
@@ -64,9 +64,11 @@ pub(super) struct Passage {
     pub(super) last: u32,
     /// How many words it has.
     pub(super) words: u32,
+    /// Whether it lies in a module of tests.
+    pub(super) is_test: bool,
 }
 
-/// Files and their passages. Read once; a shard with a file that changed is read anew.
+/// Files and their passages, in the order of their paths. Never changed once it is read.
 #[derive(Debug, Default)]
 pub(super) struct Shard {
     pub(super) files: Vec<Entry>,
@@ -78,8 +80,12 @@ pub(super) struct Shard {
     bytes_of_terms: usize,
 }
 
-/// The terms of spellings, kept at hand while a shard is read.
-pub(super) type Spellings = HashMap<Box<str>, Box<[u32]>>;
+/// What a reader keeps at hand: the terms of spellings, and their numbers in the shard that it reads.
+#[derive(Default)]
+pub(super) struct Spellings {
+    terms: HashMap<Box<str>, Vec<String>>,
+    pub(super) numbers: HashMap<Box<str>, Box<[u32]>>,
+}
 
 impl Shard {
     /// About how many bytes it takes.
@@ -142,8 +148,12 @@ impl Shard {
             let around = around
                 .into_iter()
                 .flat_map(|one| outline::lineage(&symbols, one));
-            for symbol in around.filter(|symbol| symbol.line as usize <= first) {
-                self.take(spellings, passage, &symbol.name, OUTER_NAME);
+            let mut is_test = false;
+            for symbol in around {
+                is_test |= &*symbol.name == "tests";
+                if symbol.line as usize <= first {
+                    self.take(spellings, passage, &symbol.name, OUTER_NAME);
+                }
             }
             let (folders, name) = shown.rsplit_once('/').unwrap_or(("", shown));
             let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
@@ -154,6 +164,7 @@ impl Shard {
                 first: first as u32 + 1,
                 last: end as u32,
                 words: words as u32,
+                is_test,
             });
         }
         self.files.push(entry);
@@ -167,26 +178,61 @@ impl Shard {
             if spelt.len() > LONGEST_WORD {
                 continue;
             }
-            if !spellings.contains_key(spelt) {
-                let terms: Box<[u32]> = run
-                    .terms()
-                    .into_iter()
-                    .map(|term| self.term(term))
-                    .collect();
-                if spellings.len() >= SPELLINGS {
-                    spellings.clear();
-                }
-                spellings.insert(spelt.into(), terms);
+            if let Some(known) = spellings.numbers.get(spelt) {
+                known
+                    .iter()
+                    .for_each(|term| self.post(*term, passage, weight));
+                continue;
             }
-            for term in spellings.get(spelt).into_iter().flatten() {
-                self.post(*term, passage, weight);
+            if spellings.terms.len() >= SPELLINGS {
+                spellings.terms.clear();
+                spellings.numbers.clear();
             }
+            let terms = spellings.terms.entry(spelt.into());
+            let terms = terms.or_insert_with(|| run.terms());
+            let numbers: Box<[u32]> = terms.iter().map(|term| self.term(term)).collect();
+            numbers
+                .iter()
+                .for_each(|term| self.post(*term, passage, weight));
+            spellings.numbers.insert(spelt.into(), numbers);
         }
         count
     }
 
-    fn term(&mut self, text: String) -> u32 {
-        if let Some(known) = self.terms.get(text.as_str()) {
+    /// Takes over a file of an older shard with its passages; `moved` gets their numbers here.
+    pub(super) fn keep(&mut self, old: &Self, file: usize, moved: &mut [Option<u32>]) {
+        let from = old
+            .passages
+            .partition_point(|one| (one.file as usize) < file);
+        let passages = old.passages.iter().zip(moved).skip(from);
+        for (passage, moved) in passages.take_while(|(one, _)| one.file as usize == file) {
+            *moved = Some(self.passages.len() as u32);
+            self.passages.push(Passage {
+                file: self.files.len() as u32,
+                ..*passage
+            });
+        }
+        self.files.push(old.files[file].clone());
+    }
+
+    /// Takes over what an older shard knows of the passages that were kept.
+    pub(super) fn keep_terms(&mut self, old: &Self, moved: &[Option<u32>]) {
+        for (term, number) in &old.terms {
+            let postings = old.postings[*number as usize].iter();
+            let mut kept = postings
+                .filter_map(|one| Some(moved[(one >> 8) as usize]? << 8 | one & 0xff))
+                .peekable();
+            if kept.peek().is_some() {
+                let number = self.term(term) as usize;
+                let before = self.postings[number].len();
+                self.postings[number].extend(kept);
+                self.count += self.postings[number].len() - before;
+            }
+        }
+    }
+
+    fn term(&mut self, text: &str) -> u32 {
+        if let Some(known) = self.terms.get(text) {
             return *known;
         }
         let number = self.postings.len() as u32;

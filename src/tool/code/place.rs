@@ -71,7 +71,12 @@ impl Place {
 
     /// Whether a file of the project is in it.
     pub(super) fn holds(&self, file: &Path) -> bool {
-        file.starts_with(&self.start) && self.covers(file)
+        self.is_whole() || file.starts_with(&self.start) && self.covers(file)
+    }
+
+    /// Whether it is the whole project.
+    pub(super) fn is_whole(&self) -> bool {
+        self.words.is_empty()
     }
 
     /// Whether a single file is meant.

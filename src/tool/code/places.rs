@@ -1,6 +1,9 @@
 //! The answer to a plain question: the best places of a project, with their lines.
 
-use std::{collections::HashMap, path::Path};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
 
 use super::{
     kind::Kind,
@@ -55,6 +58,9 @@ pub(super) struct Found {
     pub(super) best: Vec<u64>,
     pub(super) lines: Vec<String>,
     score: f32,
+    file: PathBuf,
+    /// Its best line.
+    top: u32,
 }
 
 /// Answers a question from at most `most` places in files that are `wanted`; `read` gives the path to show
@@ -96,7 +102,6 @@ pub(super) fn best(
             continue;
         };
         let lines: Vec<&str> = text.lines().take(MOST_LINES).collect();
-        let symbols = outline::outline(&path, &text);
         let of_tests = Kind::Test.worth(question.drift) / Kind::Code.worth(question.drift);
         let place = |one: Candidate| {
             let passage = shard.passages[one.passage];
@@ -113,17 +118,17 @@ pub(super) fn best(
             let top = first + order.first().copied().unwrap_or(0);
             let mut best: Vec<u64> = order.iter().map(|at| (first + at) as u64).collect();
             best.sort_unstable();
-            let within = names(&symbols, top as u32, (first as u32, last as u32));
-            let is_test = within.iter().any(|name| name == "tests");
             let mut score = one.score * closer.factor;
-            if is_test && entry.kind == Kind::Code {
+            if passage.is_test && entry.kind == Kind::Code {
                 score *= of_tests;
             }
             Found {
                 path: path.clone(),
                 first: first as u64,
                 last: last as u64,
-                within,
+                top: top as u32,
+                file: entry.path.clone(),
+                within: Vec::new(),
                 best,
                 lines: inside
                     .iter()
@@ -159,6 +164,13 @@ pub(super) fn best(
         answer.places.extend(places);
     }
     answer.places.truncate(most);
+    for found in &mut answer.places {
+        if let Some((path, text)) = read(&found.file) {
+            let symbols = outline::outline(&path, &text);
+            let lines = (found.first as u32, found.last as u32);
+            found.within = names(&symbols, found.top, lines);
+        }
+    }
     if let Some(best) = answer.places.first() {
         let around = [best.path.as_str()].into_iter();
         let around = around.chain(best.within.iter().map(String::as_str));

@@ -194,29 +194,25 @@ pub(super) fn candidates(
         let mut sums = vec![0.0_f32; shard.passages.len()];
         // Of each file the best of its passages, for each wanted thing.
         let mut files = vec![0.0_f32; shard.files.len()];
+        let (mut best, mut of_files) = (sums.clone(), files.clone());
         for one in sought {
-            let mut best: HashMap<usize, f32> = HashMap::new();
+            best.fill(0.0);
+            of_files.fill(0.0);
             for (term, worth) in &one.terms {
                 for (passage, weight) in shard.having(term) {
                     let length = (shard.passages[passage].words as f32).max(SHORTEST);
                     let norm = K1 * (1.0 - B + B * length / mean);
                     let often = weight / PLAIN;
                     let score = worth * often * (K1 + 1.0) / (often + norm);
-                    let known = best.entry(passage).or_default();
-                    *known = known.max(score);
+                    best[passage] = best[passage].max(score);
                 }
             }
-            let mut of_files: HashMap<usize, f32> = HashMap::new();
-            for (passage, score) in best {
-                sums[passage] += score;
-                let known = of_files
-                    .entry(shard.passages[passage].file as usize)
-                    .or_default();
-                *known = known.max(score);
+            for ((passage, sum), score) in shard.passages.iter().zip(&mut sums).zip(&best) {
+                *sum += score;
+                let of_file = &mut of_files[passage.file as usize];
+                *of_file = of_file.max(*score);
             }
-            for (file, score) in of_files {
-                files[file] += score;
-            }
+            files.iter_mut().zip(&of_files).for_each(|(sum, score)| *sum += score);
         }
         for (passage, sum) in sums.into_iter().enumerate().filter(|(_, sum)| *sum > 0.0) {
             let file = shard.passages[passage].file as usize;

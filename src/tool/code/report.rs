@@ -245,11 +245,12 @@ pub(super) fn answer(
         text.push_str(&block);
         shown += 1;
     }
-    let count = |status| {
-        let files = known.shards.iter().flat_map(|shard| &shard.files);
-        let files = files.filter(|file| place.holds(&file.path));
-        files.filter(|file| file.status == status).count() as u64
-    };
+    let mut counts = [0_u64; 5];
+    let files = known.shards.iter().flat_map(|shard| &shard.files);
+    files
+        .filter(|file| place.holds(&file.path))
+        .for_each(|file| counts[file.status as usize] += 1);
+    let count = |status: Status| counts[status as usize];
     let texts = count(Status::Text);
     let searched = counted(texts, "file", "files");
     let words = place.words();

@@ -156,7 +156,7 @@ impl<'a> Scanner<'a> {
     fn hits(&self, path: String, text: &[u8], mut found: Found<'_>) -> FileHits {
         // A definition before uses.
         let text_of = String::from_utf8_lossy(text);
-        let defined = self.defined(&path, &text_of);
+        let defined = self.defined(&path, &text_of, &found.lines);
         found.lines.sort_by_key(|line| !defined.contains(line));
         found.lines.truncate(self.caps.matches);
         let mut best = found.lines;
@@ -175,21 +175,20 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The lines on which a name is defined that the pattern matches.
-    fn defined(&self, path: &str, text: &str) -> HashSet<u64> {
+    /// Of the matching lines those that define a name which the pattern matches.
+    fn defined(&self, path: &str, text: &str, matching: &[u64]) -> HashSet<u64> {
         if text.len() > OUTLINED {
             return HashSet::new();
         }
         let lines: Vec<&str> = text.lines().collect();
-        let mut symbols = outline::outline(path, text);
-        symbols.retain(|symbol| {
-            let line = lines.get((symbol.line as usize).saturating_sub(1));
-            line.is_some_and(|line| self.pattern.is_in(line.as_bytes(), &symbol.name))
+        let symbols = outline::outline(path, text);
+        let defines = symbols.iter().filter(|symbol| {
+            matching.binary_search(&u64::from(symbol.line)).is_ok()
+                && lines
+                    .get((symbol.line as usize).saturating_sub(1))
+                    .is_some_and(|line| self.pattern.is_in(line.as_bytes(), &symbol.name))
         });
-        symbols
-            .iter()
-            .map(|symbol| u64::from(symbol.line))
-            .collect()
+        defines.map(|symbol| u64::from(symbol.line)).collect()
     }
 
     fn lines_around(&self, text: &[u8], best: &[u64]) -> Vec<(u64, String)> {
