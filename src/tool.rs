@@ -29,8 +29,6 @@ pub mod guard;
 #[cfg(feature = "project")]
 pub mod history;
 #[cfg(feature = "project")]
-mod listing;
-#[cfg(feature = "project")]
 pub mod map;
 #[cfg(feature = "project")]
 pub mod notes;
@@ -41,6 +39,8 @@ pub mod registry;
 mod settings;
 mod text;
 pub mod threads;
+#[cfg(feature = "project")]
+mod walk;
 
 use futures_util::future::BoxFuture;
 use serde::Serialize;

@@ -10,7 +10,6 @@
 //!
 //! | files | job |
 //! |---|---|
-//! | `place`, `rules`, `walk` | which files are looked at |
 //! | `pattern`, `scan` | literals and regular expressions |
 //! | `words`, `lexicon`, `question` | tokens, stems, other words, plain questions |
 //! | `kind`, `passages`, `index` | files in memory, true to those on disk |
@@ -22,18 +21,15 @@ mod kind;
 mod lexicon;
 mod passages;
 mod pattern;
-pub(super) mod place;
 mod places;
 mod question;
 mod rank;
 mod report;
-mod rules;
 mod scan;
 mod settings;
 #[cfg(unix)]
 #[cfg(test)]
 mod tests;
-pub(super) mod walk;
 mod words;
 
 use std::{path::Path, sync::Arc};
@@ -45,13 +41,14 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Progress, ProjectRoot, Tool, ToolContext, ToolError, ToolOutput, arguments, blocking::Blocking,
+    Progress, ProjectRoot, Tool, ToolContext, ToolError, ToolOutput, arguments,
+    blocking::Blocking,
+    walk::{self, Place},
 };
 use crate::model::tool::{ToolNeed, ToolSpec};
 
 use index::{Known, Limits, ProjectIndex};
 use pattern::Pattern;
-use place::Place;
 use report::ReportCaps;
 use scan::{FileCaps, Scanner};
 pub use settings::CodeSearchSettings;
@@ -228,7 +225,7 @@ fn search(
         context,
     };
     // Each file that is kept shows at least one match, so more files are never needed.
-    let tally = walk::walk(&place, results as usize, stop, || {
+    let tally = scan::walk(&place, results as usize, stop, || {
         Scanner::new(&pattern, root, file_caps, stop)
     });
     Ok(report::report(&wanted.query, &place, &tally, caps).into())
@@ -263,7 +260,7 @@ fn answer(
     }
     let mut buffer = Vec::new();
     let read = |path: &Path| {
-        index::read(root, path, settings.max_file_bytes, &mut buffer).ok()?;
+        walk::read(root, path, settings.max_file_bytes, &mut buffer).ok()?;
         Some((
             root.shown(path),
             String::from_utf8_lossy(&buffer).into_owned(),

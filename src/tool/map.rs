@@ -31,10 +31,9 @@ use tokio_util::sync::CancellationToken;
 use super::{
     ProjectRoot, Tool, ToolContext, ToolError, ToolOutput, arguments,
     blocking::Blocking,
-    code::place::Place,
-    listing::{self, Listed, Listing, Skipped},
     outline::SymbolKind,
     text::counted,
+    walk::{self, Listed, Listing, Place},
 };
 use crate::model::tool::{ToolNeed, ToolSpec};
 
@@ -152,9 +151,12 @@ fn map(
     }
     let focus = Focus::new(wanted.focus.as_deref().unwrap_or(""));
     let place = Place::find(root, wanted.path.as_deref())?;
-    let listing = listing::list(root, &place, settings.max_files, |_| true, stop);
+    let listing = walk::list(root, &place, settings.max_files, |_| true, stop);
     let outlines = read::outlines(root, &listing, &focus, settings, stop);
-    Ok(render(&focus, &place, &listing, &outlines, tokens, stop))
+    let most = settings.max_file_bytes;
+    Ok(render(
+        &focus, &place, &listing, &outlines, tokens, most, stop,
+    ))
 }
 
 /// Writes the map.
@@ -164,6 +166,7 @@ fn render(
     listing: &Listing,
     outlines: &Outlines,
     tokens: u32,
+    most: u64,
     stop: &CancellationToken,
 ) -> ToolOutput {
     let room = (tokens as usize * TOKEN).saturating_sub(NOTES);
@@ -205,7 +208,13 @@ fn render(
     }
     let is_stopped = stop.is_cancelled();
     text.push('\n');
-    text.push_str(&notes(listing, outlines, (shown, chosen.len()), is_stopped));
+    text.push_str(&notes(
+        listing,
+        outlines,
+        (shown, chosen.len()),
+        most,
+        is_stopped,
+    ));
     ToolOutput::new(text, &json!({ "files": files }))
 }
 
@@ -321,6 +330,7 @@ fn notes(
     listing: &Listing,
     outlines: &Outlines,
     (shown, files): (usize, usize),
+    most: u64,
     is_stopped: bool,
 ) -> String {
     let all: usize = outlines.files.iter().map(|file| file.total).sum();
@@ -339,18 +349,15 @@ fn notes(
             "{unread} not read for an outline: others fit better"
         ));
     }
-    if listing.more {
+    if listing.more > 0 {
         notes.push("there are more files than are looked at: name a folder".to_owned());
     }
     if listing.stopped || outlines.stopped || is_stopped {
         let read = counted(outlines.read, "file", "files");
         notes.push(format!("stopped at the deadline after {read}"));
     }
-    let skipped = Skipped {
-        too_big: outlines.too_big,
-        unreadable: listing.skipped.unreadable + outlines.unreadable,
-        ..listing.skipped
-    };
-    notes.extend(skipped.note());
+    let mut skipped = listing.skipped;
+    outlines.skipped.iter().for_each(|why| skipped.count(*why));
+    notes.extend(skipped.note(most));
     notes.join("; ")
 }

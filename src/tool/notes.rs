@@ -16,21 +16,18 @@ mod tests;
 mod write;
 
 use std::{
-    io::Read as _,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
-use memchr::memchr;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Progress, ProjectRoot, RootError, ToolError,
-    code::place::Place,
     files::is_utf16,
-    listing::{self, Listing},
     text::quoted,
+    walk::{self, Listing, Place},
 };
 use crate::model::{Fault, FaultClass};
 
@@ -189,7 +186,7 @@ impl Notes {
         };
         // A few more, so that those that lie deepest are left out.
         let most = self.settings.max_files.saturating_mul(2);
-        let mut listing = listing::list(&self.root, &place, most, wanted, stop);
+        let mut listing = walk::list(&self.root, &place, most, wanted, stop);
         // Names that are shown otherwise than they are could not be told apart.
         let named = listing.files.len();
         listing
@@ -205,11 +202,9 @@ impl Notes {
     /// The text of a note, with the replacement character for what is not UTF-8; none if it is binary, too
     /// large, or no readable file of the folder.
     fn text(&self, path: &Path) -> Option<String> {
-        let (file, _) = self.root.open_found(path)?;
-        let most = self.settings.max_file_bytes;
         let mut bytes = Vec::new();
-        file.take(most + 1).read_to_end(&mut bytes).ok()?;
-        if bytes.len() as u64 > most || is_utf16(&bytes) || memchr(0, &bytes).is_some() {
+        walk::read(&self.root, path, self.settings.max_file_bytes, &mut bytes).ok()?;
+        if is_utf16(&bytes) {
             return None;
         }
         Some(

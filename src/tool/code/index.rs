@@ -10,27 +10,27 @@
 use std::{
     collections::{BTreeMap, HashMap},
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    io::Read as _,
     panic::resume_unwind,
     path::{Path, PathBuf},
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
     time::{Duration, Instant},
 };
 
-use memchr::memchr;
+use parking_lot::{Condvar, Mutex};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     kind::Kind,
-    passages::{Entry, Shard, Spellings, Stamp, Status},
-    place::Place,
-    walk,
+    passages::{Entry, Shard, Spellings, Status},
 };
-use crate::tool::{Progress, ProjectRoot, Work};
+use crate::tool::{
+    Progress, ProjectRoot, Work,
+    walk::{self, Listing, Place, Skipped, Stamp, Unread},
+};
 
 const SHARDS: usize = 16;
 /// How long a look at the files holds: at least so long, so many times longer than it took, at most so
@@ -44,12 +44,6 @@ const NEWER: Duration = Duration::from_secs(1);
 const TOLD: Duration = Duration::from_secs(10);
 /// How often a caller that waits looks whether it still should.
 const LOOK: Duration = Duration::from_millis(10);
-/// Files whose names say that they are no text, so that they need not be read to know it.
-const NO_TEXT: [&str; 24] = [
-    "png", "jpg", "jpeg", "gif", "ico", "webp", "pdf", "zip", "gz", "tar", "bz2", "xz", "woff",
-    "woff2", "ttf", "otf", "eot", "mo", "pyc", "so", "class", "jar", "wasm", "exe",
-];
-
 /// How much an index takes at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
@@ -87,9 +81,7 @@ struct Now {
 pub(super) struct Known {
     pub(super) shards: Arc<[Arc<Shard>]>,
     /// What the walk passed over, and files beyond the most that an index has.
-    pub(super) links: u64,
-    pub(super) special: u64,
-    pub(super) unreadable: u64,
+    pub(super) skipped: Skipped,
     pub(super) left_out: u64,
     /// When the look at the files began, and until when it holds.
     seen: Instant,
@@ -126,7 +118,7 @@ impl ProjectIndex {
     /// The index, true to the files as far as can be had in time; none if there is none yet.
     pub(super) fn ready(&self, stop: &CancellationToken, patience: Duration) -> Option<Known> {
         let asked = now();
-        let mut turn = self.shared.now();
+        let mut turn = self.shared.now.lock();
         let mut begun = false;
         loop {
             let known = turn.known.as_ref();
@@ -147,8 +139,7 @@ impl ProjectIndex {
                 begun = true;
                 turn.running = true;
             }
-            let waited = self.shared.ended.wait_timeout(turn, LOOK);
-            turn = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.shared.ended.wait_for(&mut turn, LOOK);
         }
         let mut known = turn.known.clone()?;
         let age = known.seen.elapsed();
@@ -160,9 +151,8 @@ impl ProjectIndex {
     /// An index of a place alone, beside what is known of the project.
     pub(super) fn of(&self, place: &Place, known: Known, stop: &CancellationToken) -> Known {
         let limits = self.shared.limits;
-        let listing = walk::list(place, limits.files, stop);
+        let listing = self.shared.list(place, stop);
         let files = listing.files.into_iter();
-        let files = files.filter(|found| place.holds(&found.path));
         let files = files.map(|found| (found.path, found.stamp));
         let shard = self.shared.read(
             &Shard::default(),
@@ -174,9 +164,7 @@ impl ProjectIndex {
         );
         Known {
             shards: [Arc::new(shard)].into(),
-            links: listing.links,
-            special: listing.special,
-            unreadable: listing.unreadable,
+            skipped: listing.skipped,
             left_out: listing.more,
             ..known
         }
@@ -187,9 +175,9 @@ impl ProjectIndex {
         let (shared, quit) = (Arc::clone(&self.shared), self.quit.clone());
         let looking = move || {
             let ended = Ended(&shared);
-            let before = shared.now().known.clone();
+            let before = shared.now.lock().known.clone();
             if let Some(known) = shared.look(before, &quit) {
-                shared.now().known = Some(known);
+                shared.now.lock().known = Some(known);
             }
             drop(ended);
         };
@@ -209,7 +197,7 @@ struct Ended<'a>(&'a Shared);
 
 impl Drop for Ended<'_> {
     fn drop(&mut self) {
-        self.0.now().running = false;
+        self.0.now.lock().running = false;
         self.0.ended.notify_all();
     }
 }
@@ -224,15 +212,15 @@ fn now() -> Instant {
 }
 
 impl Shared {
-    fn now(&self) -> MutexGuard<'_, Now> {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    fn list(&self, place: &Place, stop: &CancellationToken) -> Listing {
+        walk::list(&self.root, place, self.limits.files, |_| true, stop)
     }
 
     /// Looks at the files and reads the shards with changes; none if it ended before its time.
     fn look(&self, before: Option<Known>, quit: &CancellationToken) -> Option<Known> {
         let seen = now();
         let place = Place::find(&self.root, None).ok()?;
-        let listing = walk::list(&place, self.limits.files, quit);
+        let listing = self.list(&place, quit);
         let took = seen.elapsed();
         let mut files: Vec<BTreeMap<PathBuf, Stamp>> = vec![BTreeMap::new(); SHARDS];
         for found in listing.files {
@@ -294,9 +282,7 @@ impl Shared {
         };
         Some(Known {
             shards: shards.into(),
-            links: listing.links,
-            special: listing.special,
-            unreadable: listing.unreadable,
+            skipped: listing.skipped,
             left_out: listing.more,
             seen,
             until: now() + holds,
@@ -342,7 +328,8 @@ impl Shared {
             // A file without room is not even read.
             let text = match shard.bytes() >= most {
                 true => Err(Status::LeftOut),
-                false => read(&self.root, path, self.limits.file_bytes, &mut buffer),
+                false => walk::read(&self.root, path, self.limits.file_bytes, &mut buffer)
+                    .map_err(Status::Unread),
             };
             match text {
                 Ok(()) => {
@@ -362,32 +349,5 @@ impl Shared {
 /// Whether a file is as it was read. An unreadable one may have become readable, which changes neither its
 /// size nor its time.
 fn is_current(entry: &Entry, files: &BTreeMap<PathBuf, Stamp>) -> bool {
-    entry.status != Status::Unreadable && files.get(&entry.path) == Some(&entry.stamp)
-}
-
-/// Reads a regular file of the project, if it is text.
-pub(super) fn read(
-    root: &ProjectRoot,
-    path: &Path,
-    most: u64,
-    buffer: &mut Vec<u8>,
-) -> Result<(), Status> {
-    let extension = path.extension().and_then(|extension| extension.to_str());
-    let extension = extension.unwrap_or("").to_ascii_lowercase();
-    if NO_TEXT.contains(&extension.as_str()) {
-        return Err(Status::Binary);
-    }
-    let (file, size) = root.open_found(path).ok_or(Status::Unreadable)?;
-    if size > most {
-        return Err(Status::TooBig);
-    }
-    buffer.clear();
-    // It may grow meanwhile.
-    let read = file.take(most + 1).read_to_end(buffer);
-    read.map_err(|_| Status::Unreadable)?;
-    match buffer.len() as u64 > most {
-        true => Err(Status::TooBig),
-        false if memchr(0, buffer).is_some() => Err(Status::Binary),
-        false => Ok(()),
-    }
+    entry.status != Status::Unread(Unread::Unreadable) && files.get(&entry.path) == Some(&entry.stamp)
 }

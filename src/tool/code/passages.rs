@@ -1,10 +1,13 @@
 //! A part of the index: some files of the project with their passages, and for each term the passages
 //! that have it.
 
-use std::{collections::HashMap, path::PathBuf, time::SystemTime};
+use std::{collections::HashMap, path::PathBuf};
 
 use super::{kind::Kind, words::runs};
-use crate::tool::outline::{self, Symbol, SymbolKind};
+use crate::tool::{
+    outline::{self, Symbol, SymbolKind},
+    walk::{Stamp, Unread},
+};
 
 /// How much a term weighs by where it stands, in quarters of a word of plain text.
 const BODY: u32 = 4;
@@ -29,22 +32,13 @@ const LONGEST_WORD: usize = 64;
 /// How many spellings a reader keeps at hand.
 const SPELLINGS: usize = 100_000;
 
-/// What tells whether a file changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
-    pub(super) bytes: u64,
-    pub(super) changed: Option<SystemTime>,
-}
-
 /// What became of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Status {
     Text,
-    Binary,
-    TooBig,
-    Unreadable,
     /// There was no room for all of it.
     LeftOut,
+    Unread(Unread),
 }
 
 /// A file as it was read.

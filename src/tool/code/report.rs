@@ -5,14 +5,15 @@ use std::fmt::Write as _;
 use super::{
     index::Known,
     passages::Status,
-    place::Place,
     places::{Answer, Found},
-    scan::FileHits,
-    walk::Tally,
+    scan::{FileHits, Tally},
 };
 use crate::{
     model::tool::{self, SearchData},
-    tool::text::{clipped, counted, quoted},
+    tool::{
+        text::{clipped, counted, quoted},
+        walk::Place,
+    },
 };
 
 /// Room for the last line, in bytes.
@@ -156,50 +157,8 @@ fn last_line(
     if tally.stopped {
         notes.push(format!("stopped at the deadline after {searched}"));
     }
-    notes.extend(skipped(
-        [
-            tally.binary,
-            tally.too_big,
-            tally.unreadable,
-            tally.links,
-            tally.special,
-        ],
-        caps.file_bytes,
-    ));
+    notes.extend(tally.skipped.note(caps.file_bytes));
     notes.join("; ")
-}
-
-/// What was passed over: binary files, too big ones, unreadable ones, links, what is no file.
-fn skipped(counts: [u64; 5], file_bytes: u64) -> Option<String> {
-    let [binary, too_big, unreadable, links, special] = counts;
-    let skipped: Vec<String> = [
-        (binary, "binary".to_owned()),
-        (too_big, format!("over {}", size(file_bytes))),
-        (unreadable, "unreadable".to_owned()),
-        (links, counted_name(links, "link", "links")),
-        (special, "not regular files".to_owned()),
-    ]
-    .into_iter()
-    .filter(|(count, _)| *count > 0)
-    .map(|(count, what)| format!("{count} {what}"))
-    .collect();
-    (!skipped.is_empty()).then(|| format!("skipped: {}", skipped.join(", ")))
-}
-
-fn counted_name(count: u64, one: &str, many: &str) -> String {
-    if count == 1 {
-        one.to_owned()
-    } else {
-        many.to_owned()
-    }
-}
-
-fn size(bytes: u64) -> String {
-    const MIB: u64 = 1024 * 1024;
-    match bytes {
-        whole if whole % MIB == 0 => format!("{} MiB", whole / MIB),
-        odd => format!("{} KiB", odd / 1024),
-    }
 }
 
 /// The places of an answer for programs.
@@ -245,13 +204,15 @@ pub(super) fn answer(
         text.push_str(&block);
         shown += 1;
     }
-    let mut counts = [0_u64; 5];
+    let (mut texts, mut left_out, mut skipped) = (0, known.left_out, known.skipped);
     let files = known.shards.iter().flat_map(|shard| &shard.files);
-    files
-        .filter(|file| place.holds(&file.path))
-        .for_each(|file| counts[file.status as usize] += 1);
-    let count = |status: Status| counts[status as usize];
-    let texts = count(Status::Text);
+    for file in files.filter(|file| place.holds(&file.path)) {
+        match file.status {
+            Status::Text => texts += 1,
+            Status::LeftOut => left_out += 1,
+            Status::Unread(why) => skipped.count(why),
+        }
+    }
     let searched = counted(texts, "file", "files");
     let words = place.words();
     let places = counted(shown, "place", "places");
@@ -293,17 +254,13 @@ pub(super) fn answer(
         let seconds = counted(age.as_secs().max(1), "second", "seconds");
         notes.push(format!("as the files were {seconds} ago"));
     }
-    let left_out = known.left_out + count(Status::LeftOut);
     if left_out > 0 {
         let left_out = counted(left_out, "file", "files");
         notes.push(format!(
             "{left_out} beyond the index: look there with `literal`"
         ));
     }
-    let unreadable = known.unreadable + count(Status::Unreadable);
-    let (binary, too_big) = (count(Status::Binary), count(Status::TooBig));
-    let counts = [binary, too_big, unreadable, known.links, known.special];
-    notes.extend(skipped(counts, caps.file_bytes));
+    notes.extend(skipped.note(caps.file_bytes));
     text + &notes.join("; ")
 }
 

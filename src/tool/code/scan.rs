@@ -1,23 +1,26 @@
-//! One file: is it text, what matches, which matches are the best.
+//! Literals and patterns: the files of a place are scanned on a few threads, and the best are kept.
 //!
-//! The whole file is read (its size is capped), so that it can be told apart from a binary one and
+//! A file is read whole (its size is capped), so that it can be told from a binary one and
 //! lines around a match are at hand. Line ends are made `\n` first: `$` means the same everywhere.
+//!
+//! **Invariant:** a walk that was not stopped gives the same result each time, whichever thread saw a file.
 
-use std::{
-    collections::HashSet,
-    io::{self, Read as _},
-    path::Path,
-};
+use std::{cmp::Reverse, collections::HashSet, io, path::Path};
 
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 use memchr::{memchr, memchr_iter};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     kind::{Drift, Kind},
     pattern::Pattern,
 };
-use crate::tool::{ProjectRoot, guard, outline, text::clipped};
+use crate::tool::{
+    ProjectRoot, outline,
+    text::clipped,
+    walk::{self, Place, Skipped, Unread},
+};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 /// How many matches pass between two looks at the stop token.
@@ -37,16 +40,6 @@ pub(super) struct FileCaps {
     pub(super) context: u64,
 }
 
-/// What became of a file.
-#[derive(Debug)]
-pub(super) enum Scanned {
-    Nothing,
-    Hits(FileHits),
-    Binary,
-    TooBig,
-    Unreadable,
-}
-
 /// The matches of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileHits {
@@ -60,6 +53,68 @@ pub(super) struct FileHits {
     pub(super) best: Vec<u64>,
     /// Those lines and their neighbours, by number.
     pub(super) lines: Vec<(u64, String)>,
+}
+
+/// What a walk found and what it passed over.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    /// The best files, best first.
+    pub(super) hits: Vec<FileHits>,
+    /// Files with matches beyond those, and their matches.
+    pub(super) worse_files: u64,
+    pub(super) worse_matches: u64,
+    /// Text files that were looked through.
+    pub(super) searched: u64,
+    pub(super) skipped: Skipped,
+    pub(super) stopped: bool,
+}
+
+/// Scans the files of a place; at most `keep` are kept.
+pub(super) fn walk<'a>(
+    place: &Place,
+    keep: usize,
+    stop: &'a CancellationToken,
+    scanner: impl Fn() -> Scanner<'a>,
+) -> Tally {
+    let tally = Mutex::new(Tally::default());
+    let found = &tally;
+    let skipped = walk::each(place, stop, &|_: &Path| true, || {
+        let mut scanner = scanner();
+        move |entry: ignore::DirEntry| {
+            let scanned = scanner.scan(entry.path());
+            found.lock().take(scanned, keep);
+        }
+    });
+    let mut tally = tally.into_inner();
+    tally.stopped = stop.is_cancelled();
+    tally.skipped.unreadable += skipped.unreadable;
+    (tally.skipped.links, tally.skipped.special) = (skipped.links, skipped.special);
+    tally.keep_best(keep);
+    tally
+}
+
+impl Tally {
+    fn take(&mut self, scanned: Result<Option<FileHits>, Unread>, keep: usize) {
+        match scanned {
+            Ok(hits) => {
+                self.searched += 1;
+                self.hits.extend(hits);
+                if self.hits.len() >= 2 * keep {
+                    self.keep_best(keep);
+                }
+            }
+            Err(why) => self.skipped.count(why),
+        }
+    }
+
+    fn keep_best(&mut self, keep: usize) {
+        self.hits
+            .sort_by(|a, b| (Reverse(a.rank), &a.path).cmp(&(Reverse(b.rank), &b.path)));
+        for worse in self.hits.drain(keep.min(self.hits.len())..) {
+            self.worse_files += 1;
+            self.worse_matches += worse.total;
+        }
+    }
 }
 
 /// Scans files one after the other; each thread has its own.
@@ -95,28 +150,9 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Scans a regular file inside the root.
-    pub(super) fn scan(&mut self, path: &Path) -> Scanned {
-        let Ok(file) = guard::open(path) else {
-            return Scanned::Unreadable;
-        };
-        match file.metadata() {
-            Ok(found) if found.is_file() && found.len() <= self.caps.file_bytes => {}
-            Ok(found) if found.is_file() => return Scanned::TooBig,
-            Ok(_) | Err(_) => return Scanned::Unreadable,
-        }
-        self.buffer.clear();
-        // It may grow meanwhile.
-        let most = self.caps.file_bytes + 1;
-        if (&file).take(most).read_to_end(&mut self.buffer).is_err() {
-            return Scanned::Unreadable;
-        }
-        if self.buffer.len() as u64 == most {
-            return Scanned::TooBig;
-        }
-        if memchr(0, &self.buffer).is_some() {
-            return Scanned::Binary;
-        }
+    /// Scans a regular file inside the root; none without a match.
+    pub(super) fn scan(&mut self, path: &Path) -> Result<Option<FileHits>, Unread> {
+        walk::read(self.root, path, self.caps.file_bytes, &mut self.buffer)?;
         let_lines_end_alike(&mut self.buffer);
         let mut found = Found {
             stop: self.stop,
@@ -136,21 +172,15 @@ impl<'a> Scanner<'a> {
                 None => {
                     let matcher = self.pattern.matcher();
                     let searched = self.searcher.search_slice(matcher, slice, &mut found);
-                    if searched.is_err() {
-                        return Scanned::Unreadable;
-                    }
+                    searched.map_err(|_| Unread::Unreadable)?;
                 }
             }
             found.before += memchr_iter(b'\n', slice).count() as u64;
         }
         if found.lines.is_empty() {
-            return Scanned::Nothing;
+            return Ok(None);
         }
-        // Last, because it costs more than the scan of a small file.
-        if !self.root.holds(&file, path) {
-            return Scanned::Unreadable;
-        }
-        Scanned::Hits(self.hits(self.root.shown(path), text, found))
+        Ok(Some(self.hits(self.root.shown(path), text, found)))
     }
 
     fn hits(&self, path: String, text: &[u8], mut found: Found<'_>) -> FileHits {

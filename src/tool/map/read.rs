@@ -1,17 +1,15 @@
 //! The outlines of the files that fit best, read on a few threads.
 
-use std::{collections::BTreeSet, io::Read as _, panic, thread};
+use std::{collections::BTreeSet, panic, thread};
 
-use memchr::memchr;
 use tokio_util::sync::CancellationToken;
 
 use super::{RepoMapSettings, focus::Focus};
 use crate::tool::{
     ProjectRoot,
-    code::walk::MAX_THREADS,
-    listing::{Listed, Listing},
     outline::{self, Symbol, SymbolKind},
     text::{clipped, on_one_line},
+    walk::{self, Listed, Listing, MAX_THREADS, Unread},
 };
 
 /// Most symbols that are kept of a file.
@@ -20,7 +18,6 @@ const MAX_KEPT: usize = 400;
 const MAX_LINE: usize = 120;
 /// Most text that is read in one call, in bytes.
 const MAX_READ: u64 = 64 * 1024 * 1024;
-const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// The outlines that were read.
 #[derive(Debug, Default)]
@@ -31,8 +28,7 @@ pub(super) struct Outlines {
     pub(super) read: u64,
     /// Files that could have an outline and were not read, because others fit better.
     pub(super) unread: u64,
-    pub(super) too_big: u64,
-    pub(super) unreadable: u64,
+    pub(super) skipped: Vec<Unread>,
     pub(super) stopped: bool,
 }
 
@@ -80,8 +76,8 @@ pub(super) fn outlines(
         if !outline::knows(&file.shown) {
             continue;
         }
-        if file.bytes > settings.max_file_bytes {
-            found.too_big += 1;
+        if file.stamp.bytes > settings.max_file_bytes {
+            found.skipped.push(Unread::TooBig);
         } else {
             ranked.push((rank(&file.shown, focus), file));
         }
@@ -89,8 +85,8 @@ pub(super) fn outlines(
     ranked.sort_by(|(a, first), (b, second)| b.cmp(a).then_with(|| first.shown.cmp(&second.shown)));
     let mut room = MAX_READ;
     let enough = |(_, file): &&(i64, &Listed)| {
-        let fits = room >= file.bytes;
-        room = room.saturating_sub(file.bytes);
+        let fits = room >= file.stamp.bytes;
+        room = room.saturating_sub(file.stamp.bytes);
         fits
     };
     let chosen: Vec<(i64, &Listed)> = ranked
@@ -121,7 +117,7 @@ pub(super) fn outlines(
     for part in parts {
         found.files.extend(part.files);
         found.read += part.read;
-        found.unreadable += part.unreadable;
+        found.skipped.extend(part.skipped);
         found.stopped |= part.stopped;
     }
     found.files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -135,39 +131,27 @@ fn read_all<'a>(
     settings: RepoMapSettings,
     stop: &CancellationToken,
 ) -> Outlines {
-    let mut found = Outlines::default();
+    let (mut found, mut buffer) = (Outlines::default(), Vec::new());
     for (rank, file) in files {
         if stop.is_cancelled() {
             found.stopped = true;
             break;
         }
-        let Some(text) = text_of(root, file, settings.max_file_bytes) else {
-            found.unreadable += 1;
+        if let Err(why) = walk::read(root, &file.path, settings.max_file_bytes, &mut buffer) {
+            found.skipped.push(why);
             continue;
-        };
+        }
         found.read += 1;
-        let symbols = outline::outline(&file.shown, &text);
+        let text = String::from_utf8_lossy(&buffer);
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let symbols = outline::outline(&file.shown, text);
         if !symbols.is_empty() {
             found
                 .files
-                .push(outlined(file, rank, &symbols, &text, focus));
+                .push(outlined(file, rank, &symbols, text, focus));
         }
     }
     found
-}
-
-/// The text of a file; nothing of one that is binary, gone, or another one by now.
-fn text_of(root: &ProjectRoot, listed: &Listed, most: u64) -> Option<String> {
-    let (file, _) = root.open_found(&listed.path)?;
-    let mut bytes = Vec::new();
-    // It may have grown meanwhile.
-    file.take(most + 1).read_to_end(&mut bytes).ok()?;
-    let is_text = bytes.len() as u64 <= most && memchr(0, &bytes).is_none();
-    if !is_text {
-        return None;
-    }
-    let bytes = bytes.strip_prefix(BOM).unwrap_or(&bytes);
-    Some(String::from_utf8_lossy(bytes).into_owned())
 }
 
 fn outlined(file: &Listed, rank: i64, symbols: &[Symbol], text: &str, focus: &Focus) -> Outlined {
@@ -265,46 +249,4 @@ fn rank(path: &str, focus: &Focus) -> i64 {
         rank += 8;
     }
     rank
-}
-
-#[cfg(unix)]
-#[cfg(test)]
-mod tests {
-    use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
-
-    use super::*;
-
-    /// A file that has become something else since it was listed is neither waited for nor followed.
-    #[test]
-    fn only_what_was_listed_is_read() {
-        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        fs::write(other.path().join("a.rs"), "fn outside() {}\n").unwrap();
-        let root = ProjectRoot::open(folder.path()).unwrap();
-        let listed = Listed {
-            shown: "a.rs".to_owned(),
-            path: root.path().join("a.rs"),
-            bytes: 9,
-            changed: None,
-        };
-        type Make<'a> = &'a dyn Fn(&Path);
-        let makes: [(Make<'_>, Option<&str>); 3] = [
-            (
-                &|path| fs::write(path, "fn a() {}").unwrap(),
-                Some("fn a() {}"),
-            ),
-            (
-                &|path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success()),
-                None,
-            ),
-            (
-                &|path| symlink(other.path().join("a.rs"), path).unwrap(),
-                None,
-            ),
-        ];
-        for (make, want) in makes {
-            make(&listed.path);
-            assert_eq!(text_of(&root, &listed, 100).as_deref(), want);
-            fs::remove_file(&listed.path).unwrap();
-        }
-    }
 }

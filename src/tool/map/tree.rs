@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use tokio_util::sync::CancellationToken;
 
 use super::focus::Focus;
-use crate::tool::{listing::Listed, text::counted};
+use crate::tool::{text::counted, walk::Listed};
 
 /// Deepest level that is shown.
 const MAX_DEPTH: usize = 6;
@@ -129,14 +129,14 @@ fn upper(folder: &str, depth: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tool::walk::Stamp;
 
     #[test]
     fn what_fits_the_focus_is_not_folded_and_who_is_stopped_folds_all() {
         let listed = |path: &str| Listed {
             shown: path.to_owned(),
             path: path.into(),
-            bytes: 1,
-            changed: None,
+            stamp: Stamp::default(),
         };
         let files = ["a/b/c/one.rs", "a/b/search/two.rs", "three.rs"].map(listed);
         let focus = Focus::new("search");
@@ -152,8 +152,7 @@ mod tests {
         let listed = |path: String| Listed {
             path: (&path).into(),
             shown: path,
-            bytes: 1,
-            changed: None,
+            stamp: Stamp::default(),
         };
         let many = (0..20).map(|at| listed(format!("a/b/f{at}")));
         let files: Vec<Listed> = many.chain([listed("a/b/c/d/deep".to_owned())]).collect();

@@ -5,7 +5,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
-    time::SystemTime,
 };
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
@@ -14,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use super::{Notes, note::Note};
 use crate::tool::{
     Work,
-    listing::{Listed, Listing, Skipped},
     text::counted,
+    walk::{Listed, Listing, Skipped, Stamp},
 };
 
 /// Bits of a row's number that are the section's; the others are the note's.
@@ -53,7 +52,7 @@ pub(super) struct Index {
 pub(super) struct Page {
     id: i64,
     pub(super) file: PathBuf,
-    stamp: (u64, Option<SystemTime>),
+    stamp: Stamp,
     pub(super) note: Note,
 }
 
@@ -111,7 +110,7 @@ impl Index {
     ) -> rusqlite::Result<()> {
         let mut left_out = LeftOut {
             skipped: listing.skipped,
-            beyond: u64::from(listing.more),
+            beyond: u64::from(listing.more > 0),
             unlisted: listing.stopped,
             late: 0,
         };
@@ -120,19 +119,19 @@ impl Index {
         let (mut files, mut bytes) = (0, 0);
         for file in by_depth(listing.files) {
             work.add(1);
-            if file.bytes > notes.settings.max_file_bytes {
+            if file.stamp.bytes > notes.settings.max_file_bytes {
                 left_out.skipped.too_big += 1;
                 continue;
             }
             if files >= notes.settings.max_files
-                || bytes + file.bytes > notes.settings.max_total_bytes
+                || bytes + file.stamp.bytes > notes.settings.max_total_bytes
             {
                 left_out.beyond += 1;
                 continue;
             }
             files += 1;
-            bytes += file.bytes;
-            let stamp = (file.bytes, file.changed);
+            bytes += file.stamp.bytes;
+            let stamp = file.stamp;
             let known = self.pages.get(&file.shown);
             if known.is_some_and(|page| page.stamp == stamp && page.file == file.path) {
                 kept.insert(file.shown);
@@ -242,7 +241,7 @@ impl Index {
     }
 
     /// How much was searched, and what was not.
-    pub(super) fn extent(&self) -> String {
+    pub(super) fn extent(&self, most: u64) -> String {
         let sections = self.pages.values().map(|page| page.note.sections.len());
         let sections: usize = sections.sum();
         let mut notes = vec![format!(
@@ -256,7 +255,7 @@ impl Index {
             late,
             unlisted,
         } = &self.left_out;
-        notes.extend(skipped.note());
+        notes.extend(skipped.note(most));
         if *beyond > 0 {
             let beyond = counted(*beyond, "note", "notes");
             notes.push(format!(

@@ -151,7 +151,7 @@ fn search(
             }
             (shown, all) => write!(text, "\nthe best {shown} of {all} sections that match"),
         };
-        let _ = write!(text, "; {}", index.extent());
+        let _ = write!(text, "; {}", index.extent(notes.settings.max_file_bytes));
         let data = json!({ "places": places, "more": all - places.len() as u64 });
         Ok(ToolOutput::new(text, &data))
     })

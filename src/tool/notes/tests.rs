@@ -239,7 +239,7 @@ fn what_is_late_comes_next_time() {
     let stopped = CancellationToken::new();
     stopped.cancel();
     let extent =
-        |stop: &CancellationToken| notes.with_index(stop, |index| Ok(index.extent())).unwrap();
+        |stop: &CancellationToken| notes.with_index(stop, |index| Ok(index.extent(1024))).unwrap();
     let late = extent(&stopped);
     assert!(
         late.starts_with("0 sections in 0 notes searched; stopped at the deadline"),
@@ -268,7 +268,7 @@ async fn bad_folders_are_bounded_and_told() {
     let fifo = Command::new("mkfifo").arg(at("pipe.md")).status().unwrap();
     assert!(fifo.success());
     let found = search(&notes(&folder), "journal").await;
-    let skipped = "skipped: 1 too big, 3 unreadable or binary, 1 links, 1 not regular files";
+    let skipped = "skipped: 1 over 1 MiB, 3 unreadable, 1 link, 1 not regular files";
     assert!(found.ends_with(skipped), "{found}");
     assert!(found.contains("latin.md:1: journal \u{fffd}\n"), "{found}");
     assert!(

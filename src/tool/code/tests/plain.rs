@@ -20,10 +20,10 @@ use crate::tool::{
     CodeSearchSettings, MAX_DATA, Progress, ProjectRoot, ToolOutput, arguments,
     code::{
         Arguments,
-        index::{Limits, ProjectIndex, read},
-        passages::Status,
+        index::{Limits, ProjectIndex},
         search,
     },
+    walk::{Unread, read},
 };
 
 struct Tree {
@@ -430,7 +430,7 @@ fn a_file_that_became_a_pipe_holds_nobody_up() {
     });
     assert_eq!(
         ended,
-        (vec!["b.rs".to_owned()], Err(Status::Unreadable)),
+        (vec!["b.rs".to_owned()], Err(Unread::Unreadable)),
         "the index still has it, nobody opens it"
     );
 }

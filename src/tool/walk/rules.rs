@@ -7,12 +7,13 @@
 //! name when its entries are looked at. The rules of nearer folders are the stronger.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     fs::{File, Metadata},
     io::{ErrorKind, Read as _},
     path::{Path, PathBuf},
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -21,12 +22,10 @@ use ignore::{
     Match,
     gitignore::{Gitignore, GitignoreBuilder, Glob},
 };
+use parking_lot::RwLock;
 
-use self::spelling::as_globs_do;
-use super::place::Place;
+use super::Place;
 use crate::tool::guard::{is_of_version_control, open_followed};
-
-mod spelling;
 
 /// Files with rules on what to ignore; of one folder, the later is the stronger.
 const RULES: [&str; 2] = [".gitignore", ".ignore"];
@@ -84,7 +83,7 @@ impl Rules {
             .iter()
             .rev()
             .map(PathBuf::as_path)
-            .chain([place.start()])
+            .chain([place.start.as_path()])
         {
             match read(folder, &left) {
                 Ok(None) => {}
@@ -126,15 +125,13 @@ impl Rules {
                 Ok(own) => Arc::new(Folder::below(own, around)),
                 Err(Odd) => return Verdict::Misruled,
             };
-            let mut folders = self.folders.write().unwrap_or_else(PoisonError::into_inner);
-            folders.insert(path.to_owned(), within);
+            self.folders.write().insert(path.to_owned(), within);
         }
         Verdict::Wanted
     }
 
     fn known(&self, folder: &Path) -> Option<Arc<Folder>> {
-        let folders = self.folders.read().unwrap_or_else(PoisonError::into_inner);
-        folders.get(folder).map(Arc::clone)
+        self.folders.read().get(folder).map(Arc::clone)
     }
 }
 
@@ -211,4 +208,126 @@ fn lines_of(file: &File) -> Result<String, Odd> {
         return Err(Odd);
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Longest line of rules, in bytes: no path is longer.
+const LONGEST_LINE: usize = 4 * 1024;
+/// The named classes of git as ranges, whatever the language of the host.
+const CLASSES: [(&str, &str); 8] = [
+    ("[:alnum:]", "a-zA-Z0-9"),
+    ("[:alpha:]", "a-zA-Z"),
+    ("[:blank:]", " \t"),
+    ("[:digit:]", "0-9"),
+    ("[:lower:]", "a-z"),
+    ("[:space:]", " \t-\r"),
+    ("[:upper:]", "A-Z"),
+    ("[:xdigit:]", "0-9a-fA-F"),
+];
+/// Classes that hold characters which mean something in brackets.
+const ODD_CLASSES: [&str; 4] = ["[:cntrl:]", "[:graph:]", "[:print:]", "[:punct:]"];
+
+/// A line of rules spelt so that globs read it as git does: braces stand for themselves, and named classes are
+/// ranges. None if it is no pattern, which fits nothing.
+///
+/// # Errors
+/// It is longer than what people write, or has a class that globs cannot spell.
+fn as_globs_do(line: &str) -> Result<Option<Cow<'_, str>>, Odd> {
+    if line.len() > LONGEST_LINE {
+        return Err(Odd);
+    }
+    if line.starts_with('#') || !line.contains(['{', '}', '[']) {
+        return Ok(Some(Cow::Borrowed(line)));
+    }
+    let mut spelt = String::with_capacity(line.len() + 8);
+    let mut rest = line;
+    let mut in_class = false;
+    while let Some(c) = rest.chars().next() {
+        let named = CLASSES.iter().find(|(name, _)| rest.starts_with(name));
+        let mut length = c.len_utf8();
+        match (c, named) {
+            ('[', Some((name, ranges))) if in_class => {
+                spelt.push_str(ranges);
+                length = name.len();
+            }
+            ('[', _) if !in_class => {
+                in_class = true;
+                let negated = rest[1..].starts_with(['!', '^']);
+                spelt.push_str(if negated { "[!" } else { "[" });
+                length += usize::from(negated);
+            }
+            ('[', None) if rest.starts_with("[:") => {
+                let is_known = ODD_CLASSES.iter().any(|name| rest.starts_with(name));
+                return if is_known { Err(Odd) } else { Ok(None) };
+            }
+            ('\\', _) if in_class => return Err(Odd),
+            (']', _) if in_class && !spelt.ends_with(['[', '!']) => {
+                in_class = false;
+                spelt.push(c);
+            }
+            ('{' | '}', _) if !in_class => spelt.extend(['\\', c]),
+            ('\\', _) => {
+                let next = rest[1..].chars().next();
+                spelt.push(c);
+                spelt.extend(next);
+                length += next.map_or(0, char::len_utf8);
+            }
+            _ => spelt.push(c),
+        }
+        rest = &rest[length..];
+    }
+    Ok((!in_class).then_some(Cow::Owned(spelt)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_spelt_as_globs_read_them() {
+        for (line, spelt) in [
+            ("*.rs", Some("*.rs")),
+            ("a{b,c}", Some("a\\{b,c\\}")),
+            ("a\\{b", Some("a\\{b")),
+            ("# {a}", Some("# {a}")),
+            ("secret[[:digit:]].txt", Some("secret[0-9].txt")),
+            ("[![:upper:]_]x", Some("[!A-Z_]x")),
+            ("ü[ä]{", Some("ü[ä]\\{")),
+            ("[{]", Some("[{]")),
+            ("a\\", Some("a\\")),
+            ("[a{", None),
+            ("[abc", None),
+            ("[[:none:]]", None),
+        ] {
+            let got = as_globs_do(line).unwrap();
+            assert_eq!(got.as_deref(), spelt, "{line}");
+        }
+        for line in [&*"{".repeat(LONGEST_LINE + 1), "a[[:punct:]]", "x[\\]]y"] {
+            assert_eq!(as_globs_do(line), Err(Odd), "{line}");
+        }
+        assert_eq!(as_globs_do(&"[".repeat(LONGEST_LINE)), Ok(None));
+    }
+
+    /// What git says of each was looked up with `git check-ignore`.
+    #[test]
+    fn classes_fit_what_they_fit_for_git() {
+        for (line, fit, others) in [
+            ("a[^[:alnum:]]", "a! a~", "ab a1"),
+            ("a[:digit:]", "ad a: ag", "a1"),
+            ("x[]-]y", "x]y x-y", "xay"),
+            ("x[!-]y", "xay", "x-y"),
+            ("x[a!]y", "xay x!y", "xby"),
+            ("x[a^-]y", "xay x^y x-y", "xby"),
+            ("x[!!]y", "xay", "x!y"),
+            ("x[ -~]y", "xay x!y x-y x]y x^y", "xäy"),
+        ] {
+            let spelt = as_globs_do(line).unwrap().unwrap();
+            let mut rules = GitignoreBuilder::new("");
+            rules.add_line(None, &spelt).unwrap();
+            let rules = rules.build().unwrap();
+            let fits = |path: &&str| rules.matched(path, false).is_ignore();
+            let all: Vec<&str> = fit.split(' ').chain(others.split(' ')).collect();
+            let got: Vec<&str> = all.into_iter().filter(fits).collect();
+            assert_eq!(got.join(" "), fit, "{line} as {spelt}");
+        }
+    }
 }

@@ -1,0 +1,438 @@
+//! Walks over the project: which files are looked at, by place and ignore rules, and their texts.
+//!
+//! Left out are what `.gitignore` and `.ignore` files name (also without a repository, and also those
+//! between the top of the repository and the place), hidden files unless a rule names their dot, folders
+//! of version control, links, and what is no regular file. Files outside of the repository or the root have
+//! no say. Where rules cannot be read or understood, nothing is looked at.
+
+mod rules;
+
+use std::{
+    io::Read as _,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::SystemTime,
+};
+
+use ignore::{
+    DirEntry, WalkBuilder, WalkState,
+    overrides::{Override, OverrideBuilder},
+};
+use memchr::memchr;
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    ProjectRoot, ToolError,
+    text::{self, quoted},
+};
+use rules::{Rules, Verdict};
+
+/// Most threads of one walk: several run at a time, and a session has other work.
+pub(super) const MAX_THREADS: usize = 4;
+/// Files whose names say that they are no text, so that they need not be read.
+const NO_TEXT: [&str; 24] = [
+    "png", "jpg", "jpeg", "gif", "ico", "webp", "pdf", "zip", "gz", "tar", "bz2", "xz", "woff",
+    "woff2", "ttf", "otf", "eot", "mo", "pyc", "so", "class", "jar", "wasm", "exe",
+];
+
+/// A regular file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Listed {
+    /// Relative to the root, for the model.
+    pub(super) shown: String,
+    pub(super) path: PathBuf,
+    pub(super) stamp: Stamp,
+}
+
+/// Tells whether a file changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Stamp {
+    pub(super) bytes: u64,
+    pub(super) changed: Option<SystemTime>,
+}
+
+/// The files that come first by their paths, and counts of what was passed over.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    /// In the order of their paths.
+    pub(super) files: Vec<Listed>,
+    pub(super) skipped: Skipped,
+    /// How many files there are beyond those.
+    pub(super) more: u64,
+    /// The walk ended before its time.
+    pub(super) stopped: bool,
+}
+
+/// Counts of what could not be looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Skipped {
+    pub(super) binary: u64,
+    pub(super) too_big: u64,
+    /// Files and folders.
+    pub(super) unreadable: u64,
+    pub(super) links: u64,
+    /// Pipes, sockets and devices.
+    pub(super) special: u64,
+}
+
+impl Skipped {
+    /// `skipped: 2 links, …`, if anything was; `most` is the size in bytes from which on files are too big.
+    pub(super) fn note(&self, most: u64) -> Option<String> {
+        let over = match (most / 1024, most % (1024 * 1024)) {
+            (kib, 0) => format!("over {} MiB", kib / 1024),
+            (kib, _) => format!("over {kib} KiB"),
+        };
+        let link = if self.links == 1 { "link" } else { "links" };
+        let parts: Vec<String> = [
+            (self.binary, "binary"),
+            (self.too_big, &over),
+            (self.unreadable, "unreadable"),
+            (self.links, link),
+            (self.special, "not regular files"),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+        (!parts.is_empty()).then(|| format!("skipped: {}", parts.join(", ")))
+    }
+
+    /// Counts a file that was not read.
+    pub(super) fn count(&mut self, why: Unread) {
+        match why {
+            Unread::Binary => self.binary += 1,
+            Unread::TooBig => self.too_big += 1,
+            Unread::Unreadable => self.unreadable += 1,
+        }
+    }
+}
+
+/// Why a file was not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unread {
+    Binary,
+    TooBig,
+    Unreadable,
+}
+
+/// Reads a file that a walk found, if it is still a regular file of the project, of at most `most` bytes, and
+/// text.
+pub(super) fn read(
+    root: &ProjectRoot,
+    path: &Path,
+    most: u64,
+    buffer: &mut Vec<u8>,
+) -> Result<(), Unread> {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    let extension = extension.unwrap_or("").to_ascii_lowercase();
+    if NO_TEXT.contains(&extension.as_str()) {
+        return Err(Unread::Binary);
+    }
+    let (file, size) = root.open_found(path).ok_or(Unread::Unreadable)?;
+    if size > most {
+        return Err(Unread::TooBig);
+    }
+    buffer.clear();
+    // It may grow meanwhile.
+    let read = file.take(most + 1).read_to_end(buffer);
+    read.map_err(|_| Unread::Unreadable)?;
+    match buffer.len() as u64 > most {
+        true => Err(Unread::TooBig),
+        false if memchr(0, buffer).is_some() => Err(Unread::Binary),
+        false => Ok(()),
+    }
+}
+
+/// Lists at most `most` of the files of `place` whose names are `wanted`.
+pub(super) fn list(
+    root: &ProjectRoot,
+    place: &Place,
+    most: usize,
+    wanted: impl Fn(&Path) -> bool + Sync,
+    stop: &CancellationToken,
+) -> Listing {
+    let listing = Mutex::new(Listing::default());
+    let (found, wanted) = (&listing, &wanted);
+    let skipped = each(place, stop, wanted, || {
+        move |entry: DirEntry| {
+            let Ok(about) = entry.metadata() else {
+                found.lock().skipped.unreadable += 1;
+                return;
+            };
+            let file = Listed {
+                shown: root.shown(entry.path()),
+                stamp: Stamp {
+                    bytes: about.len(),
+                    changed: about.modified().ok(),
+                },
+                path: entry.into_path(),
+            };
+            let mut listing = found.lock();
+            listing.files.push(file);
+            if listing.files.len() >= most.saturating_mul(2) {
+                listing.keep_first(most);
+            }
+        }
+    });
+    let mut listing = listing.into_inner();
+    listing.stopped = stop.is_cancelled();
+    listing.skipped.unreadable += skipped.unreadable;
+    (listing.skipped.links, listing.skipped.special) = (skipped.links, skipped.special);
+    listing.keep_first(most);
+    listing.files.sort_by(|a, b| a.shown.cmp(&b.shown));
+    listing
+}
+
+impl Listing {
+    fn keep_first(&mut self, most: usize) {
+        if self.files.len() > most {
+            let by_path = |a: &Listed, b: &Listed| a.shown.cmp(&b.shown);
+            self.files.select_nth_unstable_by(most, by_path);
+            self.more += (self.files.len() - most) as u64;
+            self.files.truncate(most);
+        }
+    }
+}
+
+/// Hands the regular files of a place whose names are `wanted` to visitors, one for each thread, until `stop`
+/// fires; counts what is passed over.
+pub(super) fn each<V: FnMut(DirEntry) + Send>(
+    place: &Place,
+    stop: &CancellationToken,
+    wanted: &(impl Fn(&Path) -> bool + Sync),
+    visitor: impl Fn() -> V,
+) -> Skipped {
+    let misruled = Arc::new(AtomicU64::new(0));
+    let skipped = Mutex::new(Skipped::default());
+    walker(place, &misruled).build_parallel().run(|| {
+        let (mut visit, skipped) = (visitor(), &skipped);
+        Box::new(move |entry| {
+            if stop.is_cancelled() {
+                return WalkState::Quit;
+            }
+            let Ok(entry) = entry else {
+                skipped.lock().unreadable += 1;
+                return WalkState::Continue;
+            };
+            match entry.file_type() {
+                Some(kind) if kind.is_dir() || !wanted(entry.path()) => {}
+                Some(kind) if kind.is_file() && place.covers(entry.path()) => visit(entry),
+                Some(kind) if kind.is_file() => {}
+                Some(kind) if kind.is_symlink() => skipped.lock().links += 1,
+                _ => skipped.lock().special += 1,
+            }
+            WalkState::Continue
+        })
+    });
+    let mut skipped = skipped.into_inner();
+    skipped.unreadable += misruled.load(Ordering::Relaxed);
+    skipped
+}
+
+/// A walk over what may be read of a place; it counts the folders that it leaves out because their rules
+/// cannot be known; one, if so it is with where it begins.
+fn walker(place: &Place, misruled: &Arc<AtomicU64>) -> WalkBuilder {
+    // Not by the crate's own switches for git, which read the rules of every folder up to `/`, want a
+    // repository, and wait for a FIFO.
+    let (rules, misruled) = (Rules::of(place), Arc::clone(misruled));
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let mut builder = WalkBuilder::new(&place.start);
+    builder
+        .standard_filters(false)
+        .follow_links(false)
+        .threads(threads.min(MAX_THREADS))
+        .filter_entry(move |entry| {
+            let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+            match rules.judge(entry.path(), is_dir) {
+                Verdict::Wanted => return true,
+                Verdict::Ignored => {}
+                Verdict::Misruled => _ = misruled.fetch_add(1, Ordering::Relaxed),
+                Verdict::Unruled => _ = misruled.fetch_max(1, Ordering::Relaxed),
+            }
+            false
+        });
+    builder
+}
+
+/// A part of the project.
+#[derive(Debug)]
+pub(super) struct Place {
+    root: PathBuf,
+    start: PathBuf,
+    globs: Override,
+    /// For the model: ` in …`, or nothing for the whole project.
+    words: String,
+}
+
+impl Place {
+    /// Finds the place that a model named. What exists under that very name is no glob, brackets
+    /// or not (`app/[id]/page.tsx`).
+    pub(super) fn find(
+        root: &ProjectRoot,
+        wanted: Option<&str>,
+    ) -> Result<Self, ToolError> {
+        let whole = |globs, words| Self {
+            root: root.path().to_owned(),
+            start: root.path().to_owned(),
+            globs,
+            words,
+        };
+        let wanted = wanted.map_or("", str::trim);
+        if wanted.is_empty() {
+            return Ok(whole(Override::empty(), String::new()));
+        }
+        match root.resolve(wanted) {
+            Ok(start) => {
+                let words = if start == root.path() {
+                    String::new()
+                } else {
+                    format!(" in `{}`", root.shown(&start))
+                };
+                Ok(Self {
+                    start,
+                    ..whole(Override::empty(), words)
+                })
+            }
+            Err(_) if wanted.starts_with('!') || wanted.contains(['*', '?', '[', '{']) => {
+                let globs = globs(root.path(), wanted)?;
+                Ok(whole(globs, format!(" in files like {}", quoted(wanted))))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Where the walk begins, relative to the project and with slashes; empty for the whole.
+    pub(super) fn top(&self) -> String {
+        let below = self.start.strip_prefix(&self.root).unwrap_or(&self.start);
+        let parts = below.components();
+        let parts = parts.map(|part| part.as_os_str().to_string_lossy());
+        parts.collect::<Vec<_>>().join("/")
+    }
+
+    /// Whether a file of the project is in it.
+    pub(super) fn holds(&self, file: &Path) -> bool {
+        self.is_whole() || file.starts_with(&self.start) && self.covers(file)
+    }
+
+    /// Whether it is the whole project.
+    pub(super) fn is_whole(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Whether a single file is meant.
+    pub(super) fn is_file(&self) -> bool {
+        self.start.is_file()
+    }
+
+    /// Whether a file below the start is meant.
+    pub(super) fn covers(&self, file: &Path) -> bool {
+        !self.globs.matched(file, false).is_ignore()
+    }
+
+    /// The folders between the start and the top of the repository (else the root), nearest first:
+    /// their ignore rules hold here too.
+    fn folders_above(&self) -> Vec<PathBuf> {
+        let repository = self
+            .root
+            .ancestors()
+            .find(|folder| folder.join(".git").exists());
+        let top = repository.unwrap_or(&self.root);
+        self.start
+            .ancestors()
+            .skip(1)
+            .take_while(|folder| folder.starts_with(top))
+            .map(Path::to_path_buf)
+            .collect()
+    }
+
+    /// How the model is told where was looked.
+    pub(super) fn words(&self) -> &str {
+        &self.words
+    }
+}
+
+/// Longest glob, in bytes, and how deep its braces may lie in one another: what compiles them goes as deep.
+const LONGEST: usize = 4 * 1024;
+const DEEPEST: usize = 8;
+
+fn globs(root: &Path, glob: &str) -> Result<Override, ToolError> {
+    if glob.len() > LONGEST || depth(glob) > DEEPEST {
+        return Err(ToolError::Tell(format!(
+            "{} is no usable glob: it has {} bytes and braces {} deep, allowed are {LONGEST} and {DEEPEST}",
+            quoted(text::clipped(glob, 60).0),
+            glob.len(),
+            depth(glob)
+        )));
+    }
+    let bad = |error: ignore::Error| {
+        let fault = match error {
+            ignore::Error::Glob { err, .. } => err,
+            other => other.to_string(),
+        };
+        let (fault, _) = text::clipped(&fault, 200);
+        ToolError::Tell(format!("{} is no usable glob: {fault}", quoted(glob)))
+    };
+    // `src/*/` means what is in there.
+    let below = if glob.ends_with('/') { "**" } else { "" };
+    let mut builder = OverrideBuilder::new(root);
+    builder.add(&format!("{glob}{below}")).map_err(bad)?;
+    builder.build().map_err(bad)
+}
+
+/// How many braces are open at most.
+fn depth(glob: &str) -> usize {
+    let (mut open, mut deepest) = (0_usize, 0);
+    for c in glob.bytes() {
+        match c {
+            b'{' => open += 1,
+            b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(open);
+    }
+    deepest
+}
+
+#[cfg(unix)]
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
+
+    use super::*;
+
+    /// A file that has become something else since it was listed is neither waited for nor followed.
+    #[test]
+    fn only_what_was_listed_is_read() {
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(other.path().join("a.rs"), "fn outside() {}\n").unwrap();
+        let root = ProjectRoot::open(folder.path()).unwrap();
+        let path = root.path().join("a.rs");
+        type Make<'a> = &'a dyn Fn(&Path);
+        let makes: [(Make<'_>, Option<&str>); 3] = [
+            (
+                &|path| fs::write(path, "fn a() {}").unwrap(),
+                Some("fn a() {}"),
+            ),
+            (
+                &|path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success()),
+                None,
+            ),
+            (
+                &|path| symlink(other.path().join("a.rs"), path).unwrap(),
+                None,
+            ),
+        ];
+        for (make, want) in makes {
+            make(&path);
+            let mut text = Vec::new();
+            let read = read(&root, &path, 100, &mut text).ok();
+            assert_eq!(read.map(|()| &text[..]), want.map(str::as_bytes));
+            fs::remove_file(&path).unwrap();
+        }
+    }
+}
