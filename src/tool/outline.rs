@@ -10,10 +10,9 @@
 
 mod blocks;
 mod collect;
-mod data;
 mod grammar;
-mod indent;
 mod lex;
+mod lines;
 mod prose;
 mod quotes;
 #[cfg(test)]
@@ -125,20 +124,13 @@ pub fn outline(path: &str, text: &str) -> Vec<Symbol> {
     };
     let mut found = Collector::new(text, language);
     match language {
-        Language::Python | Language::Ruby => indent::scan(language, text, &mut found),
-        Language::Shell => indent::shell(text, &mut found),
-        Language::Sql => data::sql(text, &mut found),
+        Language::Python | Language::Ruby | Language::Shell | Language::Toml | Language::Yaml => {
+            lines::scan(language, text, &mut found)
+        }
+        Language::Sql => lines::sql(text, &mut found),
+        Language::Json => lines::json(text, &mut found),
         Language::Markdown | Language::Rest => prose::scan(language, text, &mut found),
-        Language::Toml | Language::Yaml | Language::Json => data::scan(language, text, &mut found),
-        Language::Rust
-        | Language::Script
-        | Language::Go
-        | Language::Java
-        | Language::CSharp
-        | Language::Kotlin
-        | Language::Swift
-        | Language::Php
-        | Language::C => blocks::scan(language, text, &mut found),
+        _ => blocks::scan(language, text, &mut found),
     }
     found.finish()
 }

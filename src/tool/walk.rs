@@ -272,10 +272,7 @@ pub(super) struct Place {
 impl Place {
     /// Finds the place that a model named. What exists under that very name is no glob, brackets
     /// or not (`app/[id]/page.tsx`).
-    pub(super) fn find(
-        root: &ProjectRoot,
-        wanted: Option<&str>,
-    ) -> Result<Self, ToolError> {
+    pub(super) fn find(root: &ProjectRoot, wanted: Option<&str>) -> Result<Self, ToolError> {
         let whole = |globs, words| Self {
             root: root.path().to_owned(),
             start: root.path().to_owned(),

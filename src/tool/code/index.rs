@@ -349,5 +349,6 @@ impl Shared {
 /// Whether a file is as it was read. An unreadable one may have become readable, which changes neither its
 /// size nor its time.
 fn is_current(entry: &Entry, files: &BTreeMap<PathBuf, Stamp>) -> bool {
-    entry.status != Status::Unread(Unread::Unreadable) && files.get(&entry.path) == Some(&entry.stamp)
+    entry.status != Status::Unread(Unread::Unreadable)
+        && files.get(&entry.path) == Some(&entry.stamp)
 }

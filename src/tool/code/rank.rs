@@ -212,7 +212,10 @@ pub(super) fn candidates(
                 let of_file = &mut of_files[passage.file as usize];
                 *of_file = of_file.max(*score);
             }
-            files.iter_mut().zip(&of_files).for_each(|(sum, score)| *sum += score);
+            files
+                .iter_mut()
+                .zip(&of_files)
+                .for_each(|(sum, score)| *sum += score);
         }
         for (passage, sum) in sums.into_iter().enumerate().filter(|(_, sum)| *sum > 0.0) {
             let file = shard.passages[passage].file as usize;

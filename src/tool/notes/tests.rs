@@ -238,8 +238,11 @@ fn what_is_late_comes_next_time() {
     let notes = notes(&folder);
     let stopped = CancellationToken::new();
     stopped.cancel();
-    let extent =
-        |stop: &CancellationToken| notes.with_index(stop, |index| Ok(index.extent(1024))).unwrap();
+    let extent = |stop: &CancellationToken| {
+        notes
+            .with_index(stop, |index| Ok(index.extent(1024)))
+            .unwrap()
+    };
     let late = extent(&stopped);
     assert!(
         late.starts_with("0 sections in 0 notes searched; stopped at the deadline"),

@@ -1,0 +1,551 @@
+//! Languages that are read by lines (Python, Ruby, shell scripts, TOML, YAML), where indentation says what lies
+//! in what; and SQL and JSON, of which only the outermost definitions count.
+
+use std::sync::LazyLock;
+
+use memchr::{memchr, memmem};
+use regex::Regex;
+
+use super::{
+    SymbolKind,
+    collect::{Collector, Definition, Language},
+    quotes,
+};
+
+/// How many texts without an end are tried.
+const TRIES: u32 = 32;
+
+/// Where a rule holds, and whether its definition goes on over the lines below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    Block,
+    MarginBlock,
+    Line,
+    MarginLine,
+}
+use Reach::{Block, Line, MarginBlock, MarginLine};
+use SymbolKind::{Constant, Function, Key, Module, Type, Variable};
+
+/// What defines; the group is the name.
+const RULES: [(Language, SymbolKind, Reach, &str); 17] = [
+    (
+        Language::Python,
+        Function,
+        Block,
+        r"^(?:async\s+)?def\s+(\w+)",
+    ),
+    (Language::Python, Type, Block, r"^class\s+(\w+)"),
+    (
+        Language::Python,
+        Type,
+        MarginLine,
+        r"^type\s+([^\W\d]\w*)\s*[=\[]",
+    ),
+    (
+        Language::Python,
+        Constant,
+        MarginLine,
+        r"^([A-Z]\w*)\s*(?:=(?:[^=]|$)|:.*=)",
+    ),
+    (
+        Language::Python,
+        Variable,
+        MarginLine,
+        r"^([^\W\dA-Z]\w*)\s*(?:=(?:[^=]|$)|:.*=)",
+    ),
+    (
+        Language::Ruby,
+        Function,
+        Block,
+        r"^(?:(?:private|protected|public|private_class_method|module_function)\s+)?def\s+([\w.?!=<>\[\]+*/%~&|^@-]+)",
+    ),
+    (Language::Ruby, Type, Block, r"^class\s+([\w:]+)"),
+    (Language::Ruby, Module, Block, r"^module\s+([\w:]+)"),
+    (Language::Ruby, Constant, Line, r"^([A-Z]\w*)\s*=(?:[^=]|$)"),
+    (
+        Language::Shell,
+        Function,
+        Block,
+        r"^function\s+([\w:.-]+)\s*(?:\(\s*\))?",
+    ),
+    (Language::Shell, Function, Block, r"^(\w[\w:.-]*)\s*\(\s*\)"),
+    (
+        Language::Shell,
+        Constant,
+        MarginLine,
+        r"^(?:(?:export|declare|typeset) +)?(?:readonly|-r\w*) +(?:-\S+ +)*([A-Z]\w*)=",
+    ),
+    (
+        Language::Shell,
+        Variable,
+        MarginLine,
+        r"^(?:(?:export|declare|typeset) +(?:-\S+ +)*)?([A-Z]\w*)=",
+    ),
+    (Language::Toml, Key, Block, r"^\[+([^\]]*)"),
+    (Language::Toml, Key, Block, r"^([^=\[]+)="),
+    (Language::Yaml, Key, MarginBlock, r#"^["']([^"']*)["']\s*:"#),
+    (
+        Language::Yaml,
+        Key,
+        MarginBlock,
+        r"^([\w./$][\w./$ -]*):(?:\s|$)",
+    ),
+];
+
+struct Rule {
+    language: Language,
+    kind: SymbolKind,
+    reach: Reach,
+    pattern: Regex,
+}
+
+static COMPILED: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+    let rule = |(language, kind, reach, pattern)| {
+        Some(Rule {
+            language,
+            kind,
+            reach,
+            pattern: Regex::new(pattern).ok()?,
+        })
+    };
+    RULES.into_iter().filter_map(rule).collect()
+});
+
+/// Finds the definitions of a text.
+pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<'a>) {
+    let mut reader = Reader {
+        language,
+        levels: Vec::new(),
+        last: 0,
+        text: None,
+        brackets: 0,
+        goes_on: false,
+        decorated: None,
+        here: None,
+        is_aside: false,
+        has_table: false,
+    };
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if found.is_full() || line.trim_end() == "__END__" && language == Language::Ruby {
+            break;
+        }
+        if !line.trim().is_empty() {
+            reader.line(line, at, found);
+        }
+        at += line.len();
+    }
+    reader.close(0, reader.last, found);
+}
+
+struct Level {
+    depth: usize,
+    symbol: Option<usize>,
+    is_type: bool,
+}
+
+struct Reader {
+    language: Language,
+    /// Definitions that are not over.
+    levels: Vec<Level>,
+    /// The last byte of the last line that belongs to them.
+    last: usize,
+    /// The mark that ends a text of several lines.
+    text: Option<&'static str>,
+    brackets: usize,
+    /// Whether the last line ended with a backslash.
+    goes_on: bool,
+    /// Where the decorators of what follows begin.
+    decorated: Option<usize>,
+    /// The word that ends a here-document.
+    here: Option<String>,
+    /// Within `=begin` and `=end` of Ruby.
+    is_aside: bool,
+    has_table: bool,
+}
+
+impl Reader {
+    fn line<'a>(&mut self, line: &'a str, at: usize, found: &mut Collector<'a>) {
+        let code = line.trim();
+        let depth = depth(line);
+        let from = at + (line.len() - line.trim_start().len());
+        let end = from + code.len() - 1;
+        if self.passes_over(line, code) {
+            self.last = end;
+            return;
+        }
+        let is_comment = code.starts_with('#');
+        let is_inside = self.text.is_some() || self.brackets > 0 || self.goes_on;
+        // Whatever was broken before, no brackets are open before a definition.
+        let begins = self.language == Language::Python
+            && self.text.is_none()
+            && ["def ", "class ", "async "]
+                .iter()
+                .any(|word| code.starts_with(word));
+        let is_statement = !is_comment && (begins || !is_inside);
+        if is_statement {
+            self.brackets = 0;
+            self.statement(code, (from, end), depth, found);
+        }
+        // A comment that stands no deeper than what is open belongs to what follows.
+        if !is_comment || self.levels.last().is_some_and(|level| depth > level.depth) {
+            self.last = end;
+        }
+        match self.language {
+            Language::Toml if is_statement && code.starts_with('[') => {}
+            Language::Python | Language::Toml => self.pass(line),
+            _ if !is_comment => self.here = here_word(self.language, code),
+            _ => {}
+        }
+    }
+
+    /// Whether a line lies in a here-document or a comment of several lines.
+    fn passes_over(&mut self, line: &str, code: &str) -> bool {
+        if let Some(word) = &self.here {
+            if code == word {
+                self.here = None;
+            }
+            return true;
+        }
+        let was_aside = self.is_aside;
+        if self.language == Language::Ruby {
+            self.is_aside |= line.starts_with("=begin");
+            self.is_aside &= !line.starts_with("=end");
+        }
+        self.is_aside || was_aside
+    }
+
+    fn statement<'a>(
+        &mut self,
+        code: &'a str,
+        (from, end): (usize, usize),
+        depth: usize,
+        found: &mut Collector<'a>,
+    ) {
+        let here = |word: &str| {
+            let rest = code.strip_prefix(word);
+            rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+        };
+        if self.language == Language::Python && code.starts_with('@') {
+            self.close(depth, self.last, found);
+            self.decorated.get_or_insert(from);
+            return;
+        }
+        let start = self.decorated.take().unwrap_or(from);
+        let defined = self.definition(code, depth);
+        let closes = match self.language {
+            Language::Python => Some(self.last),
+            Language::Ruby if here("end") => Some(end),
+            Language::Shell if code.starts_with(['}', ')']) => Some(end),
+            Language::Yaml if depth == 0 && (code.starts_with("---") || code == "...") => {
+                Some(self.last)
+            }
+            _ => defined.filter(|(_, goes_on)| *goes_on).map(|_| self.last),
+        };
+        let depth = if self.language == Language::Toml {
+            0
+        } else {
+            depth
+        };
+        if let Some(closes) = closes {
+            self.close(depth, closes, found);
+        }
+        let Some((mut definition, goes_on)) = defined else {
+            return;
+        };
+        if definition.kind == Function && self.levels.last().is_some_and(|level| level.is_type) {
+            definition.kind = SymbolKind::Method;
+        }
+        definition.at += from;
+        let is_block = definition.kind != Key && goes_on;
+        let whole = is_block && is_whole(self.language, &code[definition.at - from..]);
+        let symbol = found.add(definition, start, if whole { end } else { from });
+        if goes_on && !whole {
+            let is_type = matches!(definition.kind, Type | Module);
+            self.levels.push(Level {
+                depth,
+                symbol,
+                is_type,
+            });
+        }
+    }
+
+    /// What a statement defines, and whether that goes on below.
+    fn definition<'a>(&mut self, code: &'a str, depth: usize) -> Option<(Definition<'a>, bool)> {
+        let mut rules = COMPILED.iter().filter(|rule| {
+            let at_margin = matches!(rule.reach, MarginBlock | MarginLine);
+            rule.language == self.language && (depth == 0 || !at_margin)
+        });
+        let (rule, groups) = rules.find_map(|rule| Some((rule, rule.pattern.captures(code)?)))?;
+        let named = groups.get(1)?;
+        let (mut name, mut owner) = (named.as_str(), None);
+        let body = code[groups.get(0)?.end()..].trim();
+        match self.language {
+            Language::Toml => {
+                let is_table = code.starts_with('[');
+                if self.has_table && !is_table {
+                    return None;
+                }
+                self.has_table |= is_table;
+                name = unquoted(name.trim());
+            }
+            Language::Shell if rule.kind == Function => {
+                let opens = body.is_empty() || body.starts_with(['{', '(', '#']);
+                opens.then_some(())?;
+            }
+            Language::Ruby => {
+                let path = name.trim_end_matches(['.', ':']);
+                let joint = if path.contains("::") { "::" } else { "." };
+                name = path;
+                if let Some((of, last)) = path.rsplit_once(joint) {
+                    (owner, name) = (Some(of).filter(|of| *of != "self"), last);
+                }
+            }
+            _ => {}
+        }
+        let definition = Definition {
+            owner,
+            ..Definition::new(rule.kind, name, named.start())
+        };
+        Some((definition, matches!(rule.reach, Block | MarginBlock)))
+    }
+
+    /// Ends all that begin this deep or deeper.
+    fn close(&mut self, depth: usize, end: usize, found: &mut Collector<'_>) {
+        while let Some(level) = self.levels.pop_if(|level| level.depth >= depth) {
+            if let Some(symbol) = level.symbol {
+                found.end(symbol, end);
+            }
+        }
+    }
+
+    /// Goes over a line for what is open after it.
+    fn pass(&mut self, line: &str) {
+        let bytes = line.as_bytes();
+        // Looked for once: a line may be full of backslashes, with blanks behind them.
+        let last = bytes.trim_ascii_end().len().checked_sub(1);
+        let mut at = 0;
+        self.goes_on = false;
+        while at < bytes.len() {
+            let rest = &bytes[at..];
+            if let Some(mark) = self.text {
+                let ends = rest.starts_with(mark.as_bytes());
+                at += match rest[0] {
+                    _ if ends => mark.len(),
+                    b'\\' => 2,
+                    _ => 1,
+                };
+                self.text = self.text.filter(|_| !ends);
+                continue;
+            }
+            at += 1;
+            match rest[0] {
+                b'#' => return,
+                b'"' if rest.starts_with(b"\"\"\"") => (self.text, at) = (Some("\"\"\""), at + 2),
+                b'\'' if rest.starts_with(b"'''") => (self.text, at) = (Some("'''"), at + 2),
+                mark @ (b'"' | b'\'') => {
+                    at = quotes::on_line(bytes, at - 1, mark).unwrap_or(bytes.len());
+                }
+                b'(' | b'[' | b'{' => self.brackets += 1,
+                b')' | b']' | b'}' => self.brackets = self.brackets.saturating_sub(1),
+                b'\\' if last == Some(at - 1) && self.language == Language::Python => {
+                    self.goes_on = true;
+                    return;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// How deep a line is indented.
+fn depth(line: &str) -> usize {
+    let blanks = line.bytes().take_while(|byte| matches!(byte, b' ' | b'\t'));
+    blanks.fold(0, |depth, byte| match byte {
+        b' ' => depth + 1,
+        _ => (depth / 8 + 1) * 8,
+    })
+}
+
+fn unquoted(name: &str) -> &str {
+    let within = |mark: char| name.strip_prefix(mark)?.strip_suffix(mark);
+    within('"').or(within('\'')).unwrap_or(name)
+}
+
+/// Whether a definition ends on its line, by what stands from its name on.
+fn is_whole(language: Language, from_name: &str) -> bool {
+    static RUBY: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"^[^\s(]+\s*(?:\([^)]*\))?\s*= |;.* end$|; end$").ok());
+    match language {
+        Language::Ruby => RUBY.iter().any(|whole| whole.is_match(from_name)),
+        Language::Shell => {
+            from_name.contains(['{', '(']) && {
+                let body = from_name.trim_start_matches(|c: char| !matches!(c, '(' | '{'));
+                let body = body.strip_prefix("()").unwrap_or(body).trim();
+                body.len() > 1 && body.ends_with(['}', ')'])
+            }
+        }
+        _ => false,
+    }
+}
+
+/// The word that ends the here-document which a line begins.
+fn here_word(language: Language, code: &str) -> Option<String> {
+    static WORDS: LazyLock<Option<[Regex; 2]>> = LazyLock::new(|| {
+        let ruby = Regex::new(r#"<<[~-]["']?(\w+)"#).ok()?;
+        let shell = Regex::new(r#"^(?:[^<]|<[^<])*<<-?\s*["'\\]?([A-Za-z_]\w*)"#).ok()?;
+        Some([ruby, shell])
+    });
+    if !matches!(language, Language::Ruby | Language::Shell) || !code.contains("<<") {
+        return None;
+    }
+    let of = &WORDS.as_ref()?[usize::from(language == Language::Shell)];
+    Some(of.captures(code)?[1].to_owned())
+}
+
+/// Keys of the outermost object.
+pub(super) fn json<'a>(text: &'a str, found: &mut Collector<'a>) {
+    let bytes = text.as_bytes();
+    let mut depth = 0_usize;
+    let mut open: Option<usize> = None;
+    let mut name: Option<(usize, &str)> = None;
+    let (mut at, mut last) = (0, 0);
+    let mut lines = quotes::OnLine::default();
+    while let Some(&byte) = bytes.get(at).filter(|_| !found.is_full()) {
+        let start = at;
+        at += 1;
+        match byte {
+            b'"' => {
+                at = lines.end(bytes, start, b'"').unwrap_or(at);
+                if depth == 1 && open.is_none() {
+                    name = text.get(start + 1..at - 1).map(|name| (start, name));
+                }
+            }
+            b':' if depth == 1 => {
+                if let Some((from, name)) = name.take() {
+                    open = found.add(Definition::new(Key, name, from), from, from);
+                }
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' | b',' => {
+                depth -= usize::from(byte != b',' && depth > 0);
+                if (byte == b',' && depth == 1) || depth == 0 {
+                    open.take()
+                        .into_iter()
+                        .for_each(|open| found.end(open, last));
+                }
+            }
+            b'/' if bytes.get(at) == Some(&b'/') => {
+                at += memchr(b'\n', &bytes[at..]).unwrap_or(bytes.len() - at);
+                continue;
+            }
+            _ if byte.is_ascii_whitespace() => continue,
+            _ => {}
+        }
+        last = at - 1;
+    }
+    open.into_iter().for_each(|open| found.end(open, last));
+}
+
+/// How far a statement of SQL is read: from where it begins.
+enum Create {
+    Begin,
+    Made(usize),
+    Named(usize, SymbolKind),
+    Rest,
+}
+
+/// What `create` makes, up to its semicolon. Bodies in `$$ … $$` and between `begin` and `end` may hold semicolons of
+/// their own.
+pub(super) fn sql<'a>(text: &'a str, found: &mut Collector<'a>) {
+    const BETWEEN: &str = "or replace alter temp temporary unlogged global local unique \
+        materialized recursive external virtual definer aggregate algorithm";
+    static PIECES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let pieces = r#"--|/\*|'|\$(?:[A-Za-z_]\w*)?\$|;|(?:[\w.]\$?|"[^"\n]*"|`[^`\n]*`|\[[^\]\n]{0,128}\])+|\S"#;
+        Regex::new(pieces).ok()
+    });
+    let Some(pieces) = PIECES.as_ref() else {
+        return;
+    };
+    let (mut stage, mut symbol, mut is_routine) = (Create::Begin, None, false);
+    let (mut blocks, mut at, mut last, mut tries) = (0_usize, 0, 0, TRIES);
+    while let Some(piece) = pieces.find_at(text, at).filter(|_| !found.is_full()) {
+        at = piece.end();
+        let word = piece.as_str().to_ascii_lowercase();
+        let close = match &*word {
+            "--" => Some("\n"),
+            "/*" => Some("*/"),
+            "'" => Some("'"),
+            mark if mark.starts_with('$') && mark.ends_with('$') && mark.len() > 1 => {
+                Some(piece.as_str())
+            }
+            _ => None,
+        };
+        if let Some(close) = close {
+            let end = (tries > 0)
+                .then(|| memmem::find(&text.as_bytes()[at..], close.as_bytes()))
+                .flatten();
+            match end {
+                Some(end) => at += end + close.len(),
+                None if word == "--" => at = text.len(),
+                None => tries = tries.saturating_sub(1),
+            }
+            continue;
+        }
+        let rest = || text[at..].trim_start();
+        match &*word {
+            ";" if blocks == 0 => {
+                symbol
+                    .take()
+                    .into_iter()
+                    .for_each(|symbol| found.end(symbol, piece.start()));
+                (stage, is_routine) = (Create::Begin, false);
+                continue;
+            }
+            "begin" | "case" if is_routine => blocks += 1,
+            // `end if`, `end loop` end what was not counted.
+            "end" if is_routine => {
+                let counted = !["if", "loop", "while", "repeat"].iter().any(|word| {
+                    let head = rest().get(..word.len());
+                    head.is_some_and(|head| head.eq_ignore_ascii_case(word))
+                });
+                blocks = blocks.saturating_sub(usize::from(counted));
+            }
+            _ => {}
+        }
+        stage = match stage {
+            Create::Begin if word == "create" => Create::Made(piece.start()),
+            Create::Made(start) if is_of(BETWEEN, &word) => Create::Made(start),
+            Create::Made(start) => match &*word {
+                "table" | "view" => Create::Named(start, SymbolKind::Table),
+                "function" | "procedure" | "trigger" => Create::Named(start, Function),
+                "type" | "domain" | "enum" => Create::Named(start, Type),
+                "schema" | "database" | "extension" => Create::Named(start, Module),
+                "index" | "sequence" | "policy" | "role" => Create::Named(start, Variable),
+                _ => Create::Rest,
+            },
+            Create::Named(start, kind) if is_of("if not exists concurrently", &word) => {
+                Create::Named(start, kind)
+            }
+            Create::Named(start, kind) => {
+                // The last part of `schema.name`.
+                let quote: &[char] = &['"', '`', '[', ']'];
+                let name = piece.as_str().trim_end_matches(quote);
+                let name = name.rsplit('.').next().unwrap_or(name);
+                let name = name.trim_start_matches(quote);
+                is_routine = kind == Function;
+                symbol = found.add(Definition::new(kind, name, piece.start()), start, at);
+                Create::Rest
+            }
+            Create::Begin | Create::Rest => Create::Rest,
+        };
+        last = at - 1;
+    }
+    symbol
+        .into_iter()
+        .for_each(|symbol| found.end(symbol, last));
+}
+
+fn is_of(words: &str, word: &str) -> bool {
+    words.split_ascii_whitespace().any(|known| known == word)
+}
