@@ -17,13 +17,13 @@
 //! | `report` | text for the model, data for programs |
 
 mod index;
-mod kind;
+pub(super) mod kind;
 mod lexicon;
-mod passages;
+pub(super) mod passages;
 mod pattern;
 mod places;
-mod question;
-mod rank;
+pub(super) mod question;
+pub(super) mod rank;
 mod report;
 mod scan;
 mod settings;

@@ -37,9 +37,6 @@ use git::{Ended, Git, refused};
 const CONCURRENT: usize = 2;
 /// Most commits of a call.
 const MOST_COMMITS: usize = 20;
-/// Most commits that are named for one hash, and most objects that are looked at for it.
-const MOST_ALIKE: usize = 10;
-const MOST_OBJECTS: usize = 500;
 /// Most words of a query.
 const MAX_WORDS: usize = 12;
 /// Longest word and name, in characters.
@@ -56,23 +53,11 @@ const PART: char = '\0';
 const PARTS: usize = 5;
 const SHALLOW: &str =
     "the clone is shallow: older commits are not here, and its first one seems to add everything";
-/// Before all other options: nothing that a repository configures is run or shown.
-const OPTIONS: [&str; 13] = [
-    "--no-color",
-    "--no-decorate",
-    "--no-ext-diff",
-    "--no-textconv",
-    "--no-show-signature",
-    "--no-notes",
-    "--no-mailmap",
-    "--no-renames",
-    "--no-follow",
-    "--ignore-submodules=all",
-    "--submodule=short",
-    "--encoding=UTF-8",
-    // Of a merge, what it brought.
-    "--diff-merges=first-parent",
-];
+/// Before all other options: nothing that a repository configures is run or shown, and of a merge there is what
+/// it brought.
+const OPTIONS: &str = "--no-color --no-decorate --no-ext-diff --no-textconv --no-show-signature --no-notes \
+    --no-mailmap --no-renames --no-follow --ignore-submodules=all --submodule=short --encoding=UTF-8 \
+    --diff-merges=first-parent";
 
 /// Settings of `history_search`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -297,30 +282,18 @@ async fn list(
     is_shallow: bool,
     until: Instant,
 ) -> Result<ToolOutput, ToolError> {
-    let is_top = top == git.root().path();
     // Days choose by when a commit was made; its author may have written it on another day.
     let has_days = wanted
         .options
         .iter()
         .any(|option| option.contains("T00:") || option.contains("T23:"));
-    let mut arguments = vec!["log".to_owned()];
-    arguments.extend(OPTIONS.map(str::to_owned));
-    arguments.extend(
-        [
-            "--name-only",
-            "--fixed-strings",
-            "--all-match",
-            "--regexp-ignore-case",
-        ]
-        .map(str::to_owned),
-    );
-    arguments.push(format(if has_days { "%cI" } else { "%aI" }));
+    let date = if has_days { "%cI" } else { "%aI" };
+    let how = "log --name-only --fixed-strings --all-match --regexp-ignore-case";
+    let mut arguments = command(git, top, how, date);
     arguments.push(format!("--max-count={}", MOST_COMMITS + 1));
     arguments.extend(wanted.options.iter().cloned());
-    if !is_top {
-        arguments.push("--relative".to_owned());
-    }
     arguments.extend(["HEAD", "--"].map(str::to_owned));
+    let is_top = top == git.root().path();
     arguments.extend(wanted.path.clone().or((!is_top).then(|| ".".to_owned())));
     let ended = git.run(top, arguments, until).await?;
     if ended.success == Some(false) {
@@ -401,47 +374,33 @@ async fn show(
     is_shallow: bool,
     until: Instant,
 ) -> Result<ToolOutput, ToolError> {
-    let named = commits_named(git, top, hash, until).await?;
     let shallow = if is_shallow {
         format!("; {SHALLOW}")
     } else {
         String::new()
     };
-    let commit = match &named[..] {
-        [] => {
-            return Err(ToolError::Tell(format!(
-                "no commit has a hash that begins with `{hash}`{shallow}"
-            )));
-        }
-        [commit] => commit,
-        several => {
-            let first: Vec<&str> = several
-                .iter()
-                .take(MOST_ALIKE)
-                .map(String::as_str)
-                .collect();
-            return Err(ToolError::Tell(format!(
-                "{} commits have hashes that begin with `{hash}`: give more digits, as in {}",
-                several.len(),
-                first.join(", ")
-            )));
-        }
-    };
-    let mut arguments = vec!["show".to_owned()];
-    arguments.extend(OPTIONS.map(str::to_owned));
-    arguments.extend(["--numstat", "--patch", "--unified=3"].map(str::to_owned));
-    arguments.push(format("%aI"));
-    let is_top = top == git.root().path();
-    if !is_top {
-        arguments.push("--relative".to_owned());
+    let wants = ["rev-parse", "--quiet", "--verify"].map(str::to_owned);
+    let found = wants.into_iter().chain([format!("{hash}^{{commit}}")]);
+    let found = git.run(top, found, until).await?;
+    let commit = String::from_utf8_lossy(&found.output).trim().to_owned();
+    // A tag or branch may be called so.
+    if found.success.is_none() {
+        return Err(refused(&found));
     }
-    arguments.extend([commit.clone(), "--".to_owned()]);
+    if !commit.starts_with(hash) {
+        return Err(ToolError::Tell(format!(
+            "no commit, or more than one, has a hash that begins with `{hash}`{shallow}"
+        )));
+    }
+    let mut arguments = command(git, top, "show --numstat --patch --unified=3", "%aI");
+    arguments.extend([commit, "--".to_owned()]);
     arguments.extend(wanted.path.clone());
     let ended = git.run(top, arguments, until).await?;
     if ended.success != Some(true) && !ended.cut {
         return Err(refused(&ended));
     }
     let log = String::from_utf8_lossy(&ended.output);
+    let is_top = top == git.root().path();
     let commit = Commit::one(&log).filter(|commit| is_top || !commit.changes.is_empty());
     let Some(commit) = commit else {
         return Err(ToolError::Tell(format!(
@@ -479,47 +438,16 @@ async fn show(
     Ok(ToolOutput::new(text, &data))
 }
 
-/// The commits whose hashes begin so, whatever else is called so.
-async fn commits_named(
-    git: &Git,
-    top: &Path,
-    hash: &str,
-    until: Instant,
-) -> Result<Vec<String>, ToolError> {
-    let lines = |ended: &Ended| -> Vec<String> {
-        let text = String::from_utf8_lossy(&ended.output);
-        text.lines().map(str::to_owned).collect()
-    };
-    let alike = ["rev-parse".to_owned(), format!("--disambiguate={hash}")];
-    let alike = git.run(top, alike, until).await?;
-    if alike.success != Some(true) {
-        return Err(refused(&alike));
+/// A command of git with all that keeps it from doing more than reading, for the project's folder alone.
+fn command(git: &Git, top: &Path, how: &str, date: &str) -> Vec<String> {
+    let (verb, how) = how.split_once(' ').unwrap_or((how, ""));
+    let words = OPTIONS.split(' ').chain(how.split(' '));
+    let mut arguments: Vec<String> = [verb].into_iter().chain(words).map(str::to_owned).collect();
+    arguments.push(format!("--format=%x00%h%x00{date}%x00%an%x00%B%x00"));
+    if top != git.root().path() {
+        arguments.push("--relative".to_owned());
     }
-    let objects = lines(&alike);
-    if objects.len() > MOST_OBJECTS {
-        return Err(ToolError::Tell(format!(
-            "many hashes begin with `{hash}`: give more digits"
-        )));
-    }
-    if objects.is_empty() {
-        return Ok(objects);
-    }
-    // Objects that are no commits are passed over.
-    let commits = ["rev-list", "--no-walk=unsorted"].map(str::to_owned);
-    let commits = commits.into_iter().chain(objects).chain(["--".to_owned()]);
-    let commits = git.run(top, commits, until).await?;
-    if commits.success != Some(true) {
-        return Err(refused(&commits));
-    }
-    let mut commits = lines(&commits);
-    // A tag leads to a commit of another name.
-    commits.retain(|commit| commit.starts_with(hash));
-    commits.dedup();
-    Ok(commits)
-}
-
-fn format(date: &str) -> String {
-    format!("--format=%x00%h%x00{date}%x00%an%x00%B%x00")
+    arguments
 }
 
 /// What git tells of a commit.

@@ -17,10 +17,10 @@ mod write;
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -29,8 +29,6 @@ use super::{
     text::quoted,
     walk::{self, Listing, Place},
 };
-use crate::model::{Fault, FaultClass};
-
 use index::Index;
 pub use read::{NoteRead, NoteSearch};
 pub use write::NoteWrite;
@@ -156,18 +154,13 @@ impl Notes {
         stop: &CancellationToken,
         work: impl FnOnce(&Index) -> Result<T, ToolError>,
     ) -> Result<T, ToolError> {
-        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
-        // Taken out, so that an error or a panic discards what may be half an update.
-        let mut fresh = match index.take() {
-            Some(index) => index,
-            None => Index::new().map_err(|error| broken(&error))?,
-        };
+        let mut index = self.index.lock();
+        // Taken out, so that a panic discards what may be half an update.
+        let mut fresh = index.take().unwrap_or_default();
         let reading = self.progress.begin("reading the notes", None);
         let listing = self.list(stop);
         reading.of(listing.files.len() as u64);
-        fresh
-            .refresh(self, listing, &reading, stop)
-            .map_err(|error| broken(&error))?;
+        fresh.refresh(self, listing, &reading, stop);
         drop(reading);
         work(index.insert(fresh))
     }
@@ -273,12 +266,4 @@ fn from_project(folder: &Path, project: Option<&ProjectRoot>) -> PathBuf {
 fn is_markdown(path: &str) -> bool {
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
     MARKDOWN.iter().any(|one| ending.eq_ignore_ascii_case(one))
-}
-
-fn broken(error: &rusqlite::Error) -> ToolError {
-    ToolError::Broken(Fault {
-        class: FaultClass::Bug,
-        code: "note_index_failed".to_owned(),
-        detail: error.to_string(),
-    })
 }

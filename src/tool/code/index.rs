@@ -336,7 +336,7 @@ impl Shared {
                     let text = String::from_utf8_lossy(&buffer);
                     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
                     entry.kind = entry.kind.with_text(text);
-                    shard.read(spellings, (&shown, text), entry, most);
+                    shard.read(spellings, (&shown, text), entry, most, None);
                 }
                 Err(status) => shard.files.push(Entry { status, ..entry }),
             }

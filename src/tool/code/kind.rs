@@ -2,7 +2,7 @@
 
 /// What kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::tool) enum Kind {
     Code,
     Docs,
     /// What changed when: changelogs, release notes, guides for migration.
@@ -17,16 +17,16 @@ pub(super) enum Kind {
 
 /// What kind of place a question asks for, by how it is put.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Drift {
+pub(in crate::tool) struct Drift {
     /// What is different since when.
-    pub(super) change: bool,
+    pub(in crate::tool) change: bool,
     /// How to do something.
-    pub(super) guide: bool,
+    pub(in crate::tool) guide: bool,
 }
 
 impl Drift {
     /// `question` is in lower case.
-    pub(super) fn of(question: &str, has_version: bool) -> Self {
+    pub(in crate::tool) fn of(question: &str, has_version: bool) -> Self {
         let says = |phrases: &str| phrases.split('|').any(|phrase| question.contains(phrase));
         Self {
             change: has_version || says(CHANGES),
@@ -45,7 +45,7 @@ const CHANGES: &str = "\
 
 impl Kind {
     /// By its path from the project's root, with `/`.
-    pub(super) fn of(path: &str) -> Self {
+    pub(in crate::tool) fn of(path: &str) -> Self {
         let lower = path.to_lowercase();
         let (folders, file) = lower.rsplit_once('/').unwrap_or(("", &lower));
         let (stem, extension) = file.rsplit_once('.').unwrap_or((file, ""));
@@ -82,7 +82,7 @@ impl Kind {
     }
 
     /// With what its text says: code that says that a tool made it, or that looks so.
-    pub(super) fn with_text(self, text: &str) -> Self {
+    pub(in crate::tool) fn with_text(self, text: &str) -> Self {
         let head = text[..text.floor_char_boundary(HEAD)].to_ascii_lowercase();
         let made = MADE_BY_TOOLS.split('|').any(|made| head.contains(made));
         let dense = || text.len() > HEAD && text.len() / text.lines().count().max(1) > DENSE;
@@ -93,7 +93,7 @@ impl Kind {
     }
 
     /// How much a place in such a file is worth to a question.
-    pub(super) const fn worth(self, drift: Drift) -> f32 {
+    pub(in crate::tool) const fn worth(self, drift: Drift) -> f32 {
         match self {
             Self::Code if drift.change => 0.75,
             Self::Code if drift.guide => 0.85,

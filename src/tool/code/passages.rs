@@ -16,7 +16,7 @@ const OUTER_NAME: u32 = 8;
 const FILE_NAME: u32 = 12;
 const FOLDER: u32 = 3;
 /// A word of plain text.
-pub(super) const PLAIN: f32 = BODY as f32;
+pub(in crate::tool) const PLAIN: f32 = BODY as f32;
 
 /// Lines after which a passage ends: at the next definition, at the next blank line, anyway.
 const SHORT: usize = 8;
@@ -25,8 +25,8 @@ const LONGEST: usize = 40;
 /// Most passages of a shard: a number has three bytes beside a weight.
 const MOST_PASSAGES: usize = (1 << 24) - 1;
 /// Most lines of a file and words of a line that are read; beyond, it is data.
-pub(super) const MOST_LINES: usize = 500_000;
-pub(super) const LINE_WORDS: usize = 400;
+pub(in crate::tool) const MOST_LINES: usize = 500_000;
+pub(in crate::tool) const LINE_WORDS: usize = 400;
 /// Longest word, in bytes.
 const LONGEST_WORD: usize = 64;
 /// How many spellings a reader keeps at hand.
@@ -34,7 +34,7 @@ const SPELLINGS: usize = 100_000;
 
 /// What became of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Status {
+pub(in crate::tool) enum Status {
     Text,
     /// There was no room for all of it.
     LeftOut,
@@ -43,30 +43,30 @@ pub(super) enum Status {
 
 /// A file as it was read.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
-    pub(super) path: PathBuf,
-    pub(super) stamp: Stamp,
-    pub(super) status: Status,
-    pub(super) kind: Kind,
+pub(in crate::tool) struct Entry {
+    pub(in crate::tool) path: PathBuf,
+    pub(in crate::tool) stamp: Stamp,
+    pub(in crate::tool) status: Status,
+    pub(in crate::tool) kind: Kind,
 }
 
 /// Lines of a file, from 1.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Passage {
-    pub(super) file: u32,
-    pub(super) first: u32,
-    pub(super) last: u32,
+pub(in crate::tool) struct Passage {
+    pub(in crate::tool) file: u32,
+    pub(in crate::tool) first: u32,
+    pub(in crate::tool) last: u32,
     /// How many words it has.
-    pub(super) words: u32,
+    pub(in crate::tool) words: u32,
     /// Whether it lies in a module of tests.
-    pub(super) is_test: bool,
+    pub(in crate::tool) is_test: bool,
 }
 
 /// Files and their passages, in the order of their paths. Never changed once it is read.
 #[derive(Debug, Default)]
-pub(super) struct Shard {
-    pub(super) files: Vec<Entry>,
-    pub(super) passages: Vec<Passage>,
+pub(in crate::tool) struct Shard {
+    pub(in crate::tool) files: Vec<Entry>,
+    pub(in crate::tool) passages: Vec<Passage>,
     terms: HashMap<Box<str>, u32>,
     /// For each term: passages, each with its weight in the lowest byte.
     postings: Vec<Vec<u32>>,
@@ -76,14 +76,14 @@ pub(super) struct Shard {
 
 /// What a reader keeps at hand: the terms of spellings, and their numbers in the shard that it reads.
 #[derive(Default)]
-pub(super) struct Spellings {
+pub(in crate::tool) struct Spellings {
     terms: HashMap<Box<str>, Vec<String>>,
-    pub(super) numbers: HashMap<Box<str>, Box<[u32]>>,
+    pub(in crate::tool) numbers: HashMap<Box<str>, Box<[u32]>>,
 }
 
 impl Shard {
     /// About how many bytes it takes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::tool) fn bytes(&self) -> usize {
         // Vectors that grow have a third more than they use.
         self.count * 6
             + self.passages.len() * 20
@@ -93,7 +93,7 @@ impl Shard {
     }
 
     /// The passages that have a term, each with its weight.
-    pub(super) fn having(&self, term: &str) -> impl Iterator<Item = (usize, f32)> {
+    pub(in crate::tool) fn having(&self, term: &str) -> impl Iterator<Item = (usize, f32)> {
         let number = self.terms.get(term).map(|number| *number as usize);
         let postings = number.and_then(|number| self.postings.get(number));
         let postings = postings.map_or(&[][..], Vec::as_slice);
@@ -102,28 +102,30 @@ impl Shard {
     }
 
     /// How many passages have a term.
-    pub(super) fn count(&self, term: &str) -> usize {
+    pub(in crate::tool) fn count(&self, term: &str) -> usize {
         let number = self.terms.get(term).map(|number| *number as usize);
         let postings = number.and_then(|number| self.postings.get(number));
         postings.map_or(0, Vec::len)
     }
 
-    pub(super) fn terms(&self) -> impl Iterator<Item = &str> {
+    pub(in crate::tool) fn terms(&self) -> impl Iterator<Item = &str> {
         self.terms.keys().map(|term| &**term)
     }
 
-    /// Takes the text of a file in, as far as there is room for `most` bytes in all; `shown` is its path.
-    pub(super) fn read(
+    /// Takes the text of a file in, as far as there is room for `most` bytes in all; `shown` is its path. The
+    /// passages are `cuts`, or begin at definitions.
+    pub(in crate::tool) fn read(
         &mut self,
         spellings: &mut Spellings,
         (shown, text): (&str, &str),
         mut entry: Entry,
         most: usize,
+        cuts: Option<Vec<(usize, usize)>>,
     ) {
         let file = self.files.len() as u32;
         let lines: Vec<&str> = text.lines().take(MOST_LINES).collect();
         let symbols = outline::outline(shown, text);
-        for (first, end) in pieces(&lines, &symbols) {
+        for (first, end) in cuts.unwrap_or_else(|| pieces(&lines, &symbols)) {
             if self.bytes() >= most || self.passages.len() >= MOST_PASSAGES {
                 entry.status = Status::LeftOut;
                 break;
@@ -194,7 +196,7 @@ impl Shard {
     }
 
     /// Takes over a file of an older shard with its passages; `moved` gets their numbers here.
-    pub(super) fn keep(&mut self, old: &Self, file: usize, moved: &mut [Option<u32>]) {
+    pub(in crate::tool) fn keep(&mut self, old: &Self, file: usize, moved: &mut [Option<u32>]) {
         let from = old
             .passages
             .partition_point(|one| (one.file as usize) < file);
@@ -210,7 +212,7 @@ impl Shard {
     }
 
     /// Takes over what an older shard knows of the passages that were kept.
-    pub(super) fn keep_terms(&mut self, old: &Self, moved: &[Option<u32>]) {
+    pub(in crate::tool) fn keep_terms(&mut self, old: &Self, moved: &[Option<u32>]) {
         for (term, number) in &old.terms {
             let postings = old.postings[*number as usize].iter();
             let mut kept = postings

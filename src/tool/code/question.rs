@@ -13,7 +13,7 @@ const JOINED: f32 = 0.9;
 
 /// What a word of a question is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(in crate::tool) enum Sort {
     /// Helps to choose between places, but may be absent.
     Weak,
     /// A part of a name.
@@ -26,7 +26,7 @@ pub(super) enum Sort {
 
 impl Sort {
     /// What it is worth beside a word.
-    pub(super) const fn share(self) -> f32 {
+    pub(in crate::tool) const fn share(self) -> f32 {
         match self {
             Self::Weak => 0.45,
             Self::Part => 0.5,
@@ -39,25 +39,25 @@ impl Sort {
 
 /// Something that a question looks for.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Wanted {
+pub(in crate::tool) struct Wanted {
     /// As it stood.
-    pub(super) shown: String,
-    pub(super) sort: Sort,
+    pub(in crate::tool) shown: String,
+    pub(in crate::tool) sort: Sort,
     /// The terms that stand for it, the best first, and how near each comes (at most 1).
-    pub(super) forms: Vec<(String, f32)>,
+    pub(in crate::tool) forms: Vec<(String, f32)>,
 }
 
 /// A question, read.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Question {
-    pub(super) wanted: Vec<Wanted>,
+pub(in crate::tool) struct Question {
+    pub(in crate::tool) wanted: Vec<Wanted>,
     /// All its words, lower-cased.
-    pub(super) run: Vec<String>,
-    pub(super) drift: Drift,
+    pub(in crate::tool) run: Vec<String>,
+    pub(in crate::tool) drift: Drift,
 }
 
 impl Question {
-    pub(super) fn read(text: &str) -> Self {
+    pub(in crate::tool) fn read(text: &str) -> Self {
         let runs: Vec<Run<'_>> = runs(text).collect();
         let run: Vec<String> = runs.iter().map(|run| run.text().to_lowercase()).collect();
         let language = Language::of(&run);

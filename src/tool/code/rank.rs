@@ -36,36 +36,36 @@ const ENOUGH: f32 = 0.5;
 
 /// A passage that may answer.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Candidate {
-    pub(super) shard: usize,
-    pub(super) passage: usize,
-    pub(super) score: f32,
+pub(in crate::tool) struct Candidate {
+    pub(in crate::tool) shard: usize,
+    pub(in crate::tool) passage: usize,
+    pub(in crate::tool) score: f32,
 }
 
 /// A wanted thing as it is looked for in one index.
 #[derive(Debug)]
-pub(super) struct Sought {
-    pub(super) shown: String,
-    pub(super) sort: Sort,
+pub(in crate::tool) struct Sought {
+    pub(in crate::tool) shown: String,
+    pub(in crate::tool) sort: Sort,
     /// The terms that stand for it, and what each is worth.
     terms: Vec<(String, f32)>,
     /// What it is worth at most, and what it would be worth as it was asked for.
     worth: f32,
     full: f32,
     /// What it was read as, being in no file as it stands, and whether that is only a guess.
-    pub(super) read_as: Option<String>,
+    pub(in crate::tool) read_as: Option<String>,
     is_guess: bool,
 }
 
 impl Sought {
     /// Whether it is in no file at all.
-    pub(super) fn is_unknown(&self) -> bool {
+    pub(in crate::tool) fn is_unknown(&self) -> bool {
         self.terms.is_empty()
     }
 }
 
 /// What the wanted things of a question are worth here.
-pub(super) fn sought(shards: &[impl AsRef<Shard>], question: &Question) -> Vec<Sought> {
+pub(in crate::tool) fn sought(shards: &[impl AsRef<Shard>], question: &Question) -> Vec<Sought> {
     let all: usize = shards
         .iter()
         .map(|shard| shard.as_ref().passages.len())
@@ -172,7 +172,7 @@ fn trigrams(term: &str) -> Vec<&[u8]> {
 }
 
 /// The best passages, best first, of files that are wanted.
-pub(super) fn candidates(
+pub(in crate::tool) fn candidates(
     shards: &[impl AsRef<Shard>],
     question: &Question,
     sought: &[Sought],
@@ -253,7 +253,7 @@ pub(super) fn candidates(
 }
 
 /// What is looked for in lines.
-pub(super) struct Lens<'a> {
+pub(in crate::tool) struct Lens<'a> {
     sought: &'a [Sought],
     run: &'a [String],
     terms: HashMap<&'a str, Vec<(usize, f32)>>,
@@ -263,17 +263,17 @@ pub(super) struct Lens<'a> {
 
 /// What lines have of a question.
 #[derive(Debug)]
-pub(super) struct Closer {
+pub(in crate::tool) struct Closer {
     /// What the score of their passage is multiplied by.
-    pub(super) factor: f32,
+    pub(in crate::tool) factor: f32,
     /// How much of the question each line has.
-    pub(super) lines: Vec<f32>,
+    pub(in crate::tool) lines: Vec<f32>,
     /// How much they have of each wanted thing.
     has: Vec<f32>,
 }
 
 impl<'a> Lens<'a> {
-    pub(super) fn new(sought: &'a [Sought], run: &'a [String]) -> Self {
+    pub(in crate::tool) fn new(sought: &'a [Sought], run: &'a [String]) -> Self {
         let mut terms: HashMap<&str, Vec<(usize, f32)>> = HashMap::new();
         for (at, one) in sought.iter().enumerate() {
             for (term, worth) in &one.terms {
@@ -288,7 +288,7 @@ impl<'a> Lens<'a> {
         }
     }
 
-    pub(super) fn look(&mut self, lines: &[&str]) -> Closer {
+    pub(in crate::tool) fn look(&mut self, lines: &[&str]) -> Closer {
         let sets: Vec<Vec<(usize, f32)>> = lines.iter().map(|line| self.of_line(line)).collect();
         let total: f32 = self.sought.iter().map(|one| one.worth).sum();
         let best = |sets: &[Vec<(usize, f32)>]| {
@@ -360,7 +360,7 @@ impl<'a> Lens<'a> {
 
     /// The share of the question's weight that lines cover, from 0 to 1, and which wanted things they lack.
     /// Rare words count more; without a name or version that was asked for it is about something else.
-    pub(super) fn coverage(&mut self, lines: &[&str]) -> (f64, Vec<String>) {
+    pub(in crate::tool) fn coverage(&mut self, lines: &[&str]) -> (f64, Vec<String>) {
         let has = self.look(lines).has;
         let (mut all, mut had, mut lacking, mut most) = (0.0, 0.0, Vec::new(), 1.0_f64);
         for (one, has) in self.sought.iter().zip(has) {

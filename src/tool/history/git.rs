@@ -28,40 +28,14 @@ const MAX_OUTPUT: u64 = 1024 * 1024;
 /// Most memory of a process: a text is looked for in all of a file at once.
 #[cfg(target_os = "linux")]
 const MAX_MEMORY: u64 = 1024 * 1024 * 1024;
-/// What git gets of our environment: where programs and the user's own settings are.
-const ENVIRONMENT: [&str; 7] = [
-    "HOME",
-    "XDG_CONFIG_HOME",
-    "USERPROFILE",
-    "SYSTEMROOT",
-    "TMPDIR",
-    "TEMP",
-    // Whose days they are.
-    "TZ",
-];
+/// What git gets of our environment: where programs and the user's own settings are, and whose days they are.
+const ENVIRONMENT: &str = "HOME XDG_CONFIG_HOME USERPROFILE SYSTEMROOT TMPDIR TEMP TZ";
 /// Settings that would run something, read something else, hide commits, or colour what we read.
-const OFF: [&str; 19] = [
-    // Short hashes are told from words by their length.
-    "core.abbrev=auto",
-    "core.fsmonitor=false",
-    "core.hooksPath=/dev/null",
-    "core.pager=cat",
-    "core.sshCommand=false",
-    "core.askPass=",
-    "core.quotePath=false",
-    "core.untrackedCache=false",
-    "credential.helper=",
-    "diff.external=",
-    "diff.mnemonicPrefix=false",
-    "diff.noprefix=false",
-    "diff.orderFile=/dev/null",
-    "log.showRoot=true",
-    "log.showSignature=false",
-    "log.mailmap=false",
-    "protocol.allow=never",
-    "safe.bareRepository=explicit",
-    "submodule.recurse=false",
-];
+const OFF: &str = "core.abbrev=auto core.fsmonitor=false core.hooksPath=/dev/null core.pager=cat \
+    core.sshCommand=false core.askPass= core.quotePath=false core.untrackedCache=false credential.helper= \
+    diff.external= diff.mnemonicPrefix=false diff.noprefix=false diff.orderFile=/dev/null log.showRoot=true \
+    log.showSignature=false log.mailmap=false protocol.allow=never safe.bareRepository=explicit \
+    submodule.recurse=false";
 
 /// The git of a project.
 #[derive(Debug)]
@@ -125,7 +99,7 @@ impl Git {
                 "--no-optional-locks",
                 "--literal-pathspecs",
             ])
-            .args(OFF.iter().flat_map(|setting| ["-c", *setting]))
+            .args(OFF.split(' ').flat_map(|setting| ["-c", setting]))
             .args(arguments.into_iter().map(Into::into))
             .current_dir(self.root.path())
             .env_clear()
@@ -195,7 +169,7 @@ fn limit_memory(child: &Child) {
 /// What a process has for an environment.
 fn environment() -> Vec<(OsString, OsString)> {
     let kept = ENVIRONMENT
-        .iter()
+        .split(' ')
         .filter_map(|name| Some((OsString::from(name), env::var_os(name)?)));
     let mut all: Vec<(OsString, OsString)> = kept.collect();
     // Relative folders would be looked for in the project.

@@ -677,7 +677,7 @@ async fn what_is_no_single_commit_is_told() {
     let none = search(folder.path(), json!({"commit": tree})).await;
     let none = none.unwrap_err().to_string();
     assert!(
-        none.starts_with("no commit has a hash that begins with `"),
+        none.starts_with("no commit, or more than one, has a hash that begins with `"),
         "{none}"
     );
     // Of many commits some begin alike.
@@ -695,10 +695,9 @@ async fn what_is_no_single_commit_is_told() {
     let several = search(folder.path(), json!({"commit": pair[0][..4]})).await;
     let several = several.unwrap_err().to_string();
     assert!(
-        several.starts_with("2 commits have hashes that begin with"),
+        several.starts_with("no commit, or more than one, has a hash that begins with"),
         "{several}"
     );
-    assert!(pair.iter().all(|hash| several.contains(hash)), "{several}");
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    CONCURRENT, Notes, OUTSIDE, broken,
+    CONCURRENT, Notes, OUTSIDE,
     index::{Index, Page, has_words, stem},
     note::{Note, Section, WITHIN},
     write::version,
@@ -124,8 +124,7 @@ fn search(
         None => String::new(),
     };
     notes.with_index(stop, |index| {
-        let found = index.search(query, &within, most as usize);
-        let (hits, all) = found.map_err(|error| broken(&error))?;
+        let (hits, all) = index.search(notes, query, &within, most as usize);
         let mut text = String::new();
         let mut places = Vec::new();
         for hit in &hits {
@@ -146,13 +145,13 @@ fn search(
         }
         let _ = match (places.len(), all) {
             (_, 0) => write!(text, "no section has any of these words"),
-            (shown, all) if shown as u64 == all => {
-                write!(text, "\nall that match: {}", counted(all, "section", "sections"))
+            (shown, all) if shown == all => {
+                write!(text, "\nall that match: {}", counted(all as u64, "section", "sections"))
             }
             (shown, all) => write!(text, "\nthe best {shown} of {all} sections that match"),
         };
         let _ = write!(text, "; {}", index.extent(notes.settings.max_file_bytes));
-        let data = json!({ "places": places, "more": all - places.len() as u64 });
+        let data = json!({ "places": places, "more": all - places.len() });
         Ok(ToolOutput::new(text, &data))
     })
 }
@@ -341,7 +340,7 @@ pub(super) fn find<'a>(
     match found[..] {
         [(path, page)] => Ok((path, page)),
         [] => {
-            let near = index.search(given, "", MOST_NAMED).unwrap_or_default().0;
+            let near = index.search(notes, given, "", MOST_NAMED).0;
             let mut near: Vec<String> = near.iter().map(|hit| format!("`{}`", hit.path)).collect();
             near.dedup();
             let hint = if near.is_empty() {
