@@ -13,8 +13,6 @@ use futures_util::stream::BoxStream;
 use crate::model::{Fault, Message, Reply, ToolSpec, Usage};
 
 mod anthropic;
-#[cfg(any(test, feature = "testkit"))]
-pub mod conformance;
 mod decode;
 mod estimate;
 mod fault;

@@ -28,6 +28,7 @@ mod point;
 mod server;
 mod session;
 mod tool;
+pub mod llm_conformance;
 pub mod tool_conformance;
 
 pub use crate::{http::described as router, mock};

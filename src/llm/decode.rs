@@ -157,7 +157,7 @@ impl CallIds {
 pub(super) mod tests {
     use super::*;
     use crate::{
-        llm::conformance::{self, Scenario},
+        testkit::llm_conformance::{self as conformance, Scenario},
         model::ToolCall,
     };
 

@@ -5,14 +5,12 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use oracle_agent::{
-    llm::{
-        Backend, Delta, Offline, Request, Scripted, ToolChoice,
-        conformance::{self, Determinism, Scenario},
-    },
+    llm::{Backend, Delta, Offline, Request, Scripted, ToolChoice},
     model::{
         Fault, Message, Part, Reply, Role, ToolSpec,
         tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
     },
+    testkit::llm_conformance::{self as conformance, Determinism, Scenario},
 };
 use serde_json::json;
 

@@ -6,7 +6,8 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 use crate::{
-    llm::{anthropic, conformance::Scenario, decode::tests::context, openai},
+    llm::{anthropic, decode::tests::context, openai},
+    testkit::llm_conformance::Scenario,
     model::{Message, Part, Role},
 };
 

@@ -11,11 +11,9 @@ use secrecy::SecretString;
 
 use super::*;
 use crate::{
-    llm::{
-        Delta,
-        conformance::{self, Scenario},
-    },
+    llm::Delta,
     model::{Part, Reply},
+    testkit::llm_conformance::{self as conformance, Scenario},
 };
 use server::{Answer, Server};
 

@@ -1,9 +1,9 @@
 //! What servers of this dialect send, and what is read out of it.
 
 use super::*;
-use crate::llm::{
-    conformance::Scenario,
-    decode::tests::{context, shown},
+use crate::{
+    llm::decode::tests::{context, shown},
+    testkit::llm_conformance::Scenario,
 };
 
 /// Events as `type {other fields}`.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
-    llm::conformance::{self, Scenario},
+    testkit::llm_conformance::{self as conformance, Scenario},
     model::{CallId, OpaquePart, ToolStatus},
 };
 

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use super::{server::Happened, *};
 use crate::{
-    llm::conformance::Determinism,
+    testkit::llm_conformance::Determinism,
     model::{StopReason, Usage},
 };
 

@@ -11,7 +11,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use futures_util::StreamExt;
 use serde_json::json;
 
-use super::{Backend, Delta, Request, ToolChoice};
+use crate::llm::{Backend, Delta, Request, ToolChoice};
 use crate::model::{
     CallId, Fault, Message, Part, Reply, Role, StopReason, ToolCall, ToolResult, ToolSpec,
     ToolStatus, Usage,
