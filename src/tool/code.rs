@@ -18,7 +18,7 @@
 
 mod index;
 pub(super) mod kind;
-mod lexicon;
+pub(super) mod lexicon;
 pub(super) mod passages;
 mod pattern;
 mod places;
@@ -30,7 +30,7 @@ mod settings;
 #[cfg(unix)]
 #[cfg(test)]
 mod tests;
-mod words;
+pub(super) mod words;
 
 use std::{path::Path, sync::Arc};
 

@@ -19,7 +19,7 @@ const SHORTEST_PART: usize = 4;
 
 /// A language of questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Language {
+pub(in crate::tool) enum Language {
     English,
     German,
     French,
@@ -30,7 +30,7 @@ use Language::{English, French, German, Spanish};
 
 impl Language {
     /// The language of a question by its lower-cased words; English in doubt.
-    pub(super) fn of(words: &[String]) -> Self {
+    pub(in crate::tool) fn of(words: &[String]) -> Self {
         let count = |language: Self| words.iter().filter(|word| language.is_common(word)).count();
         let mut best = (English, count(English));
         for language in [German, French, Spanish] {
@@ -48,7 +48,7 @@ impl Language {
     }
 
     /// Whether no search looks for this lower-cased word.
-    pub(super) fn is_common(self, word: &str) -> bool {
+    pub(in crate::tool) fn is_common(self, word: &str) -> bool {
         let list = match self {
             English => ENGLISH,
             German => GERMAN,
@@ -70,7 +70,7 @@ impl Language {
 }
 
 /// Whether an English word helps to choose between places but may be absent.
-pub(super) fn is_weak(word: &str) -> bool {
+pub(in crate::tool) fn is_weak(word: &str) -> bool {
     has(WEAK, word)
 }
 
@@ -113,7 +113,7 @@ static LEXICON: LazyLock<HashMap<(Language, String), Meanings>> = LazyLock::new(
 });
 
 /// Other English stems for an English stem.
-pub(super) fn synonyms(stem: &str) -> &'static [(String, f32)] {
+pub(in crate::tool) fn synonyms(stem: &str) -> &'static [(String, f32)] {
     known(English, stem)
 }
 
@@ -131,7 +131,7 @@ fn meanings(language: Language, word: &str) -> &'static [(String, f32)] {
 
 /// What a lower-cased word of another language is in English: one or two things to look for, each with the
 /// stems that it may have. A German compound that is not known is taken apart: `Dateigröße`.
-pub(super) fn translations(language: Language, word: &str) -> Vec<Meanings> {
+pub(in crate::tool) fn translations(language: Language, word: &str) -> Vec<Meanings> {
     let whole = meanings(language, word);
     if !whole.is_empty() {
         return vec![whole.to_vec()];

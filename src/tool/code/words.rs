@@ -10,7 +10,7 @@ const LONGEST: usize = 40;
 
 /// A run of a text that is looked for as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Run<'a> {
+pub(in crate::tool) enum Run<'a> {
     /// Letters, digits and underscores.
     Word(&'a str),
     /// Numbers with dots between them.
@@ -18,7 +18,7 @@ pub(super) enum Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub(super) const fn text(self) -> &'a str {
+    pub(in crate::tool) const fn text(self) -> &'a str {
         match self {
             Self::Word(text) | Self::Version(text) => text,
         }
@@ -26,7 +26,7 @@ impl<'a> Run<'a> {
 
     /// The terms by which the run is found: its stem; of a name also the stems of its parts; of a version
     /// also its first two numbers.
-    pub(super) fn terms(self) -> Vec<String> {
+    pub(in crate::tool) fn terms(self) -> Vec<String> {
         let Self::Word(word) = self else {
             let version = self.text();
             let mut terms = vec![version.to_owned()];
@@ -50,7 +50,7 @@ impl<'a> Run<'a> {
 }
 
 /// The words and versions of a text, in order. A script without spaces is parted from the rest.
-pub(super) fn runs(text: &str) -> impl Iterator<Item = Run<'_>> {
+pub(in crate::tool) fn runs(text: &str) -> impl Iterator<Item = Run<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
         rest = &rest[rest.find(is_letter)?..];
@@ -88,7 +88,7 @@ fn version_end(text: &str) -> Option<usize> {
 
 /// The parts of a name, lower-cased: at underscores, and where a capital begins a word
 /// (`parseHTTPBody` is parse, http, body).
-pub(super) fn parts(name: &str) -> Vec<String> {
+pub(in crate::tool) fn parts(name: &str) -> Vec<String> {
     let mut parts = Vec::new();
     for piece in name.split('_').filter(|piece| !piece.is_empty()) {
         let mut part = String::new();
@@ -108,7 +108,7 @@ pub(super) fn parts(name: &str) -> Vec<String> {
 }
 
 /// The stem of a lower-cased English word, with or without accents.
-pub(super) fn stem(word: &str) -> String {
+pub(in crate::tool) fn stem(word: &str) -> String {
     static ENGLISH: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
     if !word.is_ascii() {
         let plain = without_accents(word);

@@ -1,13 +1,12 @@
 //! What is asked for, as words and paths, and how well a path or a name fits it.
 
+use crate::tool::code::{
+    lexicon::Language,
+    words::{self, runs, stem},
+};
+
 /// Most words of a focus, and most paths; the rest is left out.
 const MAX_WORDS: usize = 32;
-/// Words that say nothing about code.
-const EMPTY: [&str; 36] = [
-    "a", "an", "the", "is", "are", "of", "in", "on", "to", "for", "and", "or", "with", "how",
-    "what", "where", "which", "who", "why", "when", "does", "do", "did", "it", "this", "that",
-    "from", "by", "be", "as", "at", "we", "our", "my", "all", "code",
-];
 
 /// A focus, taken apart.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -46,7 +45,7 @@ impl Focus {
                 let is_new = focus.words.iter().all(|known| known.whole != whole);
                 if whole.len() > 1
                     && is_new
-                    && !EMPTY.contains(&whole.as_str())
+                    && !Language::English.is_common(&whole)
                     && focus.words.len() < MAX_WORDS
                 {
                     focus.words.push(Word {
@@ -116,51 +115,22 @@ impl Focus {
 }
 
 impl Word {
-    /// Whether all of its parts are among these, up to their endings.
+    /// Whether all of its parts are among these.
     fn is_in(&self, parts: &[String]) -> bool {
-        !self.parts.is_empty()
-            && self
-                .parts
-                .iter()
-                .all(|own| parts.iter().any(|part| alike(own, part)))
+        !self.parts.is_empty() && self.parts.iter().all(|own| parts.contains(own))
     }
-}
-
-/// `search` and `searches`, `index` and `indexing`: one begins with the other.
-fn alike(a: &str, b: &str) -> bool {
-    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
-    a == b || (short.len() >= 4 && long.starts_with(short) && long.len() - short.len() <= 4)
 }
 
 /// Letters and digits in lower case.
 fn bare(text: &str) -> String {
-    text.chars()
-        .filter(|c| c.is_alphanumeric())
-        .flat_map(char::to_lowercase)
-        .collect()
+    let letters = text.chars().filter(|c| c.is_alphanumeric());
+    letters.flat_map(char::to_lowercase).collect()
 }
 
-/// `HttpServer_run2` as `http`, `server`, `run2`.
+/// The stems of the words that names are made of: `HttpServer_run2` as `http`, `server`, `run2`.
 fn parts(text: &str) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    let mut before = ' ';
-    let mut letters = text.chars().peekable();
-    while let Some(c) = letters.next() {
-        let next_is_small = letters.peek().is_some_and(|next| next.is_lowercase());
-        let begins =
-            c.is_uppercase() && (before.is_lowercase() || (before.is_uppercase() && next_is_small));
-        if begins || !c.is_alphanumeric() {
-            parts.push(String::new());
-        }
-        if c.is_alphanumeric()
-            && let Some(part) = parts.last_mut()
-        {
-            part.extend(c.to_lowercase());
-        }
-        before = c;
-    }
-    parts.retain(|part| !part.is_empty());
-    parts
+    let parts = runs(text).flat_map(|run| words::parts(run.text()));
+    parts.map(|part| stem(&part)).collect()
 }
 
 #[cfg(test)]
