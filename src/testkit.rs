@@ -22,13 +22,13 @@ mod backend;
 mod doomed;
 mod events;
 mod journal;
+pub mod llm_conformance;
 mod oracle;
 mod panics;
 mod point;
 mod server;
 mod session;
 mod tool;
-pub mod llm_conformance;
 pub mod tool_conformance;
 
 pub use crate::{http::described as router, mock};

@@ -128,7 +128,6 @@ pub enum ToolError {
 }
 
 impl ToolError {
-    /// Words for the model.
     pub(crate) fn tell(text: impl Into<String>) -> Self {
         Self::Tell(text.into())
     }

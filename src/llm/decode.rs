@@ -8,12 +8,9 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::{Delta, Request, estimate_usage};
 use crate::model::{CallId, Fault, NanoUsd, Part, Reply, StopReason, Usage};
 
-/// Whether more is to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
-    /// It is.
     More,
-    /// The provider's end mark was there; what follows means nothing.
     End,
 }
 
@@ -33,13 +30,10 @@ pub(super) trait Decode: Send {
     fn held(&self) -> usize;
 }
 
-/// Tokens as the provider tells them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Tokens {
-    /// All that were sent.
     pub(super) input: Option<u64>,
     pub(super) cached: Option<u64>,
-    /// Of those that were sent, those that the provider put into its cache.
     pub(super) kept: Option<u64>,
     pub(super) output: Option<u64>,
 }
@@ -48,7 +42,6 @@ pub(super) struct Tokens {
 const MOST_TOKENS: u64 = 16_000_000;
 
 impl Tokens {
-    /// What was told so far and nothing else; none where nothing was.
     pub(super) fn so_far(self) -> Option<Delta> {
         let told = self.believed();
         let input_tokens = told.input.unwrap_or(0);
@@ -64,7 +57,6 @@ impl Tokens {
         (!usage.is_none()).then_some(Delta::Used(usage))
     }
 
-    /// Without what nobody can have used.
     fn believed(self) -> Self {
         let possible = |tokens: &u64| *tokens <= MOST_TOKENS;
         Self {
@@ -76,18 +68,15 @@ impl Tokens {
     }
 }
 
-/// What a reply answers.
 #[derive(Debug)]
 pub(super) struct Context {
     pub(super) provider: Arc<str>,
     pub(super) request: Request,
-    /// Begins the ids that are given here; no two calls have the same. Drawn where one is needed, which is
-    /// seldom.
+    /// Begins the ids that are given here; no two calls have the same.
     pub(super) seed: fn() -> String,
 }
 
 impl Context {
-    /// Ids for the calls of this reply.
     pub(super) fn ids(&self) -> CallIds {
         let messages = self.request.messages.iter();
         let calls = messages.flat_map(|message| message.calls());
@@ -99,8 +88,7 @@ impl Context {
         }
     }
 
-    /// The whole reply. What was not told of its usage is estimated, and what nobody can have used is not
-    /// believed.
+    /// The whole reply.
     pub(super) fn finish(&self, parts: Vec<Part>, stop: StopReason, told: Tokens) -> Reply {
         let told = told.believed();
         let told_fully = told.input.is_some_and(|n| n > 0) && told.output.is_some();
@@ -157,11 +145,10 @@ impl CallIds {
 pub(super) mod tests {
     use super::*;
     use crate::{
-        testkit::llm_conformance::{self as conformance, Scenario},
         model::ToolCall,
+        testkit::llm_conformance::{self as conformance, Scenario},
     };
 
-    /// The context of a scenario's request.
     pub(in crate::llm) fn context(scenario: Scenario) -> Context {
         Context {
             provider: "test".into(),

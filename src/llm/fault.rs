@@ -18,29 +18,22 @@ pub(super) use delay::limits;
 use message::Message;
 pub(super) use transport::{headers_late, of_body, of_send};
 
-/// Not to be decoded.
 pub(super) const BAD_STREAM: &str = "bad_stream";
-/// Broken off.
 pub(super) const CUT: &str = "cut";
-/// The server's own trouble.
 pub(super) const SERVER_ERROR: &str = "server_error";
 
-/// A reply that broke off.
 pub(super) fn cut() -> Fault {
     Fault::retryable(CUT, "the reply broke off without an end mark")
 }
 
-/// More than is taken in. The same again may well be shorter.
 pub(super) fn too_much(what: &str) -> Fault {
     Fault::retryable("too_much", what)
 }
 
-/// A reply without any choice.
 pub(super) fn empty_reply() -> Fault {
     Fault::retryable("empty_reply", "the provider's answer holds no reply")
 }
 
-/// JSON that is none, or another one than this dialect has. What broke off is cut.
 pub(super) fn bad_stream(error: &serde_json::Error) -> Fault {
     if error.is_eof() {
         return cut();
@@ -49,7 +42,6 @@ pub(super) fn bad_stream(error: &serde_json::Error) -> Fault {
     Fault::retryable(BAD_STREAM, detail)
 }
 
-/// An error in place of a reply, or in the middle of one: all there is to judge by is its body.
 pub(super) fn in_reply(json: &str) -> Fault {
     let message = Message::read(json.as_bytes());
     let kind = message
@@ -64,7 +56,6 @@ pub(super) fn in_reply(json: &str) -> Fault {
     fault
 }
 
-/// An answer that says no.
 pub(super) fn of_answer(status: u16, headers: &HeaderMap, body: &[u8]) -> Fault {
     let message = Message::read(body);
     // Some statuses stand for several things, which only the body tells apart.
@@ -90,7 +81,6 @@ pub(super) fn of_answer(status: u16, headers: &HeaderMap, body: &[u8]) -> Fault 
     fault
 }
 
-/// What is the matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Request,
@@ -149,13 +139,11 @@ impl Kind {
         }
     }
 
-    /// Whether no header can make it worth another try.
     const fn is_final(self, status: u16) -> bool {
         let never = matches!(status, 400 | 401 | 403 | 404 | 422);
         never || matches!(self, Self::Context | Self::Quota)
     }
 
-    /// Whether the body's word counts against this status.
     const fn overrides(self, status: u16) -> bool {
         match self {
             Self::Context | Self::Quota => true,

@@ -17,25 +17,21 @@ use crate::model::ToolSpec;
 /// More than there are profiles and types of queries, mostly; what is not kept is written again.
 const MOST: usize = 32;
 
-/// The texts of one provider's calls.
 #[derive(Debug, Default)]
 pub(super) struct Common {
     prompts: Texts<str>,
     tools: Texts<[ToolSpec]>,
 }
 
-/// Texts by what they are of, the newest last. A lock, because calls come from many tasks; held for a few
-/// comparisons.
+/// Texts by what they are of, the newest last.
 #[derive(Debug)]
 struct Texts<T: ?Sized>(Mutex<VecDeque<(Arc<T>, Arc<RawValue>)>>);
 
 impl Common {
-    /// The prompt.
     pub(super) fn prompt(&self, prompt: &Arc<str>) -> serde_json::Result<Arc<RawValue>> {
         self.prompts.of(prompt, |prompt| prompt)
     }
 
-    /// The tools, as the dialect writes them.
     pub(super) fn tools<'a, W: Serialize>(
         &self,
         tools: &'a Arc<[ToolSpec]>,

@@ -13,13 +13,11 @@ use serde::{
 /// Most elements of a list that are worth reading.
 pub(super) const MOST: usize = 256;
 
-/// A text; empty where there is none. A number counts as its digits, a list of text parts as their
-/// texts joined.
+/// A text; empty where there is none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 
 impl Text<'_> {
-    /// Nothing at all.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -88,7 +86,6 @@ impl<'de> Visitor<'de> for TextVisitor {
     }
 }
 
-/// A part of a message whose content is a list.
 #[derive(Deserialize)]
 struct Piece<'a> {
     #[serde(borrow, default, rename = "type")]
@@ -97,7 +94,6 @@ struct Piece<'a> {
     text: Text<'a>,
 }
 
-/// A number that is not negative, if it is one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Count(pub(super) Option<u64>);
 
@@ -156,7 +152,7 @@ impl<'de> Visitor<'de> for CountVisitor {
     }
 }
 
-/// A list of at most [`MOST`] elements; empty where there is none. More are an error.
+/// A list of at most [`MOST`] elements; empty where there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Few<T>(pub(super) Vec<T>);
 
@@ -176,7 +172,6 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Few<T> {
     }
 }
 
-/// The first element of a list; the others are passed over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct First<T>(pub(super) Option<T>);
 

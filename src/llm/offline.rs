@@ -28,8 +28,7 @@ pub const OFFLINE: &str = "offline";
 const TOOL: &str = "code_search";
 /// Most characters of a question that are searched for.
 const LONGEST_QUESTION: usize = 900;
-/// From this coverage on, the best place counts as an answer. Chosen on the tuned half of the questions in
-/// `tests/data/questions`.
+/// From this coverage on, the best place counts as an answer.
 const SURE: f64 = 0.6;
 /// How often a question is searched for while the search fails.
 const TRIES: usize = 2;
@@ -79,13 +78,10 @@ fn reply(request: &Request) -> Reply {
     }
 }
 
-/// The last question of a conversation, and what the search for it brought.
 struct Query<'a> {
     question: String,
     result: Option<&'a ToolResult>,
-    /// How many times it was searched for.
     tries: usize,
-    /// How many calls the conversation has: the next one gets an id of its own.
     calls: usize,
 }
 
@@ -151,7 +147,6 @@ fn places(best: &Place, more: &[Place], coverage: f64) -> Part {
         answer.push_str("\n\nSee also:\n");
     }
     for place in more {
-        // Writing to a string cannot fail.
         let _ = write!(answer, "\n- `{}`", location(place));
     }
     let percent = (coverage.clamp(0.0, 1.0) * 100.0).round();
@@ -186,7 +181,6 @@ fn stuck(blocker: &str) -> Part {
     Part::text(format!("{blocker}.\n\n{HINT}\n\n{signal}"))
 }
 
-/// Where a place is, on one line, and its lines in a fence that they cannot end.
 fn quoted(place: &Place) -> String {
     let lines = place.text.lines().map(|line| shortened(line, LONGEST_LINE));
     let lines: Vec<String> = lines
@@ -211,8 +205,7 @@ fn location(place: &Place) -> String {
     }
 }
 
-/// A signal as the protocol wants it, alone on its lines. The values must be [`text`], numbers or JSON lists
-/// of constants.
+/// A signal as the protocol wants it, alone on its lines.
 fn signal(kind: &str, fields: &[(&str, String)], confidence: f64) -> String {
     let mut block = format!("<signal type=\"{kind}\">");
     let confidence = format!("{:.2}", confidence.clamp(0.0, 1.0));
@@ -223,12 +216,10 @@ fn signal(kind: &str, fields: &[(&str, String)], confidence: f64) -> String {
     block + "\n</signal>"
 }
 
-/// The text of a signal's field.
 fn text(text: &str) -> String {
     shortened(&inert(text), LONGEST_FIELD)
 }
 
-/// Without anything that could be a tag, code or a line break.
 fn inert(text: &str) -> String {
     let plain = |c: char| match c {
         '<' => '‹',

@@ -7,15 +7,12 @@
 use super::Delta;
 use crate::model::{Fault, Part, Reply};
 
-/// One item of a stream.
 pub(super) type Item = Result<Delta, Fault>;
 
-/// Where a text is cut. No character is ever split.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Cut {
     /// After so many characters; 0 counts as 1.
     Characters(usize),
-    /// Behind the white space that follows a word.
     Words,
 }
 
@@ -35,7 +32,6 @@ impl Cut {
     }
 }
 
-/// The texts of a reply in pieces, and then the reply itself.
 pub(super) fn of_reply(reply: Reply, cut: Cut) -> Vec<Item> {
     let texts = reply.parts.iter().filter_map(|part| match part {
         Part::Text { text } => Some(text),
@@ -46,7 +42,6 @@ pub(super) fn of_reply(reply: Reply, cut: Cut) -> Vec<Item> {
     items
 }
 
-/// A text in pieces, without an end.
 pub(super) fn of_text(text: &str, cut: Cut) -> Vec<Item> {
     cut.pieces(text)
         .into_iter()

@@ -56,7 +56,7 @@ pub struct ProviderSettings {
     pub authorities: Option<Vec<u8>>,
     /// Whether replies are asked for as streams.
     pub streaming: Streaming,
-    /// What is known of its models; one that is not here is called all the same.
+    /// Models of which something is known; others are called all the same.
     pub models: Vec<ModelSettings>,
     /// Until there is a connection.
     pub connect: Duration,

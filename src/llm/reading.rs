@@ -18,7 +18,6 @@ pub(super) const REPLY_LIMIT: usize = 32 << 20;
 /// Most bytes of one event of it.
 pub(super) const EVENT_LIMIT: usize = 4 << 20;
 
-/// How much is taken in.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) reply: usize,
@@ -34,7 +33,6 @@ impl Default for Bounds {
     }
 }
 
-/// One answer that is being read.
 pub(super) struct Reading {
     decoder: Box<dyn Decode>,
     form: Form,
@@ -43,13 +41,11 @@ pub(super) struct Reading {
 }
 
 enum Form {
-    /// Nothing but white space so far.
     Unknown,
     Events(Parser),
     Whole(Vec<u8>),
 }
 
-/// Why the parser was stopped.
 enum Stop {
     End,
     Fault(Fault),
@@ -71,7 +67,7 @@ impl Reading {
         }
     }
 
-    /// Takes the next bytes. After [`Flow::End`] or a fault nothing more may be fed.
+    /// Takes the next bytes.
     pub(super) fn feed(&mut self, chunk: &[u8], out: &mut Vec<Delta>) -> Result<Flow, Fault> {
         self.bytes = self.bytes.saturating_add(chunk.len());
         if self.bytes > self.bounds.reply {
@@ -120,7 +116,6 @@ impl Reading {
         (begun, self.decoder.held())
     }
 
-    /// Finds out what it is, and gives back what is worth reading.
     fn begin<'a>(&mut self, chunk: &'a [u8]) -> Result<&'a [u8], Fault> {
         // White space and the bytes of a byte order mark say nothing before either form.
         let blank = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, 0xEF | 0xBB | 0xBF);

@@ -43,13 +43,10 @@ struct Shared {
     dialect: Dialect,
     streaming: Streaming,
     models: Vec<ModelSettings>,
-    /// From the start of a call to its answer's headers, at most.
     patience: Duration,
     manners: Manners,
     connection: Connection,
-    /// Where calls go.
     endpoint: Url,
-    /// What they say besides their bodies.
     headers: HeaderMap,
     kept: Common,
     bounds: Bounds,
@@ -125,7 +122,6 @@ impl Shared {
         }
     }
 
-    /// A call, ready to be sent.
     fn ask(&self, request: &Request) -> serde_json::Result<reqwest::Request> {
         let mut asked = reqwest::Request::new(Method::POST, self.endpoint.clone());
         *asked.headers_mut() = self.headers.clone();

@@ -28,7 +28,6 @@ pub struct Script {
     pub turns: Vec<ScriptTurn>,
 }
 
-/// A script or a scenario as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {

@@ -64,11 +64,9 @@ const CHUNK_CHARACTERS: usize = 16;
 #[derive(Debug, Clone)]
 pub struct Scripted {
     steps: Vec<Step>,
-    /// Whether the last step has failing tries only and waits for the reply that follows them.
     open: bool,
     start: usize,
     chunk: usize,
-    /// How many requests are remembered.
     kept: usize,
     // A lock, because `call` takes `&self` and requests come from many tasks; held for one push.
     seen: Arc<Mutex<VecDeque<Request>>>,
@@ -77,7 +75,6 @@ pub struct Scripted {
 #[derive(Debug, Clone, Default)]
 struct Step {
     tries: Vec<Try>,
-    /// Before the first piece of a try, and between the chunks of a reply.
     pause: Duration,
     played: Arc<AtomicUsize>,
 }
@@ -108,7 +105,6 @@ impl Step {
         self.paced(items, pauses)
     }
 
-    /// The pieces as they arrive.
     fn paced(&self, items: Vec<Item>, pauses: Pauses) -> DeltaStream {
         let pause = self.pause;
         if pause.is_zero() {

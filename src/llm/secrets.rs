@@ -12,7 +12,6 @@ const DETAIL: usize = 500;
 const SHORTEST: usize = 4;
 const HIDDEN: &str = "[hidden]";
 
-/// Key and header values of a provider.
 pub(super) struct Secrets(Vec<SecretString>);
 
 impl Secrets {
@@ -26,7 +25,6 @@ impl Secrets {
         Self(secrets)
     }
 
-    /// The same fault in one line, bounded, and without any secret.
     pub(super) fn clean_fault(&self, fault: Fault) -> Fault {
         Fault {
             detail: self.clean(&fault.detail),
@@ -34,7 +32,6 @@ impl Secrets {
         }
     }
 
-    /// The same text in one line, bounded, and without any secret.
     pub(super) fn clean(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for secret in &self.0 {

@@ -13,26 +13,21 @@ use memchr::{memchr, memchr2};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// An event: its name (empty where none is told) and its data lines, joined by line feeds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Event<'a> {
     pub(super) name: &'a str,
     pub(super) data: Cow<'a, str>,
 }
 
-/// A line or an event beyond the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooLong;
 
-/// Reads events; see the module.
 #[derive(Debug)]
 pub(super) struct Parser {
-    /// A line that has begun.
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
     name: String,
-    /// The last byte was a carriage return that ended a line; a line feed after it belongs to it.
     after_return: bool,
     at_start: bool,
     limit: usize,
@@ -95,7 +90,6 @@ impl Parser {
         self.dispatch(each)
     }
 
-    /// Bytes for which there is memory.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         self.line.capacity() + self.data.capacity() + self.name.capacity()

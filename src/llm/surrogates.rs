@@ -16,7 +16,6 @@ enum Half {
     Low,
 }
 
-/// The same JSON with U+FFFD for each half that has no other one.
 pub(super) fn mended(json: &str) -> Cow<'_, str> {
     let bytes = json.as_bytes();
     let (mut mended, mut kept, mut at) = (String::new(), 0, 0);
@@ -41,7 +40,6 @@ pub(super) fn mended(json: &str) -> Cow<'_, str> {
     Cow::Owned(mended)
 }
 
-/// What half of a character is escaped here.
 fn half(bytes: &[u8], at: usize) -> Option<Half> {
     let escape = bytes.get(at..at + ESCAPE)?;
     let digits = escape.strip_prefix(b"\\u")?;

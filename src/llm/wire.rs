@@ -33,7 +33,6 @@ pub(super) fn room(messages: &[Arc<Message>], common: &[&RawValue]) -> usize {
     said.sum::<usize>() + common.sum::<usize>() + 512
 }
 
-/// A text that is written as it is displayed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shown<T>(pub(super) T);
 
@@ -43,7 +42,6 @@ impl<T: fmt::Display> Serialize for Shown<T> {
     }
 }
 
-/// Texts that follow one another.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Joined<'a, T> {
     pub(super) texts: &'a [T],
@@ -62,10 +60,8 @@ impl<T: fmt::Display> fmt::Display for Joined<'_, T> {
     }
 }
 
-/// What is said; by the runtime where it may not speak for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Voice<'a> {
-    /// Who speaks is known by the message's role.
     Plain(&'a str),
     /// The runtime: marked, so that the model can tell it from the person.
     Runtime(&'a str),
@@ -88,7 +84,6 @@ pub(super) fn name(asked: &str) -> Cow<'_, str> {
     only(asked, NAME)
 }
 
-/// An id of the same characters.
 pub(super) fn id(given: &str) -> Cow<'_, str> {
     only(given, usize::MAX)
 }
@@ -102,25 +97,20 @@ fn only(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(kept.map(|c| if fits(c) { c } else { '_' }).collect())
 }
 
-/// What ids of calls a server takes. Those of another one may be too long for it, for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ids {
     /// At most [`SHORT`] characters: OpenAI.
     Short,
-    /// Nine letters and digits, neither more nor less: Mistral.
     Nine,
     /// Any; but there may be OpenAI behind a proxy, so those are shortened that are a little too long.
-    /// Very long ones hold what their server wants back: LiteLLM puts Gemini's signatures into them.
     Any,
 }
 
-/// Longest id that OpenAI takes.
 pub(super) const SHORT: usize = 40;
 /// Longest id that holds nothing but an id. vLLM's have 46 characters.
 const BARE: usize = 64;
 
 impl Ids {
-    /// The id under which a call goes, and its result: the same for the same, always.
     pub(super) fn of(self, given: &str) -> Cow<'_, str> {
         let length = given.chars().count();
         let fits = match self {
@@ -140,9 +130,8 @@ impl Ids {
     }
 }
 
-/// The arguments of a call as JSON text: as received where they are an object, `{}` where there are
-/// none, else an object that holds what was received. What has the form of an object only until its
-/// texts are read, such as half a character, is none to a server either.
+/// The arguments of a call as JSON text: as received where they are an object, `{}` where there are none,
+/// else an object that holds what was received.
 pub(super) fn arguments(received: &str) -> Cow<'_, str> {
     let text = received.trim();
     if text.is_empty() {

@@ -17,7 +17,6 @@ use crate::model::{Fault, FaultClass};
 /// How long work may take to notice that its deadline has passed.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A few threads of tokio's blocking pool, for one tool.
 #[derive(Debug, Clone)]
 pub(super) struct Blocking {
     permits: Arc<Semaphore>,
@@ -47,12 +46,7 @@ impl Blocking {
         })
     }
 
-    /// Runs `work` on a thread of its own. Its token fires at the deadline: what `work` has found
-    /// by then is still wanted. After a cancellation nothing is.
-    ///
-    /// # Errors
-    /// What `work` says; [`ToolError::Tell`] when it was cancelled, had to wait too long for its
-    /// turn, or did not stop; [`ToolError::Broken`] when it panicked.
+    /// Runs `work` on a thread of its own.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         context: ToolContext,
@@ -91,7 +85,6 @@ impl Blocking {
     }
 }
 
-/// What is said of a call that nobody waits for.
 pub(super) fn withdrawn() -> ToolError {
     ToolError::tell("the call was cancelled before it was done")
 }

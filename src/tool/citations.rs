@@ -17,7 +17,7 @@ use super::{ProjectRoot, files::is_utf16, notes::OUTSIDE};
 
 /// Most paths that are looked up for one text; words before a number count too.
 const MOST_FILES: usize = 2_000;
-/// How much of a file is looked at, in bytes. What lies beyond is no citation.
+/// How much of a file is looked at, in bytes.
 const MOST_OF_ONE: u64 = 64 * 1024 * 1024;
 /// The same for all files of a text.
 const MOST_OF_ALL: u64 = 4 * MOST_OF_ONE;
@@ -94,18 +94,14 @@ pub fn citations(root: &ProjectRoot, text: &str) -> Vec<Citation> {
         .collect()
 }
 
-/// Whether what stands before a number, or begins it, names a note that lies outside of the project.
 fn is_outside(path: &str) -> bool {
     let rest = path.strip_prefix(OUTSIDE);
     rest.is_some_and(|rest| !rest.starts_with(char::is_whitespace) && !rest.contains(':'))
 }
 
-/// What is known of the files that a text names.
 struct Files<'a> {
     root: &'a ProjectRoot,
-    /// How many lines each has.
     lines: BTreeMap<String, u64>,
-    /// How much may still be read.
     left: u64,
 }
 
@@ -118,7 +114,6 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// Whether these lines are there.
     fn have(&mut self, citation: &Citation) -> bool {
         let Citation { path, start, end } = citation;
         *start > 0 && start <= end && *end <= self.lines_of(path)
@@ -153,7 +148,7 @@ impl<'a> Files<'a> {
     }
 }
 
-/// How many lines there are within so many bytes, and how many bytes were read. None in what is binary.
+/// How many lines there are within so many bytes, and how many bytes were read.
 fn count(reader: &mut impl BufRead, most: u64) -> (io::Result<u64>, u64) {
     let (mut lines, mut read, mut is_ended) = (0, 0, true);
     while read < most {

@@ -56,7 +56,6 @@ use settings::MOST_RESULTS;
 
 /// Longest query, in characters.
 const MAX_QUERY: usize = 1_000;
-/// Most lines of context.
 const MOST_CONTEXT: u64 = 5;
 /// Places for a plain question that names no number, and lines around what matters in them.
 const PLACES: usize = 12;
@@ -69,7 +68,6 @@ pub struct CodeSearch {
     root: ProjectRoot,
     settings: CodeSearchSettings,
     blocking: Blocking,
-    /// For plain questions; none if the settings want none.
     index: Option<Arc<ProjectIndex>>,
 }
 

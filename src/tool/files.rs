@@ -214,7 +214,6 @@ fn output(text: String, path: &str, span: Span, window: &Window) -> ToolOutput {
     )
 }
 
-/// All of a symbol, or as much of it as there is room for.
 fn read_symbol(
     root: &ProjectRoot,
     path: &str,
@@ -265,7 +264,6 @@ fn window(
     })
 }
 
-/// Why such a text is not read, and the way on.
 fn in_utf16(shown: &str) -> String {
     format!("`{shown}` is text in UTF-16, which is not read: save it as UTF-8")
 }
@@ -288,7 +286,6 @@ fn render(shown: &str, span: Span, window: &Window) -> Result<String, ToolError>
             ))),
         };
     };
-    // Writing to a string cannot fail.
     let mut text = format!("{shown} (lines {}–{last} {of})\n", span.start);
     for (number, line) in (span.start..).zip(&window.lines) {
         let tail = if line.cut { "… (line cut)" } else { "" };

@@ -76,17 +76,14 @@ pub enum RootError {
 #[derive(Debug, Clone)]
 pub struct ProjectRoot {
     canonical: Arc<Path>,
-    /// As given: people and models may use this spelling in absolute paths.
     given: Arc<Path>,
 }
 
-/// A regular file inside the root, open for reading.
 #[derive(Debug)]
 pub(super) struct OpenedFile {
     pub(super) file: File,
     /// Size in bytes when it was opened.
     pub(super) size: u64,
-    /// Its path relative to the root, for the model.
     pub(super) shown: String,
 }
 
@@ -153,7 +150,7 @@ impl ProjectRoot {
         shown_path(path.strip_prefix(&self.canonical).unwrap_or(path))
     }
 
-    /// A path that need not exist, relative to the root, with `/`. Nothing is looked at.
+    /// A path that need not exist, relative to the root, with `/`.
     pub(super) fn inside(&self, wanted: &str) -> Result<String, ToolError> {
         let clean = self.lexical(wanted)?;
         let mut parts: Vec<String> = Vec::new();
@@ -171,7 +168,6 @@ impl ProjectRoot {
         })
     }
 
-    /// Opens a regular file by the path that a model gave.
     pub(super) fn open_file(&self, relative: &str) -> Result<OpenedFile, ToolError> {
         let path = self.resolve(relative)?;
         let shown = self.shown(&path);
@@ -191,8 +187,8 @@ impl ProjectRoot {
         Ok(OpenedFile { file, size, shown })
     }
 
-    /// Opens what a walk of the folder found, by its canonical path, with its size in bytes; none if
-    /// that is no regular file of the folder by now.
+    /// Opens what a walk of the folder found, by its canonical path, with its size in bytes; none if that
+    /// is no regular file of the folder by now.
     pub(super) fn open_found(&self, path: &Path) -> Option<(File, u64)> {
         let file = open(path).ok().filter(|file| self.holds(file, path))?;
         let size = file.metadata().ok()?.len();
@@ -209,7 +205,6 @@ impl ProjectRoot {
         opened.is_file() && now.is_file() && same_file(&opened, &now) && unmoved && inside
     }
 
-    /// Whether what lies at a canonical path belongs to version control.
     fn keeps_back(&self, path: &Path) -> bool {
         let inside = path.strip_prefix(&self.canonical);
         inside.is_ok_and(|inside| inside.iter().any(is_of_version_control))
@@ -305,18 +300,14 @@ impl ProjectRoot {
     }
 }
 
-/// A place for a file inside of a root. Its folder may not exist yet.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// The deepest folder on the way that exists, canonical.
     folder: PathBuf,
-    /// Folders below it that do not.
     missing: Vec<OsString>,
     name: OsString,
 }
 
 impl ProjectRoot {
-    /// The place that a model's path names: a regular file, or where there is nothing yet.
     pub(super) fn place(&self, relative: &str) -> Result<Place, ToolError> {
         let relative = self.lexical(relative)?;
         let shown = shown_path(&relative);
@@ -381,15 +372,13 @@ impl ProjectRoot {
 }
 
 impl Place {
-    /// Where the file is or will be.
     pub(super) fn path(&self) -> PathBuf {
         let mut path = self.folder.clone();
         path.extend(&self.missing);
         path.join(&self.name)
     }
 
-    /// Makes the folders that are missing, and gives the one of the file. Folders of others are not
-    /// followed out of the root: each is made, never found.
+    /// Makes the folders that are missing, and gives the one of the file.
     pub(super) fn make_folders(&self) -> io::Result<PathBuf> {
         let mut folder = self.folder.clone();
         for part in &self.missing {
@@ -412,8 +401,8 @@ fn is_absent(error: &io::Error) -> bool {
     )
 }
 
-/// The name in `folder` that differs from `missing` only by case, else the first one of the same
-/// stem (`config.yml` for `config.yaml`).
+/// The name in `folder` that differs from `missing` only by case, else the first one of the same stem
+/// (`config.yml` for `config.yaml`).
 fn nearest(folder: &Path, missing: &OsStr) -> Option<PathBuf> {
     let wanted = missing.to_string_lossy().to_lowercase();
     let near = fs::read_dir(folder).ok()?.take(MAX_NAMES).flatten();
@@ -433,7 +422,6 @@ fn stem(name: &str) -> &str {
     }
 }
 
-/// Whether a name is that of a folder (or of a file in its place) that version control keeps for itself.
 pub(super) fn is_of_version_control(name: &OsStr) -> bool {
     let names = [".git", ".hg", ".svn", ".jj"];
     names.iter().any(|one| name.eq_ignore_ascii_case(one))
@@ -464,14 +452,13 @@ fn has_windows_prefix(text: &str) -> bool {
     drive || text.starts_with("\\\\")
 }
 
-/// Opens a file for reading at once, whatever has become of it since it was looked at: a FIFO is not
-/// waited for, a link is not followed, and a terminal does not become ours.
+/// Opens a file for reading at once, whatever has become of it since it was looked at: a FIFO is not waited
+/// for, a link is not followed, and a terminal does not become ours.
 #[cfg(unix)]
 pub(super) fn open(path: &Path) -> io::Result<File> {
     open_with(path, rustix::fs::OFlags::NOFOLLOW)
 }
 
-/// The same, but links are followed.
 #[cfg(unix)]
 pub(super) fn open_followed(path: &Path) -> io::Result<File> {
     open_with(path, rustix::fs::OFlags::empty())
@@ -488,13 +475,11 @@ fn open_with(path: &Path, flags: rustix::fs::OFlags) -> io::Result<File> {
         .open(path)
 }
 
-/// Opens a file for reading.
 #[cfg(not(unix))]
 pub(super) fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Opens a file for reading.
 #[cfg(not(unix))]
 pub(super) fn open_followed(path: &Path) -> io::Result<File> {
     File::open(path)
@@ -506,7 +491,6 @@ fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
-/// Without inodes in std, size and time have to do.
 #[cfg(not(unix))]
 fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
     a.len() == b.len() && a.modified().ok() == b.modified().ok()

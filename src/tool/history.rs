@@ -35,9 +35,7 @@ use git::{Ended, Git, refused};
 
 /// Calls that run at the same time.
 const CONCURRENT: usize = 2;
-/// Most commits of a call.
 const MOST_COMMITS: usize = 20;
-/// Most words of a query.
 const MAX_WORDS: usize = 12;
 /// Longest word and name, in characters.
 const MAX_TEXT: usize = 500;
@@ -48,13 +46,13 @@ const FILES: usize = 8;
 const MAX_LINE: usize = 240;
 /// Longest result, in bytes, its last line aside.
 const MAX_OUTPUT: usize = 22 * 1024;
-/// Around the parts of a commit: hash, date, author, message, files. No message, name or path holds it.
+/// Around the parts of a commit: hash, date, author, message, files.
 const PART: char = '\0';
 const PARTS: usize = 5;
 const SHALLOW: &str =
     "the clone is shallow: older commits are not here, and its first one seems to add everything";
-/// Before all other options: nothing that a repository configures is run or shown, and of a merge there is what
-/// it brought.
+/// Before all other options: nothing that a repository configures is run or shown, and of a merge there is
+/// what it brought.
 const OPTIONS: &str = "--no-color --no-decorate --no-ext-diff --no-textconv --no-show-signature --no-notes \
     --no-mailmap --no-renames --no-follow --ignore-submodules=all --submodule=short --encoding=UTF-8 \
     --diff-merges=first-parent";
@@ -100,15 +98,11 @@ struct Arguments {
     commit: Option<String>,
 }
 
-/// What a call asks for.
 struct Wanted {
     /// Options of `git log`.
     options: Vec<String>,
-    /// Relative to the project.
     path: Option<String>,
-    /// The beginning of a hash.
     commit: Option<String>,
-    /// The same in words, behind a noun.
     words: String,
 }
 
@@ -209,7 +203,6 @@ impl Arguments {
             .iter()
             .map(|word| format!("--grep={word}"))
             .collect();
-        // Writing to a string cannot fail.
         if !queried.is_empty() {
             let _ = write!(words, " with {} in the message", quoted(&queried.join(" ")));
         }
@@ -312,7 +305,6 @@ async fn list(
     Ok(report(&ended, &wanted.words, is_stopped, is_shallow))
 }
 
-/// The commits of a log, and a last line that says what is not shown.
 fn report(ended: &Ended, words: &str, is_stopped: bool, is_shallow: bool) -> ToolOutput {
     let log = String::from_utf8_lossy(&ended.output);
     let mut commits = Commit::all(&log);
@@ -333,7 +325,6 @@ fn report(ended: &Ended, words: &str, is_stopped: bool, is_shallow: bool) -> Too
                 String::new()
             };
             let named = files.iter().take(FILES).cloned().collect::<Vec<_>>();
-            // Writing to a string cannot fail.
             let _ = writeln!(block, "  changed: {}{more}", named.join(", "));
         }
         if !text.is_empty() && text.len() + block.len() > MAX_OUTPUT {
@@ -365,7 +356,6 @@ fn report(ended: &Ended, words: &str, is_stopped: bool, is_shallow: bool) -> Too
     )
 }
 
-/// One commit with its diff, by the beginning of its hash.
 async fn show(
     git: &Git,
     top: &Path,
@@ -438,7 +428,6 @@ async fn show(
     Ok(ToolOutput::new(text, &data))
 }
 
-/// A command of git with all that keeps it from doing more than reading, for the project's folder alone.
 fn command(git: &Git, top: &Path, how: &str, date: &str) -> Vec<String> {
     let (verb, how) = how.split_once(' ').unwrap_or((how, ""));
     let words = OPTIONS.split(' ').chain(how.split(' '));
@@ -450,24 +439,20 @@ fn command(git: &Git, top: &Path, how: &str, date: &str) -> Vec<String> {
     arguments
 }
 
-/// What git tells of a commit.
 struct Commit<'a> {
     hash: &'a str,
     date: &'a str,
     author: &'a str,
     message: &'a str,
-    /// Names of files, or numbers of lines and a diff.
     changes: &'a str,
 }
 
 impl<'a> Commit<'a> {
-    /// The commits of a log.
     fn all(log: &'a str) -> Vec<Self> {
         let parts: Vec<&str> = log.split(PART).skip(1).collect();
         parts.chunks(PARTS).map(Self::of).collect()
     }
 
-    /// A commit whose changes may hold anything.
     fn one(log: &'a str) -> Option<Self> {
         let parts: Vec<&str> = log.splitn(PARTS + 1, PART).skip(1).collect();
         (!parts.is_empty()).then(|| Self::of(&parts))
@@ -488,7 +473,6 @@ impl<'a> Commit<'a> {
         self.changes.lines().filter(|file| !file.is_empty())
     }
 
-    /// A commit without its changes.
     fn head(&self) -> String {
         let (hash, date, author) = (line(self.hash), line(self.date), line(self.author));
         let mut head = format!("commit {hash} {date} {author}\n");
@@ -499,7 +483,6 @@ impl<'a> Commit<'a> {
             .take(MESSAGE_LINES)
             .filter(|text| !text.trim().is_empty())
         {
-            // Writing to a string cannot fail.
             let _ = writeln!(head, "    {}", line(text));
         }
         let more = lines.count() as u64;
@@ -517,13 +500,11 @@ impl<'a> Commit<'a> {
     }
 }
 
-/// A line as it is shown.
 fn line(text: &str) -> String {
     let (start, cut) = clipped(text.trim_end(), MAX_LINE);
     format!("{}{}", on_one_line(start), if cut { "…" } else { "" })
 }
 
-/// A line of a diff: its tabs stay.
 fn tabbed(text: &str) -> String {
     let parts: Vec<_> = text.split('\t').map(on_one_line).collect();
     parts.join("\t")

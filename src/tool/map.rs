@@ -159,7 +159,6 @@ fn map(
     ))
 }
 
-/// Writes the map.
 fn render(
     focus: &Focus,
     place: &Place,
@@ -200,7 +199,6 @@ fn render(
         }
         if symbols.len() < file.total {
             let more = file.total - symbols.len();
-            // Writing to a string cannot fail.
             let _ = writeln!(text, "… {more} more in {}", file.path);
         }
         let lines: Vec<u32> = symbols.iter().map(|&at| file.symbols[at].line).collect();
@@ -254,7 +252,6 @@ fn line(path: &str, symbol: &Shown) -> String {
     format!("{path}:{}: {indent}{}\n", symbol.line, symbol.text)
 }
 
-/// How much a symbol is worth, its neighbours aside.
 fn worth(file: &Outlined, at: usize) -> i64 {
     let symbol = &file.symbols[at];
     let kind = match symbol.kind {
@@ -268,7 +265,6 @@ fn worth(file: &Outlined, at: usize) -> i64 {
     file.rank + kind - 6 * i64::from(symbol.depth) + 10 * i64::from(symbol.fits)
 }
 
-/// The symbols that are shown, by file, in the order of the files.
 fn choose<'a>(
     focus: &Focus,
     files: &'a [Outlined],

@@ -33,11 +33,11 @@ use index::Index;
 pub use read::{NoteRead, NoteSearch};
 pub use write::NoteWrite;
 
-/// Before the paths of notes that lie outside of the project, where a file of the project may have the same path.
+/// Before the paths of notes that lie outside of the project, where a file of the project may have the same
+/// path.
 pub(super) const OUTSIDE: &str = "notes:";
 /// Calls of one tool that run at the same time.
 const CONCURRENT: usize = 2;
-/// Endings of Markdown files.
 const MARKDOWN: [&str; 5] = ["md", "markdown", "mdown", "mkd", "mdx"];
 
 /// Settings of the tools for notes.
@@ -67,16 +67,11 @@ impl Default for NotesSettings {
 /// The notes of a folder.
 #[derive(Debug)]
 pub struct Notes {
-    /// What paths are relative to: the project, if the notes lie in it.
     root: ProjectRoot,
-    /// The canonical folder of the notes, in the root.
     folder: PathBuf,
-    /// Before each path that is shown.
     prefix: &'static str,
     settings: NotesSettings,
-    /// The folder by itself, if notes may be written.
     writable: Option<ProjectRoot>,
-    /// Held by a call while it reads and searches, no longer than its deadline.
     index: Mutex<Option<Index>>,
     progress: Progress,
 }
@@ -206,7 +201,6 @@ impl Notes {
         )
     }
 
-    /// A path that a model gave, relative to the folder of the notes.
     fn below_folder<'a>(&self, given: &'a str) -> &'a str {
         let given = given.trim();
         let given = given
@@ -220,12 +214,10 @@ impl Notes {
         below.unwrap_or(given)
     }
 
-    /// A path in the folder, as it is shown.
     fn shown(&self, path: &Path) -> String {
         format!("{}{}", self.prefix, self.root.shown(path))
     }
 
-    /// A folder or note that a model named, as paths are shown; empty for all of them.
     fn part(&self, given: &str) -> Result<String, ToolError> {
         let below = self.below_folder(given);
         let own = ProjectRoot::open(&self.folder)
@@ -255,7 +247,6 @@ impl Notes {
     }
 }
 
-/// A folder as it is configured: a relative one starts at the project.
 fn from_project(folder: &Path, project: Option<&ProjectRoot>) -> PathBuf {
     project.map_or_else(
         || folder.to_path_buf(),

@@ -178,7 +178,6 @@ pub fn qualified(path: &str, symbols: &[Symbol], symbol: &Symbol) -> String {
     names.join(joint)
 }
 
-/// As much of a text as is looked at; a byte order mark is no part of it.
 fn head_of(text: &str) -> &str {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut end = text.len().min(MAX_TEXT);

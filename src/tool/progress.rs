@@ -49,7 +49,6 @@ struct Count {
     what: String,
     began: Instant,
     done: AtomicU64,
-    /// 0 where it is not known.
     total: AtomicU64,
 }
 

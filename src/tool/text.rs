@@ -16,8 +16,8 @@ pub(super) fn clipped(text: &str, limit: usize) -> (&str, bool) {
     }
 }
 
-/// What the model wrote, in backticks, short, and on one line; without such of its own, so that who reads
-/// a result knows where it ends.
+/// What the model wrote, in backticks, short, and on one line; without such of its own, so that who reads a
+/// result knows where it ends.
 pub(super) fn quoted(text: &str) -> String {
     let (text, cut) = clipped(text, MAX_ECHO);
     let tail = if cut { "…" } else { "" };
@@ -48,7 +48,6 @@ pub(super) fn on_one_line(text: &str) -> Cow<'_, str> {
     let mut clean = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_control() {
-            // Writing to a string cannot fail.
             let _ = write!(clean, "{}", c.escape_default());
         } else {
             clean.push(c);

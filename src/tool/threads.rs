@@ -99,19 +99,15 @@ struct Arguments {
     limit: Option<u32>,
 }
 
-/// A call, understood.
 struct Wanted {
     words: String,
     session: Option<SessionName>,
     limit: usize,
 }
 
-/// What a search brought.
 struct Found {
     places: Vec<Said>,
-    /// Whether more are known than are shown.
     more: bool,
-    /// Whether all that was said was looked at.
     whole: bool,
 }
 
@@ -197,7 +193,6 @@ impl Arguments {
     }
 }
 
-/// Asks for more hits as long as too few of those that came are wanted.
 async fn search(
     threads: &dyn Threads,
     wanted: &Wanted,
@@ -251,7 +246,6 @@ fn report(query: &str, of: Option<&SessionName>, here: &SessionName, found: &Fou
     if found.places.is_empty() {
         return nothing(query, of, found.whole);
     }
-    // Writing to a string cannot fail.
     let mut text = String::new();
     for place in &found.places {
         let _ = writeln!(text, "{}", line(place, here));

@@ -40,43 +40,33 @@ const NO_TEXT: [&str; 24] = [
     "woff2", "ttf", "otf", "eot", "mo", "pyc", "so", "class", "jar", "wasm", "exe",
 ];
 
-/// A regular file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Listed {
-    /// Relative to the root, for the model.
     pub(super) shown: String,
     pub(super) path: PathBuf,
     pub(super) stamp: Stamp,
 }
 
-/// Tells whether a file changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Stamp {
     pub(super) bytes: u64,
     pub(super) changed: Option<SystemTime>,
 }
 
-/// The files that come first by their paths, and counts of what was passed over.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
-    /// In the order of their paths.
     pub(super) files: Vec<Listed>,
     pub(super) skipped: Skipped,
-    /// How many files there are beyond those.
     pub(super) more: u64,
-    /// The walk ended before its time.
     pub(super) stopped: bool,
 }
 
-/// Counts of what could not be looked at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Skipped {
     pub(super) binary: u64,
     pub(super) too_big: u64,
-    /// Files and folders.
     pub(super) unreadable: u64,
     pub(super) links: u64,
-    /// Pipes, sockets and devices.
     pub(super) special: u64,
 }
 
@@ -102,7 +92,6 @@ impl Skipped {
         (!parts.is_empty()).then(|| format!("skipped: {}", parts.join(", ")))
     }
 
-    /// Counts a file that was not read.
     pub(super) fn count(&mut self, why: Unread) {
         match why {
             Unread::Binary => self.binary += 1,
@@ -112,7 +101,6 @@ impl Skipped {
     }
 }
 
-/// Why a file was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unread {
     Binary,
@@ -120,8 +108,8 @@ pub(super) enum Unread {
     Unreadable,
 }
 
-/// Reads a file that a walk found, if it is still a regular file of the project, of at most `most` bytes, and
-/// text.
+/// Reads a file that a walk found, if it is still a regular file of the project, of at most `most` bytes,
+/// and text.
 pub(super) fn read(
     root: &ProjectRoot,
     path: &Path,
@@ -199,8 +187,8 @@ impl Listing {
     }
 }
 
-/// Hands the regular files of a place whose names are `wanted` to visitors, one for each thread, until `stop`
-/// fires; counts what is passed over.
+/// Hands the regular files of a place whose names are `wanted` to visitors, one for each thread, until
+/// `stop` fires; counts what is passed over.
 pub(super) fn each<V: FnMut(DirEntry) + Send>(
     place: &Place,
     stop: &CancellationToken,
@@ -259,7 +247,6 @@ fn walker(place: &Place, misruled: &Arc<AtomicU64>) -> WalkBuilder {
     builder
 }
 
-/// A part of the project.
 #[derive(Debug)]
 pub(super) struct Place {
     root: PathBuf,
@@ -270,8 +257,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Finds the place that a model named. What exists under that very name is no glob, brackets
-    /// or not (`app/[id]/page.tsx`).
+    /// Finds the place that a model named.
     pub(super) fn find(root: &ProjectRoot, wanted: Option<&str>) -> Result<Self, ToolError> {
         let whole = |globs, words| Self {
             root: root.path().to_owned(),
@@ -303,7 +289,6 @@ impl Place {
         }
     }
 
-    /// Where the walk begins, relative to the project and with slashes; empty for the whole.
     pub(super) fn top(&self) -> String {
         let below = self.start.strip_prefix(&self.root).unwrap_or(&self.start);
         let parts = below.components();
@@ -311,28 +296,24 @@ impl Place {
         parts.collect::<Vec<_>>().join("/")
     }
 
-    /// Whether a file of the project is in it.
     pub(super) fn holds(&self, file: &Path) -> bool {
         self.is_whole() || file.starts_with(&self.start) && self.covers(file)
     }
 
-    /// Whether it is the whole project.
     pub(super) fn is_whole(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// Whether a single file is meant.
     pub(super) fn is_file(&self) -> bool {
         self.start.is_file()
     }
 
-    /// Whether a file below the start is meant.
     pub(super) fn covers(&self, file: &Path) -> bool {
         !self.globs.matched(file, false).is_ignore()
     }
 
-    /// The folders between the start and the top of the repository (else the root), nearest first:
-    /// their ignore rules hold here too.
+    /// The folders between the start and the top of the repository (else the root), nearest first: their
+    /// ignore rules hold here too.
     fn folders_above(&self) -> Vec<PathBuf> {
         let repository = self
             .root
@@ -347,7 +328,6 @@ impl Place {
             .collect()
     }
 
-    /// How the model is told where was looked.
     pub(super) fn words(&self) -> &str {
         &self.words
     }
@@ -381,7 +361,6 @@ fn globs(root: &Path, glob: &str) -> Result<Override, ToolError> {
     builder.build().map_err(bad)
 }
 
-/// How many braces are open at most.
 fn depth(glob: &str) -> usize {
     let (mut open, mut deepest) = (0_usize, 0);
     for c in glob.bytes() {

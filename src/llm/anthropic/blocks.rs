@@ -5,7 +5,6 @@ use serde_json::value::RawValue;
 
 use crate::llm::lenient::{MOST, Text};
 
-/// A block as it begins, or whole.
 #[derive(Deserialize)]
 pub(super) struct Start<'a> {
     #[serde(borrow, default, rename = "type")]
@@ -24,7 +23,6 @@ pub(super) struct Start<'a> {
     input: Option<&'a RawValue>,
 }
 
-/// A piece of a block.
 #[derive(Deserialize)]
 pub(super) struct Piece<'a> {
     #[serde(borrow, default, rename = "type")]
@@ -39,53 +37,44 @@ pub(super) struct Piece<'a> {
     partial_json: Text<'a>,
 }
 
-/// What is in a block so far.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Block {
     Text(String),
     Call {
         id: String,
         name: String,
-        /// As the pieces say.
         arguments: String,
-        /// As the beginning said, for servers that send no pieces.
         input: String,
     },
     Thinking {
         text: String,
         signature: String,
     },
-    /// As it came: thoughts that only the provider can read.
     Opaque(String),
 }
 
-/// What of a piece is for those who watch.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum News {
     Text(String),
     Thinking(String),
-    /// There is more, and nothing to show of it.
     Hidden,
 }
 
-/// More blocks than anybody reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooMany;
 
-/// The blocks of a reply, in order.
 #[derive(Debug, Default)]
 pub(super) struct Blocks(Vec<Placed>);
 
 #[derive(Debug)]
 struct Placed {
     index: Option<u64>,
-    /// A block with the same index is another one.
     closed: bool,
     block: Block,
 }
 
 impl Blocks {
-    /// A block begins; `raw` is all of it. One that is open already has begun twice, which says nothing.
+    /// A block begins; `raw` is all of it.
     pub(super) fn start(
         &mut self,
         index: Option<u64>,
@@ -135,7 +124,6 @@ impl Blocks {
         Ok(())
     }
 
-    /// More of a block; of a new one where the open one is of another kind, or there is none.
     pub(super) fn piece(
         &mut self,
         index: Option<u64>,
@@ -184,7 +172,6 @@ impl Blocks {
         }
     }
 
-    /// A block has ended.
     pub(super) fn close(&mut self, index: Option<u64>) {
         let ended = self.0.iter_mut().rev().find(|placed| placed.index == index);
         if let Some(placed) = ended {
@@ -201,7 +188,6 @@ impl Blocks {
         Ok(self.open(index, is_thinking))
     }
 
-    /// The open block that a piece of this kind belongs to.
     fn open(&mut self, index: Option<u64>, fits: impl Fn(&Block) -> bool) -> Option<&mut Block> {
         let mut placed = self.0.iter_mut().rev();
         let found = placed.find(|placed| !placed.closed && placed.index == index)?;
@@ -223,7 +209,6 @@ impl Blocks {
         self.0.iter().map(held).sum()
     }
 
-    /// All of them, in the order in which they began.
     pub(super) fn take(&mut self) -> Vec<Block> {
         let blocks = std::mem::take(&mut self.0);
         blocks.into_iter().map(|placed| placed.block).collect()

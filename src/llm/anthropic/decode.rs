@@ -51,7 +51,6 @@ struct Message<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// The end of a message.
 #[derive(Deserialize)]
 struct Ending<'a> {
     #[serde(borrow, default)]
@@ -70,15 +69,12 @@ struct Used {
     output_tokens: Count,
 }
 
-/// Reads one reply.
 pub(in crate::llm) struct Decoder {
     context: Context,
     blocks: Blocks,
-    /// Whether a message has begun.
     begun: bool,
     stop: String,
     used: Used,
-    /// The end mark was there.
     marked: bool,
 }
 
@@ -178,7 +174,6 @@ impl Decoder {
         }
     }
 
-    /// The parts, and whether there are calls among them.
     fn parts(&mut self) -> (Vec<Part>, bool) {
         let mut ids = self.context.ids();
         let mut calls = false;
@@ -244,7 +239,6 @@ fn parsed<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
 }
 
 impl Used {
-    /// The figures are running sums; what is not told again stays.
     fn update(&mut self, told: Self) {
         let newer = |known: &mut Count, told: Count| {
             if told.0.is_some_and(|tokens| tokens > 0) || known.0.is_none() {

@@ -25,7 +25,6 @@ const SILENT: &str = "(no output)";
 /// Said by the person where a conversation would begin with the model.
 const BEGIN: &str = "(The conversation goes on.)";
 
-/// The body of a call.
 pub(in crate::llm) fn body(
     request: &Request,
     kept: &Common,
@@ -89,7 +88,6 @@ impl<'a> Tool<'a> {
     }
 }
 
-/// All that one side says until the other one does.
 #[derive(Serialize)]
 struct Turn<'a> {
     role: Side,
@@ -105,7 +103,6 @@ enum Side {
 
 struct Block<'a> {
     content: Content<'a>,
-    /// Up to here the server should keep what it has read.
     marked: bool,
 }
 
@@ -114,7 +111,6 @@ enum Content<'a> {
     Said(Voice<'a>),
     Result(&'a ToolResult),
     Call(&'a ToolCall),
-    /// Byte for byte as it came.
     Opaque(&'a RawValue),
 }
 
@@ -156,7 +152,6 @@ fn messages<'a>(request: &'a Request, provider: &str) -> Vec<Turn<'a>> {
     turns
 }
 
-/// Guidance goes with its query, so the mark stands before it.
 fn mark_the_end(turns: &mut [Turn<'_>]) {
     let stays = |block: &&mut Block<'_>| match block.content {
         Content::Said(Voice::Plain(_)) | Content::Result(_) | Content::Call(_) => true,
@@ -168,7 +163,6 @@ fn mark_the_end(turns: &mut [Turn<'_>]) {
     }
 }
 
-/// The blocks of a message; none that a server refuses, such as an empty text.
 fn blocks<'a>(message: &'a Message, provider: &str) -> Vec<Block<'a>> {
     let content = message.parts.iter().filter_map(|part| match part {
         Part::Text { text } if text.trim().is_empty() => None,

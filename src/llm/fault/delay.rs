@@ -46,7 +46,6 @@ pub(super) fn asked(headers: &HeaderMap, status: u16) -> Option<u64> {
     u64::try_from(wait.min(LONGEST).as_millis()).ok()
 }
 
-/// What the provider says of its limits, if anything.
 pub(in crate::llm) fn limits(headers: &HeaderMap) -> Option<RateLimits> {
     // Most answers of servers that have none say nothing, and fifteen names are not looked up for it.
     let mut names = headers.keys();
@@ -122,7 +121,6 @@ fn seconds(told: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(told.parse().ok()?).ok()
 }
 
-/// From the answer's own time until then; nothing where that is past.
 fn until(headers: &HeaderMap, moment: SystemTime) -> Option<Duration> {
     let now = httpdate::parse_http_date(text(headers, DATE.as_str())?).ok()?;
     Some(moment.duration_since(now).unwrap_or_default())

@@ -7,15 +7,12 @@ use serde_json::{Map, Value};
 
 use super::Kind;
 
-/// What an error says of itself.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Message {
     pub(super) text: String,
     /// `type`, `code` and `status`, as far as they are words.
     names: Vec<String>,
-    /// The code, where it is a number.
     number: Option<u64>,
-    /// How long Google's servers ask to wait.
     retry_ms: Option<u64>,
 }
 
@@ -132,7 +129,6 @@ impl Message {
         }
     }
 
-    /// What its codes say, or else, for a full context alone, its words.
     pub(super) fn kind(&self) -> Option<Kind> {
         let known = |name: &String| NAMES.iter().find(|(known, _)| known == name);
         let named: Vec<Kind> = self
@@ -155,7 +151,6 @@ impl Message {
         CONTEXT.iter().any(|pattern| text.contains(pattern))
     }
 
-    /// A status in place of a code.
     pub(super) fn status(&self) -> Option<u16> {
         let number = self.number.and_then(|number| u16::try_from(number).ok());
         number.filter(|number| (400..600).contains(number))
@@ -165,7 +160,6 @@ impl Message {
         self.retry_ms
     }
 
-    /// Its narrowest name.
     pub(super) fn name(&self) -> Option<&str> {
         self.names.first().map(String::as_str)
     }

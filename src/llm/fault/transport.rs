@@ -5,7 +5,7 @@ use std::{error::Error, io, time::Duration};
 use super::{CUT, cut};
 use crate::model::Fault;
 
-/// No answer. `place` is the server, as it may be shown.
+/// No answer.
 pub(in crate::llm) fn of_send(error: &reqwest::Error, place: &str) -> Fault {
     let why = cause(error);
     let reach = |code: &str| Fault::unavailable(code, format!("cannot reach {place}: {why}"));
@@ -31,19 +31,16 @@ pub(in crate::llm) fn of_send(error: &reqwest::Error, place: &str) -> Fault {
     )
 }
 
-/// The answer broke off.
 pub(in crate::llm) fn of_body(error: &reqwest::Error) -> Fault {
     let told = cut();
     Fault::retryable(CUT, format!("{}: {}", told.detail, cause(error)))
 }
 
-/// The connection stands, and no answer came.
 pub(in crate::llm) fn headers_late(place: &str, waited: Duration) -> Fault {
     let detail = format!("{place} did not begin to answer within {waited:?}");
     Fault::unavailable("headers_timeout", detail)
 }
 
-/// The innermost error: those around it only say that there is one, or where the request went.
 fn cause(error: &(dyn Error + 'static)) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
@@ -57,7 +54,6 @@ fn cause(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-/// The usual reasons in words that say what to do.
 fn told(error: &rustls::Error) -> String {
     use rustls::{CertificateError as Bad, Error::InvalidCertificate};
     match error {
@@ -76,7 +72,7 @@ fn told(error: &rustls::Error) -> String {
     .to_owned()
 }
 
-/// What rustls says, if it was that. An I/O error hides what it holds from `source`.
+/// What rustls says, if it was that.
 fn tls(error: &(dyn Error + 'static)) -> Option<String> {
     let mut next = Some(error);
     while let Some(error) = next {

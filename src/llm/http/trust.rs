@@ -18,7 +18,6 @@ use super::{ProviderSettings, SetupError};
 
 type Authorities = Vec<CertificateDer<'static>>;
 
-/// How connections of this provider are made safe.
 pub(super) fn tls(settings: &ProviderSettings) -> Result<ClientConfig, SetupError> {
     let provider = || settings.name.clone();
     let failed = |why| SetupError::Client {
@@ -44,7 +43,6 @@ pub(super) fn plain() -> Result<ClientConfig, String> {
         .clone()
 }
 
-/// All certificates of a file, at least one.
 fn read(pem: &[u8]) -> Result<Authorities, String> {
     let read: Result<Authorities, _> = CertificateDer::pem_slice_iter(pem).collect();
     let authorities = read.map_err(|error| match error {

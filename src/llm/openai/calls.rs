@@ -9,7 +9,6 @@ use serde_json::value::RawValue;
 
 use crate::llm::lenient::{Count, MOST, Object, Text};
 
-/// A piece of a call as it comes.
 #[derive(Debug, Deserialize)]
 pub(super) struct Piece<'a> {
     #[serde(default)]
@@ -18,7 +17,6 @@ pub(super) struct Piece<'a> {
     id: Text<'a>,
     #[serde(borrow, default)]
     function: Object<Function<'a>>,
-    /// What Google's models want back with their call.
     #[serde(borrow, default)]
     extra_content: Option<&'a RawValue>,
 }
@@ -31,7 +29,6 @@ struct Function<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-/// A call so far.
 #[derive(Debug, Default)]
 pub(super) struct Call {
     index: Option<u64>,
@@ -42,20 +39,15 @@ pub(super) struct Call {
     braces: Braces,
 }
 
-/// What a piece came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Added {
-    /// A new call, or more of one.
     News,
-    /// Nothing that was not there.
     Nothing,
 }
 
-/// More calls than anybody reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooMany;
 
-/// The calls of a reply.
 #[derive(Debug, Default)]
 pub(super) struct Calls(Vec<Call>);
 
@@ -64,7 +56,6 @@ impl Calls {
         self.0.is_empty()
     }
 
-    /// Puts a piece where it belongs.
     pub(super) fn add(&mut self, piece: &Piece<'_>) -> Result<Added, TooMany> {
         let nothing = Function::default();
         let function = piece.function.0.as_ref().unwrap_or(&nothing);
@@ -109,7 +100,6 @@ impl Calls {
         Ok(added)
     }
 
-    /// The call that a piece goes on with, if it does not begin one.
     fn place(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
         let by_id = || self.0.iter().rposition(|call| call.id == id);
         let at = match index {
@@ -136,7 +126,6 @@ impl Calls {
         calls.map(|call| held(call) + extra(call)).sum()
     }
 
-    /// The calls, by their index where all have one, else as they came.
     pub(super) fn take(&mut self) -> Vec<Call> {
         let mut calls = std::mem::take(&mut self.0);
         if calls.iter().all(|call| call.index.is_some()) {
@@ -154,7 +143,6 @@ impl Call {
     }
 }
 
-/// Arguments as text: what is in the string, or the value itself where a server sends that.
 fn received(raw: &RawValue) -> String {
     match raw.get() {
         "null" => String::new(),
@@ -164,7 +152,6 @@ fn received(raw: &RawValue) -> String {
     }
 }
 
-/// Whether a text that comes in fragments is a complete object, in one pass over all of them.
 #[derive(Debug, Default)]
 struct Braces {
     depth: usize,

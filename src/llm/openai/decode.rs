@@ -45,7 +45,6 @@ struct Choice<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// What a piece, or the whole message, says.
 #[derive(Deserialize)]
 struct Said<'a> {
     #[serde(borrow, default)]
@@ -72,7 +71,6 @@ struct Used {
     total_tokens: Count,
     #[serde(default)]
     prompt_tokens_details: Object<PromptDetails>,
-    /// The name at DeepSeek.
     #[serde(default)]
     prompt_cache_hit_tokens: Count,
 }
@@ -83,18 +81,15 @@ struct PromptDetails {
     cached_tokens: Count,
 }
 
-/// Reads one reply.
 pub(in crate::llm) struct Decoder {
     context: Context,
     text: String,
     thoughts: Thoughts,
     calls: Calls,
-    /// Whether any choice came, however empty.
     chosen: bool,
     refused: bool,
     finish: String,
     tokens: Tokens,
-    /// The end mark was there.
     marked: bool,
 }
 
@@ -178,8 +173,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Some servers tell it with each chunk, as a running sum: the last one counts. What Gemini's models
-    /// think is in the total alone.
+    /// Some servers tell it with each chunk, as a running sum: the last one counts.
     fn used(&mut self, used: &Used, out: &mut Vec<Delta>) {
         let sent = used.prompt_tokens.0.filter(|sent| *sent > 0);
         let rest = used.total_tokens.0.zip(sent);
@@ -254,7 +248,6 @@ impl Decoder {
     }
 }
 
-/// Some servers send the field with each chunk, and nothing in it.
 fn is_error(raw: &RawValue) -> bool {
     !matches!(raw.get(), "null" | "false" | "\"\"" | "{}")
 }

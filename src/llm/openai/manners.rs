@@ -3,20 +3,15 @@
 
 use crate::llm::wire::Ids;
 
-/// How a server wants to be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::llm) struct Manners {
-    /// Whether `system` may stand in mid-conversation. Templates of many open models refuse it there.
+    /// Whether `system` may stand in mid-conversation.
     pub(super) system_anywhere: bool,
-    /// The name of the limit of a reply's tokens.
     pub(super) limit: Limit,
-    /// Whether usage in streams has to be asked for.
     pub(super) stream_options: bool,
-    /// What ids of calls it takes.
     pub(super) ids: Ids,
 }
 
-/// The parameter that limits a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Limit {
     /// `max_completion_tokens`: the only one that OpenAI's reasoning models take.
@@ -26,7 +21,6 @@ pub(super) enum Limit {
 }
 
 impl Manners {
-    /// Of the server at this host.
     pub(in crate::llm) fn of(host: &str) -> Self {
         let under = |domain: &str| {
             host.strip_suffix(domain)

@@ -16,7 +16,6 @@ use crate::{
     model::{Message, Part, Role, ToolCall, ToolResult, ToolSpec},
 };
 
-/// The body of a call.
 pub(in crate::llm) fn body(
     request: &Request,
     kept: &Common,
@@ -98,7 +97,6 @@ impl<'a> Tool<'a> {
     }
 }
 
-/// One message on the wire.
 enum Entry<'a> {
     Prompt(&'a RawValue),
     System(&'a str),
@@ -107,22 +105,18 @@ enum Entry<'a> {
     Result(&'a ToolResult, Ids),
 }
 
-/// What the model said.
 struct Spoken<'a> {
     texts: Vec<&'a str>,
     calls: Vec<Asked<'a>>,
-    /// How it came to that, for it alone.
     reasoning: Option<&'a RawValue>,
 }
 
-/// A call, with what its provider wants back with it.
 struct Asked<'a> {
     call: &'a ToolCall,
     ids: Ids,
     extra: Option<&'a RawValue>,
 }
 
-/// An opaque part of this dialect: what belongs to a call, or what belongs to a model.
 #[derive(Deserialize)]
 struct Kept<'a> {
     #[serde(default)]
@@ -166,7 +160,6 @@ fn entries<'a>(
     entries
 }
 
-/// What is said in one go is one message: templates of many models refuse two users in a row.
 fn say<'a>(entries: &mut Vec<Entry<'a>>, voices: impl Iterator<Item = Voice<'a>>) {
     match entries.last_mut() {
         Some(Entry::User(said)) => said.extend(voices),
@@ -180,7 +173,6 @@ fn say<'a>(entries: &mut Vec<Entry<'a>>, voices: impl Iterator<Item = Voice<'a>>
     }
 }
 
-/// Nothing where nothing was said: servers refuse an empty message.
 fn assistant<'a>(message: &'a Message, provider: &str, model: &str, ids: Ids) -> Option<Entry<'a>> {
     let own = message.parts.iter().filter_map(|part| match part {
         Part::Opaque(opaque) if opaque.provider == provider => {

@@ -12,11 +12,9 @@ use serde_json::{Value, value::RawValue};
 
 use crate::llm::lenient::{Count, MOST, Text};
 
-/// More blocks than anybody sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooMany;
 
-/// The blocks of a reply.
 #[derive(Debug, Default)]
 pub(super) struct Thoughts(Vec<Thought>);
 
@@ -30,9 +28,7 @@ struct Thought {
 
 #[derive(Debug)]
 enum Form {
-    /// As it came.
     Whole(String),
-    /// Of several pieces: what they say, and their other fields, each as it came.
     Joined {
         key: &'static str,
         said: String,
@@ -40,7 +36,6 @@ enum Form {
     },
 }
 
-/// What there is to tell pieces apart by.
 #[derive(Deserialize)]
 struct Piece<'a> {
     #[serde(borrow, default, rename = "type")]
@@ -56,7 +51,6 @@ struct Piece<'a> {
 }
 
 impl Thoughts {
-    /// Takes the next piece, and gives back what people may read of it. What is no block is passed over.
     pub(super) fn add(&mut self, raw: &RawValue) -> Result<String, TooMany> {
         let piece = serde_json::from_str::<Piece<'_>>(raw.get());
         let Some(piece) = piece.ok().filter(|_| raw.get().starts_with('{')) else {
@@ -81,7 +75,6 @@ impl Thoughts {
         })
     }
 
-    /// The block that a piece goes on with. Without an index only the last one can be meant.
     fn place(&self, piece: &Piece<'_>) -> Option<usize> {
         let goes_on = |thought: &Thought| {
             let other = !thought.id.is_empty() && !piece.id.is_empty() && thought.id != piece.id.0;
@@ -97,7 +90,6 @@ impl Thoughts {
         }
     }
 
-    /// All blocks as a JSON list, in the order in which they began; none where there are none.
     pub(super) fn take(&mut self) -> Option<String> {
         let blocks: Vec<String> = self.0.drain(..).map(Thought::json).collect();
         (!blocks.is_empty()).then(|| format!("[{}]", blocks.join(",")))
@@ -118,7 +110,6 @@ impl Thought {
         self.lay(raw.get());
     }
 
-    /// Adds the fields of a piece. Of two of a name the later counts, if it says anything.
     fn lay(&mut self, piece: &str) {
         let Form::Joined { key, said, fields } = &mut self.form else {
             return;
@@ -147,7 +138,6 @@ impl Thought {
     }
 }
 
-/// The field of a kind that people may read and that comes in pieces.
 fn readable(kind: &str) -> Option<&'static str> {
     match kind {
         "reasoning.text" => Some("text"),

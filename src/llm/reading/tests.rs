@@ -7,8 +7,8 @@ use proptest::{collection::vec, prelude::*};
 use super::*;
 use crate::{
     llm::{anthropic, decode::tests::context, openai},
-    testkit::llm_conformance::Scenario,
     model::{Message, Part, Role},
+    testkit::llm_conformance::Scenario,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

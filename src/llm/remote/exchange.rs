@@ -21,8 +21,8 @@ const ERROR_BODY: usize = 64 << 10;
 /// lost to a deadline of those who wait.
 const WORDS: Duration = Duration::from_secs(5);
 
-/// How long to wait, once the reply is whole, for the end of the bytes: a connection whose answer was
-/// read to its end is used again. Servers send it with the end mark.
+/// How long to wait, once the reply is whole, for the end of the bytes: a connection whose answer was read
+/// to its end is used again.
 const LINGER: Duration = Duration::from_millis(20);
 
 type Item = Result<Delta, Fault>;
@@ -134,7 +134,6 @@ impl Exchange {
     }
 }
 
-/// An answer that says no, as a fault. Its body says why, if it comes in time.
 pub(super) async fn refusal(mut response: Response, patience: Duration) -> Fault {
     let mut body = Vec::new();
     let read = async {
@@ -151,7 +150,6 @@ pub(super) async fn refusal(mut response: Response, patience: Duration) -> Fault
     fault::of_answer(response.status().as_u16(), response.headers(), &body)
 }
 
-/// Only HTTP/1 has a connection to save.
 async fn linger(mut response: Response) {
     if response.version() > Version::HTTP_11 {
         return;

@@ -49,7 +49,6 @@ struct Model<'a> {
     top_provider: Option<TopProvider>,
 }
 
-/// As OpenRouter tells it.
 #[derive(Deserialize)]
 struct TopProvider {
     #[serde(default)]

@@ -38,7 +38,6 @@ pub enum Try {
 #[derive(Debug, Clone, Default)]
 pub struct ScriptedReply {
     text: Text,
-    /// Name and arguments as JSON text.
     calls: Vec<(String, String)>,
     stop: Option<StopReason>,
     usage: Option<Usage>,
@@ -46,9 +45,7 @@ pub struct ScriptedReply {
 
 #[derive(Debug, Clone)]
 enum Text {
-    /// Cut as the script says.
     Whole(String),
-    /// Cut as written.
     Chunks(Vec<String>),
 }
 
@@ -102,7 +99,6 @@ impl ScriptedReply {
         self
     }
 
-    /// Before which of its pieces it pauses.
     pub(super) const fn pauses(&self) -> Pauses {
         match self.text {
             Text::Whole(_) => Pauses::Once,
@@ -110,7 +106,6 @@ impl ScriptedReply {
         }
     }
 
-    /// What arrives when it is given at a step.
     pub(super) fn at_step(&self, step: usize, request: &Request, cut: Cut) -> Vec<Item> {
         match &self.text {
             Text::Whole(text) => pieces::of_reply(self.whole(text, step, request), cut),
@@ -150,11 +145,8 @@ impl ScriptedReply {
     }
 }
 
-/// Before which pieces of a try it pauses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pauses {
-    /// Before the first one alone.
     Once,
-    /// Before every piece of text.
     Between,
 }

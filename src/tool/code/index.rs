@@ -34,7 +34,7 @@ use crate::tool::{
 
 const SHARDS: usize = 16;
 /// How long a look at the files holds: at least so long, so many times longer than it took, at most so
-/// long. Searches that follow one another must not keep a processor busy with looking.
+/// long.
 const FRESH: Duration = Duration::from_secs(1);
 const SHARE: u32 = 5;
 const REST: Duration = Duration::from_secs(60);
@@ -44,7 +44,6 @@ const NEWER: Duration = Duration::from_secs(1);
 const TOLD: Duration = Duration::from_secs(10);
 /// How often a caller that waits looks whether it still should.
 const LOOK: Duration = Duration::from_millis(10);
-/// How much an index takes at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
     pub(super) files: usize,
@@ -52,11 +51,9 @@ pub(super) struct Limits {
     pub(super) file_bytes: u64,
 }
 
-/// The index of one project, for all who search in it.
 #[derive(Debug)]
 pub(super) struct ProjectIndex {
     shared: Arc<Shared>,
-    /// Fires when this is dropped.
     quit: CancellationToken,
 }
 
@@ -76,17 +73,13 @@ struct Now {
     known: Option<Known>,
 }
 
-/// What is known of the project.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
     pub(super) shards: Arc<[Arc<Shard>]>,
-    /// What the walk passed over, and files beyond the most that an index has.
     pub(super) skipped: Skipped,
     pub(super) left_out: u64,
-    /// When the look at the files began, and until when it holds.
     seen: Instant,
     until: Instant,
-    /// How long ago that was, if it has to be told.
     pub(super) age: Option<Duration>,
 }
 
@@ -115,7 +108,6 @@ impl ProjectIndex {
         }
     }
 
-    /// The index, true to the files as far as can be had in time; none if there is none yet.
     pub(super) fn ready(&self, stop: &CancellationToken, patience: Duration) -> Option<Known> {
         let asked = now();
         let mut turn = self.shared.now.lock();
@@ -148,7 +140,6 @@ impl ProjectIndex {
         Some(known)
     }
 
-    /// An index of a place alone, beside what is known of the project.
     pub(super) fn of(&self, place: &Place, known: Known, stop: &CancellationToken) -> Known {
         let limits = self.shared.limits;
         let listing = self.shared.list(place, stop);
@@ -170,7 +161,6 @@ impl ProjectIndex {
         }
     }
 
-    /// Begins to look at the files; says whether it could.
     fn begin(&self) -> bool {
         let (shared, quit) = (Arc::clone(&self.shared), self.quit.clone());
         let looking = move || {
@@ -192,7 +182,6 @@ impl Drop for ProjectIndex {
     }
 }
 
-/// Tells those who wait that a look at the files has ended, however it did.
 struct Ended<'a>(&'a Shared);
 
 impl Drop for Ended<'_> {
@@ -202,7 +191,6 @@ impl Drop for Ended<'_> {
     }
 }
 
-/// The time of a thread that waits or reads.
 #[expect(
     clippy::disallowed_methods,
     reason = "threads of their own, outside of any runtime; it decides how fresh an index is, not what it says"
@@ -216,7 +204,6 @@ impl Shared {
         walk::list(&self.root, place, self.limits.files, |_| true, stop)
     }
 
-    /// Looks at the files and reads the shards with changes; none if it ended before its time.
     fn look(&self, before: Option<Known>, quit: &CancellationToken) -> Option<Known> {
         let seen = now();
         let place = Place::find(&self.root, None).ok()?;
@@ -290,7 +277,6 @@ impl Shared {
         })
     }
 
-    /// A shard of these files; those that are as they were are taken from the shard before.
     fn read(
         &self,
         before: &Shard,
@@ -346,8 +332,7 @@ impl Shared {
     }
 }
 
-/// Whether a file is as it was read. An unreadable one may have become readable, which changes neither its
-/// size nor its time.
+/// Whether a file is as it was read.
 fn is_current(entry: &Entry, files: &BTreeMap<PathBuf, Stamp>) -> bool {
     entry.status != Status::Unread(Unread::Unreadable)
         && files.get(&entry.path) == Some(&entry.stamp)

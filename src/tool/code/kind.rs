@@ -1,26 +1,19 @@
 //! What a path and a text say about a file: code, prose, tests, what tools made.
 
-/// What kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tool) enum Kind {
     Code,
     Docs,
-    /// What changed when: changelogs, release notes, guides for migration.
     Changes,
     Test,
     Example,
-    /// Declarations without bodies, settings and other data.
     Data,
-    /// Made by tools, minified, vendored, locked, translated.
     Made,
 }
 
-/// What kind of place a question asks for, by how it is put.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::tool) struct Drift {
-    /// What is different since when.
     pub(in crate::tool) change: bool,
-    /// How to do something.
     pub(in crate::tool) guide: bool,
 }
 
@@ -81,7 +74,6 @@ impl Kind {
         }
     }
 
-    /// With what its text says: code that says that a tool made it, or that looks so.
     pub(in crate::tool) fn with_text(self, text: &str) -> Self {
         let head = text[..text.floor_char_boundary(HEAD)].to_ascii_lowercase();
         let made = MADE_BY_TOOLS.split('|').any(|made| head.contains(made));
@@ -92,7 +84,6 @@ impl Kind {
         }
     }
 
-    /// How much a place in such a file is worth to a question.
     pub(in crate::tool) const fn worth(self, drift: Drift) -> f32 {
         match self {
             Self::Code if drift.change => 0.75,

@@ -17,7 +17,6 @@ const ALSO_TRANSLATED: f32 = 0.6;
 /// Shortest part of a German compound, in bytes.
 const SHORTEST_PART: usize = 4;
 
-/// A language of questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::tool) enum Language {
     English,
@@ -29,7 +28,6 @@ pub(in crate::tool) enum Language {
 use Language::{English, French, German, Spanish};
 
 impl Language {
-    /// The language of a question by its lower-cased words; English in doubt.
     pub(in crate::tool) fn of(words: &[String]) -> Self {
         let count = |language: Self| words.iter().filter(|word| language.is_common(word)).count();
         let mut best = (English, count(English));
@@ -47,7 +45,6 @@ impl Language {
         best.0
     }
 
-    /// Whether no search looks for this lower-cased word.
     pub(in crate::tool) fn is_common(self, word: &str) -> bool {
         let list = match self {
             English => ENGLISH,
@@ -69,7 +66,6 @@ impl Language {
     }
 }
 
-/// Whether an English word helps to choose between places but may be absent.
 pub(in crate::tool) fn is_weak(word: &str) -> bool {
     has(WEAK, word)
 }
@@ -78,7 +74,6 @@ fn has(list: &str, word: &str) -> bool {
     list.split_ascii_whitespace().any(|entry| entry == word)
 }
 
-/// Stems of other words, and how near each comes.
 type Meanings = Vec<(String, f32)>;
 
 /// By stems; words of other languages also as they are spelt, since `Fehler` and `fehlen` have one stem.
@@ -112,7 +107,6 @@ static LEXICON: LazyLock<HashMap<(Language, String), Meanings>> = LazyLock::new(
     lexicon
 });
 
-/// Other English stems for an English stem.
 pub(in crate::tool) fn synonyms(stem: &str) -> &'static [(String, f32)] {
     known(English, stem)
 }
@@ -130,7 +124,7 @@ fn meanings(language: Language, word: &str) -> &'static [(String, f32)] {
 }
 
 /// What a lower-cased word of another language is in English: one or two things to look for, each with the
-/// stems that it may have. A German compound that is not known is taken apart: `Dateigröße`.
+/// stems that it may have.
 pub(in crate::tool) fn translations(language: Language, word: &str) -> Vec<Meanings> {
     let whole = meanings(language, word);
     if !whole.is_empty() {

@@ -15,7 +15,6 @@ const OWN_NAME: u32 = 22;
 const OUTER_NAME: u32 = 8;
 const FILE_NAME: u32 = 12;
 const FOLDER: u32 = 3;
-/// A word of plain text.
 pub(in crate::tool) const PLAIN: f32 = BODY as f32;
 
 /// Lines after which a passage ends: at the next definition, at the next blank line, anyway.
@@ -32,16 +31,13 @@ const LONGEST_WORD: usize = 64;
 /// How many spellings a reader keeps at hand.
 const SPELLINGS: usize = 100_000;
 
-/// What became of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tool) enum Status {
     Text,
-    /// There was no room for all of it.
     LeftOut,
     Unread(Unread),
 }
 
-/// A file as it was read.
 #[derive(Debug, Clone)]
 pub(in crate::tool) struct Entry {
     pub(in crate::tool) path: PathBuf,
@@ -50,31 +46,26 @@ pub(in crate::tool) struct Entry {
     pub(in crate::tool) kind: Kind,
 }
 
-/// Lines of a file, from 1.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::tool) struct Passage {
     pub(in crate::tool) file: u32,
     pub(in crate::tool) first: u32,
     pub(in crate::tool) last: u32,
-    /// How many words it has.
     pub(in crate::tool) words: u32,
-    /// Whether it lies in a module of tests.
     pub(in crate::tool) is_test: bool,
 }
 
-/// Files and their passages, in the order of their paths. Never changed once it is read.
+/// Files and their passages, in the order of their paths.
 #[derive(Debug, Default)]
 pub(in crate::tool) struct Shard {
     pub(in crate::tool) files: Vec<Entry>,
     pub(in crate::tool) passages: Vec<Passage>,
     terms: HashMap<Box<str>, u32>,
-    /// For each term: passages, each with its weight in the lowest byte.
     postings: Vec<Vec<u32>>,
     count: usize,
     bytes_of_terms: usize,
 }
 
-/// What a reader keeps at hand: the terms of spellings, and their numbers in the shard that it reads.
 #[derive(Default)]
 pub(in crate::tool) struct Spellings {
     terms: HashMap<Box<str>, Vec<String>>,
@@ -82,7 +73,6 @@ pub(in crate::tool) struct Spellings {
 }
 
 impl Shard {
-    /// About how many bytes it takes.
     pub(in crate::tool) fn bytes(&self) -> usize {
         // Vectors that grow have a third more than they use.
         self.count * 6
@@ -92,7 +82,6 @@ impl Shard {
             + self.files.len() * 250
     }
 
-    /// The passages that have a term, each with its weight.
     pub(in crate::tool) fn having(&self, term: &str) -> impl Iterator<Item = (usize, f32)> {
         let number = self.terms.get(term).map(|number| *number as usize);
         let postings = number.and_then(|number| self.postings.get(number));
@@ -101,7 +90,6 @@ impl Shard {
         postings.iter().map(parted)
     }
 
-    /// How many passages have a term.
     pub(in crate::tool) fn count(&self, term: &str) -> usize {
         let number = self.terms.get(term).map(|number| *number as usize);
         let postings = number.and_then(|number| self.postings.get(number));
@@ -112,8 +100,7 @@ impl Shard {
         self.terms.keys().map(|term| &**term)
     }
 
-    /// Takes the text of a file in, as far as there is room for `most` bytes in all; `shown` is its path. The
-    /// passages are `cuts`, or begin at definitions.
+    /// Takes the text of a file in, as far as there is room for `most` bytes in all; `shown` is its path.
     pub(in crate::tool) fn read(
         &mut self,
         spellings: &mut Spellings,
@@ -211,7 +198,6 @@ impl Shard {
         self.files.push(old.files[file].clone());
     }
 
-    /// Takes over what an older shard knows of the passages that were kept.
     pub(in crate::tool) fn keep_terms(&mut self, old: &Self, moved: &[Option<u32>]) {
         for (term, number) in &old.terms {
             let postings = old.postings[*number as usize].iter();
@@ -255,7 +241,7 @@ impl Shard {
 }
 
 /// Where the passages of a text begin and end, counted from 0 and without the end: they begin at
-/// definitions and headings where they can. An empty file has one, since its name may be asked for.
+/// definitions and headings where they can.
 fn pieces(lines: &[&str], symbols: &[Symbol]) -> Vec<(usize, usize)> {
     let mut opens: HashMap<usize, usize> = HashMap::new();
     for symbol in symbols {

@@ -11,13 +11,12 @@ use crate::tool::{ToolError, text};
 const MAX_COMPILED: usize = 1024 * 1024;
 /// A larger pattern may take so long for each byte that it is looked for in parts of long lines.
 const CHEAP: usize = 32 * 1024;
-/// How much of a text is looked at at once, in bytes; how much by a costly pattern, and how much of the part
-/// before is in the next one, as a match may begin there.
+/// How much of a text is looked at at once, in bytes; how much by a costly pattern, and how much of the
+/// part before is in the next one, as a match may begin there.
 const SLICE: usize = 256 * 1024;
 const PART: usize = 8 * 1024;
 const AGAIN: usize = 2 * 1024;
 
-/// What makes a line a match.
 #[derive(Debug)]
 pub(super) struct Pattern {
     matcher: RegexMatcher,
@@ -27,10 +26,7 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// Reads a text as it stands. Upper case in it makes it case-sensitive.
-    ///
-    /// # Errors
-    /// It has a line break.
+    /// Reads a text as it stands.
     pub(super) fn literal(query: &str) -> Result<Self, ToolError> {
         if query.contains(['\n', '\r']) {
             return Err(ToolError::tell(
@@ -40,10 +36,7 @@ impl Pattern {
         Self::new(query, &regex::escape(query))
     }
 
-    /// Reads a regular expression on single lines. Upper case in it makes it case-sensitive.
-    ///
-    /// # Errors
-    /// It is none, or too costly.
+    /// Reads a regular expression on single lines.
     pub(super) fn regex(query: &str) -> Result<Self, ToolError> {
         Self::new(query, query)
     }
@@ -70,18 +63,15 @@ impl Pattern {
         })
     }
 
-    /// Finds the lines that may match.
     pub(super) fn matcher(&self) -> &RegexMatcher {
         &self.matcher
     }
 
-    /// The slices of a text, each of whole lines; a longer line is one by itself.
     pub(super) fn slices<'a>(&self, text: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
         slices(text, if self.is_costly { PART } else { SLICE })
     }
 
-    /// Whether a line may match; none if it has to be looked at by the [`Self::matcher`]. `go_on` is asked from
-    /// time to time. Of a match longer than [`AGAIN`] a part may be looked at alone.
+    /// Whether a line may match; none if it has to be looked at by the [`Self::matcher`].
     pub(super) fn in_long_line(&self, line: &[u8], go_on: impl Fn() -> bool) -> Option<bool> {
         if !self.is_costly || line.len() <= PART {
             return None;
@@ -97,7 +87,6 @@ impl Pattern {
         }))
     }
 
-    /// As much of a line as is looked at to find a match that is there.
     fn head<'a>(&self, line: &'a [u8]) -> &'a [u8] {
         match self.is_costly {
             true => &line[..line.len().min(PART)],
@@ -105,7 +94,6 @@ impl Pattern {
         }
     }
 
-    /// Whether the match in a line overlaps a part of it.
     pub(super) fn is_in(&self, line: &[u8], name: &str) -> bool {
         let line = self.head(line);
         let Some(start) = memchr::memmem::find(line, name.as_bytes()) else {
@@ -154,8 +142,7 @@ fn parts(line: usize, most: usize, again: usize) -> impl Iterator<Item = (usize,
         .map(move |start| (start, (start + most).min(line)))
 }
 
-/// The exact spelling first, so that a case-sensitive match is never mistaken for another. A
-/// pattern that only `grep_regex` takes has none: its lines are shown from their start.
+/// The exact spelling first, so that a case-sensitive match is never mistaken for another.
 fn locators(pattern: &str) -> Vec<Regex> {
     let build = |any_case: bool| {
         RegexBuilder::new(pattern)

@@ -31,40 +31,32 @@ const BEST_LINES: usize = 4;
 /// Most of a line that is kept, in bytes.
 const LINE_BYTES: usize = 8 * 1024;
 
-/// The best places, the best first, and what is to be told beside them.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     pub(super) places: Vec<Found>,
-    /// Places that were good enough to be looked at closely.
     pub(super) all: usize,
-    /// The share of the question's weight that the best place covers, from 0 to 1, and what it lacks.
     pub(super) coverage: f64,
     pub(super) lacking: Vec<String>,
-    /// Words that are in no file, and those that were read as others.
     pub(super) unknown: Vec<String>,
     pub(super) read_as: Vec<(String, String)>,
-    /// Whether it ended before all good places were looked at.
     pub(super) stopped: bool,
 }
 
-/// A place: its lines from 1, and which of them matter.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) path: String,
     pub(super) first: u64,
     pub(super) last: u64,
-    /// The names of what it stands in, outermost first.
     pub(super) within: Vec<String>,
     pub(super) best: Vec<u64>,
     pub(super) lines: Vec<String>,
     score: f32,
     file: PathBuf,
-    /// Its best line.
     top: u32,
 }
 
 /// Answers a question from at most `most` places in files that are `wanted`; `read` gives the path to show
-/// of a file and its text. Told to stop, it answers from what it has looked at, one file at least.
+/// of a file and its text.
 pub(super) fn best(
     shards: &[impl AsRef<Shard>],
     question: &str,
@@ -192,7 +184,6 @@ impl Found {
     }
 }
 
-/// The candidates by file, the file of the best one first.
 fn by_file(shards: &[impl AsRef<Shard>], found: Vec<Candidate>) -> Vec<Vec<Candidate>> {
     let mut files: Vec<Vec<Candidate>> = Vec::new();
     let mut places: HashMap<(usize, u32), usize> = HashMap::new();
@@ -214,7 +205,6 @@ fn by_file(shards: &[impl AsRef<Shard>], found: Vec<Candidate>) -> Vec<Vec<Candi
     files
 }
 
-/// The names of what a place stands in by its best line, else of what it opens with; outermost first.
 fn names(symbols: &[outline::Symbol], top: u32, (first, last): (u32, u32)) -> Vec<String> {
     let opens = || {
         symbols

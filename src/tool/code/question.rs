@@ -11,21 +11,16 @@ const MOST: usize = 28;
 /// How near two words that are written in one come to the first of them.
 const JOINED: f32 = 0.9;
 
-/// What a word of a question is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tool) enum Sort {
-    /// Helps to choose between places, but may be absent.
     Weak,
-    /// A part of a name.
     Part,
     Word,
     Version,
-    /// A name from code.
     Name,
 }
 
 impl Sort {
-    /// What it is worth beside a word.
     pub(in crate::tool) const fn share(self) -> f32 {
         match self {
             Self::Weak => 0.45,
@@ -37,21 +32,16 @@ impl Sort {
     }
 }
 
-/// Something that a question looks for.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::tool) struct Wanted {
-    /// As it stood.
     pub(in crate::tool) shown: String,
     pub(in crate::tool) sort: Sort,
-    /// The terms that stand for it, the best first, and how near each comes (at most 1).
     pub(in crate::tool) forms: Vec<(String, f32)>,
 }
 
-/// A question, read.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::tool) struct Question {
     pub(in crate::tool) wanted: Vec<Wanted>,
-    /// All its words, lower-cased.
     pub(in crate::tool) run: Vec<String>,
     pub(in crate::tool) drift: Drift,
 }

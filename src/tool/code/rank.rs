@@ -34,7 +34,6 @@ const MOST_VERBATIM: f32 = 2.2;
 /// What a passage has of a word that it is said to have.
 const ENOUGH: f32 = 0.5;
 
-/// A passage that may answer.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::tool) struct Candidate {
     pub(in crate::tool) shard: usize,
@@ -42,29 +41,24 @@ pub(in crate::tool) struct Candidate {
     pub(in crate::tool) score: f32,
 }
 
-/// A wanted thing as it is looked for in one index.
 #[derive(Debug)]
 pub(in crate::tool) struct Sought {
     pub(in crate::tool) shown: String,
     pub(in crate::tool) sort: Sort,
-    /// The terms that stand for it, and what each is worth.
     terms: Vec<(String, f32)>,
     /// What it is worth at most, and what it would be worth as it was asked for.
     worth: f32,
     full: f32,
-    /// What it was read as, being in no file as it stands, and whether that is only a guess.
     pub(in crate::tool) read_as: Option<String>,
     is_guess: bool,
 }
 
 impl Sought {
-    /// Whether it is in no file at all.
     pub(in crate::tool) fn is_unknown(&self) -> bool {
         self.terms.is_empty()
     }
 }
 
-/// What the wanted things of a question are worth here.
 pub(in crate::tool) fn sought(shards: &[impl AsRef<Shard>], question: &Question) -> Vec<Sought> {
     let all: usize = shards
         .iter()
@@ -171,7 +165,6 @@ fn trigrams(term: &str) -> Vec<&[u8]> {
     term.as_bytes().windows(3).collect()
 }
 
-/// The best passages, best first, of files that are wanted.
 pub(in crate::tool) fn candidates(
     shards: &[impl AsRef<Shard>],
     question: &Question,
@@ -252,23 +245,17 @@ pub(in crate::tool) fn candidates(
     found
 }
 
-/// What is looked for in lines.
 pub(in crate::tool) struct Lens<'a> {
     sought: &'a [Sought],
     run: &'a [String],
     terms: HashMap<&'a str, Vec<(usize, f32)>>,
-    /// What each spelling seen so far has.
     spellings: HashMap<String, Vec<(usize, f32)>>,
 }
 
-/// What lines have of a question.
 #[derive(Debug)]
 pub(in crate::tool) struct Closer {
-    /// What the score of their passage is multiplied by.
     pub(in crate::tool) factor: f32,
-    /// How much of the question each line has.
     pub(in crate::tool) lines: Vec<f32>,
-    /// How much they have of each wanted thing.
     has: Vec<f32>,
 }
 
@@ -336,7 +323,6 @@ impl<'a> Lens<'a> {
         set
     }
 
-    /// How many words of the question stand there one after the other.
     fn verbatim(&self, lines: &[&str]) -> usize {
         let words = lines.iter().flat_map(|line| runs(line).take(LINE_WORDS));
         let mut longest = 0;
@@ -359,7 +345,6 @@ impl<'a> Lens<'a> {
     }
 
     /// The share of the question's weight that lines cover, from 0 to 1, and which wanted things they lack.
-    /// Rare words count more; without a name or version that was asked for it is about something else.
     pub(in crate::tool) fn coverage(&mut self, lines: &[&str]) -> (f64, Vec<String>) {
         let has = self.look(lines).has;
         let (mut all, mut had, mut lacking, mut most) = (0.0, 0.0, Vec::new(), 1.0_f64);

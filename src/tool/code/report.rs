@@ -19,18 +19,14 @@ use crate::{
 /// Room for the last line, in bytes.
 const NOTES: usize = 1_536;
 
-/// How much is shown.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReportCaps {
     pub(super) results: usize,
     pub(super) bytes: usize,
-    /// Lines before and after each match.
     pub(super) context: u64,
     /// Longest line of a place, in characters.
     pub(super) line_chars: usize,
-    /// Whether only the files and the numbers of their matches are shown.
     pub(super) files_only: bool,
-    /// For the words about what was skipped.
     pub(super) file_bytes: u64,
 }
 
@@ -45,7 +41,6 @@ const DATA_TEXT: usize = 8 * 1024;
 const BEST: usize = 24;
 const OTHERS: usize = 10;
 
-/// Writes the result of a search.
 pub(super) fn report(query: &str, place: &Place, tally: &Tally, caps: ReportCaps) -> String {
     let mut text = String::new();
     let mut left = caps.results;
@@ -119,7 +114,6 @@ fn block(hits: &FileHits, best: &[u64], context: u64) -> String {
         }
         previous = Some(*number);
         let mark = if best.contains(number) { ':' } else { '-' };
-        // Writing to a string cannot fail.
         let _ = writeln!(block, "{}{mark}{number}{mark} {line}", hits.path);
     }
     block.push('\n');
@@ -161,7 +155,6 @@ fn last_line(
     notes.join("; ")
 }
 
-/// The places of an answer for programs.
 pub(super) fn data(answer: &Answer) -> SearchData {
     let mut room = DATA_TEXT;
     let places = answer.places.iter().map(|found| {
@@ -181,7 +174,6 @@ pub(super) fn data(answer: &Answer) -> SearchData {
     }
 }
 
-/// Writes the answer to a plain question.
 pub(super) fn answer(
     query: &str,
     place: &Place,
@@ -269,7 +261,6 @@ fn place_block(found: &Found, caps: ReportCaps, most: usize) -> String {
     let mut block = format!("{} (lines {}–{})", found.path, found.first, found.last);
     let names = &found.within[found.within.len().saturating_sub(NAMES)..];
     if !names.is_empty() {
-        // Writing to a string cannot fail.
         let _ = write!(
             block,
             ": {}",

@@ -30,40 +30,28 @@ const OUTLINED: usize = 256 * 1024;
 /// Most matching lines of a file that are kept; any line may match.
 const MOST_LINES: usize = 65_536;
 
-/// What one file takes at most, and how much is shown of it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FileCaps {
     pub(super) file_bytes: u64,
     pub(super) matches: usize,
     pub(super) line_chars: usize,
-    /// Lines shown before and after each match.
     pub(super) context: u64,
 }
 
-/// The matches of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileHits {
-    /// Relative to the root, for the model.
     pub(super) path: String,
-    /// Higher is better.
     pub(super) rank: u32,
-    /// How many lines matched, shown or not.
     pub(super) total: u64,
-    /// The best matching lines, by number.
     pub(super) best: Vec<u64>,
-    /// Those lines and their neighbours, by number.
     pub(super) lines: Vec<(u64, String)>,
 }
 
-/// What a walk found and what it passed over.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
-    /// The best files, best first.
     pub(super) hits: Vec<FileHits>,
-    /// Files with matches beyond those, and their matches.
     pub(super) worse_files: u64,
     pub(super) worse_matches: u64,
-    /// Text files that were looked through.
     pub(super) searched: u64,
     pub(super) skipped: Skipped,
     pub(super) stopped: bool,
@@ -117,7 +105,6 @@ impl Tally {
     }
 }
 
-/// Scans files one after the other; each thread has its own.
 pub(super) struct Scanner<'a> {
     pattern: &'a Pattern,
     root: &'a ProjectRoot,
@@ -150,7 +137,6 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Scans a regular file inside the root; none without a match.
     pub(super) fn scan(&mut self, path: &Path) -> Result<Option<FileHits>, Unread> {
         walk::read(self.root, path, self.caps.file_bytes, &mut self.buffer)?;
         let_lines_end_alike(&mut self.buffer);
@@ -205,7 +191,6 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Of the matching lines those that define a name which the pattern matches.
     fn defined(&self, path: &str, text: &str, matching: &[u64]) -> HashSet<u64> {
         if text.len() > OUTLINED {
             return HashSet::new();
@@ -248,7 +233,6 @@ impl<'a> Scanner<'a> {
         lines
     }
 
-    /// A line as it is shown: whole, or the part that matters.
     fn piece(&self, raw: &[u8], part: Part) -> String {
         let limit = self.caps.line_chars;
         // No character has more than four bytes: what is longer need not be looked at whole.
@@ -297,14 +281,11 @@ fn let_lines_end_alike(text: &mut Vec<u8>) {
     text.truncate(kept);
 }
 
-/// The matching lines of one file.
 struct Found<'a> {
     stop: &'a CancellationToken,
-    /// How many lines stand before the slice that is looked at.
     before: u64,
     /// Their numbers; the first [`MOST_LINES`].
     lines: Vec<u64>,
-    /// How many there are.
     total: u64,
 }
 

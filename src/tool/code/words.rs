@@ -8,12 +8,9 @@ use rust_stemmers::{Algorithm, Stemmer};
 /// Longest word that is stemmed, in bytes; a longer one is no word of a language.
 const LONGEST: usize = 40;
 
-/// A run of a text that is looked for as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tool) enum Run<'a> {
-    /// Letters, digits and underscores.
     Word(&'a str),
-    /// Numbers with dots between them.
     Version(&'a str),
 }
 
@@ -49,7 +46,6 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The words and versions of a text, in order. A script without spaces is parted from the rest.
 pub(in crate::tool) fn runs(text: &str) -> impl Iterator<Item = Run<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -86,8 +82,8 @@ fn version_end(text: &str) -> Option<usize> {
     (is_version && !text[version.len()..].starts_with(is_letter)).then_some(version.len())
 }
 
-/// The parts of a name, lower-cased: at underscores, and where a capital begins a word
-/// (`parseHTTPBody` is parse, http, body).
+/// The parts of a name, lower-cased: at underscores, and where a capital begins a word (`parseHTTPBody` is
+/// parse, http, body).
 pub(in crate::tool) fn parts(name: &str) -> Vec<String> {
     let mut parts = Vec::new();
     for piece in name.split('_').filter(|piece| !piece.is_empty()) {
@@ -107,7 +103,6 @@ pub(in crate::tool) fn parts(name: &str) -> Vec<String> {
     parts
 }
 
-/// The stem of a lower-cased English word, with or without accents.
 pub(in crate::tool) fn stem(word: &str) -> String {
     static ENGLISH: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
     if !word.is_ascii() {

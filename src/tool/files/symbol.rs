@@ -19,14 +19,10 @@ const MAX_NAME: usize = 200;
 /// Most symbols that are named instead of one that is not there, and most other places of one that is.
 const MAX_NAMED: usize = 6;
 
-/// A symbol that was found.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// All of it, with the comments right above.
     pub(super) span: Span,
-    /// Kind and full name, for the model.
     pub(super) words: String,
-    /// The lines of others of that name.
     pub(super) others: Vec<u32>,
 }
 
@@ -83,7 +79,6 @@ pub(super) fn find(file: &File, shown: &str, wanted: &str) -> Result<Place, Tool
     })
 }
 
-/// As much of the file as symbols are looked for in.
 fn head(mut file: &File) -> Result<Vec<u8>, std::io::ErrorKind> {
     let mut text = Vec::new();
     let read = file.take(MAX_TEXT as u64).read_to_end(&mut text);
@@ -112,7 +107,6 @@ fn segments(wanted: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The symbols that are shown by this very name, else those of that name within what the parts before it say.
 fn matches<'a>(
     shown: &str,
     symbols: &'a [Symbol],
@@ -145,7 +139,6 @@ fn matches<'a>(
     symbols.iter().filter(fits).collect()
 }
 
-/// What is said where there is no such symbol.
 fn missing(shown: &str, wanted: &str, symbols: &[Symbol], segments: &[&str]) -> String {
     let wanted = quoted(wanted);
     if symbols.is_empty() {
@@ -185,7 +178,6 @@ fn missing(shown: &str, wanted: &str, symbols: &[Symbol], segments: &[&str]) -> 
     )
 }
 
-/// How many letters differ; 0 where one name holds the other.
 fn distance(a: &str, b: &str) -> usize {
     if a.len() >= 3 && b.len() >= 3 && (a.contains(b) || b.contains(a)) {
         return 0;
@@ -196,7 +188,6 @@ fn distance(a: &str, b: &str) -> usize {
     strsim::levenshtein(a, b)
 }
 
-/// What is added below the lines of a symbol.
 pub(super) fn note(place: &Place, last: Option<u64>) -> String {
     let mut note = String::new();
     match last {

@@ -18,59 +18,46 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// The same of UTF-16, in both orders.
 const BOMS_OF_UTF16: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 
-/// Which lines, from 1, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) start: u64,
     pub(super) end: u64,
 }
 
-/// What a window may take.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Caps {
-    /// Text of all lines, in bytes.
     pub(super) bytes: usize,
-    /// One line, in characters.
     pub(super) line_chars: usize,
     /// How far lines are counted beyond the window, in bytes from the start of the file.
     pub(super) count_bytes: u64,
 }
 
-/// How many lines the file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Total {
     Exactly(u64),
-    /// Counting ended before the file did.
     AtLeast(u64),
 }
 
-/// The lines that were found; fewer than wanted when the file ends or a cap is reached.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Window {
     pub(super) lines: Vec<Line>,
     pub(super) total: Total,
 }
 
-/// One line, without its end.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) text: String,
-    /// Whether there was more of it.
     pub(super) cut: bool,
 }
 
-/// Why there is no window.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NoWindow {
     Binary,
-    /// Text, in an encoding that is not read.
     Utf16,
-    /// Told to stop before the window was reached, in this line.
     Stopped(u64),
     Failed(ErrorKind),
 }
 
-/// Whether a file that begins so is text in UTF-16, as its byte order mark says.
 pub(in crate::tool) fn is_utf16(head: &[u8]) -> bool {
     // With two zeros behind it, it is UTF-32.
     let rest = BOMS_OF_UTF16.iter().find_map(|bom| head.strip_prefix(*bom));
@@ -126,11 +113,9 @@ struct Reading {
     caps: Caps,
     lines: Vec<Line>,
     bytes: usize,
-    /// The line to which the next byte belongs.
     number: u64,
     /// Its bytes so far, as many as can be shown.
     current: Vec<u8>,
-    /// Whether it has any bytes.
     begun: bool,
 }
 
@@ -209,7 +194,6 @@ impl Reading {
         }
     }
 
-    /// What there is so far.
     fn give_up(self) -> Result<Window, NoWindow> {
         if self.lines.is_empty() {
             return Err(NoWindow::Stopped(self.number));

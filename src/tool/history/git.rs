@@ -28,7 +28,8 @@ const MAX_OUTPUT: u64 = 1024 * 1024;
 /// Most memory of a process: a text is looked for in all of a file at once.
 #[cfg(target_os = "linux")]
 const MAX_MEMORY: u64 = 1024 * 1024 * 1024;
-/// What git gets of our environment: where programs and the user's own settings are, and whose days they are.
+/// What git gets of our environment: where programs and the user's own settings are, and whose days they
+/// are.
 const ENVIRONMENT: &str = "HOME XDG_CONFIG_HOME USERPROFILE SYSTEMROOT TMPDIR TEMP TZ";
 /// Settings that would run something, read something else, hide commits, or colour what we read.
 const OFF: &str = "core.abbrev=auto core.fsmonitor=false core.hooksPath=/dev/null core.pager=cat \
@@ -37,17 +38,14 @@ const OFF: &str = "core.abbrev=auto core.fsmonitor=false core.hooksPath=/dev/nul
     log.showSignature=false log.mailmap=false protocol.allow=never safe.bareRepository=explicit \
     submodule.recurse=false";
 
-/// The git of a project.
 #[derive(Debug)]
 pub(super) struct Git {
     root: ProjectRoot,
     program: OsString,
 }
 
-/// How a process ended.
 pub(super) struct Ended {
     pub(super) output: Vec<u8>,
-    /// Nothing if it did not end by itself.
     pub(super) success: Option<bool>,
     pub(super) cut: bool,
 }
@@ -67,7 +65,6 @@ impl Git {
         &self.root
     }
 
-    /// Where the files of the project's repository lie, and whether it is a shallow one.
     pub(super) async fn repository(&self, until: Instant) -> Result<(&Path, bool), ToolError> {
         let mut folders = self.root.path().ancestors();
         let Some(top) = folders.find(|folder| folder.join(".git").exists()) else {
@@ -145,7 +142,6 @@ pub(super) async fn read(stdout: impl AsyncRead + Unpin, output: &mut Vec<u8>) {
     let _ = stdout.take(MAX_OUTPUT).read_to_end(output).await;
 }
 
-/// Of a process that takes more, what it takes fails: git says that it is out of memory.
 fn limit_memory(child: &Child) {
     #[cfg(target_os = "linux")]
     {
@@ -166,7 +162,6 @@ fn limit_memory(child: &Child) {
     let _ = child;
 }
 
-/// What a process has for an environment.
 fn environment() -> Vec<(OsString, OsString)> {
     let kept = ENVIRONMENT
         .split(' ')
@@ -195,7 +190,6 @@ fn environment() -> Vec<(OsString, OsString)> {
     all
 }
 
-/// What git says itself may name folders of the host, and is not repeated.
 pub(super) fn refused(ended: &Ended) -> ToolError {
     ToolError::tell(match ended.success {
         None => {

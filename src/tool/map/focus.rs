@@ -8,17 +8,14 @@ use crate::tool::code::{
 /// Most words of a focus, and most paths; the rest is left out.
 const MAX_WORDS: usize = 32;
 
-/// A focus, taken apart.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Focus {
     words: Vec<Word>,
-    /// Paths or parts of them, in lower case.
     paths: Vec<String>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 struct Word {
-    /// In lower case, without the signs between its parts.
     whole: String,
     parts: Vec<String>,
 }
@@ -62,7 +59,6 @@ impl Focus {
         self.words.is_empty() && self.paths.is_empty()
     }
 
-    /// How well a path fits, 0 for not at all.
     pub(super) fn of_path(&self, path: &str) -> u32 {
         let lower = path.to_lowercase();
         let named = self.paths.iter().map(|wanted| {
@@ -95,7 +91,6 @@ impl Focus {
         named.chain(by_words).sum()
     }
 
-    /// How well the name of a symbol fits, 0 for not at all.
     pub(super) fn of_name(&self, name: &str) -> u32 {
         if self.words.is_empty() {
             return 0;
@@ -115,13 +110,11 @@ impl Focus {
 }
 
 impl Word {
-    /// Whether all of its parts are among these.
     fn is_in(&self, parts: &[String]) -> bool {
         !self.parts.is_empty() && self.parts.iter().all(|own| parts.contains(own))
     }
 }
 
-/// Letters and digits in lower case.
 fn bare(text: &str) -> String {
     let letters = text.chars().filter(|c| c.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()

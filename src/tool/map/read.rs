@@ -19,12 +19,9 @@ const MAX_LINE: usize = 120;
 /// Most text that is read in one call, in bytes.
 const MAX_READ: u64 = 64 * 1024 * 1024;
 
-/// The outlines that were read.
 #[derive(Debug, Default)]
 pub(super) struct Outlines {
-    /// In the order of their paths.
     pub(super) files: Vec<Outlined>,
-    /// Files that were read.
     pub(super) read: u64,
     /// Files that could have an outline and were not read, because others fit better.
     pub(super) unread: u64,
@@ -32,33 +29,24 @@ pub(super) struct Outlines {
     pub(super) stopped: bool,
 }
 
-/// A file with symbols.
 #[derive(Debug)]
 pub(super) struct Outlined {
     pub(super) path: String,
-    /// Higher is better.
     pub(super) rank: i64,
-    /// In the order of the file; a parent comes before its children.
     pub(super) symbols: Vec<Shown>,
-    /// How many there are, kept or not.
     pub(super) total: usize,
 }
 
-/// A symbol as it is shown.
 #[derive(Debug)]
 pub(super) struct Shown {
     pub(super) line: u32,
     pub(super) depth: u16,
     pub(super) kind: SymbolKind,
-    /// How well it fits the focus.
     pub(super) fits: u32,
-    /// Its line in the file, or as much as there is room for.
     pub(super) text: String,
-    /// Its parent by its place among those that are kept.
     pub(super) parent: Option<usize>,
 }
 
-/// Reads the outlines of the best files.
 pub(super) fn outlines(
     root: &ProjectRoot,
     listing: &Listing,
@@ -209,7 +197,6 @@ fn outlined(file: &Listed, rank: i64, symbols: &[Symbol], text: &str, focus: &Fo
     }
 }
 
-/// A line of code without the brace at its end.
 fn shown(line: &str) -> String {
     let bare = line.trim().trim_end_matches(['{', '(']).trim_end();
     let (start, cut) = clipped(bare, MAX_LINE);
@@ -217,7 +204,6 @@ fn shown(line: &str) -> String {
     format!("{}{tail}", on_one_line(start))
 }
 
-/// How much a file is worth before it is read.
 fn rank(path: &str, focus: &Focus) -> i64 {
     const ASIDE: &str = "test tests spec specs __tests__ testdata fixtures bench benches example examples \
          vendor third_party node_modules generated dist";

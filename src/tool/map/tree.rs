@@ -7,22 +7,18 @@ use tokio_util::sync::CancellationToken;
 use super::focus::Focus;
 use crate::tool::{text::counted, walk::Listed};
 
-/// Deepest level that is shown.
 const MAX_DEPTH: usize = 6;
 /// Most files of a folder that are named, and most of the top.
 const FEW: usize = 6;
 const AT_TOP: usize = 40;
 
-/// A folder that is shown, with all that is below it and not shown on its own.
 #[derive(Debug, Default)]
 struct Folder<'a> {
     files: u64,
-    /// Those directly in it, while they are few.
     names: Vec<&'a str>,
 }
 
-/// As many lines as fit into so many bytes, the deepest tree that does; stopped, the flattest. `top` is the folder that
-/// was asked for, empty for all.
+/// As many lines as fit into so many bytes, the deepest tree that does; stopped, the flattest.
 pub(super) fn tree(
     files: &[Listed],
     top: &str,
@@ -58,12 +54,10 @@ pub(super) fn tree(
     shown
 }
 
-/// The folder of a file, and its name there.
 fn parted(file: &Listed) -> (&str, &str) {
     file.shown.rsplit_once('/').unwrap_or(("", &file.shown))
 }
 
-/// The folders that fit the focus, as far as there was time to look.
 fn unfolded<'a>(files: &'a [Listed], focus: &Focus, stop: &CancellationToken) -> HashSet<&'a str> {
     if focus.is_empty() {
         return HashSet::new();
@@ -110,7 +104,6 @@ fn lines(files: &[Listed], top: &str, whole: &HashSet<&str>, depth: usize) -> Ve
     folders.iter().map(line).collect()
 }
 
-/// How deep a tree has to be to show what is right below a folder.
 fn depth_of(top: &str) -> usize {
     match top.is_empty() {
         true => 1,
@@ -118,7 +111,6 @@ fn depth_of(top: &str) -> usize {
     }
 }
 
-/// The first levels of a path.
 fn upper(folder: &str, depth: usize) -> &str {
     match folder.match_indices('/').nth(depth - 1) {
         Some((end, _)) => &folder[..end],

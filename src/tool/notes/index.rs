@@ -24,16 +24,13 @@ use crate::tool::{
 /// Most sections of one note among the results.
 const MOST_OF_NOTE: usize = 3;
 
-/// The notes of a folder, ready to be searched.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    /// By their paths as they are shown.
     pub(super) pages: BTreeMap<String, Page>,
     shard: Arc<Shard>,
     left_out: LeftOut,
 }
 
-/// A note that is in the index.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) file: PathBuf,
@@ -41,33 +38,25 @@ pub(super) struct Page {
     pub(super) note: Note,
 }
 
-/// What is not in the index.
 #[derive(Debug, Default)]
 struct LeftOut {
     skipped: Skipped,
-    /// Notes beyond what an index may hold.
     beyond: u64,
-    /// Notes that were not read before the deadline.
     late: u64,
-    /// The deadline came before all names were seen.
     unlisted: bool,
 }
 
-/// A section that was found.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Hit {
     pub(super) path: String,
-    /// The headings that it stands under.
     pub(super) name: String,
     pub(super) first: u32,
     pub(super) last: u32,
-    /// The line that has most of the words.
     pub(super) line: u32,
     pub(super) text: String,
 }
 
 impl Page {
-    /// As its front matter, its first heading or its file name says.
     pub(super) fn title<'a>(&'a self, path: &'a str) -> &'a str {
         self.note.title.as_deref().unwrap_or_else(|| stem(path))
     }
@@ -78,7 +67,7 @@ impl Page {
 }
 
 impl Index {
-    /// Takes in what has changed. What is not read when `stop` fires is read by the next call.
+    /// Takes in what has changed.
     pub(super) fn refresh(
         &mut self,
         notes: &Notes,
@@ -239,7 +228,6 @@ impl Index {
         })
     }
 
-    /// How much was searched, and what was not.
     pub(super) fn extent(&self, most: u64) -> String {
         let sections = self.pages.values().map(|page| page.note.sections.len());
         let sections: usize = sections.sum();
@@ -266,12 +254,10 @@ impl Index {
     }
 }
 
-/// Whether a query says what to look for.
 pub(super) fn has_words(query: &str) -> bool {
     query.contains(char::is_alphanumeric)
 }
 
-/// The name of a file without its folder and its ending.
 pub(super) fn stem(path: &str) -> &str {
     let name = path.rsplit(['/', ':']).next().unwrap_or(path);
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)

@@ -9,37 +9,27 @@ use crate::tool::{
 
 /// Longest name of a section, in characters, and longest title.
 const MAX_NAME: usize = 400;
-/// Longest front matter, in lines.
 const MAX_FRONT: usize = 100;
 /// How the headings above a section are joined.
 pub(super) const WITHIN: &str = " › ";
 
-/// What a note is made of.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Note {
-    /// Of its front matter, else its first heading.
     pub(super) title: Option<String>,
-    /// They cover all lines, in order.
     pub(super) sections: Vec<Section>,
     pub(super) lines: u32,
 }
 
-/// A heading and what stands below it, up to the next heading of any level.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Section {
-    /// Its headings, the outermost first; empty before the first heading.
     pub(super) name: String,
-    /// Its own heading.
     pub(super) heading: String,
-    /// First and last line, from 1.
     pub(super) first: u32,
     pub(super) last: u32,
-    /// The last line of the sections below it.
     pub(super) end: u32,
 }
 
 impl Note {
-    /// Reads the headings of a text; the path says how they are written.
     pub(super) fn read(path: &str, text: &str) -> Self {
         let lines = u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
         let symbols = outline(path, text);

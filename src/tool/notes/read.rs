@@ -131,7 +131,6 @@ fn search(
             let (line, _) = clipped(hit.text.trim(), MAX_LINE);
             let mut place = format!("{}:{}: {}\n  ", hit.path, hit.line, on_one_line(line));
             if !hit.name.is_empty() {
-                // Writing to a string cannot fail.
                 let _ = write!(place, "in \"{}\", ", hit.name);
             }
             let _ = writeln!(place, "lines {}–{}", hit.first, hit.last);
@@ -255,7 +254,6 @@ fn read(
             note.lines
         )
     };
-    // Writing to a string cannot fail.
     if next <= last {
         let more = counted(u64::from(last - next + 1), "more line", "more lines");
         let _ = writeln!(shown, "… {more}; go on with start_line={next}");
@@ -274,7 +272,6 @@ fn read(
     Ok(ToolOutput::new(shown, &data))
 }
 
-/// Lines with their numbers, as many as there is room for; and the next one.
 fn lines(text: &str, start: u32, last: u32) -> (String, u32) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut shown = String::new();
@@ -286,7 +283,6 @@ fn lines(text: &str, start: u32, last: u32) -> (String, u32) {
         if shown.len() + piece.len() > MAX_OUTPUT {
             break;
         }
-        // Writing to a string cannot fail.
         let _ = writeln!(shown, "{next}: {piece}{tail}");
         next += 1;
     }
@@ -306,7 +302,6 @@ fn link(given: &str) -> Option<(&str, Option<&str>)> {
     }
 }
 
-/// The note of that path, file name or title.
 pub(super) fn find<'a>(
     notes: &Notes,
     index: &'a Index,
@@ -366,7 +361,8 @@ pub(super) fn find<'a>(
     }
 }
 
-/// The section of that heading, of these headings (`Work › Log`), or of a heading with its line (`Log (12)`).
+/// The section of that heading, of these headings (`Work › Log`), or of a heading with its line (`Log
+/// (12)`).
 pub(super) fn section<'a>(
     path: &str,
     note: &'a Note,

@@ -74,7 +74,6 @@ enum Mode {
     Replace,
 }
 
-/// A note after the call, and which of its lines are the text.
 #[derive(Debug, PartialEq, Eq)]
 struct Edit {
     text: String,
@@ -252,7 +251,6 @@ fn new_place(notes: &Notes, folder: &ProjectRoot, given: &str) -> Result<Place, 
     folder.place(&path)
 }
 
-/// The text as a file of its own.
 fn whole(text: &str) -> Edit {
     let mut text = text.replace("\r\n", "\n");
     if !text.ends_with('\n') {
@@ -265,7 +263,6 @@ fn whole(text: &str) -> Edit {
     }
 }
 
-/// Adds the text at the end of the note or of a section, those below it included.
 fn append(shown: &str, old: &str, wanted: &Arguments) -> Result<Edit, ToolError> {
     let note = Note::read(shown, old);
     let heading = wanted.section.as_deref().map(str::trim);
@@ -352,7 +349,6 @@ fn is_item(line: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
 }
 
-/// What a note says now, every byte of it.
 fn text_of(notes: &Notes, place: &Place) -> Result<String, ToolError> {
     let path = place.path();
     let shown = notes.shown(&path);
@@ -376,7 +372,6 @@ fn text_of(notes: &Notes, place: &Place) -> Result<String, ToolError> {
     text.map_err(|_| tell("is not UTF-8: changing it would lose some of it".to_owned()))
 }
 
-/// Writes a file beside the note and renames it. False if the note says so already.
 fn put(
     notes: &Notes,
     place: &Place,
@@ -430,7 +425,6 @@ fn put(
     Ok(true)
 }
 
-/// A file beside the note, with its mode or that of any new file.
 fn fresh_file(folder: &Path, path: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".note-").suffix(".tmp");
@@ -449,7 +443,6 @@ fn fresh_file(folder: &Path, path: &Path) -> io::Result<NamedTempFile> {
     }
 }
 
-/// What identifies a text: the beginning of its SHA-256.
 pub(super) fn version(text: &str) -> String {
     let hash = Sha256::digest(text.as_bytes());
     hash.iter()

@@ -13,7 +13,6 @@ use super::{
 /// Most blocks within one another that are told apart.
 const MAX_OPEN: usize = 256;
 
-/// Finds the definitions of a text.
 pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<'a>) {
     let mut lexer = Lexer::new(language, text);
     let mut blocks = Blocks {
@@ -37,12 +36,9 @@ pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<
     blocks.close_all();
 }
 
-/// A block that is open.
 struct Block<'a> {
     role: Role<'a>,
-    /// The number of what it is the body of.
     symbol: Option<usize>,
-    /// The statement that goes on after it.
     rest: Option<Head<'a>>,
     /// Whether `)` ends it.
     is_group: bool,
@@ -53,13 +49,11 @@ struct Blocks<'a, 'f> {
     found: &'f mut Collector<'a>,
     head: Head<'a>,
     open: Vec<Block<'a>>,
-    /// Blocks that are open beyond those that are told apart.
     too_deep: usize,
     /// How many blocks were open at each `#if`.
     conditions: Vec<usize>,
     /// How many `#if` deep it is in code that is passed over.
     passing: usize,
-    /// The last byte of the last piece.
     end: usize,
 }
 
@@ -199,8 +193,8 @@ impl<'a> Blocks<'a, '_> {
         self.found.add(definition, start, end)
     }
 
-    /// `#define` defines; of `#if … #else …` the second part is passed over if the first has opened
-    /// blocks that it would open once more.
+    /// `#define` defines; of `#if … #else …` the second part is passed over if the first has opened blocks
+    /// that it would open once more.
     fn directive(&mut self, token: Token<'a>) {
         let line = token.text.trim_start_matches('#').trim_start();
         let length = line.bytes().take_while(u8::is_ascii_alphabetic).count();
@@ -279,23 +273,18 @@ const MAX_PIECES: usize = 192;
 /// Most pieces that are kept of what stands in brackets: attributes may be long.
 const MAX_INSIDE: usize = 32;
 
-/// A piece and how many round and square brackets it stands in.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Piece<'a> {
     pub(super) token: Token<'a>,
     pub(super) nest: u32,
 }
 
-/// What there is of a statement so far.
 #[derive(Debug, Default)]
 pub(super) struct Head<'a> {
     pub(super) pieces: Vec<Piece<'a>>,
     pub(super) nest: u32,
-    /// How many pieces of the brackets that are open are kept.
     inside: usize,
-    /// Where it begins.
     start: Option<usize>,
-    /// The last piece, kept or not.
     pub(super) last: Option<Token<'a>>,
 }
 
@@ -331,7 +320,6 @@ impl<'a> Head<'a> {
         self.last.is_none()
     }
 
-    /// Where it begins.
     pub(super) fn start(&self) -> Option<usize> {
         self.start
     }
@@ -345,13 +333,11 @@ impl<'a> Head<'a> {
         })
     }
 
-    /// What stands in no brackets; the brackets themselves do.
     pub(super) fn top(&self) -> Top<'a> {
         let outer = self.pieces.iter().filter(|piece| piece.nest == 0);
         Top(outer.map(|piece| piece.token).collect())
     }
 
-    /// The words directly in the round brackets that open first.
     pub(super) fn first_group(&self) -> impl Iterator<Item = Token<'a>> {
         let from = self.pieces.iter().position(|piece| piece.token.is("("));
         let inside = self
@@ -365,7 +351,6 @@ impl<'a> Head<'a> {
     }
 }
 
-/// The pieces of a statement that stand in no brackets.
 #[derive(Debug)]
 pub(super) struct Top<'a>(pub(super) Vec<Token<'a>>);
 
@@ -438,7 +423,6 @@ impl<'a> Top<'a> {
         }
     }
 
-    /// The place after attributes, annotations and words that only qualify.
     pub(super) fn past_prelude(&self, modifiers: &str) -> usize {
         let mut at = 0;
         loop {

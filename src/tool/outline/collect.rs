@@ -9,11 +9,9 @@ const MAX_COMMENT: usize = 400;
 /// Deepest nesting that is told apart.
 const MAX_DEPTH: u16 = 200;
 
-/// A language whose symbols are known; those that are read alike are one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Language {
     Rust,
-    /// JavaScript and TypeScript, with and without JSX.
     Script,
     Go,
     Java,
@@ -21,14 +19,12 @@ pub(super) enum Language {
     Kotlin,
     Swift,
     Php,
-    /// C and C++.
     C,
     Python,
     Ruby,
     Shell,
     Sql,
     Markdown,
-    /// reStructuredText.
     Rest,
     Toml,
     Yaml,
@@ -97,7 +93,6 @@ impl Language {
         }
     }
 
-    /// What a line of a comment begins with.
     pub(super) const fn comment_marks(self) -> &'static [&'static str] {
         match self {
             Self::Rust
@@ -133,27 +128,21 @@ impl Language {
     }
 }
 
-/// A definition, by places in the text.
 #[derive(Debug)]
 struct Raw<'a> {
     kind: SymbolKind,
     name: &'a str,
     owner: Option<&'a str>,
-    /// Where it begins, its attributes included.
     start: usize,
-    /// Where its name stands.
     at: usize,
-    /// Its last byte.
     end: usize,
 }
 
-/// What a scanner tells of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Definition<'a> {
     pub(super) kind: SymbolKind,
     pub(super) name: &'a str,
     pub(super) owner: Option<&'a str>,
-    /// Where its name stands.
     pub(super) at: usize,
 }
 
@@ -168,7 +157,6 @@ impl<'a> Definition<'a> {
     }
 }
 
-/// Takes definitions in any order.
 #[derive(Debug)]
 pub(super) struct Collector<'a> {
     text: &'a str,
@@ -215,7 +203,6 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Whether no more are taken.
     pub(super) fn is_full(&self) -> bool {
         self.found.len() >= MAX_SYMBOLS
     }
@@ -275,7 +262,6 @@ impl<'a> Collector<'a> {
         symbols
     }
 
-    /// The first line of the comments right above a line (both from 1).
     fn above(&self, lines: &Lines<'a>, line: usize) -> usize {
         let mut first = line;
         while first > 1 && line - first < MAX_COMMENT {
@@ -313,7 +299,6 @@ fn short(name: &str) -> &str {
     }
 }
 
-/// Where lines begin.
 struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,
@@ -326,12 +311,10 @@ impl<'a> Lines<'a> {
         Self { text, starts }
     }
 
-    /// The line of a place, from 1.
     fn of(&self, at: usize) -> usize {
         self.starts.partition_point(|&start| start <= at).max(1)
     }
 
-    /// The text of a line, from 1; of a very long one nothing.
     fn text(&self, line: usize) -> &'a str {
         const LONG: usize = 10_000;
         let start = self

@@ -14,12 +14,10 @@ use super::{
     lex::Token,
 };
 
-/// What a block is, for the definitions in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role<'a> {
     File,
     Module,
-    /// The body of a type of this name.
     Type(&'a str),
     Function,
     /// `const (…)` of Go: each line defines one of these.
@@ -28,12 +26,10 @@ pub(super) enum Role<'a> {
 }
 
 impl Role<'_> {
-    /// Whether what is defined in it can be seen from outside.
     fn is_open(self) -> bool {
         matches!(self, Self::File | Self::Module)
     }
 
-    /// What a function in it is.
     fn function(self) -> SymbolKind {
         match self {
             Self::Type(_) => SymbolKind::Method,
@@ -47,11 +43,8 @@ impl Role<'_> {
 /// What a `{` opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opening<'a> {
-    /// The body of what its statement defines.
     Body(Definition<'a>, Role<'a>),
-    /// A block that ends its statement.
     Block(Role<'a>),
-    /// A part of a statement that goes on after it.
     Part(Role<'a>),
 }
 
@@ -68,7 +61,6 @@ pub(super) fn opening<'a>(language: Language, head: &Head<'a>, place: Role<'a>) 
     }
 }
 
-/// What this statement defines, that ended without a body.
 pub(super) fn ended<'a>(
     language: Language,
     head: &Head<'a>,
@@ -94,7 +86,6 @@ pub(super) fn group<'a>(language: Language, head: &Head<'a>, place: Role<'a>) ->
     }
 }
 
-/// Whether a line break ends the statement of this head, before this piece.
 pub(super) fn breaks(language: Language, head: &Head<'_>, next: &Token<'_>) -> bool {
     const GOES_ON: &str = "where extends implements throws rethrows by as in is instanceof of else \
         catch finally async satisfies get set constructor";
@@ -122,7 +113,6 @@ fn define<'a>(kind: SymbolKind, name: Token<'a>) -> Definition<'a> {
     Definition::new(kind, name.text.trim_matches('`'), name.at)
 }
 
-/// The role of the body of a symbol.
 fn body<'a>(definition: Definition<'a>) -> Opening<'a> {
     let role = match definition.kind {
         SymbolKind::Type | SymbolKind::Interface | SymbolKind::Implementation => {
@@ -135,7 +125,6 @@ fn body<'a>(definition: Definition<'a>) -> Opening<'a> {
     Opening::Body(definition, role)
 }
 
-/// Whether the top pieces have a sign before another place.
 fn has_before(top: &Top<'_>, text: &str, end: usize) -> bool {
     top.find(0, text).is_some_and(|at| at < end)
 }

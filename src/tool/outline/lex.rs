@@ -16,7 +16,6 @@ const SLIPS: u32 = 10_000;
 const BEFORE_VALUE: &str =
     "return case typeof in of do else void yield await delete throw instanceof new";
 
-/// What a piece is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Word,
@@ -24,19 +23,15 @@ pub(super) enum Kind {
     Text,
     /// One sign, or `->`, `=>`, `::`.
     Sign,
-    /// A line of the preprocessor.
     Directive,
 }
 
-/// A piece of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Token<'a> {
     pub(super) kind: Kind,
     pub(super) text: &'a str,
     pub(super) at: usize,
-    /// Whether it is the first of its line.
     pub(super) opens_line: bool,
-    /// Whether it stands at the very beginning of its line.
     pub(super) at_margin: bool,
 }
 
@@ -45,7 +40,6 @@ impl Token<'_> {
         self.text == text && self.kind != Kind::Text
     }
 
-    /// Whether it is one of these, which blanks part.
     pub(super) fn is_of(&self, words: &str) -> bool {
         self.kind != Kind::Text && words.split_ascii_whitespace().any(|word| word == self.text)
     }
@@ -59,14 +53,12 @@ impl Token<'_> {
     }
 }
 
-/// Reads pieces one after the other.
 pub(super) struct Lexer<'a> {
     language: Language,
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
     opens_line: bool,
-    /// The last piece, in two ways that tell a regular expression from a division.
     after_value: bool,
     after_less: bool,
     tries: u32,
@@ -165,7 +157,6 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The end of a text that begins here.
     fn quoted(&mut self, byte: u8) -> Option<usize> {
         use Language as L;
         let language = self.language;
@@ -247,7 +238,6 @@ impl<'a> Lexer<'a> {
         self.tried(quotes::rust_raw)
     }
 
-    /// Looks for an end that may be far away, or nowhere.
     fn tried(&mut self, end: impl FnOnce(&'a [u8], usize) -> Option<usize>) -> Option<usize> {
         if self.tries == 0 {
             return None;
@@ -338,7 +328,6 @@ impl<'a> Lexer<'a> {
         matches!(self.language, Language::C | Language::CSharp)
     }
 
-    /// A line of the preprocessor, with those that it goes on in.
     fn directive(&mut self) -> Token<'a> {
         let mut end = self.at;
         loop {

@@ -15,7 +15,6 @@ use super::{
 /// How many texts without an end are tried.
 const TRIES: u32 = 32;
 
-/// Where a rule holds, and whether its definition goes on over the lines below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
     Block,
@@ -111,7 +110,6 @@ static COMPILED: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     RULES.into_iter().filter_map(rule).collect()
 });
 
-/// Finds the definitions of a text.
 pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<'a>) {
     let mut reader = Reader {
         language,
@@ -146,18 +144,12 @@ struct Level {
 
 struct Reader {
     language: Language,
-    /// Definitions that are not over.
     levels: Vec<Level>,
-    /// The last byte of the last line that belongs to them.
     last: usize,
-    /// The mark that ends a text of several lines.
     text: Option<&'static str>,
     brackets: usize,
-    /// Whether the last line ended with a backslash.
     goes_on: bool,
-    /// Where the decorators of what follows begin.
     decorated: Option<usize>,
-    /// The word that ends a here-document.
     here: Option<String>,
     /// Within `=begin` and `=end` of Ruby.
     is_aside: bool,
@@ -199,7 +191,6 @@ impl Reader {
         }
     }
 
-    /// Whether a line lies in a here-document or a comment of several lines.
     fn passes_over(&mut self, line: &str, code: &str) -> bool {
         if let Some(word) = &self.here {
             if code == word {
@@ -270,7 +261,6 @@ impl Reader {
         }
     }
 
-    /// What a statement defines, and whether that goes on below.
     fn definition<'a>(&mut self, code: &'a str, depth: usize) -> Option<(Definition<'a>, bool)> {
         let mut rules = COMPILED.iter().filter(|rule| {
             let at_margin = matches!(rule.reach, MarginBlock | MarginLine);
@@ -310,7 +300,6 @@ impl Reader {
         Some((definition, matches!(rule.reach, Block | MarginBlock)))
     }
 
-    /// Ends all that begin this deep or deeper.
     fn close(&mut self, depth: usize, end: usize, found: &mut Collector<'_>) {
         while let Some(level) = self.levels.pop_if(|level| level.depth >= depth) {
             if let Some(symbol) = level.symbol {
@@ -319,7 +308,6 @@ impl Reader {
         }
     }
 
-    /// Goes over a line for what is open after it.
     fn pass(&mut self, line: &str) {
         let bytes = line.as_bytes();
         // Looked for once: a line may be full of backslashes, with blanks behind them.
@@ -358,7 +346,6 @@ impl Reader {
     }
 }
 
-/// How deep a line is indented.
 fn depth(line: &str) -> usize {
     let blanks = line.bytes().take_while(|byte| matches!(byte, b' ' | b'\t'));
     blanks.fold(0, |depth, byte| match byte {
@@ -372,7 +359,6 @@ fn unquoted(name: &str) -> &str {
     within('"').or(within('\'')).unwrap_or(name)
 }
 
-/// Whether a definition ends on its line, by what stands from its name on.
 fn is_whole(language: Language, from_name: &str) -> bool {
     static RUBY: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"^[^\s(]+\s*(?:\([^)]*\))?\s*= |;.* end$|; end$").ok());
@@ -389,7 +375,6 @@ fn is_whole(language: Language, from_name: &str) -> bool {
     }
 }
 
-/// The word that ends the here-document which a line begins.
 fn here_word(language: Language, code: &str) -> Option<String> {
     static WORDS: LazyLock<Option<[Regex; 2]>> = LazyLock::new(|| {
         let ruby = Regex::new(r#"<<[~-]["']?(\w+)"#).ok()?;
@@ -403,7 +388,6 @@ fn here_word(language: Language, code: &str) -> Option<String> {
     Some(of.captures(code)?[1].to_owned())
 }
 
-/// Keys of the outermost object.
 pub(super) fn json<'a>(text: &'a str, found: &mut Collector<'a>) {
     let bytes = text.as_bytes();
     let mut depth = 0_usize;
@@ -447,7 +431,6 @@ pub(super) fn json<'a>(text: &'a str, found: &mut Collector<'a>) {
     open.into_iter().for_each(|open| found.end(open, last));
 }
 
-/// How far a statement of SQL is read: from where it begins.
 enum Create {
     Begin,
     Made(usize),
@@ -455,8 +438,7 @@ enum Create {
     Rest,
 }
 
-/// What `create` makes, up to its semicolon. Bodies in `$$ … $$` and between `begin` and `end` may hold semicolons of
-/// their own.
+/// What `create` makes, up to its semicolon.
 pub(super) fn sql<'a>(text: &'a str, found: &mut Collector<'a>) {
     const BETWEEN: &str = "or replace alter temp temporary unlogged global local unique \
         materialized recursive external virtual definer aggregate algorithm";

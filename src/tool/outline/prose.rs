@@ -10,7 +10,6 @@ use super::{
 /// Longest line of a heading that is underlined, in bytes.
 const MAX_LINE: usize = 400;
 
-/// Finds the headings of a text.
 pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<'a>) {
     let mut sections = Sections {
         found,
@@ -46,7 +45,6 @@ impl<'a> Sections<'a, '_> {
     }
 }
 
-/// Headings in quotes and lists divide nothing.
 fn markdown<'a>(text: &'a str, sections: &mut Sections<'a, '_>) {
     let front = Options::ENABLE_YAML_STYLE_METADATA_BLOCKS
         | Options::ENABLE_PLUSES_DELIMITED_METADATA_BLOCKS;
@@ -66,7 +64,6 @@ fn markdown<'a>(text: &'a str, sections: &mut Sections<'a, '_>) {
     }
 }
 
-/// The words of a heading, without the marks around them.
 fn heading(line: &str) -> &str {
     let line = line.trim_start_matches('#').trim();
     let bare = line.trim_end_matches('#');
@@ -125,7 +122,6 @@ fn rest<'a>(text: &'a str, sections: &mut Sections<'a, '_>) {
     }
 }
 
-/// The sign that a line consists of.
 fn adornment(body: &str) -> Option<u8> {
     let first = *body.as_bytes().first()?;
     let is_one = first.is_ascii_punctuation() && body.bytes().all(|byte| byte == first);

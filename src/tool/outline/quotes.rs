@@ -9,12 +9,10 @@ use super::collect::Language;
 /// Longest regular expression that is known as one, in bytes.
 const MAX_EXPRESSION: usize = 1_024;
 
-/// The end of a text between two marks of one byte, with backslashes, on one line.
 pub(super) fn on_line(text: &[u8], start: usize, mark: u8) -> Option<usize> {
     ended(text, start, mark).ok()
 }
 
-/// The same; without an end, the place where the line ends that was looked through.
 fn ended(text: &[u8], start: usize, mark: u8) -> Result<usize, usize> {
     let mut at = start + 1;
     loop {
@@ -28,11 +26,9 @@ fn ended(text: &[u8], start: usize, mark: u8) -> Result<usize, usize> {
     }
 }
 
-/// [`on_line`] for all marks of a text, in linear time. Where a text has no end on its line, neither has
-/// any that begins behind it with the same mark: what follows is read in the same way.
+/// [`on_line`] for all marks of a text, in linear time.
 #[derive(Debug, Default)]
 pub(super) struct OnLine {
-    /// By mark: up to where there is no end.
     endless: [usize; 3],
 }
 
@@ -50,7 +46,6 @@ impl OnLine {
     }
 }
 
-/// The same over several lines.
 pub(super) fn escaped(text: &[u8], start: usize, mark: u8) -> Option<usize> {
     let mut at = start + 1;
     loop {
@@ -74,7 +69,6 @@ pub(super) fn doubled(text: &[u8], start: usize, mark: u8) -> Option<usize> {
     }
 }
 
-/// The end of a text that a longer mark ends.
 pub(super) fn until(text: &[u8], start: usize, mark: &[u8]) -> Option<usize> {
     Some(start + memmem::find(text.get(start..)?, mark)? + mark.len())
 }
@@ -96,8 +90,7 @@ pub(super) fn comment(text: &[u8], start: usize, nests: bool) -> Option<usize> {
     }
 }
 
-/// A text with code in it: `${…}` in JavaScript and Kotlin, `\(…)` in Swift. The code may hold texts
-/// again.
+/// A text with code in it: `${…}` in JavaScript and Kotlin, `\(…)` in Swift.
 pub(super) fn template(
     text: &[u8],
     start: usize,

@@ -31,16 +31,13 @@ use crate::tool::guard::{is_of_version_control, open_followed};
 const RULES: [&str; 2] = [".gitignore", ".ignore"];
 /// Longest file of rules, in bytes: each line of it is compiled and kept.
 const LONGEST: u64 = 1024 * 1024;
-/// Most bytes of rules that one walk reads: no project of people has so many, and each line is looked at for
-/// each file below it. Beyond, which folders are left out depends on the threads of the walk.
+/// Most bytes of rules that one walk reads: no project of people has so many, and each line is looked at
+/// for each file below it.
 const MOST: u64 = 2 * 1024 * 1024;
 
-/// The rules of the folders of a walk.
 #[derive(Debug)]
 pub(super) struct Rules {
-    /// By folder: its rules and those above.
     folders: RwLock<HashMap<PathBuf, Arc<Folder>>>,
-    /// What holds where no folder is known; none if that cannot be known.
     top: Option<Arc<Folder>>,
     /// How many bytes of rules may still be read.
     left: AtomicU64,
@@ -61,7 +58,6 @@ impl Folder {
     }
 }
 
-/// What becomes of an entry of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Wanted,
@@ -69,12 +65,10 @@ pub(super) enum Verdict {
     /// Its own rules cannot be known, be it that they are no file that people write, or that they cannot be
     /// read or understood: who knows what they would forbid.
     Misruled,
-    /// So it is with where the walk begins, or with what is above it.
     Unruled,
 }
 
 impl Rules {
-    /// Reads the rules of where a walk begins, and of what is above it.
     pub(super) fn of(place: &Place) -> Self {
         let left = AtomicU64::new(MOST);
         let mut top = Some(Arc::new(Folder::default()));
@@ -98,7 +92,6 @@ impl Rules {
         }
     }
 
-    /// Judges an entry; a folder's own rules hold from then on.
     pub(super) fn judge(&self, path: &Path, is_dir: bool) -> Verdict {
         let name = path.file_name().unwrap_or_default();
         if is_of_version_control(name) {
@@ -135,7 +128,6 @@ impl Rules {
     }
 }
 
-/// Whether it is hidden names that a rule is about.
 fn names_a_dot(rule: &Glob) -> bool {
     let last = rule.actual().rsplit('/').next();
     last.is_some_and(|last| last.starts_with('.'))
@@ -148,11 +140,9 @@ fn is_odd(found: &Metadata) -> bool {
     }
 }
 
-/// A file of rules is none or cannot be read, or there are too many rules, or too long ones.
 #[derive(Debug, PartialEq, Eq)]
 struct Odd;
 
-/// The rules that a folder has itself, from what may still be read of them.
 fn read(folder: &Path, left: &AtomicU64) -> Result<Option<Gitignore>, Odd> {
     let mut builder: Option<GitignoreBuilder> = None;
     for name in RULES {
@@ -199,7 +189,6 @@ fn text_of(path: &Path) -> Result<Option<String>, Odd> {
     found.is_file().then(|| lines_of(&file)).transpose()
 }
 
-/// All of a file: half of its rules may forbid less.
 fn lines_of(file: &File) -> Result<String, Odd> {
     let mut bytes = Vec::new();
     let read = file.take(LONGEST + 1).read_to_end(&mut bytes);
@@ -226,11 +215,8 @@ const CLASSES: [(&str, &str); 8] = [
 /// Classes that hold characters which mean something in brackets.
 const ODD_CLASSES: [&str; 4] = ["[:cntrl:]", "[:graph:]", "[:print:]", "[:punct:]"];
 
-/// A line of rules spelt so that globs read it as git does: braces stand for themselves, and named classes are
-/// ranges. None if it is no pattern, which fits nothing.
-///
-/// # Errors
-/// It is longer than what people write, or has a class that globs cannot spell.
+/// A line of rules spelt so that globs read it as git does: braces stand for themselves, and named classes
+/// are ranges.
 fn as_globs_do(line: &str) -> Result<Option<Cow<'_, str>>, Odd> {
     if line.len() > LONGEST_LINE {
         return Err(Odd);

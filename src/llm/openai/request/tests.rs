@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
-    testkit::llm_conformance::{self as conformance, Scenario},
     model::{CallId, OpaquePart, ToolStatus},
+    testkit::llm_conformance::{self as conformance, Scenario},
 };
 
 fn call(id: &str, name: &str, arguments: &str) -> Part {

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 
 use super::{server::Happened, *};
 use crate::{
-    testkit::llm_conformance::Determinism,
     model::{StopReason, Usage},
+    testkit::llm_conformance::Determinism,
 };
 
 #[tokio::test]

@@ -90,7 +90,6 @@ pub(super) fn ended<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Opti
         .map(|name| define(kind, name))
 }
 
-/// The place after what only qualifies.
 fn start(top: &Top<'_>) -> usize {
     let mut at = 0;
     loop {
@@ -138,7 +137,6 @@ fn a_type<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
     name.map(|name| define(SymbolKind::Type, name))
 }
 
-/// A function, and the place after its arguments.
 fn function<'a>(top: &Top<'a>, from: usize, place: Role<'a>) -> Option<(Definition<'a>, usize)> {
     let mut at = from;
     let mut found = None;
@@ -170,7 +168,6 @@ fn function<'a>(top: &Top<'a>, from: usize, place: Role<'a>) -> Option<(Definiti
     found
 }
 
-/// The function whose arguments open here, by what stands before.
 fn named<'a>(top: &Top<'a>, from: usize, open: usize, place: Role<'a>) -> Option<Definition<'a>> {
     let before = open.checked_sub(1).filter(|&at| at >= from)?;
     let operator = (from..open)

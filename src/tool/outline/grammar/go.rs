@@ -42,7 +42,6 @@ pub(super) fn group<'a>(head: &Head<'a>) -> Option<Role<'a>> {
     }
 }
 
-/// As the language itself puts its semicolons.
 pub(super) fn breaks(last: &Token<'_>) -> bool {
     last.kind != Kind::Sign || matches!(last.text, ")" | "]" | "}")
 }

@@ -36,7 +36,6 @@ pub(super) fn group<'a>(head: &Head<'a>, place: Role<'a>) -> Option<Role<'a>> {
     (is_macro && matches!(place, Role::File | Role::Module | Role::Type(_))).then_some(place)
 }
 
-/// The place of the word that says what is defined.
 fn keyword(top: &Top<'_>) -> usize {
     let mut at = top.past_prelude(MODIFIERS);
     loop {

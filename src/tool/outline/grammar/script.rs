@@ -122,7 +122,6 @@ fn equals(top: &Top<'_>, from: usize) -> Option<usize> {
     (!compared || top.is(before, ">")).then_some(at)
 }
 
-/// What kind of definition a value makes: a function, a class, or none.
 fn value(top: &Top<'_>, at: usize) -> Option<SymbolKind> {
     let at = if top.is(at, "async") { at + 1 } else { at };
     if top.is(at, "function") {
