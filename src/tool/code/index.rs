@@ -305,7 +305,7 @@ impl Shared {
                 continue;
             }
             let shown = self.root.shown(path);
-            let mut entry = Entry {
+            let entry = Entry {
                 path: path.clone(),
                 stamp: *stamp,
                 status: Status::Text,
@@ -321,7 +321,6 @@ impl Shared {
                 Ok(()) => {
                     let text = String::from_utf8_lossy(&buffer);
                     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-                    entry.kind = entry.kind.with_text(text);
                     shard.read(spellings, (&shown, text), entry, most, None);
                 }
                 Err(status) => shard.files.push(Entry { status, ..entry }),

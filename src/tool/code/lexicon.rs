@@ -14,8 +14,6 @@ static ENTRIES: &str = include_str!("lexicon.txt");
 const SYNONYM: f32 = 0.35;
 const TRANSLATED: f32 = 0.95;
 const ALSO_TRANSLATED: f32 = 0.6;
-/// Shortest part of a German compound, in bytes.
-const SHORTEST_PART: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::tool) enum Language {
@@ -116,37 +114,12 @@ fn known(language: Language, word: &str) -> &'static [(String, f32)] {
     found.map_or(&[], Vec::as_slice)
 }
 
-fn meanings(language: Language, word: &str) -> &'static [(String, f32)] {
+/// What a lower-cased word of another language is in English, the best first.
+pub(in crate::tool) fn translations(language: Language, word: &str) -> &'static [(String, f32)] {
     match known(language, word) {
         [] => known(language, &language.stem(word)),
         found => found,
     }
-}
-
-/// What a lower-cased word of another language is in English: one or two things to look for, each with the
-/// stems that it may have.
-pub(in crate::tool) fn translations(language: Language, word: &str) -> Vec<Meanings> {
-    let whole = meanings(language, word);
-    if !whole.is_empty() {
-        return vec![whole.to_vec()];
-    }
-    let part = |part: Option<&str>| {
-        let part = part.filter(|part| part.len() >= SHORTEST_PART)?;
-        Some(meanings(German, part)).filter(|found| !found.is_empty())
-    };
-    let cuts = word.char_indices().filter(|_| language == German);
-    let mut parted = cuts.filter_map(|(at, _)| {
-        let (first, second) = word.split_at(at);
-        // A letter or two may join them.
-        let joint = ["en", "s", "n"]
-            .into_iter()
-            .find_map(|joint| part(first.strip_suffix(joint)));
-        Some([
-            part(Some(first)).or(joint)?.to_vec(),
-            part(Some(second))?.to_vec(),
-        ])
-    });
-    parted.next_back().into_iter().flatten().collect()
 }
 
 const ENGLISH: &str = "\
@@ -162,72 +135,48 @@ const ENGLISH: &str = "\
     well were what when where whether which while who whole whom whose why will with within without won would \
     wouldn yes yet you your wheres hows whats";
 const GERMAN: &str = "\
-    aber alle allem allen aller allerdings alles als am an andere anderem anderen anderer anderes anfangs ans auch \
-    auf aufs aus ausser außer außerdem bedeuten bedeutet bedeutung bei beide beiden beim beispielsweise bezüglich \
-    bin bis bisher bleiben bleibt blieb bloß brauche brauchen braucht bräuchte da dabei dafuer dafür dagegen daher \
-    damals damit danach dann daran darauf daraus darf darfst darin darum darüber das dass dasselbe davon dazu dein \
-    deine deinem deinen deiner dem demselben den denen denn denselben der deren derselbe des deshalb dessen \
-    deswegen dich die dies diese dieselbe diesem diesen dieser dieses doch dort drin durch dürfen dürfte eben \
-    eigentlich ein eine einem einen einer eines einfach einige einigen einiger einmal er erst erste ersten erster \
-    es etwa etwas euch euer eure existieren existiert falls finde findet folgende folgenden fuer funktionieren \
-    funktioniert funktionierte fälle fällen für fürs ganz ganze ganzen gar geben gegeben gegen gegenüber gehe \
-    gehen geht gehört gemacht gemäß genau genommen gerade gern gerne gesagt geschieht gibt gibts ging gut habe \
-    haben habt hat hatte hatten hier hierbei hierfür hin hinter hätte ich ihm ihn ihnen ihr ihre ihrem ihren ihrer \
-    im in innerhalb ins insbesondere irgendein irgendeine irgendetwas irgendwas irgendwelche irgendwer irgendwie \
-    irgendwo ist ja jede jedem jeden jeder jedes jedoch jemals jemand jene jener jenes jetzt jeweils kann kannst \
-    kein keine keinem keinen keiner keines klappen klappt klappte koennen kommen kommt konnte können könnt könnte \
-    könnten laesst lass lasse lassen letzte letzten letztlich liegen liegt lässt läßt mache machen machst macht \
-    man manche manchmal mehr mein meine meinem meinen meiner meines meist meistens mich mir mit moechte moechten \
-    muessen muss musst musste mussten muß möchte möchten mögen möglich möglicherweise müssen müsste nach natürlich \
-    neben nehmen nicht nichts nie niemals niemand niemanden nimmt nirgends noch nun nur nutze nächste nächsten \
-    nämlich ob obwohl oder offenbar oft ohne passiert pro schon sehr sein seine selber selbst sich sie sind so \
-    sobald sodass sogar solange solch solche solchem solchen solcher soll sollen sollte sollten somit sondern \
-    sonst soviel sowie sowohl stehen steht stelle stellen tatsächlich trotz trotzdem ueber ueberhaupt um ums und \
-    uns unser unsere unseren unter verhalten verhält verwende viel viele vielen vielleicht vom von vor völlig \
-    waere wann war warum was wegen weil weiss weiter weitere weiterhin weiß welche welchem welchen welcher welches \
-    wem wen wenig wenige weniger wenn wer werd werde werden weshalb wessen weswegen wie wieder wieso wieviel \
-    wieviele willst wir wird wirklich wirst wo wobei wodurch wofuer wofür woher wohin womit womöglich wonach woran \
-    worauf woraus worin worum worüber wovon wovor wozu wuerde wurd wurde wurden wäre wären würde würden ziemlich \
-    zu zudem zuerst zuletzt zum zumindest zur zustaendig zuständig zwar zweck zwei zwischen über überall überhaupt";
+    aber alle allem allen aller alles als am an andere ans auch auf aufs aus ausser außer bei beide beiden beim \
+    bin bis bisher bleibt blieb bloß da dabei dafuer dafür daher damals damit danach dann daran darauf daraus \
+    darf darfst darin darum das dass davon dazu dein deine deinem deinen deiner dem den denen denn der deren des \
+    dessen dich die dies diese diesem diesen dieser dieses doch dort drin durch eben ein eine einem einen einer \
+    eines einige einmal er erst erste ersten erster es etwa etwas euch euer eure falls finde findet fuer fälle \
+    für fürs ganz ganze ganzen gar geben gegen gehe gehen geht genau gerade gern gerne gesagt gibt gibts ging \
+    gut habe haben habt hat hatte hatten hier hin hinter hätte ich ihm ihn ihnen ihr ihre ihrem ihren ihrer im \
+    in ins ist ja jede jedem jeden jeder jedes jedoch jemals jemand jene jener jenes jetzt kann kannst kein \
+    keine keinem keinen keiner keines klappt kommen kommt konnte könnt laesst lass lasse lassen letzte liegen \
+    liegt lässt läßt mache machen machst macht man manche mehr mein meine meinem meinen meiner meines meist mich \
+    mir mit muss musst musste muß mögen nach neben nehmen nicht nichts nie nimmt noch nun nur nutze ob obwohl \
+    oder oft ohne pro schon sehr sein seine selber selbst sich sie sind so sobald sodass sogar solch solche soll \
+    sollen sollte somit sonst soviel sowie sowohl stehen steht stelle trotz ueber um ums und uns unser unsere \
+    unter viel viele vielen vom von vor waere wann war warum was wegen weil weiss weiter weiß welche wem wen \
+    wenig wenige wenn wer werd werde werden wessen wie wieder wieso willst wir wird wirst wo wobei wofuer wofür \
+    woher wohin womit wonach woran worauf woraus worin worum wovon wovor wozu wuerde wurd wurde wurden wäre \
+    wären würde zu zudem zuerst zum zur zwar zweck zwei über";
 const FRENCH: &str = "\
-    a afin ai aient ainsi ait aller allons alors apres assez au aucun aucune auprès auquel aura auraient aurait \
-    aussi autre autres aux auxquelles auxquels avaient avais avait avec avez avoir avons ayant beaucoup bien bon c \
-    ce ceci cela celle celles celui cependant certaine certaines certains ces cet cette ceux chacun chacune chaque \
-    chez combien comme comment compris concernant concerne d dans de dedans dernière derrière des desquels deux \
-    devant devoir devraient devrait dois doit doivent donc dont du duquel dès elle elles en encore endroit enfin \
-    ensuite est et etaient etait ete etes eu eut eux exactement existe existent facon faire fais faisait fait \
-    faites fasse faut façon fera fois fonctionne fonctionnement fonctionnent fonctionner fut grace grâce ici il \
-    ils intérieur j jamais je jusqu jusque justement l la laquelle le lequel les lesquelles lesquels leur leurs \
-    lors lorsqu lorsque lui là m ma maintenant mais malgré maniere manière marche marcher mes mettent mieux moi \
-    mon n ne ni non nos notamment notre nous nôtre on ont ou ouais oui où par parce parfois parmi partie partout \
-    pas peu peut peuvent peux plus pour pourquoi pourra pourraient pourrais pourrait pourtant pouvoir premier \
-    première prend prendre presque pris près puis puisque qu quand que quel quelconque quelle quelles quelqu \
-    quelque quelques quels qui quoi quoique rien s sa sait savoir se selon sera seraient serait seront sert \
-    servent ses seulement si sien signification signifie simplement sinon situe situé située soi soient soit \
-    sommes son sont sorte sous suis sur surtout t ta tant te tel telle tellement telles tels tenir tes tient toi \
-    ton toujours tous tout toute toutefois toutes tres trop trouve trouvent très tu un une unes va venir vers \
-    veulent veut veux viennent vient voici voilà voir voire vos votre voudrais vouloir voulu vous vraiment y à \
-    étaient étais était étant été êtes être";
+    a afin ai aient ainsi ait aller allons alors apres assez au aucun aucune auquel aura aurait aussi autre \
+    autres aux avais avait avec avez avoir avons ayant bien bon c ce ceci cela celle celles celui ces cet cette \
+    ceux chacun chaque chez comme d dans de dedans des deux devant devoir dois doit donc dont du duquel dès elle \
+    elles en encore enfin est et etait ete etes eu eut eux existe facon faire fais fait faites fasse faut façon \
+    fera fois fut grace grâce ici il ils j jamais je jusqu jusque l la le lequel les leur leurs lors lorsqu lui \
+    là m ma mais marche mes mieux moi mon n ne ni non nos notre nous nôtre on ont ou ouais oui où par parce \
+    parmi partie pas peu peut peux plus pour pourra prend pris près puis qu quand que quel quelle quelqu quels \
+    qui quoi rien s sa sait savoir se selon sera serait seront sert ses si sien sinon situe situé soi soient \
+    soit sommes son sont sorte sous suis sur t ta tant te tel telle telles tels tenir tes tient toi ton tous \
+    tout toute toutes tres trop trouve très tu un une unes va venir vers veut veux vient voici voilà voir voire \
+    vos votre voulu vous y à étais était étant été êtes être";
 const SPANISH: &str = "\
-    a acerca actualmente además ahora ahí al algo alguien algun alguna algunas alguno algunos algún allí ambas \
-    ambos aquel aquella aquellos aquí asi así aun aunque aún bajo bastante bien cada casi caso casos cierta \
-    ciertas cierto como comporta comportamiento con concreto conmigo conseguir consigo contigo cosa cosas cual \
-    cuales cualquier cualquiera cuando cuanta cuantas cuanto cuantos cuya cuyo cuál cuáles cuándo cuánta cuántas \
-    cuánto cuántos cómo da dado dar de debe deben deberia debería debido debo debía decir del demasiado dentro \
-    desde dicha dicho dio donde dos dónde e el ella ellas ellos en encargada encargado encuentra encuentran \
-    entonces entre era eran eres es esa esas ese eso esos esta estaba estaban estar estas este esto estos estoy \
-    está están exactamente excepto existe existen existir finalmente forma fue fueron funciona funcionamiento \
-    funcionan funcionar gracias ha haber habia habrá había hace hacer haciendo haga hagan hago han hasta hay haz \
-    hecho hicieron hizo hola incluso jamás justo la lado las le les lo los luego me mediante mejor menos mi mis \
-    mitad momento mucho muy más mía mío nada nadie necesito ni ningun ninguna ninguno ningún no nos nosotros \
-    nuestra nuestro nuestros nunca o ocurre ocurren os otra otras otro otros para parece parte pasa pero poco \
-    podemos poder podria podría podrían pone ponen poner por porque porqué posible primera primero pueda puedan \
-    puede pueden puedes puedo pues puesto que quien quienes quiere quieren quiero quién quiénes qué realmente \
-    respecto responsable sabe saber salvo se sea segun según ser seria será sería si sido siempre siendo significa \
-    significado sin sino sirve sobre sois solo somos son soy su suele suelen sus sí tal tales también tampoco \
-    tanto te tenemos tener tenga tengan tengo tenía tiene tienen toda todas todavia todavía todo todos tras través \
-    tu tus tuvo un una unas uno unos usted ustedes va vamos veces viene vienen volver vosotros vuelve vuelven y ya \
-    yo él éste última último";
+    a acerca ahora ahí al algo algun alguna alguno algún allí ambas ambos aquel aquí asi así aun aunque aún bajo \
+    bien cada casi caso casos cierta cierto como con cosa cosas cual cuales cuando cuanta cuanto cuya cuyo cuál \
+    cómo da dado dar de debe deben debido debo debía decir del dentro desde dicha dicho dio donde dos dónde e el \
+    ella ellas ellos en entre era eran eres es esa esas ese eso esos esta estaba estar estas este esto estos \
+    estoy está están existe forma fue fueron ha haber habia habrá había hace hacer haga hagan hago han hasta hay \
+    haz hecho hizo hola jamás justo la lado las le les lo los luego me mejor menos mi mis mitad mucho muy más \
+    mía mío nada nadie ni ningun no nos nunca o ocurre os otra otras otro otros para parece parte pasa pero poco \
+    poder podria pone ponen poner por porque pueda puedan puede pueden puedes puedo pues puesto que quien quiere \
+    quiero quién qué sabe saber salvo se sea segun según ser seria será sería si sido siendo sin sino sirve \
+    sobre sois solo somos son soy su suele suelen sus sí tal tales tanto te tener tenga tengan tengo tenía tiene \
+    tienen toda todas todo todos tras tu tus tuvo un una unas uno unos usted va vamos veces viene vienen volver \
+    vuelve y ya yo él éste";
 const ALSO_ENGLISH: &str = "\
     a ai al am an au bin bis bon c comment con d da das de del den der des die dies dont dos drin du e el en entre \
     er era es est et fait falls fut ha hat hay haz hier hin il im in ins j ja l la las le les lo los m ma man me \

@@ -8,8 +8,6 @@ use super::{
 
 /// Most things that a question looks for.
 const MOST: usize = 28;
-/// How near two words that are written in one come to the first of them.
-const JOINED: f32 = 0.9;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tool) enum Sort {
@@ -52,14 +50,8 @@ impl Question {
         let run: Vec<String> = runs.iter().map(|run| run.text().to_lowercase()).collect();
         let language = Language::of(&run);
         let mut wanted: Vec<Wanted> = Vec::new();
-        for (at, (one, lower)) in runs.iter().zip(&run).enumerate() {
-            let mut found = wanted_of(language, *one, lower);
-            if let (Some(next), Some(first)) = (run.get(at + 1), found.first_mut())
-                && matches!(first.sort, Sort::Word | Sort::Weak)
-            {
-                // `time out` is written in one word as well.
-                first.forms.push((stem(&format!("{lower}{next}")), JOINED));
-            }
+        for (one, lower) in runs.iter().zip(&run) {
+            let found = wanted_of(language, *one, lower);
             for one in found {
                 if !wanted
                     .iter()
@@ -99,18 +91,6 @@ fn wanted_of(language: Language, run: Run<'_>, lower: &str) -> Vec<Wanted> {
         let parts = parts.map(|part| one(part, Sort::Part, vec![(stem(part), 1.0)]));
         return [whole].into_iter().chain(parts).collect();
     }
-    if let Some(major) = lower.strip_prefix('v').filter(|rest| is_number(rest)) {
-        let forms = [
-            lower.to_owned(),
-            format!("{major}.0"),
-            format!("{major}.0.0"),
-        ];
-        return vec![one(
-            word,
-            Sort::Version,
-            forms.map(|form| (form, 1.0)).to_vec(),
-        )];
-    }
     // Of another language's questions, what is short is no word that code has.
     let short = if language == Language::English { 2 } else { 3 };
     if lower.chars().count() < short
@@ -120,32 +100,24 @@ fn wanted_of(language: Language, run: Run<'_>, lower: &str) -> Vec<Wanted> {
         return Vec::new();
     }
     let own = stem(lower);
-    let mut translated = match language {
+    let mut forms = match language {
         Language::English => Vec::new(),
-        _ => translations(language, lower),
+        _ => translations(language, lower).to_vec(),
     };
-    for forms in &mut translated {
+    if forms.is_empty() {
+        forms.push((own.clone(), 1.0));
+        forms.extend(synonyms(&own).iter().cloned());
+    } else {
         forms.sort_by(|a, b| b.1.total_cmp(&a.1));
         if forms.iter().all(|(form, _)| *form != own) {
             // Cognates and words that were left English.
-            forms.push((own.clone(), 0.5));
+            forms.push((own, 0.5));
         }
     }
-    if translated.is_empty() {
-        let others = synonyms(&own).iter().cloned();
-        translated = vec![[(own.clone(), 1.0)].into_iter().chain(others).collect()];
-    }
-    let sort = |forms: &[(String, f32)]| {
-        let is_weak = match language {
-            Language::English => is_weak(lower),
-            _ => forms.first().is_some_and(|(form, _)| is_weak(form)),
-        };
-        if is_weak { Sort::Weak } else { Sort::Word }
+    let is_weak = match language {
+        Language::English => is_weak(lower),
+        _ => forms.first().is_some_and(|(form, _)| is_weak(form)),
     };
-    let wanted = translated.into_iter();
-    wanted.map(|forms| one(word, sort(&forms), forms)).collect()
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+    let sort = if is_weak { Sort::Weak } else { Sort::Word };
+    vec![one(word, sort, forms)]
 }

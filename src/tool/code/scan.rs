@@ -178,7 +178,7 @@ impl<'a> Scanner<'a> {
         let mut best = found.lines;
         best.sort_unstable();
         // Code before its tests, and those before what tools made.
-        let worth = Kind::of(&path).with_text(&text_of).worth(Drift::default());
+        let worth = Kind::of(&path).worth(Drift::default());
         let is_defined = best.iter().any(|line| defined.contains(line));
         let rank = (worth * 100.0) as u32 * (3 + 2 * u32::from(is_defined));
         let lines = self.lines_around(text, &best);

@@ -142,7 +142,7 @@ fn queries_match_as_their_mode_says() {
 fn definitions_come_before_uses_and_code_before_what_tests_it() {
     let tree = Tree::of(&[
         ("a/uses.rs", "fn main() {\n    admit();\n}\n"),
-        ("b/made.rs", "// @generated\nfn admit() {}\n"),
+        ("b/made_generated.rs", "fn admit() {}\n"),
         (
             "c/desk.rs",
             "// admit\n\nfn run() { admit() }\nfn admit() {}\n",
@@ -155,7 +155,7 @@ fn definitions_come_before_uses_and_code_before_what_tests_it() {
         "c/desk.rs",
         "a/uses.rs",
         "tests/desk.rs",
-        "b/made.rs",
+        "b/made_generated.rs",
         "dist/desk.js",
         "e.lock",
     ];

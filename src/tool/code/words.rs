@@ -118,9 +118,7 @@ pub(in crate::tool) fn stem(word: &str) -> String {
     if !is_word {
         return word.to_owned();
     }
-    let stem = ENGLISH.stem(word);
-    let whole = SHORT.iter().find(|(short, _)| *short == stem);
-    whole.map_or_else(|| stem.into_owned(), |(_, whole)| (*whole).to_owned())
+    ENGLISH.stem(word).into_owned()
 }
 
 /// A word in lower case without accents, so that words typed with and without them meet.
@@ -142,48 +140,6 @@ fn without_accents(word: &str) -> String {
     }
     plain
 }
-
-/// Short forms that programmers write, and the stems of what they stand for.
-const SHORT: [(&str, &str); 38] = [
-    ("addr", "address"),
-    ("arg", "argument"),
-    ("args", "argument"),
-    ("async", "asynchron"),
-    ("attr", "attribut"),
-    ("auth", "authent"),
-    ("cfg", "configur"),
-    ("conf", "configur"),
-    ("config", "configur"),
-    ("ctx", "context"),
-    ("db", "databas"),
-    ("decl", "declar"),
-    ("dest", "destin"),
-    ("dir", "directori"),
-    ("doc", "document"),
-    ("env", "environ"),
-    ("err", "error"),
-    ("fn", "function"),
-    ("folder", "directori"),
-    ("func", "function"),
-    ("impl", "implement"),
-    ("init", "initi"),
-    ("len", "length"),
-    ("lib", "librari"),
-    ("max", "maximum"),
-    ("min", "minimum"),
-    ("msg", "messag"),
-    ("num", "number"),
-    ("param", "paramet"),
-    ("prop", "properti"),
-    ("ref", "refer"),
-    ("repo", "repositori"),
-    ("req", "request"),
-    ("res", "respons"),
-    ("src", "sourc"),
-    ("sync", "synchron"),
-    ("temp", "temporari"),
-    ("val", "valu"),
-];
 
 #[cfg(test)]
 mod tests {

@@ -177,7 +177,7 @@ fn the_best_file_comes_first() {
         (
             "code before what a tool made",
             &[
-                ("src/a.rs", "// @generated\nfn decide_budget() {}\n"),
+                ("src/a_generated.rs", "fn decide_budget() {}\n"),
                 ("src/b.rs", "fn decide_budget() {}\n"),
             ],
             "decide the budget",
