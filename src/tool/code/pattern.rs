@@ -7,22 +7,16 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use crate::tool::{ToolError, text};
 
-/// Largest compiled pattern, in bytes.
-const MAX_COMPILED: usize = 1024 * 1024;
-/// A larger pattern may take so long for each byte that it is looked for in parts of long lines.
-const CHEAP: usize = 32 * 1024;
-/// How much of a text is looked at at once, in bytes; how much by a costly pattern, and how much of the
-/// part before is in the next one, as a match may begin there.
-const SLICE: usize = 256 * 1024;
-const PART: usize = 8 * 1024;
-const AGAIN: usize = 2 * 1024;
+/// Largest compiled pattern, in bytes: what bounds how long it takes for each byte of a long line.
+const MAX_COMPILED: usize = 512 * 1024;
+/// How much of a text is looked at before it is seen whether to stop, in bytes; a longer line is looked at whole.
+pub(super) const SLICE: usize = 256 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Pattern {
     matcher: RegexMatcher,
     /// Case-sensitive and not: `grep_regex` does not tell where in its line a match stands.
     locators: Vec<Regex>,
-    is_costly: bool,
 }
 
 impl Pattern {
@@ -47,19 +41,11 @@ impl Pattern {
             .line_terminator(Some(b'\n'))
             .multi_line(true)
             .case_smart(true);
-        let cheap = builder.size_limit(CHEAP).build(pattern).ok();
-        let is_costly = cheap.is_none();
-        let matcher = match cheap {
-            Some(matcher) => matcher,
-            None => builder
-                .size_limit(MAX_COMPILED)
-                .build(pattern)
-                .map_err(|error| bad_pattern(query, &error))?,
-        };
+        let built = builder.size_limit(MAX_COMPILED).build(pattern);
+        let matcher = built.map_err(|error| bad_pattern(query, &error))?;
         Ok(Self {
             matcher,
             locators: locators(pattern),
-            is_costly,
         })
     }
 
@@ -67,35 +53,7 @@ impl Pattern {
         &self.matcher
     }
 
-    pub(super) fn slices<'a>(&self, text: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
-        slices(text, if self.is_costly { PART } else { SLICE })
-    }
-
-    /// Whether a line may match; none if it has to be looked at by the [`Self::matcher`].
-    pub(super) fn in_long_line(&self, line: &[u8], go_on: impl Fn() -> bool) -> Option<bool> {
-        if !self.is_costly || line.len() <= PART {
-            return None;
-        }
-        let mut all = parts(line.len(), PART, AGAIN).take_while(|_| go_on());
-        Some(all.any(|(start, end)| {
-            // What stands before the part is seen, what stands behind it is not.
-            let found = self.matcher.find_at(&line[..end], start).ok().flatten();
-            found.is_some_and(|found| {
-                // A match that may only be one because the part ends is left to the next part.
-                found.end() < end || end == line.len() || found.start() < end - AGAIN
-            })
-        }))
-    }
-
-    fn head<'a>(&self, line: &'a [u8]) -> &'a [u8] {
-        match self.is_costly {
-            true => &line[..line.len().min(PART)],
-            false => line,
-        }
-    }
-
     pub(super) fn is_in(&self, line: &[u8], name: &str) -> bool {
-        let line = self.head(line);
         let Some(start) = memchr::memmem::find(line, name.as_bytes()) else {
             return false;
         };
@@ -106,14 +64,13 @@ impl Pattern {
 
     /// Where in a matching line the match stands, in bytes.
     pub(super) fn locate(&self, line: &[u8]) -> usize {
-        let line = self.head(line);
         let found = self.locators.iter().find_map(|regex| regex.find(line));
         found.map_or(0, |found| found.start())
     }
 }
 
 /// The slices of a text, each of as many whole lines as have room in `most` bytes.
-fn slices(text: &[u8], most: usize) -> impl Iterator<Item = &[u8]> {
+pub(super) fn slices(text: &[u8], most: usize) -> impl Iterator<Item = &[u8]> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -131,15 +88,6 @@ fn slices(text: &[u8], most: usize) -> impl Iterator<Item = &[u8]> {
         rest = others;
         Some(slice)
     })
-}
-
-/// Where the parts of a line begin and end, each of so many bytes, with so many of the one before.
-fn parts(line: usize, most: usize, again: usize) -> impl Iterator<Item = (usize, usize)> {
-    let step = (most - again).max(1);
-    let last = line.saturating_sub(again.min(line.saturating_sub(1)));
-    (0..last)
-        .step_by(step)
-        .map(move |start| (start, (start + most).min(line)))
 }
 
 /// The exact spelling first, so that a case-sensitive match is never mistaken for another.
@@ -184,49 +132,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_takes_long_is_looked_for_in_parts_of_long_lines() {
-        let costly = |pattern: &str| format!("(?:[^\\x00]\\w{{20}}never|{pattern})");
-        let line = |at: usize, what: &str| {
-            let mut line = vec![b' '; 40_000];
-            line[at..at + what.len()].copy_from_slice(what.as_bytes());
-            line
-        };
-        let yes = || true;
-        for (name, sought, at, what, want) in [
-            ("the beginning", "^foo", 0, "foo", true),
-            ("no beginning", "^foo", 6 * 1024, "foo", false),
-            ("the end", "foo$", 40_000 - 3, "foo", true),
-            ("no end", "foo$", 8 * 1024 - 3, "foo", false),
-            ("no end of a word", r"foo\b", 8 * 1024 - 3, "fools", false),
-            (
-                "where parts meet",
-                "foo +bar",
-                8 * 1024 - 3,
-                "foo   bar",
-                true,
-            ),
-            (
-                "long",
-                "foo.*bar",
-                7 * 1024,
-                &format!("foo{}bar", "x".repeat(2_000)),
-                true,
-            ),
-            ("nowhere", "foo", 5, "fo", false),
-        ] {
-            let pattern = Pattern::regex(&costly(sought)).unwrap();
-            assert!(pattern.is_costly, "{name}");
-            let line = line(at, what);
-            assert_eq!(pattern.in_long_line(&line, yes), Some(want), "{name}");
-            assert_eq!(pattern.in_long_line(&line, || false), Some(false), "{name}");
-            assert_eq!(pattern.in_long_line(b"short", yes), None, "{name}");
-        }
-        let cheap = Pattern::regex("foo.*bar").unwrap();
-        assert!(!cheap.is_costly);
-        assert_eq!(cheap.in_long_line(&line(0, "foo"), yes), None);
-    }
-
-    #[test]
     fn the_place_of_a_match_is_found() {
         for (name, query, is_literal, line, at) in [
             ("literal", "b.c", true, "abc b.c", 4),
@@ -261,21 +166,6 @@ mod tests {
             let got: Vec<&[u8]> = slices(text.as_bytes(), most).collect();
             let want: Vec<&[u8]> = want.into_iter().map(str::as_bytes).collect();
             assert_eq!(got, want, "{name}");
-        }
-    }
-
-    #[test]
-    fn parts_reach_into_each_other_and_are_all_of_a_line() {
-        for (line, want) in [
-            (0, vec![]),
-            (1, vec![(0, 1)]),
-            (8, vec![(0, 8)]),
-            (9, vec![(0, 8), (6, 9)]),
-            (14, vec![(0, 8), (6, 14)]),
-            (15, vec![(0, 8), (6, 14), (12, 15)]),
-        ] {
-            let got: Vec<(usize, usize)> = parts(line, 8, 2).collect();
-            assert_eq!(got, want, "{line}");
         }
     }
 }

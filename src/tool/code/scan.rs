@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     kind::{Drift, Kind},
-    pattern::Pattern,
+    pattern::{self, Pattern},
 };
 use crate::tool::{
     ProjectRoot, outline,
@@ -147,20 +147,13 @@ impl<'a> Scanner<'a> {
             total: 0,
         };
         let text = self.buffer.strip_prefix(BOM).unwrap_or(&self.buffer);
-        for slice in self.pattern.slices(text) {
+        for slice in pattern::slices(text, pattern::SLICE) {
             if self.stop.is_cancelled() {
                 break;
             }
-            let go_on = || !self.stop.is_cancelled();
-            match self.pattern.in_long_line(slice, go_on) {
-                Some(true) => found.take(found.before + 1),
-                Some(false) => {}
-                None => {
-                    let matcher = self.pattern.matcher();
-                    let searched = self.searcher.search_slice(matcher, slice, &mut found);
-                    searched.map_err(|_| Unread::Unreadable)?;
-                }
-            }
+            let matcher = self.pattern.matcher();
+            let searched = self.searcher.search_slice(matcher, slice, &mut found);
+            searched.map_err(|_| Unread::Unreadable)?;
             found.before += memchr_iter(b'\n', slice).count() as u64;
         }
         if found.lines.is_empty() {
