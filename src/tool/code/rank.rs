@@ -178,7 +178,7 @@ pub(in crate::tool) fn candidates(
         .sum();
     let words = shards.iter().flat_map(|shard| &shard.as_ref().passages);
     let words: u64 = words.map(|passage| u64::from(passage.words)).sum();
-    let mean = (words as f32 / passages.max(1) as f32).max(1.0);
+    let mean = (words as f32 / passages.max(1) as f32).max(SHORTEST);
     let possible: f32 = sought.iter().map(|one| one.worth).sum::<f32>() * (K1 + 1.0);
     let possible = possible.max(f32::MIN_POSITIVE);
     let mut found = Vec::new();

@@ -335,7 +335,7 @@ pub(super) fn find<'a>(
     match found[..] {
         [(path, page)] => Ok((path, page)),
         [] => {
-            let near = index.search(notes, given, "", MOST_NAMED).0;
+            let near = index.search(notes, stem(given), "", MOST_NAMED).0;
             let mut near: Vec<String> = near.iter().map(|hit| format!("`{}`", hit.path)).collect();
             near.dedup();
             let hint = if near.is_empty() {

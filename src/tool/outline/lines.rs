@@ -464,7 +464,7 @@ pub(super) fn sql<'a>(text: &'a str, found: &mut Collector<'a>) {
             _ => None,
         };
         if let Some(close) = close {
-            let end = (tries > 0)
+            let end = (tries > 0 || word == "--")
                 .then(|| memmem::find(&text.as_bytes()[at..], close.as_bytes()))
                 .flatten();
             match end {
