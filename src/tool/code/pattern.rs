@@ -1,6 +1,5 @@
 //! A literal or a regular expression as a matcher of lines. Pure.
 
-use grep_matcher::Matcher as _;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use memchr::{memchr, memrchr};
 use regex::bytes::{Regex, RegexBuilder};
