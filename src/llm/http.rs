@@ -1,12 +1,11 @@
 //! The connection to a provider: one client with its pool, its addresses and its headers.
 //!
-//! rustls with ring, given to the client as it is, so that a provider that a host has installed for
-//! the process is neither needed nor disturbed (`http/trust.rs`). `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` hold, except for servers on
-//! this machine. No redirect is followed: it would carry keys to who knows where. No time limit here
-//! covers a stream; only the connection has one.
+//! rustls with ring is given to the client, so that a host's own crypto provider is neither needed nor
+//! disturbed. `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` hold, except for servers on this
+//! machine. Redirects, which could carry keys elsewhere, are not followed.
 //!
-//! **Invariant:** key and header values are marked as sensitive, and the address as it is shown has
-//! neither user, password nor query.
+//! **Invariant:** key and header values are marked as sensitive, and the address as it is shown has neither
+//! user, password nor query.
 
 use std::{iter, net::IpAddr, time::Duration};
 

@@ -1,8 +1,5 @@
-//! What many calls have in common, as JSON text: written once, and copied from then on.
-//!
-//! A prompt and a list of tools are many times as long as a question, and the same for all sessions of a
-//! profile. They are known again by where they are, not by what they say: a look at all of it would cost as
-//! much as writing it does.
+//! JSON text that many calls have in common, prompts and lists of tools: written once and copied from then
+//! on. They are known again by their address, since comparing them would cost as much as writing them.
 
 use std::{
     collections::VecDeque,

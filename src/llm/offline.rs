@@ -1,11 +1,8 @@
-//! The offline model: answers without a network, by one `code_search` over the user's own files.
+//! The offline model: answers without a network, by one `code_search` over the user's own files. It quotes
+//! the best place, names four more, and says how to configure a model.
 //!
-//! It speaks the same protocol as any other model: it asks for the tool, reads the structured result and
-//! ends each reply with a signal. It quotes the best place, names four more, and says how to configure a
-//! model. It explains nothing.
-//!
-//! **Invariant:** a reply is a pure function of the request, so a restarted attempt replies the same.
-//! Text from questions and results is quoted, never obeyed, and can end neither its fence nor a signal.
+//! **Invariant:** a reply is a pure function of the request, so a restarted attempt replies the same. Text
+//! from questions and results is quoted, never obeyed, and can end neither its fence nor a signal.
 
 use std::fmt::Write as _;
 

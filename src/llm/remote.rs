@@ -1,18 +1,7 @@
 //! A provider that is reached over HTTP: makes one try of a call, in its dialect.
 //!
-//! No retries, no waiting for room, no deadline for the reply as a whole: those are the gateway's.
-//! Here are only the deadlines of the connection and of an answer's beginning. A stream that is dropped
-//! closes its connection.
-//!
-//! | file | what it does |
-//! |---|---|
-//! | `http` | client, TLS, addresses, headers |
-//! | `remote/exchange` | one call as a stream: ask, read, end |
-//! | `reading`, `sse` | bytes to events, bounded |
-//! | `openai`, `anthropic` | requests and replies of the dialects |
-//! | `decode`, `lenient`, `surrogates`, `wire` | what both do alike |
-//! | `kept` | prompts and tools, written once for many calls |
-//! | `fault`, `secrets` | what went wrong, and that it tells no key |
+//! Retries, queues and the deadline of a reply are the gateway's; here are only those of the connection and
+//! of the headers. A stream that is dropped closes its connection.
 
 use std::{fmt, sync::Arc, time::Duration};
 

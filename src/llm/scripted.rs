@@ -1,19 +1,15 @@
 //! The scripted model: plays back given replies, for tests, examples, dry runs and `oracle replay`.
 //!
-//! **Which step is played** is a function of what the model sees: the number of assistant messages
-//! in the request, less those that were there before the script began
-//! ([`Scripted::starting_after`]). A restarted attempt of a turn therefore plays the same step again,
-//! and many conversations can share one script. A conversation whose history was compacted or whose
-//! failed query left it goes back in the script with it.
+//! **Which step is played** follows from the request: the number of assistant messages in it, less those
+//! that were there before the script began ([`Scripted::starting_after`]). So a restarted attempt plays the
+//! same step again, and conversations can share a script.
 //!
-//! A step may hold several **tries**, played one after the other when the step is asked for again;
-//! the last one stays. Tries are counted by the backend over all conversations that it serves.
+//! A step may hold several **tries**, played one after the other when the step is asked for again; the last
+//! one stays. Tries are counted over all conversations.
 //!
 //! It plays what is written, calls under [`ToolChoice::None`](super::ToolChoice) and broken arguments
-//! included: how Oracle copes with such models is what tests want to see. It waits only where the
-//! script says so ([`Scripted::slowly`]), by the runtime's clock, and never asks what time it is.
-//!
-//! A script may also stand in a file ([`Scripted::of_turns`], [`Scripts`]).
+//! included. It waits only where the script says so ([`Scripted::slowly`]). A script may also stand in a
+//! file ([`Scripted::of_turns`], [`Scripts`]).
 
 use std::{
     collections::VecDeque,

@@ -1,11 +1,9 @@
 //! Server-sent events out of bytes, however those are cut.
 //!
-//! Own code, because the crate for it (`sse-stream`) has no bound on a line and an event, swallows
-//! the event before an end without a blank line, and ends the stream at a byte that is no UTF-8. Here
-//! all three kinds of line end, a byte order mark and any chunking are read alike; comments, `id` and
-//! `retry` are passed over; broken UTF-8 becomes U+FFFD.
+//! Own code, because `sse-stream` bounds neither a line nor an event, swallows the last event where no
+//! blank line follows, and stops at bytes that are no UTF-8.
 //!
-//! **Invariant:** the parser never holds more than its limit, whatever comes.
+//! **Invariant:** the parser never holds more than its limit.
 
 use std::{borrow::Cow, mem};
 

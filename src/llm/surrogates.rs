@@ -1,7 +1,5 @@
 //! Half characters in JSON: `\ud83d` alone, where a server has cut a text between the two halves of one.
-//!
-//! A text cannot hold it, so the whole JSON would be refused, and with it the reply, and each retry. It
-//! becomes U+FFFD instead, wherever it stands: a raw value is read only later.
+//! They become U+FFFD, since the whole reply would be refused otherwise.
 
 use std::borrow::Cow;
 

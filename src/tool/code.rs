@@ -1,20 +1,11 @@
-//! `code_search`: finds lines in the files of the project, with ripgrep's own crates.
+//! `code_search`: finds lines and places in the files of the project.
 //!
-//! It reads regular files inside the [`ProjectRoot`] only, and only text. A literal text or a pattern
-//! is looked for in the files themselves; a plain question in an index in memory, which is brought
-//! up to date before. All is bounded by a deadline and by caps on what is kept and shown.
+//! Literals and patterns are looked for in the files themselves, by ripgrep's crates (`pattern`, `scan`);
+//! plain questions (`question`, `words`, `lexicon`) in an index in memory (`index`, `passages`), which is
+//! brought up to date before and ranked by `rank` and `places`.
 //!
-//! **Invariants:** the same tree and the same arguments give the same text, unless the deadline
-//! cut the search or the index was not new, which the text then says; what is not shown is counted in its
-//! last line.
-//!
-//! | files | job |
-//! |---|---|
-//! | `pattern`, `scan` | literals and regular expressions |
-//! | `words`, `lexicon`, `question` | tokens, stems, other words, plain questions |
-//! | `kind`, `passages`, `index` | files in memory, true to those on disk |
-//! | `rank`, `places` | the best places for a question |
-//! | `report` | text for the model, data for programs |
+//! **Invariants:** the same tree and the same arguments give the same text, unless the deadline cut the
+//! search or the index was old, which the text then says; its last line counts what is not shown.
 
 mod index;
 pub(super) mod kind;

@@ -1,8 +1,5 @@
-//! `file_read`: a window of lines of one file of the project, or a symbol of it.
-//!
-//! Reads regular files inside the [`ProjectRoot`] only. It does not list folders (`code_search`
-//! finds files) and does not honour `.gitignore`: who names a file means it. Only what version control keeps
-//! for itself is never read.
+//! `file_read`: a window of lines of one file of the project, or a symbol of it. It does not honour
+//! `.gitignore`: a caller that names a file means it.
 //!
 //! **Invariant:** memory is bounded by the caps, whatever the size of the file.
 

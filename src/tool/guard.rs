@@ -1,16 +1,13 @@
 //! The guard of file access: one folder that tools may read, and the way into it.
 //!
-//! Names come from a model, so from anybody. Refused are `..` beyond the root, absolute paths
-//! outside of it, links (the file itself or any folder on the way) that lead out of it, and what is
-//! neither file nor folder. An absolute path that lies inside the root is taken. What version control keeps
-//! for itself (`.git`) is never read, however it is named: addresses with tokens stand there.
+//! Names come from a model. Refused are `..` beyond the root, absolute paths and links that lead out of it,
+//! what is neither file nor folder, and what belongs to version control (`.git`), where tokens stand.
 //!
 //! **Invariant:** a path that is handed out is canonical and starts with the canonical root.
 //!
-//! What remains: between check and use somebody who may write into the project can swap a file.
-//! `ProjectRoot::holds` finds that after opening (kind, device, inode and path are compared), but
-//! not a swap there and back. A hard link inside the root counts as inside. Opening never waits:
-//! what has just become a FIFO is opened without a writer, and found to be no file (`open`).
+//! Somebody who may write into the project can swap a file between check and use: `ProjectRoot::holds`
+//! compares kind, device, inode and path after opening, but a swap there and back goes unnoticed. A hard
+//! link inside the root counts as inside. Opening never waits for a FIFO (`open`).
 
 #[cfg(unix)]
 #[cfg(test)]

@@ -1,11 +1,10 @@
 //! `history_search`: commits of the project's git repository, and what one of them changed.
 //!
 //! It runs `git` by arguments, without a shell, and only reads. The tool exists in every project, so that
-//! the list of tools is stable; where there is no repository or no git, a call says so.
+//! the list of tools is stable.
 //!
-//! **Invariants:** what a model writes is never an option, a pattern or a command; only what concerns
-//! the project folder is shown, also where the repository is larger; a call ends with its deadline or its
-//! cancellation, and its process with it; the size of a result is bounded.
+//! **Invariants:** what a model writes is never an option, a pattern or a command; only what concerns the
+//! project folder is shown; a process ends with its call; the size of a result is bounded.
 
 mod git;
 #[cfg(unix)]

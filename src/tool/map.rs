@@ -1,12 +1,9 @@
 //! `repo_map`: the folders of the project and the outlines of its files, within a number of tokens.
 //!
-//! Every line of an outline is `path:line: definition`, so that it can be cited and read on with
-//! `file_read`. Files and symbols that fit the focus get more room, the rest shrinks to folders with
-//! numbers of files.
+//! Files and symbols that fit the focus get more room, the rest shrinks to folders with numbers of files.
 //!
-//! **Invariants:** the same tree and the same arguments give the same text, unless the deadline cut the
-//! call, which the text then says; what is not shown is counted; the numbers of files that are listed
-//! and read are bounded.
+//! **Invariants:** the same tree and arguments give the same text, unless the deadline cut the call, which
+//! the text then says; what is not shown is counted; how much is listed and read is bounded.
 
 mod focus;
 mod read;

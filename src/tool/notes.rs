@@ -1,11 +1,10 @@
 //! `note_search`, `note_read` and `note_write`: Markdown notes, in a folder of their own or in the project.
 //!
-//! A search ranks sections. Its index lives in memory, is shared by all sessions of a process, and is
-//! brought up to date by every call. Notes are written only into a folder that was configured for it,
-//! and only after a person has approved the call.
+//! The index lives in memory, is shared by all sessions of a process, and is brought up to date by every
+//! call. Notes are written only into a configured folder, after a person has approved the call.
 //!
-//! **Invariants:** a file is opened only if it is a regular one inside the folder; memory is bounded by
-//! the settings; what was left out is counted in the last line of a result.
+//! **Invariants:** only regular files inside the folder are opened; memory is bounded by the settings; the
+//! last line of a result counts what was left out.
 
 mod index;
 mod note;

@@ -1,12 +1,9 @@
 //! Symbols of a source file: what is defined in it, by which name, from which line to which.
 //!
-//! Pure. A scanner knows strings, comments and brackets (or indentation) of each language well enough to
-//! find definitions and their ends; it is no parser, and code that is broken gives the symbols that
-//! can still be told. A language that it does not know gives none.
+//! Pure. The scanner knows strings, comments, brackets and indentation of each language; it is no parser.
 //!
-//! **Invariants:** symbols are in the order of their first lines and form a tree (a child lies within
-//! its parent, and comes after it); time is linear in the text and memory is bounded
-//! ([`MAX_TEXT`], [`MAX_SYMBOLS`], [`MAX_NAME`]), whatever the text.
+//! **Invariants:** symbols are in the order of their first lines and form a tree; time is linear in the
+//! text and memory is bounded ([`MAX_TEXT`], [`MAX_SYMBOLS`], [`MAX_NAME`]).
 
 mod blocks;
 mod collect;

@@ -1,8 +1,5 @@
-//! How far the long work of tools is, for whoever shows it to people.
-//!
-//! A tool that is given a [`Progress`] says what it begins and counts what is done; a [`Work`] that is dropped
-//! has ended, however. To count costs an atomic operation and wakes nobody: whoever shows it looks as often as
-//! they like.
+//! How far the long work of tools is, for user interfaces. Counting costs an atomic operation and wakes
+//! nobody; a [`Work`] that is dropped has ended.
 
 use std::sync::{
     Arc,

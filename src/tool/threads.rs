@@ -1,10 +1,8 @@
-//! `thread_search`: what was said in earlier conversations of the same tenant.
+//! `thread_search`: what was asked and answered in earlier conversations of the same tenant, through the
+//! port [`Threads`].
 //!
-//! It searches questions, words put in while they were answered, and answers; not what tools brought.
-//! Where conversations are kept it does not know: whoever has them implements [`Threads`].
-//!
-//! **Invariants:** a call searches the tenant of its own session and no other; the query that calls is
-//! no hit of its own search; the size of a result is bounded, whatever was said.
+//! **Invariants:** a call searches the tenant of its own session; the query that calls is no hit of its own
+//! search; the size of a result is bounded.
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,8 @@
 //! Walks over the project: which files are looked at, by place and ignore rules, and their texts.
 //!
-//! Left out are what `.gitignore` and `.ignore` files name (also without a repository, and also those
-//! between the top of the repository and the place), hidden files unless a rule names their dot, folders
-//! of version control, links, and what is no regular file. Files outside of the repository or the root have
-//! no say. Where rules cannot be read or understood, nothing is looked at.
+//! Left out are files that `.gitignore` and `.ignore` name, hidden files unless a rule names their dot,
+//! folders of version control, links, and special files. Where rules cannot be read or understood, nothing
+//! is looked at.
 
 mod rules;
 

@@ -1,11 +1,10 @@
 //! The index of a project in memory, and how it is kept true to the files.
 //!
-//! A file belongs to one of [`SHARDS`] by its path. When files changed, their shards are read anew and put
-//! in place of the old ones; a search goes on with the shards that it began with.
+//! A file belongs to one of [`SHARDS`] by its path. A shard with changed files is replaced by one that
+//! takes over what has not changed; a search goes on with the shards that it began with.
 //!
-//! **Invariants:** one reading at a time, on a thread of its own that ends when nobody has the index any
-//! more; a caller waits for it no longer than it may, then goes on with what is known or without an index;
-//! the same files give the same index, however they came about.
+//! **Invariants:** one reading at a time, on a thread of its own; a caller waits for it no longer than it
+//! may; the same files give the same index, however they came about.
 
 use std::{
     collections::{BTreeMap, HashMap},

@@ -1,17 +1,14 @@
 //! `git`, as a process that only reads, whatever the repository asks it to run.
 //!
-//! A repository can come from anywhere, and its configuration and attributes name programs: monitors of
-//! the file system, pagers, checkers of signatures, filters for differences, hooks, helpers for what is
-//! missing. Each is turned off by an option, which is stronger than any configuration file, or by the
-//! environment, of which git gets only a few names. What stays is git's own judgement whom a repository
-//! may belong to (`safe.directory`).
+//! The configuration and attributes of a repository name programs: monitors, pagers, filters, hooks. Each
+//! is turned off by an option, which is stronger than any configuration file, or by the environment. Whom a
+//! repository may belong to stays git's own judgement (`safe.directory`).
 //!
-//! **Invariants:** each value of a model's is glued to the option that it is the value of, or stands
-//! behind `--` as a literal path; a process ends when nobody waits for it; of its output only so much
-//! is read.
+//! **Invariants:** each value of a model's is glued to its option, or stands behind `--` as a literal path;
+//! a process ends when nobody waits for it; its output is bounded.
 //!
-//! What remains: a `.git` that is a file may lead to a repository elsewhere, as those of linked work trees
-//! do; its messages are shown if it belongs to who runs this.
+//! A `.git` that is a file may lead to a repository elsewhere, whose messages are shown if it belongs to
+//! the user.
 
 use std::{env, ffi::OsString, path::Path, process::Stdio};
 

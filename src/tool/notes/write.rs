@@ -1,11 +1,9 @@
 //! The tool `note_write`: a new note, or more text in one that exists.
 //!
-//! It writes Markdown only, into the configured folder only, never over what the model has not read,
-//! and atomically: a reader sees the note before or after. A call that is made again after it has been
-//! carried out changes nothing.
+//! It never writes over what the model has not read, and atomically. A repeated call changes nothing.
 //!
-//! What remains: a change that another program makes between the last look at a note and its
-//! replacement is lost. The mode of a file is kept, its owner and hard links are not.
+//! A change that another program makes between the last look at a note and its replacement is lost. The
+//! mode of a file is kept, its owner and hard links are not.
 
 #[cfg(unix)]
 #[cfg(test)]

@@ -1,10 +1,8 @@
-//! What `.gitignore` and `.ignore` files say about the entries of a walk. What version control keeps for
-//! itself is never entered, and a hidden name is let in only by a rule that names its dot: `!*/` and `!*.*`
-//! mean what people see.
+//! What `.gitignore` and `.ignore` files say about the entries of a walk. Folders of version control are
+//! never entered, and a hidden name is let in only by a rule that names its dot.
 //!
-//! Each such file is opened once, without waiting for whoever may have put a FIFO in its place, and read
-//! within bounds. A walk meets a folder before what is in it, so the rules of a folder are found under its
-//! name when its entries are looked at. The rules of nearer folders are the stronger.
+//! Each such file is opened once, without waiting for a FIFO, and read within bounds. A walk meets a folder
+//! before its entries, so rules are found under the folder's name. Nearer rules are the stronger.
 
 use std::{
     borrow::Cow,
