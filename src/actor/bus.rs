@@ -154,7 +154,6 @@ impl Filter {
     }
 }
 
-/// The buses, for those who publish and subscribe.
 #[derive(Clone)]
 pub(super) struct BusHandle {
     buses: Pool<BusMsg>,
@@ -172,7 +171,6 @@ impl BusHandle {
         &self.buses
     }
 
-    /// Tells subscribers of records that have become durable.
     pub(super) fn publish(&self, key: &SessionKey, entries: Vec<Entry>) {
         let records = BusMsg::Records {
             key: key.clone(),
@@ -181,19 +179,16 @@ impl BusHandle {
         self.send(key, records);
     }
 
-    /// Whether anybody may want the session's frames.
     pub(super) fn is_heard(&self, key: &SessionKey) -> bool {
         Arc::strong_count(&self.listening[self.buses.index_of(key)]) > 1
     }
 
-    /// Sends a frame on its way; it is dropped where the bus has no room.
     pub(super) fn show(&self, frame: Frame) {
         if let Some(bus) = self.buses.at(self.buses.index_of(&frame.session)) {
             let _ = bus.offer(BusMsg::Frame(Arc::new(frame)));
         }
     }
 
-    /// Ends the subscriptions to one session.
     pub(super) fn close(&self, key: &SessionKey) {
         self.send(key, BusMsg::Close(key.clone()));
     }
@@ -333,7 +328,6 @@ impl BusState {
         self.of(&frame.session).for_each(|one| one.show(frame));
     }
 
-    /// The subscribers of a session.
     fn of(&mut self, key: &SessionKey) -> impl Iterator<Item = &mut Subscriber> {
         let one = self.by_session.get_mut(key).into_iter().flatten();
         one.chain(&mut self.everything)
@@ -377,7 +371,6 @@ impl BusState {
     }
 }
 
-/// The sending end of a subscription.
 struct Subscriber {
     filter: Filter,
     sender: mpsc::Sender<Notice>,
@@ -405,7 +398,6 @@ impl Subscriber {
         !self.behind.is_empty()
     }
 
-    /// Sends a record, or notes the gap; what it does not want it does not miss.
     fn offer(&mut self, record: &Arc<SessionRecord>) {
         if self.is_lost || !self.filter.wants_session(&record.session) {
             return;
@@ -432,7 +424,6 @@ impl Subscriber {
         self.behind.insert(key.clone(), seq);
     }
 
-    /// Sends a frame, if there is room and nothing is missing before it.
     fn show(&mut self, frame: &Arc<Frame>) {
         if self.filter.frames == Frames::Yes && !self.is_behind() {
             let _ = self.sender.try_send(Notice::Frame(Arc::clone(frame)));

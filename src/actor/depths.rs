@@ -44,7 +44,6 @@ impl Depths {
     }
 }
 
-/// Where the counts stand. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Gauges {
     shards: Pool<ShardMsg>,
@@ -65,7 +64,6 @@ impl Gauges {
         }
     }
 
-    /// As they are now.
     pub(super) fn read(&self) -> Depths {
         let gateways = self.gateways.iter();
         let gateway = |(provider, pool): (&String, &Pool<GatewayMsg>)| {

@@ -54,10 +54,8 @@ pub(super) use status::{Board, Boards};
 pub use status::{CircuitState, ModelState, ProviderState};
 use waiting::WaiterNews;
 
-/// Pieces of a reply that may wait for the session.
 pub(super) const DELTA_BUFFER: usize = 64;
 
-/// Tokens that a tool takes in a request, about: an estimate that is settled afterwards.
 const TOKENS_OF_A_TOOL: u64 = 100;
 
 pub(super) enum GatewayMsg {
@@ -197,7 +195,6 @@ pub(super) enum Failover {
     Impossible,
 }
 
-/// One call on its way to a model.
 pub(super) struct Ticket {
     pub sid: Sid,
     pub key: SessionKey,
@@ -257,7 +254,6 @@ impl Ticket {
     }
 }
 
-/// A rough estimate of the tokens of a request: a quarter of its bytes.
 fn tokens_of(request: &Request) -> u64 {
     let of = |part: &Part| match part {
         Part::Text { text } => text.len(),

@@ -14,7 +14,6 @@ const MAX_MISSES: u32 = 3;
 pub(super) struct Habits(Mutex<HashMap<Arc<str>, u32>>);
 
 impl Habits {
-    /// Whether the first model of a policy gives no signals.
     pub(super) fn is_unsignalled(&self, policy: &Policy) -> bool {
         let misses = self.0.lock();
         let first = policy.models.first();

@@ -38,34 +38,25 @@ use crate::{
     access::Tenants,
     journal::Journal,
     kernel::{Command, Order, Refusal, Reply},
-    model::{By, Limits, ProfileName, QueryId, SessionKey},
+    model::{By, ProfileName, QueryId, SessionKey},
 };
 
-mod account;
-mod answer;
 mod child;
-mod create;
 mod error;
-mod figures;
 mod fork;
 mod list;
 mod look;
 mod operate;
-mod pages;
 mod stream;
 mod submit;
-mod trace;
 
-pub use account::{QueryAccount, QueryPage, SignalAccount};
-pub use answer::{Answer, Submitted};
 pub(super) use child::Child;
 pub use error::AskError;
 pub use list::{Listed, Listing, SessionFilter, SessionState, TenantPage};
-pub use pages::EventPage;
-pub use stream::{Detail, EventStream, Progress, Watch};
+pub use look::{EventPage, QueryAccount, QueryPage, SignalAccount};
+pub use stream::{Answer, Detail, EventStream, Progress, Submitted, Watch};
 pub use submit::GoesOn;
 
-/// Knows the way to every session. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Router {
     pub shards: Pool<ShardMsg>,
@@ -95,7 +86,6 @@ impl Router {
         }
     }
 
-    /// Whether the system takes nothing new.
     pub(super) fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Relaxed)
     }
@@ -128,47 +118,38 @@ pub struct Oracle {
     pub(super) providers: Boards,
     pub(super) tenants: Tenants,
     pub(super) clock: Clock,
-    /// The system's own log.
     pub(super) log: SystemLog,
     pub(super) usage: Arc<UsageLog>,
-    /// What is being deleted.
     pub(super) deletions: Deletions,
-    /// Somebody wants the system to end.
     pub(super) told_to_end: CancellationToken,
-    /// How the configuration is read anew.
     pub(super) source: Source,
-    /// Who acts through this handle.
     pub(super) by: By,
 }
 
 impl Oracle {
-    /// The same system, for somebody else: what they do, to it and to its sessions, is recorded under this
-    /// name. Without that it is `local`.
+    /// The same system for another caller: its actions are recorded under this name. The default is `local`.
     #[must_use]
     pub fn acting(&self, by: By) -> Self {
         Self { by, ..self.clone() }
     }
 
-    /// Whatever runs leaves memory as it stands, and nothing comes to life any more.
     pub(super) async fn park(&self, within: Duration) {
         let shards = &self.router.shards;
         let all = (0..shards.size()).filter_map(|index| shards.at(index));
         let parked = all.map(|shard| async move {
-            // One that does not answer is ended all the same.
             let park = |done| ShardMsg::Park { done };
             let _ = shard.ask(park, Admission::Always, within).await;
         });
         join_all(parked).await;
     }
 
-    /// A session by its key, or by its name for the local tenant; it comes into being with the first thing that is
-    /// asked of it.
+    /// A session by its key, or by its name for the local tenant. The first message creates it.
     #[must_use]
     pub fn session(&self, key: impl Into<SessionKey>) -> SessionHandle {
         self.session_of(key, ProfileName::oracle())
     }
 
-    /// The same, by another profile if the session is new.
+    /// A session, with a profile that counts if the session is new.
     #[must_use]
     pub fn session_of(&self, key: impl Into<SessionKey>, profile: ProfileName) -> SessionHandle {
         let parent = None;
@@ -188,7 +169,7 @@ impl Oracle {
         }
     }
 
-    /// What all sessions record from now on.
+    /// The records of all sessions from now on.
     #[must_use]
     pub fn subscribe(&self, filter: Filter) -> Subscription {
         self.router
@@ -196,38 +177,38 @@ impl Oracle {
             .subscribe(filter, self.router.subscriber_capacity)
     }
 
-    /// The same, where whoever listens is to cost little: no more than so many notices wait at each of the
-    /// buses, and what is more is a gap.
+    /// The records of all sessions from now on, with at most `waiting` notices queued at each bus; more become
+    /// a gap.
     #[must_use]
     pub fn subscribe_briefly(&self, filter: Filter, waiting: usize) -> Subscription {
         self.router.bus.subscribe(filter, waiting)
     }
 
-    /// How many queries run.
+    /// Running queries.
     #[must_use]
     pub fn running(&self) -> usize {
         self.router.ledger.running()
     }
 
-    /// What tenants have, and may have.
+    /// Usage and limits of tenants.
     #[must_use]
     pub const fn tenants(&self) -> &Tenants {
         &self.tenants
     }
 
-    /// By what time it goes.
+    /// Its clock.
     #[must_use]
     pub const fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// How the model providers stand, by name. Cheap: nobody is asked.
+    /// State of the model providers, by name. Asks no actor.
     #[must_use]
     pub fn providers(&self) -> Vec<ProviderState> {
         self.providers.values().map(Board::read).collect()
     }
 
-    /// How many messages wait for each of the actors that sessions share.
+    /// Messages that wait for each of the shared actors.
     #[must_use]
     pub fn depths(&self) -> Depths {
         self.gauges.read()
@@ -270,7 +251,6 @@ pub struct SessionHandle {
     brief: Brief,
 }
 
-/// Whose it is, should it be a session that lasts for one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Brief {
     /// The request's that the handle serves.
@@ -279,21 +259,20 @@ enum Brief {
 }
 
 impl SessionHandle {
-    /// Which session.
+    /// Its key.
     #[must_use]
     pub const fn key(&self) -> &SessionKey {
         &self.key
     }
 
-    /// The same session, for somebody else: what they do is recorded under this name. Without that it is
-    /// `local`.
+    /// The same session for another caller: its actions are recorded under this name. The default is `local`.
     #[must_use]
     pub fn acting(self, by: By) -> Self {
         Self { by, ..self }
     }
 
-    /// Takes back a query, or the one that runs. Returns once that is durable; a query that waits for a
-    /// sub-agent ends when that has ended.
+    /// Cancels a query, or the running one. Returns once that is durable; a query that waits for a sub-agent
+    /// ends after it.
     ///
     /// # Errors
     /// See [`AskError`]; refused when nothing runs.
@@ -301,15 +280,7 @@ impl SessionHandle {
         self.command(Command::Cancel { query }).await.map(drop)
     }
 
-    /// Raises (or lowers) the budgets of the running query.
-    ///
-    /// # Errors
-    /// See [`AskError`]; refused when nothing runs.
-    pub async fn set_budget(&self, limits: Limits) -> Result<(), AskError> {
-        self.command(Command::SetBudget(limits)).await.map(drop)
-    }
-
-    /// Any command of the kernel's.
+    /// Sends any command.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -355,7 +326,7 @@ impl SessionHandle {
         }
     }
 
-    /// What a query's sub-agents need belongs to the query.
+    /// Messages of sub-agents belong to a query that was admitted.
     pub(super) const fn admission(&self) -> Admission {
         match self.opening.parent {
             None => Admission::IfRoom,
@@ -363,7 +334,6 @@ impl SessionHandle {
         }
     }
 
-    /// Whether there is still a system to have it.
     pub(super) fn is_reachable(&self) -> Result<(), AskError> {
         match self.router.ended.is_cancelled() {
             true => Err(AskError::Stopped),
@@ -371,7 +341,7 @@ impl SessionHandle {
         }
     }
 
-    /// What it records and shows from now on.
+    /// Its records and frames from now on.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
         let capacity = self.router.subscriber_capacity;

@@ -26,10 +26,8 @@ use crate::model::{Fault, FaultClass};
 /// [`SystemSettings`]: super::SystemSettings
 pub(super) const CAPACITY: usize = 65_536;
 
-/// When those who were refused may try again.
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// How many messages wait in one place, and how many may. Clones share the count.
 #[derive(Debug, Clone)]
 pub(super) struct Depth(Arc<Gauge>);
 
@@ -40,18 +38,15 @@ struct Gauge {
 }
 
 impl Depth {
-    /// Nothing waits, and `most` may.
     pub(super) fn new(most: usize) -> Self {
         let waiting = AtomicUsize::new(0);
         Self(Arc::new(Gauge { waiting, most }))
     }
 
-    /// How many wait now.
     pub(super) fn waiting(&self) -> usize {
         self.0.waiting.load(Ordering::Relaxed)
     }
 
-    /// One more, if there is room.
     pub(super) fn admit(&self) -> Result<Waiting, Full> {
         let most = self.0.most;
         let one_more = |waiting| (waiting < most).then_some(waiting + 1);
@@ -62,14 +57,12 @@ impl Depth {
         }
     }
 
-    /// One more in any case.
     pub(super) fn count(&self) -> Waiting {
         self.0.waiting.fetch_add(1, Ordering::Relaxed);
         Waiting(self.clone())
     }
 }
 
-/// One message that waits; counted until it is dropped.
 #[derive(Debug)]
 pub(super) struct Waiting(Depth);
 
@@ -79,7 +72,6 @@ impl Drop for Waiting {
     }
 }
 
-/// As many wait as may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Full {
     /// How many wait.
@@ -87,7 +79,6 @@ pub(super) struct Full {
 }
 
 impl Full {
-    /// The same as a fault.
     pub(super) fn fault(self, code: &str, of_whom: &str) -> Fault {
         let after_ms = u64::try_from(RETRY_AFTER.as_millis()).ok();
         Fault {
@@ -98,14 +89,12 @@ impl Full {
     }
 }
 
-/// A message on its way, with its place in the count.
 pub(super) struct Counted<M> {
     message: M,
     waiting: Waiting,
 }
 
 impl<M> Counted<M> {
-    /// The actor takes it: it waits no longer.
     pub(super) fn taken(self) -> M {
         drop(self.waiting);
         self.message
@@ -115,7 +104,6 @@ impl<M> Counted<M> {
 #[cfg(feature = "cluster")]
 impl<M: std::any::Any + Send> ractor::Message for Counted<M> {}
 
-/// Whether a message may be refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Admission {
     /// It comes from outside: only if there is room.
@@ -124,11 +112,9 @@ pub(super) enum Admission {
     Always,
 }
 
-/// The actor has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stopped;
 
-/// Why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unanswered {
     /// It was not even asked.
@@ -139,7 +125,6 @@ pub(super) enum Unanswered {
     Stopped,
 }
 
-/// The way to an actor. Cheap to clone.
 pub(super) struct Mailbox<M> {
     actor: ActorRef<Counted<M>>,
     depth: Depth,
@@ -153,12 +138,10 @@ impl<M> Clone for Mailbox<M> {
 }
 
 impl<M: Send + 'static> Mailbox<M> {
-    /// To this actor, in a place that is counted here.
     pub(super) const fn new(actor: ActorRef<Counted<M>>, depth: Depth) -> Self {
         Self { actor, depth }
     }
 
-    /// The actor itself.
     pub(super) const fn actor(&self) -> &ActorRef<Counted<M>> {
         &self.actor
     }
@@ -180,7 +163,6 @@ impl<M: Send + 'static> Mailbox<M> {
         }
     }
 
-    /// Asks, and waits for the answer.
     pub(super) async fn ask<T: Send + 'static>(
         &self,
         message: impl FnOnce(RpcReplyPort<T>) -> M,
@@ -199,14 +181,12 @@ impl<M: Send + 'static> Mailbox<M> {
         }
     }
 
-    /// Sends a message after a pause.
     pub(super) fn cast_after(&self, pause: Duration, message: impl FnOnce() -> M + Send + 'static) {
         let depth = self.depth.clone();
         let message = move || counted(message(), depth.count());
         drop(self.actor.send_after(pause, message));
     }
 
-    /// Sends a message every so often, for as long as the actor lives.
     pub(super) fn cast_every(&self, period: Duration, message: impl Fn() -> M + Send + 'static) {
         let depth = self.depth.clone();
         let message = move || counted(message(), depth.count());

@@ -93,7 +93,6 @@ impl EncodeMetric for Tally {
     }
 }
 
-/// All metrics with their names and help texts, in the order in which they are scraped.
 #[derive(Debug, Default)]
 struct Sheet(Vec<(&'static str, &'static str, Box<dyn Metric>)>);
 
@@ -169,7 +168,6 @@ pub struct Figures {
     pub appends: Level,
     /// Commits that failed or timed out.
     pub failed_commits: Counter,
-    /// Whether the last commit failed.
     failing: AtomicBool,
     sheet: Sheet,
 }
@@ -182,7 +180,6 @@ impl Figures {
     }
 }
 
-/// The last parts of the names of facts.
 fn kinds(kinds: &'static [&'static str], prefix: &str) -> impl Iterator<Item = &'static str> {
     let strip = move |kind: &&'static str| kind.strip_prefix(prefix);
     kinds
@@ -292,7 +289,6 @@ impl Default for Figures {
     }
 }
 
-/// Where all sessions count. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Meter(pub(super) Arc<Figures>);
 
@@ -307,7 +303,6 @@ impl Collector for Meter {
     }
 }
 
-/// How long a turn took, and with what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TurnTimes {
     /// From its beginning until its reply was durable.
@@ -319,7 +314,6 @@ pub(super) struct TurnTimes {
 }
 
 impl Meter {
-    /// Counts a fact that has become durable.
     pub(super) fn record(&self, record: &Record) {
         let counts = &*self.0;
         let add = |tally: &Tally, kind: &str, prefix| {
@@ -368,7 +362,6 @@ impl Meter {
         }
     }
 
-    /// Counts the tokens of a model call.
     pub(super) fn used(&self, usage: &Usage) {
         let tokens = &self.0.tokens;
         tokens.add("input", usage.input_tokens);
@@ -376,7 +369,6 @@ impl Meter {
         tokens.add("output", usage.output_tokens);
     }
 
-    /// Counts a model call that has ended: with a reply, or with a fault of this class.
     pub(super) fn called(&self, fault: Option<&FaultClass>) {
         let result = match fault {
             None => "answered",
@@ -400,13 +392,11 @@ impl Meter {
         counts.own.add(times.whole.saturating_sub(outside));
     }
 
-    /// Counts a session that waits for the journal, as long as the guard is held.
     pub(super) fn append(&self) -> Appending {
         self.0.appends.inc();
         Appending(self.clone())
     }
 
-    /// The journal has made something durable.
     pub(super) fn committed(&self, took: Duration) {
         self.0.commit.add(took);
         self.0.failing.store(false, Relaxed);
@@ -427,12 +417,10 @@ impl Meter {
         usize::try_from(live.sum::<u64>()).unwrap_or(usize::MAX)
     }
 
-    /// Running queries that wait for a person.
     pub(super) fn resting(&self) -> usize {
         self.sum(&[Activity::Approval, Activity::Paused])
     }
 
-    /// Running queries.
     pub(super) fn busy(&self) -> usize {
         let busy = self.0.live.iter().skip(Activity::Preparing as usize);
         usize::try_from(busy.map(|(_, live)| live).sum::<u64>()).unwrap_or(usize::MAX)
@@ -443,7 +431,6 @@ impl Meter {
         self.sum(&[Activity::Waking, Activity::Preparing])
     }
 
-    /// Counts a live session, as long as the guard is held.
     pub(super) fn enter(&self) -> Alive {
         let at = Activity::Waking;
         self.live(at).fetch_add(1, Relaxed);
@@ -492,7 +479,6 @@ impl Activity {
     ];
 }
 
-/// A session that is counted as long as this is held.
 #[derive(Debug)]
 pub(in crate::actor) struct Alive {
     meter: Meter,
@@ -501,7 +487,6 @@ pub(in crate::actor) struct Alive {
 }
 
 impl Alive {
-    /// Sets what the session is at.
     pub(in crate::actor) fn now_at(&mut self, activity: Activity) {
         if self.at != activity {
             self.meter.live(self.at).fetch_sub(1, Relaxed);
@@ -510,7 +495,6 @@ impl Alive {
         }
     }
 
-    /// Sets how many messages wait in the session.
     pub(in crate::actor) fn holds(&mut self, waiting: usize) {
         let all = &self.meter.0.waiting;
         all.inc_by(waiting as u64);
@@ -526,7 +510,6 @@ impl Drop for Alive {
     }
 }
 
-/// An append in flight, as long as this is held.
 #[derive(Debug)]
 #[must_use = "it counts as long as it is held"]
 pub(in crate::actor) struct Appending(Meter);

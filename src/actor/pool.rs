@@ -13,7 +13,6 @@ use ractor::ActorRef;
 
 use super::mailbox::{Counted, Depth, Mailbox};
 
-/// A read-mostly table of actors by number. Cheap to clone.
 pub(super) struct Pool<M>(Arc<Table<M>>);
 
 struct Table<M> {
@@ -42,22 +41,18 @@ impl<M: Send + 'static> Pool<M> {
         }))
     }
 
-    /// How many there are to be.
     pub(super) fn size(&self) -> usize {
         self.0.depths.len()
     }
 
-    /// The count of a place.
     pub(super) fn depth(&self, index: usize) -> Depth {
         self.0.depths[index % self.size()].clone()
     }
 
-    /// How many messages wait in each place.
     pub(super) fn waiting(&self) -> Vec<usize> {
         self.0.depths.iter().map(Depth::waiting).collect()
     }
 
-    /// Puts an actor in its place.
     pub(super) fn put(&self, index: usize, actor: ActorRef<Counted<M>>) {
         self.0.members.insert(index, actor);
     }
@@ -68,12 +63,10 @@ impl<M: Send + 'static> Pool<M> {
         Some(Mailbox::new(member.value().clone(), self.depth(index)))
     }
 
-    /// The next in turn.
     pub(super) fn any(&self) -> Option<Mailbox<M>> {
         self.at(self.0.turn.fetch_add(1, Ordering::Relaxed) % self.size())
     }
 
-    /// Whether all of them have ended.
     #[cfg(test)]
     pub(super) fn is_closed(&self) -> bool {
         use ractor::ActorStatus::{Stopped, Stopping};

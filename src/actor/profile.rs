@@ -94,14 +94,12 @@ impl Profile {
     }
 }
 
-/// What the prompts of a profile are composed with.
 #[derive(Clone)]
 pub(super) struct Voice {
     pub values: Arc<Prepared>,
     pub composer: Option<Arc<Composer>>,
 }
 
-/// The same values, with these tools.
 fn naming(variables: &Variables, tools: &[ToolSpec]) -> Variables {
     Variables {
         tools: tools.iter().map(ToolLine::from).collect(),
@@ -147,7 +145,6 @@ impl Profiles {
         std::iter::once((ProfileName::oracle(), &self.default)).chain(named)
     }
 
-    /// The profile that a session opened like this lives by.
     pub(super) fn of(&self, opening: &Opening) -> Profile {
         let profile = self.get(&opening.profile);
         match &opening.parent {
@@ -157,7 +154,6 @@ impl Profiles {
     }
 }
 
-/// The current profiles, which a reload replaces. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Shelf(Arc<ArcSwap<Profiles>>);
 

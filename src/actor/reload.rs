@@ -11,7 +11,6 @@ use std::{
 use super::{handle::Oracle, profile::Profiles};
 use crate::model::record::{self, ControlFact};
 
-/// How long the files of a configuration may take to be read.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a reload came to.
@@ -54,7 +53,6 @@ pub enum ReloadError {
     Broken,
 }
 
-/// See [`Oracle::reload_by`].
 #[derive(Clone, Default)]
 pub(super) struct Source(Arc<OnceLock<Arc<dyn Reload>>>);
 

@@ -22,13 +22,11 @@ use crate::{
     query::{Context, QueryClassifier},
 };
 
-/// A question to a worker.
 pub(super) struct Question<Q, A> {
     asked: Q,
     reply: RpcReplyPort<Result<A, Fault>>,
 }
 
-/// Answers the questions of one worker.
 pub(super) type Answerer<Q, A> = Box<dyn FnMut(Q) -> Result<A, Fault> + Send>;
 
 pub(super) struct WorkerActor<Q, A>(PhantomData<fn(Q) -> A>);
@@ -63,7 +61,6 @@ impl<Q: Send + 'static, A: Send + 'static> Actor for WorkerActor<Q, A> {
     }
 }
 
-/// The workers of one kind, for their callers.
 pub(super) struct Workers<Q, A> {
     name: &'static str,
     pub pool: Pool<Question<Q, A>>,
@@ -103,7 +100,6 @@ pub(super) type ClassifierMsg = Question<Message, QueryClassification>;
 pub(super) type Classifiers = Workers<Message, QueryClassification>;
 
 impl Classifiers {
-    /// Classifies a message.
     pub(super) async fn classify(
         &self,
         text: Arc<str>,
@@ -140,7 +136,6 @@ pub(super) type ComposerMsg = Question<Composition, Arc<ComposedPrompt>>;
 pub(super) type Composers = Workers<Composition, Arc<ComposedPrompt>>;
 
 impl Composers {
-    /// Composes the prompt for an input, from the system's prompts or from others.
     pub(super) async fn compose(
         &self,
         input: ComposeInput,

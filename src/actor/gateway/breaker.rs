@@ -12,9 +12,7 @@ use crate::model::Timestamp;
 #[derive(Debug)]
 pub(super) struct Breaker {
     settings: BreakerSettings,
-    /// Failures in a row.
     failures: u32,
-    /// When it opened for the first time since it was closed.
     away_since: Option<Duration>,
     state: State,
 }
@@ -32,7 +30,6 @@ enum State {
     },
 }
 
-/// How a call was let through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pass {
     Free,
@@ -40,7 +37,6 @@ pub(super) enum Pass {
     Probe,
 }
 
-/// What the end of a call says of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Health {
     Fine,
@@ -48,7 +44,6 @@ pub(super) enum Health {
     Unknown,
 }
 
-/// What the end of a call changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     /// For this long.
@@ -66,7 +61,6 @@ impl Breaker {
         }
     }
 
-    /// Whether a call would be let through; else when it is worth asking again.
     pub(super) fn check(&self, now: Duration) -> Result<(), Duration> {
         match self.state {
             State::Open { until, .. } if now < until => Err(until - now),
@@ -78,7 +72,6 @@ impl Breaker {
         }
     }
 
-    /// A call that [`Self::check`] let through is made.
     pub(super) fn enter(&mut self) -> Pass {
         match self.state {
             State::Closed => Pass::Free,
@@ -102,12 +95,10 @@ impl Breaker {
         }
     }
 
-    /// When it opened, unless it is closed.
     pub(super) const fn away_since(&self) -> Option<Duration> {
         self.away_since
     }
 
-    /// Its state as it is shown; `at` turns times into wall-clock times.
     pub(super) fn state(&self, at: impl Fn(Duration) -> Timestamp) -> CircuitState {
         match self.state {
             State::Closed => CircuitState::Closed,
@@ -169,7 +160,6 @@ pub(super) fn of_provider(end: &End) -> Health {
     }
 }
 
-/// What the end of a call says of the model.
 pub(super) fn of_model(end: &End) -> Health {
     match end {
         End::Answered(_) => Health::Fine,
@@ -181,7 +171,6 @@ pub(super) fn of_model(end: &End) -> Health {
     }
 }
 
-/// Whether the provider refused the call before it cost anything.
 pub(super) fn cost_nothing(end: &End) -> bool {
     match end {
         End::Failed(fault) => matches!(
@@ -218,7 +207,6 @@ mod tests {
         CircuitState::Open { until }
     }
 
-    /// Ends of calls, a second apart.
     fn after(ends: &[Health]) -> Breaker {
         let mut breaker = Breaker::new(SETTINGS);
         for (second, health) in (0..).zip(ends) {

@@ -33,25 +33,19 @@ use crate::{
     model::{Fault, Usage},
 };
 
-/// Tokens of a reply, until the model has answered.
 const REPLY: u64 = 500;
-/// A reply is not believed to have had more.
 const LONGEST: u64 = 1_000_000;
 
 pub(in crate::actor) struct GatewayState {
     pub(super) args: GatewayArgs,
     pub(super) me: Mailbox<GatewayMsg>,
-    /// The origin of all times here.
     start: Instant,
     next: u64,
     running: HashMap<u64, Running>,
     pub(super) lanes: HashMap<Arc<str>, Lane>,
-    /// The models in the order of their turns.
     round: VecDeque<Arc<str>>,
-    /// Of the provider as a whole.
     pub(super) pace: Pace,
     pub(super) breaker: Breaker,
-    /// When a call that waits for time alone may start, or a limit is lifted.
     alarm: Option<(Duration, Task)>,
 }
 
@@ -196,7 +190,6 @@ impl GatewayState {
         self.dispatch();
     }
 
-    /// Starts all that may start now, and sets the alarm for the next.
     pub(super) fn dispatch(&mut self) {
         let now = self.now();
         self.lift_limits(now);
@@ -216,7 +209,6 @@ impl GatewayState {
         self.count();
     }
 
-    /// Lifts the concurrency limits that no 429 has confirmed for a while.
     fn lift_limits(&mut self, now: Duration) {
         let mut lifted = false;
         for (model, lane) in &mut self.lanes {
@@ -333,7 +325,6 @@ impl GatewayState {
         self.count();
     }
 
-    /// Whether calls of a model are let through; else when it is worth asking again.
     pub(super) fn circuit(&self, model: &str, now: Duration) -> Result<(), Duration> {
         self.breaker.check(now)?;
         self.lanes
@@ -436,7 +427,6 @@ impl GatewayState {
     }
 }
 
-/// The calls, the limits and the circuit of one model.
 pub(super) struct Lane {
     pub queue: FairQueue<Waiter>,
     pub pace: Pace,
@@ -445,7 +435,6 @@ pub(super) struct Lane {
     /// Detail of the last fault that counted against a circuit.
     pub trouble: String,
     pub untold: InFlight,
-    /// Tokens of a reply, a moving average.
     reply: u64,
 }
 
@@ -501,7 +490,6 @@ impl Lane {
         }
     }
 
-    /// Returns whether more calls may run at a time now.
     pub(super) fn answered(&mut self, started: Duration, usage: &Usage) -> bool {
         let before = self.pace.aimd.limit();
         self.pace.answered(started);

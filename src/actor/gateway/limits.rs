@@ -12,43 +12,35 @@ use crate::llm::{Allowance, RateLimits};
 const MINUTE: Duration = Duration::from_secs(60);
 /// A model is called again after this, even where the provider asks for a longer wait.
 const LONGEST_HOLD: Duration = Duration::from_secs(3_600);
-/// First and longest hold where the provider names none.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
-/// A concurrency limit is lifted when no 429 has confirmed it for this long.
 const LIFTED_AFTER: Duration = MINUTE;
 /// More than this in a minute is no limit, and times would be too coarse for it.
 const MOST: u64 = 1_000_000_000;
 
-/// The rate limiter of one model, or of a provider as a whole.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     requests: Option<Bucket>,
     tokens: Option<Bucket>,
     /// How many calls may run at a time.
     pub aimd: Aimd,
-    /// Nothing starts before this.
     held: Duration,
     /// When the last hold began; refusals of calls that started before say nothing new.
     held_since: Option<Duration>,
-    /// Refusals since the last answer.
     in_a_row: u32,
 }
 
-/// Limits in a minute.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Limits {
     pub requests: Option<u64>,
     pub tokens: Option<u64>,
 }
 
-/// Calls in flight that the provider has not counted yet.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct InFlight {
     pub requests: u64,
     pub tokens: u64,
 }
 
-/// A refused call, for [`Pace::refused`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Refused {
     /// When the call started.
@@ -71,7 +63,6 @@ impl Pace {
         }
     }
 
-    /// When a call of about so many tokens may start.
     pub(super) fn ready_at(&self, tokens: u64) -> Duration {
         let requests = self.requests.map_or(Duration::ZERO, |all| all.ready_at(1));
         let of_tokens = self
@@ -89,14 +80,12 @@ impl Pace {
         }
     }
 
-    /// Corrects an estimate.
     pub(super) fn settle(&mut self, taken: u64, used: u64) {
         if let Some(bucket) = &mut self.tokens {
             bucket.settle(taken, used);
         }
     }
 
-    /// A call that started at `started` was answered.
     pub(super) fn answered(&mut self, started: Duration) {
         if self.held_since.is_none_or(|since| started > since) {
             self.in_a_row = 0;
@@ -104,7 +93,6 @@ impl Pace {
         self.aimd.answered();
     }
 
-    /// The provider tells its limits.
     pub(super) fn told(&mut self, now: Duration, limits: &RateLimits, in_flight: InFlight) {
         let requests = (&mut self.requests, Kind::Requests);
         let until = told(requests, now, &limits.requests, in_flight.requests);
@@ -147,14 +135,12 @@ impl Pace {
     }
 }
 
-/// Doubles with each refusal in a row, up to the longest; then between half and all of it.
 fn back_off(in_a_row: u32, entropy: u64) -> Duration {
     let doublings = in_a_row.saturating_sub(1).min(16);
     let half = BACK_OFF.0.saturating_mul(1 << doublings).min(BACK_OFF.1) / 2;
     half + half.mul_f64((entropy % 1_024) as f64 / 1_023.0)
 }
 
-/// Takes in what is told of one limit; until when nothing is left of it.
 fn told(
     (bucket, kind): (&mut Option<Bucket>, Kind),
     now: Duration,
@@ -200,11 +186,8 @@ enum Kind {
 struct Bucket {
     kind: Kind,
     limit: u64,
-    /// Nanoseconds until one is refilled.
     one: u64,
-    /// How many may be taken at once.
     burst: u64,
-    /// When everything taken is paid back, in nanoseconds.
     paid: u64,
 }
 
@@ -228,7 +211,6 @@ impl Bucket {
         }
     }
 
-    /// What was taken stays taken.
     fn set_limit(&mut self, limit: u64) {
         if limit.clamp(1, MOST) != self.limit {
             let paid = self.paid;
@@ -237,7 +219,6 @@ impl Bucket {
         }
     }
 
-    /// When `count` may be taken. More than a burst at once may be taken when the bucket is full.
     fn ready_at(&self, count: u64) -> Duration {
         let spare = self.burst - count.min(self.burst);
         Duration::from_nanos(self.paid.saturating_sub(self.worth(spare)))
@@ -255,7 +236,6 @@ impl Bucket {
         self.paid = paid.saturating_sub(self.worth(taken));
     }
 
-    /// The provider says that no more than this is left.
     fn at_most(&mut self, now: Duration, left: u64) {
         let gone = self.burst - left.min(self.burst);
         self.paid = self.paid.max(nanos(now).saturating_add(self.worth(gone)));
@@ -282,21 +262,16 @@ pub(super) struct Aimd(Option<Window>);
 
 #[derive(Debug)]
 struct Window {
-    /// Calls that may run at a time; at least one.
     limit: usize,
-    /// Successes since the last increase.
     successes: usize,
-    /// When it is lifted, unless a 429 confirms it.
     lifted_at: Duration,
 }
 
 impl Aimd {
-    /// Whether one more call may start while `running` calls run.
     pub(super) fn allows(&self, running: usize) -> bool {
         self.limit().is_none_or(|limit| running < limit)
     }
 
-    /// The hold is longer than was thought: the limit cannot be confirmed before it ends.
     pub(super) fn held_until(&mut self, held: Duration) {
         if let Some(window) = &mut self.0 {
             window.lifted_at = window.lifted_at.max(held + LIFTED_AFTER);
@@ -331,7 +306,6 @@ impl Aimd {
         });
     }
 
-    /// Lifts the limit if it is time; whether it was.
     pub(super) fn lift(&mut self, now: Duration) -> bool {
         let due = self.lifted_at().is_some_and(|at| at <= now);
         if due {

@@ -19,7 +19,6 @@ use crate::{
     model::{Fault, Usage},
 };
 
-/// How a call ended.
 #[derive(Debug)]
 pub(in crate::actor) enum End {
     /// With a reply, which used this much.

@@ -1,46 +1,80 @@
-//! A queue that is fair: round robin over tenants, within a tenant over sessions, in order within a
-//! session. Pure; its owner bounds it.
+//! A fair queue: round robin over tenants, within a tenant over sessions, in order within a session. Pure; its
+//! owner bounds it.
 //!
-//! **Invariant:** a tenant stands in the round exactly if it has an entry, and a session likewise. An
-//! entry may have become empty, because its calls gave up; it goes when its turn comes, or when there
-//! are more empty ones than others.
+//! **Invariant:** no tenant or session in a round is without a value.
 
-use std::collections::{HashMap, VecDeque};
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    hash::Hash,
+};
 
 use crate::model::{Sid, TenantId};
 
-/// Sessions without anything waiting that may stand in the rounds whatever else does.
-const SPARE: usize = 64;
-
 #[derive(Debug)]
 pub(super) struct FairQueue<T> {
-    tenants: HashMap<TenantId, Tenant>,
-    round: VecDeque<TenantId>,
-    items: HashMap<u64, Item<T>>,
-    /// Entries of sessions.
-    sessions: usize,
-}
-
-#[derive(Debug, Default)]
-struct Tenant {
-    sessions: HashMap<Sid, VecDeque<u64>>,
-    round: VecDeque<Sid>,
+    items: HashMap<u64, (TenantId, Sid, T)>,
+    tenants: Round<TenantId, Round<Sid, VecDeque<u64>>>,
 }
 
 #[derive(Debug)]
-struct Item<T> {
-    tenant: TenantId,
-    sid: Sid,
-    value: T,
+struct Round<K, V> {
+    turns: BTreeMap<u64, K>,
+    /// With their turns.
+    values: HashMap<K, (u64, V)>,
+    last: u64,
+}
+
+impl<K, V> Default for Round<K, V> {
+    fn default() -> Self {
+        Self {
+            turns: BTreeMap::new(),
+            values: HashMap::new(),
+            last: 0,
+        }
+    }
+}
+
+impl<K: Clone + Eq + Hash, V: Default> Round<K, V> {
+    fn entry(&mut self, key: &K) -> &mut V {
+        let new = || {
+            self.last += 1;
+            self.turns.insert(self.last, key.clone());
+            (self.last, V::default())
+        };
+        &mut self.values.entry(key.clone()).or_insert_with(new).1
+    }
+
+    fn first(&self) -> Option<&V> {
+        let (_, key) = self.turns.first_key_value()?;
+        self.values.get(key).map(|(_, value)| value)
+    }
+
+    fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        self.values.get_mut(key).map(|(_, value)| value)
+    }
+
+    /// Ends the turn of a key.
+    fn rotate(&mut self, key: &K) {
+        if let Some((turn, _)) = self.values.get_mut(key) {
+            self.turns.remove(turn);
+            self.last += 1;
+            *turn = self.last;
+            self.turns.insert(self.last, key.clone());
+        }
+    }
+
+    fn remove(&mut self, key: &K) {
+        if let Some((turn, _)) = self.values.remove(key) {
+            self.turns.remove(&turn);
+        }
+    }
 }
 
 impl<T> Default for FairQueue<T> {
     fn default() -> Self {
         Self {
-            tenants: HashMap::new(),
-            round: VecDeque::new(),
             items: HashMap::new(),
-            sessions: 0,
+            tenants: Round::default(),
         }
     }
 }
@@ -56,69 +90,50 @@ impl<T> FairQueue<T> {
 
     /// Enqueues a value under a unique number.
     pub(super) fn push(&mut self, tenant: &TenantId, sid: Sid, id: u64, value: T) {
-        if !self.tenants.contains_key(tenant) {
-            self.round.push_back(tenant.clone());
-        }
-        let of_tenant = self.tenants.entry(tenant.clone()).or_default();
-        if !of_tenant.sessions.contains_key(&sid) {
-            of_tenant.round.push_back(sid);
-            self.sessions += 1;
-        }
-        of_tenant.sessions.entry(sid).or_default().push_back(id);
-        let tenant = tenant.clone();
-        self.items.insert(id, Item { tenant, sid, value });
+        self.tenants.entry(tenant).entry(&sid).push_back(id);
+        self.items.insert(id, (tenant.clone(), sid, value));
     }
 
-    /// The one whose turn it is.
-    pub(super) fn front(&mut self) -> Option<&T> {
-        loop {
-            let tenant = self.tenants.get_mut(self.round.front()?);
-            let (id, dropped) = tenant.map_or((None, 0), Tenant::front);
-            self.sessions -= dropped;
-            match id {
-                Some(id) => return self.items.get(&id).map(|item| &item.value),
-                None => {
-                    if let Some(empty) = self.round.pop_front() {
-                        self.tenants.remove(&empty);
-                    }
-                }
-            }
-        }
+    fn first(&self) -> Option<u64> {
+        self.tenants.first()?.first()?.front().copied()
     }
 
-    /// Takes the one whose turn it is.
+    pub(super) fn front(&self) -> Option<&T> {
+        self.items.get(&self.first()?).map(|(_, _, value)| value)
+    }
+
     pub(super) fn pop(&mut self) -> Option<T> {
-        self.front()?;
-        let name = self.round.pop_front()?;
-        let tenant = self.tenants.get_mut(&name)?;
-        let (id, dropped) = tenant.pop();
-        self.sessions -= dropped;
-        if tenant.round.is_empty() {
-            self.tenants.remove(&name);
-        } else {
-            self.round.push_back(name);
+        let id = self.first()?;
+        let (tenant, sid, _) = self.items.get(&id)?;
+        let (tenant, sid) = (tenant.clone(), *sid);
+        let value = self.remove(id);
+        if let Some(sessions) = self.tenants.get_mut(&tenant) {
+            sessions.rotate(&sid);
         }
-        self.items.remove(&id?).map(|item| item.value)
+        self.tenants.rotate(&tenant);
+        value
     }
 
     pub(super) fn remove(&mut self, id: u64) -> Option<T> {
-        let Item { tenant, sid, value } = self.items.remove(&id)?;
-        let of_tenant = self.tenants.get_mut(&tenant);
-        if let Some(ids) = of_tenant.and_then(|tenant| tenant.sessions.get_mut(&sid)) {
-            // A session has one call, as a rule.
-            ids.retain(|waiting| *waiting != id);
+        let (tenant, sid, value) = self.items.remove(&id)?;
+        let sessions = self.tenants.entry(&tenant);
+        let ids = sessions.entry(&sid);
+        // A session rarely has more than one call.
+        ids.retain(|waiting| *waiting != id);
+        if ids.is_empty() {
+            sessions.remove(&sid);
         }
-        if self.sessions > 2 * self.items.len() + SPARE {
-            self.drop_empty();
+        if sessions.values.is_empty() {
+            self.tenants.remove(&tenant);
         }
         Some(value)
     }
 
-    /// Removes those of which this holds, in the order of their arrival.
+    /// Removes the values of which this holds, in the order of their arrival.
     pub(super) fn take_if(&mut self, gives_up: impl Fn(&T) -> bool) -> Vec<T> {
         let items = self.items.iter();
         let mut ids: Vec<u64> = items
-            .filter(|(_, item)| gives_up(&item.value))
+            .filter(|(_, (_, _, value))| gives_up(value))
             .map(|(id, _)| *id)
             .collect();
         ids.sort_unstable();
@@ -126,52 +141,7 @@ impl<T> FairQueue<T> {
     }
 
     pub(super) fn get_mut(&mut self, id: u64) -> Option<&mut T> {
-        self.items.get_mut(&id).map(|item| &mut item.value)
-    }
-
-    fn drop_empty(&mut self) {
-        for tenant in self.tenants.values_mut() {
-            tenant.sessions.retain(|_, ids| !ids.is_empty());
-            let Tenant { sessions, round } = tenant;
-            round.retain(|sid| sessions.contains_key(sid));
-        }
-        self.tenants.retain(|_, tenant| !tenant.round.is_empty());
-        let tenants = &self.tenants;
-        self.round.retain(|name| tenants.contains_key(name));
-        self.sessions = tenants.values().map(|tenant| tenant.round.len()).sum();
-    }
-}
-
-impl Tenant {
-    /// The one whose turn it is, and how many empty sessions stood before it.
-    fn front(&mut self) -> (Option<u64>, usize) {
-        let mut dropped = 0;
-        while let Some(sid) = self.round.front().copied() {
-            if let Some(id) = self.sessions.get(&sid).and_then(VecDeque::front) {
-                return (Some(*id), dropped);
-            }
-            self.round.pop_front();
-            self.sessions.remove(&sid);
-            dropped += 1;
-        }
-        (None, dropped)
-    }
-
-    /// Takes it after [`Self::front`]; also returns how many sessions have nothing left.
-    fn pop(&mut self) -> (Option<u64>, usize) {
-        let Some(sid) = self.round.pop_front() else {
-            return (None, 0);
-        };
-        let Some(ids) = self.sessions.get_mut(&sid) else {
-            return (None, 0);
-        };
-        let id = ids.pop_front();
-        if ids.is_empty() {
-            self.sessions.remove(&sid);
-            return (id, 1);
-        }
-        self.round.push_back(sid);
-        (id, 0)
+        self.items.get_mut(&id).map(|(_, _, value)| value)
     }
 }
 

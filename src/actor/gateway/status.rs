@@ -104,11 +104,9 @@ struct Published {
     clock: Clock,
     running: AtomicUsize,
     waiting: AtomicUsize,
-    /// What changes seldom.
     state: ArcSwap<ProviderState>,
 }
 
-/// Boards by provider.
 pub(in crate::actor) type Boards = Arc<BTreeMap<String, Board>>;
 
 impl Board {
@@ -131,7 +129,6 @@ impl Board {
         self.0.waiting.store(waiting, Relaxed);
     }
 
-    /// Calls that wait for their turn.
     pub(in crate::actor) fn waiting(&self) -> usize {
         self.0.waiting.load(Relaxed)
     }
@@ -149,7 +146,6 @@ impl Board {
 }
 
 impl GatewayState {
-    /// Publishes what changes seldom.
     pub(super) fn publish(&self) {
         let now = self.now();
         let wall = self.args.clock.now();
@@ -187,7 +183,6 @@ fn millis(time: Duration) -> u64 {
 }
 
 impl GatewayArgs {
-    /// Logs that a 429 holds a model; `concurrency` calls may run afterwards.
     pub(super) fn log_rate_limited(&self, model: &str, hold: Duration, concurrency: Option<usize>) {
         tracing::warn!(%model, ?hold, ?concurrency, "rate limited");
         self.log.note(LlmFact::RateLimited(RateLimited {
@@ -197,7 +192,6 @@ impl GatewayArgs {
         }));
     }
 
-    /// Logs that no 429 has confirmed the limit of a model for a while.
     pub(super) fn log_rate_limit_cleared(&self, model: &str) {
         tracing::info!(%model, "rate limit cleared");
         let model = model.to_owned();
@@ -205,7 +199,6 @@ impl GatewayArgs {
             .note(LlmFact::RateLimitCleared(RateLimitCleared { model }));
     }
 
-    /// Logs that the circuit of the provider, or of one of its models, opened or closed.
     pub(super) fn log_circuit(&self, model: Option<&Arc<str>>, change: Change, why: &str) {
         let provider = self.backend.provider().to_owned();
         let model = model.map(|model| model.to_string());

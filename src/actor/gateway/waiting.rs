@@ -16,9 +16,7 @@ use crate::{
     },
 };
 
-/// Shortest and longest retry hint.
 const HINTS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-/// A call that waits for longer than this is recorded as waiting.
 const NOTICE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +32,6 @@ pub(in crate::actor) enum WaiterNews {
 }
 
 impl GatewayState {
-    /// Takes news of a call that waits, or did when they were sent.
     pub(super) fn heard_of(&mut self, model: &str, call: u64, news: WaiterNews) {
         let now = self.now();
         match news {
@@ -66,7 +63,6 @@ impl GatewayState {
         self.dispatch();
     }
 
-    /// Has the session record that its call waits, and for what.
     fn tell_waiting(&mut self, model: &str, call: u64, now: Duration) {
         let circuit = self.circuit(model, now);
         let wall = self.args.clock.now();
@@ -169,7 +165,6 @@ impl GatewayState {
         }
     }
 
-    /// Refuses the calls that do not wait as long as the model is held.
     pub(super) fn send_away_held(&mut self, model: &str, now: Duration) {
         let longest = self.args.settings.queue_deadline;
         let Some(lane) = self.lanes.get_mut(model) else {
@@ -183,12 +178,10 @@ impl GatewayState {
         }
     }
 
-    /// How long a call waits for a model that is held.
     pub(super) fn patience(&self, ticket: &Ticket) -> Duration {
         ticket.patience.min(self.args.settings.queue_deadline)
     }
 
-    /// A retry hint, from how many wait and how fast they are served.
     pub(super) fn hint(&mut self, model: &str, now: Duration) -> Duration {
         let waiting = self.waiting() as u64 + 1;
         let Some(lane) = self.lanes.get_mut(model) else {

@@ -18,7 +18,6 @@ use crate::{
 
 /// Most records of a copy: one append holds up others for as long as it takes.
 const MOST_RECORDS: usize = 20_000;
-/// Most bytes of a copy.
 const MOST_BYTES: usize = 64 << 20;
 
 impl Oracle {
@@ -74,7 +73,6 @@ impl Oracle {
     }
 }
 
-/// The records up to a fork point, and the state that they lead to.
 struct Copy {
     records: Vec<Arc<Record>>,
     replayed: Replayed,
@@ -133,7 +131,6 @@ impl SessionHandle {
     }
 }
 
-/// Work on many records, where it holds up nobody.
 async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, AskError> {
@@ -142,7 +139,6 @@ async fn aside<T: Send + 'static>(
     done.map_err(|_| AskError::Stopped)
 }
 
-/// Records, and how much each takes where it is written.
 fn measured(page: Vec<Entry>) -> Vec<(Arc<Record>, usize)> {
     let measured = |Entry { record, .. }: Entry| {
         // What was decided to be recorded can be written.
@@ -165,7 +161,6 @@ fn end_before(point: ForkPoint, record: &Record, before: usize) -> Option<usize>
     ends.then_some(before)
 }
 
-/// Whether the copy ends with this record.
 fn ends(point: ForkPoint, record: &Record) -> bool {
     let Fact::Query(QueryFact::Finished(finished)) = &record.fact else {
         return false;
@@ -175,7 +170,6 @@ fn ends(point: ForkPoint, record: &Record) -> bool {
 }
 
 impl Router {
-    /// A new session with these records.
     pub(super) async fn begin_with(
         &self,
         key: &SessionKey,

@@ -1,35 +1,41 @@
-//! Sessions, as a list: by name, page by page. Nobody wakes for it.
+//! Sessions as a list, by name and page by page, without activating them; and new ones.
 
-use super::{AskError, Oracle, Router};
+use std::sync::Arc;
+
+use super::{AskError, Oracle, Router, SessionHandle};
 use crate::{
-    actor::replay::within,
-    journal::{Known, Standing},
-    model::{Seq, SessionKey, SessionName, TenantId, Timestamp},
+    actor::{
+        replay::{Replayed, within},
+        session::Opening,
+    },
+    journal::{Entry, Known, Standing},
+    model::{
+        Import, ProfileName, Record, Seq, SessionKey, SessionName, TenantId, Timestamp,
+        record::Opened,
+    },
 };
 
-/// Most sessions of a page.
 const MOST: usize = 1_000;
-/// Sessions read at a time.
 const PAGE: usize = 256;
 /// Most sessions that are looked through for a page: where few fit, it may be short and not the last.
 const LOOKED_THROUGH: usize = 8_192;
 
-/// How a session stands, in few words.
+/// State of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionState {
     /// Nothing runs.
     Idle,
-    /// A query is worked on.
+    /// A query runs.
     Running,
-    /// A query has nothing in flight: it waits for a person, or is paused.
+    /// A query waits for a person, or is paused.
     Waiting,
-    /// A query has not ended, and is not in this system's memory: it waits for a person, was cut off, or
-    /// runs in another process.
+    /// A query has not ended, and the session is not live here: it waits for a person, was cut off, or runs
+    /// in another process.
     Suspended,
-    /// It takes no messages any more.
+    /// It rejects messages.
     Closed,
-    /// It is set aside.
+    /// It was quarantined after failures.
     Quarantined,
 }
 
@@ -67,16 +73,16 @@ impl SessionState {
     }
 }
 
-/// Which sessions are wanted.
+/// Selects sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionFilter {
-    /// Only those that stand like this.
+    /// Only those in this state.
     pub state: Option<SessionState>,
     /// Only those whose names begin like this.
     pub prefix: Option<String>,
     /// Only those that recorded something since.
     pub updated_since: Option<Timestamp>,
-    /// None of those that last for one request.
+    /// Only those that outlast a request.
     pub lasting: bool,
 }
 
@@ -85,7 +91,7 @@ pub struct SessionFilter {
 pub struct Listed {
     /// Tenant and name.
     pub key: SessionKey,
-    /// How it stands.
+    /// Its state.
     pub state: SessionState,
     /// Its last record.
     pub last: Seq,
@@ -98,12 +104,11 @@ pub struct Listed {
 pub struct Listing {
     /// In the order of the bytes of their names.
     pub sessions: Vec<Listed>,
-    /// Ask for those after this one for more; none if there is no more. A page may be short, even empty, and
-    /// not the last.
+    /// Where the next page begins, if there is one. A page may be short, even empty, and not the last.
     pub next: Option<SessionName>,
 }
 
-/// Some of the tenants that have sessions.
+/// A page of the tenants that have sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TenantPage {
     /// In the order of their names.
@@ -113,6 +118,41 @@ pub struct TenantPage {
 }
 
 impl Oracle {
+    /// Creates a session, with messages of an earlier conversation. Returns once it is durable.
+    ///
+    /// # Errors
+    /// See [`AskError`]; refused when there is one of this name (`already_open`).
+    pub async fn create(
+        &self,
+        key: SessionKey,
+        profile: ProfileName,
+        import: Option<Import>,
+    ) -> Result<SessionHandle, AskError> {
+        self.router.takes_new()?;
+        if key.name.is_reserved() || key.name.is_brief() {
+            let name = key.name;
+            return Err(AskError::Reserved { name });
+        }
+        let opening = Opening {
+            profile: profile.clone(),
+            parent: None,
+        };
+        let new = Replayed::new(opening, &self.router.profiles.now());
+        let opened = Opened {
+            key: key.clone(),
+            profile: profile.clone(),
+            parent: None,
+        };
+        let now = self.clock.moment();
+        let begun = new.session.begun(opened, import.map(Box::new), now)?;
+        let records: Vec<Arc<Record>> = begun.records.into_iter().map(Arc::new).collect();
+        self.router.begin_with(&key, records.clone()).await?;
+        let entries = (1..).map(Seq).zip(records);
+        let entries = entries.map(|(seq, record)| Entry { seq, record });
+        self.router.bus.publish(&key, entries.collect());
+        Ok(self.session_of(key, profile))
+    }
+
     /// Up to `limit` (at most 1,000) tenants that have sessions, after this one.
     ///
     /// # Errors
@@ -132,7 +172,7 @@ impl Oracle {
         Ok(TenantPage { tenants, next })
     }
 
-    /// Up to `limit` (at most 1,000) of a tenant's sessions after a name. What they stand like is a moment old.
+    /// Up to `limit` (at most 1,000) of a tenant's sessions after a name. Their states are a moment old.
     ///
     /// # Errors
     /// When the journal cannot be read.
@@ -191,7 +231,6 @@ impl Oracle {
         Ok(within(self.router.acknowledge, page).await?)
     }
 
-    /// The session as it is listed, if it is wanted. The system's own log is nobody's session.
     fn listed(&self, known: Known, filter: &SessionFilter) -> Option<Listed> {
         let here = self.router.state(&known.key);
         let state = here.unwrap_or_else(|| SessionState::at_rest(known.standing));
@@ -211,7 +250,6 @@ impl Oracle {
 }
 
 impl Router {
-    /// How a session stands, as far as that is known in this system's memory.
     pub(in crate::actor) fn state(&self, key: &SessionKey) -> Option<SessionState> {
         self.ledger.state(key)
     }

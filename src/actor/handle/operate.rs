@@ -1,21 +1,59 @@
-//! What an operator does to the system as a whole (spec 10). Recorded in the log of `system`.
+//! The system as a whole: its figures, drain and shutdown.
 
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, atomic::Ordering};
+
+use prometheus_client::collector::Collector;
 
 use super::{AskError, Oracle, Router};
-use crate::{kernel::Refusal, model::record::ControlFact};
+use crate::{
+    actor::{gateway::Board, meter::Figures},
+    kernel::Refusal,
+    model::record::ControlFact,
+};
 
 impl Oracle {
-    /// Takes no new messages from now on; what runs goes on. There is no way back but a new start: what
-    /// was to be recovered at this one may have been left for the next.
+    /// Running queries, as their sessions count them. Cheaper than [`Self::running`], and a moment behind it.
+    #[must_use]
+    pub fn busy(&self) -> usize {
+        self.meter.busy()
+    }
+
+    /// Work that waits: sessions that are being activated, queries before their first call, and calls in the
+    /// queues of the gateways. Grows under overload. Asks no actor.
+    #[must_use]
+    pub fn backlog(&self) -> usize {
+        let waiting = self.providers.values().map(Board::waiting);
+        self.meter.beginning() + waiting.sum::<usize>()
+    }
+
+    /// Running queries that wait for a person: for an approval, or for the end of a pause.
+    #[must_use]
+    pub fn resting(&self) -> usize {
+        self.meter.resting()
+    }
+
+    /// What the system has done since its start. Asks no actor.
+    #[must_use]
+    pub fn figures(&self) -> Arc<Figures> {
+        Arc::clone(&self.meter.0)
+    }
+
+    /// The figures for a Prometheus registry.
+    #[must_use]
+    pub fn collector(&self) -> impl Collector + use<> {
+        self.meter.clone()
+    }
+
+    /// Rejects new messages from now on, while running queries go on. Only a new start undoes it. Recorded in
+    /// the log of `system`.
     pub fn drain(&self) {
         if !self.router.draining.swap(true, Ordering::Relaxed) {
             self.log.note(ControlFact::Drained(self.by.clone().into()));
         }
     }
 
-    /// Asks whoever holds the [`System`](crate::actor::System) to shut it down in order, and takes no
-    /// new messages from now on.
+    /// Drains, and asks the holder of the [`System`](crate::actor::System) to shut it down. Recorded in the log
+    /// of `system`.
     pub fn shut_down(&self) {
         if !self.told_to_end.is_cancelled() {
             self.log.note(ControlFact::ShutDown(self.by.clone().into()));
@@ -24,43 +62,36 @@ impl Oracle {
         self.told_to_end.cancel();
     }
 
-    /// Takes no new messages from now on, because its process is about to end: nobody's verb, so
-    /// nothing is recorded.
+    /// Rejects new messages from now on, because the process is about to end. Not recorded.
     pub fn stop_taking(&self) {
         self.router.draining.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it takes no new messages any more.
+    /// Whether new messages are rejected.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.router.is_draining()
     }
 
-    /// Returns when the deletions that were begun are at their ends, and what is to be noted of people's
-    /// doings is written.
     pub(in crate::actor) async fn settled(&self) {
         self.deletions.ended().await;
         self.usage.written().await;
         self.log.written().await;
     }
 
-    /// Whether the system has ended, however it came to that: nothing more will come from it.
+    /// Whether the system has ended.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.router.ended.is_cancelled()
     }
 
-    /// Returns when somebody has asked for the system's end ([`Self::shut_down`]): for whoever holds it.
+    /// Waits until [`Self::shut_down`] is called.
     pub async fn told_to_end(&self) {
         self.told_to_end.cancelled().await;
     }
 }
 
 impl Router {
-    /// Whether something that begins a query is taken.
-    ///
-    /// # Errors
-    /// When the system drains, or has ended.
     pub(super) fn takes_new(&self) -> Result<(), AskError> {
         match (self.is_draining(), self.ended.is_cancelled()) {
             (false, _) => Ok(()),

@@ -5,14 +5,14 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use futures_util::stream::{self, Stream};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::{Answer, AskError, Notice, SessionHandle, Subscription, look::PAGE};
+use super::{AskError, Notice, SessionHandle, Subscription, look::PAGE};
 use crate::{
     actor::bus::{Filter, Frame, Frames, SessionRecord},
     journal::{Entry, Known},
     kernel::Refusal,
     model::{
-        QueryId, Seq, Sid,
-        record::{Fact, QueryFact, SessionFact},
+        Outcome, QueryId, Seq, Sid, Usage,
+        record::{Fact, Finished, QueryFact, SessionFact},
     },
 };
 
@@ -425,6 +425,48 @@ impl Watch {
         }
         if mine || record.query.is_none() {
             self.ready.push_back(record);
+        }
+    }
+}
+
+/// A message that was accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Submitted {
+    /// The query that answers it.
+    pub query: QueryId,
+    /// Number of the record of its acceptance; none where it was accepted before, or steers a running query.
+    pub seq: Option<Seq>,
+}
+
+/// How a query ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// Its number.
+    pub query: QueryId,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The answer as its record has it; may be empty. [`Outcome::readable`] of it is for people.
+    pub text: String,
+    /// Turns completed.
+    pub turns: u32,
+    /// Its usage.
+    pub usage: Usage,
+}
+
+impl Answer {
+    pub(in crate::actor) fn new(query: QueryId, finished: Finished) -> Self {
+        let Finished {
+            outcome,
+            answer,
+            turns,
+            usage,
+        } = finished;
+        Self {
+            query,
+            outcome,
+            text: answer,
+            turns,
+            usage,
         }
     }
 }

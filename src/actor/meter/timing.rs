@@ -14,7 +14,6 @@ use prometheus_client::{
     metrics::MetricType,
 };
 
-/// Upper bounds of the buckets in microseconds, from a step of ours to the slowest model.
 const BOUNDS: [u64; 20] = [
     50,
     100,

@@ -218,7 +218,8 @@ async fn a_budget_that_is_raised_is_raised_in_the_supervisors_books_too() {
         .await
         .unwrap();
     session.wait_for("tool.started").await.unwrap();
-    session.set_budget(Limits::turns(3)).await.unwrap();
+    let three = Command::SetBudget(Limits::turns(3));
+    session.command(three).await.unwrap();
     assert_eq!(end(&watch.answer().await.unwrap()), answered("Fine."));
 }
 

@@ -88,8 +88,7 @@ fn who_gives_up_is_passed_over_and_leaves_nothing_behind() {
     assert_eq!(line.queue.front().map(String::as_str), Some("a1.1"));
     assert_eq!(line.rest().join(" "), "a1.1 b3.1 a1.3");
     assert!(line.queue.is_empty());
-    assert!(line.queue.tenants.is_empty() && line.queue.round.is_empty());
-    assert_eq!(line.queue.sessions, 0);
+    assert!(line.queue.tenants.values.is_empty() && line.queue.tenants.turns.is_empty());
 }
 
 #[test]
@@ -104,13 +103,10 @@ fn those_who_come_and_give_up_while_nobody_is_served_do_not_pile_up() {
         line.push("y", 1, 1);
         line.queue.remove(id);
     }
-    assert!(
-        line.queue.sessions <= 2 + SPARE + 1,
-        "{}",
-        line.queue.sessions
-    );
-    let places: usize = line.queue.tenants.values().map(|one| one.round.len()).sum();
-    assert_eq!(places, line.queue.sessions);
+    let tenants = &line.queue.tenants;
+    assert_eq!((tenants.values.len(), tenants.turns.len()), (1, 1));
+    let places = tenants.values.values().map(|(_, one)| one.turns.len());
+    assert_eq!(places.sum::<usize>(), 1);
     assert_eq!(line.rest(), ["z1.1"]);
 }
 
