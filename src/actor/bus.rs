@@ -1,9 +1,8 @@
 //! The event bus: ordered fan-out of durable records to subscribers with bounded queues.
 //!
-//! A few actors below the supervisor; a session's records and frames go through the one that its key hashes to, in
-//! order. Records are published after they are durable. A slow subscriber never slows a session: it misses records,
-//! gets a gap marker with the number to read on from, and reads them in the journal. When a bus fails it is replaced,
-//! and its subscriptions end; [`EventStream`](super::EventStream) subscribes again by itself.
+//! A session's durable records and its frames go through the bus that its key hashes to, in order. A slow subscriber
+//! never slows a session: it gets a gap marker and catches up from the journal. When a bus fails it is replaced, and
+//! its subscriptions end; [`EventStream`](super::EventStream) subscribes again.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -29,20 +28,20 @@ use crate::{
     model::{Attempt, Event, QueryId, Record, Seq, SessionKey, Severity, Turn},
 };
 
-/// How soon a subscriber that is behind hears where the gap begins, if nothing else is published.
+/// When a subscriber that is behind gets its gap markers, if nothing else is published.
 const CATCH_UP: Duration = Duration::from_millis(50);
 
-/// The most sessions of which a subscriber may have missed records; one that misses more is dropped.
+/// A subscriber that lags on more sessions is dropped.
 const MOST_BEHIND: usize = 1_024;
 
-/// A durable record, with the session and the number under which it stands in its log.
+/// A durable record of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionRecord {
-    /// Whose it is.
+    /// Its session.
     pub session: SessionKey,
-    /// Its number.
+    /// Its number in the log.
     pub seq: Seq,
-    /// What it says.
+    /// The record.
     pub record: Arc<Record>,
 }
 
@@ -68,50 +67,50 @@ impl Deref for SessionRecord {
     }
 }
 
-/// A piece of the visible text of a reply, while the model writes it. Frames are not durable.
+/// A piece of a reply's visible text as the model writes it. Not durable.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Frame {
-    /// Whose reply.
+    /// The session.
     #[serde(skip)]
     pub session: SessionKey,
-    /// In answer to which query.
+    /// The query that it answers.
     pub query: QueryId,
-    /// In which turn.
+    /// The turn.
     pub turn: Turn,
-    /// In which attempt; a new attempt replaces the text of the one before.
+    /// The attempt; its text replaces that of the one before.
     pub attempt: Attempt,
-    /// Where in the visible text it stands, in bytes.
+    /// Its offset in the visible text, in bytes.
     pub offset: usize,
     /// The text.
     pub text: String,
 }
 
-/// What a subscriber hears.
+/// An item of a [`Subscription`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Notice {
     /// A record became durable.
     Record(Arc<SessionRecord>),
     /// A model wrote a piece of text.
     Frame(Arc<Frame>),
-    /// Records are missing here: read the session's log.
+    /// Records are missing: read the session's log.
     Gap {
-        /// Of which session.
+        /// The session.
         session: SessionKey,
         /// The first one missing.
         from: Seq,
     },
 }
 
-/// What a subscriber wants to hear.
+/// Selects what a subscriber gets.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter {
-    /// Of one session only.
+    /// One session only.
     pub session: Option<SessionKey>,
-    /// Only records whose type begins with one of these; empty: all.
+    /// Prefixes of types of records; empty for all.
     pub kinds: Vec<String>,
-    /// Only records at least as severe.
+    /// Least severity of records.
     pub severity: Option<Severity>,
-    /// Whether frames are wanted too.
+    /// Whether frames are included.
     pub frames: Frames,
 }
 
@@ -157,7 +156,7 @@ impl Filter {
 #[derive(Clone)]
 pub(super) struct BusHandle {
     buses: Pool<BusMsg>,
-    /// For each bus, a token that every subscriber that wants frames holds: without any, none is sent.
+    /// For each bus, a token that its subscribers to frames hold: without any, no frame is sent.
     listening: Arc<[Arc<()>]>,
 }
 
@@ -241,7 +240,7 @@ pub(super) struct BusActor;
 pub(super) struct BusState {
     by_session: HashMap<SessionKey, Vec<Subscriber>>,
     everything: Vec<Subscriber>,
-    /// How many sessions were left when those who had gone were last removed.
+    /// Sessions that were left after the last clean-up.
     pruned: usize,
     behind: bool,
     catching_up: bool,
@@ -280,7 +279,7 @@ impl Actor for BusActor {
 
 impl BusState {
     fn subscribe(&mut self, filter: Filter, sender: mpsc::Sender<Notice>) {
-        // Subscribers of sessions that record nothing more go once they may be as many as the others.
+        // Cleans up subscribers of sessions that record nothing more once they may outnumber the others.
         if self.by_session.len() > 64.max(2 * self.pruned) {
             self.prune();
             self.pruned = self.by_session.len();
@@ -362,7 +361,6 @@ impl BusState {
         }
     }
 
-    /// A subscriber that fell behind hears of the gap even if nothing more is published.
     fn catch_up_later(&mut self, me: &Mailbox<BusMsg>) {
         if self.behind && !self.catching_up {
             self.catching_up = true;
@@ -374,9 +372,9 @@ impl BusState {
 struct Subscriber {
     filter: Filter,
     sender: mpsc::Sender<Notice>,
-    /// The sessions of which records were dropped, with the first one missing.
+    /// The first missing record of each session of which records were dropped.
     behind: BTreeMap<SessionKey, Seq>,
-    /// Whether it has missed records of too many sessions, and is to be dropped.
+    /// Whether it lags on too many sessions.
     is_lost: bool,
 }
 
@@ -446,8 +444,8 @@ impl Subscriber {
 
 /// The receiving end of a subscription, which is also a stream. Dropping it ends the subscription.
 ///
-/// Its queue is bounded. In the place of records that found no room stands a [`Notice::Gap`] with the number to
-/// read on from. A subscription that lags on more than 1,024 sessions ends.
+/// Its queue is bounded: a [`Notice::Gap`] replaces records that found no room. A subscription that lags on more
+/// than 1,024 sessions ends.
 ///
 /// ```
 /// use oracle_agent::{actor::{Filter, Notice, Oracle}, model::{SessionName, Submission}};
@@ -478,8 +476,8 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// The next notice; none when a bus failed, or dropped the subscription because it was too far behind: subscribe
-    /// again, and read in the journal what was missed.
+    /// The next notice; none when a bus failed or dropped the subscription: subscribe again, and catch up from the
+    /// journal.
     pub async fn next(&mut self) -> Option<Notice> {
         poll_fn(|context| self.poll(context)).await
     }

@@ -1,4 +1,4 @@
-//! What waits for the actors that sessions share, for those who watch a system.
+//! Depths of the mailboxes of shared actors.
 
 use std::collections::BTreeMap;
 
@@ -11,23 +11,23 @@ use super::{
     workers::{ClassifierMsg, ComposerMsg},
 };
 
-/// How many messages waited for each actor when it was asked: sent, and not yet taken.
+/// Messages that were sent to each shared actor and not yet taken.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Depths {
-    /// By number of the shard.
+    /// Of each shard.
     pub shards: Vec<usize>,
-    /// By number of the classifier.
+    /// Of each classifier.
     pub classifiers: Vec<usize>,
-    /// By number of the composer.
+    /// Of each composer.
     pub composers: Vec<usize>,
-    /// By number of the bus.
+    /// Of each bus.
     pub buses: Vec<usize>,
-    /// By provider. Calls that the gateway lets wait for their turn are not among them.
+    /// Of each provider's gateway, without the calls in its queue.
     pub gateways: BTreeMap<String, usize>,
 }
 
 impl Depths {
-    /// Of all of them together.
+    /// The sum of all.
     #[must_use]
     pub fn total(&self) -> usize {
         let numbered = [

@@ -1,7 +1,5 @@
-//! How the outside reaches sessions: handles that hide mailboxes and their time-outs.
-//!
-//! A session is found by its key through its shard, never by a stored actor reference, so a handle
-//! stays good over restarts.
+//! Handles to the system and its sessions. A session is found by its key through its shard, so a handle outlives
+//! restarts.
 
 use std::{
     sync::{
@@ -109,7 +107,7 @@ impl Router {
     }
 }
 
-/// A running system, as those who use it see it. Cheap to clone.
+/// A handle to a running system. Cheap to clone.
 #[derive(Clone)]
 pub struct Oracle {
     pub(super) router: Router,
@@ -158,9 +156,7 @@ impl Oracle {
     }
 
     /// A session that lasts for one request, under a name of
-    /// [`SessionName::brief`](crate::model::SessionName::brief): whoever begins it discards it
-    /// ([`Self::discard`]), and where they cannot, a server that starts does. Through other handles nobody begins
-    /// it, or asks it anything.
+    /// [`SessionName::brief`](crate::model::SessionName::brief). Other handles cannot begin it or ask it anything.
     #[must_use]
     pub fn brief_session(&self, key: impl Into<SessionKey>, profile: ProfileName) -> SessionHandle {
         SessionHandle {
@@ -215,7 +211,7 @@ impl Oracle {
     }
 }
 
-/// One session. Cheap to clone, and good over restarts of the session.
+/// A handle to one session, which outlives its restarts. Cheap to clone.
 ///
 /// ```
 /// use oracle_agent::{
@@ -308,8 +304,7 @@ impl SessionHandle {
             .await
     }
 
-    /// A session that lasts for one request can be looked after by anybody, as long as it lasts. But nobody
-    /// else begins it, or puts a question to it.
+    /// Other handles can control a session that lasts for one request, but not begin it or ask it anything.
     async fn is_for_us(&self, command: &Command) -> Result<(), AskError> {
         if self.brief == Brief::Ours || self.opening.parent.is_some() {
             return Ok(());

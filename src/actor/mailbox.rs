@@ -1,12 +1,10 @@
-//! The way to an actor that many share, with a count of what waits for it.
+//! Mailboxes of shared actors, with a count of the messages that wait.
 //!
-//! Mailboxes of ractor have no bound, so admission is ours, before the cast. The count goes up before a
-//! message is sent and down when its actor takes it, or when it is dropped with a mailbox whose actor
-//! ended: the guard travels in the message. What comes from outside is refused at the bound; what is a
-//! fact, an end or a consequence of work that was admitted is counted and always taken.
+//! Mailboxes of ractor are unbounded, so admission happens before the cast: messages from outside are refused
+//! at the bound, consequences of admitted work are counted and always taken. A guard travels in each message.
 //!
-//! **Invariant:** a count is the number of messages that were sent and neither taken nor dropped, over
-//! all actors that ever stood in this place.
+//! **Invariant:** a count is the number of messages that were sent and neither taken nor dropped, over an actor
+//! and its predecessors.
 
 use std::{
     sync::{
@@ -20,10 +18,7 @@ use ractor::{ActorRef, RpcReplyPort, rpc::CallResult};
 
 use crate::model::{Fault, FaultClass};
 
-/// How many messages may wait for one actor unless [`SystemSettings`] says otherwise: what the fastest
-/// of them takes in a fraction of a second, and a million sessions that all speak at once.
-///
-/// [`SystemSettings`]: super::SystemSettings
+/// Default bound of a mailbox: what the fastest actor takes in a fraction of a second.
 pub(super) const CAPACITY: usize = 65_536;
 
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -106,9 +101,9 @@ impl<M: std::any::Any + Send> ractor::Message for Counted<M> {}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Admission {
-    /// It comes from outside: only if there is room.
+    /// From outside: only below the bound.
     IfRoom,
-    /// It belongs to work that was admitted: in any case.
+    /// A consequence of admitted work.
     Always,
 }
 
@@ -117,11 +112,8 @@ pub(super) struct Stopped;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unanswered {
-    /// It was not even asked.
     Full(Full),
-    /// It did not answer in time.
     Timeout,
-    /// It has ended.
     Stopped,
 }
 
@@ -152,7 +144,7 @@ impl<M: Send + 'static> Mailbox<M> {
         self.actor.cast(message).map_err(|_| Stopped)
     }
 
-    /// Sends a message if there is room, else gives it back. An actor that has ended loses it.
+    /// Sends a message if there is room, else returns it. Lost if the actor has ended.
     pub(super) fn offer(&self, message: M) -> Result<(), (Full, M)> {
         match self.depth.admit() {
             Ok(waiting) => {

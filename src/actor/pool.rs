@@ -1,4 +1,4 @@
-//! Where the actors of a kind are at the moment: the supervisor replaces them, callers pick one.
+//! The current actors of a kind: the supervisor replaces them, callers pick one.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -17,7 +17,7 @@ pub(super) struct Pool<M>(Arc<Table<M>>);
 
 struct Table<M> {
     members: DashMap<usize, ActorRef<Counted<M>>>,
-    /// What waits in each place; a replaced actor's successor goes on with its count.
+    /// An actor's successor continues its count.
     depths: Vec<Depth>,
     turn: AtomicUsize,
 }
@@ -29,8 +29,7 @@ impl<M> Clone for Pool<M> {
 }
 
 impl<M: Send + 'static> Pool<M> {
-    /// Room for `size` actors, at least one, for each of which `capacity` messages from outside may
-    /// wait.
+    /// At least one actor; at most `capacity` messages from outside wait for each.
     pub(super) fn new(size: usize, capacity: usize) -> Self {
         let (members, turn) = (DashMap::new(), AtomicUsize::new(0));
         let depths = (0..size.max(1)).map(|_| Depth::new(capacity)).collect();
@@ -57,7 +56,6 @@ impl<M: Send + 'static> Pool<M> {
         self.0.members.insert(index, actor);
     }
 
-    /// The actor of a number; none while it is being replaced.
     pub(super) fn at(&self, index: usize) -> Option<Mailbox<M>> {
         let member = self.0.members.get(&index)?;
         Some(Mailbox::new(member.value().clone(), self.depth(index)))
@@ -74,7 +72,7 @@ impl<M: Send + 'static> Pool<M> {
         self.0.members.iter().all(|member| ended(member.value()))
     }
 
-    /// The number that a key belongs to; the same for as long as the pool lives.
+    /// The number of a key; stable while the pool lives.
     pub(super) fn index_of(&self, key: &impl Hash) -> usize {
         let mut hasher = DefaultHasher::new();
         key.hash(&mut hasher);

@@ -251,8 +251,7 @@ impl GatewayState {
             }
             soonest = Some(soonest.map_or(at, |soonest| soonest.min(at)));
             if of_model <= now {
-                // It waits for what all models share. Smaller calls of others would take that as it is
-                // refilled, and this one's turn would never come.
+                // Else smaller calls of other models would take what all share, and starve this one.
                 break;
             }
         }
@@ -332,7 +331,7 @@ impl GatewayState {
             .map_or(Ok(()), |lane| lane.breaker.check(now))
     }
 
-    /// The server of a probe has begun to answer: the circuit closes, and the call goes on like any other.
+    /// The server of a probe has begun to answer, which closes the circuit.
     pub(super) fn reached(&mut self, call: u64) {
         let now = self.now();
         let Some(run) = self.running.get_mut(&call) else {

@@ -14,7 +14,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 const LONGEST_HOLD: Duration = Duration::from_secs(3_600);
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 const LIFTED_AFTER: Duration = MINUTE;
-/// More than this in a minute is no limit, and times would be too coarse for it.
+/// More in a minute is no limit; times would be too coarse for it.
 const MOST: u64 = 1_000_000_000;
 
 #[derive(Debug, Default)]
@@ -102,8 +102,7 @@ impl Pace {
         self.aimd.held_until(self.held);
     }
 
-    /// A call was refused for the rate. Gives the hold that begins with it; none where the refusal only
-    /// repeats what a call of the same window has met.
+    /// Takes in a 429; returns the hold that begins with it, unless a call of the same window began it.
     pub(super) fn refused(&mut self, now: Duration, call: Refused) -> Option<Duration> {
         let news = self.held_since.is_none_or(|since| call.started > since);
         if news {
@@ -158,8 +157,7 @@ fn told(
         bucket.at_most(now, left);
     }
     let reset = allowance.reset?;
-    // What is refilled continuously takes the time of what is gone; where all of it comes back sooner, it
-    // comes at once, and not before.
+    // A reset that is sooner than a continuous refill returns everything at once, and nothing before.
     let gradual = bucket.map_or(MINUTE, |bucket| {
         let gone = bucket.limit.saturating_sub(remaining);
         let share = gone.saturating_mul(1_000) / bucket.limit;
@@ -179,9 +177,8 @@ enum Kind {
 
 /// A token bucket of so much in a minute, refilled continuously.
 ///
-/// Kept as one time (GCRA): the moment at which all that was taken will have been paid back. What is taken
-/// at once is bounded to a small share of the minute, because providers count by windows that begin when
-/// they like, and may cut the minute into shorter ones.
+/// Kept as one time (GCRA): when all that was taken is paid back. Bursts are a small share of the minute, because
+/// providers count by windows of their own, which may be shorter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Bucket {
     kind: Kind,
@@ -252,11 +249,9 @@ fn nanos(time: Duration) -> u64 {
 
 /// Concurrency under rate limits that the provider has not stated: additive increase, multiplicative decrease.
 ///
-/// A 429 halves the number of calls that may run at a time, and each window of successes (as many as may run)
-/// allows one more. Only the first 429 of a window decreases the limit; [`Pace`] drops those of calls that
-/// started before. A limit that no 429 has confirmed for a minute is lifted. Source: Chiu and Jain, "Analysis
-/// of the Increase and Decrease Algorithms for Congestion Avoidance in Computer Networks" (1989), as TCP
-/// applies it (RFC 5681, section 3.1).
+/// The first 429 of a window halves the limit, as many successes as may run at a time raise it by one, and a minute
+/// without a 429 lifts it. Source: Chiu and Jain, "Analysis of the Increase and Decrease Algorithms for Congestion
+/// Avoidance in Computer Networks" (1989), as in RFC 5681, section 3.1.
 #[derive(Debug, Default)]
 pub(super) struct Aimd(Option<Window>);
 
@@ -295,8 +290,7 @@ impl Aimd {
         }
     }
 
-    /// A window met a 429 while `running` calls ran, the refused one included. Nothing starts before
-    /// `held`, so the limit cannot be confirmed before then.
+    /// `running` counts the refused call too; nothing starts before `held`.
     pub(super) fn refused(&mut self, held: Duration, running: usize) {
         let ran = self.limit().map_or(running, |limit| limit.min(running));
         self.0 = Some(Window {

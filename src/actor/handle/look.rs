@@ -1,5 +1,5 @@
-//! Reading a session: its state, its records and what became of its queries. Nothing here activates a
-//! session, and every read of the journal has a deadline.
+//! Reading a session: its state, its records and what became of its queries. Nothing here activates a session.
+//! Every read of the journal has a deadline, and fails as [`AskError::Journal`].
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -149,9 +149,6 @@ fn accepts(entry: &Entry) -> Option<(QueryId, &Accepted)> {
 
 impl SessionHandle {
     /// Its state.
-    ///
-    /// # Errors
-    /// See [`AskError`].
     pub async fn view(&self) -> Result<SessionView, AskError> {
         match self.live_view().await? {
             Some(view) => Ok(view),
@@ -194,9 +191,6 @@ impl SessionHandle {
     }
 
     /// Its events after a number; all of them for 0.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
     pub async fn events(&self, after: Seq) -> Result<Vec<Event>, AskError> {
         Ok(self.as_events(&self.log(after).await?))
     }
@@ -208,18 +202,12 @@ impl SessionHandle {
     }
 
     /// The number of its last record; none where nothing was ever recorded of it.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
     pub async fn last(&self) -> Result<Option<Seq>, AskError> {
         let known = self.known().await?;
         Ok(known.map(|known| known.last).filter(|last| *last > Seq(0)))
     }
 
     /// Its records after a number; all of them for 0.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
     pub async fn log(&self, after: Seq) -> Result<Vec<Entry>, AskError> {
         let mut entries = Vec::new();
         if let Some(known) = self.known().await? {
@@ -233,9 +221,6 @@ impl SessionHandle {
     }
 
     /// Up to `limit` (at most 512) of its events after a number.
-    ///
-    /// # Errors
-    /// When there is no such session, or the journal cannot be read.
     pub async fn event_page(&self, after: Seq, limit: usize) -> Result<EventPage, AskError> {
         let Known { sid, last, .. } = self.known_for_sure().await?;
         let entries = match after < last {
@@ -247,9 +232,6 @@ impl SessionHandle {
     }
 
     /// One event with its texts in full, however long; none where there is no such number.
-    ///
-    /// # Errors
-    /// When there is no such session, or the journal cannot be read.
     pub async fn whole_event(&self, seq: Seq) -> Result<Option<Event>, AskError> {
         let Known { sid, last, .. } = self.known_for_sure().await?;
         if seq == Seq(0) || seq > last {
@@ -261,10 +243,7 @@ impl SessionHandle {
         Ok(entries.first().map(whole))
     }
 
-    /// Its messages as people had them, to show them or to compare them with a history kept elsewhere.
-    ///
-    /// # Errors
-    /// When there is no such session, or the journal cannot be read.
+    /// Its messages as people saw them.
     pub async fn conversation(&self) -> Result<Conversation, AskError> {
         let known = self.known_for_sure().await?;
         let mut conversation = Conversation::default();
@@ -277,17 +256,11 @@ impl SessionHandle {
     }
 
     /// The events of one query.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
     pub async fn events_of(&self, query: QueryId) -> Result<Vec<Event>, AskError> {
         Ok(self.as_events(&self.records_of(query).await?))
     }
 
-    /// The records of one query, those of the session that lead up to them included; none where there is no such query.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
+    /// The records of one query, with those of the session that lead up to them.
     pub async fn records_of(&self, query: QueryId) -> Result<Vec<Entry>, AskError> {
         // Records of the session count when a record of the query follows them.
         let (mut records, mut pending) = (Vec::new(), Vec::new());
@@ -315,9 +288,6 @@ impl SessionHandle {
     }
 
     /// What became of one query; none if there is no such query.
-    ///
-    /// # Errors
-    /// When there is no such session, or the journal cannot be read.
     pub async fn account(&self, query: QueryId) -> Result<Option<QueryAccount>, AskError> {
         let known = self.known_for_sure().await?;
         let Some(after) = self.begin_of(&known, query).await? else {
@@ -345,9 +315,6 @@ impl SessionHandle {
     }
 
     /// Up to `limit` (at most 200) queries that were accepted after a record.
-    ///
-    /// # Errors
-    /// When there is no such session, or the journal cannot be read.
     pub async fn queries(&self, after: Seq, limit: usize) -> Result<QueryPage, AskError> {
         const MOST: usize = 200;
         let limit = limit.clamp(1, MOST);
@@ -376,9 +343,6 @@ impl SessionHandle {
     }
 
     /// Number of the record of a query's acceptance; none if there is no such query.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
     pub async fn accepted_at(&self, query: QueryId) -> Result<Option<Seq>, AskError> {
         let Some(known) = self.known().await? else {
             return Ok(None);
@@ -388,9 +352,6 @@ impl SessionHandle {
     }
 
     /// The query that was accepted last, if any.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
     pub async fn last_query(&self) -> Result<Option<QueryId>, AskError> {
         let Some(known) = self.known().await? else {
             return Ok(None);
@@ -399,8 +360,7 @@ impl SessionHandle {
         self.search_back(&known, query).await
     }
 
-    /// The last record before those of the session that lead up to a query's acceptance; none where the query
-    /// is not in the log.
+    /// The last record before those that lead up to a query's acceptance, if the query is in the log.
     pub(super) async fn before(&self, query: QueryId) -> Result<Option<Seq>, AskError> {
         match self.known().await? {
             Some(known) => self.begin_of(&known, query).await,
@@ -459,8 +419,8 @@ impl SessionHandle {
         Ok(())
     }
 
-    /// Returns once the session, if it lives here, has published the calls that wait by these records: the journal
-    /// has them a moment earlier. Gives up after a deadline.
+    /// Waits, within a deadline, until the live session has published the calls that wait by these records: the
+    /// journal has them a moment earlier.
     pub(super) async fn let_calls_be_told(&self, entries: &[Entry]) {
         let mut open: Vec<&CallId> = Vec::new();
         for entry in entries {
