@@ -1,10 +1,8 @@
-//! What waits for a person, in all sessions.
+//! Tool calls that wait for a person, in all sessions.
 //!
-//! A session that lives tells here what waits in it, and what it told stays when it leaves memory. Of those
-//! that rested before this system began, or were in another process, the journal says that a query has
-//! not ended, and their records say the rest: these are read once, and again only when they have grown. So
-//! who asks pays for what is new, and not for what waits. What is new may be much, after a start: it is read a
-//! few at a time and for a while, and whoever asks is told if that was not all.
+//! A live session publishes its own here, and they stay when it leaves memory. Of sessions that rested before the
+//! start the journal says that a query has not ended; their records are read once, a few at a time and for a
+//! bounded time, and again only when they have grown.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -22,51 +20,45 @@ use crate::{
     model::{QueryId, Seq, SessionKey, Sid, TenantId, Timestamp, ToolCall},
 };
 
-/// Sessions read at a time.
 const PAGE: usize = 256;
 /// Sessions whose records are read at the same time.
 const AT_A_TIME: usize = 8;
-/// How long they are read for one who asks.
+/// How long records are read for one request.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Most calls that are told at a time.
+/// Most calls in a list.
 const MOST: usize = 1_000;
 
 /// A tool call that waits for a person.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Approval {
-    /// In which session.
+    /// Its session.
     pub session: SessionKey,
-    /// In which query.
+    /// Its query.
     pub query: QueryId,
-    /// What is to be called, with what.
+    /// The call.
     pub call: Arc<ToolCall>,
-    /// Since when it waits.
+    /// When it began to wait.
     pub since: Timestamp,
 }
 
-/// See the module. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Approvals(Arc<DashMap<SessionKey, Waiting>>);
 
 #[derive(Debug, Clone, Default)]
 struct Waiting {
-    /// Where the log ended when this was so.
     last: Seq,
     calls: Vec<Approval>,
 }
 
 impl Approvals {
-    /// What waits in a session now.
     pub(super) fn tell(&self, key: &SessionKey, session: &Session, last: Seq) {
         self.0.insert(key.clone(), Waiting::of(key, session, last));
     }
 
-    /// Nothing waits in it.
     pub(super) fn forget(&self, key: &SessionKey) {
         self.0.remove(key);
     }
 
-    /// Those of a session, as it told them here.
     pub(super) fn in_session(&self, key: &SessionKey) -> Vec<Approval> {
         let there = self.0.get(key);
         there.map_or_else(Vec::new, |there| there.calls.clone())
@@ -77,7 +69,7 @@ impl Approvals {
         there.is_some_and(|there| there.last == known.last)
     }
 
-    /// Those of a tenant, the one that has waited longest first, of sessions that still matter.
+    /// Those of a tenant's sessions that still matter, the longest waiting first.
     fn of(&self, tenant: &TenantId, matters: impl Fn(&SessionKey) -> bool) -> Vec<Approval> {
         self.0
             .retain(|key, _| key.tenant != *tenant || matters(key));
@@ -107,21 +99,21 @@ impl Waiting {
     }
 }
 
-/// What waits for a person, as far as it is known.
+/// Calls that wait for a person, as far as they are known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WaitingCalls {
-    /// The one that has waited longest first.
+    /// The longest waiting first.
     pub approvals: Vec<Approval>,
-    /// Whether these are not all: more wait than were asked for, or sessions could not be read, or not in time.
-    /// Those that were read are known from now on, so that who asks again gets further.
+    /// Whether there may be others: more than were asked for, or in sessions that could not be read in time. A
+    /// repeated request gets further.
     pub incomplete: bool,
-    /// How many are known to wait besides these, and have not waited as long.
+    /// How many are known besides these.
     pub more: usize,
 }
 
 impl Oracle {
-    /// Up to `limit` (at most 1,000) tool calls of a tenant's sessions that wait for a person, the one
-    /// that has waited longest first. Nobody wakes for it.
+    /// Up to `limit` (at most 1,000) tool calls of a tenant that wait for a person, the longest waiting first.
+    /// Activates no session.
     ///
     /// # Errors
     /// When the journal cannot be read.
@@ -142,12 +134,10 @@ impl Oracle {
                 .into_iter()
                 .filter(|known| known.key.tenant == *tenant)
                 .collect();
-            // Also one that lives now and may have left memory by the end of this: what it told stays true.
             unfinished.extend(theirs.iter().map(|known| known.key.clone()));
             theirs.retain(|known| !self.lives(&known.key));
             let all =
                 stream::iter(&theirs).for_each_concurrent(AT_A_TIME, |known| self.look_at(known));
-            // What was read until then is known.
             let in_time = timeout_at(until, all).await.is_ok();
             let knows = |known: &Known| self.router.approvals.knows(known);
             incomplete |= !theirs.iter().all(knows);
@@ -156,7 +146,6 @@ impl Oracle {
                 break;
             }
         }
-        // Of those that were not looked at, nothing is forgotten.
         let matters = |key: &SessionKey| !to_the_end || unfinished.contains(key) || self.lives(key);
         let mut approvals = self.router.approvals.of(tenant, matters);
         let limit = limit.clamp(1, MOST);
@@ -170,16 +159,8 @@ impl Oracle {
     }
 
     fn lives(&self, key: &SessionKey) -> bool {
-        match self.router.state(key) {
-            Some(SessionState::Running | SessionState::Waiting) => true,
-            Some(
-                SessionState::Idle
-                | SessionState::Suspended
-                | SessionState::Closed
-                | SessionState::Quarantined,
-            )
-            | None => false,
-        }
+        let state = self.router.state(key);
+        matches!(state, Some(SessionState::Running | SessionState::Waiting))
     }
 
     async fn look_at(&self, known: &Known) {
@@ -189,7 +170,6 @@ impl Oracle {
         }
         match self.session(known.key.clone()).replayed().await {
             Ok(replayed) => approvals.tell(&known.key, &replayed.session, replayed.last),
-            // One that cannot be read does not hide the others.
             Err(error) => {
                 tracing::warn!(session = %known.key, %error, "what waits in it is not known");
             }

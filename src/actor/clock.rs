@@ -1,4 +1,4 @@
-//! Time and chance, read here and passed to the kernel as values.
+//! Time and entropy, read here and passed to the kernel as values.
 
 use std::{
     hash::{BuildHasher, Hasher, RandomState},

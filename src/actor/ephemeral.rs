@@ -1,10 +1,9 @@
 //! Sessions in memory, for requests that leave nothing behind.
 //!
-//! An [`Ephemeral`] session and the sub-agents below it have a journal in memory of their own, which is gone when the
-//! handle is dropped. They are found, listed and controlled like others while they live, because the system's journal
-//! is a [`Split`]: names of ephemeral sessions, and the ids of what was opened under them, lead to memory. All that is
-//! made durable is what their model calls use: an estimate before a call, and its usage after it, in the reserved
-//! session `usage`.
+//! An [`Ephemeral`] session and its sub-agents have a journal in memory, which is gone when the handle is dropped.
+//! They are listed and controlled like others while they live, because the system's journal is a [`Split`]: reserved
+//! names and ids lead to memory. Only the usage of their model calls is durable: an estimate before a call and its
+//! usage after it, in the reserved session `usage`.
 
 use std::{
     ops::Deref,

@@ -1,7 +1,5 @@
-//! How far a model call is: told by its gateway, read by its session when it has to drop it.
-//!
-//! What a dropped call has used is otherwise lost with it. Figures that are read in the middle of a change are
-//! as good as those before or after it.
+//! The state of a model call: written by its gateway, read by its session when it drops the call, whose usage would
+//! be lost otherwise.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -11,12 +9,10 @@ use crate::{
     model::{NanoUsd, Usage},
 };
 
-/// One call. Shared by those two.
 #[derive(Debug, Default)]
 pub(super) struct Flight {
-    /// Its process ended, so nobody can say whether it was sent.
+    /// An earlier process may have sent it.
     unknown: bool,
-    /// About how many tokens it sends.
     tokens: u64,
     sent: AtomicBool,
     received: AtomicU64,
@@ -28,7 +24,6 @@ pub(super) struct Flight {
 }
 
 impl Flight {
-    /// A call that an earlier process may have made.
     pub(super) fn unknown() -> Self {
         Self {
             unknown: true,
@@ -36,7 +31,6 @@ impl Flight {
         }
     }
 
-    /// A call that is to send about so many tokens.
     pub(super) fn of(tokens: u64) -> Self {
         Self {
             tokens,
@@ -44,17 +38,14 @@ impl Flight {
         }
     }
 
-    /// About how many tokens it sends.
     pub(super) const fn tokens(&self) -> u64 {
         self.tokens
     }
 
-    /// It is sent.
     pub(super) fn leaves(&self) {
         self.sent.store(true, Ordering::Release);
     }
 
-    /// A piece has come.
     pub(super) fn takes(&self, piece: &Delta) {
         match piece {
             Delta::Text(text) | Delta::Reasoning(text) => {
@@ -80,7 +71,6 @@ impl Flight {
         self.cost.store(usage.cost.0, Ordering::Relaxed);
     }
 
-    /// As it stands.
     pub(super) fn read(&self) -> InFlight {
         if self.unknown {
             return InFlight::Unknown;

@@ -1,14 +1,11 @@
-//! A session as an actor, for a larger system of actors that has conversations among its children.
+//! A session as an actor below a host's.
 //!
-//! Supervised by the host. It hands on what it is asked, in order, and tells its parent what the session records:
-//! every event once and in order, as a message of the parent's own type.
+//! Supervised by the host. It forwards requests to the session in order, and every event of the session to its parent,
+//! once and in order, as a message of the parent's type. The session itself lives in its system: stopping this
+//! actor leaves it as it is. The actor ends, and its parent hears why, when the session is deleted or the system ends.
 //!
-//! It is not the session, which lives in its system, leaves memory when it is idle and is brought back by its
-//! own supervisor: when this actor is stopped the session stays as it is, and a crash of the session is none of
-//! this actor. It ends by itself, and its parent hears why, when the session is deleted or the system ends.
-//!
-//! **Invariant:** at most [`UNHEARD`] events wait in the parent's mailbox, and at most [`UNASKED`] requests
-//! here: what a parent is too slow for waits in the journal.
+//! **Invariant:** at most [`UNHEARD`] events wait in the parent's mailbox, and at most [`UNASKED`] requests here; more
+//! events wait in the journal.
 //!
 //! ```
 //! use oracle_agent::{actor::{Frames, Oracle, Progress, port::{Heard, SessionMsg}}, model::{Seq, SessionName, Submission}};

@@ -1,4 +1,4 @@
-//! A session's state from its records. Nothing is decided and nothing is written.
+//! A session's state from its records.
 
 use std::time::Duration;
 
@@ -18,18 +18,15 @@ const PAGE: usize = 512;
 /// A log of fewer records is read from its start.
 pub(super) const SHORT: u64 = 256;
 
-/// A session as its records make it, and what it lives by.
 #[derive(Clone)]
 pub(super) struct Replayed {
     pub session: Session,
     pub opening: Opening,
     pub profile: Profile,
-    /// The last record that was taken in.
     pub last: Seq,
 }
 
 impl Replayed {
-    /// Without records, to be opened like this.
     pub(super) fn new(opening: Opening, profiles: &Profiles) -> Self {
         let profile = profiles.of(&opening);
         Self {
@@ -40,16 +37,12 @@ impl Replayed {
         }
     }
 
-    /// As a snapshot has it, if it is one of this session and can be read.
     pub(super) fn from_snapshot(snapshot: &Snapshot, profiles: &Profiles) -> Option<Self> {
         let resting = Resting::from_bytes(&snapshot.body);
         let resting = resting
             .inspect_err(|error| tracing::warn!(%error, "a snapshot is done without"))
             .ok()?;
-        let Opened {
-            profile, parent, ..
-        } = resting.opened()?.clone();
-        let new = Self::new(Opening { profile, parent }, profiles);
+        let new = Self::new(opening(resting.opened()?), profiles);
         Some(Self {
             session: Session::rested(new.profile.policy.clone(), resting),
             last: snapshot.seq,
@@ -100,23 +93,22 @@ impl Replayed {
         Ok(self)
     }
 
-    /// Takes in the next record.
+    /// Takes in the next record; the first one names the profile.
     pub(super) fn taking_in(self, seq: Seq, record: &Record, profiles: &Profiles) -> Self {
-        let mut then = self.adopting(record, profiles);
+        let mut then = match &record.fact {
+            Fact::Session(SessionFact::Opened(opened)) => Self::new(opening(opened), profiles),
+            _ => self,
+        };
         then.session.evolve(record);
         then.last = seq;
         then
     }
+}
 
-    /// The first record says by what the session lives.
-    fn adopting(self, record: &Record, profiles: &Profiles) -> Self {
-        let Fact::Session(SessionFact::Opened(opened)) = &record.fact else {
-            return self;
-        };
-        let Opened {
-            profile, parent, ..
-        } = opened.clone();
-        Self::new(Opening { profile, parent }, profiles)
+fn opening(opened: &Opened) -> Opening {
+    Opening {
+        profile: opened.profile.clone(),
+        parent: opened.parent.clone(),
     }
 }
 

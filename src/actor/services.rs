@@ -1,4 +1,4 @@
-//! What a session needs from the rest of the system, in one value.
+//! What a session needs from the rest of the system.
 
 use std::{
     collections::HashMap,
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{access::Tenants, journal::Journal};
 
-/// How long the shell waits for what (spec 6: every await has a deadline).
+/// Deadlines of the shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
     /// For the journal to make records durable.
@@ -48,8 +48,7 @@ impl Default for Timeouts {
     }
 }
 
-/// The rest of the system, as a session sees it. One pointer, because every session and every one of its
-/// tasks has it.
+/// One pointer, because every session and every one of its tasks has it.
 #[derive(Clone)]
 pub(super) struct Services(Arc<All>);
 
@@ -76,19 +75,14 @@ pub(super) struct All {
     pub classifier: Classifiers,
     pub composer: Composers,
     pub bus: BusHandle,
-    /// What model calls of ephemeral sessions use.
     pub usage: Arc<UsageLog>,
     pub router: Router,
     pub gateways: Gateways,
-    /// How the providers stand.
     pub providers: Boards,
     pub profiles: Shelf,
-    /// Where sessions count what they do.
     pub meter: Meter,
     pub timeouts: Timeouts,
-    /// Which models give no signals.
     pub habits: Habits,
-    /// What tenants have, and may have.
     pub tenants: Tenants,
     /// Why the supervisor failed, if it did.
     pub failure: OnceLock<String>,

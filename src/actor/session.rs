@@ -1,8 +1,7 @@
 //! Session actor: the shell around [`crate::kernel::Session`]; one for each live session.
 //!
-//! Supervised by its shard. **Order, always:** decide, append, evolve, publish, perform, answer. A
-//! failed append ends the actor: the shard brings it back, which replays the journal. Work that takes
-//! time runs in tasks that report by message; they end with the actor.
+//! Supervised by its shard. **Order, always:** decide, append, evolve, publish, perform, answer. A failed append
+//! ends the actor, and the shard restarts it from the journal. Slow work runs in tasks that report by message.
 
 use std::{sync::Arc, time::Duration};
 
@@ -47,41 +46,35 @@ pub(super) enum Activation {
 /// What a session is opened with if it is new.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Opening {
-    /// The profile it lives by.
     pub profile: ProfileName,
-    /// Set for children.
     pub parent: Option<Parent>,
 }
 
-/// What the caller of a command hears once it is durable.
 pub(super) type Acknowledged = Result<kernel::Reply, Refusal>;
 
-/// What the caller hears who asks how a session stands; none of one that is not live.
+/// None of a session that is not live.
 pub(super) type Viewed = Result<Option<SessionView>, Refusal>;
 
 pub(super) enum SessionMsg {
     /// Replay, then go on.
     Activate(Activation),
-    /// Somebody asks for something.
     Command {
         order: Order,
         reply: RpcReplyPort<Acknowledged>,
     },
-    /// A task reports.
     Report(Report),
-    /// Classification and prompt, from the task that asked for them.
     Prepared {
         query: QueryId,
         result: Result<(QueryClassification, Arc<ComposedPrompt>), Fault>,
     },
-    /// A second opinion, from the task that asked for it, with the prompt of what it names.
     Opined {
         token: CallToken,
         opinion: Opinion,
         prompt: Option<Arc<ComposedPrompt>>,
     },
-    /// How does it stand?
-    GetView { reply: RpcReplyPort<Viewed> },
+    GetView {
+        reply: RpcReplyPort<Viewed>,
+    },
     /// Leave memory if nothing is in flight.
     Passivate,
     /// Leave memory, whatever is in flight.
@@ -116,8 +109,7 @@ impl Actor for SessionActor {
         Ok(SessionState::new(args))
     }
 
-    /// Boxed as a whole: what a handler holds across an await has its place in every idle actor, four
-    /// times over.
+    /// Boxed: what a handler holds across an await takes its place in every idle actor, four times over.
     fn handle(
         &self,
         me: ActorRef<SessionMsg>,
@@ -129,7 +121,7 @@ impl Actor for SessionActor {
                 SessionMsg::Activate(activation) => state.activate(&me, activation).await?,
                 SessionMsg::Command { order, reply } => {
                     state.pulse.take();
-                    // Nobody waits for it any more: it was not acknowledged, and is not to be a surprise.
+                    // It was not acknowledged, and must not come as a surprise.
                     let given_up = reply.is_closed() && matches!(order.command, Command::Submit(_));
                     if !given_up {
                         state.command(&me, order, reply).await?;

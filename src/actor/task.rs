@@ -2,26 +2,25 @@
 
 use std::future::Future;
 
-use tokio::task::JoinHandle;
+use tokio_util::task::AbortOnDropHandle;
 
 /// A running task; ends with its owner.
 #[derive(Debug)]
 #[must_use = "dropping it ends the task"]
-pub(super) struct Task<T = ()>(JoinHandle<T>);
+pub(super) struct Task<T = ()>(AbortOnDropHandle<T>);
 
 impl<T: Send + 'static> Task<T> {
-    /// Starts a task.
     pub(super) fn spawn(work: impl Future<Output = T> + Send + 'static) -> Self {
         #[expect(
             clippy::disallowed_methods,
             reason = "behind the guard that it asks for"
         )]
-        Self(tokio::spawn(work))
+        Self(AbortOnDropHandle::new(tokio::spawn(work)))
     }
 
     /// Its result; `Err` holds what it panicked with.
-    pub(super) async fn join(mut self) -> Result<T, String> {
-        (&mut self.0).await.map_err(|error| error.to_string())
+    pub(super) async fn join(self) -> Result<T, String> {
+        self.0.await.map_err(|error| error.to_string())
     }
 
     /// Whether it has come to its end.
@@ -30,15 +29,8 @@ impl<T: Send + 'static> Task<T> {
     }
 
     /// Ends it. Nothing of it happens after this has returned.
-    pub(super) async fn stop(mut self) {
+    pub(super) async fn stop(self) {
         self.0.abort();
-        // Ended or cut off, it makes no difference.
-        let _ = (&mut self.0).await;
-    }
-}
-
-impl<T> Drop for Task<T> {
-    fn drop(&mut self) {
-        self.0.abort();
+        let _ = self.0.await;
     }
 }

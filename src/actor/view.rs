@@ -1,4 +1,4 @@
-//! What can be seen of a session, live or not.
+//! The state of a session, live or not.
 
 use super::replay::Replayed;
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     model::{Limits, QueryId, Seq, SessionKey, Usage},
 };
 
-/// What can be seen of a session.
+/// The state of a session.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct SessionView {
     /// Tenant and name.
@@ -23,16 +23,15 @@ pub struct SessionView {
     pub turns: u32,
     /// Its budgets.
     pub limits: Option<Limits>,
-    /// What it used.
+    /// Its usage.
     pub usage: Usage,
     /// How many messages wait.
     pub waiting: usize,
-    /// Why it was set aside, if it was (spec 10).
+    /// Why it is quarantined, if it is.
     pub quarantine: Option<String>,
 }
 
 impl SessionView {
-    /// Of a session whose last record is `last`.
     pub(super) fn of(key: SessionKey, session: &Session, last: Seq) -> Self {
         let query = session.query();
         let (state, quarantine) = match session.phase() {
@@ -55,7 +54,6 @@ impl SessionView {
         }
     }
 
-    /// Of a session that is not live, from its records.
     pub(super) fn at_rest(key: SessionKey, replayed: &Replayed) -> Self {
         Self::of(key, &replayed.session, replayed.last)
     }

@@ -62,7 +62,7 @@ impl SessionState {
             Effect::RetryAt { token, at } => self.work = Some(self.wait_until(me, token, at)),
             Effect::RunTool { query, turn, call } => {
                 let id = call.id.clone();
-                let task = run_tool(me.clone(), self.tool_run(query, turn, call));
+                let task = self.run_tool(me, query, turn, call);
                 self.tools.insert(id, task);
             }
             Effect::AbortTools { .. } => self.tools.clear(),
@@ -170,150 +170,112 @@ fn child_ended(me: ActorRef<SessionMsg>, query: QueryId) -> impl FnOnce(ChildEnd
     }
 }
 
-/// Asks again where the actor that was asked is being replaced, or has no room at the moment: that is
-/// no try, and worth waiting for as long as an answer would be.
+/// Classification and prompt. Asks again where the actor that was asked is being replaced, or has no room.
 async fn prepared(
     services: &Services,
     text: Arc<str>,
     previous: Option<Arc<str>>,
-    prompt: Voice,
+    voice: Voice,
 ) -> Result<(QueryClassification, Arc<ComposedPrompt>), Fault> {
-    let patience = Instant::now() + services.timeouts.prepare;
+    let until = Instant::now() + services.timeouts.prepare;
+    let left = || until.saturating_duration_since(Instant::now());
+    let once = || async {
+        let (text, previous) = (text.clone(), previous.clone());
+        let found = services.classifier.classify(text, previous, left()).await?;
+        let kind = found.query_type;
+        let prompt = SessionState::compose(services, voice.clone(), kind, left()).await?;
+        Ok::<_, Fault>((found, prompt))
+    };
     let mut tries = 1;
     loop {
-        let (text, previous, prompt) = (text.clone(), previous.clone(), prompt.clone());
-        let fault = match prepared_once(services, text, previous, prompt, patience).await {
+        let fault = match once().await {
             Ok(prepared) => return Ok(prepared),
             Err(fault) => fault,
         };
         let pause = match fault.class {
-            FaultClass::Retryable { .. } if tries < PREPARE_TRIES && Instant::now() < patience => {
+            _ if left().is_zero() => return Err(fault),
+            FaultClass::Retryable { .. } if tries < PREPARE_TRIES => {
                 tries += 1;
                 PREPARE_PAUSE
             }
-            FaultClass::Overloaded { .. } if Instant::now() < patience => {
-                fault.class.after().unwrap_or(PREPARE_PAUSE)
-            }
+            FaultClass::Overloaded { .. } => fault.class.after().unwrap_or(PREPARE_PAUSE),
             _ => return Err(fault),
         };
         tokio::time::sleep(pause).await;
     }
 }
 
-async fn prepared_once(
-    services: &Services,
-    text: Arc<str>,
-    previous: Option<Arc<str>>,
-    prompt: Voice,
-    until: Instant,
-) -> Result<(QueryClassification, Arc<ComposedPrompt>), Fault> {
-    let left = || until.saturating_duration_since(Instant::now());
-    let classifier = &services.classifier;
-    let classification = classifier.classify(text, previous, left()).await?;
-    let kind = classification.query_type;
-    let prompt = SessionState::compose(services, prompt, kind, left()).await?;
-    Ok((classification, prompt))
-}
-
-/// One call and where it belongs.
-struct ToolRun {
-    session: SessionKey,
-    query: QueryId,
-    turn: Turn,
-    call: Arc<ToolCall>,
-    tools: Arc<Registry>,
-    deadline: Duration,
-}
-
 impl SessionState {
-    fn tool_run(&self, query: QueryId, turn: Turn, call: Arc<ToolCall>) -> ToolRun {
-        let tools = Arc::clone(&self.profile.tools);
-        let deadline = self.services.timeouts.tool;
-        ToolRun {
-            session: self.key.clone(),
-            query,
-            turn,
-            call,
-            tools,
-            deadline,
-        }
+    /// Runs a tool call and reports its result, whatever it is.
+    fn run_tool(
+        &self,
+        me: &ActorRef<SessionMsg>,
+        query: QueryId,
+        turn: Turn,
+        call: Arc<ToolCall>,
+    ) -> Task {
+        let (me, session) = (me.clone(), self.key.clone());
+        let (tools, deadline) = (Arc::clone(&self.profile.tools), self.services.timeouts.tool);
+        Task::spawn(async move {
+            let cancelled = CancellationToken::new();
+            // Tells the tool, also when this task is dropped.
+            let _cancel = cancelled.clone().drop_guard();
+            let context = ToolContext {
+                call: call.id.clone(),
+                session,
+                query,
+                cancelled,
+            };
+            let (status, output) = match called(&tools, &call, context, deadline).await {
+                Ok(output) => (ToolStatus::Ok, output),
+                Err(words) => (ToolStatus::Failed, words.into()),
+            };
+            let result = ToolResult {
+                call: call.id.clone(),
+                status,
+                content: output.text,
+                data: output.data.filter(is_small),
+            };
+            let _ = me.cast(SessionMsg::Report(Report::ToolEnded {
+                query,
+                turn,
+                result,
+            }));
+        })
     }
 }
 
-/// Runs the call and reports its result, whatever it is.
-fn run_tool(me: ActorRef<SessionMsg>, run: ToolRun) -> Task {
-    Task::spawn(async move {
-        let (query, turn) = (run.query, run.turn);
-        let (status, output) = result(&run).await;
-        let result = ToolResult {
-            call: run.call.id.clone(),
-            status,
-            content: output.text,
-            data: output.data.filter(is_small),
-        };
-        let _ = me.cast(SessionMsg::Report(Report::ToolEnded {
-            query,
-            turn,
-            result,
-        }));
-    })
-}
-
-async fn result(run: &ToolRun) -> (ToolStatus, ToolOutput) {
-    let ToolRun {
-        session,
-        query,
-        turn: _,
-        call,
-        tools,
-        deadline,
-    } = run;
+/// The tool's output; else words for the model.
+async fn called(
+    tools: &Registry,
+    call: &ToolCall,
+    context: ToolContext,
+    deadline: Duration,
+) -> Result<ToolOutput, String> {
     let name = &call.name;
     let (Some(tool), Ok(arguments)) = (tools.get(name), call.parsed()) else {
-        return (
-            ToolStatus::Failed,
-            format!("The tool {name} is not available at the moment.").into(),
-        );
+        return Err(format!("The tool {name} is not available at the moment."));
     };
-    let cancelled = CancellationToken::new();
-    // Tells the tool, also when this task is dropped.
-    let _cancel = cancelled.clone().drop_guard();
-    let context = ToolContext {
-        call: call.id.clone(),
-        session: session.clone(),
-        query: *query,
-        cancelled,
-    };
-    // A task of its own, for the making of the call too: a tool that panics takes nobody with it.
+    // A task of its own, for the making of the call too: a tool that panics fails alone.
     let tool = Arc::clone(tool);
     let work = Task::spawn(async move { tool.call(arguments, context).await });
-    match tokio::time::timeout(*deadline, work.join()).await {
-        Ok(Ok(Ok(output))) => (ToolStatus::Ok, output),
-        Ok(Ok(Err(ToolError::Tell(words)))) => (ToolStatus::Failed, words.into()),
+    match tokio::time::timeout(deadline, work.join()).await {
+        Ok(Ok(Ok(output))) => Ok(output),
+        Ok(Ok(Err(ToolError::Tell(words)))) => Err(words),
         Ok(Ok(Err(ToolError::Broken(fault)))) => {
             tracing::warn!(tool = %name, code = %fault.code, detail = %fault.detail, "tool is broken");
-            (
-                ToolStatus::Failed,
-                format!(
-                    "The tool {name} is broken ({}). Go on without it.",
-                    fault.code
-                )
-                .into(),
-            )
+            let code = &fault.code;
+            Err(format!(
+                "The tool {name} is broken ({code}). Go on without it."
+            ))
         }
         Ok(Err(panic)) => {
             tracing::error!(tool = %name, %panic, "tool panicked");
-            (
-                ToolStatus::Failed,
-                format!("The tool {name} is broken. Go on without it.").into(),
-            )
+            Err(format!("The tool {name} is broken. Go on without it."))
         }
-        Err(_) => {
-            let words = format!(
-                "The tool {name} did not answer within {deadline:?} and was stopped. Ask for less, or go on without it."
-            );
-            (ToolStatus::Failed, words.into())
-        }
+        Err(_) => Err(format!(
+            "The tool {name} did not answer within {deadline:?} and was stopped. Ask for less, or go on without it."
+        )),
     }
 }
 

@@ -1,4 +1,4 @@
-//! How large a system is, how patient, and what it does after a start.
+//! Settings of a system.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -7,7 +7,7 @@ use crate::{
     actor::{gateway::GatewaySettings, mailbox, services::Timeouts},
 };
 
-/// How large a system is and how patient.
+/// Sizes, limits and deadlines of a system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SystemSettings {
     /// Shards, 1–64.
@@ -18,50 +18,49 @@ pub struct SystemSettings {
     pub composers: usize,
     /// Event buses.
     pub buses: usize,
-    /// Notices that may wait for a subscriber.
+    /// Queue length of a subscriber.
     pub subscriber_capacity: usize,
-    /// Messages from outside that may wait for one actor; more are refused with a hint when to retry.
+    /// Messages from outside that may wait for one actor; more are refused with a retry hint.
     pub mailbox_capacity: usize,
     /// No progress for this long is a stall; more than any model or tool may take.
     pub stall_limit: Duration,
-    /// How often the supervisor looks.
+    /// How often shards check their sessions.
     pub sweep: Duration,
-    /// Pause before a session is brought back; doubles with each restart in a row.
+    /// Pause before a session is restarted; doubles with each restart in a row.
     pub restart_pause: Duration,
     /// Idle for this long, a session leaves memory; at once if it is zero.
     pub idle_timeout: Duration,
     /// With more live sessions than this, the longest idle ones leave memory.
     pub max_live: usize,
-    /// When sessions that were cut off in the middle of a query come back.
+    /// When cut-off queries are restarted.
     pub recovery: Recovery,
     /// How often one service may be replaced within ten minutes before the system ends.
     pub replacements: u32,
-    /// What a provider may be asked of that is not named in `providers`.
+    /// Limits of providers that `providers` does not name.
     pub gateway: GatewaySettings,
-    /// What a provider may be asked of, by its name.
+    /// Limits of providers, by name.
     pub providers: BTreeMap<String, GatewaySettings>,
-    /// How long the shell waits for what.
+    /// Deadlines.
     pub timeouts: Timeouts,
-    /// What tenants may have.
+    /// Limits of tenants.
     pub tenants: TenantLimits,
 }
 
-/// When sessions that were cut off in the middle of a query come back (spec 10).
+/// When queries that were cut off with their process are restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recovery {
-    /// When somebody has something for them: for processes that do not last.
+    /// With the next message to their session: for processes that do not last.
     OnDemand,
     /// When the system starts.
     AtStart {
-        /// Queries that may run at a time, brought back or new, while there are others to be brought back;
-        /// one of them is brought back whatever else runs. One that waits only for a person is not
-        /// counted, nor is one that was brought back more than a quarter of an hour ago.
+        /// Queries that may run while others are to be restarted; one is restarted whatever else runs. One
+        /// that waits for a person, or was restarted a quarter of an hour ago, does not count.
         concurrency: usize,
     },
 }
 
 impl Recovery {
-    /// Queries that may run at a time, where nothing else is said.
+    /// The default.
     pub const CONCURRENCY: usize = 32;
 }
 
@@ -92,7 +91,7 @@ impl Default for SystemSettings {
 }
 
 impl SystemSettings {
-    /// What a provider may be asked of.
+    /// Limits of a provider.
     #[must_use]
     pub fn of_provider(&self, name: &str) -> GatewaySettings {
         self.providers.get(name).copied().unwrap_or(self.gateway)
