@@ -8,21 +8,18 @@ use tokio::{sync::mpsc, time::timeout};
 use super::{SessionMsg, state::SessionState};
 use crate::{
     actor::{
-        bus::{BusHandle, Frame},
-        ephemeral::{Metered, UsageLog},
-        flight::Flight,
+        bus::Frame,
+        ephemeral::Metered,
         gateway::{DELTA_BUFFER, Failover, GatewayMsg, Ticket},
         pool::Pool,
         profile::Voice,
-        pulse::{Place, Pulse},
-        services::Services,
+        pulse::Place,
+        services::{Gateways, Services},
         task::Task,
     },
     kernel::{CallToken, InFlight, Report, Session},
     llm::{Delta, Request, ToolChoice},
-    model::{
-        Fault, Message, Price, QueryType, Reply, Role, SessionKey, Sid, Usage, record::TurnMode,
-    },
+    model::{Fault, Message, Price, QueryType, Reply, Role, Usage, record::TurnMode},
     prompt::ComposedPrompt,
     signal::Stripper,
 };
@@ -30,43 +27,12 @@ use crate::{
 /// How long a finished answer waits for the signal that it lacks.
 const SIGNAL_WITHIN: Duration = Duration::from_secs(30);
 
-/// Everything that a call's task needs.
+/// A call that is about to be made.
 pub(super) struct Call {
-    sid: Sid,
-    key: SessionKey,
-    token: CallToken,
-    model: Arc<str>,
-    /// How long it waits for a model that is held.
-    pub(super) patience: Duration,
-    /// How long it waits for a model that is away.
-    pub(super) outage: Duration,
-    failover: Failover,
-    /// Records what becomes of a call that waits.
-    pub(super) session: Option<ActorRef<SessionMsg>>,
-    pulse: Arc<Pulse>,
-    flight: Arc<Flight>,
+    pub(super) ticket: Box<Ticket>,
+    pieces: mpsc::Receiver<Result<Delta, Fault>>,
     price: Option<Price>,
     services: Services,
-}
-
-/// Notes what a call has used, where its session is ephemeral.
-struct Metering {
-    call: Option<Metered>,
-    flight: Arc<Flight>,
-    usage: Arc<UsageLog>,
-}
-
-impl Metering {
-    /// The estimate stands where nobody knows better.
-    async fn end(self, answered: &Result<Reply, Failed>) {
-        let used = match answered {
-            Ok(reply) => reply.usage,
-            Err(Failed { usage, .. }) => *usage,
-        };
-        if !used.is_none() || self.flight.read() == InFlight::Unsent {
-            self.usage.end(self.call, used).await;
-        }
-    }
 }
 
 /// A try that failed.
@@ -117,15 +83,14 @@ impl SessionState {
         };
         let instructions = self.session.told();
         let estimate = query.token_estimate();
-        let mut call = self.call(me, token, model, estimate)?;
+        let mut call = self.call(me, token, model, estimate, request)?;
         if mode == TurnMode::Signal {
             // The answer is there: its signal is not waited for.
-            (call.patience, call.outage) = (Duration::ZERO, Duration::ZERO);
+            (call.ticket.patience, call.ticket.outage) = (Duration::ZERO, Duration::ZERO);
         }
         let me = me.clone();
         Some(Task::spawn(async move {
-            let answered = call.turn(request, prompt, instructions, mode).await;
-            let report = match answered {
+            let report = match call.turn(prompt, instructions, mode).await {
                 Ok(reply) => Report::ModelReplied { token, reply },
                 Err(Failed { fault, usage }) => Report::ModelFailed {
                     token,
@@ -143,12 +108,13 @@ impl SessionState {
         me: &ActorRef<SessionMsg>,
         token: CallToken,
         model: Arc<str>,
-        (instruction, text): (&'static str, Arc<str>),
+        instruction: &'static str,
+        text: &str,
     ) -> Option<Task> {
-        let call = self.call(me, token, model, aside_tokens(instruction, &text))?;
+        let call = self.call_aside(me, token, model, instruction, text)?;
         let me = me.clone();
         Some(Task::spawn(async move {
-            let report = match call.aside(instruction, &text).await {
+            let report = match call.answer(None, |_| {}).await {
                 Ok(reply) => Report::Compacted { token, reply },
                 Err(Failed { fault, usage }) => Report::CompactionFailed {
                     token,
@@ -160,15 +126,37 @@ impl SessionState {
         }))
     }
 
-    pub(super) fn call(
+    /// A call beside the conversation: an instruction and a text.
+    pub(super) fn call_aside(
+        &mut self,
+        me: &ActorRef<SessionMsg>,
+        token: CallToken,
+        model: Arc<str>,
+        instruction: &'static str,
+        text: &str,
+    ) -> Option<Call> {
+        let tokens = ((instruction.len() + text.len()) / 4) as u64;
+        let question = Arc::new(Message::text(Role::User, text));
+        let request = Request {
+            model: name_of(&model),
+            system: instruction.into(),
+            messages: Arc::new(vec![question]),
+            tools: Arc::default(),
+            tool_choice: ToolChoice::None,
+        };
+        self.call(me, token, model, tokens, request)
+    }
+
+    fn call(
         &mut self,
         me: &ActorRef<SessionMsg>,
         token: CallToken,
         model: Arc<str>,
         tokens: u64,
+        request: Request,
     ) -> Option<Call> {
         let sid = self.claim?.sid;
-        // Whatever an earlier call of this session waits for, this one does not.
+        // An earlier call of this session may be queued, this one is not.
         let now = self.services.clock.monotonic_millis();
         self.pulse.queue(Place::Left, now);
         self.pulse.sent(self.services.clock.monotonic_micros());
@@ -176,7 +164,8 @@ impl SessionState {
         let price = policy.price(&model);
         let wall = self.services.clock.now();
         let waited = |outage| self.session.waited(wall, outage);
-        Some(Call {
+        let (deltas, pieces) = mpsc::channel(DELTA_BUFFER);
+        let ticket = Box::new(Ticket {
             sid,
             key: self.key.clone(),
             token,
@@ -188,8 +177,14 @@ impl SessionState {
             },
             session: Some(me.clone()),
             model,
+            request,
+            deltas,
             pulse: Arc::clone(&self.pulse),
             flight: self.pulse.take_off(tokens),
+        });
+        Some(Call {
+            ticket,
+            pieces,
             price,
             services: self.services.clone(),
         })
@@ -198,8 +193,7 @@ impl SessionState {
 
 impl Call {
     async fn turn(
-        self,
-        mut request: Request,
+        mut self,
         prompt: Prompt,
         instructions: Option<Arc<str>>,
         mode: TurnMode,
@@ -211,97 +205,80 @@ impl Call {
                 SessionState::compose(&self.services, voice, query_type, within).await?
             }
         };
-        request.system = Session::system(&prompt.content, instructions.as_deref());
-        let (key, token, bus) = (self.key.clone(), self.token, self.services.bus.clone());
-        let (pieces, metering) = self.send(request).await?;
-        let answered = if mode == TurnMode::Signal {
-            let late = |_| Err(Fault::retryable("total_timeout", "no signal came in time").into());
-            let whole = timeout(SIGNAL_WITHIN, whole(pieces, |_| {})).await;
-            whole.unwrap_or_else(late)
-        } else {
-            follow(pieces, key, token, &bus).await
+        self.ticket.request.system = Session::system(&prompt.content, instructions.as_deref());
+        if mode == TurnMode::Signal {
+            return self.answer(Some(SIGNAL_WITHIN), |_| {}).await;
+        }
+        let (session, token) = (self.ticket.key.clone(), self.ticket.token);
+        let bus = self.services.bus.clone();
+        let mut stripper = Stripper::default();
+        let mut end = 0;
+        // The visible text, as it arrives.
+        let mut show = |text: String| {
+            let offset = end;
+            end += text.len();
+            if text.is_empty() || !bus.is_heard(&session) {
+                return;
+            }
+            bus.show(Frame {
+                session: session.clone(),
+                query: token.query,
+                turn: token.turn,
+                attempt: token.attempt,
+                offset,
+                text,
+            });
         };
-        metering.end(&answered).await;
-        answered
+        let reply = self.answer(None, |text| show(stripper.push(text))).await?;
+        show(stripper.finish());
+        Ok(reply)
     }
 
-    /// A call beside the conversation: an instruction and a text.
-    pub(super) async fn aside(
+    /// The whole reply; `show` gets its text as it arrives.
+    pub(super) async fn answer(
         self,
-        instruction: &'static str,
-        text: &str,
+        within: Option<Duration>,
+        show: impl FnMut(&str),
     ) -> Result<Reply, Failed> {
-        let question = Arc::new(Message::text(Role::User, text));
-        let request = Request {
-            model: name_of(&self.model),
-            system: instruction.into(),
-            messages: Arc::new(vec![question]),
-            tools: Arc::default(),
-            tool_choice: ToolChoice::None,
-        };
-        let (pieces, metering) = self.send(request).await?;
-        let answered = whole(pieces, |_| {}).await;
-        metering.end(&answered).await;
-        answered
-    }
-
-    /// Hands the call to its gateway; the reply comes by the channel. A gateway that is being replaced loses it:
-    /// the channel closes without an end.
-    async fn send(
-        self,
-        request: Request,
-    ) -> Result<(mpsc::Receiver<Result<Delta, Fault>>, Metering), Fault> {
+        let (ticket, usage) = (self.ticket, &self.services.usage);
+        let flight = Arc::clone(&ticket.flight);
         let call = Metered {
-            session: self.key.clone(),
-            token: self.token,
-            model: Arc::clone(&self.model),
-            tokens: self.flight.tokens(),
+            session: ticket.key.clone(),
+            token: ticket.token,
+            model: Arc::clone(&ticket.model),
+            tokens: flight.tokens(),
             price: self.price,
         };
-        let metering = Metering {
-            call: self.services.usage.begin(call).await?,
-            flight: Arc::clone(&self.flight),
-            usage: Arc::clone(&self.services.usage),
+        let metered = usage.begin(call).await?;
+        send(ticket, &self.services.gateways);
+        let whole = whole(self.pieces, show);
+        let late = |_| Err(Fault::retryable("total_timeout", "no signal came in time").into());
+        let answered = match within {
+            Some(within) => timeout(within, whole).await.unwrap_or_else(late),
+            None => whole.await,
         };
-        let (deltas, pieces) = mpsc::channel(DELTA_BUFFER);
-        let ticket = Ticket {
-            sid: self.sid,
-            key: self.key,
-            token: self.token,
-            model: self.model,
-            patience: self.patience,
-            outage: self.outage,
-            failover: self.failover,
-            session: self.session,
-            request,
-            deltas,
-            pulse: self.pulse,
-            flight: self.flight,
+        let used = match &answered {
+            Ok(reply) => reply.usage,
+            Err(failed) => failed.usage,
         };
-        let provider = ticket.model.split_once('/').map_or("", |(name, _)| name);
-        match self.services.gateways.get(provider).and_then(Pool::any) {
-            Some(gateway) => {
-                let call = GatewayMsg::Call(Box::new(ticket));
-                if let Err((full, GatewayMsg::Call(ticket))) = gateway.offer(call) {
-                    ticket.refuse_for_now(full);
-                }
-            }
-            None => {
-                let detail = format!("there is no model `{}`: check `model.chain`", ticket.model);
-                ticket.refuse(Fault::permanent("no_model", detail));
-            }
+        // The estimate stands where nobody knows better.
+        if !used.is_none() || flight.read() == InFlight::Unsent {
+            usage.end(metered, used).await;
         }
-        Ok((pieces, metering))
+        answered
     }
 }
 
-fn lost() -> Fault {
-    Fault::retryable("gateway", "the call was lost on its way; it is made anew")
-}
-
-/// About how many tokens a call beside the conversation sends.
-pub(super) const fn aside_tokens(instruction: &str, text: &str) -> u64 {
-    ((instruction.len() + text.len()) / 4) as u64
+/// Hands a call to its gateway. One that is being replaced loses it: the channel closes without an end.
+fn send(ticket: Box<Ticket>, gateways: &Gateways) {
+    let provider = ticket.model.split_once('/').map_or("", |(name, _)| name);
+    let Some(gateway) = gateways.get(provider).and_then(Pool::any) else {
+        let detail = format!("there is no model `{}`: check `model.chain`", ticket.model);
+        return ticket.refuse(Fault::permanent("no_model", detail));
+    };
+    if let Err((full, GatewayMsg::Call(ticket))) = gateway.offer(GatewayMsg::Call(ticket)) {
+        ticket.refuse_for_now(full);
+    }
 }
 
 /// The name of a model at its provider.
@@ -310,7 +287,7 @@ fn name_of(model: &Arc<str>) -> Arc<str> {
     name.unwrap_or_else(|| Arc::clone(model))
 }
 
-/// The whole reply; `show` gets its text as it arrives. A channel that closes without an end is a fault too.
+/// A channel that closes without an end is a fault too.
 async fn whole(
     mut pieces: mpsc::Receiver<Result<Delta, Fault>>,
     mut show: impl FnMut(&str),
@@ -325,35 +302,7 @@ async fn whole(
             Err(fault) => return Err(Failed { fault, usage }),
         }
     }
-    let fault = lost();
+    let detail = "the call was lost on its way; it is made anew";
+    let fault = Fault::retryable("gateway", detail);
     Err(Failed { fault, usage })
-}
-
-/// Shows the visible text as it arrives.
-async fn follow(
-    pieces: mpsc::Receiver<Result<Delta, Fault>>,
-    session: SessionKey,
-    token: CallToken,
-    bus: &BusHandle,
-) -> Result<Reply, Failed> {
-    let mut stripper = Stripper::default();
-    let mut end = 0;
-    let mut show = |text: String| {
-        let offset = end;
-        end += text.len();
-        if text.is_empty() || !bus.is_heard(&session) {
-            return;
-        }
-        bus.show(Frame {
-            session: session.clone(),
-            query: token.query,
-            turn: token.turn,
-            attempt: token.attempt,
-            offset,
-            text,
-        });
-    };
-    let reply = whole(pieces, |text| show(stripper.push(text))).await?;
-    show(stripper.finish());
-    Ok(reply)
 }

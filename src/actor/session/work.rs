@@ -8,11 +8,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    SessionMsg,
-    call::{Failed, aside_tokens},
-    state::SessionState,
-};
+use super::{SessionMsg, call::Failed, state::SessionState};
 use crate::{
     actor::{handle::Child, profile::Voice, services::Services, task::Task},
     kernel::{CallToken, Effect, Opinion, Report, named},
@@ -57,7 +53,7 @@ impl SessionState {
                 model,
                 instruction,
                 text,
-            } => self.work = self.compact(me, token, model, (instruction, text)),
+            } => self.work = self.compact(me, token, model, instruction, &text),
             Effect::AbortModel { .. } => self.work = None,
             Effect::RetryAt { token, at } => self.work = Some(self.wait_until(me, token, at)),
             Effect::RunTool { query, turn, call } => {
@@ -296,14 +292,15 @@ impl SessionState {
         (instruction, text): (&'static str, Arc<str>),
         within: Duration,
     ) -> Option<Task> {
-        let mut call = self.call(me, token, model, aside_tokens(instruction, &text))?;
+        let mut call = self.call_aside(me, token, model, instruction, &text)?;
         // It has a deadline of its own, and nobody is told that it waits.
-        (call.patience, call.outage, call.session) = (within, within, None);
+        let ticket = &mut call.ticket;
+        (ticket.patience, ticket.outage, ticket.session) = (within, within, None);
         let (me, services) = (me.clone(), self.services.clone());
         let voice = self.profile.voice();
         Some(Task::spawn(async move {
             let until = Instant::now() + within;
-            let (opinion, prompt) = match timeout_at(until, call.aside(instruction, &text)).await {
+            let (opinion, prompt) = match timeout_at(until, call.answer(None, |_| {})).await {
                 Ok(Ok(reply)) => opined(&services, voice, reply, until).await,
                 Ok(Err(Failed { fault, usage })) => (Opinion::Failed { fault, usage }, None),
                 Err(_) => (Opinion::Late, None),
