@@ -1,13 +1,11 @@
-//! The control channel (spec 10): how an operator, or a supervisor in a larger system, looks after
-//! conversations.
+//! The control channel: how an operator, or a supervisor in a larger system, looks after conversations.
 //!
-//! One definition of what can be done ([`Verb`], [`Watching`]), of what it is answered with ([`Answer`],
-//! [`Seen`]) and of why it may not be ([`Refused`]); one [`Controller`] that carries it out, in process. All
-//! else transports it: [`port`] as messages of actors, and HTTP (`/api/control`), also on the Unix socket of
-//! the data directory ([`socket`]), with [`Client`] at its other end. `tests/it/control` asks the same of all of them and wants the same answers.
+//! [`Verb`]s are answered with [`Answer`] or [`Refused`], and [`Watching`] with [`Seen`], by one [`Controller`].
+//! Transports are [`port`], as messages of actors, and HTTP, also on the Unix [`socket`] of the data directory,
+//! with [`Client`] at its other end. All of them give the same answers.
 //!
-//! Reading verbs leave no trace in the session that is looked at. All others leave a `control.*` event with
-//! the name of who did it, in the session's log or, where there is no session, in that of `system`.
+//! Reading verbs leave no trace. All others leave a `control.*` event with the name of the caller, in the session's
+//! log or in that of `system`.
 //!
 //! ```
 //! use oracle_agent::{
@@ -51,7 +49,7 @@ mod subject;
 mod verb;
 
 pub use answer::{Answer, Seen};
-pub use client::{Accepted, Client, ClientError, Events, Told};
+pub use client::{Accepted, Client, ClientError, Events, TextFrame, Told};
 pub use controller::Controller;
 pub use follow::Follow;
 pub use refused::{Code, Refused};

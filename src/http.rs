@@ -172,20 +172,28 @@ fn routes(host: Host) -> Routes {
     let guard = from_fn_with_state(host.clone(), door::guard);
     let admit = from_fn_with_state(host.clone(), overload::admit);
     let take_body = from_fn_with_state(host.clone(), overload::take_body);
+    let known = from_fn_with_state(host.clone(), door::origin::admit);
+    let cors = door::origin::cors(&host.settings);
+    let by_origin = |router: Router<Host>| match cors.clone() {
+        Some(cors) => router.layer(cors).layer(known.clone()),
+        None => router.layer(known.clone()),
+    };
     // The last one is the first that a request meets.
     let operators = operators
         .layer(take_body.clone())
         .layer(from_fn_with_state(host.clone(), door::guard_operators));
+    let operators = by_origin(operators);
     let messages = messages
         .layer(take_body.clone())
         .layer(admit.clone())
-        .layer(guard.clone())
-        .layer(from_fn_with_state(host.clone(), overload::shed));
+        .layer(guard.clone());
+    let messages = by_origin(messages).layer(from_fn_with_state(host.clone(), overload::shed));
     let others = others
         .fallback(problem::no_such_route)
         .layer(take_body)
         .layer(admit)
         .layer(guard);
+    let others = by_origin(others);
     let essential = open.merge(operators);
     let all = essential.clone().merge(messages).merge(others);
     let essential = essential

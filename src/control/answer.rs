@@ -1,4 +1,4 @@
-//! What a verb is answered with, the same over every transport.
+//! Answers to verbs, the same over every transport.
 
 use std::sync::Arc;
 
@@ -10,27 +10,27 @@ use crate::{
     model::{Event, QueryId, Seq, SessionName, TenantId},
 };
 
-/// What a verb is answered with. What it has changed is durable by then.
+/// The answer to a verb. Its changes are durable by then.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Answer {
     /// To `list`.
     Sessions {
-        /// In the order of their names.
+        /// By name.
         sessions: Vec<Listed>,
-        /// Ask for those after this one for more; none if there is no more.
+        /// The `after` of the next page, if there is one.
         next: Option<SessionName>,
     },
     /// To `tenants`.
     Tenants {
-        /// In the order of their names.
+        /// By name.
         tenants: Vec<TenantId>,
-        /// Ask for those after this one for more; none if there is no more.
+        /// The `after` of the next page, if there is one.
         next: Option<TenantId>,
     },
     /// To `inspect`.
     Session {
-        /// How it stands.
+        /// Its state.
         session: Box<SessionView>,
     },
     /// To `tail`.
@@ -40,20 +40,20 @@ pub enum Answer {
     },
     /// To `approvals`.
     Approvals {
-        /// The one that has waited longest first.
+        /// The longest wait first.
         approvals: Vec<Approval>,
-        /// Whether these are not all: more wait than were asked for, or sessions could not be read, or not in time.
+        /// Whether some are missing: too many, unreadable, or not read in time.
         #[serde(default)]
         incomplete: bool,
-        /// How many are known to wait besides these.
+        /// How many more are known to wait.
         #[serde(default)]
         more: usize,
     },
-    /// It is done.
+    /// Done.
     Done {},
     /// To `continue` and `steer`.
     Query {
-        /// The one that goes on.
+        /// The query that goes on.
         query: QueryId,
     },
     /// To `fork`.
@@ -63,9 +63,9 @@ pub enum Answer {
     },
     /// To `reload`.
     Reloaded {
-        /// The keys that have other values from now on.
+        /// Keys with other values from now on.
         changed: Vec<String>,
-        /// The keys whose new values count after the next start.
+        /// Keys whose new values count after the next start.
         waiting: Vec<String>,
     },
     /// To `delete`.
@@ -74,32 +74,32 @@ pub enum Answer {
         records: Seq,
         /// How many sessions of sub-agents went with it.
         sub_agents: usize,
-        /// Those of which not all sub-agents could be found: some may be kept.
+        /// Sessions of which some sub-agents may be left.
         unsure: Vec<SessionName>,
     },
 }
 
-/// What somebody who watches gets to see.
+/// An item of a watch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "seen", rename_all = "snake_case")]
 pub enum Seen {
-    /// Something was recorded.
+    /// A record.
     Event {
-        /// In a session of this tenant.
+        /// Its tenant.
         tenant: TenantId,
-        /// What.
+        /// The record.
         event: Arc<Event>,
     },
-    /// Events of a session are missing here: `tail` tells them.
+    /// Events of a session are missing here; `tail` has them.
     Gap {
-        /// Of which.
+        /// The session.
         session: Subject,
         /// The first one missing.
         from: Seq,
     },
     /// Events of any session may be missing here.
     Lost {},
-    /// Nothing more will come.
+    /// The end.
     End {
         /// Why.
         why: String,

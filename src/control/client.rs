@@ -1,5 +1,4 @@
-//! A client of a running server, over the Unix socket of its data directory or over TCP: verbs, messages, and
-//! streams of events.
+//! Client of a running server, over the Unix socket of its data directory or TCP.
 //!
 //! ```no_run
 //! use oracle_agent::{
@@ -14,7 +13,7 @@
 //! let mut events = client.follow(&session, accepted.seq.unwrap_or(Seq(0))).await?;
 //! while let Some(told) = events.next().await? {
 //!     match told {
-//!         Told::Frame { text, .. } => print!("{text}"),
+//!         Told::Frame(frame) => print!("{}", frame.text),
 //!         Told::Event(event) if event.kind == "query.finished" => break,
 //!         _ => {}
 //!     }
@@ -27,7 +26,7 @@ use std::{io, marker::PhantomData, path::Path, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream::BoxStream};
-use reqwest::{Method, RequestBuilder, Response, Url, header};
+use reqwest::{RequestBuilder, Response, Url, header};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::json;
@@ -39,23 +38,22 @@ use crate::{
     model::{Attempt, Event, QueryId, Seq, SessionName, Submission, Turn},
 };
 
-/// How long a server may take to answer.
 const ANSWER: Duration = Duration::from_secs(90);
-/// How long a stream may be silent: a server gives a sign of life every 15 seconds.
+/// How long a stream may be silent: a server sends a keep-alive every 15 seconds.
 const SILENCE: Duration = Duration::from_secs(60);
-/// Longest line of a stream, in bytes: an event has its long texts by reference.
+/// Longest line of a stream, in bytes.
 const LINE: usize = 16 << 20;
 
 /// Why a server could not be asked, or what it answers instead.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// That is no address of a server.
+    /// That is no URL of a server.
     #[error("`{url}` is no URL: write it like `http://127.0.0.1:7770`")]
     Url {
-        /// As it was given.
+        /// As given.
         url: String,
     },
-    /// No client can be made: the certificates of this machine cannot be read, for example.
+    /// No client can be made.
     #[error("{0}")]
     Setup(String),
     /// The connection failed.
@@ -66,7 +64,7 @@ pub enum ClientError {
         /// Why.
         why: reqwest::Error,
     },
-    /// The server is gone without a word.
+    /// The server does not answer.
     #[error(
         "the server at {place} has said nothing for {since:?}: it is gone, or cannot be reached any more"
     )]
@@ -85,14 +83,14 @@ pub enum ClientError {
     /// A problem of HTTP alone, such as that of a key.
     #[error("{message}")]
     Http {
-        /// The status.
+        /// Its status.
         status: u16,
-        /// What the server says of it.
+        /// Its text.
         message: String,
     },
 }
 
-/// A running server. One client makes as many requests at a time as its user likes.
+/// A running server. Requests can be made concurrently.
 #[derive(Debug)]
 pub struct Client {
     http: reqwest::Client,
@@ -105,32 +103,35 @@ pub struct Client {
 /// A message that is durable.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Accepted {
-    /// The query that answers it.
+    /// Its query.
     pub query: QueryId,
-    /// Its acceptance in the session's log: what comes of it follows. None where it was accepted before, and its
-    /// place could not be looked up.
+    /// Its acceptance in the session's log; none if that could not be looked up.
     pub seq: Option<Seq>,
 }
 
-/// A piece of a session's stream.
+/// Text of a reply while the model writes it; not durable.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct TextFrame {
+    /// Its query.
+    pub query: QueryId,
+    /// Its turn.
+    pub turn: Turn,
+    /// A new attempt replaces the text of the one before.
+    pub attempt: Attempt,
+    /// Its place in the visible text, in bytes.
+    pub offset: usize,
+    /// The text.
+    pub text: String,
+}
+
+/// An item of a session's stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Told {
-    /// Something was recorded.
+    /// A record.
     Event(Box<Event>),
-    /// Text of a reply, while the model writes it; not durable.
-    Frame {
-        /// In answer to which query.
-        query: QueryId,
-        /// In which turn.
-        turn: Turn,
-        /// A new attempt replaces the text of the one before.
-        attempt: Attempt,
-        /// Where it stands in the visible text, in bytes.
-        offset: usize,
-        /// The text.
-        text: String,
-    },
-    /// Events from this number on cannot be read right now; they follow later.
+    /// Text as it arrives.
+    Frame(TextFrame),
+    /// Events from here on cannot be read right now; they follow later.
     Gap {
         /// The first of them.
         from: Seq,
@@ -164,7 +165,7 @@ impl Client {
     /// A server by its URL, with a key if it wants one.
     ///
     /// # Errors
-    /// When the URL is none, or no connection can be made at all.
+    /// When it is no URL, or TLS cannot be set up.
     pub fn http(url: &str, key: Option<SecretString>) -> Result<Self, ClientError> {
         let base = Url::parse(url).ok().filter(|base| !base.cannot_be_a_base());
         let base = base.ok_or_else(|| ClientError::Url {
@@ -179,13 +180,12 @@ impl Client {
         })
     }
 
-    /// Carries out a verb of the control channel; what it has changed is durable by then.
+    /// Carries out a verb; its changes are durable by then.
     ///
     /// # Errors
     /// See [`ClientError`].
     pub async fn carry_out(&self, verb: &Verb) -> Result<Answer, ClientError> {
-        let request = self.request(Method::POST, &["api", "control"]);
-        self.answer(with_body(request, verb)?).await
+        self.post(&["api", "control"], verb, None).await
     }
 
     /// Watches what sessions record from now on.
@@ -206,10 +206,10 @@ impl Client {
                 severity.and_then(|it| it.as_str().map(str::to_owned)),
             ),
         ];
-        self.stream(&["api", "control", "watch"], &query).await
+        self.stream(&["api", "control", "watch"], query).await
     }
 
-    /// Hands in a message; it is durable when this returns. An import is not sent.
+    /// Submits a message; it is durable when this returns. An import is not sent.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -219,19 +219,16 @@ impl Client {
         message: &Submission,
     ) -> Result<Accepted, ClientError> {
         let path = ["api", "sessions", session.as_str(), "messages"];
-        let mut request = self.request(Method::POST, &path);
-        if let Some(key) = &message.idempotency_key {
-            request = request.header("idempotency-key", key);
-        }
         let body = json!({
             "text": message.text,
             "busy": message.busy,
             "limits": message.limits.map(LimitsObject::from),
         });
-        self.answer(with_body(request, &body)?).await
+        self.post(&path, &body, message.idempotency_key.as_deref())
+            .await
     }
 
-    /// Follows a session: its events after this number, then what comes, with text as it arrives.
+    /// Follows a session after this event, with text as it arrives.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -245,44 +242,50 @@ impl Client {
             ("frames", Some("1".to_owned())),
         ];
         let path = ["api", "sessions", session.as_str(), "events"];
-        self.stream(&path, &query).await
+        self.stream(&path, query).await
     }
 
-    fn request(&self, method: Method, path: &[&str]) -> RequestBuilder {
+    fn url(&self, path: &[&str]) -> Url {
         let mut url = self.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
         }
-        let request = self.http.request(method, url);
-        match &self.key {
-            Some(key) => request.bearer_auth(key.expose_secret().trim()),
-            None => request,
-        }
+        url
     }
 
-    async fn answer<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ClientError> {
-        let response = succeeded(request.timeout(ANSWER)).await?;
-        let body = response.bytes().await.map_err(broken)?;
-        serde_json::from_slice(&body).map_err(|error| not_understood(&error))
+    async fn post<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        body: &impl Serialize,
+        key: Option<&str>,
+    ) -> Result<T, ClientError> {
+        let body = serde_json::to_vec(body).map_err(|error| not_understood(&error))?;
+        let mut request = self.http.post(self.url(path)).timeout(ANSWER);
+        if let Some(key) = key {
+            request = request.header("idempotency-key", key);
+        }
+        let request = request
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(body);
+        let body = self.send(request).await?.bytes().await.map_err(broken)?;
+        read(&body)
     }
 
     async fn stream<T>(
         &self,
         path: &[&str],
-        query: &[(&str, Option<String>)],
+        query: impl IntoIterator<Item = (&str, Option<String>)>,
     ) -> Result<Events<T>, ClientError> {
-        let request = self.request(Method::GET, path);
-        let request = request.header(header::ACCEPT, "text/event-stream");
-        let (client, request) = request.build_split();
-        let mut request = request.map_err(broken)?;
+        let mut url = self.url(path);
         for (name, value) in query {
             if let Some(value) = value {
-                request.url_mut().query_pairs_mut().append_pair(name, value);
+                url.query_pairs_mut().append_pair(name, &value);
             }
         }
-        let place = request.url().to_string();
-        let request = RequestBuilder::from_parts(client, request);
-        let begun = timeout(ANSWER, succeeded(request)).await;
+        let place = url.to_string();
+        let request = self.http.get(url);
+        let request = request.header(header::ACCEPT, "text/event-stream");
+        let begun = timeout(ANSWER, self.send(request)).await;
         let response = begun.map_err(|_| ClientError::Silent {
             place: place.clone(),
             since: ANSWER,
@@ -290,53 +293,47 @@ impl Client {
         let pieces = response.bytes_stream().map(|piece| piece.map_err(broken));
         Ok(Events::of(place, pieces))
     }
-}
 
-fn with_body(
-    request: RequestBuilder,
-    body: &impl Serialize,
-) -> Result<RequestBuilder, ClientError> {
-    let body = serde_json::to_vec(body).map_err(|error| not_understood(&error))?;
-    Ok(request
-        .header(header::CONTENT_TYPE, "application/json")
-        .body(body))
-}
-
-async fn succeeded(request: RequestBuilder) -> Result<Response, ClientError> {
-    #[derive(Deserialize)]
-    struct Body {
-        error: Problem,
+    /// The response, if the server succeeds.
+    async fn send(&self, request: RequestBuilder) -> Result<Response, ClientError> {
+        #[derive(Deserialize)]
+        struct Body {
+            error: Problem,
+        }
+        #[derive(Deserialize)]
+        struct Problem {
+            code: String,
+            message: String,
+        }
+        let request = match &self.key {
+            Some(key) => request.bearer_auth(key.expose_secret().trim()),
+            None => request,
+        };
+        let response = request.send().await.map_err(broken)?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let after = response.headers().get(header::RETRY_AFTER);
+        let after: Option<u64> = after.and_then(|after| after.to_str().ok()?.parse().ok());
+        let body = response.bytes().await.map_err(broken)?;
+        let problem: Result<Body, _> = serde_json::from_slice(&body);
+        let (code, message) = match problem {
+            Ok(Body { error }) => (error.code, error.message),
+            Err(_) => (String::new(), format!("the server answers {status}")),
+        };
+        Err(match serde_json::from_value::<Code>(code.into()) {
+            Ok(code) => ClientError::Refused(Refused {
+                code,
+                message,
+                retry_after_ms: after.map(|seconds| seconds.saturating_mul(1_000)),
+            }),
+            Err(_) => ClientError::Http {
+                status: status.as_u16(),
+                message,
+            },
+        })
     }
-    #[derive(Deserialize)]
-    struct Problem {
-        code: String,
-        message: String,
-    }
-    let response = request.send().await.map_err(broken)?;
-    let status = response.status();
-    if status.is_success() {
-        return Ok(response);
-    }
-    let after = response.headers().get(header::RETRY_AFTER);
-    let after: Option<u64> = after.and_then(|after| after.to_str().ok()?.parse().ok());
-    let body = response.bytes().await.map_err(broken)?;
-    let Ok(Body { error }) = serde_json::from_slice(&body) else {
-        return Err(ClientError::Http {
-            status: status.as_u16(),
-            message: format!("the server answers {status}"),
-        });
-    };
-    Err(match serde_json::from_value::<Code>(error.code.into()) {
-        Ok(code) => ClientError::Refused(Refused {
-            code,
-            message: error.message,
-            retry_after_ms: after.map(|seconds| seconds.saturating_mul(1_000)),
-        }),
-        Err(_) => ClientError::Http {
-            status: status.as_u16(),
-            message: error.message,
-        },
-    })
 }
 
 /// A stream of server-sent events.
@@ -394,7 +391,7 @@ impl<T> Events<T> {
 }
 
 impl Events<Seen> {
-    /// What is seen next; none where the connection has ended.
+    /// The next item; none where the connection has ended.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -405,19 +402,11 @@ impl Events<Seen> {
 }
 
 impl Events<Told> {
-    /// What is told next; none where the connection has ended.
+    /// The next item; none where the connection has ended.
     ///
     /// # Errors
     /// See [`ClientError`].
     pub async fn next(&mut self) -> Result<Option<Told>, ClientError> {
-        #[derive(Deserialize)]
-        struct Frame {
-            query: QueryId,
-            turn: Turn,
-            attempt: Attempt,
-            offset: usize,
-            text: String,
-        }
         #[derive(Deserialize)]
         struct Gap {
             from: Seq,
@@ -434,22 +423,7 @@ impl Events<Told> {
             return Ok(None);
         };
         Ok(Some(match self.name.as_str() {
-            "frame" => {
-                let Frame {
-                    query,
-                    turn,
-                    attempt,
-                    offset,
-                    text,
-                } = read(&data)?;
-                Told::Frame {
-                    query,
-                    turn,
-                    attempt,
-                    offset,
-                    text,
-                }
-            }
+            "frame" => Told::Frame(read(&data)?),
             "gap" => Told::Gap {
                 from: read::<Gap>(&data)?.from,
             },

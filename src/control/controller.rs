@@ -25,7 +25,7 @@ impl Controller {
         Self { oracle }
     }
 
-    /// Carries out a verb; what it has changed is durable when this returns.
+    /// Carries out a verb; its changes are durable when this returns.
     ///
     /// # Errors
     /// See [`Refused`].
@@ -38,7 +38,7 @@ impl Controller {
         acting.carry_out(verb).await
     }
 
-    /// Follows what is recorded from now on.
+    /// Follows records from now on.
     ///
     /// # Errors
     /// See [`Refused`].
@@ -48,7 +48,6 @@ impl Controller {
     }
 }
 
-/// Only those who look after the system may: a tenant has its sessions, and other ways to them.
 fn may(who: &Principal) -> Result<(), Refused> {
     match who.role {
         Role::Admin => Ok(()),
@@ -59,7 +58,6 @@ fn may(who: &Principal) -> Result<(), Refused> {
     }
 }
 
-/// The words are held to what holds for a question.
 fn steer(text: String, author: Author) -> Result<Command, Refused> {
     if text.trim().is_empty() {
         return Err(AskError::EmptyQuestion.into());
@@ -71,7 +69,6 @@ fn steer(text: String, author: Author) -> Result<Command, Refused> {
     Ok(Command::Steer { text, author })
 }
 
-/// The system, for somebody.
 struct Acting<'a> {
     oracle: Oracle,
     tenant: &'a TenantId,
@@ -205,7 +202,7 @@ impl Acting<'_> {
         self.oracle.session(key)
     }
 
-    /// A session that there is: a command would open any other.
+    /// An existing session: a command would open a new one.
     async fn there(&self, subject: &Subject) -> Result<SessionHandle, Refused> {
         let session = self.session(self.key(subject));
         if session.last().await?.is_some() {

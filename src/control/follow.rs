@@ -1,8 +1,7 @@
-//! Following what is recorded, as it is recorded.
+//! Following records.
 //!
-//! One session is followed without holes: what the bus had to drop is read from the journal. All sessions
-//! are followed as far as whoever listens keeps up, and every hole is marked. Nothing piles up here: the
-//! bus's queue is bounded, and a page of the journal is read when the one before it was taken.
+//! One session is followed without gaps: what the bus dropped is read from the journal. All sessions are followed
+//! as far as the subscriber keeps up, and every gap is marked. The bus's queue is bounded.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,12 +13,12 @@ use crate::{
     model::{Principal, Seq, SessionKey, TenantId},
 };
 
-/// Pause before a bus that was replaced is listened to again.
+/// Pause before a replaced bus is subscribed to again.
 const AGAIN: Duration = Duration::from_millis(100);
-/// Events of all sessions that may wait at each of the buses for one who watches.
+/// Events that may wait at each bus.
 const WAITING: usize = 64;
 
-/// What somebody gets to see who watches.
+/// A subscription.
 pub struct Follow {
     oracle: Oracle,
     source: Source,
@@ -27,7 +26,6 @@ pub struct Follow {
     over: bool,
 }
 
-/// Where it comes from.
 enum Source {
     One(Box<actor::EventStream>),
     All(Subscription),
@@ -88,7 +86,7 @@ impl Follow {
         })
     }
 
-    /// What is seen next; none after [`Seen::End`]. A call that is dropped loses nothing.
+    /// The next item; none after [`Seen::End`]. Cancel safe.
     pub async fn next(&mut self) -> Option<Seen> {
         while !self.over {
             let seen = match &mut self.source {
@@ -148,7 +146,6 @@ fn why(error: &AskError) -> String {
     }
 }
 
-/// One session, from behind this event, or from now on.
 async fn one(oracle: &Oracle, key: SessionKey, after: Option<Seq>) -> Result<Source, Refused> {
     let session = oracle.session(key);
     let Some(last) = session.last().await? else {

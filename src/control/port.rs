@@ -1,9 +1,5 @@
-//! The control channel as an actor, for a larger system of actors that has Oracle in it: verbs come as
-//! messages and are answered through a reply port.
-//!
-//! Supervised by the host, or by nobody. It decides nothing and waits for nothing: each verb is carried out
-//! in a task that ends with the actor, so that one that takes long holds up no other. They do not wait for
-//! one another either: whoever wants an order asks for the next when the one before is answered.
+//! The control channel as an actor of a larger system. Each verb is carried out in a task that ends with the
+//! actor, so a slow one holds up no other; they are not ordered.
 //!
 //! ```
 //! use oracle_agent::{
@@ -33,26 +29,25 @@ use tokio::task::{JoinHandle, JoinSet};
 use super::{Answer, Controller, Follow, Refused, Verb, Watching};
 use crate::model::Principal;
 
-/// Verbs that are carried out at a time.
+/// Verbs in flight.
 pub const IN_WORK: usize = 256;
 
-/// What the port is asked.
+/// Messages of the port.
 pub enum ControlMsg {
     /// Carry out a verb.
     Do {
-        /// Who wants it, as the host knows them.
+        /// The caller, as the host knows them.
         who: Principal,
-        /// What.
+        /// The verb.
         verb: Verb,
-        /// What became of it.
+        /// Its outcome.
         reply: RpcReplyPort<Result<Answer, Refused>>,
     },
-    /// Follow what is recorded. The answer is a bounded subscription that whoever gets it reads at their own
-    /// pace; dropping it ends it.
+    /// Subscribe to records. The subscription is bounded; dropping it ends it.
     Watch {
-        /// Who wants it.
+        /// The caller.
         who: Principal,
-        /// What of it.
+        /// What to follow.
         wanted: Watching,
         /// The subscription.
         reply: RpcReplyPort<Result<Follow, Refused>>,
@@ -110,7 +105,6 @@ impl Actor for Port {
         let full = (state.in_work.len() >= IN_WORK).then(full);
         let controller = state.controller.clone();
         match (message, full) {
-            // Whoever asked may have given up; that is their right.
             (ControlMsg::Do { reply, .. }, Some(full)) => drop(reply.send(Err(full))),
             (ControlMsg::Watch { reply, .. }, Some(full)) => drop(reply.send(Err(full))),
             (ControlMsg::Do { who, verb, reply }, None) => {

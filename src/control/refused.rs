@@ -1,4 +1,4 @@
-//! Why a verb was not carried out: one stable code and one text, the same over every transport.
+//! Why a verb was refused: one stable code and one text, the same over every transport.
 
 use std::{fmt, time::Duration};
 
@@ -9,14 +9,14 @@ use crate::{
     kernel::Refusal,
 };
 
-/// When a session that is busy, or on its way, is worth asking again.
+/// Retry hint of a busy session.
 const SOON: Duration = Duration::from_secs(1);
-/// The same, for a journal that fails, and for a system that is to be started anew.
+/// Retry hint of a failing journal and a draining system.
 const LATER: Duration = Duration::from_secs(5);
 
 macro_rules! codes {
     ($($(#[$doc:meta])+ $name:ident = $word:literal,)+) => {
-        /// Why a verb was not carried out, for programs. The words do not change.
+        /// Stable code of a refusal.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[non_exhaustive]
         pub enum Code {
@@ -39,15 +39,15 @@ macro_rules! codes {
 }
 
 codes! {
-    /// What was sent is no verb, or one with a wrong field.
+    /// No verb, or a wrong field.
     InvalidValue = "invalid_value",
-    /// More was sent at once than is taken.
+    /// The request is too long.
     TooLong = "too_long",
-    /// Only those who look after the system may do this.
+    /// Needs the role `admin`.
     AdminOnly = "admin_only",
-    /// The session is in Oracle's own keeping.
+    /// The session is Oracle's own.
     Reserved = "reserved",
-    /// A name that cannot be one.
+    /// The name is invalid.
     InvalidName = "invalid_name",
     /// There is no such session.
     NoSession = "no_session",
@@ -55,17 +55,17 @@ codes! {
     Deleted = "deleted",
     /// There is no query to act on.
     NothingRunning = "nothing_running",
-    /// The session is in the middle of a query.
+    /// A query is running.
     Busy = "busy",
-    /// As many messages wait as may.
+    /// The inbox is full.
     InboxFull = "inbox_full",
     /// The idempotency key was used for something else.
     KeyReused = "key_reused",
     /// A limit of turns outside its range.
     TurnsOutOfRange = "turns_out_of_range",
-    /// The same, of tokens.
+    /// A limit of tokens outside its range.
     TokensOutOfRange = "tokens_out_of_range",
-    /// The same, of money.
+    /// A limit of money outside its range.
     CostOutOfRange = "cost_out_of_range",
     /// No such call waits for a person.
     NotWaiting = "not_waiting",
@@ -73,7 +73,7 @@ codes! {
     NothingToContinue = "nothing_to_continue",
     /// The name is taken.
     AlreadyOpen = "already_open",
-    /// The session takes nothing new.
+    /// The session is closed.
     Closed = "closed",
     /// No such tool is ready to be attached.
     UnknownTool = "unknown_tool",
@@ -85,25 +85,25 @@ codes! {
     TooLongToFork = "too_long_to_fork",
     /// The session has messages already.
     NotNew = "not_new",
-    /// More was said elsewhere than a session takes.
+    /// The import is too large.
     ImportTooLarge = "import_too_large",
-    /// The system takes nothing new.
+    /// The system drains.
     Draining = "draining",
     /// Another process has the session.
     Elsewhere = "elsewhere",
-    /// The session is set aside.
+    /// The session is quarantined.
     Quarantined = "quarantined",
-    /// There is no configuration to be read anew.
+    /// There is no configuration to reload.
     NotReloadable = "not_reloadable",
-    /// The configuration is not in order.
+    /// The configuration is invalid.
     Configuration = "configuration",
-    /// The words are blank.
+    /// The text is blank.
     EmptyQuestion = "empty_question",
-    /// The words are too many.
+    /// The text is too long.
     QuestionTooLong = "question_too_long",
-    /// Too much waits already.
+    /// There is no room.
     Overloaded = "overloaded",
-    /// Nobody answered; whether it was done is not known.
+    /// No answer; whether it was done is unknown.
     Unavailable = "unavailable",
     /// The journal cannot be read or written.
     Journal = "journal",
@@ -115,7 +115,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// Why a verb was not carried out. Unless its code says otherwise, nothing has changed.
+/// A refusal. Unless its code says otherwise, nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Refused {
@@ -123,13 +123,12 @@ pub struct Refused {
     pub code: Code,
     /// For people: what is wrong, and what to do.
     pub message: String,
-    /// In how many milliseconds it is worth trying again, where it is.
+    /// When to retry, in milliseconds, where that helps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }
 
 impl Refused {
-    /// For good.
     pub(super) fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -138,7 +137,6 @@ impl Refused {
         }
     }
 
-    /// For now.
     pub(super) fn for_now(code: Code, message: impl Into<String>, after: Duration) -> Self {
         let millis = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
         Self {
@@ -147,12 +145,11 @@ impl Refused {
         }
     }
 
-    /// There is no room.
     pub(super) fn overloaded(message: impl Into<String>) -> Self {
         Self::for_now(Code::Overloaded, message, SOON)
     }
 
-    /// When it is worth trying again, where it is.
+    /// When to retry, where that helps.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after_ms.map(Duration::from_millis)

@@ -1,5 +1,5 @@
-//! The control channel's Unix socket in a data directory, for the owner of the process alone. A peer that
-//! connects is an administrator of the system and speaks HTTP there, as [`crate::http`] serves it.
+//! The control socket of a data directory, for the owner of the process alone. A peer is an administrator and speaks
+//! HTTP there.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -13,33 +13,33 @@ use tokio::net::{UnixListener, UnixStream};
 /// The socket's name in a data directory.
 pub const NAME: &str = "control.sock";
 
-/// Length of a socket address that every system takes, in bytes.
+/// Longest socket address on every system, in bytes.
 const LONGEST: usize = 100;
 
-/// The socket cannot be opened.
+/// Why the socket cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
     /// Another server has it.
     #[error("another process has the control channel of this data directory, at `{path}`")]
     Taken {
-        /// Where it is.
+        /// Its path.
         path: PathBuf,
     },
     /// The system refuses it.
     #[error("the control channel cannot be opened at `{path}`: {source}")]
     Io {
-        /// Where it was to be.
+        /// Its path.
         path: PathBuf,
         /// The system's error.
         source: io::Error,
     },
 }
 
-/// A socket that is ours, before anything is served there. Dropping it removes its file.
+/// A bound socket. Dropping it removes its file.
 #[derive(Debug)]
 pub struct Socket {
     path: PathBuf,
-    /// Device and inode: a file that has taken its place is not ours to remove.
+    /// Device and inode: another file in its place is not ours to remove.
     file: Option<(u64, u64)>,
     listener: UnixListener,
     user: u32,
@@ -47,7 +47,7 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Takes the path; a socket that a dead process left there is replaced.
+    /// Binds the path; a socket that a dead process left there is replaced.
     ///
     /// # Errors
     /// When another process listens there, or the socket cannot be made.
@@ -76,7 +76,10 @@ impl Socket {
     }
 
     /// The next connection of this user, or of root.
-    pub(crate) async fn accept(&self) -> io::Result<UnixStream> {
+    ///
+    /// # Errors
+    /// When the system gives none.
+    pub async fn accept(&self) -> io::Result<UnixStream> {
         loop {
             let (stream, _) = self.listener.accept().await?;
             let peer = stream.peer_cred().map(|peer| peer.uid());
@@ -135,11 +138,11 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// A path that the system calls take, valid for as long as this lives.
+/// A path that the system calls take, while this lives.
 #[derive(Debug)]
 pub(super) struct Address {
     pub(super) path: PathBuf,
-    /// The folder, where the path leads through its descriptor.
+    /// Where the path leads through its descriptor.
     _folder: Option<File>,
 }
 

@@ -1,4 +1,4 @@
-//! The session that a verb is about, as people write it: `NAME`, or `TENANT/NAME`.
+//! The session of a verb: `NAME`, or `TENANT/NAME`.
 
 use std::{fmt, str::FromStr};
 
@@ -6,17 +6,17 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::model::{IdError, SessionKey, SessionName, TenantId};
 
-/// A session, of the tenant that is named or else of whoever speaks.
+/// A session, by default of the caller's tenant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Subject {
-    /// Whose; of whoever speaks if nobody is named.
+    /// Its tenant, if not the caller's.
     pub tenant: Option<TenantId>,
     /// Its name.
     pub name: SessionName,
 }
 
 impl Subject {
-    /// The session that is meant, where a tenant speaks.
+    /// Its key, for a caller of this tenant.
     #[must_use]
     pub fn of(&self, tenant: &TenantId) -> SessionKey {
         SessionKey {
@@ -54,7 +54,6 @@ impl FromStr for Subject {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
-        // Neither name can have a slash.
         let (tenant, name) = match text.split_once('/') {
             Some((tenant, name)) => (Some(TenantId::new(tenant)?), name),
             None => (None, text),

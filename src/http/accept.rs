@@ -1,4 +1,4 @@
-//! The listener: takes connections as long as there is room for them, and owns them.
+//! The listener: accepts connections up to a cap, and owns them.
 
 use std::{io, net::SocketAddr, time::Duration};
 
@@ -19,44 +19,40 @@ mod crowd;
 
 use crowd::{Crowd, TooMany};
 
-/// Connections that the machine keeps for us until we take them.
 const BACKLOG: u32 = 1_024;
-/// What the machine may hold of what is sent to one client; without a bound it would be megabytes.
+/// Bound on what the kernel buffers for one client; without it, megabytes.
 const SEND_BUFFER: u32 = 256 << 10;
-/// After so long without a word the machine asks whether a client is still there; one that lost its network
-/// would keep its place for ever.
+/// Keep-alive probes find clients that lost their network.
 const ALIVE: Duration = Duration::from_secs(60);
-/// How often it asks then. Systems give up after some eight to ten times.
 const ASK: Duration = Duration::from_secs(15);
-/// Pause after the machine could not give us a connection.
+/// Pause after a failed accept.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
-/// Connections beyond all others, of those who are told that there is no room, or ask how the server stands;
-/// more are only closed.
+/// Connections beyond the cap, for a refusal or the essential routes; more are closed.
 pub(super) const SPARE: usize = 64;
-/// How long such a one may last.
+/// How long a spare connection may last.
 pub(super) const SHORT: Duration = Duration::from_secs(5);
-/// How long it may take to tell an address that it has too many.
+/// How long a refusal by address may take.
 const REFUSAL: Duration = Duration::from_secs(1);
 
-/// Who has to show a key.
+/// Whether clients need a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Door {
-    /// Everybody: there are keys.
+    /// They do.
     Keys,
-    /// Nobody: whoever can reach the address is let in.
+    /// They do not: there are no keys.
     Open,
 }
 
-/// The server cannot listen where it should.
+/// Why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// Somebody else listens there.
+    /// Another server listens there.
     #[error(
         "{address} is taken: another server listens there, so end that one, or listen elsewhere by \
          `--listen` or `server.listen`"
     )]
     Taken {
-        /// Where.
+        /// The address.
         address: SocketAddr,
     },
     /// Keys are required, and there are none.
@@ -65,29 +61,29 @@ pub enum BindError {
          create`"
     )]
     Keyless,
-    /// Other machines could reach it, and nobody would have to show a key.
+    /// Reachable from other machines, without keys.
     #[error(
         "{address} can be reached from other machines, and there are no keys: make one by `oracle keys \
          create`, or listen on 127.0.0.1"
     )]
     Unguarded {
-        /// Where.
+        /// The address.
         address: SocketAddr,
     },
-    /// The machine does not allow it.
+    /// The system does not allow it.
     #[error(
         "{address} cannot be listened on ({source}): name an address of this machine and a port that \
          you may use, by `--listen` or `server.listen`"
     )]
     Refused {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// An address that is ours, before anything is served there.
+/// A bound address.
 #[derive(Debug)]
 pub struct Listener {
     pub(super) tcp: TcpListener,
@@ -95,10 +91,10 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Takes the address.
+    /// Binds the address.
     ///
     /// # Errors
-    /// When it cannot be had, or would be open to other machines.
+    /// When it is taken or refused, or would be open to other machines without keys.
     pub fn bind(settings: &Settings, door: Door) -> Result<Self, BindError> {
         let address = settings.listen;
         if door == Door::Open && settings.require_keys {
@@ -118,11 +114,10 @@ impl Listener {
             SocketAddr::V4(_) => TcpSocket::new_v4(),
             SocketAddr::V6(_) => TcpSocket::new_v6(),
         }?;
-        // So that a server that is started again need not wait for the connections of the last one. On
-        // Windows it would mean that two can listen.
+        // A restart need not wait for old connections. On Windows it would let two servers listen.
         #[cfg(unix)]
         socket.set_reuseaddr(true)?;
-        // Both are handed on to each connection.
+        // Both are inherited by each connection.
         socket.set_send_buffer_size(SEND_BUFFER)?;
         let asked = TcpKeepalive::new().with_time(ALIVE).with_interval(ASK);
         SockRef::from(&socket).set_tcp_keepalive(&asked)?;
@@ -132,14 +127,14 @@ impl Listener {
         Ok(Self { tcp, address })
     }
 
-    /// Where it listens.
+    /// The bound address.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// Takes connections until the server begins to end, and gives back those that are left then.
+/// Accepts connections until the drain begins, and returns those that are left.
 pub(super) async fn accept(
     listener: Listener,
     router: Router,
@@ -154,7 +149,7 @@ pub(super) async fn accept(
         tokio::select! {
             () = drain.begun() => return connections,
             Some(ended) = connections.join_next() => {
-                // The body of an answer can panic too.
+                // The body of a response can panic too.
                 if let Err(error) = ended {
                     tracing::error!(%error, "a connection ended by a mistake of the server's own");
                 }
@@ -165,10 +160,9 @@ pub(super) async fn accept(
                     let has_room = connections.len() < settings.max_connections;
                     match crowd.enter(address.ip()) {
                         Ok(one) if has_room => {
-                            // Slower without, and right all the same.
                             let _ = tcp.set_nodelay(true);
                             let (router, host) = (router.clone(), host.clone());
-                            // Before it can ask how many there are.
+                            // Before the connection can read the count.
                             host.overload().connected(connections.len() + 1);
                             connections.spawn(async move {
                                 served(tcp, address, router, host).await;
@@ -201,7 +195,7 @@ async fn served(tcp: TcpStream, address: SocketAddr, router: Router, host: Host)
     connection::serve(tcp, Peer::At(address), router, &host, begun).await;
 }
 
-/// Whether the next one may well be taken.
+/// Whether the next accept may well succeed.
 fn of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(
@@ -210,13 +204,11 @@ fn of_one_connection(error: &io::Error) -> bool {
     )
 }
 
-/// Does it, but no longer than this.
 pub(super) async fn cut(within: Duration, what: impl Future<Output = ()>) {
-    // Whoever is late is cut off.
     let _ = tokio::time::timeout(within, what).await;
 }
 
-/// Tells a client that its address has too many connections, before it has asked for anything.
+/// Refuses a client whose address has too many connections, before it sends anything.
 async fn refuse(mut tcp: TcpStream) {
     const BODY: &str = "{\"error\":{\"message\":\"there are as many connections from your address as \
         `server.max_connections_per_address` allows: try again\",\"type\":\"server_error\",\"param\":null,\
@@ -229,12 +221,11 @@ async fn refuse(mut tcp: TcpStream) {
     let told = async {
         tcp.write_all(answer.as_bytes()).await?;
         tcp.shutdown().await?;
-        // Closed with something unread, the answer could be lost on its way.
+        // Closed with unread bytes, the refusal could be lost.
         let mut unread = [0; 1_024];
         while tcp.read(&mut unread).await? > 0 {}
         Ok::<(), io::Error>(())
     };
-    // Whether it heard or not, it is not served.
     let _ = told.await;
 }
 

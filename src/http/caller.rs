@@ -1,4 +1,4 @@
-//! Who asks, for handlers.
+//! Extractors of the principal.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use axum::{extract::FromRequestParts, http::request::Parts};
 use super::Problem;
 use crate::model::{By, Principal, SessionKey, SessionName, access::Role};
 
-/// Who asks, as the door has made sure of it; a request without is refused.
+/// The authenticated caller.
 #[derive(Debug, Clone)]
 pub struct Caller(pub Principal);
 
 impl Caller {
-    /// A session of the caller's own tenant.
+    /// A session of the caller's tenant.
     #[must_use]
     pub fn session(&self, name: SessionName) -> SessionKey {
         SessionKey {
@@ -21,7 +21,7 @@ impl Caller {
         }
     }
 
-    /// The name under which what they do is recorded.
+    /// The name that is recorded.
     #[must_use]
     pub fn by(&self) -> By {
         By::new(Arc::clone(&self.0.name))
@@ -37,7 +37,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     }
 }
 
-/// A caller who looks after the system.
+/// A caller of the role `admin`.
 #[derive(Debug, Clone)]
 pub struct Admin(pub Principal);
 

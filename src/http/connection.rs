@@ -1,14 +1,12 @@
 //! One connection, HTTP/1.1 or HTTP/2, and the watch over it.
 //!
-//! hyper has a time-out for heads, but none before it knows the version, and the one for HTTP/1 also ends
-//! connections that only rest; so the watch is ours, and the same for both: it sees when bytes come and go,
-//! and how many requests are worked on.
+//! hyper has no time-out for heads before it knows the version, and its HTTP/1 time-out also ends idle
+//! connections; so one watch for both versions sees when bytes come and go and how many requests are in flight.
 //!
-//! **Invariant:** a connection ends when its head is late, when it rests for too long, and when its client
-//! takes nothing of what it is sent; whatever it then held is let go of.
+//! **Invariant:** a connection ends when its head is late, when it is idle for too long, and when its client takes
+//! nothing of what it is sent.
 
 use std::{
-    convert::Infallible,
     fmt,
     io::{self, IoSlice},
     net::SocketAddr,
@@ -20,9 +18,8 @@ use std::{
 
 use axum::{Router, body::Body, extract::Request, http::Version, response::Response};
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use http_body::{Frame, SizeHint};
-use hyper::body::Incoming;
+use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto::Builder,
@@ -35,11 +32,9 @@ use super::Host;
 
 mod watch;
 
-/// Most of a head, and of what waits to be sent on a connection besides what streams hold.
+/// Longest head, and the send buffer of a connection.
 const BUFFER: usize = 64 << 10;
-/// Most requests at a time on one connection of HTTP/2.
 const STREAMS: u32 = 128;
-/// How often a client of HTTP/2 is asked whether it is there.
 const PING: Duration = Duration::from_secs(20);
 
 /// The other end of a connection.
@@ -47,7 +42,7 @@ const PING: Duration = Duration::from_secs(20);
 pub(super) enum Peer {
     /// A client at this address.
     At(SocketAddr),
-    /// The user whose process this is, on a Unix socket.
+    /// The user of this process, on a Unix socket.
     Owner,
 }
 
@@ -69,7 +64,7 @@ impl Peer {
     }
 }
 
-/// The body of an answer.
+/// The body of a response.
 struct Sent {
     body: Body,
     in_work: InWork,
@@ -85,7 +80,7 @@ impl http_body::Body for Sent {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         if self.version != Version::HTTP_2 {
-            // Its socket tells as much.
+            // Its socket shows as much.
             return Pin::new(&mut self.body).poll_frame(context);
         }
         self.in_work.asked();
@@ -105,34 +100,7 @@ impl http_body::Body for Sent {
     }
 }
 
-/// All that is served, as a connection calls it.
-struct Served {
-    router: Router,
-    doings: Arc<Doings>,
-    peer: Peer,
-}
-
-impl hyper::service::Service<Request<Incoming>> for Served {
-    type Response = Response<Sent>;
-    type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
-
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let version = request.version();
-        let in_work = self.doings.begin(version);
-        let mut request = request.map(Body::new);
-        request.extensions_mut().insert(self.peer);
-        let answer = self.router.clone().call(request);
-        let sent = move |body| Sent {
-            body,
-            in_work,
-            version,
-        };
-        Box::pin(async move { Ok(answer.await?.map(sent)) })
-    }
-}
-
-/// Serves a connection to its end, or until it is told to end.
+/// Serves a connection until it ends or `ending` resolves.
 pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
     peer: Peer,
@@ -144,10 +112,23 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let mut ending = pin!(ending);
     let doings = Arc::new(Doings::new());
     let io = TokioIo::new(Watched::new(stream, Arc::clone(&doings)));
-    let served = Served {
-        router,
-        doings: Arc::clone(&doings),
-        peer,
+    let served = {
+        let doings = Arc::clone(&doings);
+        service_fn(move |request: Request<Incoming>| {
+            let version = request.version();
+            let in_work = doings.begin(version);
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(peer);
+            let answer = router.clone().call(request);
+            async move {
+                let sent = |body| Sent {
+                    body,
+                    in_work,
+                    version,
+                };
+                answer.await.map(|response: Response| response.map(sent))
+            }
+        })
     };
     let builder = builder();
     let mut connection = pin!(builder.serve_connection(io, served));
@@ -202,7 +183,7 @@ fn builder() -> Builder<TokioExecutor> {
     builder
 }
 
-/// A socket that tells when bytes come and go.
+/// A socket that reports when bytes come and go.
 struct Watched<S> {
     stream: S,
     doings: Arc<Doings>,

@@ -1,11 +1,6 @@
-//! The door: who comes in, and as whom.
+//! The door: authentication. The principal goes into the request's extensions; the key goes no further.
 //!
-//! In this order: is the server asked for by a name
-//! of its own (a page that made its name point here is not), may the page ask that asks, is the key right,
-//! has its tenant requests left. Who is let in stands in the request's extensions as a [`Principal`]; the key
-//! itself goes no further than here.
-//!
-//! **Invariant:** a key that is not known, has expired or was taken back is answered like none at all.
+//! **Invariant:** an unknown, expired or revoked key is answered like none at all.
 
 use std::{
     net::IpAddr,
@@ -33,22 +28,20 @@ use crate::{
     model::{Principal, access::Role},
 };
 
-mod origin;
+pub(super) mod origin;
 mod pass;
 
 pub(super) use pass::Farewell;
 use pass::{Pass, Passing};
 
-/// What a proxy says of whom it asks for.
+/// Headers of proxies.
 const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
 /// Where clients of Anthropic's put their keys.
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// What the door remembers.
 #[derive(Debug)]
 pub(super) struct Porter {
     began: Instant,
-    // A lock, because requests come at the same time; held for a look into a table.
     attempts: Mutex<Attempts>,
 }
 
@@ -64,7 +57,6 @@ impl Porter {
         self.began.elapsed()
     }
 
-    /// A wrong key was shown.
     fn wrong(&self, from: Option<IpAddr>) -> Problem {
         let now = self.now();
         let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,12 +67,12 @@ impl Porter {
     }
 }
 
-/// See the module.
+/// Authenticates a request and counts it for its tenant.
 pub(super) async fn guard(State(host): State<Host>, request: Request, next: Next) -> Response {
     let_through(host, For::All, request, next).await
 }
 
-/// For what operators need to see and mend what is wrong: limits of their tenant do not hold for them.
+/// For routes with which an operator sees and mends what is wrong: limits of their tenant do not hold there.
 pub(super) async fn guard_operators(
     State(host): State<Host>,
     request: Request,
@@ -96,38 +88,28 @@ enum For {
 }
 
 async fn let_through(host: Host, routes: For, mut request: Request, next: Next) -> Response {
-    let page = match origin::check(&host.settings, &request) {
-        Ok(page) => page,
-        Err(problem) => return problem.into_response(),
-    };
-    if let Some(answer) = page.preflight(&request) {
-        return answer;
-    }
-    let mut response = match let_in(&host, routes, &mut request) {
+    match let_in(&host, routes, &mut request) {
         Ok(guest) => {
             request.extensions_mut().insert(guest.who.clone());
             guest.answered(next.run(request).await)
         }
         Err(problem) => {
-            // Counted, but whoever tries keys is not to fill the log.
+            // Counted, but guessing keys must not fill the log.
             let quiet = problem.is_too_many_attempts().then_some(Extension(Quiet));
             (quiet, problem).into_response()
         }
-    };
-    page.mark(&mut response);
-    response
+    }
 }
 
-/// Somebody who was let in.
 struct Guest {
     who: Principal,
-    /// None for the owner of the process, who needs none.
+    /// None for the owner of the process.
     pass: Option<Pass>,
     at_work: Option<AtWork>,
 }
 
 impl Guest {
-    /// The answer, which is part of what is worked on for as long as it is sent.
+    /// The response, which counts until it is sent.
     fn answered(self, mut response: Response) -> Response {
         // For the log.
         response.extensions_mut().insert(self.who);
@@ -146,7 +128,6 @@ impl Guest {
     }
 }
 
-/// Who it is that asks, if he may come in.
 fn let_in(host: &Host, routes: For, request: &mut Request) -> Result<Guest, Problem> {
     let peer = request.extensions().get::<Peer>().copied();
     let from = peer.and_then(Peer::address).map(|address| address.ip());
@@ -182,10 +163,10 @@ fn let_in(host: &Host, routes: For, request: &mut Request) -> Result<Guest, Prob
     })
 }
 
-/// Who asks where nobody needs a key.
+/// The principal where there are no keys.
 fn unguarded(request: &Request) -> Result<Principal, Problem> {
     let extensions = request.extensions();
-    // Only of requests that no server took, see `direct`: a server's say nothing of that.
+    // Set by the host of a nested router.
     if let Some(known) = extensions.get::<Principal>() {
         return Ok(known.clone());
     }
@@ -194,7 +175,7 @@ fn unguarded(request: &Request) -> Result<Principal, Problem> {
         Some(Peer::At(_)) => {}
         None => return Err(Problem::no_key()),
     }
-    // Without keys whoever asks from this machine is let in. A proxy on it asks for others.
+    // This machine is let in. A proxy on it asks for others.
     let by_proxy = FORWARDED
         .into_iter()
         .find(|name| request.headers().contains_key(*name));
@@ -204,7 +185,6 @@ fn unguarded(request: &Request) -> Result<Principal, Problem> {
     }
 }
 
-/// What is shown as a key; what is no text is none that is right.
 fn shown(headers: &HeaderMap) -> Option<&str> {
     const BEARER: &str = "bearer ";
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or(""));

@@ -1,5 +1,4 @@
-//! Extractors for handlers: the body, the query string and the path, read strictly. A mistake is refused as a
-//! [`Problem`] that names the field.
+//! Extractors: body, query string and path, read strictly. A mistake is refused as a [`Problem`] that names the field.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +19,9 @@ use serde_path_to_error::{Path as FieldPath, Segment};
 
 use super::Problem;
 
-/// Most values of a body that is read as a tree: several times those of the longest conversation that is taken. A
-/// value of two bytes takes tens to hundreds of them in a tree.
+/// Most values of a body that becomes a tree, where a value of two bytes takes tens to hundreds of them.
 const MOST_VALUES: usize = 1 << 16;
-/// What no field is called; it comes last in the order of names.
+/// Sorts after every field.
 const NO_FIELD: &str = "\u{10ffff}";
 
 /// A body of JSON.
@@ -34,7 +32,7 @@ pub(super) struct Json<T>(pub T);
 #[derive(Debug)]
 pub(super) struct Query<T>(pub T);
 
-/// The named parts of the path.
+/// The parameters of a path.
 #[derive(Debug)]
 pub(super) struct Path<T>(pub T);
 
@@ -75,7 +73,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Path<T> {
     }
 }
 
-/// A page of another site can send a form, but nothing that says that it is JSON.
+/// A page of another site can send a form, but not this content type.
 fn is_json(headers: &HeaderMap) -> Result<(), Problem> {
     let kind = headers.get(header::CONTENT_TYPE);
     let kind = kind.and_then(|value| value.to_str().ok()).unwrap_or("");
@@ -112,7 +110,7 @@ fn is_object(body: &[u8]) -> Result<(), Problem> {
     }
 }
 
-/// Reads an object whose field `tag` says what it is. `T` has to refuse fields that it does not know.
+/// Reads an internally tagged enum, which has to refuse unknown fields.
 pub(super) fn tagged<T: DeserializeOwned>(
     headers: &HeaderMap,
     body: &[u8],
@@ -142,8 +140,7 @@ pub(super) fn tagged<T: DeserializeOwned>(
     })
 }
 
-/// The field of a tagged object that is wrong: serde sets fields aside until it knows the tag, and by then where they
-/// were is lost. So each is read alone.
+/// The wrong field of a tagged object: serde buffers such fields and loses their path, so each is read alone.
 fn wrong_field<T: DeserializeOwned>(
     fields: &BTreeMap<String, &RawValue>,
     tag: &str,
@@ -169,7 +166,7 @@ fn wrong_field<T: DeserializeOwned>(
     })
 }
 
-/// A body as a tree of JSON, unless that would take many times as much as the body; or why it is no JSON.
+/// A body as a tree, unless it has too many values; or why it is no JSON.
 pub(super) fn tree(body: &[u8]) -> Result<serde_json::Result<Value>, Problem> {
     if fits(body) {
         return Ok(serde_json::from_slice(body));
@@ -178,7 +175,7 @@ pub(super) fn tree(body: &[u8]) -> Result<serde_json::Result<Value>, Problem> {
     Err(Problem::bad("body", what))
 }
 
-/// Whether a text of JSON has no more values than a tree may have: one stands behind each comma and opening bracket.
+/// Counts a value behind each comma and opening bracket.
 fn fits(text: &[u8]) -> bool {
     let (mut values, mut in_text, mut is_escaped) = (1, false, false);
     for byte in text {
@@ -226,20 +223,19 @@ fn problem(path: &FieldPath, what: &str, whole: &'static str) -> Problem {
     Problem::bad(field, what)
 }
 
-/// Without the place in the text.
+/// Without the position.
 fn plain(what: &str) -> String {
     let end = what.rfind(" at line ").unwrap_or(what.len());
     what.get(..end).unwrap_or(what).to_owned()
 }
 
-/// The field that an error of serde's is about, where it is one that is missing, unknown or there twice.
+/// The field of serde's error, where it is missing, unknown or there twice.
 fn named(what: &str) -> Option<&str> {
     let kinds = ["missing field `", "unknown field `", "duplicate field `"];
     let rest = kinds.iter().find_map(|kind| what.strip_prefix(kind))?;
     rest.split('`').next()
 }
 
-/// Reads texts by name.
 fn texts<T: DeserializeOwned>(
     pairs: impl IntoIterator<Item = (String, String)>,
     whole: &'static str,
@@ -254,7 +250,7 @@ fn texts<T: DeserializeOwned>(
     read.map_err(|error| problem(error.path(), &error.inner().to_string(), whole))
 }
 
-/// What stands under one name of a query string or path.
+/// The values of one parameter.
 struct Texts(Vec<String>);
 
 impl Texts {
@@ -275,7 +271,6 @@ impl IntoDeserializer<'_> for Texts {
     }
 }
 
-/// Numbers are written in texts as in JSON.
 macro_rules! numbers {
     ($($method:ident $visit:ident $number:ty,)+) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, value::Error> {
@@ -314,7 +309,7 @@ impl<'de> Deserializer<'de> for Texts {
         visitor.visit_some(self)
     }
 
-    /// A list of texts has commas between them, or is given as often as it has texts.
+    /// A list has commas in it, or its parameter is repeated.
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, value::Error> {
         let parts = self.0.iter().flat_map(|text| text.split(','));
         let parts = parts.map(|part| Self(vec![part.to_owned()]));

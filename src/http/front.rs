@@ -1,8 +1,7 @@
-//! What every request meets first: it gets a name, a line in the log, and an answer even if its handler
-//! panics.
+//! Request ids, the access log, and panics.
 //!
 //! Lines have the target `oracle::access` and stable fields. `what` is `answered`, or `left` where the client
-//! did not wait for its answer; a stream has a second line when it has `ended`, by whomever.
+//! disconnected; a stream has a second line when it has `ended`.
 
 use std::{
     any::Any,
@@ -28,12 +27,10 @@ use uuid::Uuid;
 use super::{Host, Problem, connection::Peer};
 use crate::model::Principal;
 
-/// By which a request is found again in the log; given, or made here.
+/// Correlates a request with the log; given by the client, or made here.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// Longer ones are not ours to carry around.
 const LONGEST_ID: usize = 128;
 
-/// The name of a request, for handlers that tell of it.
 #[derive(Debug, Clone)]
 pub(super) struct RequestId(HeaderValue);
 
@@ -56,11 +53,11 @@ impl RequestId {
     }
 }
 
-/// Stands in the extensions of an answer that gets no line: there are too many of its kind.
+/// Marks a response that gets no line, because there are too many of its kind.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Quiet;
 
-/// See the module.
+/// Wraps every request; see the module.
 pub(super) async fn meet(State(host): State<Host>, mut request: Request, next: Next) -> Response {
     let id = RequestId::of(&request);
     let extensions = request.extensions_mut();
@@ -92,7 +89,7 @@ pub(super) fn is_stream(response: &Response) -> bool {
     kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
 }
 
-/// A request's line in the log; dropped where its client leaves.
+/// A request's line in the log, written on drop where the client disconnects.
 struct Line {
     host: Host,
     id: RequestId,
@@ -103,13 +100,12 @@ struct Line {
     waits_for: Wait,
 }
 
-/// For what a line is kept.
 enum Wait {
-    /// For an answer.
+    /// The response.
     Answer,
-    /// For the end of a stream, which is another line.
+    /// The end of a stream.
     End,
-    /// All was said.
+    /// Nothing more.
     Nothing,
 }
 
@@ -136,7 +132,7 @@ impl Line {
             from = self.from.map(tracing::field::display),
             by,
             method = %self.method,
-            // Without the query, which may hold what is nobody's business.
+            // Without the query string, which may be private.
             path = self.uri.path(),
             status = status.map(|status| status.as_u16()),
             what,
@@ -170,7 +166,7 @@ fn broken(id: &RequestId, panic: &(dyn Any + Send)) -> Response {
     Problem::bug(id.as_str()).into_response()
 }
 
-/// A body, and what is let go of with it.
+/// A body with a guard that is dropped once it is sent.
 pub(super) struct Held<T> {
     body: Body,
     _kept: T,

@@ -1,6 +1,4 @@
-//! Whether the server lives, and whether it can do its work.
-//!
-//! Neither tells of sessions or tenants, and both are answered however full the server is.
+//! Liveness and readiness. Neither tells of sessions or tenants.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -15,7 +13,6 @@ use crate::{
     model::{SessionKey, SessionName},
 };
 
-/// How long the journal has to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
@@ -94,9 +91,9 @@ async fn readyz(State(host): State<Host>) -> (StatusCode, Json<Readiness>) {
     let draining = host.takes_nothing_new();
     let states = host.oracle.providers();
     let now = host.oracle.clock().now();
-    // One that has cooled down lets the next call through; it is shown as open until somebody calls.
+    // A circuit that has cooled down lets the next call through.
     let open = |circuit| matches!(circuit, CircuitState::Open { until } if now < until);
-    // Those that nobody has asked say nothing of whether an answer can be had.
+    // Providers that were not called say nothing.
     let mut asked = states
         .iter()
         .filter(|state| !state.models.is_empty())
@@ -120,8 +117,8 @@ async fn readyz(State(host): State<Host>) -> (StatusCode, Json<Readiness>) {
     (status, Json(readiness))
 }
 
-/// Whether sessions can write to the journal, as far as they tried, and whether it can be read; or in a few words what is
-/// wrong. Nothing is written to find out: this is asked without a key.
+/// Whether sessions could write to the journal, and whether it can be read. Nothing is written to find out: no key is
+/// needed to ask.
 async fn journal(host: &Host) -> Result<(), &'static str> {
     if host.oracle.figures().journal_fails() {
         return Err("cannot be written");

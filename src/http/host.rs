@@ -1,4 +1,4 @@
-//! What all requests share.
+//! State that all requests share.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{access::Keyring, actor::Oracle, journal::Journal};
 
-/// What all requests share. Cheap to clone.
+/// State that all requests share. Cheap to clone.
 #[derive(Clone)]
 pub struct Host(Arc<Inner>);
 
@@ -25,20 +25,20 @@ struct Inner {
     counts: TaskTracker,
 }
 
-/// See [`Host`].
+/// The parts of a [`Host`].
 pub struct Shares {
     /// The running system.
     pub oracle: Oracle,
-    /// Its journal, to list what is kept; sessions are reached through `oracle`.
+    /// Its journal, for lists; sessions are reached through `oracle`.
     pub journal: Arc<dyn Journal>,
-    /// How it listens, and how much it takes on.
+    /// Address and limits.
     pub settings: Settings,
-    /// Who may come in.
+    /// Keys.
     pub keys: Arc<Keyring>,
 }
 
 impl Host {
-    /// For the routes.
+    /// With these parts.
     #[must_use]
     pub fn new(shares: Shares) -> Self {
         let overload = Overload::new(&shares.settings);
@@ -53,18 +53,16 @@ impl Host {
         }))
     }
 
-    /// How far the server's end has come.
+    /// The server's drain.
     #[must_use]
     pub fn drain(&self) -> &Drain {
         &self.0.drain
     }
 
-    /// Messages that are being handed in.
     pub(super) fn handed_in(&self) -> &Several {
         &self.0.handed_in
     }
 
-    /// Counts of tenants' sessions that go on.
     pub(super) fn counts(&self) -> &TaskTracker {
         &self.0.counts
     }
@@ -77,25 +75,24 @@ impl Host {
         &self.0.porter
     }
 
-    /// Whether the server ends, or somebody has told the system to drain.
+    /// Whether the server or the system drains.
     #[must_use]
     pub fn takes_nothing_new(&self) -> bool {
         self.0.drain.has_begun() || self.oracle.is_draining()
     }
 
-    /// Whether the system takes another query; asked before anything is said to the actors. It counts among
-    /// those that run as long as the answer is held.
+    /// Whether there is room for another query, which counts as running until the guard is dropped.
     ///
     /// # Errors
-    /// A problem with a hint when to try again.
+    /// A problem with a retry hint.
     pub fn room_for_a_query(&self) -> Result<OneMore, Problem> {
-        // First of all, so that of many at once each counts the others.
+        // First, so that of many at once each counts the others.
         let handed_in = self.0.handed_in.one_more();
         self.has_room(handed_in.before())?;
         Ok(handed_in)
     }
 
-    /// Whether there is room for a query now. Whoever begins one asks again.
+    /// The same without a reservation.
     pub(super) fn has_room_for_a_query(&self) -> Result<(), Problem> {
         self.has_room(self.0.handed_in.now())
     }
@@ -130,11 +127,10 @@ impl std::ops::Deref for Host {
     }
 }
 
-/// How far the server's end has come. Cheap to clone.
+/// Progress of a graceful shutdown. Cheap to clone.
 ///
-/// First it *begins*: nothing new is taken, and streams that have no end of their own (events of a session)
-/// say so and end. Streams of an answer go on. When all queries have come to their ends, or the time for that
-/// is up, it is *over*: every stream says so and ends at once.
+/// Once it has *begun*, nothing new is taken, and streams of events end; streams of an answer go on. Once it is
+/// *over*, every stream ends.
 #[derive(Debug, Clone, Default)]
 pub struct Drain {
     begun: CancellationToken,
@@ -142,12 +138,12 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// Begins it. It does not end any more.
+    /// Begins it.
     pub fn begin(&self) {
         self.begun.cancel();
     }
 
-    /// It is over.
+    /// Ends all streams.
     pub fn finish(&self) {
         self.begun.cancel();
         self.over.cancel();
@@ -159,12 +155,12 @@ impl Drain {
         self.begun.is_cancelled()
     }
 
-    /// Returns when it begins, or has begun.
+    /// Resolves when it has begun.
     pub async fn begun(&self) {
         self.begun.cancelled().await;
     }
 
-    /// Returns when it is over.
+    /// Resolves when it is over.
     pub async fn over(&self) {
         self.over.cancelled().await;
     }

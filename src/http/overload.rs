@@ -1,6 +1,5 @@
-//! Admission before anything is done: how many requests are worked on, and how much their bodies take.
-//!
-//! A request that finds no room is refused at once, with a hint when to try again.
+//! Admission: how many requests are in flight, and how much memory their bodies take. A request without room is
+//! rejected at once, with a retry hint.
 
 use std::{
     sync::{
@@ -23,25 +22,24 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Host, Problem, Settings, front::Held};
 
-/// All bodies together may take as much as so many of the largest.
+/// Memory of all bodies, in largest bodies.
 const LARGEST_BODIES: usize = 64;
-/// What bodies take is counted in pieces of this many bytes.
+/// Unit of that memory, in bytes.
 const PIECE: usize = 1_024;
-/// Classes of status, for the figures; the last one is that of clients that did not wait for an answer.
+/// Classes of status; the last is that of clients that disconnected.
 const CLASSES: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", "left"];
 /// Longer bodies are not shed early.
 const SMALL: u64 = 64 << 10;
-/// How long a body that is not read may take to arrive.
+/// How long an unread body may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How much room there is.
 pub(super) struct Overload {
     requests: Arc<Semaphore>,
     most: usize,
     /// In pieces.
     bodies: Arc<Semaphore>,
     connections: AtomicUsize,
-    /// By the class of their status.
+    /// By class of status.
     answers: [AtomicU64; CLASSES.len()],
 }
 
@@ -57,22 +55,18 @@ impl Overload {
         }
     }
 
-    /// Requests that are worked on.
     pub(super) fn in_work(&self) -> usize {
         self.most.saturating_sub(self.requests.available_permits())
     }
 
-    /// There are so many connections.
     pub(super) fn connected(&self, connections: usize) {
         self.connections.store(connections, Ordering::Relaxed);
     }
 
-    /// Connections that there are.
     pub(super) fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// An answer with this status is sent.
     pub(super) fn answered(&self, status: StatusCode) {
         let class = usize::from(status.as_u16() / 100).checked_sub(1);
         if let Some(count) = class.and_then(|class| self.answers.get(class)) {
@@ -80,14 +74,12 @@ impl Overload {
         }
     }
 
-    /// A client did not wait for its answer.
     pub(super) fn left(&self) {
         if let Some(count) = self.answers.last() {
             count.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Answers so far, by the class of their status.
     pub(super) fn answers(&self) -> Vec<(&'static str, u64)> {
         let counts = self
             .answers
@@ -97,7 +89,7 @@ impl Overload {
     }
 }
 
-/// Lets a request in if there is room; it keeps its place until its answer has been sent.
+/// Admits a request, which keeps its permit until its response is sent.
 pub(super) async fn admit(State(host): State<Host>, request: Request, next: Next) -> Response {
     let overload = host.overload();
     let Ok(place) = Arc::clone(&overload.requests).try_acquire_owned() else {
@@ -111,10 +103,10 @@ pub(super) async fn admit(State(host): State<Host>, request: Request, next: Next
     response.map(|body| Body::new(Held::new(body, place)))
 }
 
-/// Refuses a message for which the system has no room, before anything is done for it: its handler would refuse it too,
-/// but door, body and JSON cost more than the refusal. It tells no more than `/readyz` does.
+/// Sheds a message for which there is no room before door, body and JSON, which cost more than the refusal. It tells
+/// no more than `/readyz` does.
 pub(super) async fn shed(State(host): State<Host>, request: Request, next: Next) -> Response {
-    // A page may read an answer only if the door says so.
+    // A page may read a response only if the door says so.
     let is_page = request.headers().contains_key(header::ORIGIN);
     let length = http_body::Body::size_hint(request.body()).upper();
     if is_page || length.is_none_or(|length| length > SMALL) {
@@ -126,20 +118,20 @@ pub(super) async fn shed(State(host): State<Host>, request: Request, next: Next)
     }
 }
 
-/// For whatever is not essential, where there are as many connections as there may be.
+/// Refuses whatever is not essential, where connections are at their cap.
 pub(super) async fn no_connection(request: Request) -> Response {
     let what = "there are as many connections as `server.max_connections` allows: try again";
     refuse(request.into_body(), Problem::overloaded(what)).await
 }
 
-/// Answers once the body is there: a connection that is closed with something unread could lose the answer.
+/// A connection closed with an unread body could lose the response.
 async fn refuse(mut body: Body, problem: Problem) -> Response {
     let taken = async { while let Some(Ok(_)) = body.frame().await {} };
     let _ = tokio::time::timeout(PATIENCE, taken).await;
     problem.into_response()
 }
 
-/// Takes in a request's body, within its limits of size, time and room, so that handlers have it whole.
+/// Reads the body within its limits of size, time and memory, so that handlers have it whole.
 pub(super) async fn take_body(State(host): State<Host>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let within = host.settings.body_timeout;
@@ -153,7 +145,7 @@ pub(super) async fn take_body(State(host): State<Host>, request: Request, next: 
 
 type Room = Option<OwnedSemaphorePermit>;
 
-/// Bytes, and the room for them for as long as somebody has them.
+/// A body with its permits.
 struct Kept {
     bytes: Bytes,
     _room: Room,
@@ -182,7 +174,7 @@ async fn whole(host: &Host, mut body: Body) -> Result<Bytes, Problem> {
         if data.len() > most - bytes.len() {
             return Err(too_large());
         }
-        // One frame is all there is, mostly: it needs no copy.
+        // Mostly one frame is all there is, and needs no copy.
         let is_whole = bytes.is_empty() && body.is_end_stream();
         take_room(host.overload(), &mut room, bytes.len() + data.len())?;
         if is_whole {
@@ -197,7 +189,6 @@ fn kept(bytes: Bytes, room: Room) -> Bytes {
     Bytes::from_owner(Kept { bytes, _room: room })
 }
 
-/// Makes the room as large as `bytes` need.
 fn take_room(overload: &Overload, room: &mut Room, bytes: usize) -> Result<(), Problem> {
     let has = room.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
     let more = u32::try_from(bytes.div_ceil(PIECE).saturating_sub(has)).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! The server from its start to its end.
+//! The server from start to graceful shutdown.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -10,12 +10,11 @@ use tokio::{
 use super::{Host, Routes, accept, accept::Listener, routes};
 use crate::actor::System;
 
-/// How long those who wait for queries have to say how these stand, before the system stops.
+/// How long connections may take to send their last bytes.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// How often it is looked whether queries still run.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A server that serves. Ends, at once, when it is dropped.
+/// A running server. Dropping it ends it at once.
 #[must_use = "dropping it ends the server"]
 pub struct Server {
     address: SocketAddr,
@@ -25,7 +24,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves all routes on this listener.
+    /// Serves all routes.
     pub fn start(listener: Listener, host: Host) -> Self {
         let address = listener.address();
         let Routes { all, essential, .. } = routes(host.clone());
@@ -45,16 +44,15 @@ impl Server {
         }
     }
 
-    /// Where it listens.
+    /// The bound address.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Ends it and the system behind it, within `server.drain_deadline`: takes no connections and no
-    /// queries any more, lets queries come to their ends for four fifths of that time (but those that wait for
-    /// a person, who cannot come any more), then ends what streams, and stops. Queries that still run then are in
-    /// the journal and go on with the next start.
+    /// Drains and ends the server and the system within `server.drain_deadline`: takes no connections and queries, lets
+    /// queries end for four fifths of that time (but those that wait for a person), then ends streams, and stops.
+    /// Queries that still run resume with the next start.
     pub async fn shut_down(mut self, system: System) {
         let within = self.host.settings.drain_deadline;
         let deadline = Instant::now() + within;
@@ -70,7 +68,7 @@ impl Server {
         let mut connections = connections.unwrap_or_default();
         let last_words = deadline.min(Instant::now() + LAST_WORDS);
         all_ended(&mut connections, last_words).await;
-        // What is left waits for something of the system's, which ends with it.
+        // What is left waits for the system and ends with it.
         let ended = system.shut_down(Duration::ZERO);
         if tokio::time::timeout_at(deadline, ended).await.is_err() {
             tracing::warn!("the system did not end within `server.drain_deadline` ({within:?})");
@@ -80,10 +78,8 @@ impl Server {
     }
 }
 
-/// Waits for the ends of all, but not beyond this time.
 async fn all_ended(connections: &mut JoinSet<()>, until: Instant) {
     let all = async { while connections.join_next().await.is_some() {} };
-    // Whoever is late is cut off when the set is dropped.
     let _ = tokio::time::timeout_at(until, all).await;
 }
 

@@ -1,4 +1,4 @@
-//! A count of what goes on at the moment.
+//! A counter of what is in flight.
 
 use std::sync::{
     Arc,
@@ -9,7 +9,7 @@ use std::sync::{
 #[derive(Debug, Clone, Default)]
 pub(super) struct Several(Arc<AtomicUsize>);
 
-/// One of them, as long as it is held.
+/// One of them, until it is dropped.
 #[derive(Debug)]
 #[must_use = "it counts as long as it is held"]
 pub struct OneMore {
@@ -30,7 +30,7 @@ impl Several {
 }
 
 impl OneMore {
-    /// How many there were when it came.
+    /// How many there were before.
     pub(super) const fn before(&self) -> usize {
         self.before
     }

@@ -1,4 +1,4 @@
-//! How many connections each address has.
+//! Connections by address.
 
 use std::{
     collections::HashMap,
@@ -8,15 +8,13 @@ use std::{
 
 use crate::access::place_of;
 
-/// See the module. No larger than there are connections.
 #[derive(Debug)]
 pub(super) struct Crowd {
     most: usize,
-    // A lock, because connections end in tasks of their own; held for a look into a table.
     places: Arc<Mutex<HashMap<IpAddr, usize>>>,
 }
 
-/// A connection, as long as there is one.
+/// A counted connection.
 #[derive(Debug)]
 pub(super) struct One {
     place: IpAddr,
@@ -24,14 +22,12 @@ pub(super) struct One {
 }
 
 impl Crowd {
-    /// So many from an address, and no more.
     pub(super) fn new(most: usize) -> Self {
         let places = Arc::default();
         Self { most, places }
     }
 
-    /// One more from there; none if there are too many. The machine's own are not counted, for whoever is on it
-    /// needs no connections to do harm, and proxies stand there.
+    /// One more from there. Loopback is not counted: proxies are there.
     pub(super) fn enter(&self, from: IpAddr) -> Result<Option<One>, TooMany> {
         let place = place_of(from);
         if from.to_canonical().is_loopback() {
@@ -48,7 +44,6 @@ impl Crowd {
     }
 }
 
-/// An address has all connections that it may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooMany;
 

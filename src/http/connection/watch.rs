@@ -1,5 +1,4 @@
-//! The watch over a connection: when its bytes come and go, how many requests are worked on, and what is to be
-//! done about that. Decides only; the connection itself is ended elsewhere.
+//! The watch over a connection: decides when it is to end. The connection itself is ended elsewhere.
 
 use std::{
     collections::BTreeMap,
@@ -15,27 +14,26 @@ use tokio::time::Instant;
 
 use crate::http::Settings;
 
-/// How long a connection that is to end gets for its last words.
+/// How long a connection that is told to end may take.
 const GRACE: Duration = Duration::from_secs(1);
-/// How often it is looked whether the client of a busy connection takes what it is sent.
+/// How often a busy connection is checked.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// What is going on on a connection: written by its socket and its requests, read by its watch. Times are
-/// milliseconds since it was accepted, from 1; 0 is none.
+/// Activity of a connection, written by its socket and requests and read by its watch. Times are milliseconds since
+/// it was accepted, from 1; 0 is none.
 #[derive(Debug)]
 pub(in crate::http) struct Doings {
     accepted: Instant,
     in_work: AtomicUsize,
-    /// Whether it has shown that it can make requests by HTTP/2, where bytes come that belong to none.
+    /// Whether it speaks HTTP/2, where bytes come that belong to no request.
     many: AtomicBool,
-    /// When the first byte came that no request has been made of.
+    /// First byte that no request was made of.
     head: AtomicU64,
-    /// Since when nothing is worked on.
+    /// Idle since.
     rests: AtomicU64,
-    /// Since when the client takes nothing.
+    /// The client takes nothing since.
     stuck: AtomicU64,
-    /// Streams of HTTP/2 that gave something and were not asked for more, since when: the socket may have room
-    /// and they none. A lock, because each is another task's; held for one step in a small map.
+    /// HTTP/2 streams that gave a frame and were not polled since: the socket may have room and they none.
     waiting: Mutex<BTreeMap<u64, u64>>,
     next: AtomicU64,
 }
@@ -46,7 +44,6 @@ impl Doings {
             accepted: Instant::now(),
             in_work: AtomicUsize::new(0),
             many: AtomicBool::new(false),
-            // Whoever connects has something to say.
             head: AtomicU64::new(1),
             rests: AtomicU64::new(1),
             stuck: AtomicU64::new(0),
@@ -68,7 +65,7 @@ impl Doings {
         }
     }
 
-    /// The client has taken something, or there is no room for more.
+    /// The client took something, or the socket is full.
     pub(in crate::http) fn sent(&self, something: bool) {
         if something {
             self.stuck.store(0, Ordering::Relaxed);
@@ -94,11 +91,9 @@ impl Doings {
     }
 
     fn waiting(&self) -> MutexGuard<'_, BTreeMap<u64, u64>> {
-        // Nothing in it can be left half done.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is to be done about it, and else when to look again.
     fn judge(&self, limits: &Limits) -> Verdict {
         let passed = |at: u64| Duration::from_millis(self.now().saturating_sub(at));
         let since = |mark: &AtomicU64| match mark.load(Ordering::Relaxed) {
@@ -125,7 +120,7 @@ impl Doings {
     }
 }
 
-/// A request that is worked on, until all of its answer is sent.
+/// A request in flight, until its response is sent.
 #[derive(Debug)]
 pub(in crate::http) struct InWork {
     doings: Arc<Doings>,
@@ -133,12 +128,10 @@ pub(in crate::http) struct InWork {
 }
 
 impl InWork {
-    /// Its stream is asked for more.
     pub(super) fn asked(&self) {
         self.doings.waiting().remove(&self.number);
     }
 
-    /// Its stream has given something.
     pub(super) fn gave(&self) {
         let now = self.doings.now();
         self.doings.waiting().insert(self.number, now);
@@ -156,15 +149,14 @@ impl Drop for InWork {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    /// All is well; look again after this.
+    /// Look again after this.
     Look(Duration),
-    /// It has nothing to do here.
+    /// It is idle or late.
     Close,
-    /// Nobody takes what is sent.
+    /// Its client takes nothing.
     Cut,
 }
 
-/// How patient a connection is.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::http) struct Limits {
     head: Duration,
@@ -182,25 +174,23 @@ impl From<&Settings> for Limits {
     }
 }
 
-/// What its owner does next with a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Watches again at this time.
+    /// Look again at this time.
     Wait(Instant),
-    /// Tells it to end, and watches again at this time.
+    /// Begin a graceful shutdown, and look again at this time.
     Close(Instant),
-    /// Lets go of it: all is said, or there was time enough for it.
+    /// Drop it: the grace period is over.
     End,
-    /// Lets go of it: nobody takes what is sent.
+    /// Drop it: its client takes nothing.
     Cut,
 }
 
-/// Brings a connection to its end.
 #[derive(Debug)]
 pub(super) struct Watch {
     doings: Arc<Doings>,
     limits: Limits,
-    /// Until when it has time for its last words, once it was told to end.
+    /// Deadline of the graceful shutdown.
     last_words: Option<Instant>,
 }
 
@@ -217,7 +207,7 @@ impl Watch {
         let now = Instant::now();
         match (self.doings.judge(&self.limits), &mut self.last_words) {
             (Verdict::Cut, _) => Step::Cut,
-            // What came in before its client knew is answered as any other.
+            // Requests that crossed the shutdown are answered.
             (_, Some(until)) if self.doings.is_busy() => {
                 *until = now + GRACE;
                 Step::Wait(*until)

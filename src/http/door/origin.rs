@@ -1,73 +1,88 @@
-//! By which name the server is asked for, and from which web page.
-//!
-//! A browser can be made to send requests here by any page that its user looks at. It names the page
-//! (`Origin`) where the request changes something, and the name by which the page knows the server (`Host`).
-//! So a page is let in only where it is the server's own or is listed, and only by names that cannot be made
-//! to point here: addresses, `localhost` and those that are listed.
+//! Protection from DNS rebinding and cross-site requests: a browser sends requests here for any page that its user
+//! looks at. A page is let in only if it is the server's own or listed, and the server only goes by addresses,
+//! `localhost` and listed names.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, time::Duration};
 
 use axum::{
-    extract::Request,
+    extract::{Request, State},
     http::{
-        HeaderMap, HeaderValue, Method, StatusCode,
-        header::{
-            ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
-            ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE,
-            ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, HOST, ORIGIN, VARY,
-        },
+        HeaderName, HeaderValue, Method,
+        header::{HOST, LOCATION, ORIGIN, RETRY_AFTER},
         uri::Authority,
     },
+    middleware::Next,
     response::{IntoResponse as _, Response},
 };
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
-use crate::http::{Problem, Settings, connection::Peer};
+use crate::http::{Host, Problem, Settings, connection::Peer, front::REQUEST_ID};
 
-/// What pages may send; each route says itself which of them it takes.
-const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE");
-/// What pages may read besides the body.
-const READABLE: HeaderValue = HeaderValue::from_static(
-    "x-request-id, retry-after, x-oracle-session, x-oracle-query, location",
-);
-/// For how long a browser need not ask again, in seconds.
-const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
+const MAX_AGE: Duration = Duration::from_secs(600);
 
-/// The web page that asks, if one does.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Page {
-    /// No page, or one of the server's own.
-    Own,
-    /// One that is listed.
-    Listed(HeaderValue),
+/// CORS for listed pages; none where no page is listed.
+pub(in crate::http) fn cors(settings: &Settings) -> Option<CorsLayer> {
+    let listed = settings.allowed_origins.iter().filter(|page| *page != "*");
+    let listed: Vec<HeaderValue> = listed.filter_map(|page| page.parse().ok()).collect();
+    let readable = ["x-oracle-session", "x-oracle-query"].map(HeaderName::from_static);
+    let [session, query] = readable;
+    (!listed.is_empty()).then(|| {
+        CorsLayer::new()
+            .allow_origin(AllowOrigin::list(listed))
+            .allow_methods([
+                Method::GET,
+                Method::POST,
+                Method::PUT,
+                Method::PATCH,
+                Method::DELETE,
+            ])
+            .allow_headers(AllowHeaders::mirror_request())
+            .expose_headers([REQUEST_ID, RETRY_AFTER, session, query, LOCATION])
+            .max_age(MAX_AGE)
+    })
 }
 
-/// The page that asks.
-pub(super) fn check(settings: &Settings, request: &Request) -> Result<Page, Problem> {
+/// Rejects requests by a foreign name of the server or from a foreign page.
+pub(in crate::http) async fn admit(
+    State(host): State<Host>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match check(&host.settings, &request) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+fn check(settings: &Settings, request: &Request) -> Result<(), Problem> {
     let authority = authority(request);
     match &authority {
         Some(authority) if is_ours(settings, authority.host()) => {}
         Some(authority) => return Err(Problem::wrong_host(authority.host())),
-        // From inside the process nobody needs to find the way.
+        // From inside the process.
         None if request.extensions().get::<Peer>().is_none() => {}
         None => return Err(Problem::no_host()),
     }
     let mut origins = request.headers().get_all(ORIGIN).iter();
-    let (Some(origin), None) = (origins.next(), origins.next()) else {
-        return match request.headers().contains_key(ORIGIN) {
-            true => Err(Problem::wrong_origin()),
-            false => Ok(Page::Own),
-        };
+    let origin = match (origins.next(), origins.next()) {
+        (None, _) => return Ok(()),
+        (Some(origin), None) => origin.to_str().unwrap_or_default(),
+        (Some(_), Some(_)) => return Err(Problem::wrong_origin()),
     };
-    let text = origin.to_str().unwrap_or_default();
-    if settings.allowed_origins.iter().any(|listed| listed == text) {
-        return Ok(Page::Listed(origin.clone()));
+    let (_, page) = origin.split_once("://").unwrap_or_default();
+    let is_own = authority.is_some_and(|own| own.as_str().eq_ignore_ascii_case(page));
+    match is_own
+        || settings
+            .allowed_origins
+            .iter()
+            .any(|listed| listed == origin)
+    {
+        true => Ok(()),
+        false => Err(Problem::wrong_origin()),
     }
-    let (_, page) = text.split_once("://").unwrap_or_default();
-    let own = authority.is_some_and(|own| own.as_str().eq_ignore_ascii_case(page));
-    own.then_some(Page::Own).ok_or_else(Problem::wrong_origin)
 }
 
-/// By which name and port the server is asked for.
+/// The name and port by which the client knows the server.
 fn authority(request: &Request) -> Option<Authority> {
     if let Some(authority) = request.uri().authority() {
         return Some(authority.clone());
@@ -79,7 +94,6 @@ fn authority(request: &Request) -> Option<Authority> {
     }
 }
 
-/// Whether the server goes by this name.
 fn is_ours(settings: &Settings, host: &str) -> bool {
     let bare = host
         .strip_prefix('[')
@@ -100,45 +114,9 @@ fn is_ours(settings: &Settings, host: &str) -> bool {
     is("localhost") || settings.allowed_hosts.iter().any(|name| is(name))
 }
 
-impl Page {
-    /// The answer, if a browser only asks whether the page may ask.
-    pub(super) fn preflight(&self, request: &Request) -> Option<Response> {
-        let Self::Listed(_) = self else {
-            return None;
-        };
-        let headers = request.headers();
-        let asks = headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
-        if request.method() != Method::OPTIONS || !asks {
-            return None;
-        }
-        let mut response = StatusCode::NO_CONTENT.into_response();
-        let wanted = headers.get(ACCESS_CONTROL_REQUEST_HEADERS).cloned();
-        let answer = response.headers_mut();
-        answer.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
-        answer.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE);
-        // A key and whatever else: the routes look at what they get.
-        if let Some(wanted) = wanted {
-            answer.insert(ACCESS_CONTROL_ALLOW_HEADERS, wanted);
-        }
-        self.mark(&mut response);
-        Some(response)
-    }
-
-    /// Says in an answer that the page may read it.
-    pub(super) fn mark(&self, response: &mut Response) {
-        let Self::Listed(origin) = self else {
-            return;
-        };
-        let headers: &mut HeaderMap = response.headers_mut();
-        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
-        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, READABLE);
-        headers.append(VARY, HeaderValue::from_static("origin"));
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use axum::{body::Body, http::HeaderName};
+    use axum::body::Body;
 
     use super::*;
 
@@ -184,58 +162,52 @@ mod tests {
 
     #[test]
     fn a_page_is_the_servers_own_or_listed_or_refused() {
-        let listed = Page::Listed(HeaderValue::from_static("https://chat.example.org"));
-        for (name, host, origin, page) in [
-            ("no page", "localhost:1", None, Some(Page::Own)),
-            (
-                "own",
-                "localhost:1",
-                Some("http://localhost:1"),
-                Some(Page::Own),
-            ),
+        for (name, host, origin, may) in [
+            ("no page", "localhost:1", None, true),
+            ("own", "localhost:1", Some("http://localhost:1"), true),
             (
                 "own, behind TLS",
                 "localhost",
                 Some("https://localhost"),
-                Some(Page::Own),
+                true,
             ),
             (
                 "listed",
                 "localhost:1",
                 Some("https://chat.example.org"),
-                Some(listed),
+                true,
             ),
             (
                 "another port",
                 "localhost:1",
                 Some("http://localhost:2"),
-                None,
+                false,
             ),
             (
                 "another scheme",
                 "localhost:1",
                 Some("http://chat.example.org"),
-                None,
+                false,
             ),
             (
                 "another one",
                 "localhost:1",
                 Some("https://evil.example.org"),
-                None,
+                false,
             ),
             (
                 "one that begins alike",
                 "localhost:1",
                 Some("http://localhost:1.evil.org"),
-                None,
+                false,
             ),
-            ("from nowhere", "localhost:1", Some("null"), None),
-            ("empty", "localhost:1", Some(""), None),
+            ("from nowhere", "localhost:1", Some("null"), false),
+            ("empty", "localhost:1", Some(""), false),
             (
                 "a name made to point here",
                 "evil.org:1",
                 Some("http://evil.org:1"),
-                None,
+                false,
             ),
         ] {
             let mut request = Request::builder().header(HOST, host);
@@ -243,8 +215,8 @@ mod tests {
                 request = request.header(ORIGIN, origin);
             }
             let request = request.body(Body::empty()).unwrap();
-            let got = check(&settings("127.0.0.1:1"), &request).ok();
-            assert_eq!(got, page, "{name}");
+            let got = check(&settings("127.0.0.1:1"), &request).is_ok();
+            assert_eq!(got, may, "{name}");
         }
     }
 

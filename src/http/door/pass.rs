@@ -1,5 +1,4 @@
-//! A stream goes on only as long as who opened it would be let in again: a key that expires or is taken back
-//! opens nothing, also nothing that it had open.
+//! A stream ends when the key that opened it expires or is revoked.
 
 use std::{
     pin::Pin,
@@ -16,18 +15,16 @@ use crate::{
     http::{Host, Problem},
 };
 
-/// How often it is looked whether the file of the keys has changed.
+/// How often the file of keys is checked.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How a stream says why it ends. Stands in the extensions of its response; one without is not ended before
-/// its time.
+/// The last event of a stream whose key is revoked, from the response's extensions; a stream without one goes on.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::http) struct Farewell(pub(in crate::http) fn(&Problem) -> Bytes);
 
-/// By what somebody was let in.
 pub(super) struct Pass {
     pub(super) host: Host,
-    /// None where nobody needs one.
+    /// None where there are no keys.
     pub(super) key: Option<KeyId>,
 }
 
@@ -38,7 +35,7 @@ impl Pass {
     }
 }
 
-/// The body of a stream. Each piece is looked at, so one that rests ends with its next sign of life.
+/// The body of a stream. Each piece is checked, so an idle one ends with its next keep-alive.
 pub(super) struct Passing {
     body: Body,
     pass: Pass,
@@ -73,7 +70,7 @@ impl http_body::Body for Passing {
             return Poll::Ready(polled);
         }
         self.over = true;
-        // What it held is let go of at once.
+        // Drops what it held at once.
         self.body = Body::empty();
         let Farewell(farewell) = self.farewell;
         let last = farewell(&Problem::no_key());
@@ -86,9 +83,8 @@ impl http_body::Body for Passing {
 }
 
 impl Host {
-    /// Looks again and again whether the file of the keys has changed, off the threads that answer; unless somebody
-    /// looks, its keys open nothing after a few seconds. Does not end where there is a file. A
-    /// [`Server`](crate::http::Server) does it by itself.
+    /// Checks the file of keys every second; unless it is checked, its keys open nothing after a few seconds. Pending
+    /// for ever where there is a file. A [`Server`](crate::http::Server) does it by itself.
     pub async fn watch_keys(self) {
         if !self.keys.has_a_file() {
             return;
@@ -97,7 +93,7 @@ impl Host {
             tokio::time::sleep(LOOK).await;
             let looking = self.clone();
             let look = move || looking.keys.refresh(looking.porter().now());
-            // A disk that does not answer is waited for: until it does, keys hold for a short time only.
+            // While the disk does not answer, keys hold for a few seconds only.
             if let Err(error) = tokio::task::spawn_blocking(look).await {
                 tracing::error!(%error, "a look at the keys ended by a mistake of the server's own");
             }

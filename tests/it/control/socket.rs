@@ -161,7 +161,7 @@ async fn a_client_hands_in_a_message_and_follows_it() {
     while kinds.last().is_none_or(|kind| kind != "query.finished") {
         match told.next().await.unwrap().unwrap() {
             Told::Event(event) => kinds.push(event.kind.clone()),
-            Told::Frame { text: piece, .. } => text.push_str(&piece),
+            Told::Frame(frame) => text.push_str(&frame.text),
             other => panic!("{other:?}"),
         }
     }
