@@ -77,6 +77,8 @@ pub(super) async fn create(
     drop(body);
     let (profile, asks_people) = models::find(&host, &asked.model)?;
     let wishes = Wishes::read(&headers)?;
+    // Before anything is looked up; the message itself is counted when it is handed in.
+    drop(host.room_for_a_query()?);
     let oracle = host.oracle.acting(caller.by());
     let session = match wishes.durable(&asked, asks_people) {
         Some(name) => Session::Durable(oracle.session_of(caller.session(name), profile)),

@@ -63,6 +63,15 @@ async fn post(server: &TestServer, path: &str, body: Value) -> (u16, Value) {
     read(request.send().await.unwrap()).await
 }
 
+/// Asks in this session.
+async fn ask(server: &TestServer, session: &str, model: &str) -> (u16, Value) {
+    let request = client().post(server.url("/v1/chat/completions"));
+    let request = request.header("content-type", "application/json");
+    let request = request.header("x-oracle-session", session);
+    let request = request.body(chat(model).to_string());
+    read(request.send().await.unwrap()).await
+}
+
 async fn read(response: reqwest::Response) -> (u16, Value) {
     let status = response.status().as_u16();
     let text = response.text().await.unwrap();
@@ -80,7 +89,6 @@ fn chat(model: &str) -> Value {
     json!({
         "model": model,
         "messages": [{ "role": "user", "content": "Is it good?" }],
-        "metadata": { "session_id": model },
     })
 }
 
@@ -112,7 +120,7 @@ async fn a_chat_is_led_as_its_profile_says() {
     let model = Scripted::new().reply(done("Fine.")).reply(done("Bad."));
     let server = server(&model).await;
     for name in ["oracle", "reviewer"] {
-        let (status, said) = post(&server, "/v1/chat/completions", chat(name)).await;
+        let (status, said) = ask(&server, name, name).await;
         assert_eq!(status, 200, "{said}");
         let opened = &server.session(name).unwrap().events(Seq(0)).await.unwrap()[0];
         assert_eq!(opened.payload["profile"], name);
@@ -163,13 +171,7 @@ async fn a_tool_is_attached_where_the_configuration_has_it_ready() {
         let said = answer.get("answer").unwrap_or(&answer["error"]["code"]);
         assert_eq!((got, said), (status, &says.into()), "{session} {tool}");
     }
-    let (status, _) = post(&server, "/v1/chat/completions", {
-        let mut chat = chat("oracle");
-        chat["metadata"]["session_id"] = "r".into();
-        chat
-    })
-    .await;
-    assert_eq!(status, 200);
+    assert_eq!(ask(&server, "r", "oracle").await.0, 200);
     let request = &model.requests()[0];
     let tools: Vec<&str> = request
         .tools
