@@ -47,7 +47,6 @@
 //! does not exist cannot be told apart.
 
 mod accept;
-mod caller;
 mod connection;
 mod control;
 mod door;
@@ -62,7 +61,6 @@ mod openai;
 mod overload;
 mod problem;
 mod server;
-mod several;
 mod tenants;
 
 use std::time::Duration;
@@ -82,12 +80,11 @@ use utoipa_axum::router::OpenApiRouter;
 
 pub use crate::config::Server as Settings;
 pub use accept::{BindError, Door, Listener};
-pub use caller::{Admin, Caller};
-pub use host::{Drain, Host, Shares};
+pub use door::{Admin, Caller};
+pub use host::{Drain, Host, OneMore, Shares};
 pub use local::LocalServer;
 pub use problem::Problem;
 pub use server::Server;
-pub use several::OneMore;
 pub use tenants::Place;
 
 /// A stream that has nothing to say says so this often.

@@ -1,8 +1,15 @@
 //! The listener: accepts connections up to a cap, and owns them.
 
-use std::{io, net::SocketAddr, time::Duration};
+use std::{
+    collections::HashMap,
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use axum::Router;
+use parking_lot::Mutex;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -14,10 +21,7 @@ use super::{
     Host, Settings,
     connection::{self, Peer},
 };
-
-mod crowd;
-
-use crowd::{Crowd, TooMany};
+use crate::access::place_of;
 
 const BACKLOG: u32 = 1_024;
 /// Bound on what the kernel buffers for one client; without it, megabytes.
@@ -227,6 +231,58 @@ async fn refuse(mut tcp: TcpStream) {
         Ok::<(), io::Error>(())
     };
     let _ = told.await;
+}
+
+/// Connections by address.
+#[derive(Debug)]
+struct Crowd {
+    most: usize,
+    places: Arc<Mutex<HashMap<IpAddr, usize>>>,
+}
+
+/// A counted connection.
+#[derive(Debug)]
+struct One {
+    place: IpAddr,
+    places: Arc<Mutex<HashMap<IpAddr, usize>>>,
+}
+
+impl Crowd {
+    fn new(most: usize) -> Self {
+        let places = Arc::default();
+        Self { most, places }
+    }
+
+    /// One more from there. Loopback is not counted: proxies are there.
+    fn enter(&self, from: IpAddr) -> Result<Option<One>, TooMany> {
+        let place = place_of(from);
+        if from.to_canonical().is_loopback() {
+            return Ok(None);
+        }
+        let mut places = self.places.lock();
+        let count = places.entry(place).or_default();
+        if *count >= self.most {
+            return Err(TooMany);
+        }
+        *count += 1;
+        let places = Arc::clone(&self.places);
+        Ok(Some(One { place, places }))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct TooMany;
+
+impl Drop for One {
+    fn drop(&mut self) {
+        let mut places = self.places.lock();
+        if let Some(count) = places.get_mut(&self.place) {
+            *count -= 1;
+            if *count == 0 {
+                places.remove(&self.place);
+            }
+        }
+    }
 }
 
 #[cfg(test)]

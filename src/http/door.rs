@@ -4,18 +4,23 @@
 
 use std::{
     net::IpAddr,
-    sync::{Mutex, PoisonError},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
 use axum::{
     Extension,
     body::Body,
-    extract::{Request, State},
-    http::{HeaderMap, HeaderName, header::AUTHORIZATION},
+    extract::{FromRequestParts, Request, State},
+    http::{HeaderMap, HeaderName, header::AUTHORIZATION, request::Parts},
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use bytes::Bytes;
+use http_body::Frame;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{
@@ -24,15 +29,14 @@ use super::{
     front::{Held, Quiet},
 };
 use crate::{
-    access::{AtWork, Attempts, Judgement},
-    model::{Principal, access::Role},
+    access::{AtWork, Attempts, Judgement, KeyId},
+    model::{By, Principal, SessionKey, SessionName, access::Role},
 };
 
 pub(super) mod origin;
-mod pass;
 
-pub(super) use pass::Farewell;
-use pass::{Pass, Passing};
+/// How often the file of keys is checked.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Headers of proxies.
 const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
@@ -59,7 +63,7 @@ impl Porter {
 
     fn wrong(&self, from: Option<IpAddr>) -> Problem {
         let now = self.now();
-        let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut attempts = self.attempts.lock();
         match from.map_or(Ok(()), |from| attempts.failed(from, now)) {
             Ok(()) => Problem::no_key(),
             Err(too_many) => Problem::too_many_attempts(too_many),
@@ -196,6 +200,135 @@ fn shown(headers: &HeaderMap) -> Option<&str> {
     bearer
         .or_else(|| text(API_KEY))
         .or_else(|| text(AUTHORIZATION))
+}
+
+/// The last event of a stream whose key is revoked, from the response's extensions; a stream without one goes on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Farewell(pub(super) fn(&Problem) -> Bytes);
+
+struct Pass {
+    host: Host,
+    /// None where there are no keys.
+    key: Option<KeyId>,
+}
+
+impl Pass {
+    fn holds(&self) -> bool {
+        let (at, now) = (self.host.oracle.clock().now(), self.host.porter().now());
+        self.host.keys.still_opens(self.key.as_ref(), at, now)
+    }
+}
+
+/// The body of a stream. Each piece is checked, so an idle one ends with its next keep-alive.
+struct Passing {
+    body: Body,
+    pass: Pass,
+    farewell: Farewell,
+    over: bool,
+}
+
+impl Passing {
+    const fn new(body: Body, pass: Pass, farewell: Farewell) -> Self {
+        Self {
+            body,
+            pass,
+            farewell,
+            over: false,
+        }
+    }
+}
+
+impl http_body::Body for Passing {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if self.over {
+            return Poll::Ready(None);
+        }
+        let polled = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if polled.is_none() || self.pass.holds() {
+            return Poll::Ready(polled);
+        }
+        self.over = true;
+        // Drops what it held at once.
+        self.body = Body::empty();
+        let Farewell(farewell) = self.farewell;
+        let last = farewell(&Problem::no_key());
+        Poll::Ready(Some(Ok(Frame::data(last))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.over
+    }
+}
+
+impl Host {
+    /// Checks the file of keys every second; unless it is checked, its keys open nothing after a few seconds. Pending
+    /// for ever where there is a file. A [`Server`](crate::http::Server) does it by itself.
+    pub async fn watch_keys(self) {
+        if !self.keys.has_a_file() {
+            return;
+        }
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let looking = self.clone();
+            let look = move || looking.keys.refresh(looking.porter().now());
+            // While the disk does not answer, keys hold for a few seconds only.
+            if let Err(error) = tokio::task::spawn_blocking(look).await {
+                tracing::error!(%error, "a look at the keys ended by a mistake of the server's own");
+            }
+        }
+    }
+}
+
+/// The authenticated caller.
+#[derive(Debug, Clone)]
+pub struct Caller(pub Principal);
+
+impl Caller {
+    /// A session of the caller's tenant.
+    #[must_use]
+    pub fn session(&self, name: SessionName) -> SessionKey {
+        SessionKey {
+            tenant: self.0.tenant.clone(),
+            name,
+        }
+    }
+
+    /// The name that is recorded.
+    #[must_use]
+    pub fn by(&self) -> By {
+        By::new(Arc::clone(&self.0.name))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let caller = parts.extensions.get::<Principal>();
+        caller.cloned().map(Self).ok_or_else(Problem::no_key)
+    }
+}
+
+/// A caller of the role `admin`.
+#[derive(Debug, Clone)]
+pub struct Admin(pub Principal);
+
+impl<S: Send + Sync> FromRequestParts<S> for Admin {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Caller(principal) = Caller::from_request_parts(parts, state).await?;
+        match principal.role {
+            Role::Admin => Ok(Self(principal)),
+            Role::User => Err(Problem::admin_only()),
+        }
+    }
 }
 
 #[cfg(test)]

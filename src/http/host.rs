@@ -1,15 +1,13 @@
 //! State that all requests share.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{
-    Problem, Settings,
-    door::Porter,
-    overload::Overload,
-    several::{OneMore, Several},
-};
+use super::{Problem, Settings, door::Porter, overload::Overload};
 use crate::{access::Keyring, actor::Oracle, journal::Journal};
 
 /// State that all requests share. Cheap to clone.
@@ -163,5 +161,42 @@ impl Drain {
     /// Resolves when it is over.
     pub async fn over(&self) {
         self.over.cancelled().await;
+    }
+}
+
+/// How many there are. Clones count together.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Several(Arc<AtomicUsize>);
+
+/// One of them, until it is dropped.
+#[derive(Debug)]
+#[must_use = "it counts as long as it is held"]
+pub struct OneMore {
+    of: Several,
+    before: usize,
+}
+
+impl Several {
+    pub(super) fn one_more(&self) -> OneMore {
+        let before = self.0.fetch_add(1, Ordering::Relaxed);
+        let of = self.clone();
+        OneMore { of, before }
+    }
+
+    pub(super) fn now(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl OneMore {
+    /// How many there were before.
+    pub(super) const fn before(&self) -> usize {
+        self.before
+    }
+}
+
+impl Drop for OneMore {
+    fn drop(&mut self) {
+        self.of.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

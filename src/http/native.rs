@@ -12,7 +12,6 @@ mod queries;
 mod schemas;
 mod sessions;
 mod shapes;
-mod stream;
 
 use axum::{
     Extension,

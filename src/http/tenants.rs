@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::{Host, Problem, several::OneMore};
+use super::{Host, Problem, host::OneMore};
 use crate::{
     access::{Account, Count, NewSession, Pending},
     actor::AskError,

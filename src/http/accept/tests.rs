@@ -164,3 +164,31 @@ async fn who_requires_keys_does_not_serve_without() {
     assert!(matches!(keyless, BindError::Keyless), "{keyless}");
     assert!(Listener::bind(&settings, Door::Keys).is_ok());
 }
+
+#[test]
+fn an_address_has_so_many_and_others_have_theirs() {
+    let crowd = Crowd::new(2);
+    let enter = |from: &str| crowd.enter(from.parse().unwrap());
+    let all: Vec<_> = [
+        "192.0.2.1",
+        "192.0.2.1",
+        "192.0.2.2",
+        "2001:db8::1",
+        "2001:db8::2",
+    ]
+    .map(|from| enter(from).unwrap())
+    .into();
+    for full in ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::3"] {
+        assert_eq!(enter(full).err(), Some(TooMany), "{full}");
+    }
+    for free in ["192.0.2.2", "2001:db8:0:1::1"] {
+        assert!(enter(free).is_ok(), "{free}");
+    }
+    for own in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
+        let many: Vec<_> = (0..9).map(|_| enter(own)).collect();
+        assert!(many.iter().all(Result::is_ok), "{own}");
+    }
+    drop(all);
+    assert!(crowd.places.lock().is_empty(), "nothing is left of them");
+    assert!(enter("192.0.2.1").is_ok());
+}

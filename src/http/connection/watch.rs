@@ -3,13 +3,14 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use axum::http::Version;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::http::Settings;
@@ -90,10 +91,6 @@ impl Doings {
         self.in_work.load(Ordering::Relaxed) > 0
     }
 
-    fn waiting(&self) -> MutexGuard<'_, BTreeMap<u64, u64>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn judge(&self, limits: &Limits) -> Verdict {
         let passed = |at: u64| Duration::from_millis(self.now().saturating_sub(at));
         let since = |mark: &AtomicU64| match mark.load(Ordering::Relaxed) {
@@ -101,7 +98,7 @@ impl Doings {
             at => Some(passed(at)),
         };
         let rest = |limit: Duration, passed: Duration| limit.saturating_sub(passed);
-        let longest = self.waiting().values().copied().min();
+        let longest = self.waiting.lock().values().copied().min();
         let stuck = since(&self.stuck).max(longest.map(passed));
         let stuck = stuck.map(|passed| rest(limits.write, passed));
         if stuck.is_some_and(|rest| rest.is_zero()) {
@@ -129,19 +126,19 @@ pub(in crate::http) struct InWork {
 
 impl InWork {
     pub(super) fn asked(&self) {
-        self.doings.waiting().remove(&self.number);
+        self.doings.waiting.lock().remove(&self.number);
     }
 
     pub(super) fn gave(&self) {
         let now = self.doings.now();
-        self.doings.waiting().insert(self.number, now);
+        self.doings.waiting.lock().insert(self.number, now);
     }
 }
 
 impl Drop for InWork {
     fn drop(&mut self) {
         let doings = &self.doings;
-        doings.waiting().remove(&self.number);
+        doings.waiting.lock().remove(&self.number);
         doings.rests.store(doings.now(), Ordering::Relaxed);
         doings.in_work.fetch_sub(1, Ordering::Relaxed);
     }
