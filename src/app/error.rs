@@ -79,30 +79,30 @@ pub enum BuildError {
     /// A provider of the chain cannot be called with what is configured for it.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// The models that are to be asked have no such names, or are too many.
+    /// A chain is too long, or a name has not the form `provider/model`.
     #[error("the models to ask: allowed is {0}")]
     Models(#[from] NotAllowed),
-    /// A model that nobody serves.
+    /// No back end serves a model of a chain.
     #[error(
         "nobody here serves the model `{model}`: choose a model of {known}, by `model.chain` or `--model`"
     )]
     UnknownModel {
         /// As configured.
         model: String,
-        /// What there is.
+        /// The names that are known.
         known: String,
     },
-    /// A tool that is not there.
+    /// A profile names a tool that does not exist.
     #[error(
         "the profile `{profile}` names the tool `{tool}`, and there is none: there is {known}; check its \
          tools and `attachable`"
     )]
     UnknownTool {
-        /// In which profile.
+        /// The profile that names it.
         profile: ProfileName,
         /// As configured.
         tool: String,
-        /// What there is.
+        /// The names that are known.
         known: String,
     },
     /// The actors did not start.

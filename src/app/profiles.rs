@@ -1,4 +1,4 @@
-//! From a configuration to the profiles of a system: the one that the sections describe, and those beside it.
+//! Profiles of a system: the one that the sections of the configuration describe, and `[[profiles]]`.
 
 use std::sync::Arc;
 

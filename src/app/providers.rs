@@ -53,8 +53,8 @@ impl<'a> Providers<'a> {
         configured.any(|provider| provider.name == name)
     }
 
-    /// A provider with the address that counts. A preset at an address of the user's own needs no key:
-    /// that may be a server on this machine.
+    /// A provider with its address. A preset at an address of the user's own needs no key: that may be a server
+    /// on this machine.
     pub(super) fn find(&self, name: &str) -> Result<Option<Provider>, ProviderError> {
         let Some(mut provider) = self.config.provider(name) else {
             return Ok(None);
@@ -84,13 +84,13 @@ impl<'a> Providers<'a> {
         variable.is_some_and(|variable| self.text(variable.as_str()).is_some())
     }
 
-    /// Whether somebody said where a provider is, in the file or in the environment.
+    /// Whether file or environment give a provider an address.
     pub(super) fn is_addressed(&self, name: &str) -> bool {
         let variable = Preset::named(name).and_then(|preset| preset.url_variable);
         self.is_configured(name) || variable.is_some_and(|name| self.text(name).is_some())
     }
 
-    /// The provider with the variable in which its key would be, where it does without one.
+    /// The provider with the usual variable of its key, where it needs none.
     pub(super) fn with_usual_key(&self, provider: Provider) -> Provider {
         let preset = Preset::named(&provider.name);
         let preset = preset.filter(|preset| !self.is_configured(preset.name));
@@ -112,7 +112,7 @@ impl<'a> Providers<'a> {
         self.model(provider, model).max_output
     }
 
-    /// All that calls need; `models` are those that will be asked.
+    /// The settings of calls to these `models`.
     pub(super) fn settings(
         &self,
         provider: &Provider,

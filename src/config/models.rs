@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use super::{Config, Provider, ProviderModel, rule::URL};
 use crate::{llm::Dialect, model::Price};
 
-/// A value that is not allowed; the text says what is.
+/// A value is not allowed; the text describes the values that are.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotAllowed(pub(super) String);
@@ -146,7 +146,7 @@ pub(super) mod usd {
 }
 
 impl Provider {
-    /// What is known of one of its models.
+    /// The facts about one of its models.
     #[must_use]
     pub fn model(&self, name: &str) -> Option<&ProviderModel> {
         self.models.iter().find(|model| model.name == name)
@@ -154,7 +154,7 @@ impl Provider {
 }
 
 impl ProviderModel {
-    /// What it costs, if that was set.
+    /// Its price, if one is set.
     #[must_use]
     pub fn price(&self) -> Option<Price> {
         let (input, output) = (self.input?, self.output?);
@@ -168,8 +168,7 @@ impl ProviderModel {
 }
 
 /// A provider that is built in: a key in the environment, or a server on this machine, is enough. A
-/// `[[providers]]` entry of the same name replaces it. Addresses and models were right when this was
-/// written.
+/// `[[providers]]` entry of the same name replaces it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset {
     /// Its name.
@@ -179,7 +178,7 @@ pub struct Preset {
     /// The environment variable that names another address.
     pub url_variable: Option<&'static str>,
     key_variable: Option<&'static str>,
-    /// The model that is asked where only the key is there and nothing else is said.
+    /// The model that is called where its key is the only setting.
     pub default_model: Option<&'static str>,
 }
 
@@ -228,13 +227,13 @@ pub const PRESETS: [Preset; 5] = [
 ];
 
 impl Preset {
-    /// One by its name.
+    /// The preset of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         PRESETS.iter().find(|preset| preset.name == name)
     }
 
-    /// As if it stood in the file.
+    /// Its entry in a file.
     #[must_use]
     pub fn provider(&self) -> Provider {
         Provider {
@@ -253,10 +252,10 @@ impl Preset {
     }
 }
 
-/// Takes an address of an API.
+/// Checks the address of an API.
 ///
 /// # Errors
-/// What is allowed, if this is not.
+/// The form of an address, if this has another one.
 pub fn base_url(address: String) -> Result<String, NotAllowed> {
     match (URL.allows)(&address) {
         true => Ok(address),
@@ -264,7 +263,7 @@ pub fn base_url(address: String) -> Result<String, NotAllowed> {
     }
 }
 
-/// The chain of models that is used, and why.
+/// The chain of models that is used, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     /// The models.
@@ -273,7 +272,7 @@ pub struct Choice {
     pub because: Because,
 }
 
-/// Why a chain was chosen.
+/// The reason for a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Because {
     /// The user set it.
@@ -370,7 +369,7 @@ impl Prices {
     /// The list that is compiled in.
     ///
     /// # Errors
-    /// If that is not in order, which a test rules out.
+    /// None: a test reads it.
     pub fn builtin() -> Result<Self, PricesError> {
         Self::parse(BUILTIN, "config/prices.toml")
     }
@@ -404,7 +403,7 @@ impl Prices {
         Ok(Self(price))
     }
 
-    /// These, and where they say nothing, those.
+    /// This list, and `others` for models that it does not have.
     #[must_use]
     pub fn or(self, others: Self) -> Self {
         Self([self.0, others.0].concat())
