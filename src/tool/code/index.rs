@@ -238,7 +238,8 @@ impl Shared {
                     let mut shard = of(&shards[*at]);
                     // What there is room for is decided file by file, whatever was there before.
                     let is_full = |one: &Entry| one.status == Status::LeftOut;
-                    if shard.bytes() >= most || shards[*at].files.iter().any(is_full) {
+                    let before = &shards[*at].files;
+                    if !before.is_empty() && (shard.bytes() >= most || before.iter().any(is_full)) {
                         shard = of(&Shard::default());
                     }
                     read.push((*at, Arc::new(shard)));

@@ -151,7 +151,8 @@ const GERMAN: &str = "\
     unter viel viele vielen vom von vor waere wann war warum was wegen weil weiss weiter weiß welche wem wen \
     wenig wenige wenn wer werd werde werden wessen wie wieder wieso willst wir wird wirst wo wobei wofuer wofür \
     woher wohin womit wonach woran worauf woraus worin worum wovon wovor wozu wuerde wurd wurde wurden wäre \
-    wären würde zu zudem zuerst zum zur zwar zweck zwei über";
+    wären würde zu zudem zuerst zum zur zwar zweck zwei über \
+    welchen welcher welches weshalb funktioniert";
 const FRENCH: &str = "\
     a afin ai aient ainsi ait aller allons alors apres assez au aucun aucune auquel aura aurait aussi autre \
     autres aux avais avait avec avez avoir avons ayant bien bon c ce ceci cela celle celles celui ces cet cette \
@@ -163,7 +164,8 @@ const FRENCH: &str = "\
     qui quoi rien s sa sait savoir se selon sera serait seront sert ses si sien sinon situe situé soi soient \
     soit sommes son sont sorte sous suis sur t ta tant te tel telle telles tels tenir tes tient toi ton tous \
     tout toute toutes tres trop trouve très tu un une unes va venir vers veut veux vient voici voilà voir voire \
-    vos votre voulu vous y à étais était étant été êtes être";
+    vos votre voulu vous y à étais était étant été êtes être \
+    comment pourquoi laquelle quelles";
 const SPANISH: &str = "\
     a acerca ahora ahí al algo algun alguna alguno algún allí ambas ambos aquel aquí asi así aun aunque aún bajo \
     bien cada casi caso casos cierta cierto como con cosa cosas cual cuales cuando cuanta cuanto cuya cuyo cuál \
@@ -176,7 +178,8 @@ const SPANISH: &str = "\
     quiero quién qué sabe saber salvo se sea segun según ser seria será sería si sido siendo sin sino sirve \
     sobre sois solo somos son soy su suele suelen sus sí tal tales tanto te tener tenga tengan tengo tenía tiene \
     tienen toda todas todo todos tras tu tus tuvo un una unas uno unos usted va vamos veces viene vienen volver \
-    vuelve y ya yo él éste";
+    vuelve y ya yo él éste \
+    porqué cuándo cuántos cuáles funciona";
 const ALSO_ENGLISH: &str = "\
     a ai al am an au bin bis bon c comment con d da das de del den der des die dies dont dos drin du e el en entre \
     er era es est et fait falls fut ha hat hay haz hier hin il im in ins j ja l la las le les lo los m ma man me \

@@ -113,6 +113,7 @@ impl Shard {
         let lines: Vec<&str> = text.lines().take(MOST_LINES).collect();
         let symbols = outline::outline(shown, text);
         for (first, end) in cuts.unwrap_or_else(|| pieces(&lines, &symbols)) {
+            let (first, end) = (first.min(lines.len()), end.min(lines.len()));
             if self.bytes() >= most || self.passages.len() >= MOST_PASSAGES {
                 entry.status = Status::LeftOut;
                 break;
