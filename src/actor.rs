@@ -28,7 +28,6 @@ mod gateway;
 mod habits;
 mod handle;
 mod ledger;
-mod letters;
 mod mailbox;
 mod message;
 mod meter;
@@ -56,11 +55,10 @@ pub use depths::Depths;
 pub use ephemeral::Ephemeral;
 pub use gateway::{BreakerSettings, CircuitState, GatewaySettings, ModelState, ProviderState};
 pub use handle::{
-    Answer, AskError, Detail, EventPage, EventStream, GoesOn, Listed, Listing, Oracle, Progress,
+    Answer, AskError, Detail, EventPage, EventStream, Listed, Listing, Oracle, Progress,
     QueryAccount, QueryPage, SessionFilter, SessionHandle, SessionState, SignalAccount, Submitted,
     TenantPage, Watch,
 };
-pub use letters::{KeptOff, Take, TakeError, keep_off, take};
 pub use meter::{Figures, Level, Tally, Timing};
 pub use profile::{Profile, Profiles};
 pub use reload::{Changes, Reload, ReloadError};

@@ -6,7 +6,7 @@
 //! returns `Ok` it is durable. The same append again (same session, epoch and position, because the
 //! answer to the first was lost) is answered like the first and changes nothing.
 //!
-//! In detail, and checked of every implementation by the `conformance` suite:
+//! In detail, and checked of every implementation by `testkit::journal_conformance`:
 //! - An append is refused for the first of these reasons that holds: it is empty; the session is
 //!   unknown; its epoch is not the one that owns the session; it is neither next nor a repetition.
 //!   So a fenced owner learns that it is fenced even where it repeats what did land.
@@ -26,32 +26,23 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
-use serde::{Deserialize, Serialize};
+use futures_util::{FutureExt as _, future::BoxFuture};
 
-use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId, Timestamp};
+use crate::model::{Epoch, Owner, Record, Seq, SessionKey, SessionName, Sid, TenantId, Timestamp};
 
 mod arc;
-#[cfg(any(test, feature = "testkit"))]
-pub mod conformance;
-#[cfg(any(test, feature = "testkit"))]
-pub mod faulty;
-mod letters;
 mod memory;
 mod search;
-#[cfg(all(unix, feature = "sqlite"))]
-pub mod shared;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
-pub use letters::{Delivery, LETTERS, Letters, Posted, Said};
 pub use memory::Memory;
 pub use search::Hit;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Problem, Sqlite, Stats};
 
 /// The right to append to a session, until somebody claims it anew.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
     /// The session inside.
     pub sid: Sid,
@@ -62,8 +53,7 @@ pub struct Claim {
 }
 
 /// How a session is to stand for a claim to be granted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Only {
     /// However it does.
     Always,
@@ -112,8 +102,7 @@ pub struct Append {
 
 /// Whether a session is in the middle of something, so that a start finds what was interrupted
 /// without reading any log.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Standing {
     /// Nothing runs.
     #[default]
@@ -145,7 +134,7 @@ pub struct Entry {
 }
 
 /// A session that the journal knows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
     /// Inside.
     pub sid: Sid,
@@ -160,8 +149,7 @@ pub struct Known {
 }
 
 /// Why the journal did not do it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Somebody else has claimed the session since; this owner must stop at once.
     #[error("session {sid} belongs to epoch {current} now, this owner has {mine}: stop")]
@@ -173,12 +161,13 @@ pub enum Error {
         /// The epoch that owns it.
         current: Epoch,
     },
-    /// Another process has the session and is alive: what is to be asked of it goes there
-    /// ([`Letters::post`]). Nothing was claimed.
-    #[error("the session is at work in {}", process_name(*.process))]
-    Elsewhere {
-        /// Its number, where that is known.
-        process: Option<u32>,
+    /// A process that is alive owns the session. Nothing was claimed.
+    #[error("session `{session}` is open in {by}: go on there, or end that process and try again")]
+    Owned {
+        /// Which session.
+        session: SessionName,
+        /// Its owner.
+        by: Owner,
     },
     /// The log does not end where the caller thinks: its state is not the session's.
     #[error("session {sid} ends at {last}, not at {expected}: read it again")]
@@ -228,19 +217,11 @@ pub enum Error {
     Broken(String),
 }
 
-/// A process by its number, for people.
-pub(crate) fn process_name(process: Option<u32>) -> String {
-    process.map_or_else(
-        || "another process".into(),
-        |process| format!("process {process}"),
-    )
-}
-
 /// Where records become durable; see the module for the contract.
 pub trait Journal: Send + Sync + 'static {
     /// Takes ownership of a session, which comes into being if it is new. A session keeps its
-    /// [`Sid`]; each claim of it gives a higher [`Epoch`] than the one before. Where processes have sessions
-    /// to themselves ([`Self::letters`]), one that another has is refused as [`Error::Elsewhere`].
+    /// [`Sid`]; each claim of it gives a higher [`Epoch`] than the one before. One that
+    /// another live process owns is refused as [`Error::Owned`].
     fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
         self.claim_if(key, Only::Always)
     }
@@ -248,6 +229,12 @@ pub trait Journal: Send + Sync + 'static {
     /// The same, of a session that stands like this; in one step, so that nobody is fenced for nothing: an
     /// owner who was faster stays the owner, and what it has acknowledged goes on.
     fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>>;
+
+    /// Gives the session up: another process may claim it from now on. The claim stays good until then.
+    fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+        let _ = (sid, epoch);
+        std::future::ready(Ok(())).boxed()
+    }
 
     /// Adds records; answers with the sequence number of the last of them once they are durable.
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>>;
@@ -274,7 +261,7 @@ pub trait Journal: Send + Sync + 'static {
     ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>>;
 
     /// Up to `limit` sessions of all tenants that stand [`Standing::Busy`], after `after` in the
-    /// order of their numbers.
+    /// order of their numbers; without those that another live process owns.
     fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>>;
 
     /// Keeps a snapshot in place of an older one; only the owner may. One that is not newer than what
@@ -298,11 +285,4 @@ pub trait Journal: Send + Sync + 'static {
         words: String,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Hit>, Error>>;
-
-    /// The way to other processes that use this journal, each of which has the sessions that it claimed to
-    /// itself while it lives; none where whoever claims last has the session, which is how it is in a
-    /// journal of one process.
-    fn letters(&self) -> Option<&dyn Letters> {
-        None
-    }
 }

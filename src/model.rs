@@ -27,8 +27,8 @@ pub use command::{BusyPolicy, ForkPoint, Import, ImportedMessage, Speaker, Submi
 pub use event::{Event, Severity, Source};
 pub use fault::{Fault, FaultClass};
 pub use id::{
-    Attempt, CallId, Epoch, IdError, ProfileName, QueryId, Seq, SessionKey, SessionName, Sid,
-    TenantId, Turn,
+    Attempt, CallId, Epoch, IdError, Owner, ProfileName, QueryId, Seq, SessionKey, SessionName,
+    Sid, TenantId, Turn,
 };
 pub use limits::Limits;
 pub use message::{Message, OpaquePart, Part, Role};

@@ -21,7 +21,9 @@
 mod backend;
 mod doomed;
 mod events;
+pub mod faulty;
 mod journal;
+pub mod journal_conformance;
 pub mod llm_conformance;
 mod oracle;
 mod panics;

@@ -10,12 +10,12 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     handle::{AskError, Oracle, Router},
-    letters::{LEAVE, PAUSE, Take, TakeError, take},
+    mailbox::{Admission, Unanswered},
     replay::within,
-    shard::Presence,
+    shard::{Presence, ShardMsg},
 };
 use crate::{
-    journal::{Claim, Entry, Error, Journal, Known, Standing},
+    journal::{Claim, Entry, Error, Journal, Known, Only, Standing},
     kernel::Refusal,
     model::{
         Seq, SessionKey, SessionName,
@@ -33,6 +33,10 @@ pub(super) use under_way::Deletions;
 const PAGE: usize = 256;
 /// How long the journal may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Pause before it is looked again whether a session has left memory.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long a session may take to leave memory.
+const LEAVE: Duration = Duration::from_secs(10);
 /// How often a session is claimed that comes to life again in between.
 const TRIES: u32 = 3;
 
@@ -54,12 +58,12 @@ pub struct Deletion {
 pub async fn delete(
     journal: &dyn Journal,
     key: &SessionKey,
-    from: Take,
+    only: Only,
 ) -> Result<Deletion, DeleteError> {
     let mut deleting = Deleting {
         journal,
         router: None,
-        from,
+        only,
         gone: Vec::new(),
     };
     deleting.run(key).await
@@ -67,12 +71,12 @@ pub async fn delete(
 
 impl Oracle {
     /// Deletes a session and its sub-agents' sessions for good. One that is in the middle of a query is
-    /// deleted only with [`Take::Anyway`]. Recorded in the log of `system`.
+    /// deleted only with [`Only::Always`]. Recorded in the log of `system`.
     ///
     /// # Errors
     /// See [`AskError`].
-    pub async fn delete(&self, key: &SessionKey, from: Take) -> Result<Deletion, AskError> {
-        self.delete_apart(key, from, Trace::Left).await
+    pub async fn delete(&self, key: &SessionKey, only: Only) -> Result<Deletion, AskError> {
+        self.delete_apart(key, only, Trace::Left).await
     }
 
     /// The same, without a record of it: for sessions that nobody was meant to see. Where many are discarded at
@@ -80,8 +84,8 @@ impl Oracle {
     ///
     /// # Errors
     /// See [`AskError`].
-    pub async fn discard(&self, key: &SessionKey, from: Take) -> Result<Deletion, AskError> {
-        self.delete_apart(key, from, Trace::None).await
+    pub async fn discard(&self, key: &SessionKey, only: Only) -> Result<Deletion, AskError> {
+        self.delete_apart(key, only, Trace::None).await
     }
 
     /// The same as [`Self::discard`], for one that a crash may have left, whatever it was at. One that another
@@ -97,10 +101,10 @@ impl Oracle {
             return Err(AskError::NoSession { name });
         }
         match within(deadline, journal.claim(key.clone())).await {
-            Err(Error::Elsewhere { .. }) => Ok(None),
+            Err(Error::Owned { .. }) => Ok(None),
             claim => {
                 claim?;
-                self.discard(key, Take::Anyway).await.map(Some)
+                self.discard(key, Only::Always).await.map(Some)
             }
         }
     }
@@ -109,7 +113,7 @@ impl Oracle {
     async fn delete_apart(
         &self,
         key: &SessionKey,
-        from: Take,
+        only: Only,
         trace: Trace,
     ) -> Result<Deletion, AskError> {
         if key.name.is_reserved() {
@@ -117,7 +121,7 @@ impl Oracle {
             return Err(AskError::Reserved { name });
         }
         let (oracle, session) = (self.clone(), key.clone());
-        let deleted = async move { oracle.delete_and_note(&session, from, trace).await };
+        let deleted = async move { oracle.delete_and_note(&session, only, trace).await };
         match trace {
             Trace::Left => self.deletions.run(deleted).await?,
             Trace::None => self.deletions.run_in_turn(deleted).await?,
@@ -127,13 +131,13 @@ impl Oracle {
     async fn delete_and_note(
         &self,
         key: &SessionKey,
-        from: Take,
+        only: Only,
         trace: Trace,
     ) -> Result<Deletion, AskError> {
         let mut deleting = Deleting {
             journal: &*self.router.journal,
             router: Some(&self.router),
-            from,
+            only,
             gone: Vec::new(),
         };
         let done = deleting.run(key).await;
@@ -156,7 +160,7 @@ impl Oracle {
                 }));
             }
         }
-        if done.is_err() && from == Take::Anyway {
+        if done.is_err() && only == Only::Always {
             self.give_back(key).await;
         }
         Ok(done?)
@@ -187,7 +191,7 @@ struct Deleting<'a> {
     journal: &'a dyn Journal,
     /// The way to the sessions of this process, where it has a system.
     router: Option<&'a Router>,
-    from: Take,
+    only: Only,
     /// What is deleted already, and how many records it had.
     gone: Vec<(SessionKey, Seq)>,
 }
@@ -234,7 +238,7 @@ impl Deleting<'_> {
     async fn at_rest(&self, key: &SessionKey) -> Result<Known, DeleteError> {
         let known = within(PATIENCE, self.journal.find(key.clone())).await?;
         let known = known.ok_or_else(|| DeleteError::Unknown(key.name.clone()))?;
-        if known.standing == Standing::Busy && self.from == Take::AtRest {
+        if known.standing == Standing::Busy && self.only == Only::AtRest {
             return Err(DeleteError::Busy(key.name.clone()));
         }
         Ok(known)
@@ -251,9 +255,6 @@ impl Deleting<'_> {
         let known = match self.at_rest(key).await {
             Ok(known) => known,
             Err(busy) => {
-                if let Some(letters) = self.journal.letters() {
-                    letters.let_go(key);
-                }
                 return Err(busy);
             }
         };
@@ -275,20 +276,16 @@ impl Deleting<'_> {
         }
     }
 
-    /// Claims a session; whoever has it lets it go, in the middle of a query only if that is forced.
+    /// Claims a session; one that is live here leaves memory first, in the middle of a query only if that is
+    /// forced.
     async fn taken(&self, key: &SessionKey) -> Result<Claim, DeleteError> {
-        let not_had = |why| DeleteError::Taken {
-            name: key.name.clone(),
-            why,
-        };
         if let Some(router) = self.router {
-            router.let_go(key, self.from).await.map_err(not_had)?;
+            router.let_go(key, self.only).await?;
         }
-        let taken = tokio::time::timeout(PATIENCE, take(self.journal, key, self.from)).await;
-        let silent = || Error::Unavailable(format!("no answer within {PATIENCE:?}"));
-        taken
-            .unwrap_or_else(|_| Err(silent().into()))
-            .map_err(not_had)
+        match within(PATIENCE, self.journal.claim_if(key.clone(), self.only)).await {
+            Err(Error::Stands { .. }) => Err(DeleteError::Busy(key.name.clone())),
+            claim => Ok(claim?),
+        }
     }
 
     /// Adds those below the sessions, parents first; says of which they are not all known, and why.
@@ -347,24 +344,60 @@ impl Deleting<'_> {
 
 impl Router {
     /// Lets a session of this process leave memory.
-    async fn let_go(&self, key: &SessionKey, from: Take) -> Result<(), TakeError> {
+    async fn let_go(&self, key: &SessionKey, only: Only) -> Result<(), DeleteError> {
         let until = Instant::now() + LEAVE;
         loop {
             // One whose shard does not answer is claimed all the same, which ends it.
             let Ok(Presence::Here) = self.presence(key).await else {
                 return Ok(());
             };
-            match self.leave(key, from == Take::Anyway).await {
+            match self.leave(key, only == Only::Always).await {
                 Err(AskError::Refused(Refusal::Busy)) => {
-                    return Err(TakeError::Busy {
-                        process: Some(std::process::id()),
-                    });
+                    return Err(DeleteError::Busy(key.name.clone()));
                 }
-                // Another process has it, and is asked by letter.
-                Err(AskError::Refused(Refusal::Elsewhere { .. })) => return Ok(()),
-                Ok(_) | Err(_) if Instant::now() >= until => return Ok(()),
-                Ok(_) | Err(_) => sleep(PAUSE).await,
+                // Another process owns it, which its claim tells.
+                Err(AskError::Refused(Refusal::Owned { .. })) => return Ok(()),
+                _ if Instant::now() >= until => return Ok(()),
+                _ => sleep(PAUSE).await,
             }
         }
+    }
+
+    async fn presence(&self, key: &SessionKey) -> Result<Presence, Unanswered> {
+        let shard = self.shards.at(self.shards.index_of(key));
+        let shard = shard.ok_or(Unanswered::Stopped)?;
+        let message = |reply| ShardMsg::Presence {
+            key: key.clone(),
+            reply,
+        };
+        shard
+            .ask(message, Admission::Always, self.acknowledge)
+            .await
+    }
+
+    /// Begins to let a session go: it is gone when it is not here any more.
+    async fn leave(&self, key: &SessionKey, anyway: bool) -> Result<(), AskError> {
+        let message = |reply| ShardMsg::GetView {
+            key: key.clone(),
+            reply,
+        };
+        let busy = match self.ask(key, Admission::Always, message).await {
+            Ok(Some(view)) => view.query.is_some(),
+            // On its way out, or waiting to be brought back.
+            Ok(None) if !anyway => {
+                let known = within(self.acknowledge, self.journal.find(key.clone())).await?;
+                known.is_some_and(|known| known.standing == Standing::Busy)
+            }
+            Ok(None) | Err(AskError::Refused(Refusal::Quarantined { .. })) => false,
+            Err(error) => return Err(error),
+        };
+        if busy && !anyway {
+            return Err(Refusal::Busy.into());
+        }
+        let shard = self.shards.at(self.shards.index_of(key));
+        let shard = shard.ok_or(AskError::Stopped)?;
+        let key = key.clone();
+        let told = shard.cast(ShardMsg::Leave { key, anyway });
+        told.map_err(|_| AskError::Stopped)
     }
 }

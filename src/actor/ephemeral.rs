@@ -30,7 +30,7 @@ use super::{
     task::Task,
 };
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Letters, Memory, Only, Snapshot},
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Memory, Only, Snapshot},
     kernel::CallToken,
     model::{
         Epoch, Fault, NanoUsd, ProfileName, Seq, SessionKey, SessionName, Sid, TenantId, Usage,
@@ -187,6 +187,13 @@ impl Journal for Split {
         }
     }
 
+    fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+        match self.ephemerals.of_sid(sid) {
+            None => self.durable.release(sid, epoch),
+            Some(_) => future::ready(Ok(())).boxed(),
+        }
+    }
+
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
         match self.ephemerals.of_sid(append.sid) {
             None => self.durable.append(append),
@@ -302,10 +309,6 @@ impl Journal for Split {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
         self.durable.search(tenant, words, limit)
-    }
-
-    fn letters(&self) -> Option<&dyn Letters> {
-        self.durable.letters()
     }
 }
 

@@ -22,7 +22,6 @@ use super::{
     ephemeral::{Ephemerals, UsageLog},
     gateway::{Board, Boards, ProviderState},
     ledger::Ledger,
-    letters::Where,
     mailbox::{Admission, Unanswered},
     meter::Meter,
     pool::Pool,
@@ -53,7 +52,6 @@ pub use error::AskError;
 pub use list::{Listed, Listing, SessionFilter, SessionState, TenantPage};
 pub use look::{EventPage, QueryAccount, QueryPage, SignalAccount};
 pub use stream::{Answer, Detail, EventStream, Progress, Submitted, Watch};
-pub use submit::GoesOn;
 
 #[derive(Clone)]
 pub(super) struct Router {
@@ -74,6 +72,15 @@ pub(super) struct Router {
 }
 
 impl Router {
+    /// Brings a session to life that was cut off in the middle of something.
+    pub(super) async fn recover(&self, key: &SessionKey) -> Result<(), AskError> {
+        let message = |reply| ShardMsg::Recover {
+            key: key.clone(),
+            reply,
+        };
+        self.ask(key, Admission::Always, message).await.map(drop)
+    }
+
     pub(super) fn session(&self, key: SessionKey, opening: Opening) -> SessionHandle {
         SessionHandle {
             router: self.clone(),
@@ -281,11 +288,6 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn command(&self, command: Command) -> Result<Reply, AskError> {
-        let (reply, _) = self.command_anywhere(command).await?;
-        Ok(reply)
-    }
-
-    async fn command_anywhere(&self, command: Command) -> Result<(Reply, Where), AskError> {
         let (key, opening) = (&self.key, &self.opening);
         if key.name.is_reserved() {
             let name = key.name.clone();
@@ -299,9 +301,13 @@ impl SessionHandle {
         }
         let by = self.by.clone();
         let order = Order { by, command };
-        self.router
-            .command(key, opening, self.admission(), order)
-            .await
+        let message = |reply| ShardMsg::Command {
+            key: key.clone(),
+            opening: Box::new(opening.clone()),
+            order: Box::new(order),
+            reply,
+        };
+        self.router.ask(key, self.admission(), message).await
     }
 
     /// Other handles can control a session that lasts for one request, but not begin it or ask it anything.

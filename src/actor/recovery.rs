@@ -147,7 +147,7 @@ impl Recovering {
         let id = |shard: &ActorRef<Counted<ShardMsg>>| shard.get_id();
         loop {
             let asked = shard();
-            let woken = self.router.recover(key).await.map(drop);
+            let woken = self.router.recover(key).await;
             if !matches!(woken, Err(AskError::Stopped)) {
                 return woken;
             }

@@ -70,11 +70,6 @@ pub(super) enum ShardMsg {
         key: SessionKey,
         reply: RpcReplyPort<Viewed>,
     },
-    /// Another process owns it.
-    Elsewhere {
-        key: SessionKey,
-        actor: ActorId,
-    },
     /// Is it here?
     Presence {
         key: SessionKey,
@@ -188,7 +183,6 @@ impl Actor for ShardActor {
                 let work = Work::View { reply };
                 state.work(key, Opening::default(), work).await?;
             }
-            ShardMsg::Elsewhere { key, actor } => state.elsewhere(key, actor),
             ShardMsg::Presence { key, reply } => state.presence(&key, reply),
             ShardMsg::Leave { key, anyway } => state.leave(key, anyway),
             ShardMsg::Rests { key, actor } => state.rests(&key, actor),

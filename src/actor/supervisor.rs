@@ -26,7 +26,6 @@ use super::{
     habits::Habits,
     handle::{Oracle, Router},
     ledger::Ledger,
-    letters,
     mailbox::Counted,
     message::local_messages,
     meter::Meter,
@@ -209,11 +208,6 @@ impl Actor for SupervisorActor {
         };
         for place in state.all_places() {
             state.start(&me.get_cell(), place).await?;
-        }
-        if let Some(letters) = state.services.journal.letters() {
-            let router = state.services.router.clone();
-            let letters = letters::read(letters.receive(), router);
-            state.tasks.push(Task::spawn(letters));
         }
         if let Recovery::AtStart { .. } = state.args.settings.recovery {
             let recovery = state.recover(Whom::All);

@@ -9,13 +9,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::{
-    bus::BusHandle,
-    clock::Clock,
-    letters::{self, Take, TakeError},
-    replay::within,
-    task::Task,
-};
+use super::{bus::BusHandle, clock::Clock, replay::within, task::Task};
 use crate::{
     journal::{Append, Claim, Entry, Error, Journal, Standing},
     model::{
@@ -149,7 +143,6 @@ impl Writer {
             let mut written = Ok(());
             if !records.is_empty() {
                 written = self.write_all(&records).await;
-                self.let_go();
             }
             if let Err(error) = &written {
                 let kinds: Vec<_> = records.iter().map(|record| record.fact.kind()).collect();
@@ -167,7 +160,6 @@ impl Writer {
         while let Err(error) = self.write(records).await {
             // Whatever it was, the end of the log is not known any more.
             self.claim = None;
-            self.let_go();
             if tries == TRIES || !claimed_by_another(&error) {
                 return Err(error);
             }
@@ -176,29 +168,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Any process may have it between two records.
-    fn let_go(&self) {
-        if let Some(letters) = self.journal.letters() {
-            letters.let_go(&self.key);
-        }
-    }
-
-    /// Asks for it, where another process has it: that may not know that it has, if it gave up waiting for
-    /// its claim.
-    async fn claimed(&self) -> Result<Claim, Error> {
-        let taken = letters::take(&*self.journal, &self.key, Take::AtRest).await;
-        taken.map_err(|error| match error {
-            TakeError::Busy { process }
-            | TakeError::Kept { process }
-            | TakeError::Later { process } => Error::Elsewhere { process },
-            TakeError::Journal(error) => error,
-        })
-    }
-
     async fn write(&mut self, records: &[Arc<Record>]) -> Result<(), Error> {
         let claim = match self.claim {
             Some(claim) => claim,
-            None => within(self.deadline, self.claimed()).await?,
+            None => within(self.deadline, self.journal.claim(self.key.clone())).await?,
         };
         let mut records = records.to_vec();
         if claim.last == Seq(0) {

@@ -114,7 +114,7 @@ impl From<ClientError> for Stop {
 
 const fn of_code(code: Code) -> u8 {
     match code {
-        Code::Busy | Code::InboxFull | Code::Elsewhere | Code::Overloaded | Code::Draining => {
+        Code::Busy | Code::InboxFull | Code::Owned | Code::Overloaded | Code::Draining => {
             exit::BUSY
         }
         Code::InvalidValue

@@ -60,10 +60,9 @@ pub fn worse(one: u8, other: u8) -> u8 {
 
 const fn of_refusal(refusal: &Refusal) -> u8 {
     match refusal {
-        Refusal::Busy
-        | Refusal::InboxFull { .. }
-        | Refusal::Elsewhere { .. }
-        | Refusal::Draining => BUSY,
+        Refusal::Busy | Refusal::InboxFull { .. } | Refusal::Owned { .. } | Refusal::Draining => {
+            BUSY
+        }
         Refusal::LimitsOfASteer
         | Refusal::TurnsOutOfRange { .. }
         | Refusal::ImportTooLarge { .. } => USAGE,
@@ -78,7 +77,7 @@ mod tests {
     use super::*;
     use crate::{
         journal,
-        model::{CallId, ForcedBy, SessionName},
+        model::{CallId, ForcedBy, Owner, SessionName},
     };
 
     #[test]
@@ -171,8 +170,16 @@ mod tests {
             (AskError::Journal(journal::Error::Empty), 1),
             (refused(Refusal::Busy), 5),
             (refused(Refusal::InboxFull { waiting: 32 }), 5),
-            (refused(Refusal::Elsewhere { process: Some(7) }), 5),
-            (AskError::Silent { process: Some(7) }, 1),
+            (
+                refused(Refusal::Owned {
+                    session: SessionName::system(),
+                    by: Owner {
+                        pid: Some(7),
+                        socket: None,
+                    },
+                }),
+                5,
+            ),
             (refused(Refusal::TurnsOutOfRange { found: 0 }), 2),
             (refused(Refusal::NothingRunning), 1),
             (refused(Refusal::KeyReused { key }), 1),

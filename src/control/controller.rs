@@ -2,7 +2,8 @@
 
 use super::{Answer, Code, Follow, Refused, Verb, Watching, limits, subject::Subject};
 use crate::{
-    actor::{AskError, Changes, Oracle, SessionFilter, SessionHandle, Take},
+    actor::{AskError, Changes, Oracle, SessionFilter, SessionHandle},
+    journal::Only,
     kernel::{Command, Reply},
     model::{
         By, ForkPoint, Principal, SessionKey, TenantId,
@@ -226,8 +227,8 @@ impl Acting<'_> {
 
     async fn delete(&self, subject: &Subject, anyway: bool) -> Result<Answer, Refused> {
         let take = match anyway {
-            true => Take::Anyway,
-            false => Take::AtRest,
+            true => Only::Always,
+            false => Only::AtRest,
         };
         let deletion = self.oracle.delete(&self.key(subject), take).await?;
         let unsure = deletion.unsure.into_iter().map(|(name, _)| name);

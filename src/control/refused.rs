@@ -89,8 +89,8 @@ codes! {
     ImportTooLarge = "import_too_large",
     /// The system drains.
     Draining = "draining",
-    /// Another process has the session.
-    Elsewhere = "elsewhere",
+    /// Another process owns the session.
+    Owned = "owned",
     /// The session is quarantined.
     Quarantined = "quarantined",
     /// There is no configuration to reload.
@@ -171,7 +171,7 @@ impl From<AskError> for Refused {
             AskError::Reserved { .. } => Self::new(Code::Reserved, text),
             AskError::NoSession { .. } => Self::new(Code::NoSession, text),
             AskError::Deleted { .. } => Self::new(Code::Deleted, text),
-            AskError::Timeout(_) | AskError::Stopped | AskError::Silent { .. } => {
+            AskError::Timeout(_) | AskError::Stopped => {
                 Self::for_now(Code::Unavailable, text, SOON)
             }
             AskError::Journal(_) => Self::for_now(Code::Journal, text, LATER),
@@ -210,12 +210,12 @@ fn refused(refusal: &Refusal, text: String) -> Refused {
         Refusal::TooLongToFork { .. } => Code::TooLongToFork,
         Refusal::NotNew => Code::NotNew,
         Refusal::ImportTooLarge { .. } => Code::ImportTooLarge,
-        Refusal::Elsewhere { .. } => Code::Elsewhere,
+        Refusal::Owned { .. } => Code::Owned,
         Refusal::Draining => Code::Draining,
         Refusal::Quarantined { .. } => Code::Quarantined,
     };
     match code {
-        Code::Busy | Code::InboxFull | Code::Elsewhere => Refused::for_now(code, text, SOON),
+        Code::Busy | Code::InboxFull => Refused::for_now(code, text, SOON),
         Code::Draining => Refused::for_now(code, text, LATER),
         _ => Refused::new(code, text),
     }

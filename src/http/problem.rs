@@ -338,7 +338,7 @@ const fn status(code: Code) -> StatusCode {
         }
         Code::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
         Code::InboxFull => StatusCode::TOO_MANY_REQUESTS,
-        Code::Overloaded | Code::Unavailable | Code::Journal | Code::Elsewhere | Code::Draining => {
+        Code::Overloaded | Code::Unavailable | Code::Journal | Code::Draining => {
             StatusCode::SERVICE_UNAVAILABLE
         }
         // It does not go with what the session is at.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Letters, Only, Snapshot};
+use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot};
 use crate::model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId};
 
 impl<J: Journal + ?Sized> Journal for Arc<J> {
@@ -14,6 +14,10 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
 
     fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
         (**self).claim_if(key, only)
+    }
+
+    fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+        (**self).release(sid, epoch)
     }
 
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
@@ -68,9 +72,5 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
         (**self).search(tenant, words, limit)
-    }
-
-    fn letters(&self) -> Option<&dyn Letters> {
-        (**self).letters()
     }
 }

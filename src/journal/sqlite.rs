@@ -1,21 +1,22 @@
-//! The journal in SQLite: a file in a data directory, durable when an append is answered.
+//! The journal in SQLite: a file in a data directory, durable when an append is answered. Several processes
+//! may open it: each session has one owner (`processes.rs`), and the fence is in the statement that appends.
 //!
 //! One thread writes and shares each commit among all who wait for one; a few others read.
 //! Records are rows of an append-only table, each with a checksum; what is damaged is refused by
 //! name, for its session only.
 //!
 //! - Opening blocks for as long as the disk takes, and so does dropping the last handle: it finishes
-//!   what is queued, moves the write-ahead log over and gives up the directory.
+//!   what is queued, moves the write-ahead log over.
 //! - What a deleted session left in the files is overwritten before the deletion is answered; where
 //!   somebody still reads the state before it, as soon as they are done; where a crash comes between,
 //!   when the journal is opened again.
 //!
 //! What is not here: any knowledge of what a record means, apart from the words in it.
 
-use std::{fmt, path::Path, sync::Arc, thread};
+use std::{fmt, io, path::Path, sync::Arc, thread, time::Duration};
 
 use futures_util::{FutureExt, future::BoxFuture};
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, task::spawn_blocking, time::sleep};
 
 use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, search::Wanted};
 use crate::model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId};
@@ -25,8 +26,8 @@ mod error;
 mod files;
 mod health;
 mod inspection;
-mod lock;
 mod log;
+mod processes;
 mod query;
 mod readers;
 mod request;
@@ -38,19 +39,24 @@ mod store;
 mod verify;
 mod writer;
 
-pub use error::{OpenError, Owner};
+pub use error::OpenError;
 pub use health::OnBroken;
 pub use inspection::Inspection;
+pub use processes::processes;
 pub use stats::Stats;
 pub use verify::Problem;
 
 use files::Files;
 use health::Health;
-use lock::Lock;
+use processes::Process;
 use readers::Readers;
 use row::Batch;
 use store::Store;
 use writer::Writer;
+
+/// How often, and how long in between, it is looked whether a journal has no other handles.
+const CLOSE: u32 = 250;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// A journal in a data directory. Clones share it; the last one closes it.
 #[derive(Clone)]
@@ -63,13 +69,12 @@ struct Inner {
     readers: Readers,
     writer: Writer,
     files: Files,
-    _lock: Lock,
+    process: Arc<Process>,
 }
 
 /// What only tests set otherwise.
 #[derive(Clone, Copy)]
 struct Tuning {
-    steps: &'static [&'static str],
     commit: fn(&mut Store<'_>) -> rusqlite::Result<()>,
     /// The size of the database.
     most_pages: u32,
@@ -82,7 +87,6 @@ struct Tuning {
 impl Default for Tuning {
     fn default() -> Self {
         Self {
-            steps: schema::STEPS,
             commit: |store| store.commit(),
             // SQLite's own limit: 16 TiB.
             most_pages: u32::MAX - 1,
@@ -109,26 +113,56 @@ impl Sqlite {
     ) -> Result<Self, OpenError> {
         let files = Files::within(directory);
         files.make_directory()?;
-        let lock = Lock::take(directory)?;
-        let connection = connection::open(&files, tuning)?;
-        let health = Arc::new(Health::new(on_broken));
-        let writer = Writer::start(connection, tuning, Arc::clone(&health));
+        let opening = files.lock()?;
+        let connection = connection::open(&files, tuning.most_pages)?;
+        let process = Process::enter(directory).map_err(|source| OpenError::File {
+            path: directory.to_owned(),
+            source,
+        })?;
+        let (process, health) = (Arc::new(process), Arc::new(Health::new(on_broken)));
+        let of_writer = Arc::clone(&process);
+        let writer = Writer::start(connection, of_writer, tuning, Arc::clone(&health));
         let writer = writer.map_err(|detail| OpenError::Store {
             path: files.journal.clone(),
             detail,
         })?;
-        let readers = Readers::start(&files.journal, health)?;
+        let readers = Readers::start(&files.journal, &process, health)?;
+        drop(opening);
         let inner = Arc::new(Inner {
             readers,
             writer,
             files,
-            _lock: lock,
+            process,
         });
         Ok(Self { inner })
     }
 }
 
 impl Sqlite {
+    /// Tells other processes where this one's control socket is; they find it in [`Owner::socket`].
+    ///
+    /// # Errors
+    /// If that cannot be written down.
+    pub fn announce(&self, socket: &Path) -> io::Result<()> {
+        self.inner.process.announce(socket)
+    }
+
+    /// Closes the journal in order, once its other handles are gone; without them gone in time, it closes
+    /// with the last of them.
+    pub async fn close(mut self) {
+        for _ in 0..CLOSE {
+            match Arc::try_unwrap(self.inner) {
+                Ok(inner) => {
+                    // Waits for the disk.
+                    let _ = spawn_blocking(move || drop(inner)).await;
+                    return;
+                }
+                Err(inner) => self.inner = inner,
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
     /// See [`Inspection::verify`]; takes a thread of its own, and holds up nobody.
     ///
     /// # Errors
@@ -175,6 +209,11 @@ impl Journal for Sqlite {
     fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
         let writer = &self.inner.writer;
         writer.ask(move |store| store.claim(&key, only)).boxed()
+    }
+
+    fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+        let writer = &self.inner.writer;
+        writer.ask(move |store| store.release(sid, epoch)).boxed()
     }
 
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {

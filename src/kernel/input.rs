@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{doubt::Opinion, effect::CallToken};
 use crate::model::{
-    By, CallId, Fault, Limits, QueryClassification, QueryId, Reply, Submission, Timestamp,
-    ToolResult, Turn, Usage,
+    By, CallId, Fault, Limits, Owner, QueryClassification, QueryId, Reply, SessionName, Submission,
+    Timestamp, ToolResult, Turn, Usage,
     command::{Author, MAX_IMPORT, MAX_IMPORTED},
     record::{ApprovalVerdict, ChildEnd, Opened, PromptSummary, RestartCause, Waiting},
 };
@@ -249,8 +249,7 @@ pub enum Report {
 }
 
 /// The reason why a command was refused. Nothing changed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// There is no query to act on.
     #[error("no query is running in this session")]
@@ -313,14 +312,13 @@ pub enum Refusal {
     /// The session is already open.
     #[error("the session is open already")]
     AlreadyOpen,
-    /// Another process owns the session and did not take the command. Never from the kernel.
-    #[error(
-        "the session is at work in {}, which did not take this on: try again",
-        .process.map_or("another process".into(), |process| format!("process {process}"))
-    )]
-    Elsewhere {
-        /// Its process id, if known.
-        process: Option<u32>,
+    /// Another live process owns the session. Never from the kernel.
+    #[error("session `{session}` is open in {by}: go on there, or end that process and try again")]
+    Owned {
+        /// Which session.
+        session: SessionName,
+        /// Its owner.
+        by: Owner,
     },
     /// The system drains and starts no query. Never from the kernel.
     #[error("the system drains and begins nothing new: try again when it has been started anew")]

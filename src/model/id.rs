@@ -2,7 +2,7 @@
 //!
 //! Clients know a session by [`SessionKey`]; records and tables use the small integer [`Sid`].
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{fmt, path::PathBuf, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -326,6 +326,24 @@ impl CallId {
 impl fmt::Display for CallId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// A process that has sessions to itself while it lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// Its number, where it can be read.
+    pub pid: Option<u32>,
+    /// Its control socket, if it serves.
+    pub socket: Option<PathBuf>,
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pid {
+            Some(pid) => write!(f, "process {pid}"),
+            None => f.write_str("another process"),
+        }
     }
 }
 

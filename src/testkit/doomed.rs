@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use super::Panics;
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Letters, Only, Snapshot},
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot},
     model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
@@ -201,6 +201,10 @@ impl Journal for Doomed {
         .boxed()
     }
 
+    fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+        self.inner.release(sid, epoch)
+    }
+
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
         async move {
             self.alive().await;
@@ -268,10 +272,6 @@ impl Journal for Doomed {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
         self.inner.search(tenant, words, limit)
-    }
-
-    fn letters(&self) -> Option<&dyn Letters> {
-        self.inner.letters()
     }
 }
 

@@ -1,4 +1,4 @@
-//! A journal that gets in the way in ways that [`crate::journal::faulty`] does not: records that
+//! A journal that gets in the way in ways that [`super::faulty`] does not: records that
 //! cannot be read, and appends that never answer.
 
 use std::{
@@ -13,7 +13,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 use super::Panics;
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Letters, Only, Snapshot},
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot},
     model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
@@ -126,6 +126,10 @@ impl Journal for Obstructed {
             self.inner.claim_if(key, only).await
         }
         .boxed()
+    }
+
+    fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+        self.inner.release(sid, epoch)
     }
 
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
@@ -267,9 +271,5 @@ impl Journal for Obstructed {
             self.inner.search(tenant, words, limit).await
         }
         .boxed()
-    }
-
-    fn letters(&self) -> Option<&dyn Letters> {
-        self.inner.letters()
     }
 }

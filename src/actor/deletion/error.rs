@@ -1,11 +1,6 @@
 //! Why a session was not deleted.
 
-use crate::{
-    actor::{handle::AskError, letters::TakeError},
-    journal::Error,
-    kernel::Refusal,
-    model::SessionName,
-};
+use crate::{actor::handle::AskError, journal::Error, kernel::Refusal, model::SessionName};
 
 /// Why a session was not deleted.
 #[derive(Debug, thiserror::Error)]
@@ -13,18 +8,9 @@ pub enum DeleteError {
     /// There is none of this name.
     #[error("there is no session `{0}`")]
     Unknown(SessionName),
-    /// It is in the middle of a query.
+    /// It, or a sub-agent's, is in the middle of a query.
     #[error("session `{0}` is in the middle of a query")]
     Busy(SessionName),
-    /// It, or a sub-agent's, was not to be had.
-    #[error("session `{name}` is not deleted: {why}")]
-    Taken {
-        /// Which.
-        name: SessionName,
-        /// Why.
-        #[source]
-        why: TakeError,
-    },
     /// The journal does not do it.
     #[error(transparent)]
     Journal(#[from] Error),
@@ -34,24 +20,8 @@ impl From<DeleteError> for AskError {
     fn from(error: DeleteError) -> Self {
         match error {
             DeleteError::Unknown(name) => Self::NoSession { name },
-            DeleteError::Busy(_)
-            | DeleteError::Taken {
-                why: TakeError::Busy { .. },
-                ..
-            } => Refusal::Busy.into(),
-            DeleteError::Taken {
-                why: TakeError::Kept { process },
-                ..
-            } => Self::Silent { process },
-            DeleteError::Taken {
-                why: TakeError::Later { process },
-                ..
-            } => Refusal::Elsewhere { process }.into(),
-            DeleteError::Taken {
-                why: TakeError::Journal(error),
-                ..
-            }
-            | DeleteError::Journal(error) => error.into(),
+            DeleteError::Busy(_) => Refusal::Busy.into(),
+            DeleteError::Journal(error) => error.into(),
         }
     }
 }

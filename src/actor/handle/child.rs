@@ -188,13 +188,11 @@ fn may_pass(error: &AskError) -> bool {
         AskError::Busy { .. }
             | AskError::Timeout(_)
             | AskError::Stopped
-            | AskError::Silent { .. }
-            | AskError::Refused(Refusal::Elsewhere { .. })
+            | AskError::Refused(Refusal::Owned { .. })
             | AskError::Journal(
                 journal::Error::Unavailable(_)
                     | journal::Error::Conflict { .. }
                     | journal::Error::Fenced { .. }
-                    | journal::Error::Elsewhere { .. }
                     | journal::Error::Unknown { .. },
             )
     )

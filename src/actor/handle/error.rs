@@ -59,16 +59,6 @@ pub enum AskError {
     /// The session or the system stopped before it answered; as for `Timeout`.
     #[error("the session stopped before it answered: try again")]
     Stopped,
-    /// Another process has the session and does not answer; as for `Timeout`.
-    #[error(
-        "{}, which has the session, does not answer: if it is stopped, let it go on, else end it, and \
-         try again",
-        journal::process_name(*.process)
-    )]
-    Silent {
-        /// Its number, where that is known.
-        process: Option<u32>,
-    },
     /// Nobody has ever spoken with a session of this name; asking it something opens it.
     #[error("{}", no_session(name))]
     NoSession {
@@ -83,17 +73,24 @@ pub enum AskError {
     },
     /// The journal could not be read.
     #[error(transparent)]
-    Journal(#[from] journal::Error),
+    Journal(journal::Error),
+}
+
+/// An owner is told in one way, wherever it is found.
+impl From<journal::Error> for AskError {
+    fn from(error: journal::Error) -> Self {
+        match error {
+            journal::Error::Owned { session, by } => Refusal::Owned { session, by }.into(),
+            error => Self::Journal(error),
+        }
+    }
 }
 
 impl AskError {
     /// Whether what was asked for may have been recorded, or may yet be, all the same.
     #[must_use]
     pub const fn leaves_open(&self) -> bool {
-        matches!(
-            self,
-            Self::Timeout(_) | Self::Stopped | Self::Silent { .. } | Self::Journal(_)
-        )
+        matches!(self, Self::Timeout(_) | Self::Stopped | Self::Journal(_))
     }
 }
 

@@ -180,9 +180,6 @@ impl Router {
         let claim = journal.claim_if(key.clone(), Only::New);
         let claim = match within(deadline, claim).await {
             Err(journal::Error::Stands { .. }) => return Err(Refusal::AlreadyOpen.into()),
-            Err(journal::Error::Elsewhere { process }) => {
-                return Err(Refusal::Elsewhere { process }.into());
-            }
             claim => claim?,
         };
         let append = Append {
@@ -199,10 +196,8 @@ impl Router {
             }
             appended => appended,
         };
-        if let Some(letters) = journal.letters() {
-            // Any process may have it.
-            letters.let_go(key);
-        }
+        // Another process may claim it; one that cannot be released is when this process ends.
+        let _ = within(deadline, journal.release(claim.sid, claim.epoch)).await;
         Ok(appended.map(drop)?)
     }
 }

@@ -7,7 +7,10 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{AskError, Notice, SessionHandle, Subscription, look::PAGE};
 use crate::{
-    actor::bus::{Filter, Frame, Frames, SessionRecord},
+    actor::{
+        bus::{Filter, Frame, Frames, SessionRecord},
+        replay::within,
+    },
     journal::{Entry, Known},
     kernel::Refusal,
     model::{
@@ -22,9 +25,8 @@ const LITTLE: (usize, usize) = (32, 16);
 /// After so long without news the journal is read: another process may have written to it.
 const LOOK: Duration = Duration::from_secs(30);
 
-/// The same for a session that another process may have, and after how long that process is asked.
-const LOOK_ELSEWHERE: Duration = Duration::from_millis(250);
-const ASK_ELSEWHERE: Duration = Duration::from_secs(1);
+/// The same for a query of a session that is not live here: another process may own it, or have died with it.
+const LOOK_OUTSIDE: Duration = Duration::from_secs(1);
 
 /// Before a subscription that has ended is made again; the bus may be on its way back.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -196,7 +198,7 @@ impl EventStream {
                 self.catch_up().await?;
                 continue;
             }
-            let told = timeout_at(self.heard + self.patience().0, self.notices.next()).await;
+            let told = timeout_at(self.heard + self.patience(), self.notices.next()).await;
             if told.is_ok() {
                 (self.heard, self.silent) = (Instant::now(), Duration::ZERO);
             }
@@ -229,15 +231,13 @@ impl EventStream {
         self.seen.is_none_or(|seen| filtered || seq <= seen.next())
     }
 
-    /// How long to wait for news before the journal is read, and before somebody has to work on the session. Shorter
-    /// where another process may work on it.
-    fn patience(&self) -> (Duration, Duration) {
-        let router = &self.session.router;
-        let is_here = router.state(&self.session.key).is_some();
-        match (router.journal.letters(), self.begin) {
-            (Some(_), Begin::Query(_)) if !is_here => (LOOK_ELSEWHERE, ASK_ELSEWHERE),
-            (Some(_), Begin::Session(_)) if !is_here => (LOOK_ELSEWHERE * 20, ABANDONED),
-            (Some(_) | None, _) => (LOOK, ABANDONED),
+    /// How long to wait for news before the journal is read.
+    fn patience(&self) -> Duration {
+        let is_here = || self.session.router.state(&self.session.key).is_some();
+        match self.begin {
+            Begin::Query(_) if !is_here() => LOOK_OUTSIDE,
+            Begin::Session(_) if !is_here() => LOOK_OUTSIDE * 5,
+            _ => LOOK,
         }
     }
 
@@ -279,18 +279,32 @@ impl EventStream {
 
     /// Nothing was heard for long.
     async fn look(&mut self) -> Result<(), AskError> {
+        let look = self.patience();
         self.catch_up().await?;
-        let (look, abandoned) = self.patience();
         self.silent = match self.backlog.is_empty() {
             true => self.silent + look,
             false => Duration::ZERO,
         };
-        if let (Begin::Query(_), true) = (self.begin, self.silent >= abandoned) {
+        let abandoned =
+            self.silent >= ABANDONED || look == LOOK_OUTSIDE && self.is_cut_off().await?;
+        if let (Begin::Query(_), true) = (self.begin, abandoned && !self.silent.is_zero()) {
             self.session.router.recover(&self.session.key).await?;
             self.silent = Duration::ZERO;
         }
         self.heard = Instant::now();
         Ok(())
+    }
+
+    /// Whether a query runs in the session, and no live process works on it.
+    async fn is_cut_off(&self) -> Result<bool, AskError> {
+        let Some(known) = self.session.known().await? else {
+            return Ok(false);
+        };
+        let before = Sid(known.sid.0.saturating_sub(1));
+        let router = &self.session.router;
+        let next = router.journal.unfinished(before, 1);
+        let next = within(router.acknowledge, next).await?;
+        Ok(next.first().is_some_and(|next| next.sid == known.sid))
     }
 
     /// The bus is being replaced, or the session has left this process, was quarantined or deleted.

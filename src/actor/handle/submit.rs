@@ -4,21 +4,12 @@ use std::time::Duration;
 
 use super::{Answer, AskError, Detail, SessionHandle, Submitted, Watch};
 use crate::{
-    actor::letters::Where,
     kernel::{Command, Reply},
     model::{
         QueryId, Submission,
         command::{MAX_KEY, MAX_QUESTION},
     },
 };
-
-/// Where a query goes on that had not ended.
-pub enum GoesOn {
-    /// In this system.
-    Here(Watch),
-    /// In another process, which is at it.
-    Elsewhere(Watch),
-}
 
 impl SessionHandle {
     /// Hands in a message. Returns once it is durable, not once it is answered.
@@ -34,14 +25,6 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn submit_and_tell(&self, submission: Submission) -> Result<Submitted, AskError> {
-        let (submitted, _) = self.submit_anywhere(submission).await?;
-        Ok(submitted)
-    }
-
-    async fn submit_anywhere(
-        &self,
-        submission: Submission,
-    ) -> Result<(Submitted, Where), AskError> {
         // What runs may still need its sub-agents.
         if self.opening.parent.is_none() {
             self.router.takes_new()?;
@@ -59,9 +42,9 @@ impl SessionHandle {
         {
             return Err(AskError::Key { bytes });
         }
-        match self.command_anywhere(Command::Submit(submission)).await? {
-            (Reply::Query { query, at: seq }, at) => Ok((Submitted { query, seq }, at)),
-            (Reply::Done, _) => Err(AskError::Stopped),
+        match self.command(Command::Submit(submission)).await? {
+            Reply::Query { query, at: seq } => Ok(Submitted { query, seq }),
+            Reply::Done => Err(AskError::Stopped),
         }
     }
 
@@ -88,8 +71,8 @@ impl SessionHandle {
     pub async fn ask_for(&self, submission: Submission, detail: Detail) -> Result<Watch, AskError> {
         let events = self.listen(detail);
         let maybe_repeated = submission.idempotency_key.is_some();
-        let (Submitted { query, .. }, at) = self.hand_in(submission).await?;
-        if maybe_repeated || at == Where::Elsewhere {
+        let Submitted { query, .. } = self.hand_in(submission).await?;
+        if maybe_repeated {
             return Watch::from_the_journal(self, query, detail, events).await;
         }
         Ok(Watch::new(self, query, detail, events))
@@ -104,20 +87,15 @@ impl SessionHandle {
         Watch::from_the_journal(self, query, detail, events).await
     }
 
-    /// Follows a query that has not ended, wherever it is: one that was cut off with its process is brought
+    /// Follows a query that has not ended: one that was cut off with its process is brought
     /// back, as the session's next message would do, and goes on.
     ///
     /// # Errors
     /// See [`AskError`].
-    pub async fn go_on(&self, query: QueryId) -> Result<GoesOn, AskError> {
+    pub async fn go_on(&self, query: QueryId) -> Result<Watch, AskError> {
         let events = self.listen(Detail::All);
-        let at = self.router.recover(&self.key).await?;
-        // Another process may have it by now: its records are looked for, should the bus say nothing.
-        let watch = Watch::from_the_journal(self, query, Detail::All, events).await?;
-        Ok(match at {
-            Where::Here => GoesOn::Here(watch),
-            Where::Elsewhere => GoesOn::Elsewhere(watch),
-        })
+        self.router.recover(&self.key).await?;
+        Watch::from_the_journal(self, query, Detail::All, events).await
     }
 
     /// Hands in a message and waits for its end: cheaper than [`Self::ask`], which tells what happens
@@ -131,12 +109,12 @@ impl SessionHandle {
     }
 
     /// Hands in a message, again where whether it was heard is not known and its key makes that safe.
-    async fn hand_in(&self, submission: Submission) -> Result<(Submitted, Where), AskError> {
+    async fn hand_in(&self, submission: Submission) -> Result<Submitted, AskError> {
         const TRIES: u32 = 4;
         const PAUSE: Duration = Duration::from_millis(250);
         let mut tries = 1;
         loop {
-            match self.submit_anywhere(submission.clone()).await {
+            match self.submit_and_tell(submission.clone()).await {
                 Err(AskError::Stopped)
                     if submission.idempotency_key.is_some()
                         && tries < TRIES

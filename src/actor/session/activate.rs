@@ -11,7 +11,10 @@ use crate::{
     },
     journal::{self, Claim},
     kernel::{Command, Decision, Effect, Moment, Refusal, Report},
-    model::record::{Opened, Quarantined, Record, SessionFact},
+    model::{
+        Owner,
+        record::{Opened, Quarantined, Record, SessionFact},
+    },
 };
 
 impl SessionState {
@@ -24,8 +27,8 @@ impl SessionState {
         let deadline = self.services.timeouts.append;
         let claim = self.services.journal.claim(self.key.clone());
         let claim = match within(deadline, claim).await {
-            Err(journal::Error::Elsewhere { process }) => {
-                self.stay_away(me, process);
+            Err(journal::Error::Owned { by, .. }) => {
+                self.is_owned(by);
                 return Ok(());
             }
             claim => claim?,
@@ -69,7 +72,7 @@ impl SessionState {
         &mut self,
         me: &ActorRef<SessionMsg>,
     ) -> Result<(), ActorProcessingErr> {
-        if self.away.is_some() {
+        if self.owned.is_some() {
             me.stop(None);
             return Ok(());
         }
@@ -93,8 +96,17 @@ impl SessionState {
         if self.session.query().is_some() {
             return self.leave(me).await;
         }
+        self.release().await;
         me.stop(None);
         Ok(())
+    }
+
+    /// From now on another process may claim it. One that cannot be released is when this process ends.
+    async fn release(&mut self) {
+        if let Some(Claim { sid, epoch, .. }) = self.claim.take() {
+            let released = self.services.journal.release(sid, epoch);
+            let _ = within(self.services.timeouts.append, released).await;
+        }
     }
 
     /// Leaves memory, whatever is in flight: it is owed when the session comes back.
@@ -108,6 +120,7 @@ impl SessionState {
             // A snapshot is a short cut: without it, coming back takes longer.
             let _ = tokio::time::timeout(self.services.timeouts.append, keeping.join()).await;
         }
+        self.release().await;
         me.stop(None);
         Ok(())
     }
@@ -131,15 +144,14 @@ impl SessionState {
         }
     }
 
-    /// Another process has it: whoever asks hears that, until the shard lets this actor go.
-    fn stay_away(&mut self, me: &ActorRef<SessionMsg>, process: Option<u32>) {
-        self.away = Some(Refusal::Elsewhere { process });
+    /// Another process owns it: that is what callers hear until the shard lets this actor go.
+    fn is_owned(&mut self, by: Owner) {
+        let session = self.key.name.clone();
+        self.owned = Some(Refusal::Owned { session, by });
         let now = self.services.clock.monotonic_millis();
         self.pulse.expect(Expected::Nothing, now);
-        let _ = self.shard.cast(ShardMsg::Elsewhere {
-            key: self.key.clone(),
-            actor: me.get_id(),
-        });
+        let key = self.key.clone();
+        let _ = self.shard.cast(ShardMsg::Leave { key, anyway: false });
     }
 
     async fn replay(&mut self, claim: Claim) -> Result<(), ActorProcessingErr> {

@@ -50,8 +50,8 @@ pub(in crate::actor) struct SessionState {
     pub(super) tools: HashMap<CallId, Task>,
     /// Followed to their ends, which may be after that of the query.
     pub(super) children: HashMap<SessionName, Task>,
-    /// What callers hear where another process has the session.
-    pub(super) away: Option<Refusal>,
+    /// What callers hear where another process owns the session.
+    pub(super) owned: Option<Refusal>,
     /// Whether it has published that calls wait for a person.
     approvals_told: bool,
     /// When the running turn began, in monotonic microseconds; none of one that is no measure of others.
@@ -97,7 +97,7 @@ impl SessionState {
             work: None,
             tools: HashMap::new(),
             children: HashMap::new(),
-            away: None,
+            owned: None,
             approvals_told: false,
             turn_began: None,
         }
@@ -119,8 +119,8 @@ impl SessionState {
         order: Order,
         reply: RpcReplyPort<Acknowledged>,
     ) -> Result<(), ActorProcessingErr> {
-        if let Some(away) = &self.away {
-            let _ = reply.send(Err(away.clone()));
+        if let Some(owned) = &self.owned {
+            let _ = reply.send(Err(owned.clone()));
             return Ok(());
         }
         self.renew();
@@ -182,8 +182,8 @@ impl SessionState {
     }
 
     pub(super) fn view(&self, reply: RpcReplyPort<Viewed>) {
-        let view = match &self.away {
-            Some(away) => Err(away.clone()),
+        let view = match &self.owned {
+            Some(owned) => Err(owned.clone()),
             None => {
                 let key = self.key.clone();
                 Ok(Some(SessionView::of(key, &self.session, self.last)))

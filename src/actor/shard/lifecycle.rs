@@ -133,7 +133,7 @@ impl End {
             Some(
                 JournalError::Fenced { .. }
                 | JournalError::Unknown { .. }
-                | JournalError::Elsewhere { .. },
+                | JournalError::Owned { .. },
             ) => Self::Fenced,
             Some(JournalError::Unavailable(_) | JournalError::Broken(_)) => Self::Unrecorded,
             Some(JournalError::Unreadable { .. }) => Self::Unreadable,

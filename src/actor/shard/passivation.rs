@@ -181,15 +181,6 @@ impl ShardState {
         }
     }
 
-    /// Another process owns it: its actor says so to all who have asked, and ends.
-    pub(super) fn elsewhere(&mut self, key: SessionKey, who: ActorId) {
-        let live = self.slots.get(&key).and_then(Slot::live);
-        if live.is_some_and(|live| live.ending.is_none() && live.actor.get_id() == who) {
-            self.services.bus.close(&key);
-            self.ask_to_leave(&key, SessionMsg::Passivate);
-        }
-    }
-
     pub(super) fn leave(&mut self, key: SessionKey, anyway: bool) {
         let resting = matches!(self.slots.get(&key), Some(Slot::Resting { .. }));
         if self.ledger.release(&key) || resting {

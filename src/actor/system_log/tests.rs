@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     actor::pool::Pool,
-    journal::{Memory, shared::Shared},
+    journal::Memory,
     model::{
         Event, Timestamp,
         record::{CircuitClosed, LlmFact},
@@ -82,22 +82,6 @@ async fn it_begins_anew_where_it_was_deleted() {
     log.note(fact("b"));
     let expected = ["1 session.opened", "2 llm.circuit_closed b"];
     assert_eq!(events(&journal, 2).await, expected);
-}
-
-#[tokio::test]
-async fn a_process_that_does_not_know_that_it_has_it_keeps_nobody_from_writing() {
-    let folder = tempfile::tempdir().unwrap();
-    let open = || Shared::open(folder.path(), |why| panic!("{why}"));
-    let (owner, guest) = (open().await.unwrap(), open().await.unwrap());
-    // As where it gave up waiting for the answer.
-    let key = SessionKey::local(SessionName::system());
-    guest.claim(key).await.unwrap();
-    let journal: Arc<dyn Journal> = Arc::new(owner);
-    let (log, _writes) = start(&journal);
-    log.note(fact("a"));
-    let written = tokio::time::timeout(Duration::from_secs(30), events(&journal, 2)).await;
-    let expected = ["1 session.opened", "2 llm.circuit_closed a"];
-    assert_eq!(written.unwrap(), expected);
 }
 
 #[tokio::test(start_paused = true)]

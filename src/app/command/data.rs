@@ -9,7 +9,7 @@ use crate::{
     cli::{Environment, Stop, exit},
     config::Config,
     journal::{
-        shared::Shared,
+        Sqlite,
         sqlite::{Inspection, OpenError},
     },
     telemetry,
@@ -23,8 +23,8 @@ pub(super) fn directory(config: &Config, environment: &Environment) -> Result<Pa
 }
 
 /// The journal there, which other commands may use at the same time.
-pub(super) async fn journal(folder: &Path) -> Result<Shared, OpenError> {
-    Shared::open(folder, broken).await
+pub(super) fn journal(folder: &Path) -> Result<Sqlite, OpenError> {
+    Sqlite::open(folder, Box::new(broken))
 }
 
 /// Looks into the journal there, whoever has it.

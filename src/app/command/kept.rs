@@ -92,8 +92,10 @@ fn with_journal(
     work: impl AsyncFnOnce(&dyn Journal) -> Result<(), Stop>,
 ) -> Result<u8, Stop> {
     on_runtime(Box::pin(async {
-        let journal = data::journal(folder).await?;
-        work(&journal).await.map(|()| exit::DONE)
+        let journal = data::journal(folder)?;
+        let done = work(&journal).await;
+        journal.close().await;
+        done.map(|()| exit::DONE)
     }))
 }
 

@@ -325,10 +325,10 @@ pub(super) fn with_system(
     work: impl AsyncFnOnce(&Oracle, &dyn Journal) -> Result<u8, Stop>,
 ) -> Result<u8, Stop> {
     on_runtime(Box::pin(async {
-        let (builder, shared) = match data {
+        let (builder, kept) = match data {
             Some(folder) => {
-                let shared = super::data::journal(&folder).await?;
-                (builder.journal(shared.clone()), Some(shared))
+                let kept = super::data::journal(&folder)?;
+                (builder.journal(kept.clone()), Some(kept))
             }
             None => (builder, None),
         };
@@ -338,8 +338,9 @@ pub(super) fn with_system(
         // Whoever does not want to wait does not wait for this either.
         if !matches!(done, Err(Stop::Interrupted)) {
             system.shut_down(DRAIN).await;
-            if let Some(shared) = shared {
-                shared.close().await;
+            drop(journal);
+            if let Some(kept) = kept {
+                kept.close().await;
             }
         }
         done

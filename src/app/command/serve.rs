@@ -59,9 +59,9 @@ pub(super) fn serve(
         };
         // First of all: whoever finds the place taken is to have changed nothing.
         let listener = Listener::bind(&settings, door).map_err(not_there)?;
-        let shared = data::journal(&folder).await?;
-        let journal: Arc<dyn Journal> = Arc::new(shared.clone());
-        let mut system = builder.journal(shared.clone()).start().await?;
+        let kept = data::journal(&folder)?;
+        let journal: Arc<dyn Journal> = Arc::new(kept.clone());
+        let mut system = builder.journal(kept.clone()).start().await?;
         let oracle = system.oracle().clone();
         let host = Host::new(Shares {
             oracle: system.oracle().clone(),
@@ -79,8 +79,16 @@ pub(super) fn serve(
         };
         started.tell(terminal);
         // Conversations go on without it.
-        let socket = Socket::bind(&folder.join(socket::NAME)).await;
+        let at = folder.join(socket::NAME);
+        let socket = Socket::bind(&at).await;
         let socket = socket.inspect_err(|error| terminal.err.say(error));
+        if socket.is_ok()
+            && let Err(error) = kept.announce(&at)
+        {
+            terminal.err.say(format_args!(
+                "other processes do not find the control channel: {error}"
+            ));
+        }
         let control = socket.map(|socket| LocalServer::start(socket, host.clone()));
         let mut reload = pin!(Fuse::terminated());
         loop {
@@ -89,18 +97,24 @@ pub(super) fn serve(
                 () = oracle.told_to_end() => break,
                 () = system.ended() => return Err(Stop::failed(GAVE_UP)),
                 // One that comes meanwhile is heard afterwards.
-                () = hangups.told(), if reload.is_terminated() => reload.set(oracle.reload().fuse()),
+                () = hangups.told(), if reload.is_terminated() => {
+                    let oracle = oracle.clone();
+                    reload.set(async move { oracle.reload().await }.fuse());
+                }
                 reloaded = reload.as_mut() => tell_reloaded(&reloaded, terminal),
             }
         }
+        // It has the journal too.
+        reload.set(Fuse::terminated());
         terminal.err.say("ends: lets queries come to their ends");
         let end = async {
             server.shut_down(system).await;
+            drop((oracle, host));
             let tidied = async {
                 if let Ok(control) = control {
                     control.close().await;
                 }
-                shared.close().await;
+                kept.close().await;
             };
             // What was acknowledged is durable: the next start tidies up.
             if tokio::time::timeout(TIDYING, tidied).await.is_err() {

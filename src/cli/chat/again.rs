@@ -2,7 +2,7 @@
 
 use super::{Chat, Stop};
 use crate::{
-    actor::{AskError, GoesOn, QueryAccount},
+    actor::{AskError, QueryAccount},
     cli::text::cut,
     kernel::Refusal,
     model::{QueryId, Timestamp},
@@ -62,14 +62,8 @@ impl Chat<'_> {
     async fn go_on_with(&mut self, query: QueryId) -> Result<bool, Stop> {
         let what = format!("question {query} was not answered to the end");
         let (watch, how) = match self.session.go_on(query).await {
-            Ok(GoesOn::Here(watch)) => (watch, format!("{what} and goes on")),
-            Ok(GoesOn::Elsewhere(watch)) => {
-                let how = format!("question {query} is being answered in another process");
-                (watch, format!("{how}, and shown from its beginning"))
-            }
-            Err(
-                error @ (AskError::Refused(Refusal::Elsewhere { .. }) | AskError::Silent { .. }),
-            ) => {
+            Ok(watch) => (watch, format!("{what} and goes on")),
+            Err(error @ AskError::Refused(Refusal::Owned { .. })) => {
                 self.terminal.note(&format!("{what}, and is left: {error}"));
                 return Ok(false);
             }

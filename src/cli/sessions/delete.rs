@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::{Stop, Terminal, known};
 use crate::{
-    actor::{self, DeleteError, Take, TakeError, keep_off},
-    journal::{Journal, Known, Standing},
+    actor::{self, AskError, DeleteError},
+    journal::{Journal, Known, Only, Standing},
     model::{SessionKey, SessionName},
 };
 
@@ -43,12 +43,10 @@ pub async fn delete(
     if !args.yes {
         agree(&known, terminal)?;
     }
-    // To the end: what is claimed is not to be taken back by who asks for it meanwhile.
-    let _kept = keep_off(journal);
     let from = if args.force {
-        Take::Anyway
+        Only::Always
     } else {
-        Take::AtRest
+        Only::AtRest
     };
     let key = SessionKey::local(args.id.clone());
     let deleted = actor::delete(journal, &key, from)
@@ -92,21 +90,7 @@ fn not_deleted(error: DeleteError) -> Stop {
         DeleteError::Busy(_) => Stop::busy(format_args!(
             "{error}: let it end, or delete it with --force"
         )),
-        DeleteError::Taken {
-            why: TakeError::Busy { .. },
-            ..
-        } => Stop::busy(format_args!(
-            "{error}: let it end, or delete it with --force"
-        )),
-        DeleteError::Taken {
-            why: TakeError::Kept { .. } | TakeError::Later { .. },
-            ..
-        } => Stop::busy(error),
-        DeleteError::Taken {
-            why: TakeError::Journal(error),
-            ..
-        }
-        | DeleteError::Journal(error) => error.into(),
+        DeleteError::Journal(error) => Stop::Refused(AskError::from(error)),
         DeleteError::Unknown(_) => Stop::failed(error),
     }
 }

@@ -16,12 +16,13 @@ use super::{
     tenant,
 };
 use crate::{
-    actor::{Listed, SessionFilter, SessionState, Take},
+    actor::{Listed, SessionFilter, SessionState},
     http::{
         Caller, Host, Problem,
         extract::{Json, Path, Query},
         problem::ProblemBody,
     },
+    journal::Only,
     model::{Import, ProfileName, SessionName, Speaker, Timestamp, command::ImportedMessage},
 };
 
@@ -287,7 +288,7 @@ pub(super) async fn delete(
     Query(Deleting { force }): Query<Deleting>,
 ) -> Result<Answer<DeletedSession>, Problem> {
     let key = caller.session(not_reserved(id, "id")?);
-    let from = if force { Take::Anyway } else { Take::AtRest };
+    let from = if force { Only::Always } else { Only::AtRest };
     let oracle = host.oracle.acting(caller.by());
     let deleted = oracle.delete(&key, from).await?;
     Ok(Answer(DeletedSession {

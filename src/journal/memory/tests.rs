@@ -1,11 +1,13 @@
 //! That the journal in memory keeps the contract, with real threads where it matters.
 
 use super::*;
-use crate::journal::conformance;
+use crate::testkit::journal_conformance;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn keeps_the_contract() {
-    conformance::check(Memory::new, 0..200).await.unwrap();
+    journal_conformance::check(Memory::new, 0..200)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]

@@ -5,9 +5,8 @@ use std::{cmp::Ordering, path::Path, time::Duration};
 use rusqlite::{Connection, OpenFlags, config::DbConfig, types::Value};
 
 use super::{
-    Tuning,
     error::{OpenError, is_damage, told},
-    files::{Files, Header},
+    files::Files,
     schema::{self, LAYOUT},
 };
 
@@ -49,20 +48,19 @@ const READING: &str = "
     PRAGMA temp_store = MEMORY;
 ";
 
-/// Opens the journal for writing, makes it if it is not there, and brings it to the present layout.
-pub(super) fn open(files: &Files, tuning: Tuning) -> Result<Connection, OpenError> {
+/// Opens the journal for writing, and makes it if it is not there.
+pub(super) fn open(files: &Files, most_pages: u32) -> Result<Connection, OpenError> {
     check_version(rusqlite::version_number())?;
-    match files.header()? {
-        None => create(files, tuning)?,
-        Some(header) => check(files, header, tuning)?,
+    match inspecting(files) {
+        Ok(connection) => drop(connection),
+        Err(OpenError::Absent { .. }) => create(files)?,
+        Err(error) => return Err(error),
     }
     // Before SQLite makes files with the permissions of the database.
     files.keep_to_owner();
-    let mut connection = writing(&files.journal)?;
-    schema::migrate(&mut connection, tuning.steps)
-        .map_err(|error| refused(&files.journal, &error))?;
+    let connection = writing(&files.journal)?;
     connection
-        .pragma_update(None, "max_page_count", tuning.most_pages)
+        .pragma_update(None, "max_page_count", most_pages)
         .map_err(|error| refused(&files.journal, &error))?;
     Ok(connection)
 }
@@ -77,8 +75,8 @@ pub(super) fn reading(path: &Path) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
-/// A connection for somebody who need not own the directory. Only SQLite opens the file here: it
-/// may be open in this process already, whose locks end when a handle of any kind is closed.
+/// A connection that changes nothing, of a journal of the present layout. Only SQLite opens the file: it
+/// may be open in this process already, whose locks end when a handle of any other kind is closed.
 pub(super) fn inspecting(files: &Files) -> Result<Connection, OpenError> {
     let path = files.journal.clone();
     match path.try_exists() {
@@ -137,32 +135,13 @@ fn setting(connection: &Connection, name: &str) -> rusqlite::Result<String> {
     })
 }
 
-fn create(files: &Files, tuning: Tuning) -> Result<(), OpenError> {
+fn create(files: &Files) -> Result<(), OpenError> {
     files.start_draft()?;
     let mut connection = writing(&files.draft)?;
     let failed = |error| refused(&files.draft, &error);
-    schema::migrate(&mut connection, tuning.steps).map_err(failed)?;
+    schema::create(&mut connection).map_err(failed)?;
     connection.close().map_err(|(_, error)| failed(error))?;
     files.finish_draft()
-}
-
-/// Refuses what is not ours or not for us, without a change to it. A log that is there may know
-/// better than the database, and only SQLite can read it.
-fn check(files: &Files, header: Header, tuning: Tuning) -> Result<(), OpenError> {
-    let path = files.journal.clone();
-    if header.application != schema::APPLICATION {
-        return Err(OpenError::NotAJournal { path });
-    }
-    let mut found = header.layout;
-    if files.has_log() {
-        let connection = reading(&path)?;
-        (_, found) = schema::header(&connection).map_err(|error| refused(&path, &error))?;
-    }
-    let known = tuning.steps.len() as u32;
-    if found > known {
-        return Err(OpenError::Newer { path, found, known });
-    }
-    Ok(())
 }
 
 /// Refuses a SQLite of this version number if it is too old.

@@ -1,28 +1,10 @@
 //! What goes wrong with a journal in SQLite: when it is opened, and how far a later failure reaches.
 
-use std::{fmt, io, path::PathBuf};
+use std::{io, path::PathBuf};
 
 use rusqlite::{ErrorCode, ffi};
 
 use crate::journal::Error;
-
-/// Who holds a data directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner {
-    /// The process of this number.
-    Process(u32),
-    /// One that has not said its number yet.
-    Unnamed,
-}
-
-impl fmt::Display for Owner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Process(pid) => write!(f, "process {pid}"),
-            Self::Unnamed => f.write_str("another process"),
-        }
-    }
-}
 
 /// Why a journal was not opened. Whatever was there is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -35,40 +17,26 @@ pub enum OpenError {
         /// Why.
         source: io::Error,
     },
-    /// One process at a time owns a data directory.
+    /// SQLite cannot be shared over a network.
     #[error(
-        "the data directory `{}` is in use by {owner}: stop it, or use another directory",
-        directory.display()
+        "`{}` is on a network file system ({kind}), where a journal is not safe: use a data directory on a \
+         local disk",
+        path.display()
     )]
-    InUse {
-        /// Which directory.
-        directory: PathBuf,
-        /// By whom.
-        owner: Owner,
+    Network {
+        /// The directory.
+        path: PathBuf,
+        /// Its file system.
+        kind: &'static str,
     },
-    /// The process that shares it does not answer.
+    /// Another process does not come to the end of opening it.
     #[error(
-        "the data directory `{}` is in use by {owner}, which does not answer: if it is stopped, let it \
-         go on{}; else end it, or use another directory",
-        directory.display(), by_signal(*owner)
+        "`{}` is locked by another process, perhaps an earlier Oracle: end it, or use another data directory",
+        path.display()
     )]
-    Silent {
-        /// Which directory.
-        directory: PathBuf,
-        /// By whom.
-        owner: Owner,
-    },
-    /// The process that shares it is of another version.
-    #[error(
-        "the data directory `{}` is in use by {owner}, which runs another version of this program: end \
-         it, use the same version, or use another directory",
-        directory.display()
-    )]
-    OtherVersion {
-        /// Which directory.
-        directory: PathBuf,
-        /// By whom.
-        owner: Owner,
+    Locked {
+        /// The lock.
+        path: PathBuf,
     },
     /// A file of that name is there, but nothing that an Oracle wrote.
     #[error(
@@ -100,9 +68,9 @@ pub enum OpenError {
         /// Where it would be.
         path: PathBuf,
     },
-    /// An earlier version has written it, and only its owner may change that.
+    /// An earlier version has written it.
     #[error(
-        "`{}` has the earlier layout {found}: open it once with this program before it is looked at",
+        "`{}` has the earlier layout {found}, which this program does not read: use another data directory",
         path.display()
     )]
     Older {
@@ -146,13 +114,6 @@ pub enum OpenError {
         /// What it says.
         detail: String,
     },
-}
-
-fn by_signal(owner: Owner) -> String {
-    match owner {
-        Owner::Process(pid) => format!(" (`kill -CONT {pid}`)"),
-        Owner::Unnamed => String::new(),
-    }
 }
 
 /// Why a request was not done.

@@ -1,13 +1,14 @@
-//! The files of a journal: where they are, who may read them, and what a file says of itself before
-//! SQLite gets to touch it.
+//! The files of a journal: where they are and who may read them.
 //!
 //! **Invariant:** a file under the journal's name is a whole journal. A new one is made under
 //! another name and renamed.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Read},
+    fs::{self, File, OpenOptions, TryLockError},
+    io,
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use super::error::OpenError;
@@ -35,12 +36,34 @@ impl Files {
         }
     }
 
-    /// Makes the directory where it is not there yet.
+    /// Makes the directory where it is not there yet; refuses one of a network file system.
     pub(super) fn make_directory(&self) -> Result<(), OpenError> {
-        private_directory(&self.directory).map_err(|source| OpenError::File {
-            path: self.directory.clone(),
+        let path = self.directory.clone();
+        match private_directory(&path).and_then(|()| network(&path)) {
+            Ok(None) => Ok(()),
+            Ok(Some(kind)) => Err(OpenError::Network { path, kind }),
+            Err(source) => Err(OpenError::File { path, source }),
+        }
+    }
+
+    /// Keeps other processes from opening the journal until this is dropped: one at a time makes it. A
+    /// process of an earlier version holds this lock for as long as it has the journal.
+    pub(super) fn lock(&self) -> Result<File, OpenError> {
+        let path = self.directory.join("lock");
+        let failed = |source| OpenError::File {
+            path: path.clone(),
             source,
-        })
+        };
+        let file = private().create(true).truncate(false).open(&path);
+        let file = file.map_err(failed)?;
+        for _ in 0..500 {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(10)),
+                Err(TryLockError::Error(source)) => return Err(failed(source)),
+            }
+        }
+        Err(OpenError::Locked { path })
     }
 
     /// Sees to it that nobody else can read what is there, however it got there. The directory stays as it
@@ -92,73 +115,33 @@ impl Files {
         })
     }
 
-    /// What the database says of itself; none where there is none. Not while SQLite has it open in
-    /// this process, which would lose its locks.
-    pub(super) fn header(&self) -> Result<Option<Header>, OpenError> {
-        let failed = |source| OpenError::File {
-            path: self.journal.clone(),
-            source,
-        };
-        let mut bytes = Vec::new();
-        match File::open(&self.journal) {
-            Ok(file) => {
-                file.take(Header::LENGTH)
-                    .read_to_end(&mut bytes)
-                    .map_err(failed)?;
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !self.log.exists() => {
-                return Ok(None);
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let log = self.log.clone();
-                return Err(OpenError::Orphaned { log });
-            }
-            Err(error) => return Err(failed(error)),
-        }
-        let path = self.journal.clone();
-        Header::read(&bytes).map_or(Err(OpenError::NotAJournal { path }), |header| {
-            Ok(Some(header))
-        })
-    }
-
     /// Whether a log is there that holds anything: then it may know better than the database.
     pub(super) fn has_log(&self) -> bool {
         fs::metadata(&self.log).is_ok_and(|log| log.len() > 0)
     }
 }
 
-/// The two numbers by which a SQLite file says whose it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Header {
-    pub(super) application: u32,
-    pub(super) layout: u32,
+/// A file system of other machines: SQLite's locks and its log do not work there. None on a local one.
+#[cfg(target_os = "linux")]
+fn network(directory: &Path) -> io::Result<Option<&'static str>> {
+    // By the numbers of statfs(2).
+    Ok(match rustix::fs::statfs(directory)?.f_type as u32 {
+        0x6969 => Some("NFS"),
+        0x517b | 0xff53_4d42 | 0xfe53_4d42 => Some("SMB"),
+        0x6573_5546 => Some("FUSE"),
+        0x5346_414f => Some("AFS"),
+        0x00c3_6400 => Some("Ceph"),
+        _ => None,
+    })
 }
 
-impl Header {
-    const LENGTH: u64 = 100;
-
-    /// From the first bytes of a file (<https://sqlite.org/fileformat.html>, 1.3); none if SQLite did
-    /// not write them.
-    fn read(bytes: &[u8]) -> Option<Self> {
-        let number = |at: usize| {
-            let four = bytes.get(at..at + 4)?;
-            Some(u32::from_be_bytes(four.try_into().ok()?))
-        };
-        bytes.starts_with(b"SQLite format 3\0").then_some(())?;
-        Some(Self {
-            application: number(68)?,
-            layout: number(60)?,
-        })
-    }
-}
-
-/// Opens a file that only its owner may read, and makes it where it is not there.
-pub(super) fn open_or_create(path: &Path) -> io::Result<File> {
-    private().create(true).truncate(false).open(path)
+#[cfg(not(target_os = "linux"))]
+fn network(_: &Path) -> io::Result<Option<&'static str>> {
+    Ok(None)
 }
 
 #[cfg(unix)]
-fn private() -> OpenOptions {
+pub(super) fn private() -> OpenOptions {
     use std::os::unix::fs::OpenOptionsExt as _;
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
@@ -166,7 +149,7 @@ fn private() -> OpenOptions {
 }
 
 #[cfg(not(unix))]
-fn private() -> OpenOptions {
+pub(super) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
     options
@@ -200,7 +183,7 @@ fn make_private(_: &Path) -> io::Result<()> {
 }
 
 #[cfg(unix)]
-fn private_directory(path: &Path) -> io::Result<()> {
+pub(super) fn private_directory(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     fs::DirBuilder::new()
         .recursive(true)
@@ -209,7 +192,7 @@ fn private_directory(path: &Path) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn private_directory(path: &Path) -> io::Result<()> {
+pub(super) fn private_directory(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
 }
 

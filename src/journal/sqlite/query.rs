@@ -1,9 +1,12 @@
 //! What is asked of a reading connection.
 
+use std::collections::{HashMap, hash_map};
+
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use super::{
     error::{Failed, is_damage, told},
+    processes::Process,
     readers::GivenUp,
     row::{self, COLUMNS, Stored},
     sql::{bound, int, limit, standing, statements},
@@ -16,6 +19,7 @@ use crate::{
 /// A reading connection with its statements.
 pub(super) struct Reader<'c> {
     sql: Statements<'c>,
+    process: &'c Process,
 }
 
 statements! {
@@ -25,8 +29,8 @@ statements! {
     list: "SELECT sid, tenant, name, last, at, busy FROM session
         WHERE tenant = ?1 AND name > ?2 ORDER BY name LIMIT ?3",
     tenant: "SELECT min(tenant) FROM session WHERE tenant > ?1",
-    busy: "SELECT sid, tenant, name, last, at, busy FROM session
-        WHERE busy = 1 AND sid > ?1 ORDER BY sid LIMIT ?2",
+    busy: "SELECT sid, tenant, name, last, at, busy, owner FROM session
+        WHERE busy = 1 AND sid > ?1 ORDER BY sid",
     last: "SELECT last FROM session WHERE sid = ?1",
     records: &format!(
         "SELECT {COLUMNS} FROM record WHERE sid = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3"
@@ -41,9 +45,9 @@ statements! {
 }
 
 impl<'c> Reader<'c> {
-    pub(super) fn new(connection: &'c Connection) -> rusqlite::Result<Self> {
+    pub(super) fn new(connection: &'c Connection, process: &'c Process) -> rusqlite::Result<Self> {
         let sql = Statements::prepare(connection)?;
-        Ok(Self { sql })
+        Ok(Self { sql, process })
     }
 
     /// Does something that takes more than one statement, all of which see the same state.
@@ -109,11 +113,27 @@ impl<'c> Reader<'c> {
     }
 
     pub(super) fn unfinished(&mut self, after: Sid, rows: usize) -> Result<Vec<Known>, Failed> {
-        let arguments = (bound(after.0), limit(rows));
-        let found = self.sql.busy.query_map(arguments, known)?;
-        Ok(found
-            .filter_map(Result::transpose)
-            .collect::<Result<_, _>>()?)
+        let mut found = self.sql.busy.query([bound(after.0)])?;
+        let (mut unfinished, mut others) = (Vec::new(), HashMap::new());
+        while unfinished.len() < rows
+            && let Some(row) = found.next()?
+        {
+            if let Some(owner) = row.get::<_, Option<i64>>(6)? {
+                let of_another = match others.entry(owner) {
+                    hash_map::Entry::Occupied(known) => *known.get(),
+                    hash_map::Entry::Vacant(new) => {
+                        let other = self.process.other(owner);
+                        let other = other.map_err(|error| Error::Unavailable(error.to_string()))?;
+                        *new.insert(other.is_some())
+                    }
+                };
+                if of_another {
+                    continue;
+                }
+            }
+            unfinished.extend(known(row)?);
+        }
+        Ok(unfinished)
     }
 
     /// Records in order; the first that is missing or damaged is told instead.
@@ -261,7 +281,7 @@ mod tests {
     #[test]
     fn no_statement_goes_through_a_whole_table() {
         let mut connection = Connection::open_in_memory().unwrap();
-        schema::migrate(&mut connection, schema::STEPS).unwrap();
+        schema::create(&mut connection).unwrap();
         assert_indexed(Statements::plans(&connection));
     }
 }

@@ -17,6 +17,7 @@ use super::{
     connection,
     error::{Failed, OpenError, told},
     health::Health,
+    processes::Process,
     query::Reader,
 };
 use crate::journal::Error;
@@ -48,7 +49,11 @@ pub(super) struct Readers {
 
 impl Readers {
     /// Opens the connections and starts the threads; they are ready when this returns.
-    pub(super) fn start(path: &Path, health: Arc<Health>) -> Result<Self, OpenError> {
+    pub(super) fn start(
+        path: &Path,
+        process: &Arc<Process>,
+        health: Arc<Health>,
+    ) -> Result<Self, OpenError> {
         let (queue, questions) = mpsc::channel();
         let (ready, started) = mpsc::channel();
         // A lock, because whoever is free takes the next question; held while waiting for one.
@@ -63,8 +68,9 @@ impl Readers {
         for number in 1..=THREADS {
             let connection = connection::reading(path)?;
             let (questions, ready) = (Arc::clone(&questions), ready.clone());
+            let process = Arc::clone(process);
             let thread = thread::Builder::new().name(format!("journal-reader-{number}"));
-            let thread = thread.spawn(move || serve(&connection, &questions, &ready));
+            let thread = thread.spawn(move || serve((&connection, &process), &questions, &ready));
             let thread = thread.map_err(|source| OpenError::File {
                 path: path.to_owned(),
                 source,
@@ -143,11 +149,11 @@ impl Drop for Readers {
 }
 
 fn serve(
-    connection: &Connection,
+    (connection, process): (&Connection, &Process),
     questions: &Mutex<Receiver<Question>>,
     ready: &Sender<Result<(), String>>,
 ) {
-    let reader = Reader::new(connection);
+    let reader = Reader::new(connection, process);
     let heard = ready.send(reader.as_ref().map(drop).map_err(told));
     let (Ok(mut reader), Ok(())) = (reader, heard) else {
         return;

@@ -1,27 +1,22 @@
-//! The layout of the database and how an older one becomes the present one.
-//!
-//! A layout has a number, which stands in the file (`user_version`) and is the number of steps that
-//! led to it. A step never changes once it was released; a change of the layout is a new step.
+//! The layout of the database, with a number that the file holds (`user_version`).
 
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Says that a SQLite file is a journal of ours: "ORCJ".
 pub(super) const APPLICATION: u32 = 0x4f52_434a;
 
-/// The steps from nothing to the present layout.
-pub(super) const STEPS: &[&str] = &[FIRST];
-
-/// The present layout.
-pub(super) const LAYOUT: u32 = STEPS.len() as u32;
+/// The number of the present layout.
+pub(super) const LAYOUT: u32 = 2;
 
 /// - `record` is append-only, in the order of landing: appends of all sessions go to its end. `sum`
 ///   is a checksum over the rest of the row.
 /// - `session.sid` is never given twice (AUTOINCREMENT), though sessions are deleted. Names are in
-///   the order of bytes, which is SQLite's default.
+///   the order of bytes, which is SQLite's default. `owner` is the opened journal that has the
+///   session to itself while its process lives (`processes.rs`).
 /// - `thread` holds the words of what people said and were answered, for search, under the
 ///   record's `pos`. It keeps them beside the index, because an index without them can only mark
 ///   what is deleted, and the words of a deleted session must be gone (`secure-delete`).
-const FIRST: &str = "
+const TABLES: &str = "
     CREATE TABLE record (
         pos INTEGER PRIMARY KEY,
         sid INTEGER NOT NULL,
@@ -37,6 +32,7 @@ const FIRST: &str = "
         sid INTEGER PRIMARY KEY AUTOINCREMENT,
         tenant TEXT NOT NULL,
         name TEXT NOT NULL,
+        owner INTEGER,
         epoch INTEGER NOT NULL,
         last INTEGER NOT NULL,
         at INTEGER,
@@ -66,18 +62,11 @@ pub(super) fn header(connection: &Connection) -> rusqlite::Result<(u32, u32)> {
     Ok((number("application_id")?, number("user_version")?))
 }
 
-/// Takes the steps that an older layout lacks, all or none of them.
-pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> rusqlite::Result<()> {
+/// Makes an empty database a journal.
+pub(super) fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let (_, layout) = header(&transaction)?;
-    let missing = steps.get(layout as usize..).unwrap_or_default();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    for step in missing {
-        transaction.execute_batch(step)?;
-    }
+    transaction.execute_batch(TABLES)?;
     transaction.pragma_update(None, "application_id", APPLICATION)?;
-    transaction.pragma_update(None, "user_version", steps.len() as u32)?;
+    transaction.pragma_update(None, "user_version", LAYOUT)?;
     transaction.commit()
 }

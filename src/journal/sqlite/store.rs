@@ -3,12 +3,13 @@
 //! **Invariant:** a request is judged before anything is changed for it, so one that is refused
 //! leaves nothing behind, and all others of its transaction stand.
 
-use std::{collections::HashMap, sync::Arc};
+use std::io;
 
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use super::{
     error::Failed,
+    processes::Process,
     row::{self, Batch},
     sql::{int, standing, statements},
 };
@@ -17,24 +18,19 @@ use crate::{
     model::{Epoch, Seq, SessionKey, Sid},
 };
 
-/// How many sessions' heads are remembered: enough for all that write at one time.
-const HEADS: usize = 8_192;
-
-/// The end of a session's log.
+/// The end of a session's log, and who may write there.
 #[derive(Debug, Clone)]
 struct Head {
     epoch: Epoch,
     last: Seq,
     standing: Standing,
-    /// The tenant as the index has it.
-    tenant: Arc<str>,
+    owner: Option<i64>,
 }
 
 /// The writer's view of the database.
 pub(super) struct Store<'c> {
     sql: Statements<'c>,
-    /// So that a session that writes much need not be looked up.
-    heads: HashMap<Sid, Head>,
+    process: &'c Process,
     /// Whether a session was deleted whose content may still stand in a file.
     owes_erasure: bool,
 }
@@ -43,14 +39,18 @@ statements! {
     begin: "BEGIN IMMEDIATE",
     commit: "COMMIT",
     rollback: "ROLLBACK",
-    by_name: "SELECT sid, epoch, last, busy, tenant FROM session WHERE tenant = ?1 AND name = ?2",
-    by_sid: "SELECT sid, epoch, last, busy, tenant FROM session WHERE sid = ?1",
-    open: "INSERT INTO session (tenant, name, epoch, last, busy, sum) VALUES (?1, ?2, 1, 0, 0, ?3)",
-    own: "UPDATE session SET epoch = ?2 WHERE sid = ?1",
+    by_name: "SELECT sid, epoch, last, busy, owner FROM session WHERE tenant = ?1 AND name = ?2",
+    by_sid: "SELECT sid, epoch, last, busy, owner FROM session WHERE sid = ?1",
+    tenant: "SELECT tenant FROM session WHERE sid = ?1",
+    open: "INSERT INTO session (tenant, name, owner, epoch, last, busy, sum)
+        VALUES (?1, ?2, ?3, 1, 0, 0, ?4)",
+    own: "UPDATE session SET owner = ?2, epoch = epoch + 1
+        WHERE sid = ?1 AND epoch = ?3 AND owner IS ?4",
+    release: "UPDATE session SET owner = NULL WHERE sid = ?1 AND epoch = ?2",
     record: "INSERT INTO record (sid, seq, epoch, at, kind, body, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     said: "INSERT INTO thread (rowid, words) VALUES (?1, ?2)",
-    ends: "UPDATE session SET last = ?2, at = ?3 WHERE sid = ?1",
-    stands: "UPDATE session SET busy = ?2 WHERE sid = ?1",
+    ends: "UPDATE session SET last = ?4, at = ?5, busy = ?6
+        WHERE sid = ?1 AND epoch = ?2 AND last = ?3",
     written: "SELECT epoch, body FROM record WHERE sid = ?1 AND seq = ?2",
     snapshot: "SELECT seq FROM snapshot WHERE sid = ?1",
     save: "INSERT OR REPLACE INTO snapshot (sid, seq, body, sum) VALUES (?1, ?2, ?3, ?4)",
@@ -61,10 +61,10 @@ statements! {
 }
 
 impl<'c> Store<'c> {
-    pub(super) fn new(connection: &'c Connection) -> rusqlite::Result<Self> {
+    pub(super) fn new(connection: &'c Connection, process: &'c Process) -> rusqlite::Result<Self> {
         Ok(Self {
             sql: Statements::prepare(connection)?,
-            heads: HashMap::new(),
+            process,
             owes_erasure: false,
         })
     }
@@ -80,7 +80,6 @@ impl<'c> Store<'c> {
     /// Takes back what the transaction did. SQLite may have done that itself, which is no failure.
     pub(super) fn roll_back(&mut self) {
         let _ = self.sql.rollback.execute(());
-        self.heads.clear();
     }
 
     /// Whether something was deleted since this was last asked.
@@ -89,40 +88,67 @@ impl<'c> Store<'c> {
     }
 
     pub(super) fn claim(&mut self, key: &SessionKey, only: Only) -> Result<Claim, Failed> {
-        let names = (key.tenant.as_str(), key.name.as_str());
-        let found = self.sql.by_name.query_row(names, head).optional()?;
-        let (sid, head) = if let Some((sid, before)) = found {
-            only.judge(sid, before.last, before.standing)?;
-            let epoch = before.epoch.next();
-            self.sql.own.execute((int(sid.0), int(epoch.0)))?;
-            (sid, Head { epoch, ..before })
-        } else {
-            let (tenant, name) = names;
+        let (tenant, name) = (key.tenant.as_str(), key.name.as_str());
+        // Every process writes to Oracle's own logs.
+        let owner = (!key.name.is_reserved()).then_some(self.process.id);
+        let found = self
+            .sql
+            .by_name
+            .query_row((tenant, name), head)
+            .optional()?;
+        let Some((sid, before)) = found else {
             let sum = row::sum_of_key(tenant, name);
-            let sid = self.sql.open.insert((tenant, name, sum))?;
-            let head = Head {
+            let sid = self.sql.open.insert((tenant, name, owner, sum))?;
+            return Ok(Claim {
+                sid: Sid(sid.cast_unsigned()),
                 epoch: Epoch(1),
                 last: Seq(0),
-                standing: Standing::Resting,
-                tenant: row::word_of_tenant(tenant).into(),
-            };
-            (Sid(sid.cast_unsigned()), head)
+            });
         };
-        let Head { epoch, last, .. } = head;
-        self.remember(sid, head);
-        Ok(Claim { sid, epoch, last })
+        if let Some(id) = before.owner
+            && let Some(by) = self.process.other(id).map_err(unavailable)?
+        {
+            let session = key.name.clone();
+            return Err(Error::Owned { session, by }.into());
+        }
+        only.judge(sid, before.last, before.standing)?;
+        let seen = (int(sid.0), owner, int(before.epoch.0), before.owner);
+        let (epoch, last) = (before.epoch.next(), before.last);
+        match self.sql.own.execute(seen)? {
+            1 => Ok(Claim { sid, epoch, last }),
+            _ => Err(self.fenced(sid, before.epoch)?),
+        }
     }
 
+    pub(super) fn release(&mut self, sid: Sid, epoch: Epoch) -> Result<(), Failed> {
+        match self.sql.release.execute((int(sid.0), int(epoch.0)))? {
+            1 => Ok(()),
+            _ => Err(self.fenced(sid, epoch)?),
+        }
+    }
+
+    /// The statement that moves the session's end judges the append: it changes one row, or nothing.
     pub(super) fn append(&mut self, batch: &Batch) -> Result<Seq, Failed> {
         let &Batch {
             sid, epoch, after, ..
         } = batch;
-        let head = self.owned(sid, epoch)?;
-        if after == head.last {
-            return self.land(batch, head);
+        let seq = Seq(after.0.saturating_add(batch.rows.len() as u64));
+        let at = batch.rows.last().map(|row| row.at);
+        let moved = self.sql.ends.execute((
+            int(sid.0),
+            int(epoch.0),
+            int(after.0),
+            int(seq.0),
+            at,
+            busy(batch.leaves),
+        ))?;
+        if moved == 1 {
+            self.land(batch)?;
+            return Ok(seq);
         }
+        let head = self.owned(sid, epoch)?;
         if self.repeats(batch, head.last)? {
-            return Ok(Seq(after.0 + batch.rows.len() as u64));
+            return Ok(seq);
         }
         let (expected, last) = (after, head.last);
         Err(Error::Conflict {
@@ -164,14 +190,14 @@ impl<'c> Store<'c> {
         ] {
             statement.execute([int(sid.0)])?;
         }
-        self.heads.remove(&sid);
         self.owes_erasure = true;
         Ok(())
     }
 
     /// The session's head, if this is its owner.
     fn owned(&mut self, sid: Sid, mine: Epoch) -> Result<Head, Failed> {
-        let head = self.head(sid)?.ok_or(Error::Unknown { sid })?;
+        let found = self.sql.by_sid.query_row([int(sid.0)], head).optional()?;
+        let (_, head) = found.ok_or(Error::Unknown { sid })?;
         if head.epoch == mine {
             return Ok(head);
         }
@@ -179,49 +205,31 @@ impl<'c> Store<'c> {
         Err(Error::Fenced { sid, mine, current }.into())
     }
 
-    fn head(&mut self, sid: Sid) -> rusqlite::Result<Option<Head>> {
-        if let Some(head) = self.heads.get(&sid) {
-            return Ok(Some(head.clone()));
-        }
-        let found = self.sql.by_sid.query_row([int(sid.0)], head).optional()?;
-        Ok(found.map(|(sid, head)| {
-            self.remember(sid, head.clone());
-            head
-        }))
+    /// Why a statement for the owner of this epoch changed nothing.
+    fn fenced(&mut self, sid: Sid, mine: Epoch) -> Result<Failed, Failed> {
+        let current = self.owned(sid, mine)?.epoch;
+        Ok(Error::Fenced { sid, mine, current }.into())
     }
 
-    fn remember(&mut self, sid: Sid, head: Head) {
-        if self.heads.len() >= HEADS {
-            self.heads.clear();
-        }
-        self.heads.insert(sid, head);
-    }
-
-    fn land(&mut self, batch: &Batch, head: Head) -> Result<Seq, Failed> {
+    fn land(&mut self, batch: &Batch) -> Result<(), Failed> {
         let (sid, epoch) = (int(batch.sid.0), int(batch.epoch.0));
-        let (mut seq, mut at) = (batch.after, None);
+        let mut tenant = None;
+        let mut seq = batch.after;
         for row in &batch.rows {
             seq = seq.next();
-            at = Some(row.at);
             let (kind, body, sum) = (row.kind, row.body.as_str(), row.sum);
             let record = (sid, int(seq.0), epoch, row.at, kind, body, sum);
             let pos = self.sql.record.insert(record)?;
             if let Some(words) = &row.words {
-                let words = format!("{} {words}", head.tenant);
-                self.sql.said.execute((pos, words))?;
+                if tenant.is_none() {
+                    let word = |row: &Row<'_>| Ok(row::word_of_tenant(row.get_ref(0)?.as_str()?));
+                    tenant = Some(self.sql.tenant.query_row([sid], word)?);
+                }
+                let tenant = tenant.as_deref().unwrap_or_default();
+                self.sql.said.execute((pos, format!("{tenant} {words}")))?;
             }
         }
-        self.sql.ends.execute((sid, int(seq.0), at))?;
-        if head.standing != batch.leaves {
-            self.sql.stands.execute((sid, busy(batch.leaves)))?;
-        }
-        let head = Head {
-            last: seq,
-            standing: batch.leaves,
-            ..head
-        };
-        self.remember(batch.sid, head);
-        Ok(seq)
+        Ok(())
     }
 
     /// Whether the owner has appended exactly this at this position before. Bytes are compared: the
@@ -255,9 +263,13 @@ fn head(row: &Row<'_>) -> rusqlite::Result<(Sid, Head)> {
         epoch: Epoch(number(1)?),
         last: Seq(number(2)?),
         standing: standing(row.get(3)?),
-        tenant: row::word_of_tenant(row.get_ref(4)?.as_str()?).into(),
+        owner: row.get(4)?,
     };
     Ok((Sid(number(0)?), head))
+}
+
+fn unavailable(error: io::Error) -> Error {
+    Error::Unavailable(format!("the owner of a session cannot be found: {error}"))
 }
 
 const fn busy(standing: Standing) -> i64 {
@@ -277,7 +289,7 @@ mod tests {
     #[test]
     fn no_statement_goes_through_a_whole_table() {
         let mut connection = Connection::open_in_memory().unwrap();
-        schema::migrate(&mut connection, schema::STEPS).unwrap();
+        schema::create(&mut connection).unwrap();
         assert_indexed(Statements::plans(&connection));
     }
 }

@@ -13,12 +13,13 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    journal::{Memory, Standing, conformance},
+    journal::{Memory, Standing},
     model::{
         By, Record, Timestamp,
         command::Author,
         record::{ControlFact, Steered},
     },
+    testkit::journal_conformance,
 };
 
 mod damage;
@@ -26,6 +27,7 @@ mod deletion;
 mod opening;
 mod recovery;
 mod searching;
+mod sharing;
 mod writing;
 
 fn open(directory: &Path) -> Sqlite {
@@ -113,12 +115,13 @@ impl Fresh {
     }
 }
 
-/// Every file of a directory with its bytes, by name.
+/// Every file of a directory with its bytes, by name, without those of processes.
 fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files: Vec<_> = fs::read_dir(directory)
         .unwrap()
-        .map(|entry| {
-            let path = entry.unwrap().path();
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+        .map(|path| {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             (name, fs::read(path).unwrap())
         })
@@ -149,14 +152,16 @@ impl Reasons {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn keeps_the_contract() {
     let fresh = Fresh::new();
-    conformance::check(|| fresh.journal(), 0..10).await.unwrap();
+    journal_conformance::check(|| fresh.journal(), 0..10)
+        .await
+        .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn answers_like_the_journal_in_memory() {
     let fresh = Fresh::new();
     let sqlite = || fresh.journal();
-    conformance::alike(Memory::new, sqlite, 0..10)
+    journal_conformance::alike(Memory::new, sqlite, 0..10)
         .await
         .unwrap();
 }

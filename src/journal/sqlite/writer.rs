@@ -25,6 +25,7 @@ use super::{
     error::{Failed, Reach, is_full, reach, told},
     health::Health,
     log::Log,
+    processes::Process,
     request::{Work, request},
     store::Store,
 };
@@ -63,6 +64,7 @@ impl Writer {
     /// If the statements do not fit the database, or there is no thread to be had.
     pub(super) fn start(
         connection: Connection,
+        process: Arc<Process>,
         tuning: Tuning,
         health: Arc<Health>,
     ) -> Result<Self, String> {
@@ -71,7 +73,15 @@ impl Writer {
         let of_thread = Arc::clone(&health);
         let thread = thread::Builder::new().name("journal-writer".to_owned());
         let thread = thread.spawn(move || {
-            let work = || write(&connection, tuning, &requests, &of_thread, &ready);
+            let work = || {
+                write(
+                    (&connection, &process),
+                    tuning,
+                    &requests,
+                    &of_thread,
+                    &ready,
+                )
+            };
             if catch_unwind(AssertUnwindSafe(work)).is_err() {
                 of_thread.give_up(PANICKED.to_owned());
             }
@@ -125,13 +135,14 @@ impl Drop for Writer {
 
 /// The thread's life.
 fn write(
-    connection: &Connection,
+    (connection, process): (&Connection, &Process),
     tuning: Tuning,
     requests: &Receiver<Queued>,
     health: &Health,
     ready: &mpsc::SyncSender<Result<(), String>>,
 ) {
-    let store = Store::new(connection).and_then(|store| Ok((store, Log::new(connection, tuning)?)));
+    let store = Store::new(connection, process)
+        .and_then(|store| Ok((store, Log::new(connection, tuning)?)));
     let (store, log) = match store {
         Ok(started) => started,
         Err(error) => {

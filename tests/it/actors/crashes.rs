@@ -4,16 +4,14 @@ use std::sync::Arc;
 
 use oracle_agent::{
     actor::AskError,
-    journal::{
-        Journal,
-        faulty::{Failure, Faulty, Operation, Plan},
-    },
+    journal::Journal,
     kernel::{Command, Refusal},
     llm::Scripted,
     model::{Limits, Submission},
     testkit::{
         Death, Doom, Doomed, Obstacle, Obstructed, Panics, Shaky, Side, TestOracle, TestSystem,
         TestTool,
+        faulty::{Failure, Faulty, Operation, Plan},
     },
 };
 use serde_json::json;

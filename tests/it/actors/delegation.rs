@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use oracle_agent::{
-    journal::{
-        Journal, Memory,
-        faulty::{Failure, Faulty, Operation, Plan},
-    },
+    journal::{Journal, Memory},
     llm::Scripted,
     model::Seq,
-    testkit::{Obstacle, Obstructed, Panics, Shaky, TestOracle, TestSession, TestSystem, let_pass},
+    testkit::{
+        Obstacle, Obstructed, Panics, Shaky, TestOracle, TestSession, TestSystem,
+        faulty::{Failure, Faulty, Operation, Plan},
+        let_pass,
+    },
 };
 use serde_json::json;
 

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use oracle_agent::{
     actor::{AskError, Recovery, SessionHandle},
-    journal::{
-        Memory,
-        faulty::{Failure, Faulty, Operation, Plan},
-    },
+    journal::Memory,
     kernel::{Command, Refusal},
     llm::Scripted,
     model::{Seq, SessionKey, SessionName, Submission},
-    testkit::{Obstacle, Obstructed, TestOracle, TestSession, let_pass},
+    testkit::{
+        Obstacle, Obstructed, TestOracle, TestSession,
+        faulty::{Failure, Faulty, Operation, Plan},
+        let_pass,
+    },
 };
 
 use super::{HOUR, answered, counts, done, end, memory, more};

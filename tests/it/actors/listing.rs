@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use oracle_agent::{
-    actor::{Approval, AskError, Oracle, SessionFilter, SessionState, Take},
-    journal::{Journal as _, Standing},
+    actor::{Approval, AskError, Oracle, SessionFilter, SessionState},
+    journal::{Journal as _, Only, Standing},
     kernel::{Command, Refusal},
     llm::Scripted,
     model::{
@@ -177,7 +177,7 @@ async fn what_waits_for_a_person_is_found_wherever_its_session_is() {
     assert_eq!(waiting(&after, 9).await, there[1..]);
     after
         .oracle()
-        .delete(&key("b"), Take::Anyway)
+        .delete(&key("b"), Only::Always)
         .await
         .unwrap();
     assert_eq!(waiting(&after, 9).await, []);
@@ -260,22 +260,22 @@ async fn waiting(system: &TestSystem, limit: usize) -> Vec<Approval> {
 async fn a_session_is_deleted_for_good_and_the_system_says_who_wanted_it() {
     let oracle = some_sessions().await;
     let anna = oracle.oracle().acting(By::new("anna"));
-    let busy = anna.delete(&key("a.2"), Take::AtRest).await;
+    let busy = anna.delete(&key("a.2"), Only::AtRest).await;
     assert!(
         matches!(busy, Err(AskError::Refused(Refusal::Busy))),
         "{busy:?}"
     );
     for each in ["a.1", "a.2"] {
-        anna.delete(&key(each), Take::Anyway).await.unwrap();
+        anna.delete(&key(each), Only::Always).await.unwrap();
         let gone = oracle.journal().find(key(each)).await.unwrap();
         assert_eq!(gone, None, "{each}");
-        let again = anna.delete(&key(each), Take::Anyway).await;
+        let again = anna.delete(&key(each), Only::Always).await;
         assert!(
             matches!(again, Err(AskError::NoSession { .. })),
             "{again:?}"
         );
     }
-    let reserved = anna.delete(&key("system"), Take::Anyway).await;
+    let reserved = anna.delete(&key("system"), Only::Always).await;
     assert!(matches!(reserved, Err(AskError::Reserved { .. })));
     let log = oracle.session("system").unwrap();
     let deleted = log.wait_for("control.deleted").await.unwrap();
@@ -292,7 +292,7 @@ async fn a_deletion_is_done_and_on_record_also_where_nobody_waits_for_it_any_mor
     let oracle = some_sessions().await;
     let anna = oracle.oracle().acting(By::new("anna"));
     let busy = key("a.2");
-    let given_up = tokio::time::timeout(Duration::ZERO, anna.delete(&busy, Take::Anyway));
+    let given_up = tokio::time::timeout(Duration::ZERO, anna.delete(&busy, Only::Always));
     assert!(given_up.await.is_err());
     let log = oracle.session("system").unwrap();
     let deleted = log.wait_for("control.deleted").await.unwrap();
@@ -351,7 +351,7 @@ async fn any_number_of_sessions_is_discarded_at_the_same_time() {
         let profile = ProfileName::oracle();
         oracle.create(key.clone(), profile, None).await.unwrap();
     }
-    let discards = keys.iter().map(|key| oracle.discard(key, Take::Anyway));
+    let discards = keys.iter().map(|key| oracle.discard(key, Only::Always));
     for discarded in join_all(discards).await {
         discarded.unwrap();
     }

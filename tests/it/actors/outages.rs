@@ -6,16 +6,15 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::join_all;
 use oracle_agent::{
     actor::{Answer, AskError},
-    journal::{
-        Journal, Memory,
-        faulty::{Failure, Faulty, Plan},
-    },
+    journal::{Journal, Memory},
     kernel::{Command, Refusal},
     llm::Scripted,
     model::{Outcome, Submission},
     testkit::{
         Death, Doomed, Obstacle, Obstructed, TestError, TestOracle, TestSession, TestSystem,
-        TestTool, let_pass,
+        TestTool,
+        faulty::{Failure, Faulty, Plan},
+        let_pass,
     },
 };
 use serde_json::json;

@@ -3,15 +3,16 @@
 use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
-    actor::{AskError, Take},
-    journal::{
-        Journal, Memory, Sqlite,
-        faulty::{Failure, Faulty, Operation, Plan},
-    },
+    actor::AskError,
+    journal::{Journal, Memory, Only, Sqlite},
     kernel::{Command, Refusal},
     llm::Scripted,
     model::{By, Seq, SessionKey, SessionName, Submission},
-    testkit::{Probe, TestOracle, TestTool, let_pass},
+    testkit::{
+        Probe, TestOracle, TestSystem, TestTool,
+        faulty::{Failure, Faulty, Operation, Plan},
+        let_pass,
+    },
 };
 use serde_json::json;
 
@@ -308,8 +309,44 @@ async fn a_query_goes_on_whose_session_was_taken_to_be_deleted_and_was_not() {
     let session = oracle.session("s").unwrap();
     session.submit(Submission::new("look")).await.unwrap();
     session.wait_for("tool.started").await.unwrap();
-    let deleted = oracle.oracle().delete(session.key(), Take::Anyway).await;
+    let deleted = oracle.oracle().delete(session.key(), Only::Always).await;
     assert!(matches!(deleted, Err(AskError::Journal(_))), "{deleted:?}");
     let end = session.wait_for("query.finished").await.unwrap();
     assert_eq!(end.payload["outcome"], "answered");
+}
+
+#[tokio::test]
+async fn a_session_that_has_left_memory_can_be_taken_by_another_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let system = async |idle| {
+        // Each has the directory open by itself, as two processes do.
+        let journal = Sqlite::open(folder.path(), Box::new(|why| panic!("{why}"))).unwrap();
+        let script = Scripted::new().reply(done("Fine.")).reply(done("Fine."));
+        let oracle = TestOracle::new(script).journal(Arc::new(journal));
+        let oracle = oracle.settings(move |settings| settings.idle_timeout = idle);
+        oracle.start().await.unwrap()
+    };
+    let leaves = system(Duration::ZERO).await;
+    let stays = system(HOUR).await;
+    let ask = async |system: &TestSystem, text: &str| {
+        let session = system.session("s").unwrap();
+        oracle_agent::actor::SessionHandle::answer(&session, Submission::new(text)).await
+    };
+    ask(&leaves, "one").await.unwrap();
+    // It is about to leave.
+    let taken = async {
+        while ask(&stays, "two").await.is_err() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), taken)
+        .await
+        .unwrap();
+    let refused = ask(&leaves, "three").await.unwrap_err();
+    assert!(
+        matches!(refused, AskError::Refused(Refusal::Owned { .. })),
+        "{refused}"
+    );
+    stays.shut_down(Duration::ZERO).await;
+    ask(&leaves, "four").await.unwrap();
 }

@@ -4,13 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
     app::JournalThreads,
-    journal::{
-        Journal, Memory,
-        faulty::{Failure, Faulty, Operation, Plan},
-    },
+    journal::{Journal, Memory},
     llm::Scripted,
     model::{Outcome, Part, SessionKey, SessionName, Submission, TenantId},
-    testkit::TestOracle,
+    testkit::{
+        TestOracle,
+        faulty::{Failure, Faulty, Operation, Plan},
+    },
     tool::{ThreadSearch, ThreadSearchSettings},
 };
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
-    sync::{Arc, Condvar, Mutex},
+    sync::{Arc, Mutex},
     thread,
 };
 
@@ -30,21 +30,6 @@ pub(super) struct Server {
     pub(super) url: String,
     /// What it was sent, heads and bodies.
     heard: Arc<Mutex<Vec<String>>>,
-    gate: Arc<Gate>,
-}
-
-/// What questions wait for: a test says when they are answered.
-#[derive(Default)]
-struct Gate {
-    closed: Mutex<bool>,
-    opened: Condvar,
-}
-
-impl Gate {
-    fn pass(&self) {
-        let closed = self.closed.lock().unwrap();
-        drop(self.opened.wait_while(closed, |closed| *closed).unwrap());
-    }
 }
 
 impl Server {
@@ -52,25 +37,14 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let heard = Arc::new(Mutex::new(Vec::new()));
-        let gate = Arc::new(Gate::default());
-        let (log, entry) = (Arc::clone(&heard), Arc::clone(&gate));
+        let log = Arc::clone(&heard);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (log, gate) = (Arc::clone(&log), Arc::clone(&entry));
-                thread::spawn(move || answer(stream, manner, &log, &gate));
+                let log = Arc::clone(&log);
+                thread::spawn(move || answer(stream, manner, &log));
             }
         });
-        Self { url, heard, gate }
-    }
-
-    /// Answers nothing until it is released.
-    pub(super) fn hold(&self) {
-        *self.gate.closed.lock().unwrap() = true;
-    }
-
-    pub(super) fn release(&self) {
-        *self.gate.closed.lock().unwrap() = false;
-        self.gate.opened.notify_all();
+        Self { url, heard }
     }
 
     /// All that it was sent.
@@ -99,12 +73,7 @@ impl Server {
 /// The address of a server that is not there.
 pub(super) const NOWHERE: &str = "http://127.0.0.1:1";
 
-fn answer(
-    mut stream: TcpStream,
-    manner: Manner,
-    log: &Mutex<Vec<String>>,
-    gate: &Gate,
-) -> Option<()> {
+fn answer(mut stream: TcpStream, manner: Manner, log: &Mutex<Vec<String>>) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -121,7 +90,6 @@ fn answer(
     reader.read_exact(&mut body).ok()?;
     let body = String::from_utf8(body).unwrap();
     log.lock().unwrap().push(format!("{head}{body}"));
-    gate.pass();
     let (status, kind, text) = reply(&head, &body, manner);
     let text = format!(
         "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}",

@@ -8,14 +8,13 @@ use std::{
 };
 
 use oracle_agent::{
-    journal::{Append, Journal, Said, Standing, shared::Shared},
+    journal::{Append, Journal, Sqlite, Standing},
     model::{
         ProfileName, QueryId, Record, SessionKey, SessionName, Timestamp,
         record::{AgentFact, ChildStart, Fact, Opened, Parent, Quarantined, SessionFact},
     },
 };
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
 
 use super::{
     Place,
@@ -434,7 +433,7 @@ fn what_cannot_be_looked_at_is_said() {
 /// Appends facts to a session as a process of its own would.
 async fn append(place: &Place, session: &str, facts: Vec<Fact>) {
     let folder = place.data.path().join("oracle");
-    let journal = Shared::open(&folder, |why| panic!("{why}")).await.unwrap();
+    let journal = Sqlite::open(&folder, Box::new(|why| panic!("{why}"))).unwrap();
     add(&journal, session, facts).await;
     journal.close().await;
 }
@@ -511,45 +510,6 @@ async fn sub_agents_are_deleted_with_their_parent_and_are_never_the_last_session
         "the one that never began is not counted"
     );
     assert_eq!(objects(&place, "sessions list --json").len(), 3);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_sub_agent_that_is_started_while_its_parent_is_deleted_goes_too() {
-    let place = Place::new(&[]);
-    let folder = place.data.path().join("oracle");
-    fs::create_dir_all(&folder).unwrap();
-    // A process that has the parent, and starts another sub-agent before it lets go.
-    let works = Shared::open(&folder, |why| panic!("{why}")).await.unwrap();
-    add(&works, "p", vec![opened("p", None)]).await;
-    let mut letters = works.letters().unwrap().receive();
-    let works_on = works.clone();
-    let mut reader = JoinSet::new();
-    reader.spawn(async move {
-        while let Some(letter) = letters.recv().await {
-            if works_on.find(name("p.1.1")).await.unwrap().is_none() {
-                add(&works_on, "p", vec![started("p.1.1")]).await;
-                add(&works_on, "p.1.1", vec![opened("p.1.1", Some("p"))]).await;
-            }
-            works_on.letters().unwrap().let_go(&letter.key);
-            letter.answer.send(Said::NotHere).unwrap();
-        }
-    });
-    let (told, place) = tokio::task::spawn_blocking(move || {
-        let told = out(&place, "sessions delete p --yes --force --json");
-        (told, place)
-    })
-    .await
-    .unwrap();
-    let told: Value = serde_json::from_str(&told).unwrap();
-    assert_eq!(
-        (&told["records"], &told["sub_agents"]),
-        (&json!(2), &json!(1))
-    );
-    for gone in ["p", "p.1.1"] {
-        assert_eq!(works.find(name(gone)).await, Ok(None), "{gone}");
-    }
-    drop(reader);
-    drop(place);
 }
 
 #[tokio::test]

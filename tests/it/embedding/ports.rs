@@ -4,9 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
     actor::{
-        AskError, Deletion, Frames, Progress, Take,
+        AskError, Deletion, Frames, Progress,
         port::{Heard, SessionMsg, UNASKED, UNHEARD},
     },
+    journal::Only,
     kernel::Command,
     llm::Scripted,
     model::{Seq, Submission},
@@ -183,7 +184,7 @@ async fn a_parent_hears_why_there_is_nothing_more_to_hear() {
     let deletion = hosted
         .system
         .oracle()
-        .delete(hosted.session.key(), Take::AtRest)
+        .delete(hosted.session.key(), Only::AtRest)
         .await;
     let _: Deletion = deletion.unwrap();
     let why = hosted.end().await.unwrap();

@@ -1,20 +1,18 @@
-//! Opening: what is made, what is refused and left as it is, who owns a directory.
+//! Opening: what is made, and what is refused and left as it is.
 
-use std::{os::unix::fs::PermissionsExt as _, process};
+use std::os::unix::fs::PermissionsExt as _;
 
 use rusqlite::Connection;
 
 use super::*;
 
-/// A later layout, as a later version would have it.
-const LATER: &[&str] = &[schema::STEPS[0], "CREATE TABLE later (x INTEGER) STRICT;"];
-
-fn open_as(directory: &Path, steps: &'static [&'static str]) -> Result<Sqlite, OpenError> {
-    let tuning = Tuning {
-        steps,
-        ..Tuning::default()
-    };
-    Sqlite::open_tuned(directory, Box::new(|why| panic!("{why}")), tuning)
+/// The journal of an empty directory, with this number as its layout.
+fn of_layout(directory: &Path, layout: u32) {
+    drop(open(directory));
+    let connection = Connection::open(directory.join("journal.db")).unwrap();
+    connection
+        .pragma_update(None, "user_version", layout)
+        .unwrap();
 }
 
 fn mode(path: &Path) -> u32 {
@@ -33,6 +31,7 @@ async fn everything_is_for_its_owner_alone() {
         names,
         ["journal.db", "journal.db-shm", "journal.db-wal", "lock"]
     );
+    assert_eq!(mode(&directory.join("processes")), 0o700);
     for name in names {
         assert_eq!(mode(&directory.join(&name)), 0o600, "{name}");
     }
@@ -66,72 +65,6 @@ async fn in_a_directory_that_others_may_enter_the_files_are_for_their_owner_alon
     }
 }
 
-#[tokio::test]
-async fn a_directory_has_one_owner_at_a_time() {
-    let fresh = Fresh::new();
-    let directory = fresh.directory();
-    let first = open(&directory);
-    let error = Sqlite::open(&directory, Box::new(|_| {})).unwrap_err();
-    let owner = Owner::Process(process::id());
-    assert!(
-        matches!(&error, OpenError::InUse { owner: by, .. } if *by == owner),
-        "{error}"
-    );
-    let clone = first.clone();
-    drop(first);
-    assert!(
-        Sqlite::open(&directory, Box::new(|_| {})).is_err(),
-        "a clone has it"
-    );
-    clone.claim(key("a")).await.unwrap();
-    drop(clone);
-    open(&directory);
-}
-
-#[tokio::test]
-async fn an_older_layout_becomes_the_present_one_with_all_that_is_in_it() {
-    let fresh = Fresh::new();
-    let directory = fresh.directory();
-    let journal = open(&directory);
-    let by = journal.claim(key("a")).await.unwrap();
-    let by = say(&journal, by, &["one", "two"]).await;
-    // One that was closed, and one that crashed with everything in its log.
-    let crashed = fresh.crashed(&directory);
-    drop(journal);
-    for directory in [directory, crashed] {
-        let journal = open_as(&directory, LATER).unwrap();
-        assert_eq!(texts(&journal, by.sid).await.unwrap(), ["one", "two"]);
-        drop(journal);
-        let connection = Connection::open(directory.join("journal.db")).unwrap();
-        assert_eq!(
-            schema::header(&connection).unwrap(),
-            (schema::APPLICATION, 2)
-        );
-        connection
-            .execute("INSERT INTO later VALUES (1)", ())
-            .unwrap();
-    }
-}
-
-#[tokio::test]
-async fn a_step_that_fails_leaves_the_older_layout() {
-    const BROKEN: &[&str] = &[
-        schema::STEPS[0],
-        "CREATE TABLE later (x INTEGER) STRICT;",
-        "CREATE TABLE later (x INTEGER) STRICT;",
-    ];
-    let fresh = Fresh::new();
-    let directory = fresh.directory();
-    let journal = open(&directory);
-    let by = journal.claim(key("a")).await.unwrap();
-    say(&journal, by, &["one"]).await;
-    drop(journal);
-    let error = open_as(&directory, BROKEN).unwrap_err().to_string();
-    assert!(error.contains("already exists"), "{error}");
-    let journal = open(&directory);
-    assert_eq!(texts(&journal, by.sid).await.unwrap(), ["one"]);
-}
-
 /// The database and its log. The index of the log is made whenever it is read, and is no part of the
 /// journal.
 fn journal_files(directory: &Path) -> Vec<(String, Vec<u8>)> {
@@ -143,37 +76,31 @@ fn journal_files(directory: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-#[tokio::test]
-async fn what_a_newer_version_wrote_is_refused_and_left_as_it_is() {
+#[test]
+fn another_layout_is_refused_by_name_and_left_as_it_is() {
     let fresh = Fresh::new();
-    let directory = fresh.directory();
-    let journal = open_as(&directory, LATER).unwrap();
-    journal.claim(key("a")).await.unwrap();
-    drop(journal);
-    // A crash: its layout stands in the log alone.
-    let older = fresh.directory();
-    drop(open(&older));
-    let journal = open_as(&older, LATER).unwrap();
-    journal.claim(key("a")).await.unwrap();
-    let crashed = fresh.crashed(&older);
-    for directory in [directory, crashed] {
-        let before = journal_files(&directory);
-        let error = Sqlite::open(&directory, Box::new(|_| {})).unwrap_err();
-        assert!(
-            matches!(
-                error,
-                OpenError::Newer {
-                    found: 2,
-                    known: 1,
-                    ..
-                }
-            ),
-            "{error}"
-        );
-        let error = Inspection::open(&directory).unwrap_err();
-        assert!(matches!(error, OpenError::Newer { .. }), "{error}");
-        assert!(journal_files(&directory) == before, "a file has changed");
-        open_as(&directory, LATER).unwrap();
+    for (layout, says) in [
+        (schema::LAYOUT - 1, "the earlier layout 1"),
+        (schema::LAYOUT + 1, "has layout 3, this program knows"),
+    ] {
+        let directory = fresh.directory();
+        of_layout(&directory, layout);
+        // Once closed, and once crashed with its layout in the log alone.
+        let path = directory.join("journal.db");
+        let writes = Connection::open(&path).unwrap();
+        writes
+            .execute_batch("PRAGMA wal_autocheckpoint = 0; DELETE FROM snapshot")
+            .unwrap();
+        let crashed = fresh.crashed(&directory);
+        drop(writes);
+        for directory in [directory, crashed] {
+            let before = journal_files(&directory);
+            let error = Sqlite::open(&directory, Box::new(|_| {})).unwrap_err();
+            assert!(error.to_string().contains(says), "{error}");
+            let error = Inspection::open(&directory).unwrap_err();
+            assert!(error.to_string().contains(says), "{error}");
+            assert!(journal_files(&directory) == before, "a file has changed");
+        }
     }
 }
 
@@ -211,8 +138,6 @@ fn what_is_no_journal_is_refused_and_left_as_it_is() {
             "{name}: {error}"
         );
         assert!(fs::read(&path).unwrap() == bytes, "{name}");
-        let names: Vec<String> = files(&directory).into_iter().map(|file| file.0).collect();
-        assert_eq!(names, ["journal.db", "lock"], "{name}");
         let error = Inspection::open(&directory).unwrap_err();
         assert!(
             matches!(error, OpenError::NotAJournal { .. }),

@@ -12,7 +12,7 @@ async fn a_search_that_is_given_up_ends_before_the_next_record() {
     let by = journal.claim(key("a")).await.unwrap();
     say(&journal, by, &["needle"; 9]).await;
     let connection = connection::reading(&directory.join("journal.db")).unwrap();
-    let mut reader = query::Reader::new(&connection).unwrap();
+    let mut reader = query::Reader::new(&connection, &journal.inner.process).unwrap();
     let wanted = Wanted::of("needle").unwrap();
     let looked = Cell::new(0);
     let given_up = || {

@@ -3,13 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
-    journal::{
-        Memory,
-        faulty::{Faulty, Operation, Plan},
-    },
+    journal::Memory,
     llm::Scripted,
     model::Event,
-    testkit::{Obstacle, Obstructed, TestOracle, let_pass},
+    testkit::{
+        Obstacle, Obstructed, TestOracle,
+        faulty::{Faulty, Operation, Plan},
+        let_pass,
+    },
 };
 use serde_json::{Value, json};
 

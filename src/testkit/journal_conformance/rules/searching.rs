@@ -6,11 +6,9 @@ use futures_util::FutureExt;
 
 use super::{Rule, claim, said};
 use crate::{
-    journal::{
-        Append, Claim, Hit, Journal, Standing,
-        conformance::{Checked, key, same, sample},
-    },
+    journal::{Append, Claim, Hit, Journal, Standing},
     model::{Record, Seq, SessionKey, TenantId, Utterance},
+    testkit::journal_conformance::{Checked, key, same, sample},
 };
 
 rules![

@@ -4,11 +4,9 @@ use futures_util::FutureExt;
 
 use super::{Rule, claim, numbered, said, unknown};
 use crate::{
-    journal::{
-        Claim, Error, Journal, Snapshot,
-        conformance::{Checked, key, same},
-    },
+    journal::{Claim, Error, Journal, Snapshot},
     model::Seq,
+    testkit::journal_conformance::{Checked, key, same},
 };
 
 rules![

@@ -4,11 +4,9 @@ use futures_util::FutureExt;
 
 use super::{Rule, claim, empty, entries, holds, numbered, said, unknown};
 use crate::{
-    journal::{
-        Append, Error, Journal, Snapshot, Standing,
-        conformance::{Checked, key, same},
-    },
+    journal::{Append, Error, Journal, Snapshot, Standing},
     model::{Seq, Sid},
+    testkit::journal_conformance::{Checked, key, same},
 };
 
 rules![

@@ -7,9 +7,10 @@
 
 use std::{fmt, ops::Range, sync::Arc};
 
-use crate::model::{SessionKey, SessionName, TenantId};
-
-use super::Journal;
+use crate::{
+    journal::Journal,
+    model::{SessionKey, SessionName, TenantId},
+};
 
 mod model;
 mod race;

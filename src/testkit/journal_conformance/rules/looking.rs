@@ -4,11 +4,9 @@ use futures_util::FutureExt;
 
 use super::{Rule, claim, empty, entries, numbered, said};
 use crate::{
-    journal::{
-        Claim, Journal, Known,
-        conformance::{Checked, key, same, sample},
-    },
+    journal::{Claim, Journal, Known},
     model::{Seq, TenantId},
+    testkit::journal_conformance::{Checked, key, same, sample},
 };
 
 rules![

@@ -4,11 +4,9 @@ use futures_util::FutureExt;
 
 use super::{Rule, claim, empty, numbered, said};
 use crate::{
-    journal::{
-        Append, Claim, Error, Journal, Known, Only, Standing,
-        conformance::{Checked, key, same, sample},
-    },
+    journal::{Append, Claim, Error, Journal, Known, Only, Standing},
     model::{Seq, SessionKey, Sid},
+    testkit::journal_conformance::{Checked, key, same, sample},
 };
 
 rules![

@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Letters, Only, Snapshot};
-use crate::model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId};
+use crate::{
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot},
+    model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
+};
 
 /// What a call asks of the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -216,6 +218,10 @@ impl<J: Journal> Journal for Faulty<J> {
             .boxed()
     }
 
+    fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+        self.inner.release(sid, epoch)
+    }
+
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
         self.perform(Operation::Append, self.inner.append(append))
             .boxed()
@@ -277,10 +283,6 @@ impl<J: Journal> Journal for Faulty<J> {
     ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
         self.perform(Operation::Search, self.inner.search(tenant, words, limit))
             .boxed()
-    }
-
-    fn letters(&self) -> Option<&dyn Letters> {
-        self.inner.letters()
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
-    journal::{Memory, Standing, conformance},
+    journal::{Memory, Standing},
     model::{
         By, Record, Timestamp,
         command::Author,
@@ -39,7 +39,9 @@ fn lost(what: &str) -> Error {
 #[tokio::test]
 async fn without_a_plan_it_is_the_journal_inside() {
     let make = || Faulty::new(Memory::new(), Plan::new());
-    conformance::check(make, 0..4).await.unwrap();
+    crate::testkit::journal_conformance::check(make, 0..4)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
