@@ -224,31 +224,32 @@ fn as_globs_do(line: &str) -> Result<Option<Cow<'_, str>>, Odd> {
     }
     let mut spelt = String::with_capacity(line.len() + 8);
     let mut rest = line;
-    let mut in_class = false;
+    // Where the characters of a class begin, while one is open.
+    let mut class: Option<usize> = None;
     while let Some(c) = rest.chars().next() {
         let named = CLASSES.iter().find(|(name, _)| rest.starts_with(name));
         let mut length = c.len_utf8();
         match (c, named) {
-            ('[', Some((name, ranges))) if in_class => {
+            ('[', Some((name, ranges))) if class.is_some() => {
                 spelt.push_str(ranges);
                 length = name.len();
             }
-            ('[', _) if !in_class => {
-                in_class = true;
+            ('[', _) if class.is_none() => {
                 let negated = rest[1..].starts_with(['!', '^']);
                 spelt.push_str(if negated { "[!" } else { "[" });
                 length += usize::from(negated);
+                class = Some(spelt.len());
             }
             ('[', None) if rest.starts_with("[:") => {
                 let is_known = ODD_CLASSES.iter().any(|name| rest.starts_with(name));
                 return if is_known { Err(Odd) } else { Ok(None) };
             }
-            ('\\', _) if in_class => return Err(Odd),
-            (']', _) if in_class && !spelt.ends_with(['[', '!']) => {
-                in_class = false;
+            ('\\', _) if class.is_some() => return Err(Odd),
+            (']', _) if class.is_some_and(|start| spelt.len() > start) => {
+                class = None;
                 spelt.push(c);
             }
-            ('{' | '}', _) if !in_class => spelt.extend(['\\', c]),
+            ('{' | '}', _) if class.is_none() => spelt.extend(['\\', c]),
             ('\\', _) => {
                 let next = rest[1..].chars().next();
                 spelt.push(c);
@@ -259,7 +260,7 @@ fn as_globs_do(line: &str) -> Result<Option<Cow<'_, str>>, Odd> {
         }
         rest = &rest[length..];
     }
-    Ok((!in_class).then_some(Cow::Owned(spelt)))
+    Ok(class.is_none().then_some(Cow::Owned(spelt)))
 }
 
 #[cfg(test)]
