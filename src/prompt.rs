@@ -1,21 +1,16 @@
-//! Prompt composition: which system prompt a query gets (spec 5; T010, T035–T039).
+//! Composition of system prompts.
 //!
-//! A prompt is put together from up to four of seven [`segment`]s: Markdown templates that are
-//! compiled in and that a folder of the operator may overlay, file by file ([`Prompts`]). A
-//! [`Composer`] is an immutable snapshot of them with a token budget; [`Cache`] remembers what it
-//! composed. What goes in besides the files are the [`Variables`] of a session and the type of the
-//! query.
-//!
-//! Deliberately not here: when a prompt is composed, the reload that publishes a new snapshot, and
-//! the schemas of the tools, which go only into the API's tool list.
+//! A prompt has up to four of seven [`segment`]s: built-in Markdown templates that a folder may
+//! overlay, file by file ([`Prompts`]). A [`Composer`] is an immutable snapshot of them with a
+//! token budget; [`Cache`] keeps composed prompts. Further inputs are the [`Variables`] of a
+//! session and the type of the query. Tool schemas are not in prompts.
 //!
 //! **Invariants**
-//! - Same inputs, same bytes. Nothing is read after the start: no clock, no file, no environment.
-//! - `base`, `signals` and `tools` are in every prompt, or there is none (FR-012).
-//! - Only files are templates. Values are data: never parsed, never an order, never a signal.
-//! - What is stable for a profile stands first, so that a provider's cache of the prefix holds. The
-//!   list of tools keeps the profile's order; which tools to try first follows the query type, and
-//!   is therefore said by the last segment.
+//! - Equal inputs give equal bytes: no clock, file or environment is read after the start.
+//! - `base`, `signals` and `tools` are in every prompt.
+//! - Only files are templates. Values are data: never parsed, never a signal.
+//! - What is stable for a profile comes first, for the provider's prefix cache. The tool list keeps
+//! the profile's order; the last segment says which tools suit the query type.
 
 mod cache;
 mod compose;
@@ -39,7 +34,7 @@ pub use template::Prompts;
 pub use variables::{PROJECT_CONTEXT_TOKENS, Prepared, ToolLine, Variables};
 pub use warning::Warning;
 
-/// The estimate of spec 5: floor(characters / 4), a character being a Unicode scalar.
+/// Estimated tokens: floor(characters / 4).
 const fn tokens(characters: usize) -> u64 {
     (characters / 4) as u64
 }

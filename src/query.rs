@@ -1,12 +1,10 @@
-//! Query classification: what kind of question is this, and how sure are we (spec 4)?
+//! Query classification: the type of a question, and the confidence in it.
 //!
-//! A [`Lexicon`] holds words and phrases that speak for a type, as data that an operator can replace
-//! or extend; [`Weights`] hold what was learned from labelled queries. A [`Classifier`] is an
-//! immutable, compiled snapshot of both. `training` (feature `train`) makes weights.
-//! No I/O, no clock, no actors.
+//! A [`Lexicon`] holds words and phrases that speak for a type; [`Weights`] are learned from
+//! labelled queries. A [`Classifier`] is an immutable, compiled snapshot of both. `training`
+//! (feature `train`) makes weights. No I/O, no clock, no actors.
 //!
-//! **Invariant:** the same text, context, lexicon and weights give the same classification, and no text
-//! whatever makes it fail.
+//! **Invariant:** equal inputs give equal classifications, and no text makes it fail.
 
 mod classifier;
 mod error;
@@ -25,7 +23,7 @@ pub mod training;
 mod weights;
 
 pub use classifier::{Basis, Classifier, Context, Explanation, Part, QueryClassifier};
-pub use error::{LexiconError, WeightsError};
+pub use error::{LexiconError, LexiconProblem, WeightsError};
 pub use evaluation::{Evaluation, LabelError, Labelled, Mistake, Tally};
 pub use lexicon::Lexicon;
 pub use weights::Weights;

@@ -1,12 +1,11 @@
-//! The self-reflection protocol: reading signals out of replies (spec 2, 3).
+//! The self-reflection protocol: reads signals out of replies.
 //!
-//! A reply goes through a pipeline that never looks back: **scan** (text, signal tags and inline
-//! reasoning outside code, fences), **sift** (tags matched like brackets, what is visible, which block counts),
-//! **fields** and **schema** (the block as a typed signal or a reason why not). The [`Stripper`]
-//! drives the same pipeline chunk by chunk, so what a stream shows and what [`read`] gives cannot
-//! differ. No regexes, no clock, no I/O.
+//! A pipeline without backtracking: **scan** (text, signal tags and inline reasoning outside code,
+//! fences), **sift** (matches tags, decides what is visible and which block counts), **fields** and
+//! **schema** (a typed signal, or the reason why not). The [`Stripper`] drives the same pipeline
+//! chunk by chunk, so a stream and [`read`] cannot differ. No regexes, no clock, no I/O.
 //!
-//! **Invariant:** the cost is linear in the reply, whatever its content.
+//! **Invariant:** the cost is linear in the reply.
 
 mod block;
 mod escape;

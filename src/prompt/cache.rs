@@ -1,10 +1,6 @@
-//! Remembers composed prompts, so that a query costs a lookup instead of a composition.
+//! Cache of composed prompts. Failures are not cached.
 //!
-//! A plain structure that its owner changes through `&mut self`; it holds no lock. Failures are not
-//! remembered.
-//!
-//! **Invariants:** never more entries than the settings allow; never a prompt of another snapshot than the one
-//! that was asked.
+//! **Invariants:** never more entries than the settings allow; never a prompt of another snapshot.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -15,7 +11,7 @@ use super::{
 };
 use crate::model::QueryType;
 
-/// Composed prompts by what they were composed for; the least recently used one makes room.
+/// Least recently used entries are evicted.
 #[derive(Debug)]
 pub struct Cache {
     composer: Arc<Composer>,
@@ -25,7 +21,7 @@ pub struct Cache {
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Key {
-    /// Where the composer is, which the entry keeps there.
+    /// The composer's address; the entry keeps it alive.
     composer: usize,
     variables: [u8; 32],
     query_type: QueryType,
@@ -40,7 +36,7 @@ struct Entry {
 }
 
 impl Cache {
-    /// An empty cache of this composer's prompts.
+    /// An empty cache for this composer.
     #[must_use]
     pub fn new(composer: Arc<Composer>) -> Self {
         Self {
@@ -50,12 +46,12 @@ impl Cache {
         }
     }
 
-    /// Goes on with another snapshot and forgets the prompts of the old one.
+    /// Switches to another snapshot and drops the old prompts.
     pub fn publish(&mut self, composer: Arc<Composer>) {
         *self = Self::new(composer);
     }
 
-    /// The prompt of a query, composed if it is not at hand.
+    /// The cached or composed prompt.
     ///
     /// # Errors
     /// Those of [`Composer::compose`].
@@ -64,7 +60,7 @@ impl Cache {
         self.compose_with(&composer, input)
     }
 
-    /// The same, from a snapshot other than its own.
+    /// The cached or composed prompt of another snapshot.
     ///
     /// # Errors
     /// Those of [`Composer::compose`].
@@ -95,7 +91,7 @@ impl Cache {
         Ok(prompt)
     }
 
-    /// A scan is cheap beside the composition that brought us here.
+    /// A scan is cheap compared with a composition.
     fn make_room(&mut self) {
         let full = self.entries.len() as u64 >= self.composer.settings().cache_entries;
         let oldest = self.entries.values().map(|entry| entry.last_lookup).min();

@@ -1,11 +1,10 @@
-//! Puts a prompt together within its token budget.
+//! Composes a prompt within its token budget.
 //!
-//! Segments are taken in the order of the registry. One that does not fit what is left of the
-//! budget is left out if it is optional. If it is required, composition starts again with a shorter
-//! list of tools: first the tools of the classified needs, then their bare names; then it fails. An
-//! optional segment never shortens the list, but gains from it where it was shortened anyway.
+//! An optional segment that does not fit is omitted. For a required one, composition starts again
+//! with a shorter tool list: the tools of the classified needs, then bare names; then it fails.
+//! Optional segments never shorten the list.
 //!
-//! **Invariant:** the estimate is that of the whole content, separators included, after rendering.
+//! **Invariant:** the estimate covers the whole rendered content, separators included.
 
 use std::{fmt::Write, sync::Arc};
 
@@ -24,22 +23,22 @@ use super::{
 };
 use crate::model::{QueryType, record::PromptSummary};
 
-/// What stands between two segments.
+/// Separates segments.
 pub const SEPARATOR: &str = "\n\n---\n\n";
 
-/// What a prompt is composed for.
+/// The input of a composition.
 #[derive(Debug, Clone)]
 pub struct ComposeInput {
-    /// The values of the session.
+    /// The session's values.
     pub variables: Arc<Prepared>,
-    /// What the query was taken for; the needs follow from it.
+    /// The type of the query, which determines its needs.
     pub query_type: QueryType,
-    /// Optional segments beside those of the type (T010).
+    /// Optional segments besides those of the type.
     pub extra_segments: Vec<SegmentId>,
 }
 
 impl ComposeInput {
-    /// The segments of the type and no others.
+    /// An input without extra segments.
     #[must_use]
     pub const fn new(variables: Arc<Prepared>, query_type: QueryType) -> Self {
         Self {
@@ -50,16 +49,16 @@ impl ComposeInput {
     }
 }
 
-/// A prompt, ready to send. Serialised as `oracle prompt --json` shows it (spec 14).
+/// A composed prompt, serialized as `oracle prompt --json` shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ComposedPrompt {
     /// The text.
     pub content: Arc<str>,
-    /// The segments that are in it, in order.
+    /// Its segments, in order.
     pub segments_included: Vec<SegmentId>,
-    /// Its size by the estimate of spec 5.
+    /// Estimated tokens.
     pub token_estimate: u64,
-    /// What was left out or cut.
+    /// What was omitted or cut.
     pub warnings: Vec<Warning>,
     /// SHA-256 of the text, in hex.
     #[serde(skip)]
@@ -67,7 +66,7 @@ pub struct ComposedPrompt {
 }
 
 impl ComposedPrompt {
-    /// What is journaled of it.
+    /// Its journaled form.
     #[must_use]
     pub fn summary(&self) -> PromptSummary {
         PromptSummary {
@@ -83,7 +82,7 @@ impl ComposedPrompt {
     }
 }
 
-/// An immutable snapshot of prompts and settings. A reload makes a new one.
+/// An immutable snapshot of prompts and settings.
 #[derive(Debug)]
 pub struct Composer {
     prompts: Prompts,
@@ -91,7 +90,7 @@ pub struct Composer {
 }
 
 impl Composer {
-    /// Composes from these prompts.
+    /// A composer of these prompts.
     ///
     /// # Errors
     /// [`Error::Settings`] when a setting is out of range.
@@ -100,7 +99,7 @@ impl Composer {
         Ok(Self { prompts, settings })
     }
 
-    /// The files that it composes from.
+    /// Its files.
     #[must_use]
     pub const fn prompts(&self) -> &Prompts {
         &self.prompts
@@ -112,11 +111,11 @@ impl Composer {
         &self.settings
     }
 
-    /// Composes the prompt of a query. Same input, same bytes.
+    /// Composes the prompt of a query.
     ///
     /// # Errors
-    /// [`Error::PromptBudgetExceeded`] when a required segment does not fit however the tool list
-    /// is cut, [`Error::Template`] when a file fails on these values.
+    /// [`Error::PromptBudgetExceeded`] when a required segment does not fit, [`Error::Template`]
+    /// when a file fails on these values.
     pub fn compose(&self, input: &ComposeInput) -> Result<ComposedPrompt, Error> {
         let shorter = |error: Error, cut| {
             if error.is_over_budget() {
@@ -152,7 +151,6 @@ impl Composer {
     }
 }
 
-/// A prompt in the making.
 struct Draft {
     budget: u64,
     content: String,
@@ -172,7 +170,7 @@ impl Draft {
         }
     }
 
-    /// Adds a segment, leaves it out with a warning, or fails because it is required.
+    /// Adds a segment, omits it with a warning, or fails if it is required.
     fn add(&mut self, file: &PromptFile, text: &str) -> Result<(), Error> {
         let (segment, presence) = (file.segment.id, file.segment.presence);
         let separator = if self.included.is_empty() {
@@ -235,7 +233,6 @@ fn hex(bytes: &[u8]) -> String {
     bytes
         .iter()
         .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-            // Writing to a string cannot fail.
             let _ = write!(text, "{byte:02x}");
             text
         })

@@ -1,17 +1,16 @@
-//! Why there are no prompts, or no prompt.
+//! Errors of prompts.
 //!
-//! Faults of files are found when the files are read, all at once; what is left for composition is
-//! a budget that is too small and a template that only fails on particular values.
+//! Faults of files are found together when files are read. Composition can fail for the budget, or
+//! for a template that fails on particular values.
 
 use std::fmt::{self, Display};
 
 use super::{segment::SegmentId, settings::OutOfRange};
 
-/// What can go wrong in this room.
+/// An error of this room.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The folder that should overlay the built-in files cannot be listed. Start or reload is
-    /// refused.
+    /// The overlay folder cannot be listed.
     #[error(
         "prompt folder `{folder}` cannot be read ({reason}): make it a folder that you may read, \
          or take it out of the configuration to use the built-in prompts"
@@ -19,31 +18,31 @@ pub enum Error {
     Folder {
         /// The folder.
         folder: String,
-        /// What the system says.
+        /// The system's reason.
         reason: String,
     },
-    /// Files that are not usable, all of them. Start or reload is refused.
+    /// Invalid files, all of them.
     #[error("{}", lines(.0))]
     Files(Vec<Broken>),
-    /// Settings out of range, all of them. Start or reload is refused.
+    /// Settings out of range, all of them.
     #[error("{}", lines(.0))]
     Settings(Vec<OutOfRange>),
-    /// A template failed on the values of this query.
+    /// A template failed on a query's values.
     #[error("{0}")]
     Template(Broken),
-    /// A required segment does not fit, even with the tool list cut to bare names. The query fails.
+    /// A required segment does not fit, even with bare tool names.
     #[error(
         "PromptBudgetExceeded: the required segment `{segment}` of {tokens} tokens does not fit: with the {used} tokens \
          before it, it exceeds the token budget of `{budget}`; shorten `{file}` or raise the budget"
     )]
     PromptBudgetExceeded {
-        /// Which segment.
+        /// The segment.
         segment: SegmentId,
         /// Its file.
         file: String,
         /// Its size in tokens.
         tokens: u64,
-        /// The size of what stands before it, in tokens.
+        /// Tokens before it.
         used: u64,
         /// The budget in tokens.
         budget: u64,
@@ -51,61 +50,61 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether a shorter list of tools may help.
+    /// Whether a shorter tool list may help.
     pub(super) const fn is_over_budget(&self) -> bool {
         matches!(self, Self::PromptBudgetExceeded { .. })
     }
 }
 
-/// A file that cannot be used, and where it fails.
+/// A fault with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
-    /// The file: its name if built in, else its path.
+    /// The file's name if built in, else its path.
     pub file: String,
-    /// The line, from 1, where there is one.
+    /// The line, from 1.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// The fault.
     pub fault: FileFault,
 }
 
-/// What is wrong with a file.
+/// A fault of a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FileFault {
-    /// Its name is none of the seven.
+    /// Unknown name.
     #[error(
         "unknown prompt file: use base.md, signals.md, tools-reference.md, code-analysis.md, \
          documentation.md, research.md or conversation.md, or move it elsewhere"
     )]
     UnknownName,
-    /// The system does not let it be read.
+    /// Not readable.
     #[error("cannot be read ({0}): make it a readable file, or remove it to use the built-in one")]
     Unreadable(String),
-    /// It holds bytes that are no UTF-8.
+    /// Not UTF-8.
     #[error("not UTF-8: save it as UTF-8")]
     NotUtf8,
-    /// It holds nothing but white space.
+    /// Blank.
     #[error("empty: write a prompt, or remove it to use the built-in one")]
     Empty,
-    /// It is not a template.
+    /// A syntax error.
     #[error("syntax error ({0}): write literal braces as `{{{{ \"{{{{\" }}}}`")]
     Syntax(String),
-    /// It uses a name that is none of the variables.
+    /// An unknown variable.
     #[error(
         "unknown variable `{0}`: use project_name, project_context, max_turns, tools or query_type"
     )]
     UnknownVariable(String),
-    /// It uses something of a variable that is not there.
+    /// An unknown attribute.
     #[error(
         "undefined value: a tool has name, summary and needed, and no variable has other parts"
     )]
     Undefined,
-    /// It works too long.
+    /// The work limit is exceeded.
     #[error("too much work for a prompt: simplify its loops")]
     OutOfFuel,
-    /// A required segment came out blank.
+    /// A required segment rendered blank.
     #[error("renders to nothing, but this segment is required: give it text for every query")]
     Blank,
-    /// It fails in another way.
+    /// Another failure.
     #[error("{0}: correct the expression")]
     Failed(String),
 }
@@ -119,7 +118,6 @@ impl Display for Broken {
     }
 }
 
-/// One line each.
 fn lines<T: Display>(problems: &[T]) -> String {
     problems
         .iter()

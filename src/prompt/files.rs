@@ -1,7 +1,4 @@
-//! Where the texts come from: the built-in files, and a folder that overlays them file by file.
-//!
-//! Reads a folder once, at start or reload; nothing here watches it. Texts are not looked into
-//! beyond being text: templates are checked in [`super::template`].
+//! Prompt files: built in, and a folder that overlays them, read once.
 
 use std::{borrow::Cow, ffi::OsStr, fs, io, path::Path};
 
@@ -11,39 +8,37 @@ use super::{
     tokens,
 };
 
-/// Where a text comes from.
+/// The origin of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// It is compiled in.
+    /// Built in.
     Builtin,
-    /// It was read from this path.
+    /// Read from this path.
     Folder(String),
 }
 
-/// The text of a segment, before it is rendered.
+/// The template of a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptFile {
     /// Its segment.
     pub segment: &'static Segment,
-    /// Where it comes from.
+    /// Its origin.
     pub origin: Origin,
-    /// What it holds, with line ends as `\n`.
+    /// Its text, with `\n` line ends.
     pub text: Cow<'static, str>,
 }
 
 impl PromptFile {
-    /// Its size as written, by the estimate of spec 5; a rendered segment may differ.
+    /// Estimated tokens as written.
     #[must_use]
     pub fn token_estimate(&self) -> u64 {
         tokens(self.text.chars().count())
     }
 
-    /// The fault of a required segment that came out blank.
     pub(super) fn blank(&self) -> Broken {
         self.broken(None, FileFault::Blank)
     }
 
-    /// A fault in this file.
     pub(super) fn broken(&self, line: Option<usize>, fault: FileFault) -> Broken {
         let file = match &self.origin {
             Origin::Builtin => self.segment.file.to_owned(),
@@ -53,7 +48,7 @@ impl PromptFile {
     }
 }
 
-/// The built-in files, in the order of the prompt.
+/// In the order of the prompt.
 pub(super) fn builtin() -> Vec<PromptFile> {
     REGISTRY
         .iter()
@@ -65,8 +60,8 @@ pub(super) fn builtin() -> Vec<PromptFile> {
         .collect()
 }
 
-/// The built-in files with those of a folder in their places, and what is wrong in the folder.
-/// Where a file of the folder is not text, the built-in one stays, so that the rest can be checked.
+/// The built-in files with the folder's in their places, and the folder's faults. An unreadable
+/// file leaves the built-in one, so that the rest can be checked.
 pub(super) fn overlaid(folder: &Path) -> Result<(Vec<PromptFile>, Vec<Broken>), Error> {
     let entries = list(folder).map_err(|error| Error::Folder {
         folder: folder.display().to_string(),
@@ -101,7 +96,7 @@ pub(super) fn overlaid(folder: &Path) -> Result<(Vec<PromptFile>, Vec<Broken>), 
     Ok((files, problems))
 }
 
-/// The names in a folder, sorted; those that begin with a dot belong to other programs.
+/// Sorted names without a leading dot.
 fn list(folder: &Path) -> io::Result<Vec<std::ffi::OsString>> {
     let mut names = fs::read_dir(folder)?
         .map(|entry| entry.map(|entry| entry.file_name()))
@@ -127,10 +122,10 @@ fn read(path: &Path) -> Result<String, (Option<usize>, FileFault)> {
     Ok(unix_lines(Cow::Owned(text)).into_owned())
 }
 
-/// Editors on some systems put it at the beginning of a file.
+/// Some editors write it.
 const BOM: char = '\u{feff}';
 
-/// The same bytes for the same prompt, whichever system it was written or checked out on.
+/// Equal bytes on all systems.
 fn unix_lines(text: Cow<'static, str>) -> Cow<'static, str> {
     if text.contains('\r') || text.starts_with(BOM) {
         Cow::Owned(text.trim_start_matches(BOM).replace("\r\n", "\n"))

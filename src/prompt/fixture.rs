@@ -1,4 +1,4 @@
-//! Small prompts and tools for the tests of this room.
+//! Small prompts and tools for tests.
 
 use std::{fs, sync::Arc};
 
@@ -7,14 +7,13 @@ use super::{
 };
 use crate::model::{QueryType, tool::ToolNeed};
 
-/// The required segments as short as can be, so that sizes can be counted by hand.
+/// Short required segments, so that sizes can be counted by hand.
 pub(super) const SHORT: [(&str, &str); 3] = [
     ("base.md", "base"),
     ("signals.md", "signals"),
     ("tools-reference.md", "tools"),
 ];
 
-/// The built-in files with these in their places.
 pub(super) fn prompts(files: &[(&str, &str)]) -> Result<Prompts, Error> {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -23,7 +22,6 @@ pub(super) fn prompts(files: &[(&str, &str)]) -> Result<Prompts, Error> {
     Prompts::with_overlay(folder.path())
 }
 
-/// A composer of [`SHORT`] and these.
 pub(super) fn composer(files: &[(&str, &str)], token_budget: u64) -> Composer {
     let files = [&SHORT, files].concat();
     let settings = Settings {
@@ -33,7 +31,6 @@ pub(super) fn composer(files: &[(&str, &str)], token_budget: u64) -> Composer {
     Composer::new(prompts(&files).unwrap(), settings).unwrap()
 }
 
-/// A cache over `composer`.
 pub(super) fn cache(composer: Composer) -> Cache {
     Cache::new(Arc::new(composer))
 }
@@ -47,7 +44,6 @@ pub(super) fn tool(name: &str, serves: ToolNeed) -> ToolLine {
     }
 }
 
-/// A query of this type in a session with these tools.
 pub(super) fn query(query_type: QueryType, tools: &[ToolLine]) -> ComposeInput {
     let variables = Variables {
         tools: tools.to_vec(),
@@ -56,5 +52,4 @@ pub(super) fn query(query_type: QueryType, tools: &[ToolLine]) -> ComposeInput {
     ComposeInput::new(Arc::new(variables.prepare()), query_type)
 }
 
-/// The required segments.
 pub(super) const REQUIRED: [SegmentId; 3] = [SegmentId::Base, SegmentId::Signals, SegmentId::Tools];

@@ -1,9 +1,7 @@
-//! The seven segments: a static table of what there is, where it stands and when it is included.
+//! The table of the seven segments.
 //!
-//! No content is judged or rendered here.
-//!
-//! **Invariant:** [`REGISTRY`] is in the order of the prompt, by priority and then by id, and every
-//! required segment stands before every optional one: an optional one can never crowd it out.
+//! **Invariant:** [`REGISTRY`] is in the order of the prompt, by priority and then by id, and
+//! required segments come first, so an optional one cannot crowd them out.
 
 use std::{fmt, str::FromStr};
 
@@ -11,7 +9,7 @@ use serde::{Serialize, Serializer};
 
 use crate::model::QueryType;
 
-/// Which segment.
+/// The id of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SegmentId {
     /// Identity, constraints and the project.
@@ -20,48 +18,48 @@ pub enum SegmentId {
     Signals,
     /// The tools of the session.
     Tools,
-    /// How to answer questions about code.
+    /// Questions about code.
     Code,
-    /// How to chat.
+    /// Small talk.
     Conversation,
-    /// How to answer from notes, and how to change them.
+    /// Answers from notes, and changes to them.
     Docs,
-    /// How to answer from the web.
+    /// Answers from the web.
     Research,
 }
 
-/// For which queries a segment is included.
+/// The queries that include a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Included {
-    /// For every query.
+    /// All.
     Always,
-    /// For queries of these types.
+    /// Those of these types.
     For(&'static [QueryType]),
 }
 
-/// What happens when a segment does not fit.
+/// Whether a segment is required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// Without it there is no prompt.
+    /// Composition fails without it.
     Required,
-    /// It is left out, with a warning.
+    /// It may be omitted, with a warning.
     Optional,
 }
 
-/// A row of the table in spec 5.
+/// A segment.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Its id.
     pub id: SegmentId,
-    /// Its file, in `prompts/oracle/` and in a folder that overlays it.
+    /// Its file name, built in and in an overlay.
     pub file: &'static str,
-    /// The text that is compiled in.
+    /// The built-in text.
     pub builtin: &'static str,
-    /// Its place: lower stands earlier.
+    /// Its place; lower comes earlier.
     pub priority: u8,
-    /// For which queries.
+    /// The queries that include it.
     pub included: Included,
-    /// What happens when it does not fit.
+    /// Whether it is required.
     pub presence: Presence,
 }
 
@@ -147,7 +145,7 @@ impl Segment {
 }
 
 impl SegmentId {
-    /// The name in results, events and errors.
+    /// Its name in results, events and errors.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -174,7 +172,7 @@ impl Serialize for SegmentId {
     }
 }
 
-/// A name that is none of the seven ids.
+/// An unknown segment id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown segment `{0}`: use base, signals, tools, code, docs, research or conversation")]
 pub struct UnknownSegment(pub String);

@@ -1,19 +1,18 @@
-//! What can be set about composition.
+//! Settings of prompts.
 
 use std::ops::RangeInclusive;
 
-/// The room's settings; the configuration mirrors them.
+/// Settings of composition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// Most tokens of a composed prompt, by the estimate of spec 5; 1–1,000,000.
+    /// Most estimated tokens of a prompt, 1–1,000,000.
     pub token_budget: u64,
-    /// Most composed prompts that a [`Cache`](super::Cache) keeps, each of up to four bytes a
-    /// token; 1–65,536.
+    /// Most prompts of a [`Cache`](super::Cache), 1–65,536.
     pub cache_entries: u64,
 }
 
 impl Default for Settings {
-    /// 8,000 tokens (spec 5, T038). 256 prompts are some 3 MB with the built-in files.
+    /// 8,000 tokens; 256 built-in prompts take some 3 MB.
     fn default() -> Self {
         Self {
             token_budget: 8_000,
@@ -26,10 +25,10 @@ impl Settings {
     const TOKEN_BUDGET: RangeInclusive<u64> = 1..=1_000_000;
     const CACHE_ENTRIES: RangeInclusive<u64> = 1..=65_536;
 
-    /// Checks every value.
+    /// Validates every value.
     ///
     /// # Errors
-    /// All values that are out of range.
+    /// All values out of range.
     pub fn validate(&self) -> Result<(), Vec<OutOfRange>> {
         let problems: Vec<_> = [
             ("token_budget", self.token_budget, Self::TOKEN_BUDGET),
@@ -52,17 +51,17 @@ impl Settings {
     }
 }
 
-/// A setting with a value that is not allowed.
+/// A setting out of range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}` is `{value}`: use {least} to {most}")]
 pub struct OutOfRange {
-    /// Which setting.
+    /// The setting.
     pub key: &'static str,
-    /// The value it has.
+    /// The value.
     pub value: u64,
-    /// The least that is allowed.
+    /// The minimum.
     pub least: u64,
-    /// The most that is allowed.
+    /// The maximum.
     pub most: u64,
 }
 

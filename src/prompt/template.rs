@@ -1,12 +1,10 @@
-//! The files as templates: compiled, checked and rendered with minijinja.
+//! Templates: compiled, validated and rendered with minijinja.
 //!
-//! Everything that can be known of a template without a query is found when it is loaded: syntax,
-//! names that do not exist (in branches that are rarely taken too), and, by a rehearsal with sample
-//! values of every query type, filters and attributes. Block tags on lines of their own leave no
-//! blank line behind.
+//! Loading finds syntax errors, unknown names even in rare branches, and, by rehearsal with sample
+//! values, bad filters and attributes. Block tags on their own lines leave no blank line.
 //!
-//! **Invariants:** no auto-escape; no name beside [`NAMES`]; work is limited; an error names file
-//! and line.
+//! **Invariants:** no auto-escape; no name besides [`NAMES`]; bounded work; errors name file and
+//! line.
 
 use std::path::Path;
 
@@ -21,10 +19,10 @@ use super::{
     variables::{NAMES, rehearsal},
 };
 
-/// Instructions that a template may take; the built-in ones take some ten a tool.
+/// Instruction limit; built-in templates take some ten a tool.
 const FUEL: u64 = 100_000;
 
-/// The usable files of all seven segments.
+/// Validated files of all segments.
 #[derive(Debug)]
 pub struct Prompts {
     environment: Environment<'static>,
@@ -32,26 +30,25 @@ pub struct Prompts {
 }
 
 impl Prompts {
-    /// The files that are compiled in.
+    /// The built-in files.
     ///
     /// # Errors
-    /// When one of them is broken: a bug, which a test excludes.
+    /// Never: a test excludes it.
     pub fn builtin() -> Result<Self, Error> {
         Self::check(files::builtin(), Vec::new())
     }
 
-    /// The built-in files with those of a folder in their places. The folder may hold some of the
-    /// seven and nothing else; names that begin with a dot are not looked at.
+    /// The built-in files with a folder's in their places. The folder may hold only files of the
+    /// seven names; dot files are ignored.
     ///
     /// # Errors
-    /// [`Error::Folder`] when it cannot be listed, [`Error::Files`] with everything that is wrong
-    /// with its files.
+    /// [`Error::Folder`] when it cannot be listed, [`Error::Files`] with all faults of its files.
     pub fn with_overlay(folder: &Path) -> Result<Self, Error> {
         let (files, problems) = files::overlaid(folder)?;
         Self::check(files, problems)
     }
 
-    /// The files of the segments, in the order of the prompt.
+    /// In the order of the prompt.
     #[must_use]
     pub fn files(&self) -> &[PromptFile] {
         &self.files
@@ -115,7 +112,7 @@ impl Prompts {
         Ok(())
     }
 
-    /// Renders a file, without blank lines at its ends.
+    /// Without blank lines at its ends.
     pub(super) fn render(&self, file: &PromptFile, values: &Value) -> Result<String, Broken> {
         let text = self
             .environment
@@ -138,7 +135,7 @@ fn environment() -> Environment<'static> {
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_fuel(Some(FUEL));
-    // Only clashing delimiters can be refused, and they are not touched.
+    // Only clashing delimiters fail, and those stay at their defaults.
     if let Ok(syntax) = SyntaxConfig::builder()
         .trim_blocks(true)
         .lstrip_blocks(true)
@@ -161,8 +158,7 @@ fn broken(file: &PromptFile, error: &minijinja::Error) -> Broken {
     file.broken(error.line(), fault)
 }
 
-/// The line, from 1, of the first tag that uses a name. The engine lists the names of a template
-/// without their places.
+/// The engine lists names without their places.
 fn line_using(text: &str, name: &str) -> Option<usize> {
     let mut from = 0;
     while let Some(open) = text[from..].find('{').map(|at| from + at) {
@@ -189,7 +185,7 @@ fn line_using(text: &str, name: &str) -> Option<usize> {
     None
 }
 
-/// Where a name stands as a word of its own, not as an attribute or filter of that name.
+/// The name as a word of its own, not as an attribute or filter.
 fn word_in(text: &str, name: &str) -> Option<usize> {
     let part_of_word = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name).map(|(at, _)| at).find(|at| {

@@ -1,12 +1,9 @@
-//! The values behind the five variables: `project_name`, `project_context`, `max_turns`, `tools`
-//! and `query_type`.
+//! The variables `project_name`, `project_context`, `max_turns`, `tools` and `query_type`.
 //!
-//! Values are data. They are put on one line where a line is due, capped, and made harmless where
-//! they look like a signal or like the end of the block that holds them (spec 2: such bytes are
-//! escaped where they enter a prompt); beyond that they stand as they are. A [`ToolLine`] has no
-//! schema, so none can get into a prompt.
+//! Values are data: put on one line where needed, capped, and escaped where they look like a signal
+//! or the end of their block. A [`ToolLine`] has no schema, so none gets into a prompt.
 //!
-//! **Invariant:** a [`Prepared`] never changes, and its fingerprint stands for all of it.
+//! **Invariant:** a [`Prepared`] never changes, and its fingerprint identifies it.
 
 use std::borrow::Cow;
 
@@ -16,14 +13,14 @@ use sha2::{Digest, Sha256};
 use super::{tokens, warning::Warning};
 use crate::model::{Needs, QueryType, ToolSpec, tool::ToolNeed};
 
-/// Most tokens of the project context (spec 5).
+/// Most tokens of the project context.
 pub const PROJECT_CONTEXT_TOKENS: u64 = 2_000;
 const PROJECT_CONTEXT_CHARACTERS: usize = 4 * PROJECT_CONTEXT_TOKENS as usize;
 
-/// Tells the model that the project context goes on.
+/// Tells the model that the context was cut.
 const CUT_MARK: &str = "\n[cut here]";
 
-/// Every name that a template may use.
+/// The names that templates may use.
 pub(super) const NAMES: [&str; 5] = [
     "project_name",
     "project_context",
@@ -32,27 +29,27 @@ pub(super) const NAMES: [&str; 5] = [
     "query_type",
 ];
 
-/// What a session offers to the templates; everything is empty by default.
+/// A session's values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Variables {
-    /// What the project is called.
+    /// The project's name.
     pub project_name: String,
-    /// What the model should know about it; at most [`PROJECT_CONTEXT_TOKENS`], the rest is cut.
+    /// Project context, cut to [`PROJECT_CONTEXT_TOKENS`].
     pub project_context: String,
-    /// The budget of turns of a query.
+    /// Turn budget of a query.
     pub max_turns: Option<u32>,
-    /// The tools of the session, in the order of the profile.
+    /// Tools, in the profile's order.
     pub tools: Vec<ToolLine>,
 }
 
-/// What the prompt says of a tool.
+/// A tool in the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolLine {
     /// Its name, as the model calls it.
     pub name: String,
     /// The first sentence of its description.
     pub summary: String,
-    /// Which classified need it serves.
+    /// The need that it serves.
     pub serves: ToolNeed,
 }
 
@@ -66,18 +63,17 @@ impl From<&ToolSpec> for ToolLine {
     }
 }
 
-/// How much of the tool list goes in.
+/// How far the tool list is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ToolCut {
-    /// All of it.
     Whole,
-    /// The tools of the classified needs, and those of no need in particular.
+    /// Tools of the classified needs, and general ones.
     Needed,
-    /// The names of these.
+    /// Only their names.
     Names,
 }
 
-/// [`Variables`] made ready, once for all queries of a session.
+/// [`Variables`] prepared for all queries of a session.
 #[derive(Debug, Clone)]
 pub struct Prepared {
     variables: Variables,
@@ -86,7 +82,7 @@ pub struct Prepared {
 }
 
 impl Variables {
-    /// Makes the values ready for the templates.
+    /// Prepares the values.
     #[must_use]
     pub fn prepare(&self) -> Prepared {
         let (project_context, cut) = cap(&as_block(&self.project_context));
@@ -111,12 +107,11 @@ impl Variables {
 }
 
 impl Prepared {
-    /// Equal for equal values only.
+    /// Equal only for equal values.
     pub(super) const fn fingerprint(&self) -> [u8; 32] {
         self.fingerprint
     }
 
-    /// What the templates get.
     pub(super) fn values(&self, query_type: QueryType, cut: ToolCut) -> Value {
         let needs = query_type.needs();
         let tools = self.tools(needs, cut).map(|tool| {
@@ -135,7 +130,7 @@ impl Prepared {
         }
     }
 
-    /// What was lost on the way, given how the tool list was cut.
+    /// What the cut of the tool list lost.
     pub(super) fn warnings(&self, query_type: QueryType, cut: ToolCut) -> Vec<Warning> {
         let mut warnings: Vec<_> = self.cut.iter().cloned().collect();
         let (kept, of) = (
@@ -171,7 +166,7 @@ const fn is_needed(tool: &ToolLine, needs: Needs) -> bool {
     }
 }
 
-/// Values for every query type, with all variables set and with none, to try a template on.
+/// Samples of every query type, with all variables set and with none.
 pub(super) fn rehearsal() -> Vec<Value> {
     let tool = |name: &str, summary: &str, serves| ToolLine {
         name: name.to_owned(),
@@ -202,17 +197,15 @@ pub(super) fn rehearsal() -> Vec<Value> {
     QueryType::ALL.into_iter().flat_map(values).collect()
 }
 
-/// One line, harmless.
 fn as_line(text: &str) -> String {
     harmless(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
 }
 
-/// Any number of lines, harmless.
 fn as_block(text: &str) -> String {
     harmless(text.replace("\r\n", "\n").trim()).into_owned()
 }
 
-/// Escapes the `<` of what looks like a signal tag or a tag of the block around the context.
+/// Escapes the `<` of signal tags and of tags of the context's block.
 fn harmless(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut done = 0;
@@ -230,8 +223,7 @@ fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether what follows a `<` makes it a tag that means something in a prompt. `<signal.h>` does
-/// not.
+/// `<signal.h>` is no such tag.
 fn opens_reserved_tag(text: &str) -> bool {
     let name = text.strip_prefix('/').unwrap_or(text);
     ["signal", "project_context"].iter().any(|reserved| {
@@ -243,7 +235,7 @@ fn opens_reserved_tag(text: &str) -> bool {
     })
 }
 
-/// At most the cap of characters, the mark of the cut included.
+/// The cap includes the mark.
 fn cap(text: &str) -> (String, Option<Warning>) {
     if text
         .char_indices()
@@ -261,7 +253,7 @@ fn cap(text: &str) -> (String, Option<Warning>) {
     (kept, Some(warning))
 }
 
-/// Hashes every part with its length, so that no two sets of values run into the same bytes.
+/// Hashes parts with their lengths, so different values differ in bytes.
 fn fingerprint(variables: &Variables, cut: Option<&Warning>) -> [u8; 32] {
     let mut hash = Sha256::new();
     let mut add = |part: &str| {

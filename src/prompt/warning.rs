@@ -1,4 +1,4 @@
-//! What a composed prompt had to do without. A warning never stops a query.
+//! Warnings of a composition; they never stop a query.
 
 use std::fmt;
 
@@ -6,43 +6,42 @@ use serde::{Serialize, Serializer};
 
 use super::segment::SegmentId;
 
-/// Something that was left out or cut; its text is what people and events get.
+/// An omission or cut; its text is for people and events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Warning {
-    /// The project context was longer than its cap.
+    /// The project context was cut.
     ContextCut {
-        /// Its length as given, in tokens.
+        /// Its tokens.
         tokens: u64,
-        /// The cap, in tokens.
+        /// The limit.
         cap: u64,
     },
-    /// The required segments did not fit with all tools: those for other types of query left the
-    /// list.
+    /// Tools for other query types were removed.
     ToolsCutToNeeds {
-        /// How many stayed.
+        /// Tools kept.
         kept: usize,
-        /// How many there are.
+        /// Tools before.
         of: usize,
     },
-    /// The required segments did not fit with descriptions of the tools either.
+    /// Descriptions of tools were removed.
     ToolsCutToNames {
-        /// How many names are listed.
+        /// Names kept.
         kept: usize,
     },
-    /// An optional segment would have exceeded the budget.
+    /// An optional segment did not fit.
     SegmentLeftOut {
-        /// Which one.
+        /// The segment.
         segment: SegmentId,
-        /// Its size in tokens.
+        /// Its tokens.
         tokens: u64,
-        /// The size of what stands before it, in tokens.
+        /// Tokens before it.
         used: u64,
         /// The budget in tokens.
         budget: u64,
     },
-    /// An optional segment came out blank.
+    /// An optional segment rendered blank.
     SegmentBlank {
-        /// Which one.
+        /// The segment.
         segment: SegmentId,
     },
 }

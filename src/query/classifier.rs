@@ -1,19 +1,9 @@
-//! The classifier: shortcuts first, then the evidence (spec 4, T008).
-//!
-//! It reads text, a compiled lexicon and weights, and nothing else. It does not decide what follows from
-//! a classification.
-
-mod basis;
-mod explanation;
-
-pub use basis::Basis;
-pub use explanation::{Explanation, Part};
+//! The classifier: shortcuts first, then the evidence.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::fmt;
 use std::sync::Arc;
-
-use basis::Decided;
 
 use super::lexicon::Lexicon;
 use super::matcher::{Evidence, Matcher};
@@ -26,13 +16,13 @@ use super::weights::PerType;
 use super::weights::{Opinion, Weights};
 use crate::model::{QueryClassification, QueryType};
 
-/// What was said before the query.
+/// The question before the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Context<'a> {
-    /// Nothing.
+    /// None.
     #[default]
     Fresh,
-    /// This; blank text counts as nothing.
+    /// This one; blank text counts as none.
     Following(&'a str),
 }
 
@@ -42,11 +32,11 @@ impl<'a> From<Option<&'a str>> for Context<'a> {
     }
 }
 
-/// Says what kind of question one is: a [`Classifier`], unless an embedder brings another.
+/// Classifies queries; a [`Classifier`], unless an embedder brings another.
 ///
-/// It is asked once for each query, by one of a few actors that all sessions share, so it answers from memory
-/// and within microseconds. What it says is recorded as `query.classified`: a replay does not ask again.
-/// Confidence is taken within 0..=1, and the needs are those of the type. If it panics, the query fails.
+/// It is asked once for each query, by a few actors that all sessions share, so it must answer from memory
+/// within microseconds. The answer is recorded as `query.classified`, so a replay does not ask again.
+/// Confidence is clamped to 0..=1, and the needs are those of the type. If it panics, the query fails.
 ///
 /// ```
 /// use oracle_agent::{
@@ -65,7 +55,7 @@ impl<'a> From<Option<&'a str>> for Context<'a> {
 /// # let _ = AllCode;
 /// ```
 pub trait QueryClassifier: Send + Sync + 'static {
-    /// What kind of question this is, after what was said before.
+    /// Classifies a query.
     fn classify(&self, query: &str, context: Context<'_>) -> QueryClassification;
 }
 
@@ -75,60 +65,58 @@ impl QueryClassifier for Classifier {
     }
 }
 
-/// An immutable snapshot of a lexicon, with weights or without, ready to classify. Share it by `Arc`; a
-/// changed lexicon is a new classifier.
+/// An immutable snapshot of a lexicon, with or without weights. Share it by `Arc`.
 #[derive(Debug, Clone)]
 pub struct Classifier {
     matcher: Matcher,
-    /// Phrases that point back, word by word, as a reading numbers them.
+    /// Phrases that point back, as hashes of words.
     followup: Vec<Box<[u64]>>,
     weights: Option<Arc<Weights>>,
 }
 
 thread_local! {
-    /// Kept from text to text, so that a classification allocates its result alone.
+    /// Reused, so that a classification allocates only its result.
     static READING: RefCell<Reading> = RefCell::default();
 }
 
-/// Shorter queries are small talk unless something says otherwise, in characters.
+/// Shorter queries, in characters, are small talk unless something speaks for another type.
 const SHORT: usize = 5;
-/// Shorter queries follow up on what was said, in characters.
+/// Shorter queries, in characters, follow up on the previous one.
 const FOLLOWUP: usize = 20;
-/// The same in scripts that say as much in half the characters.
+/// The limit for scripts without spaces.
 const FOLLOWUP_UNSPACED: usize = 10;
-/// How sure the weights have to be of another type for what looks like a follow-up to be none.
+/// Share of another type from which a query is no follow-up.
 const NO_FOLLOWUP: f64 = 0.7;
-/// How sure one has to be of what a person wrote for the trace beside it not to count.
+/// Confidence from which a person's own words count without the trace beside them.
 const SURE_ALONE: f64 = 0.6;
 
 impl Classifier {
-    /// Compiles a lexicon. It is the only evidence until there are weights.
+    /// Compiles a lexicon, the only evidence until there are weights.
     #[must_use]
     pub fn new(lexicon: &Lexicon) -> Self {
         let numbers = |words: &[String]| words.iter().map(|word| word_hash(word)).collect();
         let followup = lexicon.grammar.followup.iter();
-        let followup = followup.map(|pattern| numbers(&pattern.words));
         Self {
             matcher: Matcher::new(lexicon),
-            followup: followup.collect(),
+            followup: followup.map(|pattern| numbers(&pattern.words)).collect(),
             weights: None,
         }
     }
 
-    /// With what was learned from labelled queries, which then decides; the lexicon is a part of it.
+    /// Adds learned weights, which then decide.
     #[must_use]
     pub fn with_weights(mut self, weights: Arc<Weights>) -> Self {
         self.weights = Some(weights);
         self
     }
 
-    /// What kind of query this is. Looks at the first 4,000 characters.
+    /// Classifies a query by its first 4,000 characters.
     #[must_use]
     pub fn classify(&self, query: &str, context: Context<'_>) -> QueryClassification {
         self.classify_by(query, context).0
     }
 
-    /// The same, and what decided it.
+    /// Classifies a query, and says what decided.
     #[must_use]
     pub fn classify_by(&self, query: &str, context: Context<'_>) -> (QueryClassification, Basis) {
         READING.with_borrow_mut(|reading| {
@@ -138,8 +126,8 @@ impl Classifier {
         })
     }
 
-    /// What of a query is looked at: what a person wrote beside a trace or code, if that alone is surely
-    /// something else than small talk; else all of it.
+    /// The part of a query that counts: a person's words beside a trace or code, if they alone are
+    /// clearly no small talk; else all of it.
     fn attended<'q>(&self, reading: &mut Reading, query: &'q str) -> Cow<'q, str> {
         let text = prepared(query);
         let Some(prose) = prose(&text) else {
@@ -196,24 +184,21 @@ impl Classifier {
         }
     }
 
-    /// With the keywords that people are shown.
     fn told(&self, reading: &Reading, decided: &Decided) -> QueryClassification {
         let keywords = match decided.basis {
             Basis::Blank | Basis::Nothing => Vec::new(),
             Basis::Short => vec!["short_query".to_owned()],
             Basis::FollowUp => vec!["followup_detected".to_owned()],
             Basis::Weights | Basis::Lexicon => {
-                let of_best = self
-                    .matcher
-                    .evidence(reading)
-                    .filter(|e| speaks(e) && e.query_type == decided.query_type);
+                let of_best = |e: &&Evidence| speaks(e) && e.query_type == decided.query_type;
+                let of_best = self.matcher.evidence(reading).filter(of_best);
                 of_best.map(|e| (*e.label).to_owned()).collect()
             }
         };
         QueryClassification::new(decided.query_type, decided.confidence, keywords)
     }
 
-    /// What the weights say of a query, where they decide.
+    /// The shares of the weights, where they decide.
     #[cfg(feature = "train")]
     pub(super) fn shares(&self, query: &str) -> Option<PerType> {
         let decided = READING.with_borrow_mut(|reading| {
@@ -246,13 +231,12 @@ fn speaks(evidence: &&Evidence) -> bool {
     evidence.weight > 0.0
 }
 
-/// Surely something else than small talk.
 fn contradicts(opinion: &Opinion) -> bool {
     let (best, share) = opinion.best();
     opinion.known && best != QueryType::Conversational && share >= NO_FOLLOWUP
 }
 
-/// Four decimals say all that is measured.
+/// Four decimals are as much as is measured.
 fn rounded(share: f64) -> f64 {
     (share * 1e4).round() / 1e4
 }
@@ -265,24 +249,206 @@ fn score<'a>(evidence: impl Iterator<Item = &'a Evidence>) -> Score {
     score
 }
 
-/// Fewer characters than [`SHORT`], none of a script in which they could be a whole sentence.
+/// In some scripts a few characters are a whole sentence.
 fn is_short(text: &str) -> bool {
     text.chars().nth(SHORT - 1).is_none() && !text.chars().any(is_unspaced)
 }
 
-/// Of a single word the lexicon knows more than can be learned from whole questions; unless it knows
-/// nothing (`none`) of it.
+/// About a single word the lexicon knows more than weights learned from whole questions.
 pub(super) fn is_terse(text: &str, reading: &Reading, none: bool) -> bool {
     is_short(text) || (reading.tokens.len() == 1 && !none)
 }
 
 fn is_brief(text: &str) -> bool {
-    let limit = if text.chars().any(is_unspaced) {
+    let unspaced = text.chars().any(is_unspaced);
+    let limit = if unspaced {
         FOLLOWUP_UNSPACED
     } else {
         FOLLOWUP
     };
     text.chars().nth(limit - 1).is_none()
+}
+
+/// The basis of a classification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Basis {
+    /// The text is blank.
+    Blank,
+    /// A short text without evidence for another type than small talk.
+    Short,
+    /// A follow-up on the previous question.
+    FollowUp,
+    /// The learned weights.
+    Weights,
+    /// The lexicon alone: a single known word, or no weights.
+    Lexicon,
+    /// A guess.
+    Nothing,
+}
+
+impl Basis {
+    /// Its name in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Blank => "blank",
+            Self::Short => "short",
+            Self::FollowUp => "follow-up",
+            Self::Weights => "weights",
+            Self::Lexicon => "lexicon",
+            Self::Nothing => "nothing known",
+        }
+    }
+}
+
+impl fmt::Display for Basis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Blank => "its emptiness",
+            Self::Short => "its shortness",
+            Self::FollowUp => "following up on what was said",
+            Self::Weights => "the weights",
+            Self::Lexicon => "the lexicon alone",
+            Self::Nothing => "a guess: nothing of it is known",
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Decided {
+    basis: Basis,
+    query_type: QueryType,
+    confidence: f64,
+    /// The weights' opinion, where they were asked.
+    opinion: Option<Opinion>,
+}
+
+impl Decided {
+    /// Small talk, with the basis's confidence; a guess is below 0.5.
+    const fn by(basis: Basis, opinion: Option<Opinion>) -> Self {
+        let confidence = match basis {
+            Basis::Blank => 0.5,
+            Basis::Short => 0.8,
+            Basis::FollowUp => 0.7,
+            Basis::Weights | Basis::Lexicon | Basis::Nothing => 0.4,
+        };
+        Self {
+            basis,
+            query_type: QueryType::Conversational,
+            confidence,
+            opinion,
+        }
+    }
+}
+
+/// A classification with its evidence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explanation {
+    /// The result.
+    pub classification: QueryClassification,
+    /// The basis. If it is not [`Basis::Weights`], shares and parts did not count.
+    pub basis: Basis,
+    /// The second type.
+    pub second: Option<QueryType>,
+    /// Shares of the weights, highest first.
+    pub shares: Vec<(QueryType, f64)>,
+    /// Evidence of the lexicon: entry, type, weight.
+    pub lexicon: Vec<(String, QueryType, f64)>,
+    /// The heaviest features between the two likeliest types.
+    pub parts: Vec<Part>,
+}
+
+/// A feature's contribution.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// Its description.
+    pub feature: String,
+    /// Positive for the first type, negative for the second.
+    pub weight: f64,
+}
+
+const SHOWN: usize = 16;
+
+impl Classifier {
+    /// Classifies a query and explains it. Slower than [`Classifier::classify`].
+    #[must_use]
+    pub fn explain(&self, query: &str, context: Context<'_>) -> Explanation {
+        READING.with_borrow_mut(|reading| {
+            let text = &*self.attended(reading, query);
+            // A blank text is not read, and the previous one would remain.
+            self.matcher.read(text, reading);
+            let decided = self.decide(reading, text, context);
+            let evidence = self.matcher.evidence(reading);
+            let lexicon = evidence.map(|e| ((*e.label).to_owned(), e.query_type, e.weight));
+            let score: Score = score(self.matcher.evidence(reading));
+            let mut found = Explanation {
+                classification: self.told(reading, &decided),
+                basis: decided.basis,
+                second: None,
+                shares: Vec::new(),
+                lexicon: lexicon.collect(),
+                parts: Vec::new(),
+            };
+            if let Some(weights) = self.weights.as_ref().filter(|_| !text.is_empty()) {
+                let asked = decided.opinion;
+                let opinion = asked.unwrap_or_else(|| weights.judge(text, reading, &score));
+                found.shares = QueryType::ALL.into_iter().zip(opinion.shares).collect();
+                found.shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+                let mut likely = found.shares.iter().map(|(of, _)| *of);
+                if let (Some(first), Some(second)) = (likely.next(), likely.next()) {
+                    found.second = Some(second);
+                    let parts = weights.parts(text, reading, &score);
+                    found.parts = heaviest(parts.into_iter().map(|(feature, part)| Part {
+                        feature,
+                        weight: part[first as usize] - part[second as usize],
+                    }));
+                }
+            }
+            found
+        })
+    }
+}
+
+fn heaviest(parts: impl Iterator<Item = Part>) -> Vec<Part> {
+    let mut parts: Vec<Part> = parts.filter(|part| part.weight.abs() >= 0.005).collect();
+    parts.sort_by(|a, b| b.weight.abs().total_cmp(&a.weight.abs()));
+    parts.truncate(SHOWN);
+    parts
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let got = &self.classification;
+        let (query_type, confidence) = (got.query_type, got.confidence);
+        writeln!(
+            f,
+            "{query_type}, confidence {confidence:.2}, by {}",
+            self.basis
+        )?;
+        if !self.lexicon.is_empty() {
+            writeln!(f, "lexicon:")?;
+        }
+        for (entry, query_type, weight) in &self.lexicon {
+            writeln!(f, "  {weight:+.1} {query_type}: \"{entry}\"")?;
+        }
+        if self.basis != Basis::Weights && !self.shares.is_empty() {
+            writeln!(f, "what the weights would have said, which did not count:")?;
+        }
+        if self.basis == Basis::Weights {
+            writeln!(f, "weights:")?;
+        }
+        for (query_type, share) in &self.shares {
+            writeln!(f, "  {:14} {share:.3}", query_type.as_str())?;
+        }
+        let likely = self.shares.first().map(|(first, _)| *first);
+        if let (Some(first), Some(second)) = (likely, self.second) {
+            writeln!(f, "for {first} (+) or {second} (-):")?;
+        }
+        for part in &self.parts {
+            writeln!(f, "  {:+.2} {}", part.weight, part.feature)?;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How well a classifier does on labelled queries: accuracy, confusion, calibration.
+//! Evaluation of a classifier on labelled queries.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -6,18 +6,18 @@ use std::fmt::{self, Write as _};
 use super::{Basis, Classifier, Context};
 use crate::model::QueryType;
 
-/// A query and what it is.
+/// A labelled query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Labelled {
-    /// What it is.
+    /// Its type.
     pub query_type: QueryType,
-    /// Its language, where it is told.
+    /// Its language.
     pub language: String,
     /// The query.
     pub query: String,
 }
 
-/// A line that is no labelled query.
+/// An invalid line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{origin}:{line}: {problem}: a line is a type, a tab, perhaps a language and a tab, and a query"
@@ -25,18 +25,18 @@ pub struct Labelled {
 pub struct LabelError {
     /// The file.
     pub origin: String,
-    /// Where, from 1.
+    /// The line, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
 }
 
 impl Labelled {
-    /// Reads lines of type and query, with the language between them or without. Empty lines and those
-    /// that begin with `#` are passed over, as is a byte order mark.
+    /// Reads lines of type, optional language and query, separated by tabs. Empty lines, comments
+    /// (`#`) and a byte order mark are skipped.
     ///
     /// # Errors
-    /// The first line that is neither.
+    /// The first invalid line.
     pub fn parse(text: &str, origin: &str) -> Result<Vec<Self>, LabelError> {
         let mut all = Vec::new();
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -62,9 +62,8 @@ impl Labelled {
             [label, language, query] => (*label, *language, *query),
             _ => return Err(format!("{} columns", cells.len())),
         };
-        let query_type = label
-            .parse::<QueryType>()
-            .map_err(|unknown| unknown.to_string())?;
+        let query_type = label.parse::<QueryType>();
+        let query_type = query_type.map_err(|unknown| unknown.to_string())?;
         Ok(Self {
             query_type,
             language: language.to_owned(),
@@ -73,18 +72,18 @@ impl Labelled {
     }
 }
 
-/// How many there were, how many were right, and how sure the answers were.
+/// A count of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Tally {
-    /// All.
+    /// Answers.
     pub all: u32,
-    /// Those that were right.
+    /// Right answers.
     pub right: u32,
     sure: f64,
 }
 
 impl Tally {
-    /// Share of right answers; of none, 0.
+    /// Share of right answers, 0 without answers.
     #[must_use]
     pub fn accuracy(&self) -> f64 {
         f64::from(self.right) / f64::from(self.all.max(1))
@@ -103,38 +102,38 @@ impl Tally {
     }
 }
 
-/// A query that was taken for something else.
+/// A wrong answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mistake {
     /// The query.
     pub row: Labelled,
-    /// What it was taken for.
+    /// The answer.
     pub taken_for: QueryType,
-    /// How surely.
+    /// Its confidence.
     pub confidence: f64,
 }
 
-/// What came out.
+/// The result of an evaluation.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Evaluation {
-    /// Of all.
+    /// All rows.
     pub total: Tally,
     /// By language.
     pub languages: BTreeMap<String, Tally>,
-    /// By what it is.
+    /// By type.
     pub types: BTreeMap<QueryType, Tally>,
-    /// By what decided.
+    /// By basis.
     pub bases: BTreeMap<Basis, Tally>,
-    /// By what it is and what it was taken for.
+    /// By type and answer.
     pub confusion: BTreeMap<(QueryType, QueryType), u32>,
-    /// By tenths of confidence.
+    /// By confidence, in tenths.
     pub tenths: [Tally; 10],
-    /// The surest first.
+    /// Wrong answers, most confident first.
     pub mistakes: Vec<Mistake>,
 }
 
 impl Evaluation {
-    /// Classifies all rows, each without context.
+    /// Classifies all rows, without context.
     #[must_use]
     pub fn of(classifier: &Classifier, rows: &[Labelled]) -> Self {
         let mut all = Self::default();
@@ -145,7 +144,6 @@ impl Evaluation {
         all
     }
 
-    /// Classifies one row more.
     pub(super) fn ask(&mut self, classifier: &Classifier, row: &Labelled) {
         let (got, basis) = classifier.classify_by(&row.query, Context::Fresh);
         self.count(row, basis, got.query_type, got.confidence);
@@ -154,20 +152,13 @@ impl Evaluation {
     fn count(&mut self, row: &Labelled, basis: Basis, taken_for: QueryType, sure: f64) {
         let right = row.query_type == taken_for;
         self.total.count(right, sure);
-        let languages = &mut self.languages;
-        languages
-            .entry(row.language.clone())
-            .or_default()
-            .count(right, sure);
-        self.types
-            .entry(row.query_type)
-            .or_default()
-            .count(right, sure);
+        let language = self.languages.entry(row.language.clone());
+        language.or_default().count(right, sure);
+        let query_type = self.types.entry(row.query_type);
+        query_type.or_default().count(right, sure);
         self.bases.entry(basis).or_default().count(right, sure);
-        *self
-            .confusion
-            .entry((row.query_type, taken_for))
-            .or_default() += 1;
+        let answer = (row.query_type, taken_for);
+        *self.confusion.entry(answer).or_default() += 1;
         let tenth = ((sure * 10.0) as usize).min(self.tenths.len() - 1);
         self.tenths[tenth].count(right, sure);
         if !right {
@@ -180,12 +171,11 @@ impl Evaluation {
     }
 
     pub(super) fn sort(&mut self) {
-        self.mistakes
-            .sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
+        let surest_first = |a: &Mistake, b: &Mistake| b.confidence.total_cmp(&a.confidence);
+        self.mistakes.sort_by(surest_first);
     }
 }
 
-/// As people read it.
 impl fmt::Display for Evaluation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", line("all", &self.total))?;
@@ -201,10 +191,8 @@ impl fmt::Display for Evaluation {
         for (basis, tally) in &self.bases {
             writeln!(f, "{}", line(basis.name(), tally))?;
         }
-        writeln!(
-            f,
-            "\nconfusion (rows: what it is; columns: what it was taken for):"
-        )?;
+        let head = "confusion (rows: what it is; columns: what it was taken for)";
+        writeln!(f, "\n{head}:")?;
         let mut head = format!("{:14}", "");
         for column in QueryType::ALL {
             write!(head, " {:>14}", column.as_str())?;
@@ -220,11 +208,8 @@ impl fmt::Display for Evaluation {
         }
         writeln!(f, "\nby confidence:")?;
         for (tenth, tally) in self.tenths.iter().enumerate().filter(|(_, t)| t.all > 0) {
-            let name = format!(
-                "{:.1} to {:.1}",
-                tenth as f64 / 10.0,
-                (tenth + 1) as f64 / 10.0
-            );
+            let (from, to) = (tenth as f64 / 10.0, (tenth + 1) as f64 / 10.0);
+            let name = format!("{from:.1} to {to:.1}");
             writeln!(f, "{}", line(&name, tally))?;
         }
         Ok(())

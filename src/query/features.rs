@@ -1,11 +1,11 @@
-//! What a text is made of, as the weights know it: words and pairs of them, where clauses begin and the
-//! text ends, runs of letters, and its shape.
+//! Features of a text for the weights: words, pairs, openings of clauses, runs of letters, and its
+//! shape.
 //!
-//! Training and inference walk over the same features, so that they cannot part. A feature is a number
-//! of 32 bits; what it was made of is only asked for by people ([`Feature::name`]).
+//! Training and inference share this code, so they cannot diverge. A feature is a number of 32
+//! bits.
 //!
-//! **Invariant:** the same text and lexicon give the same features in the same order. Whatever changes
-//! them is a new [`VERSION`], under which older weights are refused.
+//! **Invariant:** equal texts and lexicons give equal features in equal order. Any change needs a
+//! new [`VERSION`], which refuses older weights.
 
 mod shape;
 
@@ -13,24 +13,22 @@ pub(super) use shape::{SHAPES, Shapes, shapes};
 
 use super::reading::{Reading, mix};
 
-/// Which features these are; goes into the weights file.
+/// Written into the weights file.
 pub(super) const VERSION: u32 = 2;
 
-/// Features that are weighed together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Group {
     Words,
     Letters,
 }
 
-/// What a feature is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Word,
     Pair,
-    /// Two words with one between them.
+    /// Two words around another.
     Around,
-    /// The first word of a clause, and the first two.
+    /// The first one or two words of a clause.
     Opening,
     First,
     Last,
@@ -40,28 +38,34 @@ pub(super) enum Kind {
     Run,
 }
 
-/// One feature of a text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Feature {
     pub(super) key: u32,
     pub(super) kind: Kind,
-    /// Where it stands in the letters of the reading.
+    /// Its place in the letters of the reading.
     begin: usize,
     end: usize,
 }
 
 impl Feature {
-    pub(super) const fn group(&self) -> Group {
-        match self.kind {
-            Kind::Word | Kind::Pair | Kind::Around | Kind::Opening | Kind::First | Kind::Last => {
-                Group::Words
-            }
-            Kind::Letters | Kind::Run => Group::Letters,
+    const fn new(hash: u64, kind: Kind, begin: usize, end: usize) -> Self {
+        Self {
+            key: key(hash),
+            kind,
+            begin,
+            end,
         }
     }
 
-    /// Whether it is a word, or letters that are as good as one: in languages that glue words together,
-    /// a question may hold words that begin in a way that is known, and none that is.
+    pub(super) const fn group(&self) -> Group {
+        match self.kind {
+            Kind::Letters | Kind::Run => Group::Letters,
+            _ => Group::Words,
+        }
+    }
+
+    /// Whether it is a word, or letters as good as one: agglutinating languages may have known
+    /// stems only.
     pub(super) fn is_word(&self, reading: &Reading) -> bool {
         match self.kind {
             Kind::Word => true,
@@ -72,11 +76,10 @@ impl Feature {
                 let told = letters.iter().map(|&c| weight(c)).sum::<usize>() >= STEM;
                 told && (begins || letters.iter().copied().all(is_hangul))
             }
-            Kind::Pair | Kind::Around | Kind::Opening | Kind::First | Kind::Last => false,
+            _ => false,
         }
     }
 
-    /// What people read.
     pub(super) fn name(&self, reading: &Reading) -> String {
         let text: String = reading.letters[self.begin..self.end].iter().collect();
         match self.kind {
@@ -91,18 +94,17 @@ impl Feature {
     }
 }
 
-/// Letters of a word that are looked at; longer ones are no words of a language.
+/// Letters of a word that count; longer ones are no natural words.
 const MOST_LETTERS: usize = 24;
-/// Letters that make one feature, within a word, its bounds included.
+/// Letters of a feature within a word, its bounds included.
 const SHORTEST: usize = 2;
 const LONGEST: usize = 5;
-/// The same in scripts without spaces; one more with the bound before them.
+/// Letters of a feature in scripts without spaces.
 const LONGEST_RUN: usize = 4;
-/// What the letters at the beginning of a word have to weigh to be as good as a word: four Latin ones, three
-/// of another alphabet, two syllables of Hangul.
+/// Weight of a stem as good as a word: four Latin letters, three of another alphabet, two syllables
+/// of Hangul.
 const STEM: usize = 12;
 
-/// Seeds, one for each kind of feature.
 mod seed {
     pub(super) const WORD: u64 = 1;
     pub(super) const PAIR: u64 = 2;
@@ -123,7 +125,6 @@ pub(super) fn each_feature(reading: &Reading, sink: &mut impl FnMut(Feature)) {
         if tokens[at].alone {
             let begin = at;
             at += 1;
-            // Together in the letters: nothing parts them.
             while at < tokens.len() && tokens[at].alone && tokens[at].begin == tokens[at - 1].end {
                 at += 1;
             }
@@ -136,19 +137,12 @@ pub(super) fn each_feature(reading: &Reading, sink: &mut impl FnMut(Feature)) {
     }
 }
 
-/// The features of a word and its neighbours.
 fn words(reading: &Reading, at: usize, sink: &mut impl FnMut(Feature)) {
     let tokens = &reading.tokens;
     let token = tokens[at];
     let next = tokens.get(at + 1);
     let mut found = |kind, hash, end| {
-        let (key, begin) = (key(hash), token.begin);
-        sink(Feature {
-            key,
-            kind,
-            begin,
-            end,
-        });
+        sink(Feature::new(hash, kind, token.begin, end));
     };
     found(Kind::Word, mix(seed::WORD, token.hash), token.end);
     if let Some(next) = next.filter(|next| !next.alone && (token.opens || !next.opens)) {
@@ -183,18 +177,13 @@ fn letters(reading: &Reading, at: usize, sink: &mut impl FnMut(Feature)) {
         for stop in begin..end.min(begin + LONGEST) {
             hash = mix(hash, reading.letters[stop].into());
             if stop + 1 - begin >= SHORTEST {
-                sink(Feature {
-                    key: key(hash),
-                    kind: Kind::Letters,
-                    begin,
-                    end: stop + 1,
-                });
+                sink(Feature::new(hash, Kind::Letters, begin, stop + 1));
             }
         }
     }
 }
 
-/// Letters of a script without spaces, and the bounds of the run.
+/// Runs of a script without spaces, bounds included.
 fn run(reading: &Reading, first: usize, behind: usize, sink: &mut impl FnMut(Feature)) {
     for begin in first - 1..behind {
         let bound = usize::from(begin < first);
@@ -202,18 +191,13 @@ fn run(reading: &Reading, first: usize, behind: usize, sink: &mut impl FnMut(Fea
         for stop in begin..(behind + 1).min(begin + LONGEST_RUN + bound) {
             hash = mix(hash, reading.letters[stop].into());
             if stop + 1 - begin > bound {
-                sink(Feature {
-                    key: key(hash),
-                    kind: Kind::Run,
-                    begin,
-                    end: stop + 1,
-                });
+                sink(Feature::new(hash, Kind::Run, begin, stop + 1));
             }
         }
     }
 }
 
-/// What a letter says: Latin ones are what is typed in vain.
+/// Latin letters carry the least information.
 const fn weight(c: char) -> usize {
     match c {
         ' ' => 0,
@@ -223,7 +207,6 @@ const fn weight(c: char) -> usize {
     }
 }
 
-/// Syllables, of which two seldom stand together by chance.
 const fn is_hangul(c: char) -> bool {
     matches!(c, '\u{ac00}'..='\u{d7a3}')
 }

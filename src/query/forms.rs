@@ -1,10 +1,8 @@
-//! Word forms of English, generated from the base form when a lexicon is compiled.
+//! Regular English word forms, generated when a lexicon is compiled.
 //!
-//! Deliberately generous: a form that nobody writes costs a few bytes and never matches. Irregular
-//! forms are data of the lexicon.
+//! Generous: a form that nobody writes never matches. Irregular forms are data of the lexicon.
 
-/// The regular forms of `base` without `base` itself: plural or third person, past, participle.
-/// None for words that are not plain ASCII letters or have fewer than three of them.
+/// Plural or third person, past and participle of a plain ASCII word of at least three letters.
 pub(super) fn regular(base: &str) -> Vec<String> {
     if base.len() < 3 || !base.bytes().all(|b| b.is_ascii_lowercase()) {
         return Vec::new();
@@ -33,13 +31,13 @@ fn plural(base: &str) -> String {
     format!("{base}{}", if hisses { "es" } else { "s" })
 }
 
-/// What `-ed` and `-ing` are added to, where the base ends in neither `e` nor consonant and `y`.
+/// Stems for `-ed` and `-ing`.
 fn stems(base: &str) -> Vec<String> {
     if !ends_short(base) {
         return vec![base.to_owned()];
     }
     let doubled = format!("{base}{}", &base[base.len() - 1..]);
-    // `plan` doubles, `edit` does not, `commit` does: only the stress tells the last two apart.
+    // `plan` doubles, `edit` does not, `commit` does: only stress distinguishes the last two.
     if vowel_groups(base) == 1 {
         vec![doubled]
     } else {
@@ -48,8 +46,8 @@ fn stems(base: &str) -> Vec<String> {
 }
 
 fn consonant_y(base: &str) -> Option<&str> {
-    base.strip_suffix('y')
-        .filter(|stem| !stem.ends_with(is_vowel))
+    let stem = base.strip_suffix('y');
+    stem.filter(|stem| !stem.ends_with(is_vowel))
 }
 
 /// Consonant, vowel, consonant: the last one may double.
@@ -60,9 +58,8 @@ fn ends_short(base: &str) -> bool {
 }
 
 fn vowel_groups(base: &str) -> usize {
-    base.split(|c| !is_vowel(c))
-        .filter(|group| !group.is_empty())
-        .count()
+    let groups = base.split(|c| !is_vowel(c));
+    groups.filter(|group| !group.is_empty()).count()
 }
 
 fn is_vowel(c: char) -> bool {

@@ -1,21 +1,21 @@
-//! The five lexicons as facts: which words and phrases speak for which type, and how much.
+//! The lexicon: words and phrases that speak for a type.
 //!
-//! Read from TOML (`config/lexicon.toml` is compiled in), checked as a whole, and merged; nothing
-//! is matched here.
+//! Read from TOML (`config/lexicon.toml` is compiled in), validated as a whole, and merged.
 //!
-//! **Invariant:** an entry stands once per type, and its weight is within -10 to 10.
-
-mod file;
+//! **Invariant:** an entry occurs once per type, with a weight from -10 to 10.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::error::LexiconError;
-use super::pattern::Pattern;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::error::{LexiconError, LexiconProblem};
+use super::pattern::{Fault, Pattern, words};
 use crate::model::QueryType;
 
 const BUILTIN: &str = include_str!("../../config/lexicon.toml");
 
-/// Words and phrases with their weights, and the little grammar that goes with them.
+/// Weighted words and phrases, and some grammar.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Lexicon {
     /// Weight by type and entry.
@@ -23,43 +23,41 @@ pub struct Lexicon {
     pub(super) grammar: Grammar,
 }
 
-/// What is said of words whatever the type.
+/// Grammar of all types.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Grammar {
-    /// What may stand before the first word of a clause without being it ("please", "could you").
+    /// May precede the first word of a clause ("please", "could you").
     pub(super) fillers: BTreeSet<Pattern>,
-    /// Words that point back to what was said before.
+    /// Words that point back to the previous question.
     pub(super) followup: BTreeSet<Pattern>,
-    /// Words without regular forms.
     pub(super) uninflected: BTreeSet<String>,
-    /// Irregular forms by base form.
     pub(super) forms: BTreeMap<String, Vec<String>>,
-    /// One word that stands for several ("whats" for "what is").
+    /// Contractions ("whats" for "what is").
     pub(super) contractions: BTreeMap<String, Vec<String>>,
 }
 
 impl Lexicon {
-    /// The lexicon that is compiled in (T008, enlarged).
+    /// The built-in lexicon.
     ///
     /// # Errors
-    /// Never, as long as the tests pass: they read the same file.
+    /// Never: tests read the same file.
     pub fn builtin() -> Result<Self, LexiconError> {
         Self::parse(BUILTIN, "config/lexicon.toml")
     }
 
-    /// No lexicon is longer, in bytes.
+    /// The longest lexicon, in bytes.
     pub const MOST_BYTES: usize = 16 << 20;
 
-    /// Reads a lexicon; `origin` is its name in errors.
+    /// Parses a lexicon; errors name `origin`.
     ///
     /// # Errors
-    /// The first problem, with its line and the remedy.
+    /// The first problem, with its line.
     pub fn parse(toml: &str, origin: &str) -> Result<Self, LexiconError> {
-        file::read(toml, origin)
+        read(toml, origin)
     }
 
-    /// This lexicon with another laid over it: its entries are added, or replace the weight of the
-    /// same entry (0 switches it off); its grammar is added likewise.
+    /// Merges another lexicon over this one: it adds entries and grammar, or replaces weights (0
+    /// disables an entry).
     #[must_use]
     pub fn extended_with(mut self, other: Self) -> Self {
         self.entries.extend(other.entries);
@@ -71,14 +69,172 @@ impl Lexicon {
         self
     }
 
-    /// What speaks for a type, sorted, without doubles.
+    /// The entries that speak for a type, sorted.
     #[must_use]
     pub fn keywords(&self, query_type: QueryType) -> BTreeSet<&str> {
-        self.entries
-            .iter()
-            .filter(|((of, _), weight)| *of == query_type && **weight > 0.0)
+        let entries = self.entries.iter();
+        let speak = entries.filter(|((of, _), weight)| *of == query_type && **weight > 0.0);
+        speak
             .map(|((_, pattern), _)| pattern.label.as_str())
             .collect()
+    }
+}
+
+const MOST_WEIGHT: f64 = 10.0;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    grammar: GrammarTable,
+    #[serde(default)]
+    code: Vec<Group>,
+    #[serde(default)]
+    documentation: Vec<Group>,
+    #[serde(default)]
+    research: Vec<Group>,
+    #[serde(default)]
+    conversational: Vec<Group>,
+    #[serde(default)]
+    action: Vec<Group>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct GrammarTable {
+    #[serde(default)]
+    fillers: Vec<Spanned<String>>,
+    #[serde(default)]
+    followup: Vec<Spanned<String>>,
+    #[serde(default)]
+    uninflected: Vec<Spanned<String>>,
+    #[serde(default)]
+    forms: BTreeMap<Spanned<String>, Vec<Spanned<String>>>,
+    #[serde(default)]
+    contractions: BTreeMap<Spanned<String>, Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Group {
+    /// By default, one for each word of an entry.
+    weight: Option<Spanned<f64>>,
+    entries: Vec<Spanned<String>>,
+}
+
+fn read(toml: &str, origin: &str) -> Result<Lexicon, LexiconError> {
+    let place = Place { toml, origin };
+    let file: File = toml::from_str(toml).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        place.error(at, LexiconProblem::Syntax(error.message().to_owned()))
+    })?;
+    let mut entries = BTreeMap::new();
+    for (query_type, groups) in [
+        (QueryType::Code, file.code),
+        (QueryType::Documentation, file.documentation),
+        (QueryType::Research, file.research),
+        (QueryType::Conversational, file.conversational),
+        (QueryType::Action, file.action),
+    ] {
+        for group in groups {
+            place.group(query_type, &group, &mut entries)?;
+        }
+    }
+    Ok(Lexicon {
+        entries,
+        grammar: place.grammar(&file.grammar)?,
+    })
+}
+
+struct Place<'a> {
+    toml: &'a str,
+    origin: &'a str,
+}
+
+impl Place<'_> {
+    fn error(&self, at: usize, problem: LexiconProblem) -> LexiconError {
+        let before = self.toml.bytes().take(at);
+        LexiconError {
+            origin: self.origin.to_owned(),
+            line: before.filter(|&b| b == b'\n').count() + 1,
+            problem,
+        }
+    }
+
+    fn group(
+        &self,
+        query_type: QueryType,
+        group: &Group,
+        entries: &mut BTreeMap<(QueryType, Pattern), f64>,
+    ) -> Result<(), LexiconError> {
+        if let Some(weight) = &group.weight
+            && !(-MOST_WEIGHT..=MOST_WEIGHT).contains(weight.get_ref())
+        {
+            let problem = LexiconProblem::Weight(*weight.get_ref());
+            return Err(self.error(weight.span().start, problem));
+        }
+        for entry in &group.entries {
+            for pattern in self.patterns(entry)? {
+                let given = group.weight.as_ref().map(|weight| *weight.get_ref());
+                let weight = given.unwrap_or_else(|| pattern.default_weight());
+                let label = pattern.label.clone();
+                if entries.insert((query_type, pattern), weight).is_some() {
+                    let problem = LexiconProblem::Twice(label, query_type);
+                    return Err(self.error(entry.span().start, problem));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn grammar(&self, table: &GrammarTable) -> Result<Grammar, LexiconError> {
+        let mut grammar = Grammar {
+            fillers: self.pattern_set(&table.fillers)?,
+            followup: self.pattern_set(&table.followup)?,
+            ..Grammar::default()
+        };
+        for word in &table.uninflected {
+            grammar.uninflected.insert(self.word(word)?);
+        }
+        for (base, forms) in &table.forms {
+            let all: Result<_, _> = forms.iter().map(|form| self.word(form)).collect();
+            grammar.forms.insert(self.word(base)?, all?);
+        }
+        for (short, long) in &table.contractions {
+            self.word(long)?;
+            let long = words(long.get_ref());
+            grammar.contractions.insert(self.word(short)?, long);
+        }
+        Ok(grammar)
+    }
+
+    fn pattern_set(&self, written: &[Spanned<String>]) -> Result<BTreeSet<Pattern>, LexiconError> {
+        let mut all = BTreeSet::new();
+        for entry in written {
+            all.extend(self.patterns(entry)?);
+        }
+        Ok(all)
+    }
+
+    fn patterns(&self, written: &Spanned<String>) -> Result<Vec<Pattern>, LexiconError> {
+        Pattern::parse(written.get_ref()).map_err(|fault| self.fault(written, fault))
+    }
+
+    fn word(&self, written: &Spanned<String>) -> Result<String, LexiconError> {
+        let mut words = words(written.get_ref()).into_iter();
+        words
+            .next()
+            .ok_or_else(|| self.fault(written, Fault::NoWord))
+    }
+
+    fn fault(&self, written: &Spanned<String>, fault: Fault) -> LexiconError {
+        let entry = written.get_ref().clone();
+        let problem = match fault {
+            Fault::NoWord => LexiconProblem::NoWord(entry),
+            Fault::Anchor => LexiconProblem::Anchor(entry),
+            Fault::TooLong => LexiconProblem::TooLong(entry),
+        };
+        self.error(written.span().start, problem)
     }
 }
 

@@ -1,21 +1,21 @@
-//! A lexicon compiled for matching: a trie over words.
+//! A lexicon compiled into a trie over words.
 //!
-//! Matching is one pass over the words of a text. At each word the longest entry wins and hides
-//! what begins inside it: "which file" hides "file", so what contradicts is settled by longer
-//! phrases, never by code. Between entries of the same words the one with more anchors wins.
+//! Matching is one pass. At each word the longest entry wins and hides entries inside it, so
+//! contradictions are settled by longer phrases. Between equal words, more anchors win.
 //!
-//! **Invariant:** the work is at most linear in the text, times the longest entry.
+//! **Invariant:** the work is linear in the text, times the longest entry.
 
-mod build;
 mod hash;
 
 use std::sync::Arc;
 
 use self::hash::{Table, WordTable};
+use super::forms;
+use super::lexicon::{Grammar, Lexicon};
+use super::pattern::Pattern;
 use super::reading::{Reading, Token};
 use crate::model::QueryType;
 
-/// What an entry says when it is found.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Evidence {
     pub(super) query_type: QueryType,
@@ -23,11 +23,10 @@ pub(super) struct Evidence {
     pub(super) label: Arc<str>,
 }
 
-/// A lexicon that is ready to match.
 #[derive(Debug, Clone)]
 pub(super) struct Matcher {
     words: WordTable,
-    /// The node that a word leads to from the root, by word; [`NOWHERE`] if none.
+    /// The node of each first word.
     starts: Vec<NodeId>,
     edges: Table<(NodeId, WordId)>,
     nodes: Vec<Node>,
@@ -37,12 +36,11 @@ pub(super) struct Matcher {
 pub(super) type WordId = u32;
 type NodeId = u32;
 
-/// The word that no lexicon knows, as the tables have it.
 const UNKNOWN: WordId = 0;
-/// Stands in the trie for the beginning and the end of a clause.
+/// The beginning and the end of a clause.
 const OPENS: WordId = 1;
 const CLOSES: WordId = 2;
-/// No node, as the tables have it; the root is never a target.
+/// No node; the root is never a target.
 const NOWHERE: NodeId = 0;
 const ROOT: NodeId = 0;
 
@@ -50,30 +48,28 @@ const ROOT: NodeId = 0;
 struct Node {
     /// Indices of the evidence that ends here.
     ends: Vec<u32>,
-    /// The words with which longer entries go on from here, see [`Node::may_go_on`].
+    /// A Bloom filter of the words that continue from here.
     onward: u64,
-    /// Whether what led here may stand before the first word of a clause.
+    /// Whether it may precede the first word of a clause.
     filler: bool,
 }
 
 impl Node {
-    /// Whether a longer entry may go on from here with this word; spares nearly all look-ups in
-    /// vain. Words that are equal modulo 64 share a bit.
+    /// Avoids most failing look-ups; words that are equal modulo 64 share a bit.
     const fn may_go_on(&self, word: WordId) -> bool {
         self.onward & bit(word) != 0
     }
 }
 
-/// The bit of a number in a set that has one for each, or one for all that are equal modulo 64.
 const fn bit(number: u32) -> u64 {
     1 << (number % u64::BITS)
 }
 
-/// How far an entry reaches: last word, then anchors.
+/// Last word, then anchors.
 type Reach = (usize, u8);
 
 impl Matcher {
-    /// Reads a text: its words, and all evidence in it, each entry once, in the order of the text.
+    /// Reads a text: words and evidence, each entry once.
     pub(super) fn read(&self, text: &str, reading: &mut Reading) {
         reading.cut(text, |word| self.words.get(word));
         let Reading {
@@ -83,7 +79,7 @@ impl Matcher {
             ..
         } = reading;
         found.clear();
-        // A bit for each entry: bytes would be too many to clear for a short text.
+        // A bit per entry, because bytes would take long to clear.
         seen.clear();
         seen.resize(self.evidence.len() / u64::BITS as usize + 1, 0);
         let mut covered = 0;
@@ -109,24 +105,19 @@ impl Matcher {
         }
     }
 
-    /// What was found in a text that was read.
     pub(super) fn evidence<'a>(
         &'a self,
         reading: &'a Reading,
     ) -> impl Iterator<Item = &'a Evidence> + Clone {
-        reading
-            .found
-            .iter()
-            .map(|&entry| &self.evidence[entry as usize])
+        let found = reading.found.iter();
+        found.map(|&entry| &self.evidence[entry as usize])
     }
 
-    /// The longest entry that begins at a known word.
     fn longest(&self, tokens: &[Token], at: usize) -> Option<(NodeId, Reach)> {
         let Token { word, opens, .. } = tokens[at];
-        let anchored = if opens {
-            self.edge(self.starts[OPENS as usize], word)
-        } else {
-            NOWHERE
+        let anchored = match opens {
+            true => self.edge(self.starts[OPENS as usize], word),
+            false => NOWHERE,
         };
         let mut best = None;
         for (anchors, node) in [(1, anchored), (0, self.starts[word as usize])] {
@@ -135,7 +126,7 @@ impl Matcher {
         best
     }
 
-    /// Follows the words from `node`, which the word at `at` led to, and keeps the longest entry.
+    /// Follows the words from `node` and keeps the longest entry.
     fn walk(
         &self,
         tokens: &[Token],
@@ -163,7 +154,7 @@ impl Matcher {
         }
     }
 
-    /// Behind a filler the clause opens anew: "please add …" begins with "add" too.
+    /// Behind a filler the clause opens again: "please add …" begins with "add" too.
     fn pass_fillers(&self, tokens: &mut [Token], at: usize, mut node: NodeId) {
         let mut end = at + 1;
         while node != NOWHERE && end < tokens.len() {
@@ -176,12 +167,152 @@ impl Matcher {
     }
 
     fn edge(&self, node: NodeId, word: WordId) -> NodeId {
-        if self.nodes[node as usize].may_go_on(word) {
-            self.edges.get((node, word))
-        } else {
-            NOWHERE
+        match self.nodes[node as usize].may_go_on(word) {
+            true => self.edges.get((node, word)),
+            false => NOWHERE,
         }
     }
+}
+
+/// Further word forms of an entry are dropped.
+const MOST_SEQUENCES: usize = 256;
+
+impl Matcher {
+    pub(super) fn new(lexicon: &Lexicon) -> Self {
+        let mut matcher = Self {
+            words: WordTable::default(),
+            starts: vec![NOWHERE; CLOSES as usize + 1],
+            edges: Table::default(),
+            nodes: vec![Node::default()],
+            evidence: Vec::new(),
+        };
+        for pattern in &lexicon.grammar.fillers {
+            for sequence in contracted(&pattern.words, &lexicon.grammar) {
+                let node = matcher.path(pattern, &sequence);
+                matcher.nodes[node as usize].filler = true;
+            }
+        }
+        let counting = || lexicon.entries.iter().filter(|(_, weight)| **weight != 0.0);
+        for (((query_type, pattern), &weight), entry) in counting().zip(0..) {
+            let label = Arc::from(pattern.label.as_str());
+            matcher.evidence.push(Evidence {
+                query_type: *query_type,
+                weight,
+                label,
+            });
+            for sequence in contracted(&pattern.words, &lexicon.grammar) {
+                matcher.add(pattern, &sequence, entry);
+            }
+        }
+        let nodes = matcher.nodes.iter();
+        let listed: Vec<bool> = nodes.map(|node| !node.ends.is_empty()).collect();
+        // An opening is meant literally: "add" is a request, "added" is none.
+        for (((_, pattern), _), entry) in counting().zip(0..).filter(|(((_, p), _), _)| !p.opens) {
+            for sequence in inflected(&pattern.words, &lexicon.grammar) {
+                let node = matcher.path(pattern, &sequence);
+                if !listed.get(node as usize).is_some_and(|&listed| listed) {
+                    matcher.add(pattern, &sequence, entry);
+                }
+            }
+        }
+        matcher
+    }
+
+    fn add(&mut self, pattern: &Pattern, sequence: &[String], entry: u32) {
+        let node = self.path(pattern, sequence);
+        let ends = &mut self.nodes[node as usize].ends;
+        if !ends.contains(&entry) {
+            ends.push(entry);
+        }
+    }
+
+    fn path(&mut self, pattern: &Pattern, sequence: &[String]) -> NodeId {
+        let mut node = ROOT;
+        if pattern.opens {
+            node = self.step(node, OPENS);
+        }
+        for word in sequence {
+            let word = self.word(word);
+            node = self.step(node, word);
+        }
+        if pattern.closes {
+            node = self.step(node, CLOSES);
+        }
+        node
+    }
+
+    fn word(&mut self, word: &str) -> WordId {
+        let known = self.words.get(word);
+        if known != UNKNOWN {
+            return known;
+        }
+        let id = index(self.starts.len());
+        self.words.insert(word, id);
+        self.starts.push(NOWHERE);
+        id
+    }
+
+    fn step(&mut self, node: NodeId, word: WordId) -> NodeId {
+        let there = self.edges.get((node, word));
+        if there != NOWHERE {
+            return there;
+        }
+        let next = index(self.nodes.len());
+        self.nodes.push(Node::default());
+        self.nodes[node as usize].onward |= bit(word);
+        self.edges.insert((node, word), next);
+        if node == ROOT {
+            self.starts[word as usize] = next;
+        }
+        next
+    }
+}
+
+/// Far below 2³² rows: an entry has at most 8 words and [`MOST_SEQUENCES`] sequences.
+fn index(len: usize) -> u32 {
+    u32::try_from(len).unwrap_or(u32::MAX)
+}
+
+fn contracted(words: &[String], grammar: &Grammar) -> Vec<Vec<String>> {
+    let mut sequences = vec![words.to_vec()];
+    for (short, long) in &grammar.contractions {
+        for at in 0..words.len() {
+            if words[at..].starts_with(long) {
+                let rest = &words[at + long.len()..];
+                sequences.push([&words[..at], std::slice::from_ref(short), rest].concat());
+            }
+        }
+    }
+    sequences
+}
+
+/// With all forms of each word.
+fn inflected(words: &[String], grammar: &Grammar) -> Vec<Vec<String>> {
+    let mut all = Vec::new();
+    for sequence in contracted(words, grammar) {
+        let mut so_far: Vec<Vec<String>> = vec![Vec::new()];
+        for word in &sequence {
+            let forms = forms_of(word, grammar);
+            let room = so_far.len() * (forms.len() + 1) <= MOST_SEQUENCES;
+            let forms = if room { forms } else { Vec::new() };
+            let with = |head: &Vec<String>| {
+                let choices = std::iter::once(word).chain(&forms);
+                let with = |form: &String| [head.as_slice(), std::slice::from_ref(form)].concat();
+                choices.map(with).collect::<Vec<_>>()
+            };
+            so_far = so_far.iter().flat_map(with).collect();
+        }
+        all.extend(so_far);
+    }
+    all
+}
+
+fn forms_of(word: &str, grammar: &Grammar) -> Vec<String> {
+    let irregular = grammar.forms.get(word).cloned().unwrap_or_default();
+    if grammar.uninflected.contains(word) {
+        return irregular;
+    }
+    [forms::regular(word), irregular].concat()
 }
 
 #[cfg(test)]

@@ -1,29 +1,24 @@
-//! What an entry of a lexicon means: `^make/write a note$`.
+//! Entries of a lexicon: `^make/write a note$`.
 //!
-//! `^` stands for the beginning of a clause, `$` for its end, `/` parts alternatives of one word.
-//! Alternatives are written out here; word forms and contractions belong to the matcher.
+//! `^` is the beginning of a clause, `$` its end, `/` separates alternatives of a word, which are
+//! expanded here.
 
 use super::text::{each_word, prepared};
 
-/// Most words of an entry; a longer one matches too rarely to be worth a place.
 pub(super) const MOST_WORDS: usize = 8;
-/// Most entries that the alternatives of one may stand for.
 pub(super) const MOST_VARIANTS: usize = 200;
 
-/// One entry, alternatives written out. Orders by its words first.
+/// An entry without alternatives. Orders by its words first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Pattern {
-    /// The words as the text is cut into them.
+    /// The words, as texts are cut.
     pub(super) words: Vec<String>,
-    /// Only at the beginning of a clause.
     pub(super) opens: bool,
-    /// Only at the end of a clause.
     pub(super) closes: bool,
-    /// What is shown to people: as written, without anchors.
+    /// The entry without anchors, for people.
     pub(super) label: String,
 }
 
-/// Why an entry means nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     NoWord,
@@ -32,15 +27,12 @@ pub(super) enum Fault {
 }
 
 impl Pattern {
-    /// All entries that `written` stands for.
+    /// Expands an entry.
     pub(super) fn parse(written: &str) -> Result<Vec<Self>, Fault> {
         let body = written.trim();
-        let (opens, body) = body
-            .strip_prefix('^')
-            .map_or((false, body), |rest| (true, rest));
-        let (closes, body) = body
-            .strip_suffix('$')
-            .map_or((false, body), |rest| (true, rest));
+        let (opens, closes) = (body.starts_with('^'), body.ends_with('$'));
+        let body = body.strip_prefix('^').unwrap_or(body);
+        let body = body.strip_suffix('$').unwrap_or(body);
         if body.contains(['^', '$']) {
             return Err(Fault::Anchor);
         }
@@ -48,10 +40,8 @@ impl Pattern {
         if labels.is_empty() {
             return Err(Fault::NoWord);
         }
-        labels
-            .into_iter()
-            .map(|label| Self::of(label, opens, closes))
-            .collect()
+        let labels = labels.into_iter();
+        labels.map(|label| Self::of(label, opens, closes)).collect()
     }
 
     fn of(label: String, opens: bool, closes: bool) -> Result<Self, Fault> {
@@ -68,14 +58,12 @@ impl Pattern {
         }
     }
 
-    /// The weight where none is given: one for each word, so phrases weigh more. What is written
-    /// without spaces is one word, in any script.
+    /// One for each word, so phrases weigh more.
     pub(super) fn default_weight(&self) -> f64 {
         self.label.split_whitespace().map(|_| 1.0).sum()
     }
 }
 
-/// The words of a text, as owned strings.
 pub(super) fn words(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     each_word(&prepared(text), |word, _| out.push(word.to_owned()));
@@ -89,19 +77,17 @@ fn written_out(body: &str) -> Result<Vec<String>, Fault> {
         if choices.iter().any(|choice| words(choice).is_empty()) {
             return Err(Fault::NoWord);
         }
+        let choices = choices.iter().map(|choice| choice.to_lowercase());
         labels = match labels.as_slice() {
-            [] => choices
-                .iter()
-                .map(|&choice| choice.to_lowercase())
-                .collect(),
-            so_far => so_far
-                .iter()
-                .flat_map(|label| {
-                    choices
-                        .iter()
-                        .map(move |c| format!("{label} {}", c.to_lowercase()))
-                })
-                .collect(),
+            [] => choices.collect(),
+            so_far => {
+                let choices: Vec<String> = choices.collect();
+                let mut longer = Vec::new();
+                for label in so_far {
+                    longer.extend(choices.iter().map(|choice| format!("{label} {choice}")));
+                }
+                longer
+            }
         };
         if labels.len() > MOST_VARIANTS {
             return Err(Fault::TooLong);

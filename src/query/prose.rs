@@ -1,11 +1,10 @@
-//! What of a text a person wrote: without fenced code, stack traces, logs and the like around it.
+//! A person's words in a text with fenced code, stack traces or logs.
 //!
-//! A trace of forty lines says what every trace says; the line above it says what is wanted. Whoever
-//! pastes nothing else is taken by all of it.
+//! The line above a trace says what is wanted; a pasted trace alone counts as a whole.
 //!
-//! **Invariant:** a text of one line is a person's, whatever it looks like.
+//! **Invariant:** a text of one line is a person's.
 
-/// The lines that a person wrote, where there are others too; none where all or none are.
+/// The person's lines; `None` where that is all or nothing.
 pub(super) fn prose(text: &str) -> Option<String> {
     if !text.contains('\n') {
         return None;
@@ -16,12 +15,9 @@ pub(super) fn prose(text: &str) -> Option<String> {
         let fence = line.trim_start().starts_with("```");
         let machine = fence || fenced || is_machine(line, before);
         fenced ^= fence;
-        // A blank line ends nothing and begins nothing.
-        before = if line.trim().is_empty() {
-            before
-        } else {
-            machine
-        };
+        if !line.trim().is_empty() {
+            before = machine;
+        }
         left_out |= machine;
         if !machine {
             out.push_str(line);
@@ -32,7 +28,7 @@ pub(super) fn prose(text: &str) -> Option<String> {
     (left_out && out.chars().any(char::is_alphabetic)).then(|| out.to_owned())
 }
 
-/// Whether a program wrote a line; `before` of the line above.
+/// `before`: whether a program wrote the line above.
 fn is_machine(line: &str, before: bool) -> bool {
     let bare = line.trim();
     if bare.is_empty() {
@@ -46,7 +42,6 @@ fn is_machine(line: &str, before: bool) -> bool {
         || (before && (indented || is_told_in(bare)))
 }
 
-/// Beginnings of what traces consist of.
 const FRAMES: [&str; 12] = [
     "Traceback (most recent",
     "File \"",
@@ -62,7 +57,6 @@ const FRAMES: [&str; 12] = [
     "warning: unused",
 ];
 
-/// A line of a stack trace.
 fn is_frame(bare: &str) -> bool {
     let at = bare.strip_prefix("at ").is_some_and(|rest| {
         let place = rest.contains(['(', '/', '\\']) && rest.contains([':', '.']);
@@ -83,17 +77,15 @@ fn is_fault(bare: &str) -> bool {
         return false;
     };
     let plain = name.split('[').next().unwrap_or_default();
-    let is_name = !plain.is_empty()
-        && plain
-            .chars()
-            .all(|c| c.is_alphanumeric() || "._".contains(c));
+    let fits = |c: char| c.is_alphanumeric() || "._".contains(c);
+    let is_name = !plain.is_empty() && plain.chars().all(fits);
     let ends = ["Error", "Exception", "Warning", "Fault", "Panic"];
     is_name
         && (ends.iter().any(|end| plain.ends_with(end))
             || (name.len() > plain.len() && plain == "error"))
 }
 
-/// Code by what it ends with, or by how much of it is signs.
+/// By its ends, or by the share of signs.
 fn is_code(bare: &str) -> bool {
     let ends = ["{", "}", ";", "};", "});", ")?", "->", "=>", "\\"];
     let begins = [
@@ -110,7 +102,7 @@ fn is_code(bare: &str) -> bool {
     all >= 8 && signs * 5 >= all
 }
 
-/// A line of a log: it begins with a date, a time, or a level.
+/// Begins with a date, a time, or a level.
 fn is_log(bare: &str) -> bool {
     let bare = bare.trim_start_matches('[');
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
@@ -122,7 +114,7 @@ fn is_log(bare: &str) -> bool {
     dated || timed || levels.iter().any(|level| bare.starts_with(level))
 }
 
-/// What stands inside a trace besides its frames: messages with quoted code.
+/// Inside a trace: messages with quoted code.
 fn is_told_in(bare: &str) -> bool {
     bare.contains('`') || bare.contains("::") || bare.starts_with(|c: char| "|=^~".contains(c))
 }

@@ -1,48 +1,44 @@
-//! A text as it is read: its words, the letters they are made of, and what the lexicon found.
+//! A text as read: words, letters, and what the lexicon found.
 //!
-//! One is kept from text to text, so that reading allocates nothing once it has grown.
+//! Reused from text to text, so that reading allocates nothing once grown.
 //!
-//! **Invariant:** each word stands in the letters between spaces; letters of a script without spaces
-//! stand together for as long as nothing parts them.
+//! **Invariant:** words are separated by spaces in the letters; scripts without spaces stay
+//! together.
 
 use super::matcher::WordId;
 use super::text::{each_word_in, is_unspaced};
 
-/// What is known of a text.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
-    /// Room for one word.
     word: String,
     pub(super) tokens: Vec<Token>,
-    /// All words, folded, with spaces between them and at both ends.
+    /// Folded letters, with spaces between words and at both ends.
     pub(super) letters: Vec<char>,
-    /// Entries of the lexicon, in the order of the text.
+    /// Entries found, in order.
     pub(super) found: Vec<u32>,
-    /// A bit for each entry of the lexicon.
+    /// A bit per entry of the lexicon.
     pub(super) seen: Vec<u64>,
-    /// Features that were met, and a bit for each.
+    /// Features met, and a bit for each.
     pub(super) met: Vec<u32>,
     pub(super) marks: Vec<u64>,
 }
 
-/// A word.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token {
     /// Its number in the lexicon.
     pub(super) word: WordId,
     /// Whether it opens a clause.
     pub(super) opens: bool,
-    /// One character of a script without spaces.
+    /// Whether it is a character of a script without spaces.
     pub(super) alone: bool,
-    /// Where its letters are.
+    /// Its place in the letters.
     pub(super) begin: usize,
     pub(super) end: usize,
-    /// Of its letters.
     pub(super) hash: u64,
 }
 
 impl Reading {
-    /// Cuts a text into words; `number` is what the lexicon calls a word.
+    /// Cuts a text into words; `number` looks a word up.
     pub(super) fn cut(&mut self, text: &str, number: impl Fn(&str) -> WordId) {
         let Self {
             word,
@@ -77,7 +73,6 @@ impl Reading {
 
 const WORD_SEED: u64 = 7;
 
-/// The hash that a token of this word has.
 pub(super) fn word_hash(word: &str) -> u64 {
     hash_of(word.chars().map(folded))
 }
@@ -86,13 +81,13 @@ fn hash_of(letters: impl Iterator<Item = char>) -> u64 {
     letters.fold(WORD_SEED, |hash, c| mix(hash, c.into()))
 }
 
-/// Adds to a hash. The weights file is made of these numbers: another function is another version.
+/// The weights file depends on this function: another one is another version.
 pub(super) const fn mix(hash: u64, more: u64) -> u64 {
     let hash = (hash ^ more).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     hash ^ (hash >> 29)
 }
 
-/// Letters that people type with and without marks are one, and all digits are.
+/// Folds accents and digits.
 fn folded(c: char) -> char {
     match c {
         'a'..='z' => c,

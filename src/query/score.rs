@@ -1,14 +1,11 @@
-//! How evidence adds up: one number per type, and what the distance between them is worth.
-//!
-//! A [`Score`] is where all sources of evidence meet; whoever adds one adds to the same numbers.
+//! Sums of evidence per type, and the confidence in the difference.
 
 use crate::model::QueryType;
 
-/// Evidence for each type, summed.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Score([f64; QueryType::ALL.len()]);
 
-/// Who wins a tie, and the order of the sums; conversational last, as in T008.
+/// Breaks ties; conversational comes last.
 const ORDER: [QueryType; QueryType::ALL.len()] = [
     QueryType::Code,
     QueryType::Documentation,
@@ -18,17 +15,16 @@ const ORDER: [QueryType; QueryType::ALL.len()] = [
 ];
 
 impl Score {
-    /// Adds evidence; a negative weight speaks against.
+    /// Adds evidence; negative weights speak against.
     pub(super) fn add(&mut self, query_type: QueryType, weight: f64) {
-        self.0[place(query_type)] += weight;
+        self.0[query_type as usize] += weight;
     }
 
-    /// What speaks for one type.
     pub(super) fn of(&self, query_type: QueryType) -> f64 {
-        self.0[place(query_type)]
+        self.0[query_type as usize]
     }
 
-    /// The type with the most evidence; none if nothing speaks for any.
+    /// The type with the most positive evidence.
     pub(super) fn best(&self) -> Option<QueryType> {
         let mut best = None;
         let mut most = 0.0;
@@ -41,19 +37,15 @@ impl Score {
         best
     }
 
-    /// How far the best type is ahead of the next, counted from nothing.
+    /// The lead of the best type, counted from zero.
     pub(super) fn margin(&self) -> f64 {
         let Some(best) = self.best() else { return 0.0 };
-        let others = ORDER
-            .into_iter()
-            .filter(|&other| other != best)
-            .map(|other| self.of(other));
-        self.of(best) - others.fold(0.0, f64::max)
+        let others = ORDER.into_iter().filter(|&other| other != best);
+        self.of(best) - others.map(|other| self.of(other)).fold(0.0, f64::max)
     }
 
-    /// How sure the best type is, 0 to 1: grows with the margin and never falls with it.
+    /// The confidence in the best type, which never falls with the margin.
     pub(super) fn confidence(&self) -> f64 {
-        // Four decimals say all that is measured.
         (self.calibrated() * 1e4).round() / 1e4
     }
 
@@ -71,8 +63,8 @@ impl Score {
     }
 }
 
-/// A margin, and what share of such answers is right: measured on `tests/data/queries_train.tsv`, the
-/// middle lowered by up to 0.07 because the lexicon was written with that file in view.
+/// Share of right answers by margin, measured on `tests/data/queries_train.tsv` and lowered by up
+/// to 0.07 in the middle, because the lexicon was written with that file in view.
 const CALIBRATION: [(f64, f64); 6] = [
     (0.0, 0.35),
     (0.5, 0.5),
@@ -81,16 +73,6 @@ const CALIBRATION: [(f64, f64); 6] = [
     (3.0, 0.94),
     (5.0, 0.97),
 ];
-
-const fn place(query_type: QueryType) -> usize {
-    match query_type {
-        QueryType::Code => 0,
-        QueryType::Documentation => 1,
-        QueryType::Research => 2,
-        QueryType::Action => 3,
-        QueryType::Conversational => 4,
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,25 +1,24 @@
-//! Cuts a text into words: lower case, no punctuation, with the places where a clause begins.
+//! Cuts a text into lower-case words, with the places where clauses begin.
 //!
-//! Scripts that put no spaces between words (Han, Kana, Thai and their like) give one word per
-//! character, so that a lexicon entry in such a script is a phrase of characters. Apostrophes inside
-//! a word vanish (`what's` and `whats` are one word). No stemming. [`prepared`] composes what was written in parts.
+//! Scripts without spaces (Han, Kana, Thai …) give a word per character, so their lexicon entries
+//! are phrases. Apostrophes vanish: `what's` is `whats`. No stemming.
 //!
-//! **Invariant:** punctuation at the end of a text changes no word and opens no clause.
+//! **Invariant:** final punctuation changes no word and opens no clause.
 
 use std::borrow::Cow;
 
 #[cfg(feature = "project")]
 use icu_normalizer::ComposingNormalizerBorrowed;
 
-/// How much of a query is looked at, in characters (spec 4).
+/// Characters of a query that count.
 pub(super) const LOOKED_AT: usize = 4_000;
 
-/// The part of a query that is looked at; never splits a character.
+/// Never splits a character.
 pub(super) fn looked_at(query: &str) -> &str {
     if query.len() <= LOOKED_AT {
         return query;
     }
-    // As many bytes as characters: they need not be counted.
+    // As many bytes as characters.
     if let Some(head) = query.get(..LOOKED_AT)
         && head.is_ascii()
     {
@@ -31,8 +30,7 @@ pub(super) fn looked_at(query: &str) -> &str {
         .map_or(query, |(end, _)| &query[..end])
 }
 
-/// What is looked at of a query, each character in one way of writing, without the blanks around it.
-/// Nearly every text is so already, and is not copied.
+/// The normalized, trimmed part of a query. Most texts are not copied.
 pub(super) fn prepared(query: &str) -> Cow<'_, str> {
     match composed(looked_at(query)) {
         Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
@@ -46,13 +44,13 @@ fn composed(text: &str) -> Cow<'_, str> {
     COMPOSED.normalize(text)
 }
 
-/// Without the tables of Unicode a text stays as it was written.
+/// Without Unicode tables a text is not normalized.
 #[cfg(not(feature = "project"))]
 fn composed(text: &str) -> Cow<'_, str> {
     text.into()
 }
 
-/// Latin letters and digits as wide as Han ones are the same letters.
+/// Full-width letters and digits.
 fn narrow(c: char) -> char {
     match c {
         '\u{ff10}'..='\u{ff19}' | '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}' => {
@@ -62,7 +60,7 @@ fn narrow(c: char) -> char {
     }
 }
 
-/// Whether words follow one another without spaces in the script of `c`.
+/// Whether the script of `c` has no spaces between words.
 pub(super) fn is_unspaced(c: char) -> bool {
     matches!(c,
         '\u{0e00}'..='\u{0eff}' // Thai, Lao
@@ -74,18 +72,18 @@ pub(super) fn is_unspaced(c: char) -> bool {
         | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Calls `sink` with each word and whether it opens a clause.
+/// Calls `sink` with each word, and whether it opens a clause.
 pub(super) fn each_word(text: &str, sink: impl FnMut(&str, bool)) {
     each_word_in(&mut String::new(), text, sink);
 }
 
-/// The same with room for a word that its owner keeps from text to text.
+/// The variant with a reused buffer.
 pub(super) fn each_word_in(word: &mut String, text: &str, mut sink: impl FnMut(&str, bool)) {
     word.clear();
     let mut opens = true;
     let mut rest = text;
     while !rest.is_empty() {
-        // By far the most frequent: small letters and a space.
+        // The common case: small letters and a space.
         let (run, behind) = rest.split_at(small_ahead(rest));
         if word.is_empty()
             && let Some(behind) = behind.strip_prefix(' ')
@@ -125,7 +123,7 @@ pub(super) fn each_word_in(word: &mut String, text: &str, mut sink: impl FnMut(&
     flush(word, &mut opens, &mut sink);
 }
 
-/// How many small ASCII letters a text begins with, or fewer near its end: counted eight at a time.
+/// Leading small ASCII letters, or fewer near the end.
 fn small_ahead(text: &str) -> usize {
     let mut len = 0;
     while let Some(eight) = text.as_bytes()[len..].first_chunk() {
@@ -138,35 +136,31 @@ fn small_ahead(text: &str) -> usize {
     len
 }
 
-/// How many of the bytes are small ASCII letters, up to the first that is none.
+/// Leading small ASCII letters among the bytes.
 fn small_of(bytes: [u8; 8]) -> usize {
     const TOPS: u64 = u64::from_le_bytes([0x80; 8]);
     const A: u64 = u64::from_le_bytes([b'a'; 8]);
     const BEHIND_Z: u64 = u64::from_le_bytes([b'z' + 1; 8]);
     let bytes = u64::from_le_bytes(bytes);
-    // With its top bit set no byte borrows from the next; the bit stays set where it is not less.
+    // With its top bit set no byte borrows from the next; the bit stays set where the byte is not
+    // less.
     let topped = bytes | TOPS;
     let small = (topped - A) & !(topped - BEHIND_Z) & !bytes & TOPS;
     ((small ^ TOPS).trailing_zeros() / 8) as usize
 }
 
-/// How many ASCII letters, digits and underscores a text begins with.
 fn plain_ahead(text: &str) -> usize {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
     text.bytes().take_while(plain).count()
 }
 
-/// What a character does to the words around it.
 enum Kind {
     Letter,
-    /// Vanishes inside a word.
     Joint,
-    /// A word by itself.
     Alone,
     Gap(Breaks),
 }
 
-/// Whether a gap ends a clause.
 enum Breaks {
     Never,
     /// Not in `main.rs` or `1,000`.
@@ -189,7 +183,7 @@ fn kind(c: char) -> Kind {
     }
 }
 
-/// Marks that belong to a letter but are none themselves: accents, viramas, joiners.
+/// Combining marks: accents, viramas, joiners.
 fn is_mark(c: char) -> bool {
     matches!(c, '\u{0300}'..='\u{036f}' | '\u{0900}'..='\u{0963}' | '\u{0966}'..='\u{0dff}'
         | '\u{200c}' | '\u{200d}')

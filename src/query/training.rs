@@ -1,19 +1,16 @@
-//! Makes weights from labelled queries (feature `train`): a multinomial logistic regression over the
-//! features of `features`, pruned and put into bytes.
+//! Training of weights (feature `train`): multinomial logistic regression over `features`, pruned
+//! and serialized.
 //!
-//! Five-fold cross-validation says how sure the answers may be (one temperature) and how right they are,
-//! both of whole classifiers over rows that the fold did not see. Reads no file and no clock.
+//! Five-fold cross-validation of whole classifiers yields the temperature and the accuracy.
 //!
-//! **Invariant:** one thread, a fixed order of every sum and no mathematics of the machine's own: the same
-//! rows, lexicon and settings give the same bytes.
+//! **Invariant:** one thread, a fixed order of sums and no platform mathematics: equal rows,
+//! lexicon and settings give equal bytes.
 
 mod examples;
-mod settings;
 mod solver;
 mod validation;
 mod vocabulary;
 
-pub use settings::Settings;
 pub use validation::{CrossValidation, FOLDS, cross_validate};
 
 use sha2::{Digest, Sha256};
@@ -25,31 +22,56 @@ use super::lexicon::Lexicon;
 use super::matcher::Matcher;
 use super::weights::{Head, TYPES, Weights, write};
 
-/// Weights, and how the cross-validation went.
+/// Hyperparameters chosen by cross-validation (`train_classifier choose`,
+/// `config/classifier-choice.txt`), within a standard error of the best that fits the file.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// Gain of words and of letters.
+    pub gains: [f64; 2],
+    /// Quadratic penalty of the weights.
+    pub penalty: f64,
+    /// Fewest rows of a learned feature.
+    pub fewest_rows: usize,
+    /// Share of features kept, of 8 bytes each.
+    pub kept: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            gains: [1.0, 1.4],
+            penalty: 0.01,
+            fewest_rows: 2,
+            kept: 0.875,
+        }
+    }
+}
+
+/// Weights and their cross-validation.
 #[derive(Debug, Clone)]
 pub struct Trained {
-    /// The file.
+    /// The weights file.
     pub bytes: Vec<u8>,
-    /// How it went with rows that were not seen; has the temperature.
+    /// Results on unseen rows, and the temperature.
     pub validation: CrossValidation,
-    /// How many features there were in enough rows.
+    /// Features in enough rows.
     pub features: usize,
-    /// How many of them were kept.
+    /// Features kept.
     pub kept: usize,
 }
 
-/// Weights that cannot be made.
+/// A failed training.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TrainError {
     /// Fewer rows than folds.
     #[error("{0} labelled queries are too few: give at least a hundred")]
     TooFew(usize),
-    /// More features with the same upper half than a bucket of the file holds.
+    /// A bucket of the file overflows.
     #[error("the features cannot be written: too many share a bucket, prune more")]
     Crowded,
 }
 
-/// Identifies what weights are learned from: the texts of the lexicon and of the labelled queries.
+/// Identifies the lexicon and the rows that weights are learned from.
 #[must_use]
 pub fn stamp(sources: &[&str]) -> [u8; 32] {
     let mut digest = Sha256::new();
@@ -60,14 +82,14 @@ pub fn stamp(sources: &[&str]) -> [u8; 32] {
     digest.finalize().into()
 }
 
-/// The rows that weights are learned from: of those that differ in case alone the first, and none that
-/// the lexicon decides by itself.
+/// The rows that weights are learned from: without duplicates by case, and without those that the
+/// lexicon decides.
 #[must_use]
 pub fn learned_from<'a>(lexicon: &Lexicon, rows: &'a [Labelled]) -> Vec<&'a Labelled> {
     examples::decisive(&Matcher::new(lexicon), examples::distinct(rows))
 }
 
-/// Learns from labelled queries, those of [`learned_from`].
+/// Learns from labelled queries.
 ///
 /// # Errors
 /// When there are too few, or the result cannot be written.
@@ -89,11 +111,9 @@ pub fn train(
     })
 }
 
-/// A model before it is written.
 struct Fitted {
     vocabulary: Vocabulary,
     solved: Vec<f64>,
-    /// Before the pruning.
     features: usize,
 }
 
@@ -106,17 +126,16 @@ impl Fitted {
             solver::solve(&problem, vocabulary.len(), settings.penalty)
         };
         let first = solve(&all);
-        if settings.kept >= 1.0 {
-            return Self {
-                vocabulary: all,
-                solved: first,
-                features,
-            };
-        }
-        let kept = all.pruned(seen, settings, &first);
+        let (vocabulary, solved) = if settings.kept >= 1.0 {
+            (all, first)
+        } else {
+            let kept = all.pruned(seen, settings, &first);
+            let solved = solve(&kept);
+            (kept, solved)
+        };
         Self {
-            solved: solve(&kept),
-            vocabulary: kept,
+            vocabulary,
+            solved,
             features,
         }
     }
@@ -131,7 +150,7 @@ impl Fitted {
         let head = Head {
             stamp,
             temperature,
-            // This and the scales follow from the rows.
+            // Derived from the rows, like the scales.
             rarity_step: 0.0,
             gains: settings.gains.map(|gain| gain as f32),
             scales: [0.0; TYPES],
@@ -142,7 +161,7 @@ impl Fitted {
         write(head, &rows).ok_or(TrainError::Crowded)
     }
 
-    /// As they are read back, quantised, with a temperature of 1.
+    /// Quantised, with a temperature of 1.
     fn weights(&self, settings: &Settings) -> Result<Weights, TrainError> {
         let bytes = self.bytes(settings, [0; 32], 1.0)?;
         Weights::parse(&bytes, "training").map_err(|_| TrainError::Crowded)

@@ -1,9 +1,9 @@
-//! The weights of the linear model: what each feature says for each type.
+//! Weights of the linear model.
 //!
-//! Read from a file (`config/classifier.bin` is compiled in), checked as a whole. How they come about is in
-//! `training`; nothing is learned here.
+//! Read from a file (`config/classifier.bin` is compiled in) and validated as a whole; made by
+//! `training`.
 //!
-//! **Invariant:** looking a feature up allocates nothing and costs a few comparisons at most.
+//! **Invariant:** a look-up allocates nothing and costs a few comparisons.
 
 mod file;
 
@@ -11,57 +11,53 @@ mod file;
 pub(super) use file::{Row, write};
 
 use super::error::WeightsError;
-use super::features::{Feature, Group, SHAPES, Shapes, each_feature, shapes};
+use super::features::{Feature, SHAPES, Shapes, each_feature, shapes};
 use super::reading::Reading;
 use super::score::Score;
 use crate::model::QueryType;
 
 const BUILTIN: &[u8] = include_bytes!("../../config/classifier.bin");
 
-/// How many types there are.
 pub(super) const TYPES: usize = QueryType::ALL.len();
-/// A number for each type, in the order of [`QueryType::ALL`].
+/// In the order of [`QueryType::ALL`].
 pub(super) type PerType = [f64; TYPES];
 
-/// Weights that are ready to use.
+/// Validated weights.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Weights {
     head: Head,
-    /// Where in `rows` the keys with the same upper half begin; one more at the end.
+    /// Where each bucket of keys begins in `rows`, and the end.
     starts: Vec<u32>,
     rows: Vec<Cell>,
 }
 
-/// A feature: all that is known of it in eight bytes that lie together, because looking it up costs what
-/// the memory costs.
+/// A feature in eight adjacent bytes, because a look-up costs what memory costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Cell {
     /// Lower half of its key.
     rest: u16,
-    /// How rare it is, in steps of `Head::rarity_step`.
+    /// In steps of `Head::rarity_step`.
     rarity: u8,
     /// In steps of `Head::scales`, see [`worth`].
     weights: [i8; TYPES],
 }
 
-/// What so many steps are worth, in parts of [`FULL`]: finer near nothing, where most weights are.
+/// A quadratic scale: finer near zero, where most weights are.
 const fn worth(steps: i8) -> i32 {
     let steps = steps as i32;
     steps * steps.abs()
 }
 
-/// What the largest number of steps is worth.
 const FULL: i32 = worth(i8::MAX);
 
-/// All that is there once.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Head {
-    /// Of the data and the lexicon that these weights were learned from.
+    /// Identifies the training data and the lexicon.
     pub(super) stamp: [u8; 32],
-    /// Divides the scores, so that the shares are as sure as they are right.
+    /// Divides the scores, for calibrated shares.
     pub(super) temperature: f32,
     pub(super) rarity_step: f32,
-    /// What a group counts for: words, letters.
+    /// Gain of words and of letters.
     pub(super) gains: [f32; 2],
     /// The largest weight of each type.
     pub(super) scales: [f32; TYPES],
@@ -71,33 +67,30 @@ pub(super) struct Head {
     pub(super) lexicon: [[f32; TYPES]; TYPES],
 }
 
-/// No number of a training comes near it.
+/// Far beyond any trained number.
 const ABSURD: f32 = 1e4;
 
 impl Head {
     fn is_sound(&self) -> bool {
-        let mut all = [self.rarity_step]
-            .into_iter()
-            .chain(self.gains)
-            .chain(self.scales)
-            .chain(self.bias)
-            .chain(self.shapes.into_iter().flatten())
-            .chain(self.lexicon.into_iter().flatten());
-        all.all(|number| number.abs() < ABSURD)
+        self.numbers().all(|number| number.abs() < ABSURD)
+    }
+
+    /// All numbers but the temperature, as they are written.
+    fn numbers(&self) -> impl Iterator<Item = f32> {
+        let small = [self.rarity_step].into_iter().chain(self.gains);
+        let small = small.chain(self.scales).chain(self.bias);
+        small.chain(self.shapes.into_iter().chain(self.lexicon).flatten())
     }
 }
 
-/// What the weights say of a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Opinion {
-    /// How likely each type is.
     pub(super) shares: PerType,
-    /// Whether the text holds a word that was learned.
+    /// Whether the text has a learned word.
     pub(super) known: bool,
 }
 
 impl Opinion {
-    /// The most likely type and its share.
     pub(super) fn best(&self) -> (QueryType, f64) {
         let mut best = (QueryType::Conversational, 0.0);
         for (query_type, share) in QueryType::ALL.into_iter().zip(self.shares) {
@@ -110,18 +103,18 @@ impl Opinion {
 }
 
 impl Weights {
-    /// No file of weights is longer, in bytes.
+    /// The longest weights file, in bytes.
     pub const MOST_BYTES: usize = file::MOST_BYTES;
 
-    /// The weights that are compiled in.
+    /// The built-in weights.
     ///
     /// # Errors
-    /// Never, as long as the tests pass: they read the same bytes.
+    /// Never: tests read the same bytes.
     pub fn builtin() -> Result<Self, WeightsError> {
         Self::parse(BUILTIN, "config/classifier.bin")
     }
 
-    /// Reads weights; `origin` is their name in errors.
+    /// Parses weights; errors name `origin`.
     ///
     /// # Errors
     /// When the bytes are of another kind or version, or damaged.
@@ -129,20 +122,19 @@ impl Weights {
         file::read(bytes).map_err(|fault| fault.at(origin))
     }
 
-    /// What they were learned from, as a number: that of the same data and lexicon is the same.
+    /// Identifies the training data and the lexicon.
     #[must_use]
     pub const fn stamp(&self) -> [u8; 32] {
         self.head.stamp
     }
 
-    /// The same with another temperature.
     #[cfg(feature = "train")]
     pub(super) const fn at(mut self, temperature: f32) -> Self {
         self.head.temperature = temperature;
         self
     }
 
-    /// What a text is taken for. Remembers which features it met in the reading.
+    /// Judges a text, and marks the features met in the reading.
     pub(super) fn judge(&self, text: &str, reading: &mut Reading, score: &Score) -> Opinion {
         let (sums, known) = self.sums(reading);
         let mut total = self.head.bias.map(f64::from);
@@ -161,10 +153,8 @@ impl Weights {
     }
 
     fn sums(&self, reading: &mut Reading) -> ([Sum; 2], bool) {
-        let (mut marks, mut met) = (
-            std::mem::take(&mut reading.marks),
-            std::mem::take(&mut reading.met),
-        );
+        let mut marks = std::mem::take(&mut reading.marks);
+        let mut met = std::mem::take(&mut reading.met);
         marks.resize(self.rows.len() / u64::BITS as usize + 1, 0);
         let mut sums = [Sum::default(); 2];
         let mut known = false;
@@ -179,7 +169,7 @@ impl Weights {
             *mark |= bit;
             met.push(row as u32);
             known = known || feature.is_word(reading);
-            sums[group_place(feature.group())].count(&self.rows[row]);
+            sums[feature.group() as usize].count(&self.rows[row]);
         });
         for row in met.drain(..) {
             marks[row as usize / 64] = 0;
@@ -188,7 +178,7 @@ impl Weights {
         (sums, known)
     }
 
-    /// What each feature of a text adds to each type, each once, with the shapes and the lexicon.
+    /// The contribution of each feature to each type.
     pub(super) fn parts(
         &self,
         text: &str,
@@ -208,7 +198,7 @@ impl Weights {
         });
         let mut parts: Vec<(String, PerType)> = Vec::new();
         for (row, feature) in found {
-            let place = group_place(feature.group());
+            let place = feature.group() as usize;
             let factor = f64::from(self.head.gains[place]) * sums[place].factor();
             let mut alone = Sum::default();
             alone.count(&self.rows[row]);
@@ -229,7 +219,6 @@ impl Weights {
         parts
     }
 
-    /// Sums of steps as what they are worth for each type.
     fn parts_of(&self, steps: &PerType) -> PerType {
         let mut parts = *steps;
         for (part, scale) in parts.iter_mut().zip(self.head.scales) {
@@ -246,7 +235,6 @@ impl Weights {
     }
 }
 
-/// A group of features, summed, in steps.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sum {
     parts: [i64; TYPES],
@@ -262,20 +250,12 @@ impl Sum {
         }
     }
 
-    /// Makes texts of any length comparable. The steps of rarity are in both and fall out.
+    /// Makes texts of any length comparable.
     fn factor(&self) -> f64 {
-        if self.squares > 0 {
-            (self.squares as f64).sqrt().recip()
-        } else {
-            0.0
+        match self.squares {
+            0 => 0.0,
+            squares => (squares as f64).sqrt().recip(),
         }
-    }
-}
-
-const fn group_place(group: Group) -> usize {
-    match group {
-        Group::Words => 0,
-        Group::Letters => 1,
     }
 }
 
@@ -285,12 +265,11 @@ fn add(total: &mut PerType, part: &PerType, factor: f64) {
     }
 }
 
-/// What a sum of the lexicon is worth as a feature.
 pub(super) fn lexicon_value(sum: f64) -> f64 {
     (sum / 4.0).clamp(-0.5, 2.0)
 }
 
-/// Scores as shares of one.
+/// Softmax.
 pub(super) fn shares(scores: &PerType) -> PerType {
     let most = scores.iter().copied().fold(f64::MIN, f64::max);
     let raised = scores.map(|score| libm::exp(score - most));

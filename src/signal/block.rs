@@ -5,29 +5,26 @@ use super::{
     view::Span,
 };
 
-/// A complete block, from the opening tag to its closing tag.
+/// A complete block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Block {
     /// The opening tag.
     pub(super) opening: Span,
-    /// What stands between the tags.
+    /// The content between the tags.
     pub(super) inside: Span,
     /// Blocks directly inside; their fields are not this one's.
     pub(super) nested: Vec<Span>,
-    /// All of it.
     pub(super) whole: Span,
 }
 
 /// The first near miss of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NearMiss {
-    /// The tag itself.
     pub(super) tag: Span,
-    /// The tag, up to its closing tag if it has one.
+    /// The tag, or the block if it is closed.
     pub(super) whole: Span,
 }
 
-/// Matches the tags of one outermost block.
 #[derive(Debug, Default)]
 pub(super) struct Nest {
     open: Vec<Span>,
@@ -35,7 +32,7 @@ pub(super) struct Nest {
 }
 
 impl Nest {
-    /// Takes the next token; gives the block that it completes, if no other is open around it.
+    /// Returns the outermost block that the token completes.
     pub(super) fn take(&mut self, token: Token) -> Option<Block> {
         match token.kind {
             Kind::Open => self.open.push(token.span),

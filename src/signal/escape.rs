@@ -1,5 +1,4 @@
-//! Makes text from elsewhere harmless: signals in it become data (spec 2, "Where signals are
-//! trusted").
+//! Escapes foreign text: signals in it become data.
 
 use std::borrow::Cow;
 
@@ -9,8 +8,7 @@ use super::tag::may_begin;
 
 /// Quotes every signal tag in `text`, in code too: its `<` becomes `&lt;`.
 ///
-/// A `<` at the end that could become a tag with what is put after it is quoted as well, so
-/// escaped texts may be joined. Nothing else changes.
+/// A `<` at the end that could become a tag is quoted as well, so escaped texts may be joined.
 #[must_use]
 pub fn escape(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();

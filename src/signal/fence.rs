@@ -1,36 +1,28 @@
-//! Lines that open or close a code fence (CommonMark): up to three spaces, three or more backticks
-//! or tildes; the closing one at least as long, of the same kind, and with nothing after it.
+//! Lines that open or close a code fence (CommonMark).
 //!
-//! A probe keeps its place, so a line that arrives in pieces is looked at once.
+//! A probe keeps its place, so a line that arrives in pieces is read once.
 
 use memchr::{memchr, memchr2};
 
 use super::view::{Meter, View};
 
-/// The marks that opened a fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fence {
     mark: u8,
     length: usize,
 }
 
-/// What the line is looked at for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Purpose {
-    /// It may open a fence.
     Open,
-    /// It may close this one.
     Close(Fence),
 }
 
-/// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Line {
-    /// Neither.
     Plain,
-    /// It opens or closes a fence with these marks, and ends before this position.
+    /// The marks, and the end of the line.
     Fence(Fence, usize),
-    /// More bytes decide.
     Undecided,
 }
 
@@ -41,7 +33,6 @@ enum State {
     Tail(Fence),
 }
 
-/// A line that is being looked at.
 #[derive(Debug)]
 pub(super) struct LineProbe {
     at: usize,
@@ -49,7 +40,6 @@ pub(super) struct LineProbe {
 }
 
 impl LineProbe {
-    /// At the line that begins at `start`.
     pub(super) const fn new(start: usize) -> Self {
         Self {
             at: start,
@@ -57,7 +47,6 @@ impl LineProbe {
         }
     }
 
-    /// Looks as far as the window goes.
     pub(super) fn run(&mut self, purpose: Purpose, view: View<'_>, meter: &mut impl Meter) -> Line {
         loop {
             let byte = view.byte(self.at);
@@ -99,7 +88,7 @@ impl LineProbe {
     ) -> Line {
         let rest = view.bytes_from(self.at);
         let stop = match purpose {
-            // Backticks after backticks: that is inline code.
+            // Backticks after backticks are inline code.
             Purpose::Open if fence.mark == b'`' => memchr2(b'`', b'\n', rest),
             Purpose::Open => memchr(b'\n', rest),
             Purpose::Close(_) => rest.iter().position(|byte| !b" \t\r".contains(byte)),

@@ -1,8 +1,8 @@
-//! Field elements as they stand in a block, untyped.
+//! Untyped field elements of a block.
 //!
-//! An element ends at its balanced closing tag or, where its own name is unbalanced, at the next
-//! closing tag of that name. Tags inside an element are its text. Attributes of field tags are
-//! passed over. Every name is looked up once, so open tags without an end cost no more than others.
+//! An element ends at its balanced closing tag, else at the next closing tag of its name. Tags
+//! inside an element are its text; attributes are ignored. Every name is looked up once, so
+//! unclosed tags cost no more than others.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -10,7 +10,7 @@ use memchr::{memchr, memchr2};
 
 use super::view::Meter;
 
-/// A field: its lower-cased name and its trimmed text.
+/// A lower-cased name and a trimmed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Field<'a> {
     pub(super) name: Cow<'a, str>,
@@ -21,7 +21,6 @@ pub(super) struct Field<'a> {
 enum Side {
     Open,
     Close,
-    /// `<name/>`
     Empty,
 }
 
@@ -31,11 +30,11 @@ struct Tag<'a> {
     end: usize,
     side: Side,
     name: Cow<'a, str>,
-    /// Of an opening tag: the closing tag that ends the element.
+    /// The closing tag that ends the element.
     mate: Option<usize>,
 }
 
-/// The elements of a block, in order. `nested` are the blocks in it, as offsets in `inside`.
+/// The elements of a block, in order; `nested` blocks are offsets in `inside`.
 pub(super) fn elements<'a>(
     inside: &'a str,
     nested: &[std::ops::Range<usize>],
@@ -65,7 +64,7 @@ pub(super) fn elements<'a>(
     fields
 }
 
-/// Whether this is nothing but field elements and white space; the last element or tag may be cut.
+/// Whether the text is only field elements and white space; the last may be cut.
 pub(super) fn are_all(text: &str, meter: &mut impl Meter) -> bool {
     let tags = tags(text, &[], meter);
     let (mut at, mut next) = (0, 0);
@@ -90,7 +89,7 @@ pub(super) fn are_all(text: &str, meter: &mut impl Meter) -> bool {
     }
 }
 
-/// `<`, `</rea`, `<reason `: a tag that the end cut off.
+/// `<`, `</rea`, `<reason `.
 fn is_cut_tag(text: &str) -> bool {
     text.strip_prefix('<').is_some_and(|name| {
         let name = name.strip_prefix('/').unwrap_or(name).trim_end();
@@ -114,7 +113,7 @@ fn tags<'a>(
             continue;
         }
         let tag = tag_at(text, at, meter);
-        // Looked at no further than to the next `<`, which is where the search goes on.
+        // No further than the next `<`, where the search continues.
         at = tag.as_ref().map_or(at + 1, |tag| tag.end);
         tags.extend(tag);
     }
@@ -131,7 +130,7 @@ fn tag_at<'a>(text: &'a str, start: usize, meter: &mut impl Meter) -> Option<Tag
         .iter()
         .take_while(|byte| is_name_byte(**byte))
         .count();
-    // Once to find its end, once for its letter case.
+    // Once for its end, once for its letter case.
     meter.visit(2 * length + 2);
     if !bytes.get(from).is_some_and(|byte| begins_name(*byte)) {
         return None;
@@ -174,15 +173,13 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte) || !byte.is_ascii()
 }
 
-/// Finds the end of every opened element: balanced, else the next closing tag of the name.
 fn pair(tags: &mut [Tag<'_>]) {
     if !pair_neighbours(tags) {
         pair_by_name(tags);
     }
 }
 
-/// The usual block, without a table of names: every element ends before the next one begins. Whether
-/// this is one.
+/// The common case, without a table of names: every element ends before the next one begins.
 fn pair_neighbours(tags: &mut [Tag<'_>]) -> bool {
     let mut next = 0;
     while let Some(tag) = tags.get(next) {

@@ -1,7 +1,4 @@
-//! The code fence that may hold the reply's signal: one complete block and nothing else (spec 2,
-//! "Which block counts"). What it holds is read as a reply of its own would be.
-//!
-//! Whether it is the last thing of the reply is watched above.
+//! The code fence that may hold the reply's signal: one complete block and nothing else.
 
 use super::{
     block::{Block, Nest},
@@ -9,7 +6,6 @@ use super::{
     view::{Meter, View},
 };
 
-/// A fence that, so far, may be a lone fenced signal.
 #[derive(Debug)]
 pub(super) struct LoneFence {
     inner: Scanner,
@@ -30,17 +26,13 @@ enum Found {
     Block(Block),
 }
 
-/// Whether it can still be one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hope {
-    /// It can, or it is.
     Left,
-    /// It is an example or other code.
     Lost,
 }
 
 impl LoneFence {
-    /// A fence whose content begins at `start`.
     pub(super) fn new(start: usize) -> Self {
         Self {
             inner: Scanner::new(start),
@@ -49,8 +41,7 @@ impl LoneFence {
         }
     }
 
-    /// Looks at what has come of the content, which is where the window ends. Once the content
-    /// has ended, its window no longer matters.
+    /// Reads the new content; once that has ended, its window no longer matters.
     pub(super) fn look(&mut self, content: View<'_>, meter: &mut impl Meter) -> Hope {
         if self.content == Content::Ended {
             return Hope::Left;
@@ -70,7 +61,6 @@ impl LoneFence {
         }
     }
 
-    /// The block, if it is complete.
     pub(super) fn into_block(self) -> Option<Block> {
         match self.found {
             Found::Block(block) => Some(block),
@@ -95,7 +85,6 @@ impl LoneFence {
     }
 }
 
-/// White space leaves the hope that was.
 pub(super) fn blank(token: Token, view: View<'_>, meter: &mut impl Meter) -> Hope {
     let text = view.slice(token.span);
     let rest = text.trim_start();

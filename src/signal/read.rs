@@ -1,7 +1,6 @@
-//! Reads the signal out of a whole reply (spec 2).
+//! Reads the signal of a complete reply.
 //!
-//! Works on the model's own reply only: whoever reads other text obeys a stranger. No clock: when
-//! it is read comes with the call. Linear in the reply, whatever it holds.
+//! Only for the model's own reply: other text must not be obeyed.
 
 use super::{
     block::Block,
@@ -13,31 +12,31 @@ use super::{
 };
 use crate::model::{Rejection, Signal, SignalType, Timestamp};
 
-/// Where neither element nor attribute says how sure the model is.
+/// Without an element or attribute.
 const DEFAULT_CONFIDENCE: f64 = 0.5;
 
-/// A reply, read.
+/// The result of reading a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
     /// The signal, or why there is none.
     pub finding: Finding,
-    /// What people see of the reply.
+    /// The visible text.
     pub text: String,
 }
 
-/// What a reply says about how the model stands.
+/// The signal of a reply, if any.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finding {
-    /// It has no block that counts.
+    /// No block counts.
     Nothing,
     /// It has a signal.
     Signal(Signal),
-    /// The block that counts is no signal.
+    /// The block that counts is invalid.
     Rejection(Rejection),
 }
 
 impl Finding {
-    /// The signal, if there is one.
+    /// The signal.
     #[must_use]
     pub const fn signal(&self) -> Option<&Signal> {
         match self {
@@ -46,7 +45,7 @@ impl Finding {
         }
     }
 
-    /// The rejection, if there is one.
+    /// The rejection.
     #[must_use]
     pub const fn rejection(&self) -> Option<&Rejection> {
         match self {
@@ -56,7 +55,7 @@ impl Finding {
     }
 }
 
-/// Reads a reply that came in full at `at`.
+/// Reads a reply that was complete at `at`.
 #[must_use]
 pub fn read(reply: &str, at: Timestamp) -> Reading {
     read_metered(reply, at, &mut ())
@@ -131,7 +130,7 @@ fn attribute<'a>(opening: &'a str, wanted: &str) -> Option<&'a str> {
         .map(|(_, value)| value)
 }
 
-/// The first element if it is a finite number, else the attribute, else the default.
+/// The first finite element, else the attribute, else the default.
 fn confidence(elements: &[Field<'_>], opening: &str) -> f64 {
     let finite = |text: &str| {
         text.trim()

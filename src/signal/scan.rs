@@ -1,12 +1,10 @@
-//! The reply as tokens: text, signal tags outside code, inline reasoning, and the parts of code
-//! fences.
+//! The reply as tokens: text, signal tags outside code, inline reasoning, and code fences.
 //!
-//! Inline code is text here: all that matters is that no tag is seen in it. Reasoning begins only at
-//! the start of a line, so an answer may mention its tags; it holds neither tags nor code. Which
-//! tags belong together is decided above. **Invariant:** the scanner can stop at any byte and go on
-//! when more has come, with the same tokens but for where text is cut; it reads each byte at most a
-//! fixed number of times (at most three tags can be half read at one place: one between its
-//! attributes and one in each kind of quotes).
+//! Inline code is text without tags. Reasoning begins only at the start of a line, so an answer may
+//! mention its tags.
+//!
+//! **Invariant:** the scanner can stop at any byte and resume with the same tokens, except where
+//! text is cut; it reads each byte a bounded number of times.
 
 use memchr::{memchr, memchr3};
 
@@ -18,34 +16,28 @@ use super::{
     view::{Meter, Span, View},
 };
 
-/// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Text, inline code included.
+    /// Text and inline code.
     Text,
-    /// An opening signal tag.
     Open,
-    /// A closing signal tag.
     Close,
     /// An opening tag that breaks the rules and names a type.
     NearMiss,
-    /// `</signals>`: the closing tag of a near miss, or text.
+    /// `</signals>`: closes a near miss, or is text.
     ClosePlural,
-    /// A signal tag that the end of the reply cut off.
+    /// A signal tag cut by the end of the reply.
     Cut,
     /// Inline reasoning with its tags, possibly in pieces.
     Thought,
-    /// The closing tag of reasoning whose opening tag is missing.
+    /// A closing tag of reasoning without its opening tag.
     ThoughtEnd,
-    /// The line that opens a code fence.
     FenceOpen,
-    /// What a fence holds, possibly in pieces.
+    /// Content of a fence, possibly in pieces.
     FenceBody,
-    /// The line that closes a code fence.
     FenceClose,
 }
 
-/// A stretch of the reply and what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) kind: Kind,
@@ -63,19 +55,17 @@ enum Place {
 
 #[derive(Debug)]
 enum InLine {
-    /// At its start; a probe, if one has begun, says whether it is a fence's.
+    /// At its start, perhaps with a probe for a fence.
     Start(Option<LineProbe>),
-    /// Past the point where it could be a fence's.
     Middle,
 }
 
-/// Turns what has come of a reply into tokens.
 #[derive(Debug)]
 pub(super) struct Scanner {
     at: usize,
     place: Place,
     line: InLine,
-    /// Whether the line's text so far is white space.
+    /// Whether the line so far is white space.
     blank: bool,
     ticks: Ticks,
     tag: Option<TagProbe>,
@@ -83,7 +73,6 @@ pub(super) struct Scanner {
 }
 
 impl Scanner {
-    /// At the line that begins at `start`.
     pub(super) fn new(start: usize) -> Self {
         Self {
             at: start,
@@ -96,18 +85,18 @@ impl Scanner {
         }
     }
 
-    /// Where the first byte stands that is in no token yet.
+    /// The first byte that is in no token yet.
     pub(super) const fn position(&self) -> usize {
         self.at
     }
 
-    /// Whether the scanner waits to learn what a run of backticks in mid-line is.
+    /// Whether a run of backticks in mid-line is still undecided.
     pub(super) fn waits_at_ticks(&self, view: View<'_>) -> bool {
         let in_prose = matches!((&self.place, &self.line), (Place::Prose, InLine::Middle));
         in_prose && view.byte(self.at) == Some(b'`')
     }
 
-    /// The next token; none where the window ends or does not yet decide.
+    /// The next token; `None` where the window does not decide.
     pub(super) fn next(&mut self, view: View<'_>, meter: &mut impl Meter) -> Option<Token> {
         if let Some(token) = self.queued.take() {
             return Some(token);
@@ -133,7 +122,6 @@ impl Scanner {
         Some(before)
     }
 
-    /// Passes over text up to the next token that is none.
     fn prose(&mut self, view: View<'_>, meter: &mut impl Meter) -> Option<Token> {
         loop {
             match self.line_is(Purpose::Open, view, meter) {
@@ -203,7 +191,6 @@ impl Scanner {
         }
     }
 
-    /// Passes over what a fence holds, up to its closing line.
     fn in_fence(&mut self, fence: Fence, view: View<'_>, meter: &mut impl Meter) -> Option<Token> {
         loop {
             match self.line_is(Purpose::Close(fence), view, meter) {
@@ -226,7 +213,6 @@ impl Scanner {
         }
     }
 
-    /// Passes over reasoning and its closing tag.
     fn in_thought(&mut self, name: &str, view: View<'_>, meter: &mut impl Meter) {
         while let Some(offset) = memchr(b'<', view.bytes_from(self.at)) {
             meter.visit(offset + 1);

@@ -1,7 +1,7 @@
-//! Field elements as typed fields: the table of spec 2, and what is wrong where they break it.
+//! Typed fields of a signal, and what is wrong with them.
 //!
-//! Values are typed by the schema, never guessed. A fault is one sentence for the model; what it
-//! quotes of the block is short and escaped. Limits are in Unicode scalars.
+//! Values are typed by the schema, never guessed. A fault is one sentence for the model, with
+//! short, escaped quotations. Limits are in Unicode scalars.
 
 use std::ops::RangeInclusive;
 
@@ -18,13 +18,11 @@ const SUBAGENT_TYPE: RangeInclusive<usize> = 0..=50;
 const EXPECTED_TURNS: RangeInclusive<u64> = 1..=10;
 const ESTIMATED_TOKENS: RangeInclusive<u64> = 100..=100_000;
 const SOURCES: RangeInclusive<u64> = 0..=u64::MAX;
-/// How much of a bad value a fault quotes.
 const QUOTED: usize = 40;
 
-/// Why the fields are not those of the type, in one sentence.
 pub(super) type Fault = String;
 
-/// Types the fields of a signal; `confidence` is not among them.
+/// `confidence` is not among the fields.
 pub(super) fn typed(kind: SignalType, elements: Vec<Field<'_>>) -> Result<SignalFields, Fault> {
     let mut fields = Fields { kind, elements };
     Ok(match kind {
@@ -67,7 +65,6 @@ pub(super) fn typed(kind: SignalType, elements: Vec<Field<'_>>) -> Result<Signal
     })
 }
 
-/// A value from the block as a fault quotes it.
 pub(super) fn quoted(value: &str) -> String {
     let mut short: String = value.chars().take(QUOTED).collect();
     if short.len() < value.len() {
@@ -76,7 +73,7 @@ pub(super) fn quoted(value: &str) -> String {
     format!("`{}`", escape(&short))
 }
 
-/// The fields that no one has asked for yet.
+/// Fields that were not taken yet.
 struct Fields<'a> {
     kind: SignalType,
     elements: Vec<Field<'a>>,
@@ -119,7 +116,7 @@ impl<'a> Fields<'a> {
         read(value).map_err(|fault| format!("the field `{name}` of a {kind} signal needs {fault}"))
     }
 
-    /// Of a doubled field the last counts.
+    /// The last of duplicates counts.
     fn take(&mut self, name: &str) -> Option<&'a str> {
         let mut last = None;
         self.elements.retain(|element| {
@@ -132,7 +129,7 @@ impl<'a> Fields<'a> {
         last
     }
 
-    /// Those outside the schema; here too the last counts.
+    /// Fields outside the schema; the last of duplicates counts.
     fn rest(self) -> Extra {
         let mut extra = Extra::new();
         let elements = self.elements.into_iter();
@@ -169,7 +166,7 @@ fn integer(limits: RangeInclusive<u64>) -> impl FnOnce(&str) -> Result<u64, Faul
     }
 }
 
-/// `3` and `3.0`; not `3.5`, `-3`, `3e0`, nor what does not fit.
+/// `3` and `3.0`; not `3.5`, `-3`, `3e0`, or overflow.
 fn whole_number(value: &str) -> Option<u64> {
     let (whole, fraction) = value.split_once('.').unwrap_or((value, "0"));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,8 +1,7 @@
-//! Parts a reply into what people see and the block that counts. The reader and the stream share
-//! this machine: the reader gives it the whole reply at once, the stream what has come so far.
+//! Separates visible text from the block that counts, for the reader and the stream.
 //!
 //! **Invariants:** tokens are shown in order, each at most once; nothing is shown while a signal
-//! tag is open before it or while it stands in a fence that may yet be the reply's signal.
+//! tag before it is open, or while it is in a fence that may be the reply's signal.
 
 use memchr::memchr;
 
@@ -16,32 +15,31 @@ use super::{
     view::{Meter, Rest, Span, View},
 };
 
-/// The state between two pieces of a reply.
 #[derive(Debug)]
 pub(super) struct Sift {
     scanner: Scanner,
     tidy: Tidy,
-    /// Tokens that are not yet known to be visible.
+    /// Tokens whose visibility is undecided.
     held: Vec<Held>,
-    /// The opening tags among them that have no partner yet.
+    /// Unmatched opening tags among them.
     open: Vec<usize>,
-    /// The near misses among them that have no partner yet.
+    /// Unmatched near misses among them.
     missed: Vec<usize>,
-    /// The latest fence, while it may be the reply's signal, and its first token among the held.
+    /// The latest fence that may be the signal, and its first held token.
     fence: Option<(usize, LoneFence)>,
-    /// The block that counts, once it is known.
+    /// The block that counts.
     block: Option<Block>,
     near_miss: Option<NearMiss>,
-    /// Whether a tag of inline reasoning came before.
+    /// Whether reasoning tags came before.
     thoughts_seen: bool,
-    /// What stands before was shown ahead of its token.
+    /// The end of what was shown before its token.
     shown: usize,
 }
 
 #[derive(Debug)]
 struct Held {
     token: Token,
-    /// Of an opening tag: its closing tag.
+    /// The matching closing tag.
     mate: Option<usize>,
 }
 
@@ -63,7 +61,7 @@ impl Default for Sift {
 }
 
 impl Sift {
-    /// Goes on with what the window has more than before; what becomes visible goes to `out`.
+    /// Reads the new part of the window; visible text goes to `out`.
     pub(super) fn feed(&mut self, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
         while let Some(token) = self.scanner.next(view, meter) {
             self.doubt_fence(token, view, meter);
@@ -86,7 +84,7 @@ impl Sift {
             .map_or(self.scanner.position(), |held| held.token.span.start)
     }
 
-    /// The block that counts and the first near miss; complete once the reply is.
+    /// The block that counts and the first near miss.
     pub(super) fn into_found(self) -> (Option<Block>, Option<NearMiss>) {
         (self.block, self.near_miss)
     }
@@ -109,7 +107,7 @@ impl Sift {
             }
             Kind::Close | Kind::ClosePlural => self.close(token, view, out, meter),
             Kind::Thought => self.thoughts_seen = true,
-            // Its opening tag was in the prompt: all before it was reasoning, though shown.
+            // The opening tag was in the prompt: all before it was reasoning, though already shown.
             Kind::ThoughtEnd => {
                 if !self.holds() && !std::mem::replace(&mut self.thoughts_seen, true) {
                     (self.block, self.near_miss) = (None, None);
@@ -129,7 +127,7 @@ impl Sift {
         }
     }
 
-    /// A fence is no signal if it holds anything else or anything comes after it.
+    /// A fence with anything else in it or after it is no signal.
     fn doubt_fence(&mut self, token: Token, view: View<'_>, meter: &mut impl Meter) {
         let Some((_, fence)) = &mut self.fence else {
             return;
@@ -146,8 +144,8 @@ impl Sift {
         }
     }
 
-    /// Pairs a closing tag: `</signal>` with an opening tag or else with a near miss, `</signals>`
-    /// only with a near miss. Near misses in a block are its text. A stray `</signal>` goes.
+    /// `</signal>` matches an opening tag, else a near miss; `</signals>` only a near miss. A stray
+    /// `</signal>` is removed.
     fn close(&mut self, token: Token, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
         let block = self.open.pop_if(|_| token.kind == Kind::Close);
         let around = self.open.last().copied();
@@ -173,7 +171,7 @@ impl Sift {
         }
     }
 
-    /// The first complete block is the one that counts.
+    /// The first complete block counts.
     fn count(&mut self, opening: usize) {
         if self.block.is_none() {
             let mut nest = Nest::default();
@@ -182,7 +180,7 @@ impl Sift {
         }
     }
 
-    /// Shows what is held but for complete blocks; no tag is open and no fence in doubt.
+    /// Shows what is held, without complete blocks.
     fn release(&mut self, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
         let held = std::mem::take(&mut self.held);
         let mut next = 0;
@@ -195,7 +193,7 @@ impl Sift {
         }
     }
 
-    /// At the end of the reply: what is still open never closes, and the last fence may count.
+    /// The reply ends: open tags never close, and the last fence may count.
     fn settle(&mut self, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
         if let Some((_, fence)) = &mut self.fence
             && fence.look(view, meter) == Hope::Lost
@@ -237,7 +235,7 @@ impl Sift {
         }
     }
 
-    /// Of a line that waits for its backticks: what is visible either way.
+    /// Shows what is visible whether or not the backticks are code.
     fn show_ahead(&mut self, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
         if self.holds() || !self.scanner.waits_at_ticks(view) {
             return;

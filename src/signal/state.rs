@@ -1,7 +1,6 @@
-//! What the signals of one query add up to (spec 3).
+//! Counters over the signals of one query.
 //!
-//! Counts and compares; what follows from a loop or from silence is decided in the kernel. Tool
-//! loops are not seen here.
+//! The kernel decides what follows from a loop or from silence. Tool loops are found elsewhere.
 
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use crate::model::{
     signal::{Signal, SignalFields},
 };
 
-/// So many turns running with the same reason, capability or scope are a loop (T033).
+/// Turns in a row with the same reason, capability or scope that make a loop.
 pub const LOOP_THRESHOLD: u32 = 3;
 
 /// The signals of a query and their counters. A clone shares the signals.
@@ -27,12 +26,12 @@ pub struct SignalState {
 }
 
 impl SignalState {
-    /// A turn ended with this signal.
+    /// Counts a turn with a signal.
     pub fn record_signal(&mut self, signal: &Arc<Signal>) {
         let topic = Topic::of(signal);
         let counted = topic.as_ref().map(|topic| {
             let before = self.last_signal().and_then(|last| Topic::of(last));
-            // Silence has set the count to 0, so that it starts anew even with the same topic.
+            // Silence resets the count, so the same topic starts over.
             let same = before.is_some_and(|before| before.is(topic));
             (
                 topic.kind,
@@ -55,49 +54,49 @@ impl SignalState {
         self.signals.push(Arc::clone(signal));
     }
 
-    /// A turn ended without a valid signal.
+    /// Counts a turn without a valid signal.
     pub fn record_silence(&mut self) {
         self.silent_turns = self.silent_turns.saturating_add(1);
         self.reset_counts();
     }
 
-    /// All signals of the query.
+    /// Signals of the query.
     #[must_use]
     pub const fn signals_emitted(&self) -> &SharedList<Arc<Signal>> {
         &self.signals
     }
 
-    /// The latest signal, also if silent turns followed.
+    /// The latest signal, even before silent turns.
     #[must_use]
     pub fn last_signal(&self) -> Option<&Arc<Signal>> {
         self.signals.last()
     }
 
-    /// Turns running that ended with a `need_turn` of the same reason.
+    /// Turns in a row with the same `need_turn` reason.
     #[must_use]
     pub const fn consecutive_same_reason(&self) -> u32 {
         self.same_reason
     }
 
-    /// Turns running that ended with a `need_capability` of the same capability.
+    /// Turns in a row with the same missing capability.
     #[must_use]
     pub const fn consecutive_same_capability(&self) -> u32 {
         self.same_capability
     }
 
-    /// Turns running that ended with a `delegation_recommended` of the same scope.
+    /// Turns in a row with the same delegation scope.
     #[must_use]
     pub const fn consecutive_same_scope(&self) -> u32 {
         self.same_scope
     }
 
-    /// Turns running that ended without a valid signal.
+    /// Turns in a row without a valid signal.
     #[must_use]
     pub const fn turns_without_signal(&self) -> u32 {
         self.silent_turns
     }
 
-    /// Whether the last two signals are both `need_turn` with the same reason (T033).
+    /// Whether the last two signals are `need_turn` with the same reason.
     #[must_use]
     pub fn repeats_reason(&self) -> bool {
         let mut reasons = self.signals.newest_first().map(|signal| {
@@ -110,7 +109,7 @@ impl SignalState {
         }
     }
 
-    /// The loop that the model is in, and the words that repeat.
+    /// The loop, and its repeated words.
     #[must_use]
     pub fn reason_loop(&self) -> Option<(LoopKind, String)> {
         let topic = Topic::of(self.last_signal()?)?;
@@ -122,7 +121,7 @@ impl SignalState {
         (self.count_of(topic.kind) >= LOOP_THRESHOLD).then(|| (kind, topic.words.to_owned()))
     }
 
-    /// Whether the model has been silent for `threshold` turns or more.
+    /// Whether the model was silent for `threshold` turns.
     #[must_use]
     pub const fn needs_fallback(&self, threshold: u32) -> bool {
         self.silent_turns >= threshold
@@ -150,7 +149,6 @@ enum TopicKind {
     Scope,
 }
 
-/// What a signal must not say again and again.
 struct Topic<'a> {
     kind: TopicKind,
     words: &'a str,
@@ -167,13 +165,13 @@ impl<'a> Topic<'a> {
         Some(Self { kind, words })
     }
 
-    /// Equal but for letter case and white space.
+    /// Ignores letter case and white space.
     fn is(&self, other: &Self) -> bool {
         self.kind == other.kind && same_words(self.words, other.words)
     }
 }
 
-/// Compares word by word from where the two part: a space before that is a place to cut both.
+/// Compares word by word from the first difference, back to a space.
 fn same_words(one: &str, other: &str) -> bool {
     let pairs = one.bytes().zip(other.bytes());
     let alike = pairs.take_while(|(one, other)| one == other).count();

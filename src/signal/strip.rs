@@ -5,28 +5,28 @@ use super::{
     view::{Rest, View},
 };
 
-/// Shows a reply's visible text piece by piece; together the pieces are exactly the text that
-/// [`read`](super::read) gives for the whole, however the chunks cut it.
+/// Shows a reply's visible text piece by piece. The pieces together are the text of
+/// [`read`](super::read), wherever the chunks are cut.
 ///
-/// No byte of a signal block or of inline reasoning is ever shown. Kept back are only: a tag that is
-/// not whole, all that follows an open signal tag or near miss, a fence that may yet be the reply's signal, tags on a line whose
-/// backticks do not yet say whether they are code, and white space that may be trimmed or folded.
+/// Signal blocks and inline reasoning are never shown. Text is kept back only after an incomplete
+/// or open tag or a near miss, in a fence that may be the signal, on a line of undecided backticks,
+/// and for white space that may be trimmed.
 #[derive(Debug, Default)]
 pub struct Stripper {
     sift: Sift,
-    /// What is kept back, and where in the reply it begins.
+    /// Kept text, and its place in the reply.
     kept: String,
     base: usize,
 }
 
 impl Stripper {
-    /// At the start of a reply.
+    /// A stripper at the start of a reply.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next chunk; gives what became visible, which may be empty.
+    /// Adds a chunk; returns newly visible text.
     #[must_use = "what became visible is given once"]
     pub fn push(&mut self, chunk: &str) -> String {
         self.kept.push_str(chunk);
@@ -37,7 +37,7 @@ impl Stripper {
         shown
     }
 
-    /// The reply is whole; gives what is visible of the rest.
+    /// Ends the reply; returns the rest of the visible text.
     #[must_use = "what became visible is given once"]
     pub fn finish(mut self) -> String {
         let mut shown = String::new();
@@ -46,7 +46,7 @@ impl Stripper {
         shown
     }
 
-    /// Drops what is no longer needed, once that is most of it: each byte moves at most once.
+    /// Drops unneeded text once it is most of the buffer, so each byte moves at most once.
     fn forget(&mut self) {
         let gone = self.sift.needs_from() - self.base;
         if gone > self.kept.len() / 2 {

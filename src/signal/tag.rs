@@ -1,44 +1,40 @@
-//! Signal tags, byte by byte (spec 2, "Tags"): is this `<` the start of one, and where does it end.
+//! Signal tags, byte by byte.
 //!
-//! A probe keeps its place, so it reads a tag that arrives in pieces once. A quoted value ends
-//! on its line, as inline code does: a lost quote costs a line, not the rest of the reply.
+//! A probe keeps its place, so it reads each tag once. A quoted value ends on its line, so a lost
+//! quote costs a line, not the reply.
 //!
 //! A near miss is an opening tag of `signal` or `signals` that has a `type=` and breaks the rules.
-//! It ends at its `>`; one that goes wrong before ends at the first `>` in or after its last value,
-//! or where the next tag or line begins.
+//! It ends at its `>`, else at the first `>` in or after its last value, or at the next tag or
+//! line.
 
 use memchr::{memchr2, memchr3};
 
 use super::view::{Meter, View};
 
-/// The name as near misses spell it.
 const PLURAL: &[u8] = b"signals";
-/// How much of it is the right name.
+/// Letters of the correct name.
 const NAME: usize = 6;
 
-/// What a `<` begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tag {
-    /// An opening tag that ends before this position.
+    /// An opening tag, with its end.
     Open(usize),
-    /// A closing tag that ends before this position.
+    /// A closing tag, with its end.
     Close(usize),
-    /// A near miss that ends before this position.
+    /// A near miss, with its end.
     NearMiss(usize),
-    /// `</signals>`, which ends before this position.
+    /// `</signals>`, with its end.
     ClosePlural(usize),
-    /// A tag that the end of the reply cut off.
+    /// A tag cut by the end of the reply.
     Cut,
-    /// No signal tag.
     Text,
-    /// More bytes decide.
     Undecided,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum State {
     Start,
-    /// So many letters of the name.
+    /// Letters of the name read.
     Opening(usize),
     Closing(usize),
     BeforeAttribute,
@@ -49,7 +45,7 @@ enum State {
     Unquoted,
     AfterValue,
     BeforeEnd,
-    /// Looking for the end of a near miss.
+    /// Seeking the end of a near miss.
     NearMiss,
 }
 
@@ -61,22 +57,18 @@ enum Step {
     Text,
 }
 
-/// A tag that is being read.
 #[derive(Debug)]
 pub(super) struct TagProbe {
     at: usize,
     state: State,
-    /// Where the latest attribute's name begins, and the latest value.
+    /// The start of the latest attribute name and value.
     name: usize,
     value: usize,
-    /// Whether it has a `type=`.
     typed: bool,
-    /// Whether it breaks a rule and goes on.
     broken: bool,
 }
 
 impl TagProbe {
-    /// At the `<` at `start`.
     pub(super) const fn new(start: usize) -> Self {
         Self {
             at: start + 1,
@@ -88,7 +80,6 @@ impl TagProbe {
         }
     }
 
-    /// Looks as far as the window goes.
     pub(super) fn run(&mut self, view: View<'_>, meter: &mut impl Meter) -> Tag {
         loop {
             let skipped = self.skip(view.bytes_from(self.at));
@@ -97,7 +88,7 @@ impl TagProbe {
             let Some(byte) = view.byte(self.at) else {
                 match self.state {
                     _ if !view.is_last() => return Tag::Undecided,
-                    // Lost its quote, if the rest of the line has a bracket.
+                    // A quote is missing if the rest of the line has a bracket.
                     State::Value(_) if self.typed => self.miss(),
                     _ => return self.cut(),
                 }
@@ -118,7 +109,7 @@ impl TagProbe {
         }
     }
 
-    /// Goes back to find the end of a tag that went wrong.
+    /// Goes back to find the end of a broken tag.
     const fn miss(&mut self) {
         self.at = self.value;
         self.state = State::NearMiss;
@@ -145,7 +136,7 @@ impl TagProbe {
         self.state = state;
     }
 
-    /// How many bytes stay within the name or value that the probe is in. Spares steps, decides nothing.
+    /// Bytes that stay within the name or value; an optimisation.
     fn skip(&self, rest: &[u8]) -> usize {
         let stop = match self.state {
             State::AttributeName => rest.iter().position(|byte| !continues_name(*byte)),
@@ -156,7 +147,7 @@ impl TagProbe {
         stop.unwrap_or(rest.len())
     }
 
-    /// At the end of the reply: a tag that was surely meant as one goes, a bare `<signal` is text.
+    /// At the end of the reply a clear tag is removed, a bare `<signal` is text.
     const fn cut(&self) -> Tag {
         match self.state {
             State::Closing(NAME) => Tag::Cut,
@@ -206,7 +197,7 @@ fn continues_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte)
 }
 
-/// Whether the bytes after a `<` begin a signal tag or a near miss, or would with more bytes.
+/// Whether a tag or near miss begins, or would with more bytes.
 pub(super) fn may_begin(after: &[u8]) -> bool {
     let name = after.strip_prefix(b"/").unwrap_or(after);
     let pairs = name.iter().zip(PLURAL);
@@ -216,8 +207,7 @@ pub(super) fn may_begin(after: &[u8]) -> bool {
     })
 }
 
-/// What is wrong with a near miss and how to write it. It spells tags without brackets, because
-/// guidance escapes them.
+/// Tells the model how to write the tag, without brackets, because guidance escapes them.
 pub(super) fn fault(near_miss: &str) -> String {
     let fault = if near_miss.as_bytes()[1 + NAME].is_ascii_alphabetic() {
         "the tag is `signal`, not `signals`"
@@ -232,7 +222,7 @@ pub(super) fn fault(near_miss: &str) -> String {
     )
 }
 
-/// The attributes of an opening tag that a probe found, in order; names as written.
+/// The attributes of an opening tag, in order.
 pub(super) fn attributes(tag: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = tag.get(1 + NAME..).unwrap_or_default();
     std::iter::from_fn(move || {

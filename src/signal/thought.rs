@@ -1,5 +1,4 @@
-//! Tags of inline reasoning, which some models and servers leave in the reply (spec 2, "Which block
-//! counts"): `<think>` and its kin, in any letter case, without attributes.
+//! Tags of inline reasoning, such as `<think>`, in any letter case and without attributes.
 
 use super::{
     scan::Kind,
@@ -8,18 +7,15 @@ use super::{
 
 const NAMES: [&str; 4] = ["think", "thinking", "thought", "reasoning"];
 
-/// What a `<` begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Thought {
-    /// An opening (`Thought`) or closing (`ThoughtEnd`) tag of this name, and where it ends.
+    /// A `Thought` or `ThoughtEnd` of this name, with its end.
     Tag(Kind, &'static str, usize),
-    /// Another tag or plain text.
     Absent,
-    /// More bytes decide.
     Undecided,
 }
 
-/// Reads the tag at the `<` at `start`; looks no further than its name and one byte.
+/// Reads no further than the name and one byte.
 pub(super) fn tag_at(start: usize, view: View<'_>, meter: &mut impl Meter) -> Thought {
     let (kind, from) = match view.byte(start + 1) {
         Some(b'/') => (Kind::ThoughtEnd, start + 2),

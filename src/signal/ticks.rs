@@ -1,7 +1,7 @@
-//! Inline code on one line (CommonMark's rule, kept to the line): a run of n backticks closes with
-//! the next run of n; a run that finds no partner is text.
+//! Inline code on one line: a run of n backticks closes with the next run of n; a run without
+//! partner is text.
 //!
-//! The line is indexed once, however many runs stay open; the index grows with a stream.
+//! The line is indexed once, and the index grows with a stream.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -9,16 +9,13 @@ use memchr::memchr2;
 
 use super::view::{Meter, View};
 
-/// What a run of backticks turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Inline {
-    /// Code or bare backticks; nothing before this position is a tag.
+    /// Code or bare backticks, up to here.
     Until(usize),
-    /// The rest of the line decides.
     Undecided,
 }
 
-/// The runs of the current line from its first backtick on.
 #[derive(Debug, Default)]
 pub(super) struct Ticks {
     scanned: usize,
@@ -29,7 +26,6 @@ pub(super) struct Ticks {
 }
 
 impl Ticks {
-    /// Forgets the line.
     pub(super) fn next_line(&mut self) {
         if self.scanned == 0 {
             return;
@@ -38,11 +34,10 @@ impl Ticks {
         self.unfinished = None;
         self.line_ended = false;
         self.runs.clear();
-        // Not `clear`: that costs its capacity, which one odd line may have made large.
+        // `clear` would cost the capacity, which one odd line may have made large.
         self.starts_by_length = HashMap::new();
     }
 
-    /// What to make of the run that begins at `start`.
     pub(super) fn pass(&mut self, start: usize, view: View<'_>, meter: &mut impl Meter) -> Inline {
         self.scan(start, view, meter);
         while self.runs.front().is_some_and(|run| run.0 < start) {

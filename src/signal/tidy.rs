@@ -1,7 +1,6 @@
-//! White space of the visible text, as it comes: ends trimmed, three or more newlines become two.
+//! White space of visible text: ends trimmed, three or more newlines become two.
 //!
-//! **Invariant:** what was written never ends in white space; what may yet be folded or trimmed is
-//! kept back. Pieces may be cut anywhere.
+//! **Invariant:** written text never ends in white space; what may be trimmed is kept back.
 
 use std::sync::LazyLock;
 
@@ -9,13 +8,12 @@ use memchr::memmem::Finder;
 
 use super::view::Meter;
 
-/// What is folded. Built once: that takes longer than to search a short reply.
+/// Built once, because that takes longer than to search a short reply.
 static FOLD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\n\n\n"));
 
-/// Writes visible text in pieces.
 #[derive(Debug, Default)]
 pub(super) struct Tidy {
-    /// White space since the last visible character; empty before the first.
+    /// White space since the last visible character.
     pending: String,
     begun: bool,
 }

@@ -1,9 +1,8 @@
-//! What the parts of the reader share: a window on the reply, spans in it, and the step meter.
+//! A window on the reply, spans in it, and the step meter.
 //!
-//! **Invariant:** positions are byte offsets from the start of the reply, not of the window, so
-//! they stay true when a stream drops what it no longer needs.
+//! **Invariant:** positions are byte offsets in the reply, not in the window.
 
-/// A stretch of the reply, `start..end`.
+/// `start..end` of the reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) start: usize,
@@ -16,16 +15,14 @@ impl Span {
     }
 }
 
-/// Whether more of the reply may come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rest {
     /// The window may grow.
     MayCome,
-    /// The window holds the end of the reply.
+    /// The window has the end of the reply.
     None,
 }
 
-/// The part of the reply that is at hand.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View<'a> {
     text: &'a str,
@@ -34,17 +31,16 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// `text` stands at `base` in the reply.
+    /// `text` is at `base` in the reply.
     pub(super) const fn new(text: &'a str, base: usize, rest: Rest) -> Self {
         Self { text, base, rest }
     }
 
-    /// The whole reply.
     pub(super) const fn whole(text: &'a str) -> Self {
         Self::new(text, 0, Rest::None)
     }
 
-    /// The same window, ending early.
+    /// The same window with an earlier end.
     pub(super) fn until(self, end: usize, rest: Rest) -> Self {
         Self::new(&self.text[..end - self.base], self.base, rest)
     }
@@ -61,7 +57,6 @@ impl<'a> View<'a> {
         self.text.as_bytes().get(at - self.base).copied()
     }
 
-    /// The bytes from `at` to the end of the window.
     pub(super) fn bytes_from(self, at: usize) -> &'a [u8] {
         &self.text.as_bytes()[at - self.base..]
     }
@@ -71,9 +66,8 @@ impl<'a> View<'a> {
     }
 }
 
-/// Counts the bytes that scans look at; `()` counts nothing and costs nothing.
+/// Counts the bytes read; `()` counts nothing.
 pub(super) trait Meter {
-    /// So many bytes were looked at.
     fn visit(&mut self, bytes: usize);
 }
 
@@ -81,7 +75,6 @@ impl Meter for () {
     fn visit(&mut self, _bytes: usize) {}
 }
 
-/// The meter of the tests.
 #[cfg(test)]
 #[derive(Debug, Default)]
 pub(super) struct Steps(pub(super) usize);

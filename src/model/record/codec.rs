@@ -1,7 +1,6 @@
-//! Records as JSON, with versions and upcasters.
+//! Records as versioned JSON.
 //!
-//! **Invariant:** what an older Oracle wrote is either read as what it meant or refused by name;
-//! it is never skipped and never guessed.
+//! **Invariant:** a record of another version or an unknown type is refused by name, never skipped or guessed.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -15,64 +14,29 @@ use crate::model::{
     time::Timestamp,
 };
 
-/// The version that this Oracle writes. Raise it when a fact's fields change their meaning, and
-/// add an [`Upcaster`] that turns the old payload into the new one.
+/// The version that is written and read. Raise it when a fact's fields change their meaning.
 pub const VERSION: u32 = 2;
 
 /// A record that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// The bytes are not the JSON of a record of a known type.
+    /// No record of a known type.
     #[error("the record is not readable: {0}")]
     Json(#[from] serde_json::Error),
-    /// A type that this Oracle does not know; a newer one may.
+    /// An unknown type.
     #[error("the record type `{kind}` is unknown; was it written by a newer version?")]
     UnknownKind {
-        /// The type found.
+        /// The type.
         kind: String,
     },
-    /// A version later than [`VERSION`].
-    #[error("the record has version {found}, this program reads up to {VERSION}: use a newer one")]
-    Newer {
-        /// The version found.
+    /// Another version than [`VERSION`].
+    #[error(
+        "the record has version {found}, this program reads {VERSION}: use the one that wrote it"
+    )]
+    Version {
+        /// Its version.
         found: u32,
     },
-}
-
-/// Turns the payload of one type from version `from` into that of `from + 1`.
-#[derive(Debug, Clone, Copy)]
-pub struct Upcaster {
-    /// The record type.
-    pub kind: &'static str,
-    /// The version it reads.
-    pub from: u32,
-    /// The change.
-    pub change: fn(Value) -> Value,
-}
-
-/// All changes so far, oldest first.
-///
-/// 1 → 2: what people did says who did it.
-const UPCASTERS: &[Upcaster] = &[
-    by_unknown("control.paused"),
-    by_unknown("control.resumed"),
-    by_unknown("control.cancelled"),
-    by_unknown("control.finished"),
-    by_unknown("control.steered"),
-    by_unknown("control.budget_set"),
-];
-
-const fn by_unknown(kind: &'static str) -> Upcaster {
-    Upcaster {
-        kind,
-        from: 1,
-        change: |mut payload| {
-            if let Value::Object(fields) = &mut payload {
-                fields.insert("by".to_owned(), "unknown".into());
-            }
-            payload
-        },
-    }
 }
 
 #[derive(Serialize)]
@@ -98,42 +62,25 @@ struct Stored {
 /// A record as one line of JSON.
 ///
 /// # Errors
-/// Only if a number in it is not representable, which no record that was decided has.
+/// When a number in it is not representable, which no decided record has.
 pub fn encode(record: &Record) -> Result<String, serde_json::Error> {
     serde_json::to_string(&Versioned { v: VERSION, record })
 }
 
-/// Reads a record of this version or an older one.
+/// Reads a record.
 ///
 /// # Errors
-/// See [`DecodeError`]; the caller stops at it (spec 10: never afresh over unreadable records).
+/// See [`DecodeError`]; a caller must not go on over unreadable records.
 pub fn decode(json: &str) -> Result<Record, DecodeError> {
-    decode_with(json, VERSION, UPCASTERS)
-}
-
-fn decode_with(json: &str, current: u32, upcasters: &[Upcaster]) -> Result<Record, DecodeError> {
-    let Stored {
-        v,
-        at,
-        query,
-        turn,
-        kind,
-        mut payload,
-    } = serde_json::from_str(json)?;
-    if v > current {
-        return Err(DecodeError::Newer { found: v });
-    }
-    for version in v..current {
-        let fits = |up: &&Upcaster| up.kind == kind && up.from == version;
-        if let Some(up) = upcasters.iter().find(fits) {
-            payload = (up.change)(payload);
-        }
+    let stored: Stored = serde_json::from_str(json)?;
+    if stored.v != VERSION {
+        return Err(DecodeError::Version { found: stored.v });
     }
     Ok(Record {
-        at,
-        query,
-        turn,
-        fact: fact(kind, payload)?,
+        at: stored.at,
+        query: stored.query,
+        turn: stored.turn,
+        fact: fact(stored.kind, stored.payload)?,
     })
 }
 
@@ -142,7 +89,7 @@ fn fact(kind: String, payload: Value) -> Result<Fact, DecodeError> {
         kind: String,
         payload: Value,
     ) -> Result<Fact, DecodeError> {
-        // By hand: the macro would copy the payload.
+        // The macro would copy the payload.
         let tagged = [("type", Value::String(kind)), ("payload", payload)];
         let tagged = tagged.map(|(name, value)| (name.to_owned(), value));
         Ok(serde_json::from_value::<F>(Value::from_iter(tagged))?.into())
@@ -161,10 +108,8 @@ fn fact(kind: String, payload: Value) -> Result<Fact, DecodeError> {
         (SupervisorFact::KINDS, read::<SupervisorFact>),
         (ControlFact::KINDS, read::<ControlFact>),
     ];
-    match FAMILIES
-        .iter()
-        .find(|(kinds, _)| kinds.contains(&kind.as_str()))
-    {
+    let mut families = FAMILIES.iter();
+    match families.find(|(kinds, _)| kinds.contains(&kind.as_str())) {
         Some((_, read)) => read(kind, payload),
         None => Err(DecodeError::UnknownKind { kind }),
     }
@@ -174,8 +119,8 @@ fn fact(kind: String, payload: Value) -> Result<Fact, DecodeError> {
 mod tests {
     use super::*;
     use crate::model::{
-        By, Limits, NanoUsd, Outcome, Usage,
-        record::{Accepted, ChildCancel, ChildStart, Ending, Finished, Place, Steered},
+        Limits, NanoUsd, Outcome, Usage,
+        record::{Accepted, ChildCancel, ChildStart, Ending, Finished, Place},
     };
 
     fn record(fact: impl Into<Fact>) -> Record {
@@ -216,8 +161,8 @@ mod tests {
     }
 
     #[test]
-    fn a_delegation_from_before_children_had_cost_budgets_reads_as_one_without() {
-        let old = r#"{"v":1,"at":"2026-01-01T00:00:00.000Z","query":1,"type":"delegation.started","payload":{"child":"talk.1.1","scope":"all of src","max_tokens":4000}}"#;
+    fn a_delegation_without_a_cost_budget_reads_back_as_it_was() {
+        let old = r#"{"v":2,"at":"2026-01-01T00:00:00.000Z","query":1,"type":"delegation.started","payload":{"child":"talk.1.1","scope":"all of src","max_tokens":4000}}"#;
         let start = ChildStart {
             child: "talk.1.1".parse().unwrap(),
             scope: "all of src".into(),
@@ -226,8 +171,7 @@ mod tests {
         };
         let read = record(AgentFact::DelegationStarted(start.clone()));
         assert_eq!(decode(old).unwrap(), read);
-        let now = old.replacen(r#""v":1"#, r#""v":2"#, 1);
-        assert_eq!(encode(&read).unwrap(), now, "and nothing new is said of it");
+        assert_eq!(encode(&read).unwrap(), old);
         let max_cost = Some(NanoUsd(5));
         let new = record(AgentFact::DelegationStarted(ChildStart {
             max_cost,
@@ -261,81 +205,24 @@ mod tests {
     }
 
     #[test]
-    fn old_payloads_go_through_every_upcaster_in_order() {
-        fn renamed(mut payload: Value) -> Value {
-            let text = payload["words"].take();
-            serde_json::json!({ "text": text, "whose": payload["whose"].take(), "by": "me" })
-        }
-        fn author(mut payload: Value) -> Value {
-            let (text, author) = (payload["text"].take(), payload["whose"].take());
-            serde_json::json!({ "text": text, "author": author, "by": payload["by"].take() })
-        }
-        let steps = [
-            Upcaster {
-                kind: "control.steered",
-                from: 1,
-                change: renamed,
-            },
-            Upcaster {
-                kind: "control.steered",
-                from: 2,
-                change: author,
-            },
-        ];
-        let old = r#"{"v":1,"at":"2026-01-01T00:00:00.000Z","query":1,"type":"control.steered","payload":{"words":"hi","whose":"user"}}"#;
-        let steered = Steered {
-            text: "hi".into(),
-            author: crate::model::command::Author::User,
-            by: By::new("me"),
-            idempotency_key: None,
-        };
-        assert_eq!(
-            decode_with(old, 3, &steps).unwrap(),
-            record(ControlFact::Steered(steered))
-        );
-    }
-
-    #[test]
-    fn what_people_did_before_it_was_said_who_reads_as_done_by_somebody_unknown() {
-        let payloads = [
-            ("control.paused", "{}"),
-            ("control.resumed", "{}"),
-            ("control.cancelled", "{}"),
-            ("control.finished", "{}"),
-            ("control.steered", r#"{"text":"hi","author":"user"}"#),
-            ("control.budget_set", r#"{"limits":{"max_turns":5}}"#),
-        ];
-        for (kind, payload) in payloads {
-            let old = format!(
-                r#"{{"v":1,"at":"2026-01-01T00:00:00.000Z","type":"{kind}","payload":{payload}}}"#
-            );
-            let read = decode(&old).unwrap();
-            let now: Value = serde_json::from_str(&encode(&read).unwrap()).unwrap();
-            assert_eq!(
-                (&now["v"], &now["payload"]["by"]),
-                (&2.into(), &"unknown".into()),
-                "{kind}"
-            );
-            assert_eq!(decode(&now.to_string()).unwrap(), read, "{kind}");
-        }
-        assert_eq!(UPCASTERS.len(), payloads.len());
-    }
-
-    #[test]
     fn what_cannot_be_read_is_refused_by_name() {
         let line = |v: u32, kind: &str| {
             format!(r#"{{"v":{v},"at":"2026-01-01T00:00:00Z","type":"{kind}","payload":{{}}}}"#)
         };
         for (json, says) in [
             (
-                line(1, "query.eaten"),
+                line(2, "query.eaten"),
                 "record type `query.eaten` is unknown",
             ),
             (
                 line(9, "query.accepted"),
-                "has version 9, this program reads up to 2",
+                "has version 9, this program reads 2",
             ),
-            (line(1, "query.accepted"), "missing field `text`"),
+            (
+                line(1, "query.accepted"),
+                "has version 1, this program reads 2",
+            ),
+            (line(2, "query.accepted"), "missing field `text`"),
             ("{".to_owned(), "not readable"),
         ] {
             let error = decode(&json).unwrap_err().to_string();

@@ -1,11 +1,9 @@
-//! The shape of a text: what can be seen of it without reading its words.
+//! The shape of a text: features besides its words.
 
 use crate::query::reading::Reading;
 
-/// How many shapes there are.
 pub(in crate::query) const SHAPES: usize = NAMES.len();
 
-/// What people read, by place.
 const NAMES: [&str; 32] = [
     "ends with a question mark",
     "a question mark inside",
@@ -41,23 +39,20 @@ const NAMES: [&str; 32] = [
     "an emoji",
 ];
 
-/// The shapes of a text, a bit for each.
+/// A bit for each shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::query) struct Shapes(u32);
 
 impl Shapes {
-    /// Places of those that are there.
     pub(in crate::query) fn places(self) -> impl Iterator<Item = usize> {
         (0..SHAPES).filter(move |place| self.0 >> place & 1 == 1)
     }
 
-    /// What people read.
     pub(in crate::query) fn name(place: usize) -> &'static str {
         NAMES.get(place).copied().unwrap_or_default()
     }
 }
 
-/// The shapes of a text that was read.
 pub(in crate::query) fn shapes(text: &str, reading: &Reading) -> Shapes {
     let mut shapes = 0;
     let mut set = |place: usize, there: bool| shapes |= u32::from(there) << place;
@@ -101,10 +96,8 @@ pub(in crate::query) fn shapes(text: &str, reading: &Reading) -> Shapes {
         set(6, is_camel(word));
         set(8, is_file(word));
         set(9, word.len() > 3 && word.contains('/'));
-        set(
-            20,
-            word.len() > 1 && word.bytes().all(|b| b.is_ascii_uppercase()),
-        );
+        let capitals = word.bytes().all(|b| b.is_ascii_uppercase());
+        set(20, word.len() > 1 && capitals);
     }
     let scripts = Scripts::of(reading);
     set(21, scripts.beyond > scripts.ascii);
@@ -140,7 +133,6 @@ fn is_file(word: &str) -> bool {
     })
 }
 
-/// Letters by script.
 #[derive(Default)]
 struct Scripts {
     ascii: usize,
@@ -175,7 +167,7 @@ impl Scripts {
         found
     }
 
-    /// Of the script that says most about the language.
+    /// The script that says most about the language.
     fn place(&self) -> Option<usize> {
         let all = [
             (self.kana, 28),
@@ -185,8 +177,7 @@ impl Scripts {
             (self.indic, 26),
             (self.other, 30),
         ];
-        all.into_iter()
-            .find(|(there, _)| *there)
-            .map(|(_, place)| place)
+        let found = all.into_iter().find(|(there, _)| *there);
+        found.map(|(_, place)| place)
     }
 }

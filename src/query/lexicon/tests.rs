@@ -68,7 +68,7 @@ fn what_is_not_a_lexicon_is_refused_with_its_line() {
         ("an unknown part of the grammar", "[grammar]\nverbs = []", 2),
     ] {
         let error = Lexicon::parse(toml, ORIGIN).unwrap_err();
-        let at = matches!(&error, LexiconError::Syntax { line: at, .. } if *at == line);
+        let at = matches!(&error.problem, LexiconProblem::Syntax(_)) && error.line == line;
         assert!(at, "{name}: {error}");
     }
 }

@@ -1,16 +1,14 @@
-//! Tables for sets that stay as they are once a lexicon is compiled: words to numbers, edges to nodes.
-//! They are looked into for every word of a text, so they do nothing but that.
+//! Read-only hash tables, consulted for every word of a text.
 //!
-//! Not for keys that others choose: the keys here are an operator's lexicon, and what others send is
-//! only looked up.
+//! Not for untrusted keys: the keys are an operator's lexicon, other words are only looked up.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-/// Numbers by key; 0 stands for none.
+/// Numbers by key; 0 is none.
 ///
-/// **Invariant:** the rows are a power of two, and at least half of them are free (have number 0). A
-/// key stands in the row of its hash, or behind it with no free row between.
+/// **Invariant:** the rows are a power of two, at least half of them free. A key is in the row of
+/// its hash, or behind it without a free row between.
 #[derive(Debug, Clone)]
 pub(super) struct Table<K> {
     rows: Vec<(K, u32)>,
@@ -21,12 +19,11 @@ const FREE: u32 = 0;
 const FIRST_ROWS: usize = 16;
 
 impl<K: Copy + Default + Eq + Hash> Table<K> {
-    /// The number of a key.
     pub(super) fn get(&self, key: K) -> u32 {
         self.rows[self.row(key)].1
     }
 
-    /// Gives a key its number, which is not 0.
+    /// `number` is not 0.
     pub(super) fn insert(&mut self, key: K, number: u32) {
         if 2 * (self.taken + 1) > self.rows.len() {
             self.double();
@@ -36,7 +33,7 @@ impl<K: Copy + Default + Eq + Hash> Table<K> {
         self.rows[row] = (key, number);
     }
 
-    /// Where a key stands, or would stand.
+    /// The row of a key, or where it would be.
     fn row(&self, key: K) -> usize {
         let mut hash = Mixer::default();
         key.hash(&mut hash);
@@ -67,8 +64,7 @@ impl<K: Copy + Default> Default for Table<K> {
     }
 }
 
-/// Numbers of words; 0 stands for none. Words of up to 16 bytes, which are nearly all, are keys by
-/// value: looking one up follows no pointer.
+/// Numbers of words; 0 is none. Words of up to 16 bytes are keys by value, without a pointer.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WordTable {
     short: Table<(u64, u64)>,
@@ -83,7 +79,7 @@ impl WordTable {
         }
     }
 
-    // Apart, because its many registers would have to be saved for short words too.
+    // Separate, because short words should not save its registers.
     #[inline(never)]
     fn get_long(&self, word: &str) -> u32 {
         self.long.get(word).copied().unwrap_or(FREE)
@@ -99,7 +95,7 @@ impl WordTable {
     }
 }
 
-/// A word of up to 16 bytes as two numbers; unambiguous, because no word holds a NUL.
+/// Unambiguous, because no word holds a NUL.
 fn packed(word: &str) -> Option<(u64, u64)> {
     let bytes = word.as_bytes();
     match bytes.split_first_chunk::<8>() {
@@ -109,8 +105,7 @@ fn packed(word: &str) -> Option<(u64, u64)> {
     }
 }
 
-/// Up to eight bytes as one number, the first byte lowest. From its two ends, which may overlap: a loop
-/// over the bytes costs more than the look-up that follows.
+/// From its two ends, which may overlap: a loop over the bytes costs more than the look-up.
 fn tail(bytes: &[u8]) -> u64 {
     let shift = |width: usize| 8 * (bytes.len() - width);
     if let (Some(head), Some(end)) = (bytes.first_chunk(), bytes.last_chunk()) {
@@ -153,7 +148,7 @@ impl Hasher for Mixer {
     }
 
     fn finish(&self) -> u64 {
-        // The table takes its index from the low bits, which a product mixes least.
+        // The low bits, which index the table, are mixed least.
         self.0 ^ (self.0 >> 32)
     }
 }

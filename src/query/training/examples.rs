@@ -12,23 +12,22 @@ use crate::query::score::Score;
 use crate::query::text::prepared;
 use crate::query::weights::{PerType, lexicon_value};
 
-/// A query as the solver sees it.
 pub(super) struct Example {
     pub(super) label: usize,
-    /// Ascending, each once.
+    /// Ascending, without duplicates.
     pub(super) features: Vec<(Group, u32)>,
     pub(super) shapes: Vec<usize>,
     pub(super) lexicon: PerType,
 }
 
-/// Of rows that differ in case alone the first.
+/// The first of rows that differ only in case.
 pub(super) fn distinct(rows: &[Labelled]) -> Vec<&Labelled> {
     let mut seen = HashSet::new();
     let is_new = |row: &&Labelled| seen.insert(row.query.to_lowercase());
     rows.iter().filter(is_new).collect()
 }
 
-/// Without those that never come to the weights.
+/// Without rows that never reach the weights.
 pub(super) fn decisive<'a>(matcher: &Matcher, mut rows: Vec<&'a Labelled>) -> Vec<&'a Labelled> {
     let mut reading = Reading::default();
     rows.retain(|row| {
@@ -57,19 +56,11 @@ pub(super) fn examples(matcher: &Matcher, rows: &[&Labelled]) -> Vec<Example> {
                 score.add(found.query_type, found.weight);
             }
             Example {
-                label: place(row.query_type),
+                label: row.query_type as usize,
                 features,
                 shapes: shapes(&text, &reading).places().collect(),
                 lexicon: QueryType::ALL.map(|of| lexicon_value(score.of(of))),
             }
         })
         .collect()
-}
-
-/// Where a type stands among all.
-pub(super) fn place(query_type: QueryType) -> usize {
-    QueryType::ALL
-        .into_iter()
-        .position(|of| of == query_type)
-        .unwrap_or(0)
 }

@@ -4,17 +4,15 @@ use std::collections::VecDeque;
 
 use crate::query::weights::{TYPES, shares};
 
-/// Past these it moves in the fourth decimal.
+/// Further steps change the fourth decimal.
 const STEPS: usize = 80;
-/// Steps that are remembered.
 const MEMORY: usize = 8;
 
-/// Examples as sparse rows.
 #[derive(Default)]
 pub(super) struct Problem {
     places: Vec<u32>,
     values: Vec<f64>,
-    /// Where each row ends, and its label.
+    /// The end and the label of each row.
     rows: Vec<(usize, usize)>,
 }
 
@@ -30,14 +28,13 @@ impl Problem {
         self.rows.push((self.places.len(), label));
     }
 
-    /// Calls `sink` with each value and its place.
     pub(super) fn each(&self, mut sink: impl FnMut(usize, f64)) {
         for (&place, &value) in self.places.iter().zip(&self.values) {
             sink(place as usize, value);
         }
     }
 
-    /// The loss, and where it rises.
+    /// The loss; `slope` becomes its gradient.
     fn loss(&self, weights: &[f64], penalty: f64, slope: &mut [f64]) -> f64 {
         let mut loss = 0.0;
         for (slope, weight) in slope.iter_mut().zip(weights) {
@@ -69,15 +66,12 @@ impl Problem {
     }
 }
 
-/// A step that was made, and how the slope changed by it.
 struct Step {
     moved: Vec<f64>,
     bent: Vec<f64>,
-    /// One over their product.
     share: f64,
 }
 
-/// The weights with the least loss, row by row.
 pub(super) fn solve(problem: &Problem, rows: usize, penalty: f64) -> Vec<f64> {
     let mut weights = vec![0.0; rows * TYPES];
     let mut slope = weights.clone();
@@ -119,7 +113,7 @@ pub(super) fn solve(problem: &Problem, rows: usize, penalty: f64) -> Vec<f64> {
     weights
 }
 
-/// The slope, bent by what the last steps showed of the curvature.
+/// The L-BFGS direction.
 fn direction(slope: &[f64], steps: &VecDeque<Step>) -> Vec<f64> {
     let mut direction = slope.to_vec();
     let mut taken = Vec::with_capacity(steps.len());

@@ -1,10 +1,10 @@
-//! How right and how sure classifiers are that have not seen the rows they are asked.
+//! Cross-validation of whole classifiers.
 
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::examples::{Example, decisive, distinct, examples, place};
+use super::examples::{Example, decisive, distinct, examples};
 use super::{Fitted, Settings, TrainError};
 use crate::query::classifier::Classifier;
 use crate::query::evaluation::{Evaluation, Labelled};
@@ -12,22 +12,22 @@ use crate::query::lexicon::Lexicon;
 use crate::query::matcher::Matcher;
 use crate::query::weights::{PerType, Weights, shares};
 
-/// How many parts the rows are divided into; each is asked of what learned from the others.
+/// Parts of the rows; each is classified by what learned from the others.
 pub const FOLDS: usize = 5;
 
-/// How a cross-validation went: of whole classifiers, over each distinct row.
+/// The result of a cross-validation.
 #[derive(Debug, Clone)]
 pub struct CrossValidation {
-    /// Each fold on the rows it did not see.
+    /// Each fold on its unseen rows.
     pub folds: Vec<Evaluation>,
     /// All of them together.
     pub together: Evaluation,
-    /// What the scores are divided by, so that the shares are as sure as they are right.
+    /// Divides the scores, for calibrated shares.
     pub temperature: f32,
 }
 
 impl CrossValidation {
-    /// Mean accuracy of the folds, and its standard deviation.
+    /// Mean and standard deviation of the folds' accuracy.
     #[must_use]
     pub fn accuracy(&self) -> (f64, f64) {
         let each = self.folds.iter().map(|fold| fold.total.accuracy());
@@ -38,7 +38,7 @@ impl CrossValidation {
     }
 }
 
-/// Learns from four parts of the rows and asks the fifth, five times.
+/// Learns from four folds and evaluates the fifth, five times.
 ///
 /// # Errors
 /// When there are too few rows, or weights cannot be written.
@@ -65,7 +65,7 @@ pub fn cross_validate(
         let unseen = rows.iter().filter(|row| fold_of(row) == fold);
         opinions.extend(unseen.filter_map(|row| {
             let shares = classifier.shares(&row.query)?;
-            Some((place(row.query_type), shares))
+            Some((row.query_type as usize, shares))
         }));
         fitted.push(weights);
     }
@@ -93,13 +93,13 @@ fn classifier(lexicon: &Lexicon, weights: Weights) -> Classifier {
     Classifier::new(lexicon).with_weights(Arc::new(weights))
 }
 
-/// Spread by the text alone, so that a row stays where it is when others come.
+/// By the text alone, so that rows keep their fold when others are added.
 fn fold_of(row: &Labelled) -> usize {
     let digest = Sha256::digest(&row.query);
     usize::from(digest[0]) % FOLDS
 }
 
-/// What makes the unseen rows likeliest; they come as their types and the shares at 1.
+/// Maximizes the likelihood of the unseen rows; shares are at 1.
 fn temperature(opinions: &[(usize, PerType)]) -> f32 {
     let logs = |shares: &PerType| shares.map(|share| libm::log(share.max(1e-300)));
     let opinions: Vec<_> = opinions.iter().map(|(of, s)| (*of, logs(s))).collect();

@@ -1,4 +1,4 @@
-//! Which features are learned, how rare they are, and what of them is kept.
+//! The vocabulary: learned features, their rarity, and pruning.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,12 +8,11 @@ use super::solver::Problem;
 use crate::query::features::{Group, SHAPES};
 use crate::query::weights::{Row, TYPES};
 
-/// What a shape and a hit of the lexicon count for.
+/// Gain of a shape and of a hit of the lexicon.
 const GAIN_DENSE: f64 = 0.2;
-/// The bias, the shapes and the lexicon stand before the features.
+/// Bias, shapes and lexicon come before the features.
 const DENSE: usize = 1 + SHAPES + TYPES;
 
-/// Features with their places and rarities, in the order of their keys.
 pub(super) struct Vocabulary {
     known: Vec<Known>,
     places: HashMap<u32, usize>,
@@ -26,7 +25,6 @@ struct Known {
     rarity: f64,
 }
 
-/// What is learned of things that are there once.
 pub(super) struct Dense {
     pub(super) bias: [f32; TYPES],
     pub(super) shapes: [[f32; TYPES]; SHAPES],
@@ -34,11 +32,11 @@ pub(super) struct Dense {
 }
 
 impl Vocabulary {
-    /// All features that occur in enough rows.
+    /// Features of enough rows.
     pub(super) fn of(seen: &[&Example], settings: &Settings) -> Self {
         let mut rows: BTreeMap<u32, (Group, usize)> = BTreeMap::new();
         for &(group, key) in seen.iter().flat_map(|example| &example.features) {
-            // Two features of one number are one; there are hardly any.
+            // Collisions are rare and merge.
             rows.entry(key).or_insert((group, 0)).1 += 1;
         }
         let count = seen.len() as f64;
@@ -61,17 +59,14 @@ impl Vocabulary {
         }
     }
 
-    /// How many rows of weights there are.
     pub(super) fn len(&self) -> usize {
         DENSE + self.known.len()
     }
 
-    /// How many features there are.
     pub(super) fn features(&self) -> usize {
         self.known.len()
     }
 
-    /// The examples as numbers.
     pub(super) fn problem(&self, seen: &[&Example], settings: &Settings) -> Problem {
         let mut problem = Problem::default();
         for example in seen {
@@ -84,14 +79,12 @@ impl Vocabulary {
             }
             let mut squares = [0.0; 2];
             for (known, _) in self.met(example) {
-                squares[group_place(known.group)] += known.rarity * known.rarity;
+                squares[known.group as usize] += known.rarity * known.rarity;
             }
             for (known, at) in self.met(example) {
-                let place = group_place(known.group);
-                problem.add(
-                    at,
-                    settings.gains[place] * known.rarity / f64::sqrt(squares[place]),
-                );
+                let place = known.group as usize;
+                let gain = settings.gains[place] * known.rarity;
+                problem.add(at, gain / f64::sqrt(squares[place]));
             }
             problem.end(example.label);
         }
@@ -104,20 +97,17 @@ impl Vocabulary {
         met.map(|&at| (&self.known[at - DENSE], at))
     }
 
-    /// Those that move the answers most.
+    /// Keeps the features that move answers most.
     pub(super) fn pruned(&self, seen: &[&Example], settings: &Settings, solved: &[f64]) -> Self {
         let mut energy = vec![0.0; self.len()];
-        self.problem(seen, settings)
-            .each(|at, value| energy[at] += value * value);
+        let problem = self.problem(seen, settings);
+        problem.each(|at, value| energy[at] += value * value);
         let weight = |place: usize| {
             let at = place + DENSE;
             let row = &solved[at * TYPES..(at + 1) * TYPES];
             let mean = row.iter().sum::<f64>() / TYPES as f64;
-            let spread: f64 = row
-                .iter()
-                .map(|weight| (weight - mean) * (weight - mean))
-                .sum();
-            energy[at] * spread
+            let spread = row.iter().map(|weight| (weight - mean) * (weight - mean));
+            energy[at] * spread.sum::<f64>()
         };
         let mut order: Vec<usize> = (0..self.known.len()).collect();
         order.sort_by(|&a, &b| weight(b).total_cmp(&weight(a)).then(a.cmp(&b)));
@@ -126,7 +116,6 @@ impl Vocabulary {
         Self::with(order.into_iter().map(|place| self.known[place]))
     }
 
-    /// What is written of a solution.
     pub(super) fn written(&self, solved: &[f64]) -> (Dense, Vec<Row>) {
         let row = |at: usize| {
             let mut row = [0.0; TYPES];
@@ -145,12 +134,5 @@ impl Vocabulary {
             weights: row(at),
         });
         (written, rows.collect())
-    }
-}
-
-const fn group_place(group: Group) -> usize {
-    match group {
-        Group::Words => 0,
-        Group::Letters => 1,
     }
 }

@@ -1,4 +1,4 @@
-//! The bytes of weights: a magic word, versions, numbers in little endian, and a checksum over all of it.
+//! The weights file: magic, versions, little-endian numbers and a checksum.
 
 use std::ops::RangeInclusive;
 
@@ -9,21 +9,19 @@ use crate::query::error::WeightsError;
 use crate::query::features::{SHAPES, VERSION as FEATURES};
 
 const MAGIC: &[u8; 8] = b"ORACLEQC";
-/// Of the layout.
+/// Version of the layout.
 const FORMAT: u32 = 1;
 /// Upper halves of keys.
 const BUCKETS: usize = 1 << 16;
 const CHECKSUM: usize = 32;
-/// Past it, a file is none of ours.
+/// More are not plausible.
 const MOST_ROWS: usize = 1 << 20;
-/// Others are no temperatures that a training finds.
+/// Plausible temperatures.
 const TEMPERATURES: RangeInclusive<f32> = 0.01..=100.0;
-/// More than so many of them, with their head, take.
 pub(super) const MOST_BYTES: usize = MOST_ROWS * ROW + BUCKETS + (1 << 12);
-/// Of a feature: the rest of its key, its rarity, its weights.
+/// Rest of the key, rarity, weights.
 const ROW: usize = 2 + 1 + TYPES;
 
-/// What is wrong with a file, whatever its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     NotWeights,
@@ -46,11 +44,9 @@ impl Fault {
     }
 }
 
-/// Reads and checks weights.
 pub(super) fn read(bytes: &[u8]) -> Result<Weights, Fault> {
-    let (body, checksum) = bytes
-        .split_last_chunk::<CHECKSUM>()
-        .ok_or(Fault::NotWeights)?;
+    let parts = bytes.split_last_chunk::<CHECKSUM>();
+    let (body, checksum) = parts.ok_or(Fault::NotWeights)?;
     let mut rest = Rest(body);
     if &rest.take::<8>().map_err(|_| Fault::NotWeights)? != MAGIC {
         return Err(Fault::NotWeights);
@@ -93,7 +89,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Weights, Fault> {
             weights: std::array::from_fn(|place| i8::from_le_bytes([weights[place]])),
         })
         .collect();
-    // A checksum that fits says that the bytes are as written, not that they were written well.
+    // A matching checksum does not mean that the content is plausible.
     let sound = TEMPERATURES.contains(&head.temperature) && head.is_sound();
     if !rest.0.is_empty() || sum as usize != count || !sound {
         return Err(Fault::Damaged);
@@ -101,7 +97,6 @@ pub(super) fn read(bytes: &[u8]) -> Result<Weights, Fault> {
     Ok(Weights { head, starts, rows })
 }
 
-/// What is left of the bytes.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -142,7 +137,6 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// One feature, as it is written.
 #[cfg(feature = "train")]
 pub(in crate::query) struct Row {
     pub(in crate::query) key: u32,
@@ -150,8 +144,7 @@ pub(in crate::query) struct Row {
     pub(in crate::query) weights: [f64; TYPES],
 }
 
-/// The bytes of weights. The rows are in the order of their keys, each once; scales and the step of
-/// rarity are taken from them. None when too many keys share a bucket.
+/// `rows` ascend by key, without duplicates. `None` when too many keys share a bucket.
 #[cfg(feature = "train")]
 pub(in crate::query) fn write(mut head: Head, rows: &[Row]) -> Option<Vec<u8>> {
     let most = |values: &mut dyn Iterator<Item = f64>| values.fold(1e-6, f64::max) as f32;
@@ -169,14 +162,8 @@ pub(in crate::query) fn write(mut head: Head, rows: &[Row]) -> Option<Vec<u8>> {
         out.extend(number.to_le_bytes());
     }
     out.extend(head.stamp);
-    let reals = [head.temperature, head.rarity_step]
-        .into_iter()
-        .chain(head.gains)
-        .chain(head.scales)
-        .chain(head.bias)
-        .chain(head.shapes.into_iter().flatten())
-        .chain(head.lexicon.into_iter().flatten());
-    out.extend(reals.flat_map(f32::to_le_bytes));
+    out.extend(head.temperature.to_le_bytes());
+    out.extend(head.numbers().flat_map(f32::to_le_bytes));
     out.extend(counts);
     out.extend(rows.iter().flat_map(|row| (row.key as u16).to_le_bytes()));
     let rarity = |row: &Row| (row.rarity / f64::from(head.rarity_step)).round() as u8;
