@@ -1,8 +1,7 @@
-//! What it takes to test what is built on Oracle: whole systems in memory, on a clock that can be
-//! paused, with models, tools, journals and policies that do what a test tells them.
+//! Whole systems in memory on a clock that can be paused, with models, tools, journals and policies for tests.
 //!
-//! Behind the feature `testkit`; production code never uses it. Nothing here reads a clock, and
-//! nothing sleeps: with `#[tokio::test(start_paused = true)]` hours pass in no time.
+//! Behind the feature `testkit`. Nothing here sleeps: with `#[tokio::test(start_paused = true)]` hours pass
+//! at once.
 //!
 //! ```
 //! use oracle_agent::{llm::Scripted, model::Submission, testkit::TestOracle};

@@ -37,7 +37,6 @@ const MOST: u32 = 2;
 const SHARE: u64 = 10;
 /// and tokens within these bounds.
 const SUMMARY: (u64, u64) = (64, 2_000);
-/// Fault code of a provider that found a conversation too long.
 pub(super) const TOO_LONG: &str = "context";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +46,6 @@ pub(super) struct Plan {
     before: AmountBudget,
 }
 
-/// The compaction before a turn that would use so much; `None` if it is too early or of no use.
 pub(super) fn due(draft: &Draft<'_>, used: AmountBudget) -> Option<Plan> {
     let threshold = context::threshold(draft.policy(), used.limit);
     let model = &draft.policy().model(0)?.name;
@@ -146,7 +144,6 @@ fn ask(mut draft: Draft<'_>, what: Compacting) -> Decision {
     })
 }
 
-/// For the detail of a query that failed.
 pub(super) fn made(draft: &Draft<'_>) -> &'static str {
     match draft.query.compactions {
         0 => ", and there is nothing to compact",
@@ -229,7 +226,6 @@ pub(super) fn try_failed(draft: Draft<'_>, fault: Fault, usage: Usage) -> Decisi
     failed(draft, fault, usage)
 }
 
-/// The same model again, the next one, or none.
 fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
     let Some((what, tries)) = current(&draft) else {
         return Decision::nothing();
@@ -317,7 +313,6 @@ struct Choice {
     messages: MessageRange,
 }
 
-/// The larger part; `None` if neither is worth a call.
 fn choose(transcript: &Transcript, sizes: Sizes) -> Option<Choice> {
     let messages = transcript.messages();
     let start = transcript.query_start();
@@ -332,7 +327,6 @@ fn choose(transcript: &Transcript, sizes: Sizes) -> Option<Choice> {
     let worth = sizes.summary.saturating_mul(2);
     let sized = [history, query].map(|choice| (size(messages, choice.messages), choice));
     let worthy = sized.into_iter().filter(|(size, _)| *size > worth);
-    // Of two of equal size, the older one.
     let best = worthy.reduce(|best, next| if next.0 > best.0 { next } else { best });
     best.map(|(_, choice)| choice)
 }
@@ -349,7 +343,6 @@ fn earlier_turns(messages: &[Arc<Message>], question: usize, kept: usize) -> Mes
     let Some(last) = replies.next() else {
         return nothing;
     };
-    // The results of a reply's calls follow and stay with it.
     let mut to = last;
     let to_the_end = MessageRange {
         from: to,

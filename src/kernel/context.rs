@@ -15,7 +15,6 @@ use crate::model::record::AmountBudget;
 const ONE: u64 = 10_000;
 /// Ratios beyond these are not believed.
 const BOUNDS: (u64, u64) = (ONE / 4, ONE * 4);
-/// A new observation counts one part in so many.
 const WEIGHT: u64 = 4;
 /// One part in so many of the room stays free, because estimates are rough.
 const ROOM_KEPT: u64 = 10;
@@ -68,7 +67,6 @@ pub(super) fn estimate(draft: &Draft<'_>, notes: &[String]) -> u64 {
         .saturating_add(draft.session.tool_tokens())
 }
 
-/// Calibrated tokens, and the first model's window; `None` if it is unknown.
 pub(super) fn use_of(draft: &Draft<'_>, estimate: u64) -> Option<AmountBudget> {
     let limit = draft.policy().model(0)?.context_window?;
     let used = draft.session.calibration.applied_to(estimate);

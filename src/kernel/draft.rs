@@ -46,17 +46,14 @@ impl<'a> Draft<'a> {
         self.session.policy()
     }
 
-    /// Emits a fact of the turn that runs or ran last.
     pub(super) fn emit(&mut self, fact: impl Into<Fact>) {
         self.emit_in(Some(self.query.turn), fact);
     }
 
-    /// Emits a fact of the turn that is about to start.
     pub(super) fn emit_ahead(&mut self, fact: impl Into<Fact>) {
         self.emit_in(Some(Turn(self.query.turns)), fact);
     }
 
-    /// Emits a fact of the query as a whole.
     pub(super) fn emit_query(&mut self, fact: impl Into<Fact>) {
         self.emit_in(None, fact);
     }
@@ -117,7 +114,6 @@ impl<'a> Draft<'a> {
                 .sum::<usize>()
     }
 
-    /// The token of a try in the turn that runs.
     pub(super) fn token(&self, attempt: Attempt) -> CallToken {
         CallToken {
             query: self.query.id,
@@ -126,7 +122,6 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The token of a try before the next turn.
     pub(super) fn token_ahead(&self, attempt: Attempt) -> CallToken {
         CallToken {
             turn: Turn(self.query.turns),
@@ -222,7 +217,6 @@ impl<'a> Draft<'a> {
         self.push(inbox::record(self.session.next_query(), accepted, self.now));
     }
 
-    /// Prepares the next query, which this decision may have accepted.
     fn next_query(&self) -> Option<Effect> {
         let accepted = |at: Place| {
             self.records.iter().find_map(|record| {

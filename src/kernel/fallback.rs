@@ -20,11 +20,9 @@ use crate::model::{
     },
 };
 
-/// More accumulated characters than this are worth an answer.
 const SUBSTANTIAL: usize = 500;
 /// A query of fewer words is simple.
 const SIMPLE_WORDS: usize = 20;
-/// Subtracted from the confidence after a weak last signal.
 const WEAK_SIGNAL_PENALTY: f64 = 0.15;
 
 /// The input of a judgement.
@@ -149,7 +147,6 @@ impl Consulted {
     };
 }
 
-/// Asks the fallback if there is a cause, and records and applies its judgement.
 pub(super) fn consult(draft: &mut Draft<'_>) -> Consulted {
     let mut consulted = Consulted::NOT_ASKED;
     let first_tool_loop = draft.query.repetition.verdict() == ToolLoop::First;

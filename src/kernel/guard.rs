@@ -69,7 +69,6 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
     start(draft, mode, notes, estimate)
 }
 
-/// Whether the model may be asked for the missing signal of its reply.
 pub(super) fn may_ask_for_signal(draft: &Draft<'_>) -> bool {
     let (turns, max_turns) = (draft.query.turns, draft.query.limits.max_turns);
     !budget::at_limit(turns, max_turns)
@@ -150,7 +149,7 @@ pub(super) fn tokens(draft: &Draft<'_>) -> Vec<AmountBudget> {
     ])
 }
 
-/// The query's and the session's cost budget, in billionths of a dollar.
+/// In billionths of a dollar.
 pub(super) fn cost(draft: &Draft<'_>) -> Vec<AmountBudget> {
     let (query, policy) = (&draft.query, draft.policy());
     let before = draft.session.usage_before().cost.0;
@@ -166,7 +165,6 @@ fn amounts(budgets: [(u64, Option<u64>); 2]) -> Vec<AmountBudget> {
     budgets.into_iter().filter_map(amount).collect()
 }
 
-/// Warnings that are due, each once a query.
 fn warnings(draft: &Draft<'_>, used: Option<AmountBudget>) -> Vec<BudgetFact> {
     let query = &draft.query;
     let (turn, max_turns) = (query.turns, query.limits.max_turns);

@@ -82,7 +82,6 @@ pub(super) fn another_strategy(stuck: &Stuck) -> String {
     text
 }
 
-/// After the first tool loop of a query.
 pub(super) fn tool_loop<'a>(tools: impl Iterator<Item = &'a str>) -> String {
     let mut names: Vec<&str> = Vec::new();
     for tool in tools {

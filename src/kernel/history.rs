@@ -113,7 +113,6 @@ impl Transcript {
         self.share(Arc::clone(&replied.message));
     }
 
-    /// Removes the last reply, with the results of its calls.
     pub(super) fn drop_reply(&mut self) {
         let messages = Arc::make_mut(&mut self.messages);
         let is_reply = |message: &Arc<Message>| message.role == Role::Assistant;
@@ -140,7 +139,6 @@ impl Transcript {
         });
     }
 
-    /// Removes the query's guidance, or all of it if it failed.
     pub(super) fn end(&mut self, outcome: &Outcome) {
         if let Outcome::Failed { .. } = outcome {
             self.forget();

@@ -105,7 +105,6 @@ fn take(
     }
 }
 
-/// A new query that continues a forced one.
 pub(super) fn go_on(
     session: &Session,
     limits: Limits,

@@ -132,7 +132,6 @@ impl Step {
         }
     }
 
-    /// Whether nothing runs and an approval is pending.
     fn awaits_person(&self) -> bool {
         let asked = |slot: &ToolSlot| slot.state == CallState::AwaitingApproval;
         self.slots().iter().any(asked) && !self.runs_calls()

@@ -91,7 +91,6 @@ pub struct Query {
     pub(super) escalations: u32,
     pub(super) stucks: u32,
     pub(super) rejections: u32,
-    /// Weak terminal signals that the fallback let pass.
     pub(super) weak_ends: u32,
     pub(super) warned: Warned,
     /// Pending approvals, with the time of the request.
@@ -108,7 +107,6 @@ pub struct Query {
     pub(super) refusals: Refusals,
     /// Estimated tokens of the running turn's call.
     pub(super) estimate: u64,
-    /// Whether a call may be in flight whose usage no record has.
     pub(super) in_flight: bool,
     /// Whether that call is queued and was not sent.
     pub(super) waits: bool,
@@ -241,7 +239,6 @@ impl Query {
         self.compaction(token).is_some_and(|pause| pause.is_none())
     }
 
-    /// Whether it backs off after this try at a summary.
     pub(super) fn compacts_again_with(&self, token: CallToken) -> bool {
         self.compaction(token).is_some_and(Option::is_some)
     }
@@ -289,7 +286,6 @@ impl Query {
         }
     }
 
-    /// Whether every call of the turn has a result.
     pub(super) fn calls_complete(&self) -> bool {
         match &self.step {
             Step::Tools { slots } => {
@@ -320,7 +316,6 @@ impl Refusals {
         self.since.get_or_insert(at);
     }
 
-    /// Those of this kind, if the last ones were.
     pub(super) fn of(self, outage: bool) -> Self {
         let none = Self {
             outage,
@@ -329,7 +324,6 @@ impl Refusals {
         if self.outage == outage { self } else { none }
     }
 
-    /// How long those of this kind have lasted.
     pub(super) fn lasting(self, now: Timestamp, outage: bool) -> Duration {
         let since = self.of(outage).since;
         since.map_or(Duration::ZERO, |since| now.since(since))
@@ -511,7 +505,6 @@ impl Query {
             }
             ApprovalFact::Answered(answered) => {
                 self.approvals.retain(|(call, _)| *call != answered.call);
-                // For other verdicts a result follows in the same decision.
                 if answered.verdict == ApprovalVerdict::Approved {
                     self.set(&answered.call, CallState::Waiting);
                 }
@@ -558,12 +551,10 @@ impl Query {
                 self.uncompacted = Some(self.turns);
                 self.compaction_ended(at);
             }
-            // The query's end follows in the same decision.
             _ => {}
         }
     }
 
-    /// The next turn can begin, or the call be made again.
     fn compaction_ended(&mut self, until: Timestamp) {
         let Step::Compacting { what, .. } = &self.step else {
             return;

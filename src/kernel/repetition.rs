@@ -6,9 +6,7 @@ use serde_json::Value;
 
 use super::phase::ToolSlot;
 
-/// Equal turns in a row that make a loop.
 const RUN: usize = 3;
-/// Alternations of two turns that make a loop.
 const ALTERNATIONS: usize = 3;
 const SPAN: usize = 2 * ALTERNATIONS;
 

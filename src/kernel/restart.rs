@@ -135,7 +135,6 @@ pub(super) fn restarted(mut draft: Draft<'_>, cause: RestartCause, detail: Strin
     draft.wait()
 }
 
-/// The effects that the step owes, after a replay.
 pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
     let query = draft.query.id;
     retry::count_cut_off(&mut draft);

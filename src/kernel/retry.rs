@@ -31,7 +31,6 @@ pub(super) fn failed(
         return Decision::nothing();
     };
     let plan = compaction::instead_of_failing(&draft, &fault);
-    // A kept reply is not worth a summary.
     match plan.filter(|_| draft.query.kept.is_none()) {
         // It will be found too long again when the session resumes.
         Some(_) if draft.session.paused => {
@@ -93,7 +92,7 @@ pub(super) fn used(draft: &Draft<'_>, model: &str, fault: &Fault, told: Usage) -
     estimate.unwrap_or_else(|| turn_end::priced(draft, model, told))
 }
 
-/// Usage of the call in flight so far: as reported, else estimated.
+/// As reported, else estimated.
 pub(super) fn uncounted(draft: &Draft<'_>, model: &str) -> Option<Usage> {
     if !draft.query.in_flight {
         return None;
@@ -120,7 +119,6 @@ pub(super) fn uncounted(draft: &Draft<'_>, model: &str) -> Option<Usage> {
     Some(turn_end::priced(draft, model, usage))
 }
 
-/// Estimated tokens of the call in flight, by the records alone.
 fn tokens_sent(draft: &Draft<'_>) -> u64 {
     match &draft.query.step {
         Step::Doubting { .. } => doubt::tokens_sent(draft),
@@ -129,7 +127,6 @@ fn tokens_sent(draft: &Draft<'_>) -> u64 {
     }
 }
 
-/// Records the usage of the call in flight, which ends without a reply.
 pub(super) fn count_cut_off(draft: &mut Draft<'_>) {
     let (attempt, model) = match &draft.query.step {
         Step::Calling { attempt, .. } => (*attempt, draft.query.model.to_string()),
@@ -166,7 +163,7 @@ pub(super) fn admitted(mut draft: Draft<'_>, attempt: Attempt, waited: Duration)
     draft.wait()
 }
 
-/// The pause before the same model is asked again after so many tries; `None` if it is not.
+/// `None` if the same model is not asked again.
 pub(super) fn pause(draft: &Draft<'_>, model: &str, fault: &Fault, tries: u32) -> Option<Duration> {
     let class = fault.class;
     let (policy, now, refusals) = (draft.policy(), draft.now, draft.query.refusals);
@@ -195,7 +192,6 @@ pub(super) fn pause(draft: &Draft<'_>, model: &str, fault: &Fault, tries: u32) -
     in_time.then(|| back_off(policy.retry, tries, asked, now.entropy))
 }
 
-/// The next model of the chain, or the end.
 pub(super) fn next_model(
     mut draft: Draft<'_>,
     token: CallToken,
@@ -220,7 +216,7 @@ pub(super) fn next_model(
     due(draft, token)
 }
 
-/// The fault's detail, with advice where waiting may help.
+/// Advice is added where waiting may help.
 fn given_up(draft: &Draft<'_>, fault: &Fault) -> String {
     let detail = &fault.detail;
     let patience = draft.policy().retry.patience;

@@ -528,7 +528,6 @@ impl Session {
         open > 0
     }
 
-    /// Its depth below a session that people opened.
     pub(super) fn depth(&self) -> u32 {
         let opened = self.opened.as_deref();
         let parent = opened.and_then(|opened| opened.parent.as_ref());

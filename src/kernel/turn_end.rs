@@ -25,7 +25,6 @@ use crate::{
     signal::{self, Finding},
 };
 
-/// How often a query is told why its signal was rejected.
 const REJECTION_NOTES: u32 = 2;
 
 /// Adds the cost by the model's price, unless the reply reports it.

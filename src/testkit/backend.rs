@@ -1,4 +1,4 @@
-//! Models that notice how they are treated.
+//! Models for tests.
 
 use std::{
     sync::{
@@ -13,8 +13,8 @@ use futures_util::{StreamExt, stream};
 use super::Panics;
 use crate::llm::{Backend, Delta, DeltaStream, Request};
 
-/// Counts the streams of the model inside it: how many were opened, are open, were open at most, and
-/// were dropped before their end. Clones share the counts.
+/// Counts the streams of a model: opened, open, open at most, and dropped before their end. Clones
+/// share the counts.
 #[derive(Debug, Clone)]
 pub struct Probe<B> {
     inner: B,
@@ -31,7 +31,7 @@ struct Counts {
 }
 
 impl<B: Backend> Probe<B> {
-    /// Around a model.
+    /// Wraps a model.
     pub fn new(inner: B) -> Self {
         Self {
             inner,
@@ -40,32 +40,32 @@ impl<B: Backend> Probe<B> {
         }
     }
 
-    /// Panics as often as these say, instead of making the call.
+    /// Panics instead of making the call, while any are due.
     #[must_use]
     pub fn panics(mut self, panics: Panics) -> Self {
         self.panics = panics;
         self
     }
 
-    /// Calls so far.
+    /// Calls made.
     #[must_use]
     pub fn opened(&self) -> usize {
         self.counts.opened.load(Ordering::Relaxed)
     }
 
-    /// Calls that run now.
+    /// Calls in flight.
     #[must_use]
     pub fn open(&self) -> usize {
         self.counts.open.load(Ordering::Relaxed)
     }
 
-    /// The most calls that ever ran at a time.
+    /// Most calls in flight at a time.
     #[must_use]
     pub fn most(&self) -> usize {
         self.counts.most.load(Ordering::Relaxed)
     }
 
-    /// Calls that were dropped before their end.
+    /// Calls dropped before their end.
     #[must_use]
     pub fn dropped(&self) -> usize {
         self.counts.dropped.load(Ordering::Relaxed)
@@ -87,7 +87,7 @@ impl<B: Backend> Backend for Probe<B> {
             ended: false,
         };
         let stream = self.inner.call(request);
-        // Lets others run between the pieces, as a network would.
+        // Yields between pieces, as a network would.
         let pieces = stream::unfold((stream, running), |(mut stream, mut running)| async move {
             tokio::task::yield_now().await;
             let piece = stream.next().await;
@@ -112,8 +112,7 @@ impl Drop for Running {
     }
 }
 
-/// A model that never says anything for the first calls, and then is the one inside. Clones share
-/// how often it was called.
+/// A model that is silent for the first calls, then the wrapped one. Clones share the count.
 #[derive(Debug, Clone)]
 pub struct Silence<B> {
     inner: B,
@@ -142,10 +141,10 @@ impl<B: Backend> Backend for Silence<B> {
     }
 }
 
-/// A model that says a word every so often and never ends.
+/// A model that never ends.
 #[derive(Debug, Clone, Copy)]
 pub struct Drip {
-    /// How often, by the runtime's clock.
+    /// Interval between words.
     pub every: Duration,
 }
 

@@ -1,7 +1,7 @@
-//! A journal under which somebody dies at a point that a test has chosen: right before an append lands,
-//! or right after it has landed and before that is known.
+//! A journal that causes a death at a chosen append: before it lands, or after it and before its
+//! reply.
 //!
-//! Between two appends of a session there is nothing durable, so that these points are all there are.
+//! Nothing is durable between two appends, so these are all the points that matter.
 
 use std::{
     fmt, process,
@@ -21,28 +21,29 @@ use crate::{
     model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
-/// On which side of the append.
+/// The side of the append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// It does not land.
     Before,
-    /// It has landed, and nobody hears of it.
+    /// It lands without a reply.
     After,
 }
 
-/// A point, written as `after:turn.replied:3`: the third append that has such a record; `*` for any.
+/// A point, written as `after:turn.replied:3` (the third append with such a record) or with `*` for
+/// any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Doom {
-    /// On which side.
+    /// The side.
     pub side: Side,
-    /// The type of a record that the append has; none for any append.
+    /// The type of a record in the append; `None` for any append.
     pub kind: Option<String>,
-    /// Which of these, of all sessions together, from 1.
+    /// Number of the append over all sessions, from 1.
     pub number: u64,
 }
 
 impl Doom {
-    /// At the append of this number.
+    /// The append of this number.
     #[must_use]
     pub const fn at(side: Side, number: u64) -> Self {
         let kind = None;
@@ -58,7 +59,7 @@ impl Doom {
     }
 }
 
-/// A text that is no point.
+/// An invalid point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a point is written as `before:KIND:NUMBER` or `after:KIND:NUMBER`, with `*` for any kind, or as \
@@ -98,36 +99,34 @@ impl fmt::Display for Doom {
     }
 }
 
-/// Who dies.
+/// The victim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Death {
-    /// The system: nothing is written or claimed any more, and whoever waits for it waits for ever. The
-    /// test ends it ([`Doomed::met`]).
+    /// The system: all writes hang. The test ends it ([`Doomed::met`]).
     System,
-    /// The actor that appends, once.
+    /// The appending actor, once.
     Actor,
-    /// The process, at once, as by a signal.
+    /// The process.
     Process,
 }
 
-/// What an append added: whose it is, and the types of the records.
+/// Session and record types of an append.
 pub type Landed = (Sid, Vec<&'static str>);
 
-/// See the module. Clones share what they count.
+/// A journal with a doom. Clones share the counts.
 #[derive(Clone)]
 pub struct Doomed {
     inner: Arc<dyn Journal>,
-    /// None: it only keeps count.
+    /// `None` only counts.
     doom: Option<Doom>,
     death: Death,
     counted: Arc<AtomicU64>,
     met: Arc<watch::Sender<bool>>,
-    // A lock, because sessions append at the same time; held for one push.
     landed: Arc<Mutex<Vec<Landed>>>,
 }
 
 impl Doomed {
-    /// Around a journal.
+    /// Wraps a journal.
     pub fn new(inner: Arc<dyn Journal>, doom: Option<Doom>, death: Death) -> Self {
         Self {
             inner,
@@ -145,20 +144,19 @@ impl Doomed {
         *self.met.borrow()
     }
 
-    /// Waits until the point is reached.
+    /// Waits for the point.
     pub async fn met(&self) {
-        // It cannot close: this one holds the sending end.
+        // Cannot close, because `self` has the sender.
         let _ = self.met.subscribe().wait_for(|met| *met).await;
     }
 
-    /// What landed so far.
+    /// Appends that landed.
     #[must_use]
     pub fn landed(&self) -> Vec<Landed> {
         let landed = self.landed.lock();
         landed.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether this append is the one.
     fn is_doomed(&self, append: &Append) -> Option<Side> {
         let doom = self.doom.as_ref().filter(|doom| doom.meets(append))?;
         let number = self.counted.fetch_add(1, Ordering::Relaxed) + 1;
@@ -174,7 +172,6 @@ impl Doomed {
         }
     }
 
-    /// The dead write nothing.
     async fn alive(&self) {
         if self.death == Death::System && self.is_met() {
             std::future::pending().await

@@ -1,13 +1,12 @@
-//! Events as one line each, for snapshots: `seq kind key=value…`.
+//! Events as lines for snapshots: `seq kind key=value…`.
 //!
-//! What changes from run to run, with the wording of prompts or with the classifier's training is left
-//! out: times, hashes, estimates, usage, and how sure a classification is.
+//! Without what varies by run, prompt wording or training: times, hashes, estimates, usage and
+//! confidence.
 
 use serde_json::{Map, Value};
 
 use crate::model::Event;
 
-/// Fields that say when, or that follow from the wording of prompts.
 const LEFT_OUT: [&str; 7] = [
     "at",
     "timestamp",
@@ -18,7 +17,6 @@ const LEFT_OUT: [&str; 7] = [
     "usage",
 ];
 
-/// Fields of a classification that follow from its training.
 const TRAINED: [&str; 2] = ["confidence", "keywords_matched"];
 
 /// All events, a line each.
@@ -27,7 +25,7 @@ pub fn lines(events: &[Event]) -> String {
     events.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// One event, without what changes from run to run.
+/// An event as a line.
 #[must_use]
 pub fn line(event: &Event) -> String {
     let mut payload = event.payload.clone();

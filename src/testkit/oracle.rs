@@ -1,4 +1,4 @@
-//! A whole system in memory, put together for a test.
+//! A system in memory for tests.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -20,49 +20,49 @@ use crate::{
     tool::{Registry, RegistryError, Tool},
 };
 
-/// Why a test's system did not do what the test asked.
+/// A failure of a test's system.
 #[derive(Debug, thiserror::Error)]
 pub enum TestError {
-    /// The prompts are not in order.
+    /// Invalid prompts.
     #[error(transparent)]
     Prompt(#[from] prompt::Error),
-    /// The lexicon is not in order.
+    /// Invalid lexicon.
     #[error(transparent)]
     Lexicon(#[from] LexiconError),
-    /// The classifier's weights are not in order.
+    /// Invalid weights.
     #[error(transparent)]
     Weights(#[from] WeightsError),
-    /// The tools do not go together.
+    /// Tools that conflict.
     #[error(transparent)]
     Tools(#[from] RegistryError),
-    /// The actors did not start.
+    /// The system did not start.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// A name that cannot be one.
+    /// An invalid name.
     #[error(transparent)]
     Name(#[from] IdError),
-    /// There is no port to serve on.
+    /// No port to listen on.
     #[error(transparent)]
     Bind(#[from] BindError),
     /// The session refused.
     #[error(transparent)]
     Ask(#[from] AskError),
-    /// What was waited for did not come.
+    /// An expected event did not come.
     #[error("`{kind}` did not come within {within:?}; there is\n{seen}")]
     NotSeen {
-        /// What.
+        /// Its type.
         kind: String,
-        /// How long, by the runtime's clock.
+        /// The time waited.
         within: Duration,
-        /// The events that did.
+        /// The events that came.
         seen: String,
     },
 }
 
 type PolicyChange = Box<dyn FnOnce(&mut Policy) + Send>;
 
-/// Puts a system together: scripted models, tools, a journal in memory, a clock that starts on
-/// 2026-01-01 and goes with the runtime's.
+/// Builds a system of scripted models, tools and a journal in memory. Its clock starts at
+/// 2026-01-01 and follows the runtime's.
 pub struct TestOracle {
     backends: Vec<Arc<dyn Backend>>,
     tools: Vec<Arc<dyn Tool>>,
@@ -74,7 +74,7 @@ pub struct TestOracle {
 }
 
 impl TestOracle {
-    /// With one model, named `test`, of this backend.
+    /// With one model, named `test`.
     #[must_use]
     pub fn new(backend: impl Backend) -> Self {
         let model = ModelChoice::new(&format!("{}/test", backend.provider()));
@@ -95,16 +95,16 @@ impl TestOracle {
         }
     }
 
-    /// Adds a profile that is as the default one.
+    /// Adds a profile equal to the default one.
     ///
     /// # Errors
-    /// When that is no name.
+    /// When the name is invalid.
     pub fn profile(mut self, name: &str) -> Result<Self, TestError> {
         self.profiles.push(ProfileName::new(name)?);
         Ok(self)
     }
 
-    /// Adds another provider; its models are called by their names in [`Self::models`].
+    /// Adds a provider, whose models are named in [`Self::models`].
     #[must_use]
     pub fn backend(mut self, backend: impl Backend) -> Self {
         self.backends.push(Arc::new(backend));
@@ -118,38 +118,38 @@ impl TestOracle {
         self
     }
 
-    /// Goes by this chain of models instead.
+    /// Replaces the model chain.
     #[must_use]
     pub fn models(mut self, names: &[&str]) -> Self {
         self.models = names.iter().map(|name| ModelChoice::new(name)).collect();
         self
     }
 
-    /// Keeps records here: share a journal to see what another system makes of them.
+    /// Replaces the journal, which systems may share.
     #[must_use]
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
         self.journal = journal;
         self
     }
 
-    /// Changes the settings of the actors.
+    /// Changes the system's settings.
     #[must_use]
     pub fn settings(mut self, change: impl FnOnce(&mut SystemSettings)) -> Self {
         change(&mut self.settings);
         self
     }
 
-    /// Changes what decisions go by.
+    /// Changes the policy.
     #[must_use]
     pub fn policy(mut self, change: impl FnOnce(&mut Policy) + Send + 'static) -> Self {
         self.policy.push(Box::new(change));
         self
     }
 
-    /// What the system is started with, for those who start it themselves.
+    /// The arguments of a system that the test starts itself.
     ///
     /// # Errors
-    /// When parts do not go together.
+    /// When parts conflict.
     pub fn args(self) -> Result<SystemArgs, TestError> {
         let tools = Arc::new(Registry::new(self.tools)?);
         let mut policy = Policy::new(self.models, tools.specs());
@@ -180,10 +180,10 @@ impl TestOracle {
         })
     }
 
-    /// Starts it.
+    /// Starts the system.
     ///
     /// # Errors
-    /// When parts do not go together, or an actor does not start.
+    /// When parts conflict, or an actor does not start.
     pub async fn start(self) -> Result<TestSystem, TestError> {
         let journal = Arc::clone(&self.journal);
         let system = System::start(self.args()?).await?;
@@ -191,7 +191,7 @@ impl TestOracle {
     }
 }
 
-/// The same in every system, and made once: tests start very many.
+/// Made once, because tests start many systems.
 fn parts() -> Result<(Arc<Classifier>, Arc<Composer>), TestError> {
     static PARTS: OnceLock<(Arc<Classifier>, Arc<Composer>)> = OnceLock::new();
     if let Some(parts) = PARTS.get() {
@@ -204,8 +204,8 @@ fn parts() -> Result<(Arc<Classifier>, Arc<Composer>), TestError> {
     Ok(PARTS.get_or_init(|| parts).clone())
 }
 
-/// With `ORACLE_TESTKIT_PASSIVATE=1` no session stays in memory beyond its query: nothing that can be
-/// observed may change by that.
+/// With `ORACLE_TESTKIT_PASSIVATE=1` sessions are passivated after each query, which must not be
+/// observable.
 fn idle_timeout() -> Duration {
     let at_once = std::env::var("ORACLE_TESTKIT_PASSIVATE").is_ok_and(|value| value == "1");
     if at_once {
@@ -222,13 +222,13 @@ pub struct TestSystem {
 }
 
 impl TestSystem {
-    /// For those who use it.
+    /// Its handle.
     #[must_use]
     pub const fn oracle(&self) -> &Oracle {
         self.system.oracle()
     }
 
-    /// Where its records are.
+    /// Its journal.
     #[must_use]
     pub fn journal(&self) -> Arc<dyn Journal> {
         Arc::clone(&self.journal)
@@ -237,7 +237,7 @@ impl TestSystem {
     /// A session of this name.
     ///
     /// # Errors
-    /// When that is no name.
+    /// When the name is invalid.
     pub fn session(&self, name: &str) -> Result<TestSession, TestError> {
         let key = SessionKey::local(SessionName::new(name)?);
         Ok(TestSession::new(self.oracle().session(key)))
@@ -247,18 +247,18 @@ impl TestSystem {
         (self.system, self.journal)
     }
 
-    /// Ends it in order.
+    /// Shuts it down gracefully.
     pub async fn shut_down(self, drain: Duration) {
         self.system.shut_down(drain).await;
     }
 
-    /// Ends it at once: what runs is cut off and stands in the journal as after a crash of the process.
+    /// Aborts it, as if the process had crashed.
     pub async fn die(self) {
         self.system.abort().await;
     }
 }
 
-/// Lets time pass on a paused clock, and everything happen that falls due in it.
+/// Advances a paused clock, and runs what becomes due.
 pub async fn let_pass(time: Duration) {
     tokio::time::sleep(time).await;
 }

@@ -1,4 +1,4 @@
-//! Panics on demand: the way to crash a session, a model or a tool from within.
+//! Panics on demand.
 
 use std::sync::{
     Arc,
@@ -7,7 +7,7 @@ use std::sync::{
 
 use crate::kernel::{DecisionTable, TurnEnd, TurnPolicy, Verdict};
 
-/// How many panics are still due. Clones count down together.
+/// Panics that are due. Clones share the count.
 #[derive(Debug, Clone, Default)]
 pub struct Panics(Arc<AtomicU32>);
 
@@ -18,21 +18,21 @@ impl Panics {
         Self(Arc::new(AtomicU32::new(times)))
     }
 
-    /// Sets how many are due from now on.
+    /// Sets the number.
     pub fn set(&self, times: u32) {
         self.0.store(times, Ordering::Relaxed);
     }
 
-    /// How many are still due.
+    /// The number.
     #[must_use]
     pub fn left(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// An occasion.
+    /// An occasion to panic.
     ///
     /// # Panics
-    /// If one is due: that is what it is for.
+    /// If one is due.
     pub fn maybe(&self) {
         let due = self
             .0
@@ -43,8 +43,7 @@ impl Panics {
     }
 }
 
-/// The table of spec 8 behind [`Panics`]: it is asked while the session handles a message, so that a
-/// panic in it crashes the session.
+/// The decision table with [`Panics`], which crash the session.
 #[derive(Debug, Clone, Default)]
 pub struct Shaky(pub Panics);
 

@@ -1,5 +1,4 @@
-//! Where a process dies: at an append ([`Doom`]), or while something is under way of which no record
-//! can tell that it is, a model's stream or a tool's call.
+//! Points where a process dies: at an append ([`Doom`]), in a model's stream or in a tool's call.
 
 use std::{
     process,
@@ -26,14 +25,13 @@ use crate::{
 pub enum Point {
     /// At an append.
     Append(Doom),
-    /// When a piece of a model's text has been taken and the next one is asked for; which piece, of all
-    /// replies together, from 1.
+    /// After a piece of a model's text; which one, over all replies, from 1.
     Stream(Countdown),
-    /// When a tool has done its work and nobody knows yet; which call, of all tools together, from 1.
+    /// After a tool's work and before its result; which call, over all tools, from 1.
     Tool(Countdown),
 }
 
-/// Counts down to the one occasion that is meant. Clones count together.
+/// Counts down to one occasion. Clones share the count.
 #[derive(Debug, Clone)]
 pub struct Countdown(Arc<AtomicU64>);
 
@@ -42,7 +40,6 @@ impl Countdown {
         Self(Arc::new(AtomicU64::new(number)))
     }
 
-    /// An occasion: whether it is the one.
     fn is_due(&self) -> bool {
         let less = |left: u64| left.checked_sub(1);
         let before = self
@@ -70,7 +67,7 @@ impl FromStr for Point {
 }
 
 impl Point {
-    /// A journal under which the process dies, if this point is in one.
+    /// The journal, fatal if this point is in it.
     #[must_use]
     pub fn in_journal(&self, journal: Arc<dyn Journal>) -> Arc<dyn Journal> {
         match self {
@@ -81,7 +78,7 @@ impl Point {
         }
     }
 
-    /// A model in whose stream the process dies, if this point is in one.
+    /// The model, fatal if this point is in its stream.
     #[must_use]
     pub fn in_stream(&self, inner: Arc<dyn Backend>) -> Arc<dyn Backend> {
         match self {
@@ -93,7 +90,7 @@ impl Point {
         }
     }
 
-    /// A tool in whose call the process dies, if this point is in one.
+    /// The tool, fatal if this point is in its call.
     #[must_use]
     pub fn in_tool(&self, inner: Arc<dyn Tool>) -> Arc<dyn Tool> {
         match self {

@@ -1,4 +1,4 @@
-//! A server in process, on a port of its own.
+//! A server in process.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -11,10 +11,9 @@ use crate::{
     model::{SessionKey, SessionName},
 };
 
-/// A server before a system of a test. Ends, at once, when it is dropped.
+/// A server for a test's system, aborted when dropped.
 ///
-/// Its clock must not be paused: it waits for real sockets. What needs no socket is asked of
-/// [`router`](super::router) directly.
+/// It needs a running clock for its sockets. Tests without sockets use [`router`](super::router).
 pub struct TestServer {
     server: Server,
     system: System,
@@ -23,7 +22,7 @@ pub struct TestServer {
 }
 
 impl TestServer {
-    /// With the settings of the server as they are by default.
+    /// With default settings.
     ///
     /// # Errors
     /// When the system does not start, or there is no port.
@@ -31,7 +30,7 @@ impl TestServer {
         Self::with(oracle, |_| ()).await
     }
 
-    /// With other settings of the server. Its port is a free one, whatever they say.
+    /// With other settings, on a free port.
     ///
     /// # Errors
     /// When the system does not start, or there is no port.
@@ -43,7 +42,7 @@ impl TestServer {
         Self::of(system, journal, change)
     }
 
-    /// The same, for those who have one of these keys.
+    /// With keys.
     ///
     /// # Errors
     /// When the system does not start, or there is no port.
@@ -56,7 +55,7 @@ impl TestServer {
         Self::behind(system, journal, keys, change)
     }
 
-    /// Before a system that was put together otherwise, over this journal.
+    /// For another system, over this journal.
     ///
     /// # Errors
     /// When there is no port.
@@ -93,7 +92,7 @@ impl TestServer {
         })
     }
 
-    /// Where it listens.
+    /// Its address.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.server.address()
@@ -105,7 +104,7 @@ impl TestServer {
         format!("http://{}{path}", self.address())
     }
 
-    /// The system behind it.
+    /// Its system.
     #[must_use]
     pub const fn oracle(&self) -> &Oracle {
         self.system.oracle()
@@ -114,25 +113,25 @@ impl TestServer {
     /// A session of this name.
     ///
     /// # Errors
-    /// When that is no name.
+    /// When the name is invalid.
     pub fn session(&self, name: &str) -> Result<TestSession, TestError> {
         let key = SessionKey::local(SessionName::new(name)?);
         Ok(TestSession::new(self.oracle().session(key)))
     }
 
-    /// What its handlers share.
+    /// State of its handlers.
     #[must_use]
     pub const fn host(&self) -> &Host {
         &self.host
     }
 
-    /// Where its records are.
+    /// Its journal.
     #[must_use]
     pub fn journal(&self) -> Arc<dyn Journal> {
         Arc::clone(&self.journal)
     }
 
-    /// Ends it in order.
+    /// Shuts it down gracefully.
     pub async fn shut_down(self) {
         self.server.shut_down(self.system).await;
     }

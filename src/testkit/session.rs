@@ -1,4 +1,4 @@
-//! A session as a test sees it.
+//! A session handle for tests.
 
 use std::{ops::Deref, time::Duration};
 
@@ -8,10 +8,10 @@ use crate::{
     model::{Event, Seq, Submission},
 };
 
-/// How long something is waited for, by the runtime's clock.
+/// Longest wait, by the runtime's clock.
 const PATIENCE: Duration = Duration::from_secs(6 * 60 * 60);
 
-/// A handle with a few more questions to ask.
+/// A handle with more questions.
 #[derive(Clone)]
 pub struct TestSession(SessionHandle);
 
@@ -39,7 +39,7 @@ impl TestSession {
         }
     }
 
-    /// The first event of this type that is or comes.
+    /// The first event of this type.
     ///
     /// # Errors
     /// When it does not come.
@@ -47,7 +47,7 @@ impl TestSession {
         self.wait_for_after(Seq(0), kind).await
     }
 
-    /// The first event of this type after a number that is or comes.
+    /// The first event of this type after a number.
     ///
     /// # Errors
     /// When it does not come.
@@ -68,7 +68,7 @@ impl TestSession {
         }
     }
 
-    /// All events so far, a line each; see [`lines`].
+    /// All events as [`lines`].
     ///
     /// # Errors
     /// When the journal cannot be read.
@@ -76,7 +76,7 @@ impl TestSession {
         Ok(lines(&self.events(Seq(0)).await?))
     }
 
-    /// The types of all events so far.
+    /// The types of all events.
     ///
     /// # Errors
     /// When the journal cannot be read.

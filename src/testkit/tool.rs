@@ -1,4 +1,4 @@
-//! Tools that do what a test tells them, and remember what was asked of them.
+//! Tools for tests.
 
 use std::sync::{
     Arc,
@@ -17,8 +17,8 @@ use crate::{
     tool::{Tool, ToolContext, ToolError, ToolOutput},
 };
 
-/// A tool for tests. By default it only reads, may not be repeated, needs no approval and answers
-/// `done`. Clones share their counts.
+/// A tool that, by default, only reads, is not repeatable, needs no approval and answers `done`.
+/// Clones share their counts.
 #[derive(Debug, Clone)]
 pub struct TestTool {
     spec: ToolSpec,
@@ -72,7 +72,7 @@ impl TestTool {
         self
     }
 
-    /// Fails with these words for the model.
+    /// Fails with this text for the model.
     #[must_use]
     pub fn fails(mut self, words: impl Into<String>) -> Self {
         self.does = Does::Fail(words.into());
@@ -93,41 +93,41 @@ impl TestTool {
         self
     }
 
-    /// Panics as often as these say, before it does anything.
+    /// Panics first, while any are due.
     #[must_use]
     pub fn panics(mut self, panics: Panics) -> Self {
         self.panics = panics;
         self
     }
 
-    /// May be run again when its outcome is unknown.
+    /// May be repeated.
     #[must_use]
     pub fn repeatable(mut self) -> Self {
         self.spec.repeat = ToolRepeat::Safe;
         self
     }
 
-    /// Needs a person's approval.
+    /// Needs approval.
     #[must_use]
     pub fn needs_approval(mut self) -> Self {
         self.spec.approval = ToolApproval::Required;
         self
     }
 
-    /// Writes, so that sub-agents do not get it.
+    /// Has side effects, so sub-agents do not get it.
     #[must_use]
     pub fn writes(mut self) -> Self {
         self.spec.effect = ToolEffect::Writes;
         self
     }
 
-    /// How many calls were started.
+    /// Calls started.
     #[must_use]
     pub fn started(&self) -> usize {
         self.started.load(Ordering::Relaxed)
     }
 
-    /// How many calls were told that nobody waits for them any more, or were dropped.
+    /// Calls cancelled or dropped.
     #[must_use]
     pub fn cancelled(&self) -> usize {
         self.cancelled.load(Ordering::Relaxed)
@@ -163,7 +163,7 @@ impl Tool for TestTool {
     }
 }
 
-/// Counts a call that is dropped before it has answered, if its token has fired by then.
+/// Counts a call that is dropped before its answer, if its token has fired.
 struct Unwanted(Option<(ToolContext, Arc<AtomicUsize>)>);
 
 impl Unwanted {

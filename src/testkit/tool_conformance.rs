@@ -1,6 +1,5 @@
-//! What every [`Tool`] must pass. For tests: each function panics with what is wrong.
-//!
-//! It knows no particular tool: all it uses is the declared schema and one call that works.
+//! Conformance of a [`Tool`], by its schema and one call that works. Each function panics with the
+//! violation.
 
 #[cfg(test)]
 mod tests;
@@ -16,18 +15,18 @@ use crate::{
     tool::{Tool, ToolContext, ToolError, ToolOutput, registry::is_name},
 };
 
-/// How long a cancelled call may take.
+/// Longest time of a cancelled call.
 const PROMPTLY: Duration = Duration::from_secs(2);
 
-/// A tool and what it is measured by.
+/// A tool and its expectations.
 pub struct Subject<'a> {
     /// The tool.
     pub tool: &'a dyn Tool,
-    /// Arguments of a call that works and whose result is as large as results get.
+    /// Arguments of a call that works, with the largest result.
     pub works: Value,
-    /// A path of the host that no result may show.
+    /// A host path that no result may show.
     pub host_path: &'a str,
-    /// Largest result and longest complaint, in bytes.
+    /// Most bytes of a result or error.
     pub max_output: usize,
 }
 
@@ -39,7 +38,7 @@ impl std::fmt::Debug for Subject<'_> {
     }
 }
 
-/// All of it.
+/// All checks.
 ///
 /// # Panics
 /// When the tool does not conform.
@@ -51,10 +50,10 @@ pub async fn conforms(subject: &Subject<'_>) {
     survives_any_arguments(subject, 200).await;
 }
 
-/// The declaration is stable and says what a model needs.
+/// The declaration is stable and complete.
 ///
 /// # Panics
-/// When it does not.
+/// When it is not.
 pub fn declares_itself(subject: &Subject<'_>) {
     let spec = subject.tool.spec();
     assert_eq!(spec, subject.tool.spec(), "the spec changes");
@@ -90,7 +89,7 @@ pub fn declares_itself(subject: &Subject<'_>) {
     }
 }
 
-/// The call that works does, the same twice, and stays within its bounds.
+/// The working call succeeds, twice alike, within bounds.
 ///
 /// # Panics
 /// When it does not.
@@ -101,7 +100,7 @@ pub async fn answers_within_bounds(subject: &Subject<'_>) {
     assert_eq!(first, second, "the same call gives another result");
 }
 
-/// Unknown fields, missing fields, and values of any wrong type are told to the model.
+/// Unknown, missing and mistyped fields are reported to the model.
 ///
 /// # Panics
 /// When they are not.
@@ -142,7 +141,7 @@ pub async fn tells_what_is_wrong_with_arguments(subject: &Subject<'_>) {
     }
 }
 
-/// A call whose result is no longer wanted ends, before it began and while it runs.
+/// A cancelled call ends, before it began and while it runs.
 ///
 /// # Panics
 /// When it does not.
@@ -150,7 +149,6 @@ pub async fn ends_when_cancelled(subject: &Subject<'_>) {
     let cancelled = CancellationToken::new();
     let context = context(cancelled.clone());
     let mut running = subject.tool.call(subject.works.clone(), context.clone());
-    // Begun, but not waited for.
     let begun = futures_util::poll!(&mut running);
     cancelled.cancel();
     if begun.is_pending() {
@@ -165,7 +163,7 @@ pub async fn ends_when_cancelled(subject: &Subject<'_>) {
     );
 }
 
-/// No arguments, however odd, break the tool or its bounds. The same ones each time.
+/// Odd arguments, the same each time, break neither tool nor bounds.
 ///
 /// # Panics
 /// When they do.
@@ -186,7 +184,6 @@ pub async fn survives_any_arguments(subject: &Subject<'_>, rounds: u32) {
     }
 }
 
-/// A call in a session of its own.
 fn context(cancelled: CancellationToken) -> ToolContext {
     ToolContext {
         call: CallId::new("call"),
@@ -196,7 +193,6 @@ fn context(cancelled: CancellationToken) -> ToolContext {
     }
 }
 
-/// One call, checked for what holds for every result.
 async fn call(subject: &Subject<'_>, arguments: Value) -> Result<ToolOutput, ToolError> {
     let context = context(CancellationToken::new());
     let result = subject.tool.call(arguments.clone(), context).await;
@@ -235,7 +231,7 @@ fn with(subject: &Subject<'_>, name: &str, value: Value) -> Value {
     Value::Object(fields)
 }
 
-/// Numbers without a pattern, the same ones each time (xorshift).
+/// Deterministic numbers (xorshift).
 struct Dice(u64);
 
 impl Dice {

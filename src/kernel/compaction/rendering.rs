@@ -13,7 +13,6 @@ use crate::{
 
 const QUOTE: &str = "| ";
 const NAME: usize = 64;
-/// Most characters of the mark of an omission.
 const MARK: usize = 40;
 /// Smallest clipped piece.
 const LEAST: usize = 40;
@@ -37,7 +36,6 @@ struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// Characters besides the text and the quotes of its lines.
     fn frame(&self) -> usize {
         self.label.chars().count() + 2 + QUOTE.len()
     }
@@ -52,7 +50,6 @@ impl Piece<'_> {
     }
 }
 
-/// Length of a character where each line is quoted.
 const fn quoted_length(c: char) -> usize {
     if ends_a_line(c) { 1 + QUOTE.len() } else { 1 }
 }
@@ -163,7 +160,6 @@ fn level(mut lengths: Vec<usize>, room: usize) -> usize {
     usize::MAX
 }
 
-/// Beginning and end of a text, together in so many characters.
 fn clipped(text: &str, most: usize) -> Cow<'_, str> {
     clipped_by(text, most, |_| 1)
 }
@@ -172,7 +168,6 @@ fn clipped_by(text: &str, most: usize, length: impl Fn(char) -> usize) -> Cow<'_
     if text.chars().map(&length).sum::<usize>() <= most {
         return Cow::Borrowed(text);
     }
-    // Finds the first character that no longer fits.
     let beyond = |room: usize| {
         let (mut held, length) = (0, &length);
         move |&(_, c): &(usize, char)| {
@@ -199,7 +194,6 @@ fn clipped_by(text: &str, most: usize, length: impl Fn(char) -> usize) -> Cow<'_
     ))
 }
 
-/// Foreign text as data, in about `most` characters.
 pub(in crate::kernel) fn quoted_as_data(text: &str, most: usize) -> String {
     quoted(&clipped(&escape(text), most))
 }
