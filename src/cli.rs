@@ -1,4 +1,4 @@
-//! The command line (spec 14): what may be typed, and how each command turns it into a call and the
+//! The command line: what may be typed, and how each command turns it into a call and the
 //! result into text.
 //!
 //! It builds nothing: a command is handed what it needs (classifier, composer, system) by the
@@ -7,16 +7,16 @@
 //! **Invariants:** results go to standard output, everything else to standard error. Every end has
 //! its exit code from [`exit`]. No input and no closed stream makes it panic.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, io::Write as _};
 
 use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 
 mod arguments;
 pub mod ask;
 pub mod batch;
 pub mod chat;
 pub mod classify;
-pub mod completions;
 pub mod config;
 #[cfg(feature = "server")]
 pub mod ctl;
@@ -32,11 +32,9 @@ pub mod keys;
 pub mod mock_model;
 pub mod models;
 mod multiline;
-mod options;
 mod person;
 mod progress;
 pub mod prompt;
-mod render;
 pub mod replay;
 #[cfg(feature = "server")]
 pub mod serve;
@@ -48,8 +46,7 @@ mod text;
 pub mod usage;
 
 pub use crate::config::Environment;
-pub use arguments::{AskArgs, ChatArgs, ReplayArgs};
-pub use options::Options;
+pub use arguments::{AskArgs, ChatArgs, Options, ReplayArgs};
 pub use stop::Stop;
 
 /// What was typed.
@@ -121,22 +118,32 @@ pub enum Command {
     Config(config::ConfigArgs),
     /// Print completions for a shell
     #[command(after_help = help::COMPLETIONS)]
-    Completions(completions::CompletionsArgs),
+    Completions(CompletionsArgs),
 }
 
 impl Args {
     /// Reads a command line, the name of the program first.
-    ///
-    /// # Errors
-    /// [`Stop::CommandLine`], also where help or the version is asked for.
     pub fn read(line: impl IntoIterator<Item = OsString>) -> Result<Self, Stop> {
         Self::try_parse_from(line).map_err(Stop::CommandLine)
     }
 }
 
-/// The whole tree, for completions.
-fn tree() -> clap::Command {
-    Args::command()
+/// `oracle completions`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::Args)]
+pub struct CompletionsArgs {
+    /// Which shell
+    pub shell: Shell,
+}
+
+/// Prints what a shell needs to complete command lines.
+pub(crate) fn completions(
+    args: CompletionsArgs,
+    terminal: &mut terminal::Terminal,
+) -> Result<(), Stop> {
+    // Into memory first: the generator panics where it cannot write.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Args::command(), "oracle", &mut script);
+    Ok(terminal.out.write_all(&script)?)
 }
 
 #[cfg(test)]

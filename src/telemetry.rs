@@ -12,9 +12,7 @@ use std::{
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{EnvFilter, fmt::writer::BoxMakeWriter};
 
-/// ractor tells of every actor that starts and ends.
 const QUIET: &str = "ractor=warn";
-/// Most lines that are pending for a slow reader.
 const MOST_LINES: usize = 16_384;
 
 /// The writer beside this process, and the guard whose drop writes what is pending. A lock, because the process

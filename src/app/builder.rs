@@ -200,21 +200,21 @@ impl Builder {
         self
     }
 
-    /// Says what kind of question one is, instead of lexicon and weights (spec 4).
+    /// Says what kind of question one is, instead of lexicon and weights.
     #[must_use]
     pub fn classifier(mut self, classifier: impl QueryClassifier) -> Self {
         self.classifier = Some(Arc::new(classifier));
         self
     }
 
-    /// Replaces the fallback's heuristic (spec 7).
+    /// Replaces the fallback's heuristic.
     #[must_use]
     pub fn fallback(mut self, classifier: impl FallbackClassifier + 'static) -> Self {
         self.fallback = Some(Arc::new(classifier));
         self
     }
 
-    /// Replaces the decision table (spec 8).
+    /// Replaces the decision table.
     #[must_use]
     pub fn turn_policy(mut self, policy: impl TurnPolicy + 'static) -> Self {
         self.turn = Some(Arc::new(policy));
@@ -335,7 +335,6 @@ impl Builder {
         Ok(args)
     }
 
-    /// What the host names wins over any configuration, one that is read later too.
     fn choose_models(&mut self) -> Result<(), BuildError> {
         if self.models.is_empty() {
             return Ok(());

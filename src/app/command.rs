@@ -8,7 +8,6 @@ use std::{
 
 #[cfg(feature = "server")]
 mod ctl;
-mod data;
 #[cfg(feature = "server")]
 mod descriptors;
 mod doctor;
@@ -35,15 +34,12 @@ use crate::{
 };
 
 /// Carries out a command; gives its exit code.
-///
-/// # Errors
-/// What stops it, with the exit code that this has.
 pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Result<u8, Stop> {
     let load = || configuration(args, environment);
     let done = match &args.command {
         #[cfg(feature = "mock")]
         Command::MockModel(mock) => run::mock_model(mock, terminal),
-        Command::Completions(shell) => cli::completions::run(*shell, terminal),
+        Command::Completions(shell) => cli::completions(*shell, terminal),
         Command::Signal(signal) => cli::signal::run(signal, terminal),
         Command::Classify(classify) => {
             let classifier = super::classifier(&load()?.config)?;
@@ -75,7 +71,7 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
         }
         #[cfg(feature = "server")]
         Command::Keys(keys) => {
-            let file = KeyFile::within(&data::directory(&load()?.config, environment)?);
+            let file = KeyFile::within(&kept::directory(&load()?.config, environment)?);
             let (now, json) = (Clock::system().now(), args.options.json);
             cli::keys::run(&keys.command, &file, now, json, terminal)
         }
@@ -104,16 +100,12 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
     done.map(|()| cli::exit::DONE)
 }
 
-/// Settings of a command itself.
 #[derive(Clone, Default)]
 struct More {
-    /// Those that the command line wins over.
     before: Vec<Setting>,
-    /// Those that win over the command line.
     after: Vec<Setting>,
 }
 
-/// The configuration and the file that it comes from.
 struct Found {
     file: Option<PathBuf>,
     loaded: Result<Loaded, Vec<Problem>>,
@@ -175,7 +167,6 @@ fn is_missing(path: &Path) -> bool {
     }
 }
 
-/// Builds all that a start builds, short of starting it.
 fn check(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Result<u8, Stop> {
     let Found { file, loaded } = find(args, environment, More::default());
     let problems: Vec<String> = match loaded {

@@ -13,7 +13,6 @@ use crate::{
     },
 };
 
-/// The tools over a project folder.
 pub(super) fn project_tools(
     config: &Config,
     folder: &Path,
@@ -38,7 +37,6 @@ pub(super) fn project_tools(
     Ok(tools)
 }
 
-/// The notes that a configuration names, or else those of the project.
 fn notes(config: &Config, project: &ProjectRoot) -> Result<Notes, BuildError> {
     let settings = notes_settings(config);
     match &config.notes.dir {
@@ -74,7 +72,6 @@ pub fn project_variables(config: &Config, folder: &Path) -> Result<Variables, Bu
     variables(config, project_name(folder), specs.map(ToolLine::from))
 }
 
-/// The settings of code search.
 fn code_search(config: &Config) -> CodeSearchSettings {
     CodeSearchSettings {
         deadline: search_deadline(config),
@@ -83,7 +80,6 @@ fn code_search(config: &Config) -> CodeSearchSettings {
     }
 }
 
-/// The settings of the repository map.
 fn repo_map(config: &Config) -> RepoMapSettings {
     let settings = RepoMapSettings::default();
     RepoMapSettings {
@@ -94,14 +90,12 @@ fn repo_map(config: &Config) -> RepoMapSettings {
     }
 }
 
-/// The settings of history search.
 fn history_search(config: &Config) -> HistorySearchSettings {
     HistorySearchSettings {
         deadline: search_deadline(config),
     }
 }
 
-/// The settings of the tools for notes.
 fn notes_settings(config: &Config) -> NotesSettings {
     NotesSettings {
         max_files: config.notes.max_files,
@@ -111,7 +105,6 @@ fn notes_settings(config: &Config) -> NotesSettings {
     }
 }
 
-/// The settings of thread search.
 pub(super) fn thread_search(config: &Config) -> ThreadSearchSettings {
     ThreadSearchSettings {
         deadline: in_time(config),
@@ -119,7 +112,6 @@ pub(super) fn thread_search(config: &Config) -> ThreadSearchSettings {
     }
 }
 
-/// Tools over files take a minute at most.
 fn search_deadline(config: &Config) -> Duration {
     in_time(config).min(Duration::from_secs(60))
 }

@@ -62,17 +62,11 @@ impl Format {
     /// Whether events are shown as they happen.
     #[must_use]
     pub const fn has_events(self) -> bool {
-        match self {
-            Self::Events | Self::EventsThenJson => true,
-            Self::Text | Self::Json => false,
-        }
+        matches!(self, Self::Events | Self::EventsThenJson)
     }
 }
 
 /// Asks, shows, and says with which code to exit.
-///
-/// # Errors
-/// When the question is refused, the system stops, or the output cannot be written.
 pub async fn run(
     oracle: &Oracle,
     journal: &dyn Journal,
@@ -125,17 +119,13 @@ pub(super) async fn show_object(
     format: Format,
     terminal: &mut Terminal,
 ) -> Result<(), Stop> {
-    match format {
-        Format::Text | Format::Events => {}
-        Format::Json | Format::EventsThenJson => {
-            let object = object(session, root, answer).await?;
-            terminal.line(&object.to_string())?;
-        }
+    if matches!(format, Format::Json | Format::EventsThenJson) {
+        let object = object(session, root, answer).await?;
+        terminal.line(&object.to_string())?;
     }
     Ok(())
 }
 
-/// All that a query came to.
 pub(super) async fn object(
     session: &SessionHandle,
     root: &ProjectRoot,

@@ -32,7 +32,6 @@ use crate::{
     tool::ProjectRoot,
 };
 
-/// Lines of output that may wait while one is written.
 const WAITING: usize = 64;
 
 /// What is asked, and how.
@@ -52,7 +51,6 @@ pub struct BatchRequest {
     pub profile: ProfileName,
 }
 
-/// A line, as it is written.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
@@ -77,7 +75,6 @@ impl From<String> for Line {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Questions(Vec<Talk>);
 
-/// What one session is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Talk {
     session: SessionName,
@@ -86,7 +83,6 @@ struct Talk {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Question {
-    /// Where it stands, from 1.
     line: usize,
     text: String,
     idempotency_key: Option<String>,
@@ -94,9 +90,6 @@ struct Question {
 
 impl Questions {
     /// All lines of standard input. Those that name no session go to `session`, or to a new one each.
-    ///
-    /// # Errors
-    /// When standard input cannot be read, or a line is not in order; its number is told.
     pub fn read(session: Option<&SessionName>, input: &mut Input) -> Result<Self, Stop> {
         let mut source = Source::standard(input);
         let (mut talks, mut places) = (Vec::<Talk>::new(), HashMap::new());
@@ -127,10 +120,8 @@ impl Questions {
 pub const KEY_WITHOUT_SESSION: &str =
     "an idempotency key is known within its session: name the session too";
 
-/// What goes to standard output.
 enum Told {
     Event(String),
-    /// For people.
     Note(String),
     /// What became of a line; the code that this has, and what people are told.
     Object {
@@ -142,9 +133,6 @@ enum Told {
 
 /// Asks all, shows each as it is answered, and gives the worst exit code. Ctrl-C takes back what runs
 /// and asks nothing more; a second one leaves at once.
-///
-/// # Errors
-/// When standard output cannot be written, or at the second Ctrl-C.
 pub async fn run(
     oracle: &Oracle,
     journal: &dyn Journal,
@@ -217,16 +205,13 @@ fn show(told: Told, terminal: &mut Terminal) -> Result<u8, Stop> {
     }
 }
 
-/// How long questions are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Until {
-    /// To their ends.
     Answered,
     /// No longer: what runs is taken back, what is not asked yet is not asked.
     TakenBack,
 }
 
-/// Asks one session its questions.
 struct Asker<'a> {
     session: SessionHandle,
     journal: &'a dyn Journal,
@@ -303,7 +288,6 @@ impl Asker<'_> {
         Ok(())
     }
 
-    /// A line that came to nothing.
     fn without(&self, line: usize, code: u8, why: &str) -> Told {
         let session = &self.session.key().name;
         Told::Object {
@@ -327,7 +311,6 @@ impl Asker<'_> {
     }
 }
 
-/// Never ends while nobody wants the question back.
 async fn take_back_when_told(
     session: SessionHandle,
     query: QueryId,

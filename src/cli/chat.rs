@@ -20,7 +20,6 @@ use crate::{
     tool::{Progress, ProjectRoot},
 };
 
-mod again;
 mod command;
 mod editor;
 mod history;
@@ -54,9 +53,6 @@ pub struct ChatRequest {
 
 /// Talks until the input ends. A person who leaves has not failed; a pipe gets the exit code of its
 /// last query.
-///
-/// # Errors
-/// When the system stops, or input or output fail.
 pub async fn run(
     oracle: &Oracle,
     journal: &dyn Journal,
@@ -98,33 +94,26 @@ fn session(oracle: &Oracle, request: &ChatRequest, name: &SessionName) -> Sessio
     oracle.session_of(SessionKey::local(name.clone()), request.profile.clone())
 }
 
-/// A conversation under way.
 struct Chat<'a> {
     oracle: &'a Oracle,
     journal: &'a dyn Journal,
     request: ChatRequest,
     session: SessionHandle,
-    /// Whether the session has anything in it.
     begun: bool,
     /// The one before it that has, if there was one.
     before: Option<SessionName>,
     terminal: &'a mut Terminal,
-    /// Where messages come from.
     reader: Reader,
     interrupts: Interrupts,
-    /// Whether whoever types has said so while a query ran.
     leaves: bool,
-    /// How the last query ended.
     code: u8,
 }
 
-/// A query to be followed.
 enum Asked {
     Now(String),
     Before(Box<Watch>),
 }
 
-/// Whether the conversation goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
     GoesOn,
@@ -192,7 +181,6 @@ impl Chat<'_> {
         self.followed(Asked::Now(question)).await
     }
 
-    /// Follows a query that was asked before.
     async fn follow(&mut self, watch: Watch) -> Result<(), Stop> {
         self.followed(Asked::Before(Box::new(watch))).await
     }

@@ -1,4 +1,4 @@
-//! `oracle classify`: what kind of question a query is, one line of JSON a query (spec 4, 14), why that
+//! `oracle classify`: what kind of question a query is, one line of JSON a query, why that
 //! is, and how often it is right on labelled queries.
 
 use std::{
@@ -17,7 +17,6 @@ use super::{
 };
 use crate::query::{Classifier, Context, Evaluation, Labelled};
 
-/// Mistakes that are shown.
 const SHOWN: usize = 40;
 
 /// `oracle classify`.
@@ -57,9 +56,6 @@ impl From<String> for Line {
 }
 
 /// Classifies the query, or every line of standard input as it comes.
-///
-/// # Errors
-/// When a line or the file cannot be read; the lines before it have been answered.
 pub fn run(
     args: &ClassifyArgs,
     classifier: &Classifier,
@@ -128,7 +124,6 @@ fn evaluate(path: &Path, classifier: &Classifier, out: &mut Stream) -> Result<()
     Ok(())
 }
 
-/// Writes what people read.
 fn show(text: &impl Display, out: &mut Stream) -> Result<(), Stop> {
     out.write_all(harmless(&text.to_string()).as_bytes())?;
     Ok(out.flush()?)

@@ -1,5 +1,5 @@
 //! `oracle config`: what is configured and by whom, and whether a start with it would succeed
-//! (spec 13).
+//!.
 
 use std::{io::Write, path::Path};
 
@@ -35,9 +35,6 @@ struct Checked<'a> {
 }
 
 /// Prints every value with its source.
-///
-/// # Errors
-/// When standard output cannot be written.
 pub fn show(loaded: &Loaded, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
     if json {
         return terminal.out.json(&sourced(loaded)?);
@@ -60,7 +57,6 @@ fn sourced(loaded: &Loaded) -> Result<Value, Stop> {
     Ok(sections.collect::<Map<_, _>>().into())
 }
 
-/// The values of a table, or of each table of a list.
 fn with_source(loaded: &Loaded, place: &str, value: &Value) -> Value {
     if let Value::Array(tables) = value {
         let table = |(at, table)| with_source(loaded, &format!("{place}.{at}"), table);
@@ -82,7 +78,6 @@ fn with_source(loaded: &Loaded, place: &str, value: &Value) -> Value {
     keys.map(key).collect::<Map<_, _>>().into()
 }
 
-/// Where a value comes from.
 fn source(loaded: &Loaded, place: &str) -> String {
     if place == "model.chain" && loaded.config.model.chain.is_none() {
         return loaded.choice.because.to_string();
@@ -91,9 +86,6 @@ fn source(loaded: &Loaded, place: &str) -> String {
 }
 
 /// Says that everything is in order, or all that is not; gives the exit code.
-///
-/// # Errors
-/// When standard output cannot be written.
 pub fn report(
     file: Option<&Path>,
     problems: &[String],

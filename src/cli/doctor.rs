@@ -102,9 +102,6 @@ impl<'a> Report<'a> {
     }
 
     /// What follows is about this.
-    ///
-    /// # Errors
-    /// When standard output cannot be written.
     pub fn about(&mut self, subject: &str) -> Result<(), Stop> {
         subject.clone_into(&mut self.subject);
         if !self.json {
@@ -119,9 +116,6 @@ impl<'a> Report<'a> {
     }
 
     /// Tells what was found.
-    ///
-    /// # Errors
-    /// When standard output cannot be written.
     pub fn add(&mut self, finding: Finding) -> Result<(), Stop> {
         if !self.json {
             self.terminal.line(&line(&finding))?;
@@ -139,9 +133,6 @@ impl<'a> Report<'a> {
     }
 
     /// Tells what it took; gives the exit code.
-    ///
-    /// # Errors
-    /// When standard output cannot be written.
     pub fn finish(self) -> Result<u8, Stop> {
         let Usage {
             input_tokens,

@@ -1,4 +1,4 @@
-//! Exit codes (spec 14): the one place that knows them.
+//! Exit codes: the one place that knows them.
 //!
 //! A standard output that nobody reads any more is no failure: `oracle classify | head -1` ends
 //! with [`DONE`].

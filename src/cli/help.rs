@@ -1,9 +1,7 @@
-//! The longer texts of the help: examples, and what exit codes mean (spec 14).
+//! The longer texts of the help: examples, and what exit codes mean.
 
-/// What the program is, in a line.
 pub(super) const ABOUT: &str = "Asks LLM agents about a project, and keeps them on course";
 
-/// The table of [`super::exit`].
 macro_rules! exit_codes {
     () => {
         "\
@@ -236,6 +234,7 @@ Examples:
     exit_codes!()
 );
 
+#[cfg(feature = "mock")]
 pub(super) const MOCK_MODEL: &str = "\
 Speaks OpenAI's chat completions (POST /v1/chat/completions) and Anthropic's messages (POST \
 /v1/messages). Prints its URL when it serves; Ctrl-C ends it. GET /stats tells figures, GET /requests the \

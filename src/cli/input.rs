@@ -17,18 +17,15 @@ use serde::de::DeserializeOwned;
 use super::{Stop, terminal::Input};
 use crate::{actor::AskError, model::command::MAX_QUESTION};
 
-/// Editors on some systems put it at the beginning of a file.
 const BOM: &[u8] = "\u{feff}".as_bytes();
 
 const STANDARD: &str = "standard input";
 
-/// `\u0041` in JSON, in bytes.
 const ESCAPE: usize = 6;
 
 /// The longest end of a line, which is no part of a question, in bytes.
 const LINE_END: u64 = 2;
 
-/// Where in the input a text stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Beginning,
@@ -45,9 +42,6 @@ pub struct Source<'a> {
 
 impl<'a> Source<'a> {
     /// A file, or standard input where the file is `-` or missing.
-    ///
-    /// # Errors
-    /// When the file cannot be opened.
     pub fn open(file: Option<&Path>, input: &'a mut Input) -> Result<Self, Stop> {
         match file {
             None => Ok(Self::standard(input)),
@@ -75,9 +69,6 @@ impl<'a> Source<'a> {
     }
 
     /// All of it.
-    ///
-    /// # Errors
-    /// When it cannot be read, or is not UTF-8.
     pub fn whole(self) -> Result<String, Stop> {
         let Self {
             name, mut reader, ..
@@ -90,9 +81,6 @@ impl<'a> Source<'a> {
     }
 
     /// The next line, without its end; none after the last.
-    ///
-    /// # Errors
-    /// When it cannot be read, or is not UTF-8.
     pub fn line(&mut self) -> Result<Option<String>, Stop> {
         let Some(bytes) = self.bytes()? else {
             return Ok(None);
@@ -102,9 +90,6 @@ impl<'a> Source<'a> {
     }
 
     /// The next line with a sign in the place of what is not UTF-8, for those to whom any text will do.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub fn any_line(&mut self) -> Result<Option<String>, Stop> {
         let Some(mut bytes) = self.bytes()? else {
             return Ok(None);
@@ -140,9 +125,6 @@ impl<'a> Source<'a> {
 
     /// The next line as JSON: an object, a string for the field that an object must have, or
     /// blank, which is like an empty string.
-    ///
-    /// # Errors
-    /// As for [`Source::line`], and when it is none of these.
     pub fn record<T: DeserializeOwned + From<String>>(&mut self) -> Result<Option<T>, Stop> {
         let Some(line) = self.line()? else {
             return Ok(None);
@@ -151,9 +133,6 @@ impl<'a> Source<'a> {
     }
 
     /// The next line as JSON where it is an object or a string, else as it stands.
-    ///
-    /// # Errors
-    /// As for [`Self::any_line`], and when it begins like one of these and is none.
     pub fn record_or_text<T: DeserializeOwned + From<String>>(
         &mut self,
     ) -> Result<Option<T>, Stop> {
@@ -168,9 +147,6 @@ impl<'a> Source<'a> {
     }
 
     /// The next line that is not blank, as JSON, with its number.
-    ///
-    /// # Errors
-    /// As for [`Self::record`].
     pub fn item<T: DeserializeOwned + From<String>>(&mut self) -> Result<Option<(usize, T)>, Stop> {
         while let Some(line) = self.line()? {
             if !line.trim().is_empty() {
@@ -262,9 +238,6 @@ fn unreadable(name: &str, error: &std::io::Error) -> Stop {
 
 /// The question of `oracle ask`: the argument, or standard input where it is `-` or missing. Reads
 /// hardly more than a question may have.
-///
-/// # Errors
-/// When there is none, it is blank or too long, or standard input cannot be read or is not UTF-8.
 pub fn question(argument: Option<&str>, input: &mut Input) -> Result<String, Stop> {
     let question = match argument {
         Some(question) if question != "-" => question.to_owned(),
@@ -280,9 +253,6 @@ pub fn question(argument: Option<&str>, input: &mut Input) -> Result<String, Sto
 }
 
 /// Whether a question can be asked.
-///
-/// # Errors
-/// When it is blank or too long.
 pub fn checked(question: &str) -> Result<(), AskError> {
     if question.trim().is_empty() {
         return Err(AskError::EmptyQuestion);

@@ -39,7 +39,6 @@ impl Interrupts {
         interrupts
     }
 
-    /// The same, and a machine's SIGTERM is a press like any other.
     pub(super) fn listen_to_machine() -> Self {
         let (presses, interrupts) = Self::by_hand();
         for signal in [signal(), termination()].into_iter().flatten() {
@@ -49,13 +48,11 @@ impl Interrupts {
         interrupts
     }
 
-    /// Presses that somebody else makes.
     pub(super) fn by_hand() -> (mpsc::Sender<()>, Self) {
         let (presses, heard) = mpsc::channel(1);
         (presses, Self(heard))
     }
 
-    /// Returns when it is pressed, or was pressed since the last time.
     pub(super) async fn pressed(&mut self) {
         if self.0.recv().await.is_none() {
             std::future::pending::<()>().await;
@@ -73,7 +70,6 @@ impl Termination {
         Self(terminations().into_iter().flatten().collect())
     }
 
-    /// Returns when one comes; never where nobody listens.
     pub(super) async fn comes(listening: Option<Self>) {
         let mut signals = listening.map(|Self(signals)| signals).unwrap_or_default();
         let comes = signals.iter_mut().map(|signal| Box::pin(signal.recv()));
@@ -103,7 +99,6 @@ pub(super) async fn suspended() {
     }
 }
 
-/// There is no such thing.
 #[cfg(windows)]
 pub(super) async fn suspended() {}
 
@@ -129,13 +124,11 @@ fn terminations() -> [std::io::Result<Signal>; 3] {
     ]
 }
 
-/// There is no such thing.
 #[cfg(windows)]
 fn terminations() -> [std::io::Result<Signal>; 0] {
     []
 }
 
-/// There is no such thing.
 #[cfg(windows)]
 fn termination() -> std::io::Result<Signal> {
     Err(std::io::ErrorKind::Unsupported.into())
@@ -146,7 +139,6 @@ fn signal() -> std::io::Result<Signal> {
     tokio::signal::windows::ctrl_c()
 }
 
-/// Ends when nobody wants to hear any more.
 async fn pass_on(mut signal: Signal, presses: mpsc::Sender<()>, before: impl Fn()) {
     loop {
         let pressed = tokio::select! {

@@ -26,9 +26,6 @@ pub enum JournalCommand {
 }
 
 /// Names what is wrong; gives the exit code.
-///
-/// # Errors
-/// When standard output cannot be written.
 pub fn verified(problems: &[Problem], json: bool, terminal: &mut Terminal) -> Result<u8, Stop> {
     if json {
         let problem = |problem: &Problem| {
@@ -61,9 +58,6 @@ pub fn verified(problems: &[Problem], json: bool, terminal: &mut Terminal) -> Re
 }
 
 /// Prints figures.
-///
-/// # Errors
-/// When standard output cannot be written.
 pub fn counted(stats: &Stats, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
     let Stats {
         sessions,

@@ -71,7 +71,6 @@ pub enum Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lifetime(Duration);
 
-/// More than anybody means.
 const LONGEST: Duration = Duration::from_secs(100 * 366 * 86_400);
 
 /// What a lifetime may be.
@@ -100,7 +99,6 @@ impl FromStr for Lifetime {
     }
 }
 
-/// A key as it is listed.
 #[derive(Serialize)]
 struct Listed<'a> {
     id: &'a KeyId,
@@ -128,7 +126,6 @@ impl<'a> Listed<'a> {
     }
 }
 
-/// A new key, for programs.
 #[derive(Serialize)]
 struct Made<'a> {
     key: &'a str,
@@ -137,9 +134,6 @@ struct Made<'a> {
 }
 
 /// Carries out a command.
-///
-/// # Errors
-/// When the keys cannot be read or changed, there is no such key, or there is one of this name already.
 pub fn run(
     command: &KeysCommand,
     file: &KeyFile,

@@ -14,6 +14,8 @@ use crate::{
     mock::{FaultKind, Mock, Planned, Settings, Spread},
 };
 
+const WHEN: &str = "When it says it, and what goes wrong";
+
 /// `oracle mock-model`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct MockModelArgs {
@@ -67,33 +69,17 @@ pub struct Behaviour {
     models: Vec<String>,
 
     /// Before an answer: `20ms`, or anything in `20ms..80ms`
-    #[arg(
-        long,
-        value_name = "TIME",
-        help_heading = "When it says it, and what goes wrong"
-    )]
+    #[arg(long, value_name = "TIME", help_heading = WHEN)]
     latency: Option<Spread>,
     /// Between the events of a stream
-    #[arg(
-        long,
-        value_name = "TIME",
-        help_heading = "When it says it, and what goes wrong"
-    )]
+    #[arg(long, value_name = "TIME", help_heading = WHEN)]
     gap: Option<Spread>,
     /// What goes wrong: `NAME` always, `NAME:0.05` of all requests, `NAME@3,7..9` for these; may be
     /// given more than once
-    #[arg(
-        long = "fault",
-        value_name = "FAULT",
-        help_heading = "When it says it, and what goes wrong"
-    )]
+    #[arg(long = "fault", value_name = "FAULT", help_heading = WHEN)]
     faults: Vec<Planned>,
     /// What chance goes by [default: 0]
-    #[arg(
-        long,
-        value_name = "N",
-        help_heading = "When it says it, and what goes wrong"
-    )]
+    #[arg(long, value_name = "N", help_heading = WHEN)]
     seed: Option<u64>,
 
     /// Most requests a minute; more get 429
@@ -121,9 +107,6 @@ pub struct Behaviour {
 
 impl MockModelArgs {
     /// How it behaves: by default, as the file says, as the command line says.
-    ///
-    /// # Errors
-    /// When a file cannot be read or is not in order.
     pub fn settings(&self) -> Result<Settings, Stop> {
         let mut settings = match &self.settings {
             Some(path) => Settings::parse(&text_of(path)?, path).map_err(Stop::usage)?,
@@ -186,9 +169,6 @@ impl Behaviour {
 }
 
 /// Prints the names of all faults, and what they do.
-///
-/// # Errors
-/// When standard output cannot be written.
 pub fn list_faults(terminal: &mut Terminal) -> Result<(), Stop> {
     let width = FaultKind::ALL.iter().map(|kind| kind.name().len()).max();
     let width = width.unwrap_or_default() + "=N".len();
@@ -207,9 +187,6 @@ pub fn list_faults(terminal: &mut Terminal) -> Result<(), Stop> {
 }
 
 /// Serves until Ctrl-C.
-///
-/// # Errors
-/// When the address cannot be had, or standard output cannot be written.
 pub async fn run(
     address: SocketAddr,
     settings: Settings,

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::{
@@ -10,7 +11,6 @@ use super::{
 };
 use crate::model::{NanoUsd, Price};
 
-/// Widest name of a model that others are aligned with.
 const WIDEST: usize = 40;
 
 /// All that there is to say.
@@ -51,9 +51,11 @@ pub struct Server {
 }
 
 /// Where a key is from; never the key.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum KeyFrom {
     /// It needs none.
+    #[serde(untagged)]
     Nowhere,
     /// This environment variable.
     Variable(String),
@@ -62,24 +64,23 @@ pub enum KeyFrom {
 }
 
 /// A model of a provider.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ListedModel {
     /// Its name, without its provider.
     pub name: String,
     /// How many tokens fit, if that is known.
     pub context_window: Option<u64>,
     /// Most tokens of a reply, if that is known.
+    #[serde(rename = "max_output_tokens")]
     pub max_output: Option<u64>,
     /// What it costs, if that is known.
+    #[serde(rename = "usd_per_million_tokens", serialize_with = "usd_of")]
     pub price: Option<Price>,
     /// Its place in the chain, from 1.
     pub choice: Option<usize>,
 }
 
 /// Prints it.
-///
-/// # Errors
-/// When standard output cannot be written.
 pub fn print(overview: &Overview, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
     if json {
         return terminal.out.json(&as_json(overview));
@@ -150,41 +151,22 @@ fn line(model: &ListedModel, width: usize) -> String {
     line.trim_end().to_owned()
 }
 
-/// Money without zeros that say nothing: `$3`, `$0.075`.
 fn dollars(money: NanoUsd) -> String {
     let text = money.to_string();
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn as_json(overview: &Overview) -> Value {
-    let model = |model: &ListedModel| {
-        let price = model.price.map(|price| {
-            let [input, cached, output] = [price.input, price.cached, price.output].map(usd);
-            json!({ "input": input, "cached": cached, "output": output })
-        });
-        json!({
-            "name": model.name,
-            "context_window": model.context_window,
-            "max_output_tokens": model.max_output,
-            "usd_per_million_tokens": price,
-            "choice": model.choice,
-        })
-    };
     let provider = |provider: &Listed| {
         let server = provider.server.as_ref();
-        let key = server.map(|server| match &server.key {
-            KeyFrom::Nowhere => Value::Null,
-            KeyFrom::Variable(name) => json!({ "variable": name }),
-            KeyFrom::File(path) => json!({ "file": path }),
-        });
         json!({
             "name": provider.name,
             "dialect": server.map(|server| server.dialect),
             "base_url": server.map(|server| &server.base_url),
-            "key": key,
+            "key": server.map(|server| &server.key),
             "reachable": provider.problem.is_none(),
             "problem": provider.problem,
-            "models": provider.models.iter().map(model).collect::<Vec<_>>(),
+            "models": provider.models,
         })
     };
     json!({
@@ -195,7 +177,14 @@ fn as_json(overview: &Overview) -> Value {
     })
 }
 
-/// As a number, for programs.
+fn usd_of<S: Serializer>(price: &Option<Price>, serializer: S) -> Result<S::Ok, S::Error> {
+    let price = price.map(|price| {
+        let [input, cached, output] = [price.input, price.cached, price.output].map(usd);
+        json!({ "input": input, "cached": cached, "output": output })
+    });
+    price.serialize(serializer)
+}
+
 #[expect(
     clippy::cast_precision_loss,
     reason = "the shortest decimal of the nearest float is the amount again"

@@ -1,13 +1,9 @@
 //! When a message goes on behind the line that was just typed.
 
-/// What Enter does at the end of what was typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Enter {
-    /// It is all: it is sent.
     Sends,
-    /// The backslash at the end becomes a new line.
     ReplacesTheBackslash,
-    /// A code fence is open: a new line.
     GoesOn,
 }
 

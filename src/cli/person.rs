@@ -11,8 +11,6 @@ mod ahead;
 mod keyboard;
 #[cfg(not(unix))]
 mod keyless;
-#[cfg(unix)]
-mod line;
 mod lines;
 mod modes;
 
@@ -24,34 +22,23 @@ pub(super) use keyless::Keyboard;
 pub(super) use lines::Lines;
 pub(super) use modes::AsItWas;
 
-/// Lines that come without such a pause between them come together.
 const PAUSE: Duration = Duration::from_millis(100);
-/// What comes together for longer is no paste.
 const LONGEST_PASTE: Duration = Duration::from_secs(5);
 
-/// Whoever is there.
 pub(super) enum Person<'a> {
-    /// Nobody who could be asked anything.
     Nobody,
-    /// Somebody at a terminal.
     Keys(Keyboard),
-    /// Somebody whose lines are read by somebody else too.
     Lines(&'a mut Lines),
 }
 
-/// What they said.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Heard {
-    /// To what they are asked.
     Said(String),
-    /// No more, so that there is no answer.
     Nothing,
-    /// That the program is to be suspended.
     Suspends,
 }
 
 impl Person<'_> {
-    /// Whether they can be asked something.
     pub(super) const fn is_there(&self) -> bool {
         match self {
             Self::Nobody => false,
@@ -81,7 +68,6 @@ impl Person<'_> {
         passed
     }
 
-    /// It was given, or is not needed any more.
     pub(super) fn asked(&mut self) {
         match self {
             Self::Nobody => {}
@@ -90,7 +76,6 @@ impl Person<'_> {
         }
     }
 
-    /// What they say. Can be given up and asked again without losing anything.
     pub(super) async fn heard(&mut self) -> Heard {
         match self {
             Self::Nobody => std::future::pending().await,
@@ -99,7 +84,6 @@ impl Person<'_> {
         }
     }
 
-    /// Suspends the program, and returns when it goes on.
     pub(super) async fn suspend(&mut self) {
         match self {
             Self::Nobody | Self::Lines(_) => {}
@@ -111,7 +95,6 @@ impl Person<'_> {
         }
     }
 
-    /// What they have typed while nobody asked for it.
     pub(super) async fn typed(self) -> Typed {
         match self {
             Self::Nobody | Self::Lines(_) => Typed::default(),

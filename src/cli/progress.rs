@@ -34,7 +34,6 @@ use approval::Approvals;
 pub(super) use approval::{answer, unattended};
 use bars::Bars;
 
-/// Shows one query.
 pub(super) struct Follower<'a, 'b> {
     session: &'a SessionHandle,
     format: Format,
@@ -42,17 +41,11 @@ pub(super) struct Follower<'a, 'b> {
     shown: Option<(Turn, Attempt, usize)>,
     /// Whether any text was shown, so that the next turn's is parted from it.
     any: bool,
-    /// Whether the cursor of standard output is at the start of a line.
     at_line_start: bool,
-    /// Whether Ctrl-C was pressed.
     pressed: bool,
-    /// The turns that the query may take, if they are known.
     most_turns: Option<u64>,
-    /// What happens now, as it was told last.
     status: Option<String>,
-    /// What tools are at.
     bars: Bars,
-    /// Whoever can be asked about calls of tools.
     person: &'a mut Person<'b>,
     approvals: Approvals,
 }
@@ -156,7 +149,6 @@ impl<'a, 'b> Follower<'a, 'b> {
         }
     }
 
-    /// Whoever presses twice does not want to wait.
     fn press(&mut self, terminal: &mut Terminal) -> Result<(), Stop> {
         if std::mem::replace(&mut self.pressed, true) {
             return Err(Stop::Interrupted);
@@ -278,7 +270,6 @@ impl<'a, 'b> Follower<'a, 'b> {
         Ok(())
     }
 
-    /// What is still to be said when the query has ended.
     fn close(&mut self, terminal: &mut Terminal, answer: &Answer) -> Result<(), Stop> {
         if self.format != Format::Text {
             return Ok(());
@@ -326,7 +317,6 @@ fn failure(code: &str, detail: &str) -> String {
     format!("{detail} ({code}){remedy}")
 }
 
-/// Takes a query back. It may have ended by itself in the meantime.
 pub(super) fn take_back(
     session: &SessionHandle,
     query: QueryId,

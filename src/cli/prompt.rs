@@ -1,4 +1,4 @@
-//! `oracle prompt`: the prompt that a query of some type would get (spec 5, 14).
+//! `oracle prompt`: the prompt that a query of some type would get.
 
 use std::io::Write;
 
@@ -33,9 +33,6 @@ fn query_type() -> impl TypedValueParser<Value = QueryType> {
 }
 
 /// Prints a prompt as text or as JSON.
-///
-/// # Errors
-/// When standard output cannot be written.
 pub fn print(prompt: &ComposedPrompt, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
     if json {
         return terminal.out.json(prompt);

@@ -1,4 +1,4 @@
-//! `oracle replay`: a scripted conversation through the real session (spec 14).
+//! `oracle replay`: a scripted conversation through the real session.
 //!
 //! The scenario says what the model replies and what its tools answer; everything else is the real
 //! thing. [`Scenario`] is the input, [`Report`] what comes out.
@@ -30,9 +30,6 @@ pub enum Format {
 }
 
 /// Plays a scenario on a system that was put together for it, and says with which code to exit.
-///
-/// # Errors
-/// When the question is refused, the system stops, or the output cannot be written.
 pub async fn run(
     oracle: &Oracle,
     scenario: &Scenario,

@@ -131,9 +131,6 @@ impl Ends {
     }
 
     /// Lets an orderly end come to its own end, unless a second signal breaks it off.
-    ///
-    /// # Errors
-    /// [`Stop::Interrupted`], if one does.
     pub async fn unless_again(&mut self, end: impl Future<Output = ()>) -> Result<(), Stop> {
         tokio::select! {
             () = end => Ok(()),

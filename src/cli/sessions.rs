@@ -25,7 +25,6 @@ mod show;
 pub use delete::{DeleteArgs, delete};
 pub use show::show;
 
-/// Sessions, and records of one, read at a time.
 const PAGE: usize = 1_024;
 const RECORDS: usize = 256;
 
@@ -116,9 +115,6 @@ impl SessionsCommand {
 }
 
 /// What a command says where nothing was ever kept.
-///
-/// # Errors
-/// When it is about a session: there is none.
 pub fn nothing_kept(command: &SessionsCommand, terminal: &mut Terminal) -> Result<(), Stop> {
     match command.subject() {
         Some(name) => Err(unknown(name)),
@@ -131,7 +127,6 @@ pub fn nothing_kept(command: &SessionsCommand, terminal: &mut Terminal) -> Resul
     }
 }
 
-/// A session that must be there.
 async fn known(journal: &dyn Journal, name: &SessionName) -> Result<Known, Stop> {
     let found = journal.find(SessionKey::local(name.clone())).await?;
     found.ok_or_else(|| unknown(name))
@@ -153,9 +148,6 @@ pub(super) const fn state(standing: Standing) -> &'static str {
 }
 
 /// Lists the sessions that were used last.
-///
-/// # Errors
-/// When the journal cannot be read or standard output cannot be written.
 pub async fn list(
     journal: &dyn Journal,
     args: &ListArgs,
@@ -214,9 +206,6 @@ pub(super) async fn newest(
 }
 
 /// The session that a person used last; those of sub-agents are not meant.
-///
-/// # Errors
-/// When the journal cannot be read, or nothing was asked yet.
 pub async fn last(journal: &dyn Journal) -> Result<SessionName, Stop> {
     let mut wanted = PAGE;
     loop {
@@ -243,9 +232,6 @@ pub async fn last(journal: &dyn Journal) -> Result<SessionName, Stop> {
 }
 
 /// Prints events as `ask --events` does.
-///
-/// # Errors
-/// When there is no such session, the journal cannot be read, or standard output cannot be written.
 pub async fn events(
     journal: &dyn Journal,
     args: &EventsArgs,
@@ -256,9 +242,6 @@ pub async fn events(
 }
 
 /// Prints all events, with whole texts: an export has to do without the journal.
-///
-/// # Errors
-/// As for [`events`].
 pub async fn export(
     journal: &dyn Journal,
     One { id }: &One,
@@ -268,7 +251,6 @@ pub async fn export(
     log.print("", Event::with_whole_texts, terminal).await
 }
 
-/// A session's log as it is now.
 struct Log<'a> {
     journal: &'a dyn Journal,
     known: Known,
@@ -285,7 +267,6 @@ impl<'a> Log<'a> {
         })
     }
 
-    /// The next records; none at the end.
     async fn page(&mut self) -> Result<Vec<Entry>, Stop> {
         let (sid, end) = (self.known.sid, self.known.last);
         if self.after >= end {
@@ -319,9 +300,6 @@ impl<'a> Log<'a> {
 }
 
 /// Prints where words were said.
-///
-/// # Errors
-/// When the journal cannot be read or standard output cannot be written.
 pub async fn search(
     journal: &dyn Journal,
     args: &SearchArgs,
@@ -348,9 +326,6 @@ pub async fn search(
 }
 
 /// Releases a session; one that is not quarantined is left as it is.
-///
-/// # Errors
-/// When there is no such session, or its records still cannot be read.
 pub async fn release(
     oracle: &Oracle,
     journal: &dyn Journal,

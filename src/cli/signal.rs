@@ -1,4 +1,4 @@
-//! `oracle signal`: how a model's reply says it stands, one line of JSON a reply (spec 2, 14).
+//! `oracle signal`: how a model's reply says it stands, one line of JSON a reply.
 //!
 //! When a reply was read is left out: the same reply gives the same line.
 
@@ -35,7 +35,6 @@ impl From<String> for Line {
     }
 }
 
-/// What is printed of a reply.
 #[derive(Serialize)]
 struct Printed {
     signal: Option<PrintedSignal>,
@@ -53,9 +52,6 @@ struct PrintedSignal {
 }
 
 /// Reads the reply, or every line of replies as it comes.
-///
-/// # Errors
-/// When the file or a line cannot be read; the lines before it have been answered.
 pub fn run(args: &SignalArgs, terminal: &mut Terminal) -> Result<(), Stop> {
     let Terminal { input, out, .. } = terminal;
     let mut source = Source::open(args.file.as_deref(), input)?;

@@ -102,7 +102,6 @@ impl Stop {
     }
 }
 
-/// Help that was asked for is a result, all else is a mistake.
 fn command_line(error: &clap::Error, terminal: &mut Terminal) -> u8 {
     let text = error.render().to_string();
     if !error.use_stderr() {
@@ -119,7 +118,6 @@ fn command_line(error: &clap::Error, terminal: &mut Terminal) -> u8 {
     exit::USAGE
 }
 
-/// Standard output could not be written.
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {

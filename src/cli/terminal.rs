@@ -33,24 +33,12 @@ pub struct Terminal {
     pub out: Stream,
     /// Standard error: everything else.
     pub err: Stream,
-    status: Status,
-    line: Line,
+    /// Whether a status line stands on standard error.
+    status: bool,
+    /// Whether a line of a result stands on a terminal that has no end yet.
+    begun: bool,
     /// How the terminal's width is asked for, which may change; none where it is as it was given.
     measure: Option<fn() -> usize>,
-}
-
-/// Whether a status line stands on standard error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Status {
-    Shown,
-    None,
-}
-
-/// Whether a line of a result stands on a terminal that has no end yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Line {
-    Begun,
-    Ended,
 }
 
 impl Terminal {
@@ -78,8 +66,8 @@ impl Terminal {
             input,
             out,
             err,
-            status: Status::None,
-            line: Line::Ended,
+            status: false,
+            begun: false,
             measure: None,
         }
     }
@@ -114,45 +102,30 @@ impl Terminal {
     }
 
     /// Writes a piece of a result, and shows it at once.
-    ///
-    /// # Errors
-    /// When standard output cannot be written.
     pub fn write(&mut self, text: &str) -> io::Result<()> {
         self.clear_status();
         if !text.is_empty() {
-            self.line = match self.out_is_terminal() && !text.ends_with('\n') {
-                true => Line::Begun,
-                false => Line::Ended,
-            };
+            self.begun = self.out_is_terminal() && !text.ends_with('\n');
         }
         self.out.write_all(text.as_bytes())?;
         self.out.flush()
     }
 
     /// Ends a line that was left in the middle of its text.
-    ///
-    /// # Errors
-    /// When standard output cannot be written.
     pub fn end_line(&mut self) -> io::Result<()> {
-        match self.line {
-            Line::Begun => self.write("\n"),
-            Line::Ended => Ok(()),
+        match self.begun {
+            true => self.write("\n"),
+            false => Ok(()),
         }
     }
 
     /// Writes a line of a result.
-    ///
-    /// # Errors
-    /// When standard output cannot be written.
     pub fn line(&mut self, text: &str) -> io::Result<()> {
         self.write(&format!("{text}\n"))
     }
 
     /// Writes a table: in columns under a head for a person, those from `right` on ending at the right, and with
     /// tabs and without the head for a program.
-    ///
-    /// # Errors
-    /// When standard output cannot be written.
     pub(super) fn table<const N: usize>(
         &mut self,
         head: [&str; N],
@@ -169,17 +142,11 @@ impl Terminal {
         let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
         let widths: [usize; N] = std::array::from_fn(width);
         for row in &rows {
-            let cells = row
-                .iter()
-                .zip(widths)
-                .enumerate()
-                .map(|(at, (cell, width))| {
-                    if at < right {
-                        format!("{cell:width$}")
-                    } else {
-                        format!("{cell:>width$}")
-                    }
-                });
+            let cells = row.iter().zip(widths).enumerate();
+            let cells = cells.map(|(at, (cell, width))| match at < right {
+                true => format!("{cell:width$}"),
+                false => format!("{cell:>width$}"),
+            });
             let line: Vec<String> = cells.collect();
             writeln!(self.out, "{}", line.join("  ").trim_end())?;
         }
@@ -219,19 +186,16 @@ impl Terminal {
             Style::Plain => text,
             Style::Coloured => format!("\x1b[2m{text}\x1b[0m"),
         };
-        self.status = Status::Shown;
+        self.status = true;
         let _ = self.err.write_all(format!("\r\x1b[K{line}").as_bytes());
         let _ = self.err.flush();
     }
 
     /// Takes the status line away, if there is one.
     pub fn clear_status(&mut self) {
-        match std::mem::replace(&mut self.status, Status::None) {
-            Status::None => {}
-            Status::Shown => {
-                let _ = self.err.write_all(b"\r\x1b[K");
-                let _ = self.err.flush();
-            }
+        if std::mem::take(&mut self.status) {
+            let _ = self.err.write_all(b"\r\x1b[K");
+            let _ = self.err.flush();
         }
     }
 }
@@ -253,9 +217,6 @@ impl Stream {
     }
 
     /// Writes a result as one line of JSON.
-    ///
-    /// # Errors
-    /// When it has no form in JSON, or the stream cannot be written.
     pub fn json(&mut self, result: &impl Serialize) -> Result<(), Stop> {
         let mut line = serde_json::to_string(result).map_err(Stop::no_json)?;
         line.push('\n');
@@ -310,10 +271,10 @@ impl Input {
     /// What can be done on the terminal at which a person types it; none where nobody does.
     #[must_use]
     pub const fn style(&self) -> Option<Style> {
-        match self.device {
-            Device::Terminal { style, .. } => Some(style),
-            Device::Other => None,
-        }
+        let Device::Terminal { style, .. } = self.device else {
+            return None;
+        };
+        Some(style)
     }
 
     /// Whether a person types it.

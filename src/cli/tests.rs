@@ -31,7 +31,7 @@ fn options() -> Options {
 
 #[test]
 fn the_tree_is_sound() {
-    tree().debug_assert();
+    Args::command().debug_assert();
 }
 
 #[test]

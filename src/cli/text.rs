@@ -3,9 +3,11 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
+use serde_json::Value;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// The first columns of a text; what is cut off is marked.
+use crate::model::Event;
+
 pub(super) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -24,7 +26,6 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     cut
 }
 
-/// A figure that people can read.
 pub(super) fn grouped(figure: u64) -> String {
     let digits = figure.to_string();
     let groups = digits.as_bytes().rchunks(3).rev();
@@ -40,7 +41,6 @@ static SEQUENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!("{control}|{text}|{short}")).ok()
 });
 
-/// A message without what is no text: a paste may have brought it.
 pub(super) fn cleaned(message: &str) -> String {
     let plain = match &*SEQUENCE {
         Some(sequence) => sequence.replace_all(message, ""),
@@ -49,10 +49,42 @@ pub(super) fn cleaned(message: &str) -> String {
     visible(&plain)
 }
 
-/// A text without the characters that have no width, and with all others.
 pub(super) fn visible(text: &str) -> String {
     let is_text = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
     text.chars().filter(is_text).collect()
+}
+
+/// Longest value of an event, in characters.
+const LONGEST: usize = 60;
+
+pub(super) fn event_line(event: &Event) -> String {
+    let turn = event
+        .turn
+        .map_or_else(|| "-".to_owned(), |turn| (turn.0 + 1).to_string());
+    let mut line = format!("{:>4} {turn:>3} {}", event.seq, event.kind);
+    if let Value::Object(fields) = &event.payload {
+        // Times differ from run to run and say little here.
+        for (name, value) in fields.iter().filter(|(name, _)| *name != "timestamp") {
+            if let Some(value) = short(value) {
+                line.push_str(&format!(" {name}={value}"));
+            }
+        }
+    }
+    line
+}
+
+/// Plain values only; what is nested is for those who ask for JSON.
+fn short(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::String(text) => format!("{text:?}"),
+        Value::Number(number) => number.to_string(),
+        Value::Bool(switch) => switch.to_string(),
+        Value::Null | Value::Array(_) | Value::Object(_) => return None,
+    };
+    if text.chars().count() <= LONGEST {
+        return Some(text);
+    }
+    Some(text.chars().take(LONGEST).chain(['…']).collect())
 }
 
 #[cfg(test)]

@@ -19,7 +19,6 @@ use crate::{
     },
 };
 
-/// Sessions, and records of one, read at a time.
 const PAGE: usize = 512;
 
 /// `oracle usage`.
@@ -55,10 +54,8 @@ impl By {
     }
 }
 
-/// What was used of something.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 struct Sum {
-    /// Model calls that were counted, those that failed or were cut off included.
     calls: u64,
     turns: u64,
     compactions: u64,
@@ -74,7 +71,6 @@ impl Sum {
     }
 }
 
-/// By what is told apart.
 type Sums = BTreeMap<String, Sum>;
 
 #[derive(Serialize)]
@@ -86,10 +82,6 @@ struct Row<'a> {
 }
 
 /// Adds up what is kept.
-///
-/// # Errors
-/// When the journal cannot be read or standard output cannot be written. A session that cannot be read is
-/// named and left out.
 pub async fn usage(
     journal: &dyn Journal,
     args: &UsageArgs,
@@ -213,7 +205,6 @@ async fn of_session(
     Ok(())
 }
 
-/// Which call of a session in memory an estimate or a usage is of.
 fn call_of(call: &ModelUsage) -> (SessionKey, QueryId, Turn, Attempt, String) {
     let ModelUsage {
         session,
@@ -304,7 +295,6 @@ fn row(by: By, of: &str, sum: Sum, json: bool, terminal: &mut Terminal) -> Resul
     )
 }
 
-/// Columns for a person, and tabs for a program.
 fn written(of: &str, figures: [String; 6], terminal: &mut Terminal) -> Result<(), Stop> {
     if terminal.out_is_terminal() {
         let [turns, sent, cached, received, cost, calls] = figures;

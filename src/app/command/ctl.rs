@@ -4,7 +4,7 @@ use std::{fs, io, path::Path};
 
 use secrecy::SecretString;
 
-use super::{data, run::on_runtime};
+use super::{kept, run::on_runtime};
 use crate::{
     cli::{
         Args, Environment, Stop,
@@ -16,10 +16,8 @@ use crate::{
     control::{Client, socket},
 };
 
-/// The variable with the key for a server.
 const KEY: &str = "ORACLE_API_KEY";
 
-/// `oracle ctl`.
 pub(super) fn ctl(
     ctl: &CtlArgs,
     args: &Args,
@@ -34,7 +32,7 @@ pub(super) fn ctl(
         )?),
         None => None,
     };
-    let folder = data::directory(config, environment)?;
+    let folder = kept::directory(config, environment)?;
     on_runtime(Box::pin(async {
         let server = match far {
             Some(server) => server,
@@ -57,7 +55,6 @@ async fn server_of(folder: &Path) -> Result<Client, Stop> {
     })
 }
 
-/// The key, if there is one: a server without keys wants none.
 fn key(file: Option<&Path>, environment: &Environment) -> Result<Option<SecretString>, Stop> {
     let Some(path) = file else {
         let key = environment.get(KEY).and_then(|key| key.to_str());

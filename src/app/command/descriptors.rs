@@ -1,9 +1,7 @@
 //! How many files and sockets the process may have open, and whether they are enough.
 
-/// What the process needs besides connections: streams, the journal, its helpers' threads.
 const OTHERS: u64 = 64;
 
-/// The limit is too small.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooFew {
     needed: u64,
@@ -22,7 +20,6 @@ impl std::fmt::Display for TooFew {
     }
 }
 
-/// How many descriptors so many connections and calls may need.
 pub(super) fn needed(connections: usize, calls: usize) -> u64 {
     let sum = connections.saturating_add(calls);
     u64::try_from(sum)
@@ -30,7 +27,6 @@ pub(super) fn needed(connections: usize, calls: usize) -> u64 {
         .saturating_add(OTHERS)
 }
 
-/// Raises the process's limit as far as it may, if so many are needed.
 #[cfg(unix)]
 pub(super) fn raise(needed: u64) -> Result<(), TooFew> {
     use rustix::process::{Resource, getrlimit, setrlimit};
@@ -51,7 +47,6 @@ pub(super) fn raise(needed: u64) -> Result<(), TooFew> {
     Ok(())
 }
 
-/// There is no such limit.
 #[cfg(not(unix))]
 pub(super) fn raise(_: u64) -> Result<(), TooFew> {
     Ok(())

@@ -27,12 +27,10 @@ mod remedy;
 
 use remedy::remedy;
 
-/// How long a server may take to list its models.
 const LISTING: Duration = Duration::from_secs(15);
 /// How long a try may take: a local server may have to load the model first.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// `oracle doctor`.
 pub(super) fn doctor(
     args: &Args,
     loaded: &Loaded,
@@ -64,7 +62,6 @@ pub(super) fn doctor(
     }))
 }
 
-/// Oracle's own prompt for a question as short as those that are asked here.
 fn prompt(args: &Args, config: &Config) -> Result<Arc<str>, BuildError> {
     let name = app::project_name(&args.options.project);
     let variables = app::variables(config, name, std::iter::empty())?;
@@ -72,7 +69,6 @@ fn prompt(args: &Args, config: &Config) -> Result<Arc<str>, BuildError> {
     Ok(prompt.content)
 }
 
-/// What models are looked at with.
 struct Patient<'a> {
     config: &'a Config,
     providers: &'a Providers<'a>,
@@ -81,7 +77,6 @@ struct Patient<'a> {
 }
 
 impl Patient<'_> {
-    /// All checks of one model; those that cannot succeed any more are left out.
     async fn check(&mut self, full: &str) -> Result<(), Stop> {
         let (name, model) = full.split_once('/').unwrap_or((full, ""));
         let provider = match name {
@@ -110,7 +105,6 @@ impl Patient<'_> {
         self.talk(&remote, &provider, model, price).await
     }
 
-    /// Nothing can be tried.
     fn no_good(&mut self, check: &'static str, error: &dyn std::error::Error) -> Result<(), Stop> {
         self.report
             .add(Finding::fail(check, error.to_string(), LEFT_OUT))
@@ -183,7 +177,6 @@ impl Patient<'_> {
         }
     }
 
-    /// A few short questions.
     async fn talk(
         &mut self,
         backend: &dyn Backend,
@@ -222,7 +215,6 @@ impl Patient<'_> {
     }
 }
 
-/// What is said where further checks make no sense.
 const LEFT_OUT: &str = "the other checks were left out";
 
 fn is_listed(names: &[&str], model: &str) -> Finding {

@@ -1,11 +1,11 @@
-//! The commands that look after what is kept: sessions and the journal.
+//! The data directory of a command, and the commands that look after what is kept there.
 
-use std::path::Path;
-
-use super::{
-    data,
-    run::{on_runtime, prepared, with_system},
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
 };
+
+use super::run::{on_runtime, prepared, with_system};
 use crate::{
     actor::Oracle,
     cli::{
@@ -16,10 +16,14 @@ use crate::{
         usage::UsageArgs,
     },
     config::Config,
-    journal::Journal,
+    journal::{
+        Journal,
+        Sqlite,
+        sqlite::{Inspection, OpenError},
+    },
+    telemetry,
 };
 
-/// `oracle sessions`.
 pub(super) fn sessions(
     sessions: &SessionsArgs,
     args: &Args,
@@ -28,8 +32,8 @@ pub(super) fn sessions(
     terminal: &mut Terminal,
 ) -> Result<u8, Stop> {
     let (command, json) = (&sessions.command, args.options.json);
-    let folder = data::directory(config, environment)?;
-    if data::is_empty(&folder) {
+    let folder = directory(config, environment)?;
+    if is_empty(&folder) {
         sessions::nothing_kept(command, terminal)?;
         return Ok(exit::DONE);
     }
@@ -67,7 +71,6 @@ pub(super) fn sessions(
     }
 }
 
-/// `oracle usage`.
 pub(super) fn usage(
     usage: &UsageArgs,
     args: &Args,
@@ -75,8 +78,8 @@ pub(super) fn usage(
     environment: &Environment,
     terminal: &mut Terminal,
 ) -> Result<u8, Stop> {
-    let folder = data::directory(config, environment)?;
-    if data::is_empty(&folder) {
+    let folder = directory(config, environment)?;
+    if is_empty(&folder) {
         cli::usage::nothing_kept(terminal);
         return Ok(exit::DONE);
     }
@@ -86,20 +89,18 @@ pub(super) fn usage(
     })
 }
 
-/// For what needs the journal alone.
 fn with_journal(
     folder: &Path,
     work: impl AsyncFnOnce(&dyn Journal) -> Result<(), Stop>,
 ) -> Result<u8, Stop> {
     on_runtime(Box::pin(async {
-        let journal = data::journal(folder)?;
+        let journal = open(folder)?;
         let done = work(&journal).await;
         journal.close().await;
         done.map(|()| exit::DONE)
     }))
 }
 
-/// `oracle journal`.
 pub(super) fn journal(
     journal: &JournalArgs,
     args: &Args,
@@ -108,12 +109,47 @@ pub(super) fn journal(
     terminal: &mut Terminal,
 ) -> Result<u8, Stop> {
     let json = args.options.json;
-    let inspection = data::inspect(&data::directory(config, environment)?)?;
+    let inspection = Inspection::open(&directory(config, environment)?)?;
     match journal.command {
         JournalCommand::Verify => cli::journal::verified(&inspection.verify()?, json, terminal),
         JournalCommand::Stats => {
             cli::journal::counted(&inspection.stats()?, json, terminal)?;
             Ok(exit::DONE)
+        }
+    }
+}
+
+pub(super) fn directory(config: &Config, environment: &Environment) -> Result<PathBuf, Stop> {
+    let xdg = environment.get("XDG_DATA_HOME").map(OsStr::new);
+    let home = environment.get("HOME").map(OsStr::new);
+    config.data.directory(xdg, home).map_err(Stop::usage)
+}
+
+pub(super) fn open(folder: &Path) -> Result<Sqlite, OpenError> {
+    Sqlite::open(folder, Box::new(broken))
+}
+
+/// Whether nothing was ever kept there. Whoever only looks must not make what is missing.
+fn is_empty(folder: &Path) -> bool {
+    matches!(Inspection::open(folder), Err(OpenError::Absent { .. }))
+}
+
+/// What was said to be durable must be. From a journal that cannot be trusted nothing more is acknowledged:
+/// the process ends at once, and the next one starts from what is there.
+fn broken(why: &str) {
+    telemetry::last_words(&format!(
+        "oracle: the journal cannot be trusted any more, so this process ends: {why}"
+    ));
+    std::process::exit(i32::from(exit::BROKEN));
+}
+
+/// A folder that cannot be used is to be named otherwise; else the command did nothing wrong: the place is
+/// taken, or not in order.
+impl From<OpenError> for Stop {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::File { .. } => Self::usage(error),
+            error => Self::failed(error),
         }
     }
 }

@@ -17,12 +17,10 @@ use crate::{
     llm::{ModelSettings, Remote},
 };
 
-/// How long a provider may take to list what it has.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The preset that needs no key: whether it is there shows only when it is asked.
 const LOCAL: &str = "ollama";
 
-/// `oracle models`.
 pub(super) fn models(
     loaded: &Loaded,
     json: bool,
@@ -119,7 +117,6 @@ impl Asking<'_> {
         Some(listed)
     }
 
-    /// What a provider says that it has, or why it cannot be asked.
     async fn ask(&self, provider: &Provider) -> Result<Vec<ModelSettings>, String> {
         let settings = self.providers.settings(provider, &[]);
         let settings = settings.map_err(|error| error.to_string())?;
@@ -152,7 +149,6 @@ impl Asking<'_> {
         models.position(|model| *model == full).map(|at| at + 1)
     }
 
-    /// What needs nobody.
     fn offline(&self) -> Listed {
         let name = "offline";
         Listed {
@@ -181,7 +177,6 @@ pub(super) fn server(provider: &Provider) -> Server {
     }
 }
 
-/// What to do where nobody can be asked.
 fn advice() -> Vec<String> {
     let keys: Vec<&str> = Preset::key_variables().collect();
     vec![

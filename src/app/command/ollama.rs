@@ -21,9 +21,7 @@ use crate::{
 };
 
 const NAME: &str = "ollama";
-/// On this machine a connection is there or refused at once.
 const CONNECT: Duration = Duration::from_millis(300);
-/// It keeps its list on the disk.
 const LISTING: Duration = Duration::from_secs(2);
 
 /// The same, with Ollama's model first where nothing else was chosen, which is told.
@@ -86,7 +84,6 @@ fn is_there(base_url: &str) -> bool {
     addresses.any(|address| TcpStream::connect_timeout(&address, CONNECT).is_ok())
 }
 
-/// Host and port of an address that has its form.
 fn authority(base_url: &str) -> Option<(&str, u16)> {
     let (scheme, rest) = base_url.split_once("://")?;
     let authority = rest.split('/').next()?;

@@ -32,13 +32,10 @@ use crate::{
 #[cfg(feature = "mock")]
 use crate::cli::mock_model;
 
-/// What was typed into chats, in the data directory.
 const HISTORY: &str = "chat_history";
 
-/// How long a command waits for its system to end what is still running.
 const DRAIN: Duration = Duration::from_millis(200);
 
-/// `oracle ask`.
 pub(super) fn ask(
     ask: &AskArgs,
     args: &Args,
@@ -86,7 +83,6 @@ pub(super) fn ask(
     })
 }
 
-/// `oracle ask --jsonl`.
 fn ask_many(
     ask: &AskArgs,
     args: &Args,
@@ -113,7 +109,6 @@ fn ask_many(
     })
 }
 
-/// `oracle chat`.
 pub(super) fn chat(
     chat: &ChatArgs,
     args: &Args,
@@ -174,7 +169,6 @@ fn come_back(args: &Args) -> String {
     format!("oracle chat{} --session", said.collect::<String>())
 }
 
-/// As a shell takes it for one word.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-:,+@%=".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -183,7 +177,6 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The profile of new sessions: one that is configured.
 fn profile(config: &Config, wanted: Option<&ProfileName>) -> Result<ProfileName, Stop> {
     let configured = config.profiles.iter().map(|profile| profile.name.clone());
     let there: Vec<ProfileName> = std::iter::once(ProfileName::oracle())
@@ -202,7 +195,6 @@ fn profile(config: &Config, wanted: Option<&ProfileName>) -> Result<ProfileName,
     }
 }
 
-/// `oracle replay`.
 pub(super) fn replay(
     replay: &ReplayArgs,
     args: &Args,
@@ -236,7 +228,6 @@ pub(super) fn replay(
 }
 
 #[cfg(feature = "mock")]
-/// `oracle mock-model`: without a system, on as many threads as it is told.
 pub(super) fn mock_model(
     mock: &mock_model::MockModelArgs,
     terminal: &mut Terminal,
@@ -254,7 +245,6 @@ pub(super) fn mock_model(
     on(runtime, mock_model::run(address, settings, terminal))
 }
 
-/// A system for one command, and the folder of its journal.
 pub(super) fn prepared(
     config: &Config,
     args: &Args,
@@ -264,13 +254,12 @@ pub(super) fn prepared(
     Ok((builder.short_lived(), data))
 }
 
-/// The same for one that lasts.
 pub(super) fn lasting(
     config: &Config,
     args: &Args,
     environment: &Environment,
 ) -> Result<(Builder, PathBuf), Stop> {
-    let data = super::data::directory(config, environment)?;
+    let data = super::kept::directory(config, environment)?;
     let builder = Oracle::builder()
         .config(config.clone())
         .environment(environment.pairs().iter().cloned())
@@ -280,11 +269,9 @@ pub(super) fn lasting(
     Ok((builder, data))
 }
 
-/// Which session a command is to use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Which {
     Named(SessionName),
-    /// The one that was used last.
     Last,
     New,
 }
@@ -327,7 +314,7 @@ pub(super) fn with_system(
     on_runtime(Box::pin(async {
         let (builder, kept) = match data {
             Some(folder) => {
-                let kept = super::data::journal(&folder)?;
+                let kept = super::kept::open(&folder)?;
                 (builder.journal(kept.clone()), Some(kept))
             }
             None => (builder, None),
@@ -347,7 +334,6 @@ pub(super) fn with_system(
     }))
 }
 
-/// Does the work on a runtime of its own.
 pub(super) fn on_runtime<T>(work: impl Future<Output = Result<T, Stop>>) -> Result<T, Stop> {
     on(tokio::runtime::Builder::new_multi_thread(), work)
 }

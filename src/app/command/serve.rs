@@ -5,7 +5,7 @@ use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
 use futures_util::future::{Fuse, FusedFuture as _, FutureExt as _};
 
 use super::{
-    More, data, descriptors, find,
+    More, descriptors, find, kept,
     run::{lasting, on_runtime},
 };
 use crate::{
@@ -21,14 +21,12 @@ use crate::{
     journal::Journal,
 };
 
-/// Why a system ends that nobody told to.
 const GAVE_UP: &str = "a part of the system failed too often, so all of it ended: its log says which \
     (-v for more); what was acknowledged is kept, and goes on with the next start";
 
 /// How long what remains may take once the server has ended, so that by default all is over in half a minute.
 const TIDYING: Duration = Duration::from_secs(4);
 
-/// `oracle serve`.
 pub(super) fn serve(
     args: &Args,
     more: &More,
@@ -59,7 +57,7 @@ pub(super) fn serve(
         };
         // First of all: whoever finds the place taken is to have changed nothing.
         let listener = Listener::bind(&settings, door).map_err(not_there)?;
-        let kept = data::journal(&folder)?;
+        let kept = kept::open(&folder)?;
         let journal: Arc<dyn Journal> = Arc::new(kept.clone());
         let mut system = builder.journal(kept.clone()).start().await?;
         let oracle = system.oracle().clone();

@@ -8,97 +8,42 @@ use strsim::osa_distance;
 
 use crate::model::{QueryId, SessionName};
 
-/// What somebody has typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Message {
-    /// Nothing at all.
     Blank,
-    /// To be asked, as it stands here.
     Question(String),
-    /// To be done here.
     Command(Command),
-    /// Meant as a command, and none; what is wrong, and what may help.
     Mistake(String),
 }
 
-/// A command of the chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Command {
-    /// Which there are.
     Help,
     /// What became of a question, and why; of the last one if none is named.
     Why(Option<QueryId>),
-    /// What this session has used.
     Usage,
-    /// The sessions that were used last.
     Sessions,
-    /// Goes on with another session.
     Resume(SessionName),
-    /// Begins a new session.
     New,
-    /// Leaves.
     Quit,
 }
 
-/// How a command is written, and what it does.
-pub(super) struct Described {
-    /// With the slash.
-    pub(super) name: &'static str,
-    /// What follows it.
-    pub(super) argument: &'static str,
-    /// In a few words.
-    pub(super) about: &'static str,
-    read: fn(&str) -> Result<Command, String>,
-}
-
-/// All of them, as `/help` lists them.
-pub(super) const ALL: &[Described] = &[
-    Described {
-        name: "/help",
-        argument: "",
-        about: "what can be typed here",
-        read: |rest| alone(rest, Command::Help),
-    },
-    Described {
-        name: "/why",
-        argument: "[N]",
-        about: "what became of the last question, or of question N, and why",
-        read: why,
-    },
-    Described {
-        name: "/usage",
-        argument: "",
-        about: "tokens and money of this session",
-        read: |rest| alone(rest, Command::Usage),
-    },
-    Described {
-        name: "/sessions",
-        argument: "",
-        about: "the sessions that were used last",
-        read: |rest| alone(rest, Command::Sessions),
-    },
-    Described {
-        name: "/resume",
-        argument: "ID",
-        about: "go on with another session",
-        read: resume,
-    },
-    Described {
-        name: "/new",
-        argument: "",
-        about: "begin a new session",
-        read: |rest| alone(rest, Command::New),
-    },
-    Described {
-        name: "/quit",
-        argument: "",
-        about: "leave, as Ctrl-D does",
-        read: |rest| alone(rest, Command::Quit),
-    },
+/// The commands as `/help` lists them: the name, what follows it, and what it does.
+pub(super) const ALL: [(&str, &str, &str); 7] = [
+    ("/help", "", "what can be typed here"),
+    (
+        "/why",
+        "[N]",
+        "what became of the last question, or of question N, and why",
+    ),
+    ("/usage", "", "tokens and money of this session"),
+    ("/sessions", "", "the sessions that were used last"),
+    ("/resume", "ID", "go on with another session"),
+    ("/new", "", "begin a new session"),
+    ("/quit", "", "leave, as Ctrl-D does"),
 ];
 
 impl Message {
-    /// Reads what was typed.
     pub(super) fn read(typed: &str) -> Self {
         let text = typed.trim();
         if text.is_empty() {
@@ -115,10 +60,18 @@ impl Message {
         if !name.chars().skip(1).all(in_a_name) {
             return Self::Question(typed.to_owned());
         }
-        match ALL.iter().find(|known| known.name == name) {
-            Some(known) => (known.read)(rest.trim()).map_or_else(Self::Mistake, Self::Command),
-            None => Self::Mistake(unknown(name)),
-        }
+        let rest = rest.trim();
+        let command = match name {
+            "/help" => alone(rest, Command::Help),
+            "/why" => why(rest),
+            "/usage" => alone(rest, Command::Usage),
+            "/sessions" => alone(rest, Command::Sessions),
+            "/resume" => resume(rest),
+            "/new" => alone(rest, Command::New),
+            "/quit" => alone(rest, Command::Quit),
+            _ => Err(unknown(name)),
+        };
+        command.map_or_else(Self::Mistake, Self::Command)
     }
 }
 
@@ -133,7 +86,7 @@ fn unknown(name: &str) -> String {
 /// The command that may have been meant: with few slips of the fingers for its length.
 fn nearest(name: &str) -> Option<&'static str> {
     let slips = |known: &str| osa_distance(known, name);
-    let near = ALL.iter().map(|known| known.name);
+    let near = ALL.iter().map(|known| known.0);
     let near = near.filter(|known| slips(known) <= (known.len() / 3).max(1));
     near.min_by_key(|known| slips(known))
 }

@@ -30,17 +30,11 @@ use helper::{Continued, EnterKey, Helper, SuspendKey, Suspended};
 
 type Rustyline = rustyline::Editor<Helper, rustyline::history::FileHistory>;
 
-/// Asks for messages, one at a time.
 pub(super) struct Editor {
-    /// Asks for one, of which so much is typed already.
     asks: SyncSender<String>,
-    /// What was typed, and what is wrong with the history, if that is new.
     typed: mpsc::Receiver<(Typed, Option<String>)>,
-    /// Whether one is being typed.
     waiting: bool,
-    /// What is typed already of the next one.
     begun: String,
-    /// Shows something above what is being typed.
     printer: Option<Box<dyn ExternalPrinter + Send>>,
     complaint: Option<String>,
 }
@@ -48,9 +42,6 @@ pub(super) struct Editor {
 impl Editor {
     /// Takes hold of the terminal. What was typed before is read from a file, where there is one, and what is
     /// typed is added to it.
-    ///
-    /// # Errors
-    /// When there is no terminal that it can be done on.
     pub(super) fn new(history: Option<PathBuf>) -> rustyline::Result<Self> {
         let suspended = Suspended::default();
         let mut editor = rustyline(&suspended)?;
@@ -83,7 +74,6 @@ impl Editor {
         })
     }
 
-    /// The next message. Can be given up and asked again without losing anything.
     pub(super) async fn typed(&mut self) -> Typed {
         // A thread that is gone has panicked; whoever types is not to be left waiting for it.
         if !self.waiting {
@@ -100,12 +90,10 @@ impl Editor {
         typed
     }
 
-    /// What is typed already of the next message.
     pub(super) fn begin_with(&mut self, text: String) {
         self.begun = text;
     }
 
-    /// Shows a line above what is being typed.
     pub(super) fn show(&mut self, line: &str) {
         if let Some(printer) = &mut self.printer {
             // Whoever cannot be told loses nothing by it.
@@ -113,7 +101,6 @@ impl Editor {
         }
     }
 
-    /// What is wrong with the history, once.
     pub(super) const fn complaint(&mut self) -> Option<String> {
         self.complaint.take()
     }

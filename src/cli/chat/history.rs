@@ -14,17 +14,14 @@ use std::{
 
 use rustyline::history::{FileHistory, History as _};
 
-/// Messages that are kept.
 pub(super) const MOST: usize = 1_000;
 /// Longest message that is kept, in bytes: what is longer was pasted, and is not looked for again here.
 const LONGEST: usize = 8 << 10;
 /// How often a file is tried that somebody has locked, and the pause in between.
 const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(50);
-/// Longest file that is read.
 const LARGEST: u64 = 32 << 20;
 
-/// Where it is kept, and whether it can be.
 pub(super) struct History {
     file: Option<PathBuf>,
     complaint: Option<String>,
@@ -52,7 +49,6 @@ impl History {
         history
     }
 
-    /// Adds a message.
     pub(super) fn add(&mut self, kept: &mut FileHistory, message: &str) {
         if message.trim().is_empty() || message.len() > LONGEST {
             return;
@@ -68,12 +64,10 @@ impl History {
         });
     }
 
-    /// What is wrong with it, once.
     pub(super) const fn complaint(&mut self) -> Option<String> {
         self.complaint.take()
     }
 
-    /// What goes wrong is not tried again.
     fn does(&mut self, what: impl FnOnce(&Path) -> Result<(), String>) {
         let Some(file) = &self.file else { return };
         if let Err(problem) = what(file) {
@@ -86,7 +80,6 @@ impl History {
     }
 }
 
-/// Whether it swallows what is written to it.
 fn is_null(file: &Path) -> bool {
     fs::canonicalize(file).is_ok_and(|file| file == Path::new("/dev/null"))
 }

@@ -1,4 +1,4 @@
-//! What the commands of a chat do. What they say goes to standard error: answers alone are results.
+//! What the commands of a chat do, and where a conversation goes on. What they say goes to standard error: answers alone are results.
 
 use uuid::Uuid;
 
@@ -9,23 +9,23 @@ use super::{
     why::{Rows, used, why},
 };
 use crate::{
-    actor::AskError,
+    actor::{AskError, QueryAccount},
     cli::{Stop, sessions, text::cut},
     journal::Known,
+    kernel::Refusal,
     model::{
-        QueryId, Seq, SessionKey, SessionName,
+        QueryId, Seq, SessionKey, SessionName, Timestamp,
         record::{Fact, QueryFact, SessionFact},
     },
 };
 
-/// Sessions that are listed: about a screen.
+/// Lines that are shown of a question, and of an answer.
+const LINES: (usize, usize) = (2, 4);
 const LISTED: usize = 15;
 /// Sessions that are looked at for that: those of sub-agents are not listed.
 const LOOKED_AT: usize = 100;
-/// Records of a session that are looked at for its first question.
 const BEGINNING: usize = 8;
 
-/// Keys that are worth knowing.
 const KEYS: [(&str, &str); 6] = [
     (
         "Ctrl-C",
@@ -42,6 +42,68 @@ const KEYS: [(&str, &str); 6] = [
 ];
 
 impl Chat<'_> {
+    /// Says which session it is, what was said in it last, and goes on with what was cut off.
+    pub(super) async fn greet(&mut self, last_used: Option<Timestamp>) -> Result<(), Stop> {
+        let name = &self.session.key().name;
+        let keys = "/help lists commands, Ctrl-D leaves";
+        match last_used {
+            None => self
+                .terminal
+                .note(&format!("session {name}: ask away; {keys}")),
+            Some(at) => {
+                let session = format!("going on with session {name}, last used {at}; {keys}");
+                self.terminal.note(&session);
+                self.tell_the_last().await?;
+                self.go_on().await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn tell_the_last(&mut self) -> Result<(), Stop> {
+        let Some(query) = self.session.last_query().await? else {
+            return Ok(());
+        };
+        let Some(account) = self.session.account(query).await? else {
+            return Ok(());
+        };
+        let width = self.terminal.columns();
+        for line in last_words(&account, width) {
+            self.terminal.note(&line);
+        }
+        Ok(())
+    }
+
+    /// What has not ended goes on: of a process that died, or that was told to end.
+    async fn go_on(&mut self) -> Result<(), Stop> {
+        let mut before = None;
+        while let Some(query) = self.session.view().await?.query {
+            // One that is still there was left to itself.
+            if before.replace(query) == Some(query) {
+                break;
+            }
+            if !self.go_on_with(query).await? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn go_on_with(&mut self, query: QueryId) -> Result<bool, Stop> {
+        let what = format!("question {query} was not answered to the end");
+        let (watch, how) = match self.session.go_on(query).await {
+            Ok(watch) => (watch, format!("{what} and goes on")),
+            Err(error @ AskError::Refused(Refusal::Owned { .. })) => {
+                self.terminal.note(&format!("{what}, and is left: {error}"));
+                return Ok(false);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        self.terminal.note(&format!("{how}; Ctrl-C takes it back"));
+        self.follow(watch).await?;
+        Ok(true)
+    }
+
     pub(super) async fn perform(&mut self, command: Command) -> Result<Then, Stop> {
         let done = match command {
             Command::Quit => return Ok(Then::Ends),
@@ -69,9 +131,8 @@ impl Chat<'_> {
 
     fn help(&mut self) {
         let mut rows = Rows::default();
-        for known in ALL {
-            let name = format!("{} {}", known.name, known.argument);
-            rows.push(0, name.trim_end(), known.about);
+        for (name, argument, about) in ALL {
+            rows.push(0, format!("{name} {argument}").trim_end(), about);
         }
         for (key, does) in KEYS {
             rows.push(0, key, does);
@@ -169,7 +230,6 @@ impl Chat<'_> {
         }
     }
 
-    /// Goes on in another session.
     async fn turn_to(&mut self, name: &SessionName, known: Option<Known>) -> Result<(), Stop> {
         if self.begun {
             self.before = Some(self.session.key().name.clone());
@@ -200,4 +260,51 @@ fn line(known: &Known, question: &str, here: bool, width: usize) -> String {
     let state = sessions::state(known.standing);
     let mark = if here { "*" } else { " " };
     cut(&format!("{mark} {name}  {at}  {state}  {question}"), width)
+}
+
+/// The last question and its answer, briefly: the beginnings of their lines, and how it ended.
+fn last_words(account: &QueryAccount, width: usize) -> Vec<String> {
+    let (of_question, of_answer) = LINES;
+    let mut lines = first(&account.text, "> ", of_question, width);
+    if let Some((_, finished)) = &account.finished {
+        let answer = finished.outcome.readable(&finished.answer, finished.turns);
+        lines.extend(first(&answer, "  ", of_answer, width));
+        lines.push(format!("  [{}]", finished.outcome.name()));
+    }
+    lines
+}
+
+fn first(text: &str, mark: &str, most: usize, width: usize) -> Vec<String> {
+    let mut all = text.lines().filter(|line| !line.trim().is_empty());
+    let shown = all
+        .by_ref()
+        .take(most)
+        .map(|line| cut(&format!("{mark}{line}"), width));
+    let mut shown: Vec<String> = shown.collect();
+    if all.next().is_some() {
+        shown.push(format!("{mark}…"));
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_beginning_of_what_was_said_is_repeated() {
+        for (text, most, lines) in [
+            ("", 2, vec![]),
+            ("one", 2, vec!["> one"]),
+            ("\none\n\ntwo\n", 2, vec!["> one", "> two"]),
+            ("one\ntwo\nthree", 2, vec!["> one", "> two", "> …"]),
+            (
+                "a line that is longer than it may be",
+                2,
+                vec!["> a line th…"],
+            ),
+        ] {
+            assert_eq!(first(text, "> ", most, 12), lines, "{text:?}");
+        }
+    }
 }

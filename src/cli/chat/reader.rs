@@ -11,33 +11,22 @@ use crate::cli::{
     text::cleaned,
 };
 
-/// What came of waiting for a message.
 #[derive(Debug)]
 pub(super) enum Typed {
-    /// A message, as it was typed.
     Message(String),
-    /// Ctrl-C in the editor: what was typed is thrown away.
     Cleared,
-    /// Ctrl-Z in the editor: what was typed is there again the next time.
     Suspended,
-    /// A line that is no text.
     NotUtf8,
-    /// Ctrl-D, or nothing more to read.
     End,
-    /// It cannot be read.
     Failed(io::Error),
 }
 
-/// Where messages come from.
 pub(super) enum Reader {
-    /// A pipe, or a terminal that can do nothing but text.
     Lines(Lines),
-    /// A terminal.
     Editor(Editor),
 }
 
 impl Reader {
-    /// What fits this terminal.
     pub(super) fn new(request: &ChatRequest, terminal: &mut Terminal) -> Self {
         let person = terminal.input.is_terminal();
         match terminal.input.style() {
@@ -54,7 +43,6 @@ impl Reader {
         }
     }
 
-    /// Asks for a message. The editor does that by itself.
     pub(super) fn prompt(&self, terminal: &mut Terminal) {
         match self {
             Self::Lines(_) => terminal.prompt("> "),
@@ -86,7 +74,6 @@ impl Reader {
         }
     }
 
-    /// What was typed in the meantime stands at the next prompt.
     pub(super) fn begin_with(&mut self, text: String) {
         match self {
             Self::Lines(_) => {}
@@ -94,7 +81,6 @@ impl Reader {
         }
     }
 
-    /// The next message. Can be given up and asked again without losing anything.
     pub(super) async fn typed(&mut self) -> Typed {
         match self {
             Self::Lines(lines) => lines.typed().await,
@@ -102,7 +88,6 @@ impl Reader {
         }
     }
 
-    /// What is wrong with what is kept of messages, once.
     pub(super) const fn complaint(&mut self) -> Option<String> {
         match self {
             Self::Lines(_) => None,
@@ -111,12 +96,9 @@ impl Reader {
     }
 }
 
-/// Messages in lines of standard input.
 pub(super) struct Lines {
     lines: person::Lines,
-    /// Whether messages may have several lines.
     person: bool,
-    /// The lines of a message that goes on.
     begun: String,
 }
 

@@ -22,15 +22,12 @@ use crate::{
     },
 };
 
-/// Columns of the words, and of a step to the right.
 const WORDS: usize = 12;
 const STEP: usize = 2;
-/// A narrower terminal gets the word on a line of its own.
 const NARROW: usize = 50;
 /// Longest text of a row, and longest arguments of a call, in characters: the log has the rest.
 const LONGEST: usize = 240;
 const ARGUMENTS: usize = 100;
-/// Parts the rows of a template that gives several.
 const SEPARATOR: char = '\u{1e}';
 
 /// What records say, a line each: a record's type, its row's word, indented where it belongs to a turn, and a template.
@@ -126,7 +123,6 @@ control.tool_attached:   got a tool: by {{ p.by }}
 session.quarantined:   set aside: {{ p.reason }}
 session.released:   released: goes on";
 
-/// What became of a question, by its records in their order.
 pub(super) fn why(records: &[Entry]) -> Rows {
     let mut account = Account {
         environment: environment(),
@@ -143,7 +139,6 @@ pub(super) fn why(records: &[Entry]) -> Rows {
     account.close()
 }
 
-/// The type, the word and the template of each line.
 fn sayings() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     SAYINGS.lines().filter_map(|line| {
         let (kind, rest) = line.split_once(": ")?;
@@ -167,16 +162,13 @@ fn environment() -> Environment<'static> {
     environment
 }
 
-/// What is gathered on the way.
 struct Account {
     environment: Environment<'static>,
     rows: Rows,
     accepted: Option<Timestamp>,
-    /// When the model was asked last.
     asked: Option<Timestamp>,
     /// Calls that have not ended: what is called, with what, and since when it runs.
     calls: HashMap<CallId, (String, String, Option<Timestamp>)>,
-    /// Those calls as they came.
     order: Vec<CallId>,
     ended: bool,
 }
@@ -240,7 +232,6 @@ impl Account {
         }
     }
 
-    /// Adds what is still open.
     fn close(mut self) -> Rows {
         for id in &self.order {
             if let Some((name, arguments, since)) = self.calls.get(id) {
@@ -256,7 +247,6 @@ impl Account {
     }
 }
 
-/// Rows, to be shown.
 #[derive(Debug, Default)]
 pub(super) struct Rows(Vec<(usize, String, String)>);
 
@@ -267,7 +257,6 @@ impl Rows {
         self.0.push((depth, word.to_owned(), text));
     }
 
-    /// As lines of at most so many columns, as far as words let it.
     pub(super) fn lines(&self, width: usize) -> Vec<String> {
         let mut lines = Vec::new();
         for (depth, word, text) in &self.0 {
@@ -295,7 +284,6 @@ impl Rows {
     }
 }
 
-/// White space folded, and no more than so many characters.
 fn short(text: &str, most: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let text = words.join(" ");
@@ -305,7 +293,6 @@ fn short(text: &str, most: usize) -> String {
     }
 }
 
-/// Tokens and money.
 pub(super) fn used(usage: &Usage) -> String {
     let (sent, received) = (grouped(usage.input_tokens), grouped(usage.output_tokens));
     let cached = match usage.cached_tokens {

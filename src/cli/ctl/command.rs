@@ -9,7 +9,6 @@ use crate::{
     model::{CallId, Limits, NanoUsd, Seq, SessionName, Severity, TenantId, command::Author},
 };
 
-/// Tenants and calls that are listed.
 const MOST: u32 = 1_000;
 
 /// The commands. Each is written as the verb that it is, but for those that `step` names.
@@ -238,7 +237,6 @@ pub struct Budgets {
 pub(super) enum Step {
     Do(Verb),
     Watch(Watching),
-    /// Budgets of the running query, of which some stay.
     Budget(Subject, Budgets),
 }
 
@@ -310,7 +308,6 @@ fn call(word: &str) -> Result<CallId, String> {
     Ok(CallId::new(word))
 }
 
-/// US dollars with up to nine decimals, exactly.
 fn money(text: &str) -> Result<NanoUsd, String> {
     let wrong = || "write it in US dollars, such as 1.50".to_owned();
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));

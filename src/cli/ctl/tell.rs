@@ -6,14 +6,13 @@ use crate::{
     actor::{Approval, Listed, SessionView},
     cli::{
         Stop,
-        render::event_line,
         terminal::{Terminal, harmless},
+        text::event_line,
     },
     control::{Answer, Seen},
     model::{Event, Usage},
 };
 
-/// Tells an answer: as one JSON object, or in lines.
 pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
     if json {
         return terminal.out.json(answer);
@@ -88,7 +87,6 @@ pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Re
     Ok(())
 }
 
-/// What a reload came to.
 pub(in crate::cli) fn reloaded(changed: &[String], waiting: &[String]) -> String {
     let changed = match changed {
         [] => "nothing has changed".to_owned(),
@@ -100,7 +98,6 @@ pub(in crate::cli) fn reloaded(changed: &[String], waiting: &[String]) -> String
     }
 }
 
-/// Tells what is seen, at once.
 pub(super) fn seen(seen: &Seen, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
     if json {
         terminal.out.json(seen)?;

@@ -10,7 +10,6 @@ use regex::Regex;
 
 use crate::cli::{multiline::is_continued, text::cleaned};
 
-/// The longest text that is kept, in bytes.
 const MOST: usize = 64 << 10;
 
 const CTRL_D: char = '\u{4}';
@@ -18,28 +17,20 @@ const CTRL_U: char = '\u{15}';
 const CTRL_W: char = '\u{17}';
 const CTRL_Z: u8 = 0x1a;
 
-/// What was typed.
 #[derive(Debug, Default)]
 pub(in crate::cli) struct Ahead {
     bytes: Vec<u8>,
-    /// Whether nobody is there any more.
     left: bool,
-    /// Whether there was more than is kept.
     lost: bool,
 }
 
-/// What came of it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::cli) struct Typed {
-    /// The message so far.
     pub(in crate::cli) text: String,
-    /// Whether they want to leave.
     pub(in crate::cli) leaves: bool,
-    /// Whether there was more than is kept.
     pub(in crate::cli) lost: bool,
 }
 
-/// A paste, a key that sends a sequence, Enter, or a character.
 static KEYS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let paste = r"\x1b\[200~(?P<paste>.*?)(?:\x1b\[201~|\z)";
     let sequence = r"\x1b\[\[.?|\x1b\[[^@-~]{0,31}.?|\x1bO.?|\x1b(?P<alt>[\r\n])|\x1b[^\x1b]?";
@@ -48,7 +39,6 @@ static KEYS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 impl Ahead {
-    /// Takes what came. Whether Ctrl-Z is among it.
     pub(super) fn take(&mut self, bytes: &[u8]) -> bool {
         let known = self.bytes.len();
         let kept = bytes.len().min(MOST - known);
@@ -58,12 +48,10 @@ impl Ahead {
         (known..self.bytes.len()).any(suspends)
     }
 
-    /// Whether a paste has begun and not ended.
     pub(super) fn is_pasted(&self) -> bool {
         is_pasted(&self.bytes)
     }
 
-    /// Nobody is there any more.
     pub(super) const fn leave(&mut self) {
         self.left = true;
     }

@@ -18,26 +18,19 @@ use tokio::{
 use super::{
     Heard,
     ahead::{Ahead, Typed},
-    line::Line,
     modes::{Quiet, forget_typed},
 };
 
-/// Bytes that are read at a time.
 const AT_A_TIME: usize = 1 << 10;
-/// How long the rest of a paste may let wait for itself.
 const REST: Duration = Duration::from_millis(500);
 
-/// What is typed.
 pub(in crate::cli) struct Keyboard {
     input: AsyncFd<Stdin>,
     /// What is typed while nobody asks for it; none where that is left to whoever reads next.
     ahead: Option<Ahead>,
     quiet: Option<Quiet>,
-    /// Whether somebody can be asked.
     answers: bool,
-    /// The answer so far, if somebody is.
     answer: Option<Line>,
-    /// Whether there is nothing more to read.
     ended: bool,
 }
 
@@ -70,7 +63,6 @@ impl Keyboard {
         })
     }
 
-    /// Whether somebody can be asked.
     pub(super) const fn answers(&self) -> bool {
         self.answers
     }
@@ -97,18 +89,15 @@ impl Keyboard {
         }
     }
 
-    /// It was given, or is not needed any more.
     pub(super) fn asked(&mut self) {
         self.answer = None;
         self.resume();
     }
 
-    /// Somebody else has the terminal.
     pub(super) fn pause(&mut self) {
         self.quiet = None;
     }
 
-    /// It is ours again.
     pub(super) fn resume(&mut self) {
         if self.ahead.is_some() && self.answer.is_none() {
             self.quiet = Quiet::now();
@@ -175,7 +164,6 @@ impl Keyboard {
         }
     }
 
-    /// Takes what was typed until now.
     fn catch_up(&mut self) {
         while !self.ended
             && let Some(ahead) = &mut self.ahead
@@ -214,5 +202,76 @@ fn at_once(input: &Stdin) -> Option<Vec<u8>> {
         }
         Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => None,
         Err(_) => Some(Vec::new()),
+    }
+}
+
+/// Longest answer, in bytes.
+const LONGEST: usize = 80;
+
+#[derive(Debug, Default)]
+struct Line {
+    bytes: Vec<u8>,
+}
+
+impl Line {
+    /// Takes what came. The line where it is whole: of one that is longer than any answer more than can be one.
+    fn take(&mut self, bytes: &[u8]) -> Option<String> {
+        let mut pieces = bytes.splitn(2, |byte| *byte == b'\n');
+        let (piece, ends) = (pieces.next().unwrap_or_default(), pieces.next().is_some());
+        // One more than there may be: a beginning is no answer.
+        let room = (LONGEST + 1).saturating_sub(self.bytes.len());
+        self.bytes.extend(piece.iter().take(room));
+        if !ends {
+            return None;
+        }
+        let line = std::mem::take(&mut self.bytes);
+        let line = String::from_utf8_lossy(&line);
+        Some(match line.len() > LONGEST {
+            true => format!("{line}…"),
+            false => line.into_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_heard_at_its_end_however_it_comes() {
+        for (pieces, heard) in [
+            (&["y\n"][..], vec!["y"]),
+            (&["\n"], vec![""]),
+            (&["y"], vec![]),
+            (&["n", "o\r", "\n", "y\n"], vec!["no\r", "y"]),
+        ] {
+            let mut line = Line::default();
+            let lines = pieces
+                .iter()
+                .filter_map(|piece| line.take(piece.as_bytes()));
+            assert_eq!(lines.collect::<Vec<_>>(), heard, "{pieces:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_longer_than_any_answer_is_none_to_its_end() {
+        for (name, begins, ends) in [
+            ("an answer at its end", "x".repeat(1_024), "y\n"),
+            (
+                "an answer at its beginning",
+                format!("y{}", " ".repeat(1_023)),
+                "no\n",
+            ),
+            ("nothing but blanks", " ".repeat(1_024), "\n"),
+        ] {
+            let mut line = Line::default();
+            assert_eq!(line.take(begins.as_bytes()), None, "{name}");
+            let heard = line.take(ends.as_bytes()).unwrap();
+            assert!(
+                heard.ends_with('…') && heard.len() < 2 * LONGEST,
+                "{name}: {heard}"
+            );
+            assert_eq!(line.take(b"y\n").unwrap(), "y", "{name}");
+        }
     }
 }

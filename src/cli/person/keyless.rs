@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::{Heard, ahead::Typed};
 
-/// There is none.
 pub(in crate::cli) enum Keyboard {}
 
 impl Keyboard {

@@ -11,22 +11,17 @@ use tokio::{sync::mpsc, time::timeout};
 
 use super::{Heard, modes::forget_typed};
 
-/// Lines that may wait.
 const MOST: usize = 64;
 
-/// A line without its end, as it was read.
 type Line = io::Result<Vec<u8>>;
 
-/// Lines of standard input.
 pub(in crate::cli) struct Lines {
     lines: mpsc::Receiver<Line>,
-    /// Those that came before somebody was asked something.
     before: VecDeque<Line>,
     asks: bool,
 }
 
 impl Lines {
-    /// They are read by a thread of their own.
     pub(in crate::cli) fn read() -> Self {
         let (sender, lines) = mpsc::channel(MOST);
         thread::spawn(move || {
@@ -47,7 +42,6 @@ impl Lines {
         }
     }
 
-    /// These.
     #[cfg(test)]
     pub(in crate::cli) fn given(lines: &[&str]) -> Self {
         let (sender, receiver) = mpsc::channel(MOST);
@@ -89,7 +83,6 @@ impl Lines {
         self.asks = false;
     }
 
-    /// The answer.
     pub(super) async fn heard(&mut self) -> Heard {
         if !self.asks {
             std::future::pending::<()>().await;

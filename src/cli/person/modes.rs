@@ -18,11 +18,9 @@ use rustix::{
     },
 };
 
-/// From here on what is pasted is marked, and no longer.
 #[cfg(unix)]
 const MARKED: (&[u8], &[u8]) = (b"\x1b[?2004h", b"\x1b[?2004l");
 
-/// The value by which a terminal has no such key.
 #[cfg(unix)]
 const NO_KEY: u8 = if cfg!(target_os = "linux") { 0 } else { 0xff };
 
@@ -35,7 +33,6 @@ pub(in crate::cli) struct AsItWas {
 }
 
 impl AsItWas {
-    /// As it stands now.
     pub(in crate::cli) fn now() -> Self {
         Self {
             #[cfg(unix)]
@@ -43,7 +40,6 @@ impl AsItWas {
         }
     }
 
-    /// What makes it so again, for whoever ends the process without dropping anything.
     pub(in crate::cli) fn again(&self) -> impl Fn() + Send + use<> {
         #[cfg(unix)]
         let modes = self.modes.clone();
@@ -89,7 +85,6 @@ pub(super) struct Quiet(Termios);
 
 #[cfg(unix)]
 impl Quiet {
-    /// From now on; none where that cannot be.
     pub(super) fn now() -> Option<Self> {
         let was = tcgetattr(stdin()).ok()?;
         let mut quiet = was.clone();

@@ -20,25 +20,20 @@ const IN_SIGHT: (usize, usize) = (1_600, 20);
 const QUESTION: &str = "run it? [y/N] ";
 const AGAIN: &str = "`y` or `n`, please: run it? [y/N] ";
 
-/// How it stands with them.
 #[derive(Default)]
 pub(super) struct Approvals {
     /// Those of which the events told that they wait: what the model wrote before is shown by then.
     told: Vec<CallId>,
-    /// The one that somebody is asked about.
     asked: Option<CallId>,
-    /// Those about which everything is said, while they may still seem to wait.
     said: Vec<CallId>,
     answering: Option<BoxFuture<'static, Result<(), AskError>>>,
 }
 
 impl Approvals {
-    /// Whether somebody is asked at this moment.
     pub(super) const fn asks(&self) -> bool {
         self.asked.is_some()
     }
 
-    /// An event says that a call waits.
     pub(super) fn tell(&mut self, event: &Event) {
         if event.kind == "approval.requested"
             && let Some(call) = event.payload["call"].as_str()
@@ -64,7 +59,6 @@ impl Approvals {
 }
 
 impl Follower<'_, '_> {
-    /// Looks what waits, and asks about the next.
     pub(super) fn calls(&mut self, terminal: &mut Terminal, query: QueryId) -> Result<(), Stop> {
         let mut waiting = self.session.waiting_calls();
         waiting.retain(|waits| waits.query == query);
@@ -103,7 +97,6 @@ impl Follower<'_, '_> {
         Ok(())
     }
 
-    /// Whoever is there has said something.
     pub(super) async fn heard(&mut self, terminal: &mut Terminal, heard: Heard) {
         let said = match heard {
             Heard::Suspends => return self.person.suspend().await,
@@ -163,7 +156,6 @@ pub(in crate::cli) fn unattended(tool: &str) -> String {
     )
 }
 
-/// What an answer means; none where it is none.
 fn verdict(line: &str) -> Option<ApprovalVerdict> {
     match line.trim().to_lowercase().as_str() {
         "y" | "yes" => Some(ApprovalVerdict::Approved),
@@ -172,7 +164,6 @@ fn verdict(line: &str) -> Option<ApprovalVerdict> {
     }
 }
 
-/// What is to be run, with all that it is to get.
 fn question(call: &ToolCall) -> String {
     let mut lines = vec![format!("the model wants to run {}, with", call.name)];
     match call.parsed() {

@@ -6,17 +6,13 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::tool::{Progress, Step};
 
-/// Work that takes less is not worth a bar.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How often it is looked at.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Looks at the work of tools.
 pub(super) struct Bars {
     progress: Progress,
     /// When it is looked at next; at once where that is not known.
     due: Option<Instant>,
-    /// Whether something was told that has not ended.
     shown: bool,
 }
 

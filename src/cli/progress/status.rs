@@ -9,7 +9,6 @@ use crate::{
     tool::Step,
 };
 
-/// Columns of a bar, and of a terminal that has room for one.
 const BAR: u64 = 20;
 const ROOM: usize = 60;
 
@@ -72,7 +71,6 @@ pub(super) fn status(event: &Event, most: Option<u64>) -> Option<String> {
     }
 }
 
-/// What is waited for after a failed try.
 fn retried(event: &Event) -> String {
     let Ok(retried) = serde_json::from_value::<Retried>(event.payload.clone()) else {
         return "waiting to ask again".to_owned();
@@ -94,7 +92,6 @@ fn waits(model: &str, reason: WaitReason, until: Option<Timestamp>, now: Timesta
     }
 }
 
-/// What a tool does, as people would say it.
 fn tool(name: &str) -> String {
     match name {
         "code_search" => "searching the code".to_owned(),
@@ -109,7 +106,6 @@ fn tool(name: &str) -> String {
     }
 }
 
-/// How far long work is, for a terminal of so many columns.
 pub(super) fn bar(step: &Step, width: usize) -> String {
     let Step { what, done, total } = step;
     let Some(total) = *total else {

@@ -28,10 +28,8 @@ pub struct Report {
     events: Vec<Event>,
 }
 
-/// One turn.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct TurnReport {
-    /// From 1.
     turn: u32,
     signal: Option<Value>,
     consecutive_same_reason: u32,
@@ -50,11 +48,10 @@ impl Report {
         }
     }
 
-    /// For people: a line an event, then the outcome and the answer.
     pub(super) fn to_text(&self) -> String {
         let mut text = String::new();
         for event in &self.events {
-            let _ = writeln!(text, "{}", render::event_line(event));
+            let _ = writeln!(text, "{}", text::event_line(event));
         }
         let reason = self
             .reason
@@ -69,7 +66,6 @@ impl Report {
     }
 }
 
-/// Plays the counters of spec 3 once more, from the records.
 fn turns(records: &[Arc<Record>]) -> Vec<TurnReport> {
     let mut state = SignalState::default();
     let mut turns: Vec<TurnReport> = Vec::new();
@@ -137,7 +133,6 @@ fn with(before: Option<Value>, fallback: &FallbackTriggered) -> Value {
     before
 }
 
-/// As in `oracle signal`.
 fn shown(signal: &Signal) -> Value {
     let mut shown = json!(signal);
     if let Some(fields) = shown.as_object_mut() {

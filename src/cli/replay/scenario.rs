@@ -39,7 +39,6 @@ pub struct Scenario {
     pub turns: Vec<ScriptTurn>,
 }
 
-/// `null` is as good as nothing.
 fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
@@ -66,17 +65,11 @@ pub enum ScenarioError {
 
 impl Scenario {
     /// Reads a scenario.
-    ///
-    /// # Errors
-    /// When it is not the JSON of one.
     pub fn parse(json: &str) -> Result<Self, ScenarioError> {
         Ok(serde_json::from_str(json)?)
     }
 
     /// Its configuration, to be laid over that of the system.
-    ///
-    /// # Errors
-    /// When a value is not a plain one.
     pub fn settings(&self) -> Result<Vec<Setting>, ScenarioError> {
         let setting = |key: &str, value: String| Setting {
             option: format!("`config` of the scenario, `{key}`"),
@@ -151,7 +144,6 @@ impl Scenario {
     }
 }
 
-/// The section of a key that needs none in a scenario.
 fn section_of(key: &str) -> Option<&'static str> {
     match key {
         "max_turns"

@@ -29,9 +29,6 @@ pub struct DeleteArgs {
 }
 
 /// Deletes a session.
-///
-/// # Errors
-/// When there is no such session, it is in the middle of a query, nobody agrees, or the journal fails.
 pub async fn delete(
     journal: &dyn Journal,
     args: &DeleteArgs,

@@ -15,7 +15,6 @@ use crate::{
     },
 };
 
-/// All that is shown.
 #[derive(Serialize)]
 struct Shown {
     session: SessionName,
@@ -25,13 +24,11 @@ struct Shown {
     conversation: Vec<Exchange>,
 }
 
-/// A question and what became of it.
 #[derive(Serialize)]
 struct Exchange {
     query: Option<QueryId>,
     at: Timestamp,
     question: String,
-    /// Words put in while it was answered.
     added: Vec<String>,
     #[serde(flatten)]
     end: Option<End>,
@@ -43,7 +40,6 @@ struct End {
     outcome: &'static str,
     reason: Option<String>,
     answer: String,
-    /// The answer as people read it.
     #[serde(skip)]
     readable: String,
     turns: u32,
@@ -51,9 +47,6 @@ struct End {
 }
 
 /// Shows a session, and does not wake it.
-///
-/// # Errors
-/// When there is no such session, its records cannot be read, or standard output cannot be written.
 pub async fn show(
     oracle: &Oracle,
     journal: &dyn Journal,

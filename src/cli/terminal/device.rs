@@ -52,7 +52,6 @@ impl Style {
 }
 
 impl Device {
-    /// What is on the other end of a stream of this process.
     pub(super) fn of(stream: &impl IsTerminal, style: Style) -> Self {
         if !stream.is_terminal() {
             return Self::Other;
@@ -66,14 +65,10 @@ impl Device {
     /// Whether a person is there.
     #[must_use]
     pub const fn is_terminal(self) -> bool {
-        match self {
-            Self::Terminal { .. } => true,
-            Self::Other => false,
-        }
+        matches!(self, Self::Terminal { .. })
     }
 }
 
-/// Columns of the terminal now. All streams that are terminals are the same one.
 pub(super) fn columns() -> usize {
     let size = terminal_size::terminal_size();
     size.map_or(WIDTH, |(width, _)| usize::from(width.0))

@@ -8,7 +8,7 @@ use std::{
     process,
 };
 
-use super::super::data;
+use super::super::kept;
 use crate::{
     actor::Oracle,
     app,
@@ -17,10 +17,9 @@ use crate::{
         doctor::{Finding, Report},
     },
     config::Loaded,
-    journal::sqlite::OpenError,
+    journal::sqlite::{Inspection, OpenError},
 };
 
-/// Configuration, project, data directory and journal.
 pub(super) fn check(
     args: &Args,
     loaded: &Loaded,
@@ -62,7 +61,7 @@ pub(super) fn check(
         let mend = "`oracle config check` looks at all of it";
         report.add(Finding::fail("parts", problem, mend))?;
     }
-    let folder = match data::directory(config, environment) {
+    let folder = match kept::directory(config, environment) {
         Ok(folder) => folder,
         Err(stop) => {
             return report.add(Finding::fail("data", stop.to_string(), "or use --data-dir"));
@@ -99,7 +98,7 @@ fn try_to_write(folder: &Path) -> io::Result<()> {
 
 fn journal(folder: &Path) -> Finding {
     const CHECK: &str = "journal";
-    let inspection = match data::inspect(folder) {
+    let inspection = match Inspection::open(folder) {
         Ok(inspection) => inspection,
         Err(OpenError::Absent { .. }) => return Finding::ok(CHECK, "there is none yet"),
         Err(error) => {

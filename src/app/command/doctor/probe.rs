@@ -20,28 +20,20 @@ use crate::{
     signal::{self, Finding as Read},
 };
 
-/// The tool that the model is to call.
 const TOOL: &str = "note_number";
-/// With this.
 const NUMBER: u64 = 7;
-/// What it returns.
 const RESULT: &str = "Noted. The code word is heron.";
-/// What an answer that uses that has in it.
 const CODE: &str = "heron";
 
-/// How a call went.
 pub(super) struct Heard {
     reply: Result<Reply, Fault>,
-    /// Pieces of text and reasoning.
     pieces: usize,
     whole: Duration,
     /// Whether its usage is what would be estimated anyway: then the server did not say.
     estimated: bool,
-    /// What it cost.
     pub(super) used: Usage,
 }
 
-/// Makes one call and hears it to its end.
 pub(super) async fn call(
     backend: &dyn Backend,
     request: Request,
@@ -88,7 +80,6 @@ pub(super) async fn call(
     }
 }
 
-/// Whether nothing else can work after this fault.
 pub(super) fn is_final(fault: &Fault) -> bool {
     const FINAL: [&str; 6] = [
         "connect",
@@ -116,13 +107,11 @@ fn request(model: &str, system: Arc<str>, question: &str, tools: Vec<ToolSpec>) 
     }
 }
 
-/// Long enough to come in pieces, and cheap.
 pub(super) fn counting(model: &str) -> Request {
     let question = "Count from one to twenty, in words.";
     request(model, "You answer briefly.".into(), question, Vec::new())
 }
 
-/// Asks for a call of a trivial tool.
 pub(super) fn calling(model: &str) -> Request {
     let tool = ToolSpec {
         name: TOOL.into(),
@@ -178,13 +167,11 @@ pub(super) fn answering(model: &str, called: &Heard) -> Option<Request> {
     })
 }
 
-/// What the prompt of the last question is composed for.
 pub(super) fn small_talk(variables: &Variables) -> ComposeInput {
     let prepared = Arc::new(variables.clone().prepare());
     ComposeInput::new(prepared, QueryType::Conversational)
 }
 
-/// A question under Oracle's own prompt.
 pub(super) fn asking(model: &str, prompt: Arc<str>) -> Request {
     request(model, prompt, "What is 17 + 25?", Vec::new())
 }
@@ -259,7 +246,6 @@ pub(super) fn of_reply(heard: &Heard, provider: &Provider) -> Vec<Finding> {
     vec![first, streaming, usage]
 }
 
-/// Whether the tool was called as it should be.
 pub(super) fn of_call(heard: &Heard, provider: &Provider) -> Finding {
     const CHECK: &str = "tools";
     let reply = match &heard.reply {
@@ -286,7 +272,6 @@ pub(super) fn of_call(heard: &Heard, provider: &Provider) -> Finding {
     Finding::warn(CHECK, seen, "a larger model calls tools more reliably")
 }
 
-/// Whether the tool's result was taken and used.
 pub(super) fn of_answer(heard: &Heard, provider: &Provider) -> Finding {
     const CHECK: &str = "results";
     let reply = match &heard.reply {
@@ -320,7 +305,6 @@ fn is_right(call: &ToolCall) -> bool {
     call.name == TOOL && number == Some(NUMBER)
 }
 
-/// Whether the reply ended with a signal.
 pub(super) fn of_signal(heard: &Heard, provider: &Provider) -> Finding {
     const CHECK: &str = "signals";
     let reply = match &heard.reply {

@@ -2,7 +2,6 @@
 
 use crate::{config::Provider, model::Fault};
 
-/// What may help, in a few words.
 pub(super) fn remedy(fault: &Fault, provider: &Provider) -> String {
     let key = match (&provider.key_env, &provider.key_file) {
         (Some(variable), _) => format!("check the key in {variable}"),

@@ -17,7 +17,6 @@ use crate::cli::{
     text::visible,
 };
 
-/// Completes commands; has nothing to say to what is typed besides.
 pub(super) struct Helper(pub(super) Continued);
 
 impl Completer for Helper {
@@ -43,13 +42,12 @@ fn commands(begun: &str) -> Vec<String> {
     }
     let named = command::ALL
         .iter()
-        .filter(|known| known.name.starts_with(begun));
-    named
-        .map(|known| match known.argument {
-            "" => known.name.to_owned(),
-            _ => format!("{} ", known.name),
-        })
-        .collect()
+        .filter(|known| known.0.starts_with(begun));
+    let named = named.map(|(name, argument, _)| match *argument {
+        "" => (*name).to_owned(),
+        _ => format!("{name} "),
+    });
+    named.collect()
 }
 
 impl Hinter for Helper {
@@ -107,7 +105,6 @@ impl ConditionalEventHandler for EnterKey {
     }
 }
 
-/// What Enter does to a text with the cursor there.
 fn on_enter(text: &str, cursor: usize) -> Enter {
     let (before, behind) = text.split_at_checked(cursor).unwrap_or((text, ""));
     let ends_a_line = behind.is_empty() || behind.starts_with('\n');
