@@ -47,6 +47,7 @@ fn variables(
     })
 }
 
+/// What every model is to know of the project.
 fn project_context(config: &Config) -> Result<String, BuildError> {
     let Some(path) = &config.prompt.context else {
         return Ok(String::new());
@@ -55,6 +56,7 @@ fn project_context(config: &Config) -> Result<String, BuildError> {
     fs::read_to_string(path).map_err(unreadable)
 }
 
+/// The last part of the folder's real path.
 fn project_name(folder: &Path) -> String {
     let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
     real.file_name()
@@ -62,6 +64,7 @@ fn project_name(folder: &Path) -> String {
         .unwrap_or_default()
 }
 
+/// The price list that a configuration asks for.
 fn prices(config: &Config) -> Result<Prices, BuildError> {
     let builtin = Prices::builtin()?;
     let Some(path) = &config.budget.prices else {
@@ -96,6 +99,7 @@ pub fn classifier(config: &Config) -> Result<Classifier, BuildError> {
     Ok(Classifier::new(&lexicon).with_weights(Arc::new(weights)))
 }
 
+/// A file of words and phrases.
 fn lexicon(path: &Path) -> Result<Lexicon, BuildError> {
     let keys = "`query.lexicon` and `query.lexicon_overlay`";
     let unreadable = BuildError::file("lexicon", keys, path);

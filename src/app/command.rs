@@ -55,11 +55,11 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
         },
         Command::Ask(ask) => {
             let config = ollama::looked_for(load()?, environment, terminal)?.config;
-            return run::ask(ask, args, &config, environment, terminal);
+            return run::ask(ask, &config, (args, environment, terminal));
         }
         Command::Chat(chat) => {
             let config = ollama::looked_for(load()?, environment, terminal)?.config;
-            return run::chat(chat, args, &config, environment, terminal);
+            return run::chat(chat, &config, (args, environment, terminal));
         }
         #[cfg(feature = "server")]
         Command::Serve(serve) => {
@@ -76,15 +76,15 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
             cli::keys::run(&keys.command, &file, now, json, terminal)
         }
         #[cfg(feature = "server")]
-        Command::Ctl(ctl) => return ctl::ctl(ctl, args, &load()?.config, environment, terminal),
+        Command::Ctl(ctl) => return ctl::ctl(ctl, &load()?.config, (args, environment, terminal)),
         Command::Sessions(sessions) => {
-            return kept::sessions(sessions, args, &load()?.config, environment, terminal);
+            return kept::sessions(sessions, &load()?.config, (args, environment, terminal));
         }
         Command::Usage(usage) => {
-            return kept::usage(usage, args, &load()?.config, environment, terminal);
+            return kept::usage(usage, &load()?.config, (args, environment, terminal));
         }
         Command::Journal(journal) => {
-            return kept::journal(journal, args, &load()?.config, environment, terminal);
+            return kept::journal(journal, &load()?.config, (args, environment, terminal));
         }
         Command::Models => {
             let loaded = ollama::looked_for(load()?, environment, terminal)?;
@@ -95,10 +95,13 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
             let loaded = ollama::looked_for(loaded.map_err(Stop::all)?, environment, terminal)?;
             return doctor::doctor(args, &loaded, file.as_deref(), environment, terminal);
         }
-        Command::Replay(replay) => return run::replay(replay, args, environment, terminal),
+        Command::Replay(replay) => return run::replay(replay, (args, environment, terminal)),
     };
     done.map(|()| cli::exit::DONE)
 }
+
+/// What every command is given.
+type Call<'a> = (&'a Args, &'a Environment, &'a mut Terminal);
 
 #[derive(Clone, Default)]
 struct More {

@@ -85,19 +85,13 @@ pub struct Report<'a> {
 impl<'a> Report<'a> {
     /// Nothing is found yet.
     #[must_use]
-    pub const fn new(json: bool, terminal: &'a mut Terminal) -> Self {
+    pub fn new(json: bool, terminal: &'a mut Terminal) -> Self {
         Self {
             terminal,
             json,
             subject: String::new(),
             findings: Vec::new(),
-            used: Usage {
-                input_tokens: 0,
-                cached_tokens: 0,
-                cache_write_tokens: 0,
-                output_tokens: 0,
-                cost: crate::model::NanoUsd(0),
-            },
+            used: Usage::default(),
         }
     }
 

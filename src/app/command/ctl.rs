@@ -4,13 +4,12 @@ use std::{fs, io, path::Path};
 
 use secrecy::SecretString;
 
-use super::{kept, run::on_runtime};
+use super::{Call, kept, run::on_runtime};
 use crate::{
     cli::{
-        Args, Environment, Stop,
+        Environment, Stop,
         ctl::{self, CtlArgs},
         exit,
-        terminal::Terminal,
     },
     config::Config,
     control::{Client, socket},
@@ -20,10 +19,8 @@ const KEY: &str = "ORACLE_API_KEY";
 
 pub(super) fn ctl(
     ctl: &CtlArgs,
-    args: &Args,
     config: &Config,
-    environment: &Environment,
-    terminal: &mut Terminal,
+    (args, environment, terminal): Call<'_>,
 ) -> Result<u8, Stop> {
     let far = match &ctl.url {
         Some(url) => Some(Client::http(

@@ -5,14 +5,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::run::{on_runtime, prepared, with_system};
+use super::{
+    Call,
+    run::{on_runtime, prepared, with_system},
+};
 use crate::{
     actor::Oracle,
     cli::{
-        self, Args, Environment, Stop, exit,
+        self, Environment, Stop, exit,
         journal::{JournalArgs, JournalCommand},
         sessions::{self, SessionsArgs, SessionsCommand},
-        terminal::Terminal,
         usage::UsageArgs,
     },
     config::Config,
@@ -26,10 +28,8 @@ use crate::{
 
 pub(super) fn sessions(
     sessions: &SessionsArgs,
-    args: &Args,
     config: &Config,
-    environment: &Environment,
-    terminal: &mut Terminal,
+    (args, environment, terminal): Call<'_>,
 ) -> Result<u8, Stop> {
     let (command, json) = (&sessions.command, args.options.json);
     let folder = directory(config, environment)?;
@@ -73,10 +73,8 @@ pub(super) fn sessions(
 
 pub(super) fn usage(
     usage: &UsageArgs,
-    args: &Args,
     config: &Config,
-    environment: &Environment,
-    terminal: &mut Terminal,
+    (args, environment, terminal): Call<'_>,
 ) -> Result<u8, Stop> {
     let folder = directory(config, environment)?;
     if is_empty(&folder) {
@@ -103,10 +101,8 @@ fn with_journal(
 
 pub(super) fn journal(
     journal: &JournalArgs,
-    args: &Args,
     config: &Config,
-    environment: &Environment,
-    terminal: &mut Terminal,
+    (args, environment, terminal): Call<'_>,
 ) -> Result<u8, Stop> {
     let json = args.options.json;
     let inspection = Inspection::open(&directory(config, environment)?)?;

@@ -8,7 +8,7 @@ use std::{
 
 use uuid::Uuid;
 
-use super::{super::BuildError, More, find};
+use super::{super::BuildError, Call, More, find};
 use crate::{
     actor::Oracle,
     app::Builder,
@@ -38,13 +38,11 @@ const DRAIN: Duration = Duration::from_millis(200);
 
 pub(super) fn ask(
     ask: &AskArgs,
-    args: &Args,
     config: &Config,
-    environment: &Environment,
-    terminal: &mut Terminal,
+    (args, environment, terminal): Call<'_>,
 ) -> Result<u8, Stop> {
     if ask.jsonl {
-        return ask_many(ask, args, config, environment, terminal);
+        return ask_many(ask, config, (args, environment, terminal));
     }
     let which = Which::of(args, ask.last);
     if ask.idempotency_key.is_some() && which == Which::New {
@@ -85,10 +83,8 @@ pub(super) fn ask(
 
 fn ask_many(
     ask: &AskArgs,
-    args: &Args,
     config: &Config,
-    environment: &Environment,
-    terminal: &mut Terminal,
+    (args, environment, terminal): Call<'_>,
 ) -> Result<u8, Stop> {
     if terminal.input.is_terminal() {
         let how = "one question a line, please, as JSON; end with Ctrl-D";
@@ -111,10 +107,8 @@ fn ask_many(
 
 pub(super) fn chat(
     chat: &ChatArgs,
-    args: &Args,
     config: &Config,
-    environment: &Environment,
-    terminal: &mut Terminal,
+    (args, environment, terminal): Call<'_>,
 ) -> Result<u8, Stop> {
     let which = Which::of(args, chat.last);
     let format = Format::of(&args.options, chat.events);
@@ -197,9 +191,7 @@ fn profile(config: &Config, wanted: Option<&ProfileName>) -> Result<ProfileName,
 
 pub(super) fn replay(
     replay: &ReplayArgs,
-    args: &Args,
-    environment: &Environment,
-    terminal: &mut Terminal,
+    (args, environment, terminal): Call<'_>,
 ) -> Result<u8, Stop> {
     let text = input::Source::open(Some(&replay.scenario), &mut terminal.input)?.whole()?;
     let scenario = Scenario::parse(&text).map_err(Stop::usage)?;
