@@ -54,13 +54,13 @@ pub struct Server {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyFrom {
-    /// It needs none.
-    #[serde(untagged)]
-    Nowhere,
     /// This environment variable.
     Variable(String),
     /// This file.
     File(PathBuf),
+    /// It needs none.
+    #[serde(untagged)]
+    Nowhere,
 }
 
 /// A model of a provider.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     actor::Answer,
-    cli::render,
+    cli::text::event_line,
     model::{
         Event, Record, Signal, Turn,
         record::{
@@ -51,7 +51,7 @@ impl Report {
     pub(super) fn to_text(&self) -> String {
         let mut text = String::new();
         for event in &self.events {
-            let _ = writeln!(text, "{}", text::event_line(event));
+            let _ = writeln!(text, "{}", event_line(event));
         }
         let reason = self
             .reason
