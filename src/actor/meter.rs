@@ -102,7 +102,11 @@ impl Sheet {
         metric
     }
 
-    fn new<M: Metric + Clone + Default>(&mut self, name: &'static str, help: &'static str) -> M {
+    fn declare<M: Metric + Clone + Default>(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+    ) -> M {
         self.add(name, help, M::default())
     }
 
@@ -205,12 +209,12 @@ impl Default for Figures {
                 "event",
                 kinds(SessionFact::KINDS, "session."),
             ),
-            waiting: all.new(
+            waiting: all.declare(
                 "messages_waiting",
                 "Messages that wait in sessions in memory, behind the query that runs",
             ),
-            accepted: all.new("messages_accepted", "Messages that were accepted"),
-            turns: all.new("turns", "Turns whose reply is durable, at whichever try"),
+            accepted: all.declare("messages_accepted", "Messages that were accepted"),
+            turns: all.declare("turns", "Turns whose reply is durable, at whichever try"),
             queries: all.tally(
                 "queries",
                 "Queries that ended",
@@ -239,7 +243,7 @@ impl Default for Figures {
                 kinds(BudgetFact::KINDS, "budget.")
                     .filter(|name| name.ends_with(".warning") || name.ends_with(".exceeded")),
             ),
-            loops: all.new("loops", "Loops that ended a query"),
+            loops: all.declare("loops", "Loops that ended a query"),
             restarts: all.tally(
                 "restarts",
                 "Sessions that were brought back",
@@ -270,19 +274,20 @@ impl Default for Figures {
                 "kind",
                 ["input", "cached", "output"],
             ),
-            turn: all.new("turn", "Turns of one call, until the reply was durable"),
-            queued: all.new("turn_queued", "Of these turns, the wait for the gateway"),
-            model: all.new("turn_model", "Of these turns, the model"),
-            own: all.new("turn_own", "Of these turns, the rest, the journal included"),
-            commit: all.new(
+            turn: all.declare("turn", "Turns of one call, until the reply was durable"),
+            queued: all.declare("turn_queued", "Of these turns, the wait for the gateway"),
+            model: all.declare("turn_model", "Of these turns, the model"),
+            own: all.declare("turn_own", "Of these turns, the rest, the journal included"),
+            commit: all.declare(
                 "journal_commit",
                 "Making records durable, as sessions see it",
             ),
-            appends: all.new(
+            appends: all.declare(
                 "journal_waiting",
                 "Sessions that wait for the journal to make something durable",
             ),
-            failed_commits: all.new("journal_failures", "What the journal did not make durable"),
+            failed_commits: all
+                .declare("journal_failures", "What the journal did not make durable"),
             failing: AtomicBool::new(false),
             sheet: all,
         }
