@@ -19,8 +19,7 @@ use crate::{
     },
     config::Config,
     journal::{
-        Journal,
-        Sqlite,
+        Journal, Sqlite,
         sqlite::{Inspection, OpenError},
     },
     telemetry,
