@@ -345,8 +345,10 @@ impl ShardState {
         }
         match next(end, pulse.stage(), &start.activation, killed_for, detail) {
             Next::Restart(activation) => {
-                let same = activation == start.activation;
-                start.tried_at = match same {
+                // Another crash with the same cause is another one, and counts.
+                let uncounted = matches!(activation, Activation::OnDemand | Activation::Again);
+                let tried = uncounted || (refused && pulse.stage() == Stage::Waking);
+                start.tried_at = match tried && activation == start.activation {
                     true => start.tried_at.or(pulse.claimed_at()),
                     false => None,
                 };

@@ -58,7 +58,7 @@ async fn a_conversation_goes_on_behind_a_forced_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn the_model_is_shown_what_the_client_has() {
-    let script = Scripted::new().reply(done("1"));
+    let script = Scripted::new().starting_after(1).reply(done("1"));
     let served = Served::start(TestOracle::new(script.clone())).await;
     let answer = "<think>Hm.</think>what I would rather have heard";
     let got = served.post(&[], chat(&["one", answer, "two"])).await;
