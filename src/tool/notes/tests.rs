@@ -98,7 +98,7 @@ docs/adr/0003-use-sqlite.md:10: The journal is kept in SQLite.
 ";
     assert!(found.contains(want), "{found}");
     assert!(
-        found.ends_with("\nall that match: 5 sections; 27 sections in 4 notes searched"),
+        found.ends_with("\nall that match: 6 sections; 27 sections in 4 notes searched"),
         "{found}"
     );
     let tool = NoteSearch::new(notes);

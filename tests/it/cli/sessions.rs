@@ -270,19 +270,21 @@ fn a_session_that_another_process_works_on_is_left_to_it() {
 }
 
 #[test]
-fn a_session_is_deleted_under_the_process_that_works_on_it() {
+fn a_session_is_deleted_once_its_process_has_ended() {
     let place = Place::new(&[("slow.json", SLOW)]);
     let line = "ask --events --session s --model scripted/slow.json zanzibar";
     let mut asker = place.oracle(line).command().spawn().unwrap();
     let events = BufReader::new(asker.stdout.take().unwrap());
     let mut lines = events.lines().map(Result::unwrap);
     assert!(lines.any(|line| line.contains("\"turn.started\"")));
+    let refused = place.oracle("sessions delete s --yes --force").output();
+    assert_eq!(refused.status.code(), Some(5), "{refused:?}");
+    asker.kill().unwrap();
+    asker.wait().unwrap();
     out(&place, "sessions delete s --yes --force");
     assert!(!kept(&place.data.path().join("oracle"), "zanzibar"));
     let unknown = place.oracle("sessions show s").output();
     assert_eq!(unknown.status.code(), Some(1));
-    asker.kill().unwrap();
-    asker.wait().unwrap();
 }
 
 #[test]

@@ -71,7 +71,9 @@ impl Drop for Running {
 /// `s.json` the model takes this long for its first reply, in milliseconds.
 fn model_takes(place: &Place, delay_ms: u64) {
     let turn = |delay_ms| json!({ "reply": DONE, "delay_ms": delay_ms });
-    let script = json!({ "turns": [turn(delay_ms), turn(0), turn(0), turn(0)] });
+    let mut turns = vec![turn(delay_ms.min(20)); 10];
+    turns[0] = turn(delay_ms);
+    let script = json!({ "turns": turns });
     fs::write(place.path("s.json"), script.to_string()).unwrap();
 }
 

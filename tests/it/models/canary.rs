@@ -76,7 +76,11 @@ fn say(no: No, mut stream: TcpStream) -> Option<String> {
 
 fn is_kept(folder: &Path) -> bool {
     fs::read_dir(folder).unwrap().any(|entry| {
-        let bytes = fs::read(entry.unwrap().path()).unwrap();
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            return is_kept(&path);
+        }
+        let bytes = fs::read(path).unwrap();
         bytes
             .windows(CANARY.len())
             .any(|window| window == CANARY.as_bytes())

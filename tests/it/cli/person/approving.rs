@@ -167,17 +167,16 @@ fn all_that_a_call_is_to_get_is_shown_before_anybody_is_asked() {
 }
 
 #[test]
-fn a_call_in_another_process_is_left_to_whoever_is_asked_there() {
+fn a_call_in_another_process_is_left_to_its_terminal() {
     let place = writing(1);
     let mut chat = Screen::oracle(&place, &line(CHAT));
     chat.say("write it down");
     chat.has_written(ASKED, 1);
     let mut other = Screen::oracle(&place, &line(CHAT));
-    other.shows("waiting for somebody to approve note_write");
+    other.shows("is left: session `s` is open in process");
     assert!(!is_written(&place, 0));
     chat.press("y\r");
     chat.shows("Fine.");
-    other.shows("Fine.");
     assert!(is_written(&place, 0));
     assert!(!other.written().contains(ASKED));
 }
