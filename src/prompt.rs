@@ -10,7 +10,7 @@
 //! - `base`, `signals` and `tools` are in every prompt.
 //! - Only files are templates. Values are data: never parsed, never a signal.
 //! - What is stable for a profile comes first, for the provider's prefix cache. The tool list keeps
-//! the profile's order; the last segment says which tools suit the query type.
+//!   the profile's order; the last segment says which tools suit the query type.
 
 mod cache;
 mod compose;
