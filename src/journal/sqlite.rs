@@ -139,7 +139,7 @@ impl Sqlite {
 }
 
 impl Sqlite {
-    /// Tells other processes where this one's control socket is; they find it in [`Owner::socket`].
+    /// Tells other processes where this one's control socket is; they find it in [`Owner::socket`](crate::model::Owner::socket).
     ///
     /// # Errors
     /// If that cannot be written down.
