@@ -1,34 +1,31 @@
 //! The port to the journal: where records become durable.
 //!
-//! **Contract.** A session's log is a gap-free sequence of records from 1. Whoever wants to write it
-//! first claims it and gets an [`Epoch`]; a later claim fences all earlier ones. An append names the
-//! sequence number it expects to follow and its epoch; it lands whole or not at all, and when it
-//! returns `Ok` it is durable. The same append again (same session, epoch and position, because the
-//! answer to the first was lost) is answered like the first and changes nothing.
+//! **Contract**, checked of every implementation by `testkit::journal_conformance`. A session's log is a gap-free
+//! sequence of records from 1. A claim gives its owner an [`Epoch`] and fences all earlier ones. An append names
+//! its epoch and the number that it follows; it lands whole or not at all, and `Ok` means that it is durable.
 //!
-//! In detail, and checked of every implementation by `testkit::journal_conformance`:
-//! - An append is refused for the first of these reasons that holds: it is empty; the session is
-//!   unknown; its epoch is not the one that owns the session; it is neither next nor a repetition.
-//!   So a fenced owner learns that it is fenced even where it repeats what did land.
-//! - A claim under a condition ([`Only`]) that does not hold is refused, and changes nothing.
-//! - A repetition is known by content: the records stand at that position, appended by this epoch. How
-//!   they were grouped into appends is not kept.
-//! - Reading needs no claim and never changes anything. A `limit` of 0 gives nothing.
-//! - A snapshot is a short cut and nothing else: it stands for the records up to its number, and a
-//!   journal may lose it at any time. What it holds is the owner's business.
-//! - A deleted session is unknown from then on, and its [`Sid`] is never given again. Its name may
-//!   come into being anew, as another session.
-//! - An error or a dropped future leaves it open whether an append landed, unless the error says
-//!   otherwise: repeat it, or claim anew and look.
+//! - An append is refused for the first of these reasons that holds: it is empty; the session is unknown; the
+//!   epoch is fenced; it is neither next nor a repetition.
+//! - A repetition (the same records at that position, by this epoch) is answered like the first append and changes
+//!   nothing. How records were grouped into appends is not kept.
+//! - A claim or deletion whose condition ([`Only`]) fails changes nothing.
+//! - Reading needs no claim. A `limit` of 0 gives nothing.
+//! - A snapshot is a short cut that a journal may lose at any time.
+//! - A deleted session is unknown, and its [`Sid`] is never given again; its name may be.
+//! - An error or a dropped future leaves open whether an append landed, unless the error says otherwise: repeat
+//!   it, or claim anew and look.
 //!
-//! What this room does not do: decide. It stores what it is given and knows no record by meaning; the
-//! words to find a record by it has from [`Record::said`].
+//! This room decides nothing. Of a record it knows only the words to find it by ([`Record::said`]) and, of the
+//! first one, the parent of a sub-agent's session; a parent that is gone makes its session unknown.
 
 use std::sync::Arc;
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 
-use crate::model::{Epoch, Owner, Record, Seq, SessionKey, SessionName, Sid, TenantId, Timestamp};
+use crate::model::{
+    Epoch, Owner, Record, Seq, SessionKey, SessionName, Sid, TenantId, Timestamp,
+    record::{Fact, SessionFact},
+};
 
 mod arc;
 mod memory;
@@ -41,21 +38,21 @@ pub use search::Hit;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Problem, Sqlite, Stats};
 
-/// The right to append to a session, until somebody claims it anew.
+/// The right to append to a session, until the next claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
-    /// The session inside.
+    /// The session.
     pub sid: Sid,
     /// This owner's epoch.
     pub epoch: Epoch,
-    /// The last record that is there; 0 for a new session.
+    /// Its last record; 0 for a new session.
     pub last: Seq,
 }
 
-/// How a session is to stand for a claim to be granted.
+/// The condition of a claim or a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Only {
-    /// However it does.
+    /// None.
     Always,
     /// It has no records.
     New,
@@ -64,10 +61,6 @@ pub enum Only {
 }
 
 impl Only {
-    /// Whether a session that ends with this record and stands like this is claimed.
-    ///
-    /// # Errors
-    /// [`Error::Stands`] if it is not.
     pub(crate) fn judge(self, sid: Sid, last: Seq, standing: Standing) -> Result<(), Error> {
         let granted = match self {
             Self::Always => true,
@@ -96,12 +89,11 @@ pub struct Append {
     pub after: Seq,
     /// The records, at least one.
     pub records: Vec<Arc<Record>>,
-    /// How the session stands when these have landed. A repetition leaves it as it is.
+    /// The session's standing afterwards; a repetition does not change it.
     pub leaves: Standing,
 }
 
-/// Whether a session is in the middle of something, so that a start finds what was interrupted
-/// without reading any log.
+/// A session's state for lists and for recovery, known without reading its log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Standing {
     /// Nothing runs.
@@ -109,22 +101,22 @@ pub enum Standing {
     Resting,
     /// A query runs.
     Busy,
-    /// Nothing runs, and nothing will: it takes no messages any more.
+    /// It takes no messages any more.
     Closed,
-    /// It is set aside, until somebody releases it.
+    /// It is quarantined until it is released.
     SetAside,
 }
 
-/// An owner's state as of a record, so that a long log need not be read from its start.
+/// An owner's state as of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The last record that it includes.
+    /// The last record included.
     pub seq: Seq,
-    /// The state, as its owner writes it.
+    /// The state, in its owner's encoding.
     pub body: Arc<[u8]>,
 }
 
-/// A record where it stands.
+/// A record with its number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// Its number.
@@ -136,22 +128,22 @@ pub struct Entry {
 /// A session that the journal knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
-    /// Inside.
+    /// Its id.
     pub sid: Sid,
-    /// Outside.
+    /// Its name.
     pub key: SessionKey,
     /// Its last record.
     pub last: Seq,
-    /// When that was written; none where there is none.
+    /// When that was written.
     pub at: Option<Timestamp>,
-    /// How the last append left it.
+    /// Its standing after the last append.
     pub standing: Standing,
 }
 
-/// Why the journal did not do it.
+/// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Somebody else has claimed the session since; this owner must stop at once.
+    /// A later claim fenced this owner, which must stop at once.
     #[error("session {sid} belongs to epoch {current} now, this owner has {mine}: stop")]
     Fenced {
         /// Which session.
@@ -161,7 +153,7 @@ pub enum Error {
         /// The epoch that owns it.
         current: Epoch,
     },
-    /// A process that is alive owns the session. Nothing was claimed.
+    /// Another live process owns the session. Nothing was changed.
     #[error("session `{session}` is open in {by}: go on there, or end that process and try again")]
     Owned {
         /// Which session.
@@ -169,7 +161,7 @@ pub enum Error {
         /// Its owner.
         by: Owner,
     },
-    /// The log does not end where the caller thinks: its state is not the session's.
+    /// The caller's state is not the session's.
     #[error("session {sid} ends at {last}, not at {expected}: read it again")]
     Conflict {
         /// Which session.
@@ -179,7 +171,7 @@ pub enum Error {
         /// Where it ends.
         last: Seq,
     },
-    /// It is not as the claim wants it to be. Nothing was claimed, and its owner is not fenced.
+    /// The condition of a claim or a deletion fails. Nothing was changed.
     #[error("session {sid} ends at {last} and is {standing:?}: not claimed")]
     Stands {
         /// Which session.
@@ -198,7 +190,7 @@ pub enum Error {
     /// An append without records; a caller's mistake.
     #[error("an append needs at least one record")]
     Empty,
-    /// A record that cannot be read; the session is left alone, by name.
+    /// A record cannot be read.
     #[error("record {seq} of session {sid} cannot be read: {why}")]
     Unreadable {
         /// Which session.
@@ -208,35 +200,43 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
-    /// The store itself does not answer.
+    /// The store fails, for now.
     #[error("the journal is not available: {0}")]
     Unavailable(String),
-    /// What was to be durable may not be, and no later answer can be trusted: the process must end,
-    /// and start again from what is there.
+    /// Durable records may be lost: the process must end and start again from what is there.
     #[error("the journal cannot be trusted any more: {0}")]
     Broken(String),
 }
 
-/// Where records become durable; see the module for the contract.
+/// The session and its parent as the first record of a sub-agent's session names them. A fork has that record
+/// too, under another name.
+fn opened_below(append: &Append) -> Option<(&SessionName, &SessionName)> {
+    let first = append.records.first().filter(|_| append.after == Seq(0));
+    let Fact::Session(SessionFact::Opened(opened)) = &first?.fact else {
+        return None;
+    };
+    let parent = &opened.parent.as_ref()?.session;
+    Some((&opened.key.name, parent))
+}
+
+/// The port; see the module for the contract.
 pub trait Journal: Send + Sync + 'static {
-    /// Takes ownership of a session, which comes into being if it is new. A session keeps its
-    /// [`Sid`]; each claim of it gives a higher [`Epoch`] than the one before. One that
+    /// Takes ownership of a session, and creates it if it is new. Each claim gives a higher [`Epoch`]. A session that
     /// another live process owns is refused as [`Error::Owned`].
     fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
         self.claim_if(key, Only::Always)
     }
 
-    /// The same, of a session that stands like this; in one step, so that nobody is fenced for nothing: an
-    /// owner who was faster stays the owner, and what it has acknowledged goes on.
+    /// A claim under a condition, in one step: where it fails, the owner is not fenced.
     fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>>;
 
-    /// Gives the session up: another process may claim it from now on. The claim stays good until then.
+    /// Lets another process claim the session. The claim stays good until it does.
     fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
         let _ = (sid, epoch);
         std::future::ready(Ok(())).boxed()
     }
 
-    /// Adds records; answers with the sequence number of the last of them once they are durable.
+    /// Adds records; answers with the number of the last one once they are durable.
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>>;
 
     /// Up to `limit` records after `after`, in order; none behind the last.
@@ -264,21 +264,20 @@ pub trait Journal: Send + Sync + 'static {
     /// order of their numbers; without those that another live process owns.
     fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>>;
 
-    /// Keeps a snapshot in place of an older one; only the owner may. One that is not newer than what
-    /// is kept, or that stands for records that are not there, is ignored.
+    /// Keeps the owner's snapshot in place of an older one. One that is not newer, or is ahead of the log, is
+    /// ignored.
     fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>>;
 
     /// The snapshot that is kept, if there is one and it can be read.
     fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>>;
 
-    /// Removes a session and all that was kept of it; only the owner may.
-    fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>>;
+    /// Removes a session and those of its sub-agents, with all that is kept of them, in one step; gives them as they
+    /// were, the session first. Refused where `only` fails for one of them, or another live process owns it.
+    fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>>;
 
-    /// Up to `limit` records of a tenant in which somebody said all of these words
-    /// ([`Record::said`]), the one that landed last first. A word is a run of letters and digits, and
-    /// is found as a whole, without regard to case; everything else in `words` only separates. The
-    /// first 32 different words count, each by its first 64 characters; without a word nothing is
-    /// found. A record that cannot be read is left out.
+    /// Up to `limit` records of a tenant in which all of these words were said ([`Record::said`]), the latest
+    /// first. A word is a run of letters and digits, found as a whole and without regard to case. The first 32
+    /// different words count, each by its first 64 characters. Damaged records are left out.
     fn search(
         &self,
         tenant: TenantId,

@@ -294,11 +294,15 @@ impl Journal for Split {
         }
     }
 
-    fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+    fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
         match self.ephemerals.of_sid(sid) {
-            None => self.durable.delete(sid, epoch),
+            None => self.durable.delete(sid, only),
             Some(Err(error)) => refused(error),
-            Some(Ok((store, sid))) => async move { store.memory.delete(sid, epoch).await }.boxed(),
+            Some(Ok((store, sid))) => async move {
+                let gone = store.memory.delete(sid, only).await?;
+                Ok(gone.into_iter().map(|known| store.known(known)).collect())
+            }
+            .boxed(),
         }
     }
 

@@ -163,7 +163,8 @@ impl Oracle {
     }
 
     /// A session that lasts for one request, under a name of
-    /// [`SessionName::brief`](crate::model::SessionName::brief). Other handles cannot begin it or ask it anything.
+    /// [`SessionName::brief`](crate::model::SessionName::brief). Through other handles nobody begins it, or asks
+    /// it anything.
     #[must_use]
     pub fn brief_session(&self, key: impl Into<SessionKey>, profile: ProfileName) -> SessionHandle {
         SessionHandle {

@@ -1,13 +1,9 @@
-//! After a start: what was cut off in the middle of a query is brought back (spec 10), a few at a time.
-//! After the death of a shard: the same, of those whom it has left behind. The journal says in both cases
-//! of whom a query runs; of the others it is not asked what they were about, they come when they are called.
+//! Recovery: after a start, and after the death of a shard, sessions with an unfinished query are brought back, a
+//! few at a time. Others come back on demand.
 //!
-//! Owned by the supervisor and ended with it, or by the shard's next death. A session that is woken here
-//! holds a place until its query ends, waits only for a person, or has held it for [`LONGEST`]; queries
-//! that others have set going take places too. A free place is given to the next session, and there are
-//! only few, so that a start over ten thousand open queries does not fall upon the models, and new
-//! questions come first. Whatever else runs, one place is left, so that the last one's turn comes.
-//! What somebody asks for in the meantime comes back by itself, without waiting for its turn here.
+//! Owned by the supervisor. A recovered session holds a place until its query ends, waits only for a person, or has
+//! held it for [`LONGEST`]; other running queries take places too. There are few places, so that many unfinished
+//! queries do not fall upon the models at once; one is always left, so that each has its turn.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -35,38 +31,32 @@ use crate::{
 
 /// Sessions read at a time.
 const PAGE: usize = 256;
-/// How long between two rounds, on average.
 const ROUND: Duration = Duration::from_millis(100);
-/// How many rounds a shard that has ended may take to be replaced.
+/// Rounds that a shard may take to be replaced.
 const REPLACED: u32 = 50;
-/// How many it may take until it is seen that a shard has ended: it loses its messages first.
+/// Rounds until the end of a shard is seen, which loses its messages first.
 const ENDED: u32 = 2;
-/// How long before a journal that did not answer is asked again.
+/// Pause before a failing journal is asked again, and its time-out.
 const AGAIN: Duration = Duration::from_secs(5);
-/// How long one that was woken holds its place at most: one query that hangs, or takes hours, is not to
-/// hold back all others. From then on it is not counted among those that run.
+/// How long a session holds its place at most, so that a query of hours does not hold back the others.
 const LONGEST: Duration = Duration::from_secs(900);
 
-/// What is needed to bring sessions back.
 pub(super) struct Recovering {
     pub router: Router,
     pub clock: Clock,
-    /// Queries that may run at a time while there are others to be brought back.
+    /// Places.
     pub concurrency: usize,
-    /// Whom to bring back.
     pub whom: Whom,
 }
 
-/// Who is brought back.
 pub(super) enum Whom {
-    /// Everybody that the journal says was cut off.
+    /// All unfinished sessions.
     All,
     /// Those of these that the journal says were cut off.
     These(Arc<HashSet<SessionKey>>),
 }
 
 impl Recovering {
-    /// Brings back what was cut off, and ends.
     pub(super) async fn run(self) {
         let mut held = Held::default();
         self.run_through(&mut held).await;

@@ -231,11 +231,10 @@ impl Acting<'_> {
             false => Only::AtRest,
         };
         let deletion = self.oracle.delete(&self.key(subject), take).await?;
-        let unsure = deletion.unsure.into_iter().map(|(name, _)| name);
         Ok(Answer::Deleted {
             records: deletion.known.last,
             sub_agents: deletion.sub_agents,
-            unsure: unsure.collect(),
+            unsure: Vec::new(),
         })
     }
 }

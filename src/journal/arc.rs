@@ -61,8 +61,8 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
         (**self).snapshot(sid)
     }
 
-    fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
-        (**self).delete(sid, epoch)
+    fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+        (**self).delete(sid, only)
     }
 
     fn search(

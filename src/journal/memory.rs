@@ -1,10 +1,6 @@
-//! The journal in memory: as durable as the process, and otherwise the whole contract.
+//! The journal in memory: the whole contract, for as long as the process lives. Nothing here waits.
 //!
-//! For tests, replays and deployments that choose speed over survival. Nothing
-//! here ever waits.
-//!
-//! **Invariant:** a log is only ever extended, under its own lock, by the epoch that owns it. Where
-//! both locks are taken, that of the sessions comes first.
+//! **Invariant:** where both locks are taken, that of the sessions comes first.
 
 use std::{
     cmp::Reverse,
@@ -19,9 +15,13 @@ use std::{
 use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{
-    Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Standing, search::Wanted,
+    Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Standing, opened_below,
+    search::Wanted,
 };
-use crate::model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId};
+use crate::model::{
+    Epoch, Seq, SessionKey, SessionName, Sid, TenantId,
+    record::{Fact, SessionFact},
+};
 
 mod log;
 
@@ -30,11 +30,9 @@ use log::Log;
 /// A journal that ends with the process.
 #[derive(Debug, Default)]
 pub struct Memory {
-    // A lock, because one store is shared by all sessions. It is written only when a session comes
-    // into being and never held across an await; the logs have locks of their own, so that an
-    // append waits for nobody but another user of the same session.
+    // Written only when a session is created or deleted; each log has a lock of its own.
     sessions: RwLock<Sessions>,
-    /// Counts the appends in which somebody says something, of all sessions.
+    /// Counts the appends that a search can find.
     landed: AtomicU64,
 }
 
@@ -42,8 +40,7 @@ pub struct Memory {
 struct Sessions {
     /// By name within the tenant; a tree, because lists are paged by name.
     by_tenant: BTreeMap<TenantId, BTreeMap<SessionName, Sid>>,
-    /// The session of `Sid(n)` stands at `n - 1`: an append finds it in constant time. None where it
-    /// was deleted.
+    /// The session of `Sid(n)` is at `n - 1`; none where it was deleted.
     slots: Vec<Option<Slot>>,
 }
 
@@ -79,8 +76,21 @@ impl Memory {
         if append.records.is_empty() {
             return Err(Error::Empty);
         }
-        let log = self.log(append.sid)?;
-        lock(&log).append(append, &self.landed)
+        let sessions = read(&self.sessions);
+        let sid = append.sid;
+        let slot = sessions.slot(sid).ok_or(Error::Unknown { sid })?;
+        if let Some((_, parent)) = opened_below(append).filter(|(name, _)| **name == slot.key.name)
+            && sessions
+                .sid(&SessionKey {
+                    tenant: slot.key.tenant.clone(),
+                    name: parent.clone(),
+                })
+                .is_none()
+        {
+            return Err(Error::Unknown { sid });
+        }
+        // Under both locks, so that the parent is not deleted in between.
+        lock(&slot.log).append(append, &self.landed)
     }
 
     fn read_now(&self, sid: Sid, after: Seq, limit: usize) -> Result<Vec<Entry>, Error> {
@@ -145,12 +155,26 @@ impl Memory {
         Ok(lock(&log).snapshot.clone())
     }
 
-    fn delete_now(&self, sid: Sid, epoch: Epoch) -> Result<(), Error> {
+    fn delete_now(&self, sid: Sid, only: Only) -> Result<Vec<Known>, Error> {
         let mut sessions = write(&self.sessions);
-        let slot = sessions.slot(sid).ok_or(Error::Unknown { sid })?;
-        lock(&slot.log).close(sid, epoch)?;
-        sessions.forget(sid);
-        Ok(())
+        let mut family = vec![sid];
+        let mut gone = Vec::new();
+        while let Some(&sid) = family.get(gone.len()) {
+            let slot = sessions.slot(sid).ok_or(Error::Unknown { sid })?;
+            let known = slot.known(sid);
+            only.judge(sid, known.last, known.standing)?;
+            let below = sessions.below(&known.key).into_iter();
+            let new: Vec<_> = below.filter(|child| !family.contains(child)).collect();
+            family.extend(new);
+            gone.push(known);
+        }
+        for sid in family {
+            if let Some(slot) = sessions.slot(sid) {
+                lock(&slot.log).deleted = true;
+            }
+            sessions.forget(sid);
+        }
+        Ok(gone)
     }
 
     fn search_now(&self, tenant: &TenantId, words: &str, limit: usize) -> Vec<Hit> {
@@ -208,7 +232,7 @@ impl Sessions {
         self.by_tenant.get(&key.tenant)?.get(&key.name).copied()
     }
 
-    /// The session of this name, new if it still is: another claim may have been faster.
+    /// The session of this name; another claim may have been faster.
     fn open(&mut self, key: SessionKey) -> Sid {
         let names = self.by_tenant.entry(key.tenant.clone()).or_default();
         *names.entry(key.name.clone()).or_insert_with(|| {
@@ -216,6 +240,24 @@ impl Sessions {
             self.slots.push(Some(Slot { key, log }));
             Sid(self.slots.len() as u64)
         })
+    }
+
+    /// The sessions of a session's sub-agents.
+    fn below(&self, parent: &SessionKey) -> Vec<Sid> {
+        let names = self.by_tenant.get(&parent.tenant).into_iter().flatten();
+        let below = names.filter(|(name, sid)| {
+            let first = self
+                .slot(**sid)
+                .and_then(|slot| lock(&slot.log).records.first().cloned());
+            first.is_some_and(|first| match &first.fact {
+                Fact::Session(SessionFact::Opened(opened)) => {
+                    let above = opened.parent.as_ref().map(|parent| &parent.session);
+                    opened.key.name == **name && above == Some(&parent.name)
+                }
+                _ => false,
+            })
+        });
+        below.map(|(_, sid)| *sid).collect()
     }
 
     fn slot(&self, sid: Sid) -> Option<&Slot> {
@@ -248,8 +290,7 @@ fn index(sid: Sid) -> Option<usize> {
     usize::try_from(sid.0).ok()?.checked_sub(1)
 }
 
-// A poisoned lock is taken all the same: no code under these locks can panic halfway through a
-// change (short of an allocation failure, which aborts).
+// A poisoned lock is taken all the same: no code under these locks panics halfway through a change.
 
 fn lock(log: &Mutex<Log>) -> MutexGuard<'_, Log> {
     log.lock().unwrap_or_else(PoisonError::into_inner)
@@ -309,8 +350,8 @@ impl Journal for Memory {
         async move { self.snapshot_now(sid) }.boxed()
     }
 
-    fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
-        async move { self.delete_now(sid, epoch) }.boxed()
+    fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+        async move { self.delete_now(sid, only) }.boxed()
     }
 
     fn search(

@@ -1,25 +1,20 @@
-//! Search over what was said: what a word is, when a text has all of them, and what is shown of it.
-//!
-//! Shared by all journals, so that they find the same.
+//! Words, matches and excerpts, the same for all journals.
 
 use std::{borrow::Cow, collections::HashSet};
 
 use super::Entry;
 use crate::model::{QueryId, Seq, SessionKey, Timestamp, Utterance};
 
-/// Words are compared up to this length, in characters; what is longer is seldom a word.
+/// Words are compared up to this length, in characters.
 const LONGEST: usize = 64;
 
-/// A search takes this many words into account.
 const MOST: usize = 32;
 
-/// Longest excerpt, in characters, its marks aside.
 const EXCERPT: usize = 240;
 
-/// How much of an excerpt stands before the first word found, in characters, at most.
+/// Most characters of an excerpt before the first word found.
 const BEFORE: usize = 60;
 
-/// Stands where an excerpt leaves something out.
 const CUT: &str = "…";
 
 /// A record in which all words were found.
@@ -40,7 +35,6 @@ pub struct Hit {
 }
 
 impl Hit {
-    /// A record as a hit, if it is one.
     pub(super) fn of(key: &SessionKey, entry: &Entry, wanted: &Wanted) -> Option<Self> {
         let Entry { seq, record } = entry;
         let (said, text) = record.utterance().filter(|(_, text)| wanted.all_in(text))?;
@@ -55,14 +49,12 @@ impl Hit {
     }
 }
 
-/// What is looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wanted {
     words: Vec<String>,
 }
 
 impl Wanted {
-    /// The words of a search, the first 32 different ones; none if there is no word in it.
     pub(super) fn of(text: &str) -> Option<Self> {
         let words: Vec<String> = distinct(text).take(MOST).map(Cow::into_owned).collect();
         (!words.is_empty()).then_some(Self { words })
@@ -72,7 +64,6 @@ impl Wanted {
         &self.words
     }
 
-    /// Whether a text has all the words.
     pub(super) fn all_in(&self, text: &str) -> bool {
         let mut missing: HashSet<&str> = self.words.iter().map(String::as_str).collect();
         spans(text).any(|(_, word)| {
@@ -81,7 +72,6 @@ impl Wanted {
         })
     }
 
-    /// What a text says around the first of the words.
     pub(super) fn excerpt(&self, text: &str) -> String {
         let is_wanted = |word: &str| self.words.iter().any(|wanted| **wanted == *folded(word));
         let found = spans(text).find(|(_, word)| is_wanted(word));
@@ -102,7 +92,7 @@ impl Wanted {
     }
 }
 
-/// The different words of a text as they are compared, in the order in which they come.
+/// The different words of a text, folded, in order.
 pub(super) fn distinct(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let mut seen = HashSet::new();
     spans(text)
@@ -110,13 +100,12 @@ pub(super) fn distinct(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
         .filter(move |word| seen.insert(word.clone()))
 }
 
-/// The words as they stand: letters and digits of any script, with their places in bytes.
+/// Runs of letters and digits of any script, with their places in bytes.
 fn spans(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     text.split(|c: char| !c.is_alphanumeric())
         .map(move |word| {
             let start = at;
-            // A separator is one character, of which only the text knows the length.
             at += word.len();
             at += text[at..].chars().next().map_or(0, char::len_utf8);
             (start, word)
@@ -124,7 +113,6 @@ fn spans(text: &str) -> impl Iterator<Item = (usize, &str)> {
         .filter(|(_, word)| !word.is_empty())
 }
 
-/// A word as it is compared; as it stands, where that is the same: most words are written small.
 fn folded(word: &str) -> Cow<'_, str> {
     let is_small = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     if word.len() <= LONGEST && word.bytes().all(is_small) {
@@ -134,7 +122,6 @@ fn folded(word: &str) -> Cow<'_, str> {
     Cow::Owned(lower.take(LONGEST).collect())
 }
 
-/// Where an excerpt begins: at a word, a little before the one found.
 fn start_before(text: &str, found: usize) -> usize {
     let far = text[..found].char_indices().rev().nth(BEFORE - 1);
     let Some((far, _)) = far else {
@@ -147,7 +134,6 @@ fn start_before(text: &str, found: usize) -> usize {
         .unwrap_or(far)
 }
 
-/// White space becomes single spaces; what cannot be seen is left out.
 fn on_one_line(text: &str) -> impl Iterator<Item = char> {
     let mut after_space = true;
     text.chars().filter_map(move |c| {

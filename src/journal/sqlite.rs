@@ -1,17 +1,12 @@
 //! The journal in SQLite: a file in a data directory, durable when an append is answered. Several processes
 //! may open it: each session has one owner (`processes.rs`), and the fence is in the statement that appends.
 //!
-//! One thread writes and shares each commit among all who wait for one; a few others read.
-//! Records are rows of an append-only table, each with a checksum; what is damaged is refused by
-//! name, for its session only.
+//! One thread writes, with group commit; a few others read. Records are rows of an append-only table, each with a
+//! checksum; damage is an error of its session alone.
 //!
-//! - Opening blocks for as long as the disk takes, and so does dropping the last handle: it finishes
-//!   what is queued, moves the write-ahead log over.
-//! - What a deleted session left in the files is overwritten before the deletion is answered; where
-//!   somebody still reads the state before it, as soon as they are done; where a crash comes between,
-//!   when the journal is opened again.
-//!
-//! What is not here: any knowledge of what a record means, apart from the words in it.
+//! - Opening blocks, and so does dropping the last handle, which finishes what is queued.
+//! - Deleted content is overwritten in the files before the deletion is answered; where somebody still reads the
+//!   state before it, once they are done; after a crash, at the next opening.
 
 use std::{fmt, io, path::Path, sync::Arc, thread, time::Duration};
 
@@ -30,20 +25,17 @@ mod log;
 mod processes;
 mod query;
 mod readers;
-mod request;
 mod row;
 mod schema;
 mod sql;
-mod stats;
 mod store;
 mod verify;
 mod writer;
 
 pub use error::OpenError;
 pub use health::OnBroken;
-pub use inspection::Inspection;
+pub use inspection::{Inspection, Stats};
 pub use processes::processes;
-pub use stats::Stats;
 pub use verify::Problem;
 
 use files::Files;
@@ -54,7 +46,6 @@ use row::Batch;
 use store::Store;
 use writer::Writer;
 
-/// How often, and how long in between, it is looked whether a journal has no other handles.
 const CLOSE: u32 = 250;
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -64,7 +55,7 @@ pub struct Sqlite {
     inner: Arc<Inner>,
 }
 
-/// In the order in which it is closed.
+/// Dropped in this order.
 struct Inner {
     readers: Readers,
     writer: Writer,
@@ -72,15 +63,14 @@ struct Inner {
     process: Arc<Process>,
 }
 
-/// What only tests set otherwise.
+/// Set otherwise by tests alone.
 #[derive(Clone, Copy)]
 struct Tuning {
     commit: fn(&mut Store<'_>) -> rusqlite::Result<()>,
-    /// The size of the database.
     most_pages: u32,
-    /// Pages in the write-ahead log from which on they are moved to the database.
+    /// Pages in the log that make a checkpoint due.
     long_log: i64,
-    /// Commits after which its length is looked at.
+    /// Commits between two looks at its length.
     look_after: u32,
 }
 
@@ -282,9 +272,9 @@ impl Journal for Sqlite {
         readers.ask(move |reader| reader.snapshot(sid)).boxed()
     }
 
-    fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+    fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
         let writer = &self.inner.writer;
-        writer.ask(move |store| store.delete(sid, epoch)).boxed()
+        writer.ask(move |store| store.delete(sid, only)).boxed()
     }
 
     fn search(

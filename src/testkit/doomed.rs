@@ -258,8 +258,8 @@ impl Journal for Doomed {
         self.inner.snapshot(sid)
     }
 
-    fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
-        self.inner.delete(sid, epoch)
+    fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+        self.inner.delete(sid, only)
     }
 
     fn search(

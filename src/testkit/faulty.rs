@@ -270,8 +270,8 @@ impl<J: Journal> Journal for Faulty<J> {
             .boxed()
     }
 
-    fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
-        self.perform(Operation::Delete, self.inner.delete(sid, epoch))
+    fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+        self.perform(Operation::Delete, self.inner.delete(sid, only))
             .boxed()
     }
 

@@ -252,10 +252,10 @@ impl Journal for Obstructed {
         .boxed()
     }
 
-    fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+    fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
         async move {
             self.up()?;
-            self.inner.delete(sid, epoch).await
+            self.inner.delete(sid, only).await
         }
         .boxed()
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     actor::pool::Pool,
-    journal::Memory,
+    journal::{Memory, Only},
     model::{
         Event, Timestamp,
         record::{CircuitClosed, LlmFact},
@@ -78,7 +78,7 @@ async fn it_begins_anew_where_it_was_deleted() {
     events(&journal, 2).await;
     let key = SessionKey::local(SessionName::system());
     let claim = journal.claim(key).await.unwrap();
-    journal.delete(claim.sid, claim.epoch).await.unwrap();
+    journal.delete(claim.sid, Only::Always).await.unwrap();
     log.note(fact("b"));
     let expected = ["1 session.opened", "2 llm.circuit_closed b"];
     assert_eq!(events(&journal, 2).await, expected);

@@ -49,12 +49,6 @@ pub async fn delete(
     let deleted = actor::delete(journal, &key, from)
         .await
         .map_err(not_deleted)?;
-    for (name, error) in &deleted.unsure {
-        // What cannot be read can still be deleted.
-        terminal.err.say(format_args!(
-            "not all sub-agents of session `{name}` are known, so theirs may be kept: {error}"
-        ));
-    }
     let (id, known, sub_agents) = (&args.id, &deleted.known, deleted.sub_agents);
     if json {
         let deleted = json!({ "session": id, "records": known.last, "sub_agents": sub_agents });

@@ -295,6 +295,6 @@ pub(super) async fn delete(
         session: key.name,
         events: deleted.known.last.0,
         sub_agents: deleted.sub_agents,
-        unsure: deleted.unsure.into_iter().map(|(name, _)| name).collect(),
+        unsure: Vec::new(),
     }))
 }

@@ -22,7 +22,8 @@ pub(super) struct Log {
     pub(super) snapshot: Option<Snapshot>,
     /// Where somebody says something, with the number of the append.
     pub(super) said: Vec<(u64, usize)>,
-    deleted: bool,
+    /// No append that found the log before may land in it.
+    pub(super) deleted: bool,
 }
 
 impl Log {
@@ -62,13 +63,6 @@ impl Log {
             let landed = landed.fetch_add(1, Ordering::Relaxed);
             self.said.extend(behind.map(|(index, _)| (landed, index)));
         }
-    }
-
-    /// No append that found the log before it was deleted may land in it.
-    pub(super) fn close(&mut self, sid: Sid, by: Epoch) -> Result<(), Error> {
-        self.owned(sid, by)?;
-        self.deleted = true;
-        Ok(())
     }
 
     pub(super) fn owned(&self, sid: Sid, by: Epoch) -> Result<(), Error> {

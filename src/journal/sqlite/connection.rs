@@ -1,4 +1,4 @@
-//! Connections to the database, with the settings that the journal's promises rest on.
+//! Connections, with the settings that durability rests on.
 
 use std::{cmp::Ordering, path::Path, time::Duration};
 
@@ -10,22 +10,20 @@ use super::{
     schema::{self, LAYOUT},
 };
 
-/// The oldest SQLite that is used: earlier ones can lose what stands in a write-ahead log that two
-/// connections checkpoint at once.
+/// Earlier versions can lose the log when two connections checkpoint at once.
 const OLDEST: (i32, &str) = (3_051_003, "3.51.3");
 
-/// What is read back, because a setting that SQLite does not take is no error to it.
+/// Read back, because SQLite ignores settings that it does not take.
 const IN_FORCE: [(&str, &str); 3] = [
     ("journal_mode", "wal"),
     ("synchronous", "2"),
     ("secure_delete", "1"),
 ];
 
-/// How long one connection waits for a lock of another; only the recovery of a log takes long.
+/// Time-out for a lock of another connection or process.
 pub(super) const BUSY: Duration = Duration::from_secs(5);
 
-/// For the connection that writes. Checkpoints are made by the writer itself, because SQLite keeps
-/// their failures to itself. `fullfsync` matters on macOS alone.
+/// `fullfsync` matters on macOS alone; for checkpoints see `log.rs`.
 const WRITING: &str = "
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;
@@ -40,7 +38,6 @@ const WRITING: &str = "
     PRAGMA cache_size = -16384;
 ";
 
-/// For those that read.
 const READING: &str = "
     PRAGMA query_only = ON;
     PRAGMA trusted_schema = OFF;
@@ -48,7 +45,6 @@ const READING: &str = "
     PRAGMA temp_store = MEMORY;
 ";
 
-/// Opens the journal for writing, and makes it if it is not there.
 pub(super) fn open(files: &Files, most_pages: u32) -> Result<Connection, OpenError> {
     check_version(rusqlite::version_number())?;
     match inspecting(files) {
@@ -65,7 +61,6 @@ pub(super) fn open(files: &Files, most_pages: u32) -> Result<Connection, OpenErr
     Ok(connection)
 }
 
-/// A connection that changes nothing.
 pub(super) fn reading(path: &Path) -> Result<Connection, OpenError> {
     let failed = |error| refused(path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -144,7 +139,6 @@ fn create(files: &Files) -> Result<(), OpenError> {
     files.finish_draft()
 }
 
-/// Refuses a SQLite of this version number if it is too old.
 pub(super) fn check_version(found: i32) -> Result<(), OpenError> {
     if found >= OLDEST.0 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What goes wrong with a journal in SQLite: when it is opened, and how far a later failure reaches.
+//! Errors of opening, and how far a later failure of SQLite reaches.
 
 use std::{io, path::PathBuf};
 
@@ -6,7 +6,7 @@ use rusqlite::{ErrorCode, ffi};
 
 use crate::journal::Error;
 
-/// Why a journal was not opened. Whatever was there is as it was.
+/// Why a journal was not opened. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// A file or the directory cannot be made, read or locked.
@@ -119,9 +119,8 @@ pub enum OpenError {
 /// Why a request was not done.
 #[derive(Debug)]
 pub(super) enum Failed {
-    /// It got the journal's own answer, and nothing was changed.
+    /// The journal refused it; nothing was changed.
     Refused(Error),
-    /// SQLite failed.
     Store(rusqlite::Error),
 }
 
@@ -138,7 +137,7 @@ impl From<rusqlite::Error> for Failed {
 }
 
 impl Failed {
-    /// As those who only read are told: nothing that was durable is in question.
+    /// For a reader: nothing durable is in question.
     pub(super) fn of_reading(self) -> Error {
         match self {
             Self::Refused(error) => error,
@@ -147,19 +146,17 @@ impl Failed {
     }
 }
 
-/// How far a failure of SQLite reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// This request cannot be done; others can.
+    /// This request alone.
     Request,
-    /// Nothing can be done now; later perhaps.
+    /// All requests, for now.
     Batch,
-    /// What is on the disk may not be what was written.
+    /// The journal: what is on the disk is in doubt.
     Journal,
 }
 
-/// Failures of the I/O family after which nothing that was written is in doubt: memory, locks and
-/// the index in shared memory, which is made anew from the log.
+/// I/O errors that leave no doubt about what was written: memory, locks and the shared-memory index.
 const PASSING_IO: &[i32] = &[
     ffi::SQLITE_IOERR_NOMEM,
     ffi::SQLITE_IOERR_BLOCKED,
@@ -175,21 +172,18 @@ const PASSING_IO: &[i32] = &[
     ffi::SQLITE_IOERR_GETTEMPPATH,
 ];
 
-/// How far this failure of the writing connection reaches; asked in the thread that it befell, before
-/// anything else is done there.
+/// Reads errno, so it comes before any other call in the thread that failed.
 pub(super) fn reach(error: &rusqlite::Error) -> Reach {
     reach_by(error, io::Error::last_os_error().kind())
 }
 
-/// With what the system said last.
 fn reach_by(error: &rusqlite::Error, said: io::ErrorKind) -> Reach {
     let rusqlite::Error::SqliteFailure(error, _) = error else {
         return Reach::Request;
     };
     match error.code {
         ErrorCode::SystemIoFailure if PASSING_IO.contains(&error.extended_code) => Reach::Batch,
-        // SQLite tells a full disk apart, and not a full quota. Only of a write: of an fsync it says that
-        // what was written before may be lost.
+        // SQLite does not know a full quota. Only of a write: a failed fsync may have lost earlier writes.
         ErrorCode::SystemIoFailure if is_write(*error) && said == io::ErrorKind::QuotaExceeded => {
             Reach::Batch
         }
@@ -199,7 +193,7 @@ fn reach_by(error: &rusqlite::Error, said: io::ErrorKind) -> Reach {
         ErrorCode::TooBig | ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch => {
             Reach::Request
         }
-        // Full, busy, locked, read-only, out of memory or files: SQLite's list is open.
+        // Full, busy, locked, read-only, out of memory or files.
         _ => Reach::Batch,
     }
 }
@@ -208,15 +202,13 @@ const fn is_write(error: ffi::Error) -> bool {
     error.extended_code == ffi::SQLITE_IOERR_WRITE
 }
 
-/// Whether there is no room for more; asked of what can be tried again, among which a failed write is one
-/// for which a quota has no room.
+/// Whether the disk or the quota is full, for a failure that can be tried again.
 pub(super) fn is_full(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DiskFull)
         || error.sqlite_error().copied().is_some_and(is_write)
 }
 
-/// What SQLite says, with its number, which tells more: its words for every failed read, write and
-/// fsync are the same.
+/// With SQLite's number, because its words for every failed read, write and fsync are the same.
 pub(super) fn told(error: &rusqlite::Error) -> String {
     match error.sqlite_error() {
         Some(code) => format!("{error} (SQLite {})", code.extended_code),
@@ -224,7 +216,6 @@ pub(super) fn told(error: &rusqlite::Error) -> String {
     }
 }
 
-/// Whether the file itself is damaged where this was read.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),

@@ -13,16 +13,11 @@ use std::{
 
 use super::error::OpenError;
 
-/// Where everything is within a data directory.
 #[derive(Debug, Clone)]
 pub(super) struct Files {
-    /// The directory.
     pub(super) directory: PathBuf,
-    /// The database.
     pub(super) journal: PathBuf,
-    /// Its write-ahead log.
     pub(super) log: PathBuf,
-    /// A database in the making.
     pub(super) draft: PathBuf,
 }
 
@@ -36,7 +31,6 @@ impl Files {
         }
     }
 
-    /// Makes the directory where it is not there yet; refuses one of a network file system.
     pub(super) fn make_directory(&self) -> Result<(), OpenError> {
         let path = self.directory.clone();
         match private_directory(&path).and_then(|()| network(&path)) {
@@ -46,8 +40,7 @@ impl Files {
         }
     }
 
-    /// Keeps other processes from opening the journal until this is dropped: one at a time makes it. A
-    /// process of an earlier version holds this lock for as long as it has the journal.
+    /// One process at a time opens the journal. An earlier version holds this lock for as long as it is open.
     pub(super) fn lock(&self) -> Result<File, OpenError> {
         let path = self.directory.join("lock");
         let failed = |source| OpenError::File {
@@ -66,8 +59,7 @@ impl Files {
         Err(OpenError::Locked { path })
     }
 
-    /// Sees to it that nobody else can read what is there, however it got there. The directory stays as it
-    /// is: it may be meant for other things too.
+    /// Takes permissions on the files from other users. The directory stays as it is: it may have other uses.
     pub(super) fn keep_to_owner(&self) {
         if others_may(&self.directory, WRITE) {
             tracing::warn!(
@@ -85,7 +77,7 @@ impl Files {
         }
     }
 
-    /// Makes an empty file for a new database, which takes over its permissions for its log.
+    /// An empty private file for a new database, whose log inherits its permissions.
     pub(super) fn start_draft(&self) -> Result<(), OpenError> {
         let failed = |source| OpenError::File {
             path: self.draft.clone(),
@@ -103,7 +95,6 @@ impl Files {
         Ok(())
     }
 
-    /// Puts the new database, which is complete and closed, in its place.
     pub(super) fn finish_draft(&self) -> Result<(), OpenError> {
         let renamed = File::open(&self.draft)
             .and_then(|file| file.sync_all())
@@ -115,13 +106,12 @@ impl Files {
         })
     }
 
-    /// Whether a log is there that holds anything: then it may know better than the database.
     pub(super) fn has_log(&self) -> bool {
         fs::metadata(&self.log).is_ok_and(|log| log.len() > 0)
     }
 }
 
-/// A file system of other machines: SQLite's locks and its log do not work there. None on a local one.
+/// The kind of a network file system, where SQLite's locks and shared memory do not work.
 #[cfg(target_os = "linux")]
 fn network(directory: &Path) -> io::Result<Option<&'static str>> {
     // By the numbers of statfs(2).
@@ -155,11 +145,9 @@ pub(super) fn private() -> OpenOptions {
     options
 }
 
-/// What the permissions of others can be.
 const ANYTHING: u32 = 0o077;
 const WRITE: u32 = 0o022;
 
-/// Whether anybody but the owner may do any of this.
 #[cfg(unix)]
 fn others_may(path: &Path, what: u32) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
@@ -202,7 +190,6 @@ fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Elsewhere a directory cannot be opened, and need not be.
 #[cfg(not(unix))]
 fn sync_directory(_: &Path) -> io::Result<()> {
     Ok(())

@@ -1,14 +1,13 @@
-//! Whether the journal can still be trusted; once it cannot, it never can again.
+//! Whether the journal can be trusted; once it cannot, it never can again.
 
 use std::{fmt, sync::OnceLock};
 
 use crate::journal::Error;
 
-/// Told once, with the reason, when what was to be durable may not be. It ends the process, and so
-/// must not wait for the journal nor hold a handle of it.
+/// Called once, with the reason, when durable records may be lost. It ends the process, so it must not wait for
+/// the journal nor hold a handle of it.
 pub type OnBroken = Box<dyn Fn(&str) + Send + Sync>;
 
-/// Shared by all who use a journal.
 pub(super) struct Health {
     why: OnceLock<String>,
     on_broken: OnBroken,
@@ -22,8 +21,6 @@ impl Health {
         }
     }
 
-    /// # Errors
-    /// [`Error::Broken`] from the first failure on.
     pub(super) fn check(&self) -> Result<(), Error> {
         match self.why.get() {
             None => Ok(()),
@@ -31,7 +28,6 @@ impl Health {
         }
     }
 
-    /// Gives it up.
     pub(super) fn give_up(&self, why: String) {
         if self.why.set(why).is_ok() {
             (self.on_broken)(self.why.get().map_or("", String::as_str));

@@ -1,6 +1,6 @@
 //! A look into a journal by somebody who need not own it.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use rusqlite::Connection;
 
@@ -8,10 +8,9 @@ use super::{
     connection,
     error::{OpenError, told},
     files::Files,
-    stats::{self, Stats},
     verify::{self, Problem},
 };
-use crate::journal::Error;
+use crate::{journal::Error, model::Timestamp};
 
 /// A journal that is only looked at, whoever owns it, while that goes on writing. Blocks.
 #[derive(Debug)]
@@ -49,7 +48,59 @@ impl Inspection {
     /// # Errors
     /// [`Error::Unavailable`] if the file cannot be read.
     pub fn stats(&self) -> Result<Stats, Error> {
-        let stats = stats::stats(&self.connection, &self.files);
+        let stats = stats(&self.connection, &self.files);
         stats.map_err(|error| Error::Unavailable(told(&error)))
     }
+}
+
+/// Figures of a journal. Counted one after the other, so that they need not be of one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stats {
+    /// Sessions.
+    pub sessions: u64,
+    /// Those in the middle of a query.
+    pub busy: u64,
+    /// Records of all sessions.
+    pub records: u64,
+    /// Records by kind, the most frequent first.
+    pub kinds: Vec<(String, u64)>,
+    /// Sessions with a snapshot.
+    pub snapshots: u64,
+    /// When the earliest record was written.
+    pub oldest: Option<Timestamp>,
+    /// When the latest record was written.
+    pub newest: Option<Timestamp>,
+    /// Size of the database, in bytes.
+    pub database_bytes: u64,
+    /// Size of the write-ahead log, in bytes; it is used again, so it need not be full.
+    pub log_bytes: u64,
+}
+
+fn stats(connection: &Connection, files: &Files) -> rusqlite::Result<Stats> {
+    let one = |sql: &str| {
+        let number = connection.query_row(sql, (), |row| row.get(0));
+        number.map(i64::cast_unsigned)
+    };
+    let time = |sql: &str| -> rusqlite::Result<Option<Timestamp>> {
+        let millis: Option<i64> = connection.query_row(sql, (), |row| row.get(0))?;
+        Ok(millis.map(Timestamp::from_millis))
+    };
+    let sql = "SELECT kind, count(*) AS many FROM record GROUP BY kind ORDER BY many DESC, kind";
+    let mut kinds = connection.prepare(sql)?;
+    let kinds = kinds.query_map((), |row| {
+        Ok((row.get(0)?, row.get(1).map(i64::cast_unsigned)?))
+    })?;
+    let kinds: Vec<(String, u64)> = kinds.collect::<Result<_, _>>()?;
+    let bytes = |path| fs::metadata(path).map_or(0, |file| file.len());
+    Ok(Stats {
+        sessions: one("SELECT count(*) FROM session")?,
+        busy: one("SELECT count(*) FROM session WHERE busy = 1")?,
+        records: kinds.iter().map(|(_, many)| many).sum(),
+        kinds,
+        snapshots: one("SELECT count(*) FROM snapshot")?,
+        oldest: time("SELECT min(at) FROM record")?,
+        newest: time("SELECT max(at) FROM record")?,
+        database_bytes: bytes(&files.journal),
+        log_bytes: bytes(&files.log),
+    })
 }

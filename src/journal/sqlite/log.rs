@@ -1,8 +1,7 @@
-//! The write-ahead log: kept short, and emptied when a deleted session's content stands in it, or may
-//! stand in it since a crash.
+//! Checkpoints: the write-ahead log is kept short, and emptied when it holds deleted content.
 //!
-//! SQLite would do the first by itself, but keeps it to itself when that fails; and a failed fsync
-//! of the database must not be followed by a log that is written over.
+//! SQLite's own checkpoints hide their failures, and after a failed fsync of the database the log must not be
+//! overwritten.
 
 use std::time::Duration;
 
@@ -10,11 +9,9 @@ use rusqlite::{Connection, Row, Statement};
 
 use super::{Tuning, connection::BUSY};
 
-/// How long readers are waited for that hold up the emptying of the log. A read is usually done in
-/// much less.
+/// How long to wait for readers that hold up the erasure.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// The log's keeper.
 pub(super) struct Log<'c> {
     connection: &'c Connection,
     look: Statement<'c>,
@@ -23,13 +20,11 @@ pub(super) struct Log<'c> {
     commits: u32,
     tuning: Tuning,
     owes: bool,
-    /// How long the next try to empty it waits for readers.
     patience: Duration,
 }
 
 impl<'c> Log<'c> {
-    /// What stands in the log at the start was left by a crash, perhaps of one that still had something to
-    /// erase: it is to be emptied.
+    /// A log that is there at the start may hold deleted content, so it is emptied.
     pub(super) fn new(connection: &'c Connection, tuning: Tuning) -> rusqlite::Result<Self> {
         Ok(Self {
             connection,
@@ -43,21 +38,16 @@ impl<'c> Log<'c> {
         })
     }
 
-    /// The log is to be emptied: what was deleted stands in it, or there is no room left.
+    /// The log is to be emptied, because of deleted content or a full disk.
     pub(super) const fn owe(&mut self) {
         self.owes = true;
         self.patience = PATIENCE;
     }
 
-    /// Whether it is still to be emptied, because somebody reads what was before.
     pub(super) const fn owes(&self) -> bool {
         self.owes
     }
 
-    /// Does what is due.
-    ///
-    /// # Errors
-    /// What SQLite says, and nothing was moved.
     pub(super) fn tidy(&mut self) -> rusqlite::Result<()> {
         if self.owes {
             return self.erase();
@@ -74,8 +64,7 @@ impl<'c> Log<'c> {
         Ok(())
     }
 
-    /// Readers of what was before hold it up. Those who are about to end are waited for, once: others
-    /// wait too meanwhile.
+    /// Waits for readers once only, because writers wait meanwhile.
     fn erase(&mut self) -> rusqlite::Result<()> {
         let patience = std::mem::take(&mut self.patience);
         self.connection.busy_timeout(patience)?;
@@ -87,7 +76,7 @@ impl<'c> Log<'c> {
     }
 }
 
-/// Whether it was held up, and how many pages the log has.
+/// Whether readers held it up, and the log's pages.
 fn run(checkpoint: &mut Statement<'_>) -> rusqlite::Result<(bool, i64)> {
     checkpoint.query_row((), |row: &Row<'_>| {
         let busy: i64 = row.get(0)?;

@@ -1,4 +1,4 @@
-//! What is asked of a reading connection.
+//! The queries of a reading connection.
 
 use std::collections::{HashMap, hash_map};
 
@@ -16,7 +16,6 @@ use crate::{
     model::{Seq, SessionKey, SessionName, Sid, TenantId, Timestamp},
 };
 
-/// A reading connection with its statements.
 pub(super) struct Reader<'c> {
     sql: Statements<'c>,
     process: &'c Process,
@@ -50,7 +49,7 @@ impl<'c> Reader<'c> {
         Ok(Self { sql, process })
     }
 
-    /// Does something that takes more than one statement, all of which see the same state.
+    /// Runs several statements in one snapshot.
     fn at_one_time<T>(
         &mut self,
         look: impl FnOnce(&mut Self) -> Result<T, Failed>,
@@ -63,7 +62,7 @@ impl<'c> Reader<'c> {
         Ok(seen)
     }
 
-    /// After a panic in the middle of something: ends what that began. There may be nothing.
+    /// After a panic: ends the transaction, if one is open.
     pub(super) fn recover(&mut self) {
         let _ = self.sql.end.execute(());
     }
@@ -80,7 +79,6 @@ impl<'c> Reader<'c> {
         after: Option<&SessionName>,
         rows: usize,
     ) -> Result<Vec<Known>, Failed> {
-        // Before all names: none is empty.
         let after = after.map_or("", SessionName::as_str);
         let arguments = (tenant.as_str(), after, limit(rows));
         let found = self.sql.list.query_map(arguments, known)?;
@@ -89,8 +87,7 @@ impl<'c> Reader<'c> {
             .collect::<Result<_, _>>()?)
     }
 
-    /// One after the other by the index: to have them parted from one another by SQLite takes as long as
-    /// there are sessions.
+    /// One after the other by the index: `DISTINCT` would read all sessions.
     pub(super) fn tenants(
         &mut self,
         after: Option<&TenantId>,
@@ -104,7 +101,6 @@ impl<'c> Reader<'c> {
                 let Some(next) = reader.sql.tenant.query_row([&after], next)? else {
                     break;
                 };
-                // What is no name of a tenant has no sessions that can be read either.
                 found.extend(TenantId::new(&next).ok());
                 after = next;
             }
@@ -136,7 +132,6 @@ impl<'c> Reader<'c> {
         Ok(unfinished)
     }
 
-    /// Records in order; the first that is missing or damaged is told instead.
     pub(super) fn read(&mut self, sid: Sid, after: Seq, rows: usize) -> Result<Vec<Entry>, Failed> {
         self.at_one_time(|reader| {
             let last = reader.last(sid)?;
@@ -180,7 +175,7 @@ impl<'c> Reader<'c> {
         Ok(Seq(last.ok_or(Error::Unknown { sid })?))
     }
 
-    /// The snapshot, unless it is damaged: then it is as good as none.
+    /// A damaged snapshot counts as none.
     pub(super) fn snapshot(&mut self, sid: Sid) -> Result<Option<Snapshot>, Failed> {
         self.at_one_time(|reader| {
             reader.last(sid)?;
@@ -198,7 +193,6 @@ impl<'c> Reader<'c> {
         })
     }
 
-    /// Ends early where it is given up: others wait for this thread.
     pub(super) fn search(
         &mut self,
         tenant: &TenantId,
@@ -228,8 +222,7 @@ impl<'c> Reader<'c> {
     }
 }
 
-/// What the index is asked: its words have no other sign than letters and digits, so that none of
-/// them can be taken for syntax.
+/// The index's query. Words are letters and digits alone, so none is syntax.
 fn expression(tenant: &TenantId, wanted: &Wanted) -> String {
     let mut expression = format!("\"{}\"", row::word_of_tenant(tenant.as_str()));
     for word in wanted.words() {
@@ -240,9 +233,8 @@ fn expression(tenant: &TenantId, wanted: &Wanted) -> String {
     expression
 }
 
-/// A session; none if its name cannot be one, which only damage makes it. It does not hide the
-/// others; who verifies the journal is told.
-fn known(row: &Row<'_>) -> rusqlite::Result<Option<Known>> {
+/// A session; none if its name is damaged, which hides no other session.
+pub(super) fn known(row: &Row<'_>) -> rusqlite::Result<Option<Known>> {
     let (sid, tenant, name, last): (i64, String, String, i64) =
         (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
     let at: Option<i64> = row.get(4)?;
@@ -262,7 +254,6 @@ fn missing(sid: Sid, seq: Seq) -> Error {
     Error::Unreadable { sid, seq, why }
 }
 
-/// Damage of the file where a session's records are is that session's.
 fn damaged(failed: Failed, sid: Sid, seq: Seq) -> Failed {
     match failed {
         Failed::Store(error) if is_damage(&error) => {

@@ -22,12 +22,10 @@ use super::{
 };
 use crate::journal::Error;
 
-/// Threads. A read takes microseconds where its pages are in memory, and waits for the disk
-/// where they are not.
 const THREADS: usize = 3;
-/// Of them, those that may be busy with what takes long.
+/// Threads that long questions may occupy.
 const LONG: usize = THREADS - 1;
-/// Questions that wait or are being answered; more wait for room outside.
+/// Questions queued or in flight; more wait for a permit.
 const QUEUE: usize = 1_024;
 
 type Question = Box<dyn for<'r, 'c> FnOnce(&'r mut Reader<'c>) + Send>;
@@ -35,20 +33,16 @@ type Question = Box<dyn for<'r, 'c> FnOnce(&'r mut Reader<'c>) + Send>;
 /// Whether nobody waits for the answer any more.
 pub(super) type GivenUp<'a> = &'a dyn Fn() -> bool;
 
-/// The handle on the reading threads, which end when this is dropped.
 #[derive(Debug)]
 pub(super) struct Readers {
-    /// None once they are to end.
     queue: Option<Sender<Question>>,
     room: Arc<Semaphore>,
-    /// For what may take long.
     long: Arc<Semaphore>,
     health: Arc<Health>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Readers {
-    /// Opens the connections and starts the threads; they are ready when this returns.
     pub(super) fn start(
         path: &Path,
         process: &Arc<Process>,
@@ -56,7 +50,7 @@ impl Readers {
     ) -> Result<Self, OpenError> {
         let (queue, questions) = mpsc::channel();
         let (ready, started) = mpsc::channel();
-        // A lock, because whoever is free takes the next question; held while waiting for one.
+        // Held by the free thread that waits for the next question.
         let questions = Arc::new(Mutex::new(questions));
         let mut readers = Self {
             queue: Some(queue),
@@ -89,7 +83,6 @@ impl Readers {
         Ok(readers)
     }
 
-    /// Asks whoever is free.
     pub(super) async fn ask<T: Send + 'static>(
         &self,
         look: impl for<'r, 'c> FnOnce(&'r mut Reader<'c>) -> Result<T, Failed> + Send + 'static,
@@ -97,8 +90,7 @@ impl Readers {
         self.put(move |reader, _| look(reader)).await
     }
 
-    /// Asks what may take long: it is to look now and then whether anybody still waits for it. One thread
-    /// is always left for what is short.
+    /// A long question, which checks now and then whether it is given up. One thread stays free for short ones.
     pub(super) async fn ask_at_length<T: Send + 'static>(
         &self,
         look: impl for<'r, 'c> FnOnce(&'r mut Reader<'c>, GivenUp<'_>) -> Result<T, Failed>
@@ -107,7 +99,7 @@ impl Readers {
     ) -> Result<T, Error> {
         let turn = Arc::clone(&self.long).acquire_owned().await;
         self.put(move |reader, given_up| {
-            // Kept until the thread is free again, whoever may have given up before.
+            // Kept until the thread is free again.
             let _turn = turn;
             look(reader, given_up)
         })
@@ -125,7 +117,6 @@ impl Readers {
         let (reply, answer) = oneshot::channel();
         let question: Question = Box::new(move |reader| {
             let _room = room;
-            // Nobody waits for a question whose future was dropped.
             if !reply.is_closed() {
                 let found = look(reader, &|| reply.is_closed());
                 let _ = reply.send(found.map_err(Failed::of_reading));
@@ -142,7 +133,6 @@ impl Drop for Readers {
     fn drop(&mut self) {
         drop(self.queue.take());
         for thread in self.threads.drain(..) {
-            // It catches the panics of its questions.
             let _ = thread.join();
         }
     }
@@ -163,7 +153,7 @@ fn serve(
         questions.recv().ok()
     };
     while let Some(question) = next() {
-        // Whoever asked is told by the lost answer.
+        // The caller sees the lost answer.
         let asked = catch_unwind(AssertUnwindSafe(|| question(&mut reader)));
         if asked.is_err() {
             reader.recover();

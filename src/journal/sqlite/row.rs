@@ -1,36 +1,36 @@
-//! Records as rows: their bytes, their checksums, and what is told when one cannot be read.
+//! Records as rows, with checksums.
 
 use rusqlite::types::ValueRef;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    journal::{Append, Entry, Error, Standing, search},
-    model::{Epoch, Record, Seq, Sid, record::codec},
+    journal::{Append, Entry, Error, Standing, opened_below, search},
+    model::{Epoch, Record, Seq, SessionName, Sid, record::codec},
 };
 
-/// An append as it goes to the disk.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub(super) sid: Sid,
     pub(super) epoch: Epoch,
     pub(super) after: Seq,
     pub(super) rows: Vec<Row>,
+    /// The name of a sub-agent's session that begins, and of its parent.
+    pub(super) parent: Option<(SessionName, SessionName)>,
     pub(super) leaves: Standing,
 }
 
-/// A record of an append.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) at: i64,
     pub(super) kind: &'static str,
     pub(super) body: String,
     pub(super) sum: i64,
-    /// The words to find it by, if anybody says anything in it; the tenant's is still to come.
+    /// The words to find it by, without the tenant's.
     pub(super) words: Option<String>,
 }
 
 impl Batch {
-    /// The work that needs no database, and so is done by the caller and not by the one writer.
+    /// Encodes in the caller's task, to spare the writer.
     pub(super) fn of(append: &Append) -> Result<Self, Error> {
         let Append {
             sid,
@@ -51,6 +51,7 @@ impl Batch {
             epoch,
             after,
             rows,
+            parent: opened_below(append).map(|(name, parent)| (name.clone(), parent.clone())),
             leaves,
         })
     }
@@ -74,14 +75,13 @@ impl Row {
     }
 }
 
-/// What the index gets of a text: each word once, because it only has to know which are there, and
-/// before them the tenant.
+/// What the index gets of a text: the tenant, then each word once.
 pub(super) fn words(tenant: &str, text: &str) -> String {
     format!("{} {}", word_of_tenant(tenant), distinct(text))
 }
 
-/// The tenant as a word, so that a search goes through no other tenant's texts. No text has it: it
-/// begins with what is neither letter nor digit, and yet part of a word to the index.
+/// The tenant as a word, so that a search goes through no other tenant's texts. No text has it: its first sign is
+/// part of a word to the index alone.
 pub(super) fn word_of_tenant(tenant: &str) -> String {
     let mut word = String::from("\u{2016}");
     for byte in tenant.bytes() {
@@ -92,7 +92,6 @@ pub(super) fn word_of_tenant(tenant: &str) -> String {
 }
 
 fn distinct(text: &str) -> String {
-    // Seldom more than there is of the text.
     let mut words = String::with_capacity(text.len());
     for word in search::distinct(text) {
         if !words.is_empty() {
@@ -103,7 +102,6 @@ fn distinct(text: &str) -> String {
     words
 }
 
-/// Where a record stands and who wrote it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) sid: Sid,
@@ -120,10 +118,9 @@ impl Place {
     }
 }
 
-/// The columns that [`decode`] and [`Stored::of`] take, in their order.
+/// The columns of [`Stored::of`].
 pub(super) const COLUMNS: &str = "seq, epoch, at, kind, body, sum";
 
-/// A row as it was found.
 pub(super) struct Stored<'a> {
     pub(super) seq: Seq,
     pub(super) epoch: Epoch,
@@ -147,7 +144,7 @@ impl<'a> Stored<'a> {
         })
     }
 
-    /// The record, if it is what was written.
+    /// The record, if its checksum fits.
     pub(super) fn entry(&self, sid: Sid) -> Result<Entry, Error> {
         let seq = self.seq;
         let unreadable = |why| Error::Unreadable { sid, seq, why };
@@ -176,18 +173,16 @@ fn bytes(value: ValueRef<'_>) -> &[u8] {
     }
 }
 
-/// The checksum of a session's names.
 pub(super) fn sum_of_key(tenant: &str, name: &str) -> i64 {
     // A name has no `/`.
     sum(&[tenant.as_bytes(), b"/", name.as_bytes()])
 }
 
-/// The checksum of a snapshot.
 pub(super) fn sum_of_snapshot(sid: Sid, seq: Seq, body: &[u8]) -> i64 {
     sum(&[&sid.0.to_be_bytes(), &seq.0.to_be_bytes(), body])
 }
 
-/// The first eight bytes of a SHA-256: enough to find damage, which is all that this is for.
+/// The first eight bytes of a SHA-256: enough to find damage.
 fn sum(parts: &[&[u8]]) -> i64 {
     let mut digest = Sha256::new();
     for part in parts {

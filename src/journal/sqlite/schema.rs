@@ -12,7 +12,8 @@ pub(super) const LAYOUT: u32 = 2;
 ///   is a checksum over the rest of the row.
 /// - `session.sid` is never given twice (AUTOINCREMENT), though sessions are deleted. Names are in
 ///   the order of bytes, which is SQLite's default. `owner` is the opened journal that has the
-///   session to itself while its process lives (`processes.rs`).
+///   session to itself while its process lives (`processes.rs`), `parent_sid` the session that a
+///   sub-agent's belongs to, with which it is deleted.
 /// - `thread` holds the words of what people said and were answered, for search, under the
 ///   record's `pos`. It keeps them beside the index, because an index without them can only mark
 ///   what is deleted, and the words of a deleted session must be gone (`secure-delete`).
@@ -33,6 +34,7 @@ const TABLES: &str = "
         tenant TEXT NOT NULL,
         name TEXT NOT NULL,
         owner INTEGER,
+        parent_sid INTEGER,
         epoch INTEGER NOT NULL,
         last INTEGER NOT NULL,
         at INTEGER,
@@ -41,6 +43,7 @@ const TABLES: &str = "
         UNIQUE (tenant, name)
     ) STRICT;
     CREATE INDEX busy_session ON session (sid) WHERE busy = 1;
+    CREATE INDEX child_session ON session (parent_sid) WHERE parent_sid IS NOT NULL;
     CREATE TABLE snapshot (
         sid INTEGER PRIMARY KEY,
         seq INTEGER NOT NULL,

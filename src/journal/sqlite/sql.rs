@@ -1,4 +1,4 @@
-//! What the writing and the reading side share of SQL: prepared statements and the values in them.
+//! Prepared statements by name, and the values in them.
 
 use crate::journal::Standing;
 
@@ -32,17 +32,15 @@ macro_rules! statements {
 }
 pub(super) use statements;
 
-/// Numbers as SQLite keeps them. None that was given out is large enough to become negative.
 pub(super) const fn int(number: u64) -> i64 {
     number.cast_signed()
 }
 
-/// A number to compare with: one that is too large for SQLite is larger than all that it has.
+/// A number to compare with.
 pub(super) fn bound(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// How many rows at most.
 pub(super) fn limit(rows: usize) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX)
 }

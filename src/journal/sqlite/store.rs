@@ -10,11 +10,12 @@ use rusqlite::{Connection, OptionalExtension as _, Row};
 use super::{
     error::Failed,
     processes::Process,
+    query::known,
     row::{self, Batch},
     sql::{int, standing, statements},
 };
 use crate::{
-    journal::{Claim, Error, Only, Snapshot, Standing},
+    journal::{Claim, Error, Known, Only, Snapshot, Standing},
     model::{Epoch, Seq, SessionKey, Sid},
 };
 
@@ -46,6 +47,12 @@ statements! {
         VALUES (?1, ?2, ?3, 1, 0, 0, ?4)",
     own: "UPDATE session SET owner = ?2, epoch = epoch + 1
         WHERE sid = ?1 AND epoch = ?3 AND owner IS ?4",
+    parent: "SELECT session.name = ?2, parent.sid FROM session
+        LEFT JOIN session AS parent ON parent.tenant = session.tenant AND parent.name = ?3
+        WHERE session.sid = ?1",
+    below: "UPDATE session SET parent_sid = ?2 WHERE sid = ?1",
+    member: "SELECT sid, tenant, name, last, at, busy, owner FROM session WHERE sid = ?1",
+    children: "SELECT sid FROM session WHERE parent_sid = ?1 ORDER BY sid",
     release: "UPDATE session SET owner = NULL WHERE sid = ?1 AND epoch = ?2",
     record: "INSERT INTO record (sid, seq, epoch, at, kind, body, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     said: "INSERT INTO thread (rowid, words) VALUES (?1, ?2)",
@@ -134,6 +141,7 @@ impl<'c> Store<'c> {
         } = batch;
         let seq = Seq(after.0.saturating_add(batch.rows.len() as u64));
         let at = batch.rows.last().map(|row| row.at);
+        let parent = self.parent(batch)?;
         let moved = self.sql.ends.execute((
             int(sid.0),
             int(epoch.0),
@@ -144,6 +152,9 @@ impl<'c> Store<'c> {
         ))?;
         if moved == 1 {
             self.land(batch)?;
+            if let Some(parent) = parent {
+                self.sql.below.execute((int(sid.0), parent))?;
+            }
             return Ok(seq);
         }
         let head = self.owned(sid, epoch)?;
@@ -178,20 +189,74 @@ impl<'c> Store<'c> {
         Ok(())
     }
 
-    pub(super) fn delete(&mut self, sid: Sid, epoch: Epoch) -> Result<(), Failed> {
-        self.owned(sid, epoch)?;
+    /// The parent of a sub-agent's session that begins with this append.
+    fn parent(&mut self, batch: &Batch) -> Result<Option<i64>, Failed> {
+        let Some((name, parent)) = &batch.parent else {
+            return Ok(None);
+        };
+        let sid = batch.sid;
+        let names = (int(sid.0), name.as_str(), parent.as_str());
+        let found = self.sql.parent.query_row(names, |row| {
+            Ok((row.get::<_, bool>(0)?, row.get::<_, Option<i64>>(1)?))
+        });
+        match found.optional()? {
+            Some((true, None)) => Err(Error::Unknown { sid }.into()),
+            Some((true, parent)) => Ok(parent),
+            Some((false, _)) | None => Ok(None),
+        }
+    }
+
+    pub(super) fn delete(&mut self, sid: Sid, only: Only) -> Result<Vec<Known>, Failed> {
+        let (mut family, mut gone, mut judged) = (vec![int(sid.0)], Vec::new(), 0);
+        while let Some(&member) = family.get(judged) {
+            gone.extend(self.judged(member, only)?);
+            let children = self.sql.children.query_map([member], |row| row.get(0))?;
+            for child in children {
+                let child = child?;
+                if !family.contains(&child) {
+                    family.push(child);
+                }
+            }
+            judged += 1;
+        }
         let sql = &mut self.sql;
-        // The words first: they are found by the records.
-        for statement in [
-            &mut sql.forget_words,
-            &mut sql.forget_records,
-            &mut sql.forget_snapshot,
-            &mut sql.forget_session,
-        ] {
-            statement.execute([int(sid.0)])?;
+        for member in family {
+            // The words first: they are found by the records.
+            for statement in [
+                &mut sql.forget_words,
+                &mut sql.forget_records,
+                &mut sql.forget_snapshot,
+                &mut sql.forget_session,
+            ] {
+                statement.execute([member])?;
+            }
         }
         self.owes_erasure = true;
-        Ok(())
+        Ok(gone)
+    }
+
+    /// A session that is to be deleted, if it may be; none if its name cannot be read.
+    fn judged(&mut self, member: i64, only: Only) -> Result<Option<Known>, Failed> {
+        let sid = Sid(member.cast_unsigned());
+        let found = self.sql.member.query_row([member], |row| {
+            let (last, busy) = (row.get::<_, i64>(3)?, row.get(5)?);
+            let owner: Option<i64> = row.get(6)?;
+            Ok((
+                known(row)?,
+                Seq(last.cast_unsigned()),
+                standing(busy),
+                owner,
+            ))
+        });
+        let (known, last, standing, owner) = found.optional()?.ok_or(Error::Unknown { sid })?;
+        if let (Some(known), Some(owner)) = (&known, owner)
+            && let Some(by) = self.process.other(owner).map_err(unavailable)?
+        {
+            let session = known.key.name.clone();
+            return Err(Error::Owned { session, by }.into());
+        }
+        only.judge(sid, last, standing)?;
+        Ok(known)
     }
 
     /// The session's head, if this is its owner.

@@ -1,7 +1,5 @@
-//! Whether everything in the journal is as it was written.
-//!
-//! Looks at each session within a transaction of its own, so that a log that is being written is
-//! seen whole and the writer is not held up for longer than one session takes.
+//! Verification. Each session is read in a transaction of its own, so that a live log is seen whole and the
+//! writer is not held up.
 
 use std::fmt;
 
@@ -13,7 +11,6 @@ use super::{
 };
 use crate::model::{Epoch, Seq, SessionName, Sid, TenantId};
 
-/// More problems than this are not listed: then it is not about single records.
 const MOST: usize = 1_000;
 
 /// Something in the journal that is not as it should be.
@@ -43,7 +40,6 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A row of the table of sessions, unjudged.
 struct Session {
     sid: Sid,
     tenant: String,
@@ -54,10 +50,6 @@ struct Session {
     sum: i64,
 }
 
-/// All that is wrong, in the order of sessions and records; empty if nothing is.
-///
-/// # Errors
-/// If the sessions cannot be listed. Whatever else SQLite says is a problem that was found.
 pub(super) fn verify(connection: &Connection) -> rusqlite::Result<Vec<Problem>> {
     let mut found = Found::default();
     let mut after = 0;
@@ -114,7 +106,6 @@ fn check_session(connection: &Connection, sid: i64, found: &mut Found) -> rusqli
             })
         })
         .optional()?;
-    // It may have been deleted since it was listed.
     let Some(session) = session else {
         return Ok(());
     };
@@ -127,7 +118,6 @@ fn check_session(connection: &Connection, sid: i64, found: &mut Found) -> rusqli
     of.check_snapshot(connection)
 }
 
-/// What was found so far.
 #[derive(Default)]
 struct Found {
     problems: Vec<Problem>,
@@ -156,7 +146,6 @@ impl Found {
     }
 }
 
-/// What was found of one session.
 struct Of<'a> {
     session: &'a Session,
     found: &'a mut Found,
@@ -246,7 +235,6 @@ impl Of<'_> {
     }
 }
 
-/// What belongs to no session or record.
 fn strays(connection: &Connection, found: &mut Found) -> rusqlite::Result<()> {
     for (what, sql) in [
         (
@@ -273,7 +261,6 @@ fn strays(connection: &Connection, found: &mut Found) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// What SQLite says of its own structures, the search index included.
 fn structure(connection: &Connection, found: &mut Found) -> rusqlite::Result<()> {
     let mut check = connection.prepare("PRAGMA integrity_check")?;
     let said = check.query_map((), |row| row.get::<_, String>(0))?;

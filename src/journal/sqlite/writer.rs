@@ -1,11 +1,8 @@
-//! The one thread that writes, and the queue in front of it.
+//! The writing thread: group commit. It takes what has queued up into one transaction, commits, and answers all
+//! of it. After a shared batch it waits briefly for as many requests again; a lone writer never waits.
 //!
-//! It takes what has queued up while it was busy into one transaction, commits, and then answers
-//! all of it. Where others were there the last time it waits a little for them, so that a commit is
-//! shared by all who write; who writes alone never waits.
-//!
-//! **Invariant:** nothing is answered as done before its commit has succeeded. When that leaves in
-//! doubt what is on the disk, nothing is answered as done ever again.
+//! **Invariant:** nothing is answered as done before its commit has succeeded, and nothing ever again once a
+//! failure leaves in doubt what is on the disk.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -18,7 +15,7 @@ use std::{
 };
 
 use rusqlite::{Connection, config::DbConfig};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::{
     Tuning,
@@ -26,25 +23,74 @@ use super::{
     health::Health,
     log::Log,
     processes::Process,
-    request::{Work, request},
     store::Store,
 };
 use crate::journal::Error;
 
-/// Requests that wait or are being done; more wait for room outside.
+/// Requests queued or in flight; more wait for a permit.
 const QUEUE: usize = 1_024;
 /// Requests in one transaction.
 const BATCH: usize = 256;
 /// Longest wait for others to share a commit with.
 const COMPANY: Duration = Duration::from_millis(2);
 const PANICKED: &str = "its writer has panicked";
-/// How soon what a deleted session left in the files is tried again to be erased.
+/// Pause before the erasure of deleted content is tried again.
 const ERASE_AGAIN: Duration = Duration::from_millis(100);
 
-/// The handle on the writing thread, which ends when this is dropped.
+type Run<T> = Box<dyn for<'s, 'c> Fn(&'s mut Store<'c>) -> Result<T, Failed> + Send>;
+
+trait Work: Send {
+    /// Runs within the transaction and keeps the answer until that is durable; again after a roll-back. Fails only
+    /// where SQLite does.
+    fn run(&mut self, store: &mut Store<'_>) -> rusqlite::Result<()>;
+
+    fn answer(self: Box<Self>);
+
+    fn refuse(self: Box<Self>, error: Error);
+}
+
+struct Request<T> {
+    run: Run<T>,
+    kept: Option<Result<T, Error>>,
+    reply: oneshot::Sender<Result<T, Error>>,
+}
+
+fn request<T: Send + 'static>(
+    run: impl for<'s, 'c> Fn(&'s mut Store<'c>) -> Result<T, Failed> + Send + 'static,
+) -> (Box<dyn Work>, oneshot::Receiver<Result<T, Error>>) {
+    let (reply, answer) = oneshot::channel();
+    let run = Box::new(run);
+    let request = Request {
+        run,
+        kept: None,
+        reply,
+    };
+    (Box::new(request), answer)
+}
+
+impl<T: Send> Work for Request<T> {
+    fn run(&mut self, store: &mut Store<'_>) -> rusqlite::Result<()> {
+        self.kept = Some(match (self.run)(store) {
+            Ok(done) => Ok(done),
+            Err(Failed::Refused(error)) => Err(error),
+            Err(Failed::Store(error)) => return Err(error),
+        });
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>) {
+        if let Some(answer) = self.kept {
+            let _ = self.reply.send(answer);
+        }
+    }
+
+    fn refuse(self: Box<Self>, error: Error) {
+        let _ = self.reply.send(Err(error));
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Writer {
-    /// None once it is to end.
     queue: Option<Sender<Queued>>,
     room: Arc<Semaphore>,
     health: Arc<Health>,
@@ -53,15 +99,10 @@ pub(super) struct Writer {
 
 struct Queued {
     work: Box<dyn Work>,
-    /// Given back when it was answered.
     _room: OwnedSemaphorePermit,
 }
 
 impl Writer {
-    /// Starts the thread.
-    ///
-    /// # Errors
-    /// If the statements do not fit the database, or there is no thread to be had.
     pub(super) fn start(
         connection: Connection,
         process: Arc<Process>,
@@ -99,7 +140,7 @@ impl Writer {
         })
     }
 
-    /// Has something done within a transaction; answers when that is durable. Waits for room.
+    /// Runs a request within a transaction; answers when that is durable.
     pub(super) async fn ask<T: Send + 'static>(
         &self,
         run: impl for<'s, 'c> Fn(&'s mut Store<'c>) -> Result<T, Failed> + Send + 'static,
@@ -133,7 +174,6 @@ impl Drop for Writer {
     }
 }
 
-/// The thread's life.
 fn write(
     (connection, process): (&Connection, &Process),
     tuning: Tuning,
@@ -158,7 +198,7 @@ fn write(
         company: 1,
         patience: Duration::ZERO,
     };
-    // Before anything is answered: what was deleted before a crash is to be gone.
+    // What was deleted before a crash is erased before anything is answered.
     writing.tidy();
     if ready.send(Ok(())).is_err() {
         return;
@@ -168,12 +208,11 @@ fn write(
     }
 }
 
-/// Leaves nothing in the log, unless the log is what is in doubt: then it stays for whoever looks.
+/// Empties the log, unless it is in doubt: then it stays as evidence.
 fn close(connection: Connection, health: &Health) {
     if health.check().is_err() {
         let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
     }
-    // SQLite moves the log over and removes it; whatever cannot be moved is there at the next start.
     let _ = connection.close();
 }
 
@@ -182,24 +221,22 @@ struct Writing<'c> {
     log: Log<'c>,
     tuning: Tuning,
     health: &'c Health,
-    /// How many requests the last batch had.
+    /// Requests in the last batch.
     company: usize,
-    /// How long it is worth to wait for as many again.
+    /// How long to wait for as many again.
     patience: Duration,
 }
 
-/// How a transaction ended.
 enum Ended {
     Committed,
-    /// One request cannot be done, and all was taken back.
+    /// Rolled back because of one request.
     Without(usize, rusqlite::Error),
-    /// Nothing of it can be done now.
+    /// Rolled back; the requests may succeed later.
     TakenBack(rusqlite::Error),
     Doubtful(rusqlite::Error),
 }
 
 impl Writing<'_> {
-    /// The next requests; none when there will be no more.
     fn gather(&mut self, requests: &Receiver<Queued>) -> Option<Vec<Queued>> {
         let mut batch = vec![self.first(requests)?];
         let until = now() + self.patience;
@@ -254,7 +291,7 @@ impl Writing<'_> {
                 }
                 Ended::TakenBack(error) => {
                     if is_full(&error) {
-                        // The log may take room that it does not need, and is empty afterwards.
+                        // A shorter log makes room.
                         self.log.owe();
                         self.tidy();
                     }
@@ -271,7 +308,7 @@ impl Writing<'_> {
         }
         for (index, queued) in batch.iter_mut().enumerate() {
             if let Err(error) = queued.work.run(&mut self.store) {
-                // At once: it asks the system too, which knows only of what failed last.
+                // At once: it reads errno.
                 let reach = reach(&error);
                 self.store.roll_back();
                 return match reach {
@@ -317,7 +354,6 @@ fn refuse(batch: Vec<Queued>, error: &Error) {
     }
 }
 
-/// The time, to pace this thread by; nothing that is written depends on it.
 #[expect(
     clippy::disallowed_methods,
     reason = "a thread of its own, outside of any runtime; what it writes does not depend on it"

@@ -19,7 +19,7 @@ pub(super) enum Call {
     Unfinished(Sid, usize),
     Save(Sid, Epoch, Snapshot),
     Snapshot(Sid),
-    Delete(Sid, Epoch),
+    Delete(Sid, Only),
     Search(TenantId, String, usize),
 }
 
@@ -35,7 +35,7 @@ pub(super) enum Answer {
     Unfinished(Result<Vec<Known>, Error>),
     Save(Result<(), Error>),
     Snapshot(Result<Option<Snapshot>, Error>),
-    Delete(Result<(), Error>),
+    Delete(Result<Vec<Known>, Error>),
     Search(Result<Vec<Hit>, Error>),
 }
 
@@ -57,7 +57,7 @@ impl Call {
                 Answer::Save(journal.save(sid, epoch, snapshot).await)
             }
             Self::Snapshot(sid) => Answer::Snapshot(journal.snapshot(sid).await),
-            Self::Delete(sid, epoch) => Answer::Delete(journal.delete(sid, epoch).await),
+            Self::Delete(sid, only) => Answer::Delete(journal.delete(sid, only).await),
             Self::Search(tenant, words, limit) => {
                 Answer::Search(journal.search(tenant, words, limit).await)
             }
@@ -129,7 +129,7 @@ impl Model {
                 let kept = found.map(|session| session.snapshot.clone());
                 Answer::Snapshot(kept.ok_or(Error::Unknown { sid: *sid }))
             }
-            Call::Delete(sid, epoch) => Answer::Delete(self.delete(*sid, *epoch)),
+            Call::Delete(sid, only) => Answer::Delete(self.delete(*sid, *only)),
             Call::Search(tenant, words, limit) => {
                 Answer::Search(Ok(self.search(tenant, words, *limit)))
             }
@@ -266,12 +266,15 @@ impl Model {
         Ok(())
     }
 
-    fn delete(&mut self, sid: Sid, epoch: Epoch) -> Result<(), Error> {
-        owned(&mut self.sessions, sid, epoch)?;
+    /// Random sessions have no sub-agents.
+    fn delete(&mut self, sid: Sid, only: Only) -> Result<Vec<Known>, Error> {
+        let found = self.sessions.iter().find(|session| session.sid == sid);
+        let known = found.ok_or(Error::Unknown { sid })?.known();
+        only.judge(sid, known.last, known.standing)?;
         self.sessions.retain(|session| session.sid != sid);
         self.landed.retain(|(landed, ..)| *landed != sid);
         self.gone.push(sid);
-        Ok(())
+        Ok(vec![known])
     }
 
     /// For short texts in plain words, which is what the random records say.

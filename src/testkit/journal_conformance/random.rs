@@ -122,8 +122,9 @@ impl Draw {
             47..51 => self.save(model),
             51..54 => Call::Snapshot(self.target(model).0),
             54 => {
-                let (sid, epoch, _) = self.target(model);
-                Call::Delete(sid, self.near(epoch))
+                let (sid, ..) = self.target(model);
+                let only = [Only::Always, Only::Always, Only::AtRest][self.below(3) as usize];
+                Call::Delete(sid, only)
             }
             _ => {
                 let words = self.one(WORDS).copied().unwrap_or_default();

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::model::{
-    By, Limits, Outcome, ProfileName, QueryId, Record, SessionKey, Timestamp, Turn, Usage,
+    By, Limits, Outcome, ProfileName, QueryId, Record, SessionKey, SessionName, Timestamp, Turn,
+    Usage,
     command::Author,
     record::{
-        Accepted, BudgetFact, ControlFact, Fact, Finished, IterationWarning, Opened, Place,
+        Accepted, BudgetFact, ControlFact, Fact, Finished, IterationWarning, Opened, Parent, Place,
         QueryFact, SessionFact, Steered,
     },
 };
@@ -54,6 +55,22 @@ pub(super) fn talk(question: &str, answer: &str) -> Vec<Arc<Record>> {
         record(ControlFact::Paused(By::local().into()).into()),
         record(QueryFact::Finished(finished).into()),
     ]
+}
+
+/// The beginning of the log of a session with this key, below this parent.
+pub(super) fn opened(key: &SessionKey, parent: Option<&str>) -> Result<Arc<Record>, String> {
+    let parent = parent.map(SessionName::new).transpose();
+    let parent = parent.map_err(|error| error.to_string())?;
+    let opened = Opened {
+        key: key.clone(),
+        profile: ProfileName::oracle(),
+        parent: parent.map(|session| Parent {
+            session,
+            query: QueryId(1),
+            depth: 1,
+        }),
+    };
+    Ok(record(SessionFact::Opened(opened).into()))
 }
 
 /// What an encoding could lose: absent fields, empty and large texts, every kind of character,

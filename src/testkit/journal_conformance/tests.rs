@@ -39,7 +39,7 @@ enum Defect {
     OlderSnapshotsAreKept,
     SnapshotsMayBeAhead,
     AnybodyMaySave,
-    AnybodyMayDelete,
+    AnythingIsDeleted,
     NothingIsDeleted,
     NumbersAreGivenAgain,
     SnapshotsOutliveTheirSession,
@@ -81,7 +81,7 @@ impl Defect {
         Self::OlderSnapshotsAreKept,
         Self::SnapshotsMayBeAhead,
         Self::AnybodyMaySave,
-        Self::AnybodyMayDelete,
+        Self::AnythingIsDeleted,
         Self::NothingIsDeleted,
         Self::NumbersAreGivenAgain,
         Self::SnapshotsOutliveTheirSession,
@@ -440,17 +440,23 @@ impl Journal for Defective {
         .boxed()
     }
 
-    fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+    fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
         let real = self.inside(sid);
-        let epoch = self.forged(real, epoch, Defect::AnybodyMayDelete);
+        let only = match self.is(Defect::AnythingIsDeleted) {
+            true => Only::Always,
+            false => only,
+        };
         async move {
-            if self.is(Defect::NothingIsDeleted) && self.owner(real) == Some(epoch) {
-                return Ok(());
+            if self.is(Defect::NothingIsDeleted) && self.owner(real).is_some() {
+                return Ok(Vec::new());
             }
-            self.inner.delete(real, epoch).await?;
+            let mut gone = self.inner.delete(real, only).await?;
+            if let Some(first) = gone.first_mut() {
+                first.sid = sid;
+            }
             self.given_again.lock().unwrap().remove(&sid);
             self.free.lock().unwrap().push(sid);
-            Ok(())
+            Ok(gone)
         }
         .boxed()
     }

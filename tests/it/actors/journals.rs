@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use oracle_agent::{
     actor::{AskError, Recovery, SessionHandle},
-    journal::Memory,
+    journal::{Memory, Only},
     kernel::{Command, Refusal},
     llm::Scripted,
     model::{Seq, SessionKey, SessionName, Submission},
@@ -270,7 +270,7 @@ async fn whoever_follows_a_query_of_a_session_that_is_deleted_is_told() {
     let watch = handle.ask(Submission::new("look")).await.unwrap();
     let key = SessionKey::local(SessionName::new("s").unwrap());
     let claim = journal.claim(key.clone()).await.unwrap();
-    journal.delete(claim.sid, claim.epoch).await.unwrap();
+    journal.delete(claim.sid, Only::Always).await.unwrap();
     let told = watch.answer().await.unwrap_err();
     assert!(matches!(told, AskError::Deleted { .. }), "{told}");
     assert_eq!(journal.find(key).await, Ok(None), "it does not come back");

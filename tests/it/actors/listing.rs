@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::future::join_all;
 use oracle_agent::{
     actor::{Approval, AskError, Oracle, SessionFilter, SessionState},
     journal::{Journal as _, Only, Standing},
@@ -184,6 +183,22 @@ async fn what_waits_for_a_person_is_found_wherever_its_session_is() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn calls_of_a_session_that_was_deleted_wait_no_longer() {
+    let oracle = asks().start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    session.submit(Submission::new("deploy it")).await.unwrap();
+    session.wait_for("approval.requested").await.unwrap();
+    assert_eq!(session.waiting_calls().len(), 1);
+    oracle
+        .oracle()
+        .delete(&key("s"), Only::Always)
+        .await
+        .unwrap();
+    assert_eq!(session.waiting_calls(), []);
+    assert_eq!(waiting(&oracle, 9).await, []);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_waits_is_read_a_few_at_a_time_and_whoever_asks_is_told_if_it_is_not_all() {
     let journal = memory();
     let before = asks().journal(journal.clone()).start().await.unwrap();
@@ -338,28 +353,6 @@ async fn the_journal_knows_who_is_closed_without_reading_a_log() {
     let oracle = some_sessions().await;
     let known = oracle.journal().find(key("b")).await.unwrap().unwrap();
     assert_eq!(known.standing, Standing::Closed);
-}
-
-#[tokio::test(start_paused = true)]
-async fn any_number_of_sessions_is_discarded_at_the_same_time() {
-    let oracle = TestOracle::new(Scripted::new()).start().await.unwrap();
-    let (journal, oracle) = (oracle.journal(), oracle.oracle().clone());
-    let keys: Vec<_> = (0..1_100)
-        .map(|number| key(&format!("s{number}")))
-        .collect();
-    for key in &keys {
-        let profile = ProfileName::oracle();
-        oracle.create(key.clone(), profile, None).await.unwrap();
-    }
-    let discards = keys.iter().map(|key| oracle.discard(key, Only::Always));
-    for discarded in join_all(discards).await {
-        discarded.unwrap();
-    }
-    let left = journal.list(TenantId::local(), None, 9).await.unwrap();
-    assert!(
-        left.iter().all(|known| known.key.name.is_reserved()),
-        "{left:?}"
-    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -49,7 +49,7 @@ async fn deleted_under_a_reader(directory: &Path) -> (Sqlite, Connection) {
     reader
         .execute_batch("BEGIN; SELECT * FROM session;")
         .unwrap();
-    journal.delete(secret.sid, secret.epoch).await.unwrap();
+    journal.delete(secret.sid, Only::Always).await.unwrap();
     let seen = traces(directory, "zanzibarsecret");
     assert!(!seen.is_empty(), "the reader sees it still");
     (journal, reader)
@@ -67,7 +67,7 @@ async fn a_deleted_session_leaves_no_trace_in_any_file() {
         let directory = fresh.directory();
         let (journal, secret) = filled(&directory, many).await;
         assert!(!traces(&directory, "zanzibarsecret").is_empty(), "{many}");
-        journal.delete(secret.sid, secret.epoch).await.unwrap();
+        journal.delete(secret.sid, Only::Always).await.unwrap();
         for words in SECRET {
             assert_eq!(
                 traces(&directory, words),
@@ -95,9 +95,9 @@ async fn what_had_reached_the_database_before_leaves_no_trace_either() {
     drop(journal);
     assert_eq!(traces(&directory, "zanzibarsecret"), ["journal.db"]);
     let journal = open(&directory);
-    let Claim { sid, epoch, .. } = journal.claim(key("secret")).await.unwrap();
+    let Claim { sid, .. } = journal.claim(key("secret")).await.unwrap();
     assert_eq!(sid, secret.sid);
-    journal.delete(sid, epoch).await.unwrap();
+    journal.delete(sid, Only::Always).await.unwrap();
     assert_eq!(traces(&directory, "secret"), [""; 0]);
 }
 
@@ -144,9 +144,9 @@ async fn a_session_with_a_damaged_record_can_be_deleted() {
     drop(journal);
     damage::flip(&directory, "Zanzi7secret");
     let journal = open(&directory);
-    let Claim { sid, epoch, .. } = journal.claim(key("secret")).await.unwrap();
+    let Claim { sid, .. } = journal.claim(key("secret")).await.unwrap();
     assert!(texts(&journal, secret.sid).await.is_err());
-    journal.delete(sid, epoch).await.unwrap();
+    journal.delete(sid, Only::Always).await.unwrap();
     assert_eq!(traces(&directory, "secret"), [""; 0]);
     assert_eq!(journal.verify().await, Ok(vec![]));
 }

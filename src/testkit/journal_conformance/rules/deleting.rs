@@ -4,14 +4,15 @@ use futures_util::FutureExt;
 
 use super::{Rule, claim, empty, entries, holds, numbered, said, unknown};
 use crate::{
-    journal::{Append, Error, Journal, Snapshot, Standing},
+    journal::{Append, Error, Journal, Only, Snapshot, Standing},
     model::{Seq, Sid},
-    testkit::journal_conformance::{Checked, key, same},
+    testkit::journal_conformance::{Checked, key, same, sample},
 };
 
 rules![
     a_deleted_session_is_unknown,
-    only_the_owner_may_delete,
+    a_deletion_under_a_condition_that_fails_changes_nothing,
+    sub_agents_go_with_their_parent_and_no_copy_of_them,
     a_name_comes_into_being_anew_with_another_number,
 ];
 
@@ -33,7 +34,9 @@ async fn a_deleted_session_is_unknown<J: Journal>(journal: &J) -> Checked {
         same("save", &saved, &Ok(()))?;
     }
     let sid = by.sid;
-    same("delete", &journal.delete(sid, by.epoch).await, &Ok(()))?;
+    let known = journal.find(key.clone()).await.map_err(said)?;
+    let was = journal.delete(sid, Only::Always).await;
+    same("delete", &was, &Ok(known.into_iter().collect()))?;
     let gone = Error::Unknown { sid };
     let answer = journal.append(numbered(by, 2, &[3])).await;
     same("append", &answer, &Err(gone.clone()))?;
@@ -42,7 +45,7 @@ async fn a_deleted_session_is_unknown<J: Journal>(journal: &J) -> Checked {
     let answer = journal.read(sid, Seq(0), 9).await;
     same("read", &answer, &Err(gone.clone()))?;
     same("snapshot", &journal.snapshot(sid).await, &Err(gone.clone()))?;
-    let answer = journal.delete(sid, by.epoch).await;
+    let answer = journal.delete(sid, Only::Always).await;
     same("delete again", &answer, &Err(gone))?;
     same("find", &journal.find(key.clone()).await, &Ok(None))?;
     let left = journal.find(beside).await.map_err(said)?;
@@ -60,24 +63,77 @@ async fn a_deleted_session_is_unknown<J: Journal>(journal: &J) -> Checked {
     holds(journal, other, &[1, 2]).await
 }
 
-async fn only_the_owner_may_delete<J: Journal>(journal: &J) -> Checked {
+async fn a_deletion_under_a_condition_that_fails_changes_nothing<J: Journal>(
+    journal: &J,
+) -> Checked {
     let key = key("default", "kept")?;
-    let old = claim(journal, &key).await?;
-    journal.append(numbered(old, 0, &[1])).await.map_err(said)?;
-    let new = claim(journal, &key).await?;
-    let fenced = Error::Fenced {
-        sid: new.sid,
-        mine: old.epoch,
-        current: new.epoch,
+    let by = claim(journal, &key).await?;
+    let append = Append {
+        leaves: Standing::Busy,
+        ..numbered(by, 0, &[1])
     };
-    let answer = journal.delete(old.sid, old.epoch).await;
-    same("delete by the old owner", &answer, &Err(fenced))?;
-    holds(journal, new, &[1]).await?;
-    for sid in [unknown(new), Sid(u64::MAX), Sid(0)] {
-        let answer = journal.delete(sid, new.epoch).await;
+    journal.append(append).await.map_err(said)?;
+    let stands = Error::Stands {
+        sid: by.sid,
+        last: Seq(1),
+        standing: Standing::Busy,
+    };
+    let answer = journal.delete(by.sid, Only::AtRest).await;
+    same("delete of a busy session", &answer, &Err(stands))?;
+    let answer = journal.append(numbered(by, 1, &[2])).await;
+    same("the owner appends", &answer, &Ok(Seq(2)))?;
+    holds(journal, by, &[1, 2]).await?;
+    for sid in [unknown(by), Sid(u64::MAX), Sid(0)] {
+        let answer = journal.delete(sid, Only::Always).await;
         same("delete", &answer, &Err(Error::Unknown { sid }))?;
     }
-    Ok(())
+    let gone = journal.delete(by.sid, Only::AtRest).await;
+    same("delete at rest", &gone.map(|gone| gone.len()), &Ok(1))
+}
+
+async fn sub_agents_go_with_their_parent_and_no_copy_of_them<J: Journal>(journal: &J) -> Checked {
+    let begin = async |name: &str, says: &str, parent: Option<&str>, leaves| {
+        let opened = sample::opened(&key("default", says)?, parent)?;
+        let by = claim(journal, &key("default", name)?).await?;
+        let append = Append {
+            records: vec![opened],
+            leaves,
+            ..numbered(by, 0, &[])
+        };
+        journal.append(append).await.map_err(said)?;
+        Ok::<_, String>(by)
+    };
+    let rests = Standing::Resting;
+    let parent = begin("p", "p", None, rests).await?;
+    begin("p.1.1", "p.1.1", Some("p"), rests).await?;
+    let below = begin("p.1.1.1.1", "p.1.1.1.1", Some("p.1.1"), Standing::Busy).await?;
+    begin("copy", "p.1.1", Some("p"), rests).await?;
+    let stands = journal.delete(parent.sid, Only::AtRest).await;
+    let stands = matches!(stands, Err(Error::Stands { sid, .. }) if sid == below.sid);
+    same("one of them is busy", &stands, &true)?;
+    let names = async || {
+        let left = journal.list(key("default", "p")?.tenant, None, 9).await;
+        let left = left.map_err(said)?.into_iter();
+        Ok::<_, String>(
+            left.map(|known| known.key.name.to_string())
+                .collect::<Vec<_>>(),
+        )
+    };
+    let all = ["copy", "p", "p.1.1", "p.1.1.1.1"].map(str::to_owned);
+    same("nothing is gone", &names().await?, &all.to_vec())?;
+    let gone = journal
+        .delete(parent.sid, Only::Always)
+        .await
+        .map_err(said)?;
+    let gone: Vec<String> = gone
+        .iter()
+        .map(|known| known.key.name.to_string())
+        .collect();
+    same("gone", &gone, &all[1..].to_vec())?;
+    same("left", &names().await?, &all[..1].to_vec())?;
+    // One that begins too late has no parent any more.
+    let late = begin("p.1.2", "p.1.2", Some("p"), rests).await;
+    same("a late one is refused", &late.is_err(), &true)
 }
 
 async fn a_name_comes_into_being_anew_with_another_number<J: Journal>(journal: &J) -> Checked {
@@ -99,7 +155,7 @@ async fn a_name_comes_into_being_anew_with_another_number<J: Journal>(journal: &
         let found = journal.search(key.tenant.clone(), "words".into(), 9).await;
         let what = format!("hits in life {life}");
         same(&what, &found.map(|hits| hits.len()), &Ok(2))?;
-        same("delete", &journal.delete(by.sid, by.epoch).await, &Ok(()))?;
+        journal.delete(by.sid, Only::Always).await.map_err(said)?;
         numbers.push(by.sid);
     }
     Ok(())

@@ -80,8 +80,8 @@ impl Journal for Held {
         self.held(async move |journal| journal.snapshot(sid).await)
     }
 
-    fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
-        self.held(async move |journal| journal.delete(sid, epoch).await)
+    fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+        self.held(async move |journal| journal.delete(sid, only).await)
     }
 
     fn search(
