@@ -46,7 +46,7 @@ def chats(url):
     assert second.oracle["session"] == "chat" and second.oracle["query"] == 2, "only what is new is asked"
     alone = ask(api, QUESTION, said(first), {"role": "user", "content": "what is in src?"})
     assert alone.oracle["session"] != "chat" and alone.oracle["query"] == 1, alone
-    names = [session["name"] for session in get(f"{url}/api/sessions")["sessions"]]
+    names = [session["session"] for session in get(f"{url}/api/sessions")["sessions"]]
     assert alone.oracle["session"] not in names, "nothing of it is kept"
 
 
@@ -173,7 +173,7 @@ def keys(url, right, other, revoked):
     api, neighbour = (client(url, api_key=key) for key in (right, other))
     mine, theirs = (ask(each, QUESTION, **named("same-name")) for each in (api, neighbour))
     assert mine.oracle["query"] == theirs.oracle["query"] == 1, "one name, two sessions"
-    repeated = ask(api, QUESTION, **named("same-name", **{"X-Oracle-History": "tail"}))
+    repeated = ask(api, QUESTION, **named("same-name"))
     assert repeated.oracle["query"] == 2, repeated
 
 
