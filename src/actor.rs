@@ -50,14 +50,14 @@ mod workers;
 pub use approvals::{Approval, WaitingCalls};
 pub use bus::{Filter, Frame, Frames, Notice, SessionRecord, Subscription};
 pub use clock::Clock;
-pub use deletion::{DeleteError, Deletion, delete};
+pub use deletion::{Deletion, delete};
 pub use depths::Depths;
 pub use ephemeral::Ephemeral;
 pub use gateway::{BreakerSettings, CircuitState, GatewaySettings, ModelState, ProviderState};
 pub use handle::{
-    Answer, AskError, Detail, EventPage, EventStream, Listed, Listing, Oracle, Progress,
-    QueryAccount, QueryPage, SessionFilter, SessionHandle, SessionState, SignalAccount, Submitted,
-    TenantPage, Watch,
+    Answer, AskError, Detail, EventStream, Listed, Listing, LogPage, Oracle, Progress,
+    QueryAccount, QueryPage, SessionFilter, SessionHandle, SessionState, Submitted, TenantPage,
+    Watch,
 };
 pub use meter::{Figures, Level, Tally, Timing};
 pub use profile::{Profile, Profiles};

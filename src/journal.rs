@@ -23,7 +23,7 @@ use std::sync::Arc;
 use futures_util::{FutureExt as _, future::BoxFuture};
 
 use crate::model::{
-    Epoch, Owner, Record, Seq, SessionKey, SessionName, Sid, TenantId, Timestamp,
+    Epoch, Event, Owner, Record, Seq, SessionKey, SessionName, Sid, TenantId, Timestamp,
     record::{Fact, SessionFact},
 };
 
@@ -123,6 +123,14 @@ pub struct Entry {
     pub seq: Seq,
     /// What it says.
     pub record: Arc<Record>,
+}
+
+impl Entry {
+    /// The event of a session that it is, with long texts by reference.
+    #[must_use]
+    pub fn event(&self, session: &SessionName) -> Event {
+        Event::of(session, self.seq, &self.record)
+    }
 }
 
 /// A session that the journal knows.

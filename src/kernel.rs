@@ -19,7 +19,6 @@ mod calls;
 mod compaction;
 mod context;
 mod control;
-mod conversation;
 mod delegation;
 mod doubt;
 mod draft;
@@ -45,7 +44,6 @@ mod turn_end;
 mod verdict;
 
 pub use budget::{BasisPoints, NoShare, share};
-pub use conversation::{Conversation, Said};
 pub use doubt::{Opinion, named};
 pub use effect::{CallToken, Decision, Effect, Reply};
 pub use fallback::{FallbackClassifier, FallbackView, Heuristic, Judgement};

@@ -3,12 +3,9 @@
 //! The journal removes all of them in one step, or none; that step fences whoever works on them here. Their
 //! actors then leave memory, without another word in the journal.
 
-use std::{sync::Arc, time::Duration};
+use std::{iter, time::Duration};
 
-use tokio::{
-    sync::Semaphore,
-    time::{Instant, sleep},
-};
+use tokio::time::{Instant, sleep};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
@@ -21,7 +18,7 @@ use crate::{
     journal::{Error, Journal, Known, Only},
     kernel::Refusal,
     model::{
-        SessionKey, SessionName,
+        SessionKey,
         record::{ControlFact, Deleted},
     },
 };
@@ -36,73 +33,39 @@ const LEAVE: Duration = Duration::from_secs(10);
 /// How many sessions of a system may be deleted at the same time.
 const AT_ONCE: usize = 1_024;
 
-/// Why a session was not deleted.
-#[derive(Debug, thiserror::Error)]
-pub enum DeleteError {
-    /// There is none of this name.
-    #[error("there is no session `{0}`")]
-    Unknown(SessionName),
-    /// It, or a sub-agent's, is in the middle of a query.
-    #[error("session `{0}` is in the middle of a query")]
-    Busy(SessionName),
-    /// The journal does not do it.
-    #[error(transparent)]
-    Journal(#[from] Error),
-}
-
-impl From<DeleteError> for AskError {
-    fn from(error: DeleteError) -> Self {
-        match error {
-            DeleteError::Unknown(name) => Self::NoSession { name },
-            DeleteError::Busy(_) => Refusal::Busy.into(),
-            DeleteError::Journal(error) => error.into(),
-        }
-    }
-}
-
-/// What was deleted.
+/// What was deleted, as it stood at last.
 #[derive(Debug)]
 pub struct Deletion {
-    /// As it stood at last.
+    /// The session.
     pub known: Known,
-    /// How many sessions of sub-agents went with it.
-    pub sub_agents: usize,
+    /// The sessions of its sub-agents, which went with it.
+    pub sub_agents: Vec<Known>,
 }
 
 /// Deletes a session of which no system in this process has any part.
 ///
 /// # Errors
-/// See [`DeleteError`].
+/// See [`AskError`].
 pub async fn delete(
     journal: &dyn Journal,
     key: &SessionKey,
     only: Only,
-) -> Result<Deletion, DeleteError> {
-    let gone = remove(journal, key, only).await?;
-    deletion(key, gone)
-}
-
-/// What was removed, the session first.
-async fn remove(
-    journal: &dyn Journal,
-    key: &SessionKey,
-    only: Only,
-) -> Result<Vec<Known>, DeleteError> {
-    let unknown = || DeleteError::Unknown(key.name.clone());
+) -> Result<Deletion, AskError> {
+    let unknown = || AskError::NoSession {
+        name: key.name.clone(),
+    };
     let known = within(PATIENCE, journal.find(key.clone())).await?;
     let sid = known.ok_or_else(unknown)?.sid;
-    match within(PATIENCE, journal.delete(sid, only)).await {
-        Err(Error::Stands { .. }) => Err(DeleteError::Busy(key.name.clone())),
-        Err(Error::Unknown { .. }) => Err(unknown()),
-        gone => Ok(gone?),
-    }
-}
-
-fn deletion(key: &SessionKey, gone: Vec<Known>) -> Result<Deletion, DeleteError> {
-    let sub_agents = gone.len().saturating_sub(1);
-    let known = gone.into_iter().next();
-    let known = known.ok_or_else(|| DeleteError::Unknown(key.name.clone()))?;
-    Ok(Deletion { known, sub_agents })
+    let gone = match within(PATIENCE, journal.delete(sid, only)).await {
+        Err(Error::Stands { .. }) => return Err(Refusal::Busy.into()),
+        Err(Error::Unknown { .. }) => return Err(unknown()),
+        gone => gone?,
+    };
+    let mut gone = gone.into_iter();
+    Ok(Deletion {
+        known: gone.next().ok_or_else(unknown)?,
+        sub_agents: gone.collect(),
+    })
 }
 
 impl Oracle {
@@ -119,15 +82,14 @@ impl Oracle {
         let (oracle, key) = (self.clone(), key.clone());
         // To its end and on record, though the caller may go away in the middle.
         let deleted = async move {
-            let gone = remove(&*oracle.router.journal, &key, only).await?;
-            for known in &gone {
-                oracle.router.is_deleted(&known.key).await;
+            let deletion = delete(&*oracle.router.journal, &key, only).await?;
+            for gone in iter::once(&deletion.known).chain(&deletion.sub_agents) {
+                oracle.router.is_deleted(&gone.key).await;
             }
-            let deletion = deletion(&key, gone)?;
             oracle.log.note(ControlFact::Deleted(Deleted {
                 session: key,
                 records: deletion.known.last,
-                sub_agents: deletion.sub_agents,
+                sub_agents: deletion.sub_agents.len(),
                 by: oracle.by.clone(),
             }));
             Ok::<_, AskError>(deletion)
@@ -137,16 +99,19 @@ impl Oracle {
 }
 
 impl Router {
+    /// Lets the actor of a session leave memory, also in the middle of a query.
+    pub(super) fn let_go(&self, key: &SessionKey) {
+        if let Some(shard) = self.shards.at(self.shards.index_of(key)) {
+            let (key, anyway) = (key.clone(), true);
+            let _ = shard.cast(ShardMsg::Leave { key, anyway });
+        }
+    }
+
     /// Lets the actor of a deleted session end. What it appends until then is refused.
     async fn is_deleted(&self, key: &SessionKey) {
+        self.let_go(key);
         if let Some(shard) = self.shards.at(self.shards.index_of(key)) {
             let until = Instant::now() + LEAVE;
-            let (leaving, anyway) = (key.clone(), true);
-            let leave = ShardMsg::Leave {
-                key: leaving,
-                anyway,
-            };
-            let _ = shard.cast(leave);
             let presence = || {
                 let key = key.clone();
                 let message = |reply| ShardMsg::Presence { key, reply };
@@ -166,21 +131,10 @@ impl Router {
 
 /// What is being deleted in a system. It ends with the system: what is not done by then is found by deleting
 /// again.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Deletions {
     tasks: TaskTracker,
     end: CancellationToken,
-    room: Arc<Semaphore>,
-}
-
-impl Default for Deletions {
-    fn default() -> Self {
-        Self {
-            tasks: TaskTracker::new(),
-            end: CancellationToken::new(),
-            room: Arc::new(Semaphore::new(AT_ONCE)),
-        }
-    }
 }
 
 impl Deletions {
@@ -189,13 +143,13 @@ impl Deletions {
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, AskError> {
-        let room = Arc::clone(&self.room).try_acquire_owned();
-        let room = room.map_err(|_| AskError::full(AT_ONCE))?;
+        if self.tasks.len() >= AT_ONCE {
+            return Err(AskError::full(AT_ONCE));
+        }
         let end = self.end.clone();
-        let task = self.tasks.spawn(async move {
-            let _room = room;
-            end.run_until_cancelled(work).await
-        });
+        let task = self
+            .tasks
+            .spawn(async move { end.run_until_cancelled(work).await });
         task.await.ok().flatten().ok_or(AskError::Stopped)
     }
 

@@ -1,31 +1,24 @@
 //! Sessions in memory, for requests that leave nothing behind.
 //!
-//! An [`Ephemeral`] session and its sub-agents have a journal in memory, which is gone when the handle is dropped.
-//! They are listed and controlled like others while they live, because the system's journal is a [`Split`]: reserved
-//! names and ids lead to memory. Only the usage of their model calls is durable: an estimate before a call and its
+//! An [`Ephemeral`] session and its sub-agents are kept in a journal in memory until the handle is dropped. They are
+//! listed and controlled like others while they live, because the system's journal is a [`Split`]: reserved names and
+//! high numbers lead to memory. Only the usage of their model calls is durable: an estimate before a call and its
 //! usage after it, in the reserved session `usage`.
 
 use std::{
     ops::Deref,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
-use dashmap::DashMap;
-use futures_util::{
-    FutureExt,
-    future::{self, BoxFuture},
-};
+use dashmap::DashSet;
+use futures_util::{FutureExt, future::BoxFuture};
 use uuid::Uuid;
 
 use super::{
     bus::BusHandle,
     clock::Clock,
     handle::{Oracle, Router, SessionHandle},
-    shard::ShardMsg,
     system_log::SystemLog,
     task::Task,
 };
@@ -38,10 +31,8 @@ use crate::{
     },
 };
 
-/// Ids from here on are of sessions in memory.
-const FIRST: u64 = 1 << 62;
-/// How many sessions a request may have: ids of one request lie this far from those of the next.
-const SESSIONS: u64 = 1 << 16;
+/// Numbers of sessions in memory come after this one.
+const FIRST: Sid = Sid(1 << 62);
 
 /// A session in memory, to be used like any other; it and its sub-agents are gone when this is dropped, and a query
 /// that still runs is dropped with them.
@@ -60,7 +51,9 @@ impl Deref for Ephemeral {
 
 impl Drop for Ephemeral {
     fn drop(&mut self) {
-        self.router.discard(self.session.key());
+        for key in self.router.ephemerals.end(self.session.key()) {
+            self.router.let_go(&key);
+        }
     }
 }
 
@@ -70,160 +63,95 @@ impl Oracle {
     pub fn ephemeral(&self, tenant: TenantId, profile: ProfileName) -> Ephemeral {
         let name = SessionName::ephemeral(Uuid::now_v7());
         let key = SessionKey { tenant, name };
-        self.router.ephemerals.begin(&key);
+        self.router.ephemerals.live.insert(key.clone());
         Ephemeral {
-            session: self.brief_session(key, profile),
+            session: self.session_of(key, profile),
             router: self.router.clone(),
         }
     }
 }
 
-impl Router {
-    /// Ends an ephemeral session with all that is below it.
-    fn discard(&self, root: &SessionKey) {
-        let Some(store) = self.ephemerals.end(root) else {
-            return;
-        };
-        let all = store.memory.list(root.tenant.clone(), None, usize::MAX);
-        let all = all.now_or_never().and_then(Result::ok).unwrap_or_default();
-        for Known { key, .. } in all {
-            if let Some(shard) = self.shards.at(self.shards.index_of(&key)) {
-                let _ = shard.cast(ShardMsg::Leave { key, anyway: true });
-            }
+/// The ephemeral sessions that live, and their journal.
+#[derive(Debug)]
+pub(super) struct Ephemerals {
+    live: DashSet<SessionKey>,
+    memory: Memory,
+}
+
+impl Default for Ephemerals {
+    fn default() -> Self {
+        Self {
+            live: DashSet::new(),
+            memory: Memory::after(FIRST),
         }
     }
 }
 
-/// The journals in memory of the ephemeral sessions that live.
-#[derive(Debug, Default)]
-pub(super) struct Ephemerals {
-    next: AtomicU64,
-    by_root: DashMap<SessionKey, Arc<Store>>,
-    by_number: DashMap<u64, Arc<Store>>,
-}
-
-#[derive(Debug)]
-struct Store {
-    number: u64,
-    memory: Memory,
-}
-
-impl Store {
-    const fn outside(&self, sid: Sid) -> Sid {
-        Sid(FIRST + self.number * SESSIONS + sid.0)
-    }
-
-    fn known(&self, known: Known) -> Known {
-        let sid = self.outside(known.sid);
-        Known { sid, ..known }
-    }
-}
-
 impl Ephemerals {
-    pub(super) fn begin(&self, root: &SessionKey) {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let memory = Memory::new();
-        let store = Arc::new(Store { number, memory });
-        self.by_number.insert(number, Arc::clone(&store));
-        self.by_root.insert(root.clone(), store);
+    /// Whether a name is one of an ephemeral session, or of its sub-agent, that does not live any more.
+    pub(super) fn is_over(&self, key: &SessionKey) -> bool {
+        let tenant = key.tenant.clone();
+        let root = key.name.ephemeral_root();
+        root.is_some_and(|name| !self.live.contains(&SessionKey { tenant, name }))
     }
 
-    fn end(&self, root: &SessionKey) -> Option<Arc<Store>> {
-        let (_, store) = self.by_root.remove(root)?;
-        self.by_number.remove(&store.number);
-        Some(store)
-    }
-
-    /// Where a session is; an error where it was, and is gone.
-    fn of_key(&self, key: &SessionKey) -> Option<Result<Arc<Store>, Error>> {
-        let root = SessionKey {
-            tenant: key.tenant.clone(),
-            name: key.name.ephemeral_root()?,
-        };
-        let store = self.by_root.get(&root).map(|store| Arc::clone(&store));
-        Some(store.ok_or(Error::Unknown { sid: Sid(FIRST) }))
-    }
-
-    /// The same by an id, with the id within the store.
-    fn of_sid(&self, sid: Sid) -> Option<Result<(Arc<Store>, Sid), Error>> {
-        let within = sid.0.checked_sub(FIRST)?;
-        let store = self.by_number.get(&(within / SESSIONS));
-        let store = store.map(|store| (Arc::clone(&store), Sid(within % SESSIONS)));
-        Some(store.ok_or(Error::Unknown { sid }))
-    }
-
-    fn all(&self) -> Vec<Arc<Store>> {
-        let mut all: Vec<_> = self
-            .by_number
-            .iter()
-            .map(|entry| Arc::clone(&entry))
-            .collect();
-        all.sort_unstable_by_key(|store| store.number);
-        all
+    /// Ends one with all that is below it, and names them.
+    fn end(&self, root: &SessionKey) -> Vec<SessionKey> {
+        self.live.remove(root);
+        self.memory.clear(root)
     }
 }
 
-/// The system's journal: the durable one, and those of ephemeral sessions.
+/// The system's journal: the durable one, and that of ephemeral sessions.
 pub(super) struct Split {
     pub durable: Arc<dyn Journal>,
     pub ephemerals: Arc<Ephemerals>,
 }
 
-fn refused<'a, T: Send + 'a>(error: Error) -> BoxFuture<'a, Result<T, Error>> {
-    future::ready(Err(error)).boxed()
+impl Split {
+    fn of(&self, sid: Sid) -> &dyn Journal {
+        match sid > FIRST {
+            true => &self.ephemerals.memory,
+            false => &*self.durable,
+        }
+    }
+
+    fn named(&self, name: &SessionName) -> &dyn Journal {
+        match name.is_ephemeral() {
+            true => &self.ephemerals.memory,
+            false => &*self.durable,
+        }
+    }
 }
 
 impl Journal for Split {
     fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
-        match self.ephemerals.of_key(&key) {
-            None => self.durable.claim_if(key, only),
-            Some(Err(error)) => refused(error),
-            Some(Ok(store)) => async move {
-                let claim = store.memory.claim_if(key, only).await?;
-                let sid = store.outside(claim.sid);
-                Ok(Claim { sid, ..claim })
+        async move {
+            let claim = self.named(&key.name).claim_if(key.clone(), only).await?;
+            // Its end may have come before the claim, and removes nothing that comes later.
+            if self.ephemerals.is_over(&key) {
+                self.ephemerals.memory.clear(&key);
+                return Err(Error::Unknown { sid: claim.sid });
             }
-            .boxed(),
+            Ok(claim)
         }
+        .boxed()
     }
 
     fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
-        match self.ephemerals.of_sid(sid) {
-            None => self.durable.release(sid, epoch),
-            Some(_) => future::ready(Ok(())).boxed(),
-        }
+        self.of(sid).release(sid, epoch)
     }
 
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
-        match self.ephemerals.of_sid(append.sid) {
-            None => self.durable.append(append),
-            Some(Err(error)) => refused(error),
-            Some(Ok((store, sid))) => {
-                async move { store.memory.append(Append { sid, ..append }).await }.boxed()
-            }
-        }
+        self.of(append.sid).append(append)
     }
 
     fn read(&self, sid: Sid, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
-        match self.ephemerals.of_sid(sid) {
-            None => self.durable.read(sid, after, limit),
-            Some(Err(error)) => refused(error),
-            Some(Ok((store, sid))) => {
-                async move { store.memory.read(sid, after, limit).await }.boxed()
-            }
-        }
+        self.of(sid).read(sid, after, limit)
     }
 
     fn find(&self, key: SessionKey) -> BoxFuture<'_, Result<Option<Known>, Error>> {
-        match self.ephemerals.of_key(&key) {
-            None => self.durable.find(key),
-            Some(Err(_)) => future::ready(Ok(None)).boxed(),
-            Some(Ok(store)) => async move {
-                let known = store.memory.find(key).await?;
-                Ok(known.map(|known| store.known(known)))
-            }
-            .boxed(),
-        }
+        self.named(&key.name).find(key)
     }
 
     fn list(
@@ -233,14 +161,9 @@ impl Journal for Split {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
         async move {
-            let mut all = self
-                .durable
-                .list(tenant.clone(), after.clone(), limit)
-                .await?;
-            for store in self.ephemerals.all() {
-                let list = store.memory.list(tenant.clone(), after.clone(), limit);
-                all.extend(list.await?.into_iter().map(|known| store.known(known)));
-            }
+            let (durable, memory) = (&self.durable, &self.ephemerals.memory);
+            let mut all = memory.list(tenant.clone(), after.clone(), limit).await?;
+            all.extend(durable.list(tenant, after, limit).await?);
             all.sort_by(|one, other| one.key.name.cmp(&other.key.name));
             all.truncate(limit);
             Ok(all)
@@ -258,52 +181,27 @@ impl Journal for Split {
 
     fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
         async move {
-            let mut all = match after.0 < FIRST {
+            let mut all = match after < FIRST {
                 true => self.durable.unfinished(after, limit).await?,
                 false => Vec::new(),
             };
-            for store in self.ephemerals.all() {
-                if all.len() >= limit {
-                    break;
-                }
-                let unfinished = store.memory.unfinished(Sid(0), limit).await?;
-                let unfinished = unfinished.into_iter().map(|known| store.known(known));
-                all.extend(unfinished.filter(|known| known.sid > after));
-            }
-            all.truncate(limit);
+            let room = limit - all.len();
+            all.extend(self.ephemerals.memory.unfinished(after, room).await?);
             Ok(all)
         }
         .boxed()
     }
 
     fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>> {
-        match self.ephemerals.of_sid(sid) {
-            None => self.durable.save(sid, epoch, snapshot),
-            Some(Err(error)) => refused(error),
-            Some(Ok((store, sid))) => {
-                async move { store.memory.save(sid, epoch, snapshot).await }.boxed()
-            }
-        }
+        self.of(sid).save(sid, epoch, snapshot)
     }
 
     fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>> {
-        match self.ephemerals.of_sid(sid) {
-            None => self.durable.snapshot(sid),
-            Some(Err(error)) => refused(error),
-            Some(Ok((store, sid))) => async move { store.memory.snapshot(sid).await }.boxed(),
-        }
+        self.of(sid).snapshot(sid)
     }
 
     fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        match self.ephemerals.of_sid(sid) {
-            None => self.durable.delete(sid, only),
-            Some(Err(error)) => refused(error),
-            Some(Ok((store, sid))) => async move {
-                let gone = store.memory.delete(sid, only).await?;
-                Ok(gone.into_iter().map(|known| store.known(known)).collect())
-            }
-            .boxed(),
-        }
+        self.of(sid).delete(sid, only)
     }
 
     fn search(
@@ -349,7 +247,7 @@ impl UsageLog {
     /// Makes durable about what a call is going to use, before it is made; none for sessions that record it
     /// themselves.
     pub(super) async fn begin(&self, call: Metered) -> Result<Option<Metered>, Fault> {
-        if call.session.name.ephemeral_root().is_none() {
+        if !call.session.name.is_ephemeral() {
             return Ok(None);
         }
         let estimate = Usage {

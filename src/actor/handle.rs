@@ -50,7 +50,7 @@ mod submit;
 pub(super) use child::Child;
 pub use error::AskError;
 pub use list::{Listed, Listing, SessionFilter, SessionState, TenantPage};
-pub use look::{EventPage, QueryAccount, QueryPage, SignalAccount};
+pub use look::{LogPage, QueryAccount, QueryPage};
 pub use stream::{Answer, Detail, EventStream, Progress, Submitted, Watch};
 
 #[derive(Clone)]
@@ -87,7 +87,6 @@ impl Router {
             key,
             opening,
             by: By::local(),
-            brief: Brief::Others,
         }
     }
 
@@ -160,17 +159,6 @@ impl Oracle {
         let parent = None;
         let session = self.router.session(key.into(), Opening { profile, parent });
         session.acting(self.by.clone())
-    }
-
-    /// A session that lasts for one request, under a name of
-    /// [`SessionName::brief`](crate::model::SessionName::brief). Through other handles nobody begins it, or asks
-    /// it anything.
-    #[must_use]
-    pub fn brief_session(&self, key: impl Into<SessionKey>, profile: ProfileName) -> SessionHandle {
-        SessionHandle {
-            brief: Brief::Ours,
-            ..self.session_of(key, profile)
-        }
     }
 
     /// The records of all sessions from now on.
@@ -252,14 +240,6 @@ pub struct SessionHandle {
     key: SessionKey,
     opening: Opening,
     by: By,
-    brief: Brief,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Brief {
-    /// The request's that the handle serves.
-    Ours,
-    Others,
 }
 
 impl SessionHandle {
@@ -290,12 +270,9 @@ impl SessionHandle {
     /// See [`AskError`].
     pub async fn command(&self, command: Command) -> Result<Reply, AskError> {
         let (key, opening) = (&self.key, &self.opening);
-        if key.name.is_reserved() {
+        if key.name.is_reserved() || self.router.ephemerals.is_over(key) {
             let name = key.name.clone();
             return Err(AskError::Reserved { name });
-        }
-        if key.name.is_brief() {
-            self.is_for_us(&command).await?;
         }
         if let (Command::Continue(_), None) = (&command, &self.opening.parent) {
             self.router.takes_new()?;
@@ -309,23 +286,6 @@ impl SessionHandle {
             reply,
         };
         self.router.ask(key, self.admission(), message).await
-    }
-
-    /// Other handles can control a session that lasts for one request, but not begin it or ask it anything.
-    async fn is_for_us(&self, command: &Command) -> Result<(), AskError> {
-        if self.brief == Brief::Ours || self.opening.parent.is_some() {
-            return Ok(());
-        }
-        let name = self.key.name.clone();
-        match command {
-            Command::Open(_) | Command::Submit(_) | Command::Continue(_) => {
-                Err(AskError::Reserved { name })
-            }
-            _ => match self.known().await? {
-                Some(_) => Ok(()),
-                None => Err(AskError::NoSession { name }),
-            },
-        }
     }
 
     /// Messages of sub-agents belong to a query that was admitted.

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     actor::{Answer, AskError, Oracle, SessionHandle},
-    journal::{Journal, Standing},
+    journal::{Entry, Journal, Standing},
     kernel::Refusal,
     model::{BusyPolicy, ProfileName, SessionKey, SessionName, Submission},
     tool::{Progress, ProjectRoot, citations},
@@ -131,7 +131,9 @@ pub(super) async fn object(
     root: &ProjectRoot,
     answer: &Answer,
 ) -> Result<serde_json::Value, AskError> {
-    let events = session.events_of(answer.query).await?;
+    let records = session.records_of(answer.query).await?.into_iter();
+    let event = |entry: Entry| entry.event(&session.key().name);
+    let events: Vec<_> = records.map(event).collect();
     Ok(json!({
         "session": session.key().name,
         "query": answer.query,

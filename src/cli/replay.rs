@@ -43,7 +43,7 @@ pub async fn run(
     let records = session.log(Seq(0)).await?;
     let events: Vec<Event> = records
         .iter()
-        .map(|entry| Event::of(&session.key().name, entry.seq, &entry.record))
+        .map(|entry| entry.event(&session.key().name))
         .collect();
     let records: Vec<_> = records
         .into_iter()

@@ -216,7 +216,6 @@ pub async fn last(journal: &dyn Journal) -> Result<SessionName, Stop> {
             if let Some(first) = first.first()
                 && let Fact::Session(SessionFact::Opened(opened)) = &first.record.fact
                 && opened.parent.is_none()
-                && !known.key.name.is_brief()
             {
                 return Ok(known.key.name.clone());
             }

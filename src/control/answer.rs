@@ -74,8 +74,6 @@ pub enum Answer {
         records: Seq,
         /// How many sessions of sub-agents went with it.
         sub_agents: usize,
-        /// Sessions of which some sub-agents may be left.
-        unsure: Vec<SessionName>,
     },
 }
 

@@ -3,7 +3,7 @@
 use super::{Answer, Code, Follow, Refused, Verb, Watching, limits, subject::Subject};
 use crate::{
     actor::{AskError, Changes, Oracle, SessionFilter, SessionHandle},
-    journal::Only,
+    journal::{Entry, Only},
     kernel::{Command, Reply},
     model::{
         By, ForkPoint, Principal, SessionKey, TenantId,
@@ -125,8 +125,10 @@ impl Acting<'_> {
                 after,
                 limit,
             } => {
-                let session = self.session(self.key(&session));
-                let events = session.event_page(after, limit as usize).await?.events;
+                let handle = self.session(self.key(&session));
+                let entries = handle.page(after, limit as usize).await?.entries;
+                let event = |entry: Entry| entry.event(&session.name);
+                let events = entries.into_iter().map(event).collect();
                 Ok(Answer::Events { events })
             }
             Verb::Fork {
@@ -233,8 +235,7 @@ impl Acting<'_> {
         let deletion = self.oracle.delete(&self.key(subject), take).await?;
         Ok(Answer::Deleted {
             records: deletion.known.last,
-            sub_agents: deletion.sub_agents,
-            unsure: Vec::new(),
+            sub_agents: deletion.sub_agents.len(),
         })
     }
 }

@@ -107,7 +107,7 @@ impl Host {
         key: &SessionKey,
     ) -> Result<Option<NewSession>, Problem> {
         // A session of one request is not kept.
-        let Some(limit) = account.session_limit().filter(|_| !key.name.is_brief()) else {
+        let Some(limit) = account.session_limit().filter(|_| !key.name.is_ephemeral()) else {
             return Ok(None);
         };
         let found = tokio::time::timeout(PATIENCE, self.journal.find(key.clone())).await;
@@ -154,10 +154,8 @@ impl Host {
             let Some(last) = page.last() else { break };
             after = Some(last.key.name.clone());
             let names = page.iter().map(|known| &known.key.name);
-            // Nobody's conversation, or nothing that is kept.
-            kept += names
-                .filter(|name| !name.is_reserved() && !name.is_brief())
-                .count();
+            // Nobody's conversation.
+            kept += names.filter(|name| !name.is_reserved()).count();
         }
         Ok(kept)
     }

@@ -40,8 +40,9 @@ pub struct Memory {
 struct Sessions {
     /// By name within the tenant; a tree, because lists are paged by name.
     by_tenant: BTreeMap<TenantId, BTreeMap<SessionName, Sid>>,
-    /// The session of `Sid(n)` is at `n - 1`; none where it was deleted.
-    slots: Vec<Option<Slot>>,
+    slots: BTreeMap<Sid, Slot>,
+    /// The newest session's.
+    newest: Sid,
 }
 
 #[derive(Debug)]
@@ -55,6 +56,26 @@ impl Memory {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty journal that gives its sessions numbers after `sid`.
+    #[must_use]
+    pub(crate) fn after(sid: Sid) -> Self {
+        let memory = Self::new();
+        write(&memory.sessions).newest = sid;
+        memory
+    }
+
+    /// Removes a session and all whose names begin with its own, and names them.
+    pub(crate) fn clear(&self, root: &SessionKey) -> Vec<SessionKey> {
+        let mut sessions = write(&self.sessions);
+        let names = sessions.by_tenant.get(&root.tenant).into_iter();
+        let names = names.flat_map(|names| names.range(root.name.clone()..));
+        let theirs = names.take_while(|(name, _)| name.as_str().starts_with(root.name.as_str()));
+        let sids: Vec<Sid> = theirs.map(|(_, sid)| *sid).collect();
+        sids.into_iter()
+            .filter_map(|sid| sessions.forget(sid))
+            .collect()
     }
 
     fn claim_now(&self, key: SessionKey, only: Only) -> Result<Claim, Error> {
@@ -129,9 +150,10 @@ impl Memory {
 
     fn unfinished_now(&self, after: Sid, limit: usize) -> Vec<Known> {
         let sessions = read(&self.sessions);
-        let numbered = (1..).map(Sid).zip(&sessions.slots);
-        let behind = numbered.filter(|(sid, _)| *sid > after);
-        let known = behind.filter_map(|(sid, slot)| Some(slot.as_ref()?.known(sid)));
+        let behind = sessions
+            .slots
+            .range((Bound::Excluded(after), Bound::Unbounded));
+        let known = behind.map(|(sid, slot)| slot.known(*sid));
         let busy = known.filter(|known| known.standing == Standing::Busy);
         busy.take(limit).collect()
     }
@@ -169,9 +191,6 @@ impl Memory {
             gone.push(known);
         }
         for sid in family {
-            if let Some(slot) = sessions.slot(sid) {
-                lock(&slot.log).deleted = true;
-            }
             sessions.forget(sid);
         }
         Ok(gone)
@@ -237,8 +256,9 @@ impl Sessions {
         let names = self.by_tenant.entry(key.tenant.clone()).or_default();
         *names.entry(key.name.clone()).or_insert_with(|| {
             let log = Arc::default();
-            self.slots.push(Some(Slot { key, log }));
-            Sid(self.slots.len() as u64)
+            self.newest = self.newest.next();
+            self.slots.insert(self.newest, Slot { key, log });
+            self.newest
         })
     }
 
@@ -261,19 +281,19 @@ impl Sessions {
     }
 
     fn slot(&self, sid: Sid) -> Option<&Slot> {
-        self.slots.get(index(sid)?)?.as_ref()
+        self.slots.get(&sid)
     }
 
-    fn forget(&mut self, sid: Sid) {
-        let slot = index(sid).and_then(|index| self.slots.get_mut(index));
-        if let Some(Slot { key, .. }) = slot.and_then(Option::take)
-            && let Some(names) = self.by_tenant.get_mut(&key.tenant)
-        {
+    fn forget(&mut self, sid: Sid) -> Option<SessionKey> {
+        let Slot { key, log } = self.slots.remove(&sid)?;
+        lock(&log).deleted = true;
+        if let Some(names) = self.by_tenant.get_mut(&key.tenant) {
             names.remove(&key.name);
             if names.is_empty() {
                 self.by_tenant.remove(&key.tenant);
             }
         }
+        Some(key)
     }
 
     fn page(&self, tenant: &TenantId, after: Option<SessionName>, limit: usize) -> Vec<Sid> {
@@ -284,10 +304,6 @@ impl Sessions {
         let page = names.range((from, Bound::Unbounded)).take(limit);
         page.map(|(_, &sid)| sid).collect()
     }
-}
-
-fn index(sid: Sid) -> Option<usize> {
-    usize::try_from(sid.0).ok()?.checked_sub(1)
 }
 
 // A poisoned lock is taken all the same: no code under these locks panics halfway through a change.

@@ -147,9 +147,7 @@ impl ProfileName {
     }
 }
 
-/// Prefix of sessions that last for one request.
-const BRIEF: &str = "once-";
-/// Prefix of sessions in memory.
+/// Prefix of sessions in memory, which last for one request.
 const EPHEMERAL: &str = "ephemeral-";
 
 impl SessionName {
@@ -177,36 +175,25 @@ impl SessionName {
         [Self::system(), Self::probe(), Self::usage()].contains(self)
     }
 
-    /// A name for a session of one request, from a UUID (version 7).
-    #[must_use]
-    pub fn brief(id: uuid::Uuid) -> Self {
-        Self(format!("{BRIEF}{}", id.hyphenated()).into())
-    }
-
-    /// Whether it names a session of one request, or its sub-agent. One without an owner was left
-    /// by a crash.
-    #[must_use]
-    pub fn is_brief(&self) -> bool {
-        self.root(BRIEF).or_else(|| self.root(EPHEMERAL)).is_some()
-    }
-
     /// A name for a session in memory, from a UUID (version 7).
     #[must_use]
     pub fn ephemeral(id: uuid::Uuid) -> Self {
         Self(format!("{EPHEMERAL}{}", id.hyphenated()).into())
     }
 
-    /// The session in memory that it names or belongs to.
+    /// The session in memory that it names, or whose sub-agent's session it names.
     #[must_use]
     pub fn ephemeral_root(&self) -> Option<Self> {
-        self.root(EPHEMERAL).map(|root| Self(root.into()))
+        const ID: usize = uuid::fmt::Hyphenated::LENGTH;
+        let (id, below) = self.0.strip_prefix(EPHEMERAL)?.split_at_checked(ID)?;
+        let fits = uuid::Uuid::parse_str(id).is_ok() && (below.is_empty() || are_sub_agents(below));
+        fits.then(|| Self(self.0[..EPHEMERAL.len() + ID].into()))
     }
 
-    fn root(&self, prefix: &str) -> Option<&str> {
-        const ID: usize = uuid::fmt::Hyphenated::LENGTH;
-        let (id, below) = self.0.strip_prefix(prefix)?.split_at_checked(ID)?;
-        let fits = uuid::Uuid::parse_str(id).is_ok() && (below.is_empty() || are_sub_agents(below));
-        fits.then(|| &self.0[..prefix.len() + ID])
+    /// Whether it names a session in memory, or one of its sub-agents.
+    #[must_use]
+    pub fn is_ephemeral(&self) -> bool {
+        self.ephemeral_root().is_some()
     }
 
     /// A name for an unnamed session, from a UUID.
@@ -373,8 +360,8 @@ mod tests {
 
     #[test]
     fn sub_agents_of_what_lasts_for_one_request_last_no_longer() {
-        let name = SessionName::brief(uuid::Uuid::from_u128(7));
-        for (behind, is_brief) in [
+        let name = SessionName::ephemeral(uuid::Uuid::from_u128(7));
+        for (behind, is_ephemeral) in [
             ("", true),
             (".1.2", true),
             (".1.2.30.4", true),
@@ -388,10 +375,10 @@ mod tests {
             ("-1.2", false),
         ] {
             let name = SessionName::new(&format!("{name}{behind}")).unwrap();
-            assert_eq!(name.is_brief(), is_brief, "{name}");
+            assert_eq!(name.is_ephemeral(), is_ephemeral, "{name}");
         }
-        for other in ["once-", "once-1", "once-upon-a-time", "system"] {
-            assert!(!SessionName::new(other).unwrap().is_brief(), "{other}");
+        for other in ["ephemeral-", "ephemeral-1", "system"] {
+            assert!(!SessionName::new(other).unwrap().is_ephemeral(), "{other}");
         }
     }
 

@@ -6,7 +6,7 @@ use oracle_agent::{
     actor::Answer,
     journal::{Journal, Memory},
     llm::Scripted,
-    model::{Outcome, Seq},
+    model::{Event, Outcome, QueryId, Seq},
     testkit::{TestOracle, TestSession, TestSystem, TestTool},
 };
 use serde_json::json;
@@ -69,6 +69,13 @@ fn end(answer: &Answer) -> (String, Option<&str>, &str) {
 
 fn answered(text: &str) -> (String, Option<&str>, &str) {
     (Outcome::Answered.name().to_owned(), None, text)
+}
+
+/// The events of one query, and those that lead up to it.
+async fn events_of(session: &TestSession, query: QueryId) -> Vec<Event> {
+    let records = session.records_of(query).await.unwrap();
+    let name = &session.key().name;
+    records.iter().map(|entry| entry.event(name)).collect()
 }
 
 /// How often each of these types is in the log.

@@ -95,7 +95,7 @@ impl AskError {
 }
 
 fn reserved(name: &SessionName) -> String {
-    if name.is_brief() {
+    if name.is_ephemeral() {
         return format!(
             "`{name}` is the name of a session that lasts for one request: choose another"
         );

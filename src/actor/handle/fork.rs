@@ -36,7 +36,7 @@ impl Oracle {
         let reserved = [&source.name, &into]
             .into_iter()
             .find(|name| name.is_reserved());
-        if let Some(name) = reserved.or(Some(&into).filter(|into| into.is_brief())) {
+        if let Some(name) = reserved.or(Some(&into).filter(|into| into.is_ephemeral())) {
             let name = name.clone();
             return Err(AskError::Reserved { name });
         }

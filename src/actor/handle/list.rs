@@ -129,7 +129,7 @@ impl Oracle {
         import: Option<Import>,
     ) -> Result<SessionHandle, AskError> {
         self.router.takes_new()?;
-        if key.name.is_reserved() || key.name.is_brief() {
+        if key.name.is_reserved() || key.name.is_ephemeral() {
             let name = key.name;
             return Err(AskError::Reserved { name });
         }
@@ -239,7 +239,7 @@ impl Oracle {
                 .updated_since
                 .is_none_or(|since| known.at >= Some(since))
             && !known.key.name.is_reserved()
-            && !(filter.lasting && known.key.name.is_brief());
+            && !(filter.lasting && known.key.name.is_ephemeral());
         wanted.then_some(Listed {
             key: known.key,
             state,

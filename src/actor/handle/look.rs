@@ -11,11 +11,11 @@ use crate::{
         view::SessionView,
     },
     journal::{Entry, Known},
-    kernel::Conversation,
     model::{
-        CallId, Event, Limits, QueryId, Record, Seq, Sid, Timestamp, Turn, Usage,
+        CallId, Event, Limits, QueryId, Seq, Sid, Timestamp, Usage,
+        command::Author,
         record::{
-            Accepted, ApprovalFact, Classified, Fact, Finished, QueryFact, SignalFact, TurnFact,
+            Accepted, ApprovalFact, Classified, ControlFact, Fact, Finished, QueryFact, TurnFact,
         },
     },
 };
@@ -25,11 +25,11 @@ pub(super) const PAGE: usize = 512;
 const NEAR: (u64, u64) = (8, 4);
 const BRIEF: usize = 1_000;
 
-/// A page of a session's events.
+/// A page of a session's log.
 #[derive(Debug, Clone, PartialEq)]
-pub struct EventPage {
-    /// In order.
-    pub events: Vec<Event>,
+pub struct LogPage {
+    /// Its records, in order.
+    pub entries: Vec<Entry>,
     /// The session's last record when the page was read.
     pub last: Seq,
 }
@@ -53,8 +53,8 @@ pub struct QueryAccount {
     pub continues: Option<QueryId>,
     /// Its classification, and the prompt that followed from that.
     pub classified: Option<Classified>,
-    /// Its signals, and rejected ones; none in a list.
-    pub signals: Vec<SignalAccount>,
+    /// Records of its signals, and of rejected ones; none in a list.
+    pub signals: Vec<Entry>,
     /// Whether anything was done about it.
     pub begun: bool,
     /// Completed turns.
@@ -63,17 +63,6 @@ pub struct QueryAccount {
     pub usage: Usage,
     /// How and when it ended; in a list without the answer.
     pub finished: Option<(Timestamp, Finished)>,
-}
-
-/// A signal of a query, or a rejected one.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SignalAccount {
-    /// Number of its record.
-    pub seq: Seq,
-    /// The turn that it ended.
-    pub turn: Option<Turn>,
-    /// The signal.
-    pub fact: SignalFact,
 }
 
 /// A page of a session's queries.
@@ -85,23 +74,13 @@ pub struct QueryPage {
     pub next: Option<Seq>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Detail {
-    Whole,
-    Brief,
-}
-
 impl QueryAccount {
-    fn new(query: QueryId, entry: &Entry, accepted: &Accepted, detail: Detail) -> Self {
-        let text = match detail {
-            Detail::Whole => &*accepted.text,
-            Detail::Brief => &accepted.text[..accepted.text.floor_char_boundary(BRIEF)],
-        };
+    fn new(query: QueryId, entry: &Entry, accepted: &Accepted) -> Self {
         Self {
             query,
             seq: entry.seq,
             at: entry.record.at,
-            text: text.to_owned(),
+            text: accepted.text.clone(),
             limits: accepted.limits,
             idempotency_key: accepted.idempotency_key.clone(),
             continues: accepted.continues,
@@ -114,7 +93,8 @@ impl QueryAccount {
         }
     }
 
-    fn evolve(&mut self, seq: Seq, record: &Record, detail: Detail) {
+    fn evolve(&mut self, entry: &Entry) {
+        let record = &entry.record;
         self.begun = true;
         self.usage += record.usage();
         match &record.fact {
@@ -123,19 +103,20 @@ impl QueryAccount {
             }
             Fact::Query(QueryFact::Finished(finished)) => {
                 (self.turns, self.usage) = (finished.turns, finished.usage);
-                let mut finished = finished.clone();
-                if detail == Detail::Brief {
-                    finished.answer.clear();
-                }
-                self.finished = Some((record.at, finished));
+                self.finished = Some((record.at, finished.clone()));
             }
             Fact::Turn(TurnFact::Replied(_)) => self.turns += 1,
-            Fact::Signal(fact) if detail == Detail::Whole => self.signals.push(SignalAccount {
-                seq,
-                turn: record.turn,
-                fact: fact.clone(),
-            }),
+            Fact::Signal(_) => self.signals.push(entry.clone()),
             _ => {}
+        }
+    }
+
+    /// Keeps what a list shows.
+    fn shorten(&mut self) {
+        self.text.truncate(self.text.floor_char_boundary(BRIEF));
+        self.signals.clear();
+        if let Some((_, finished)) = &mut self.finished {
+            finished.answer.clear();
         }
     }
 }
@@ -192,13 +173,9 @@ impl SessionHandle {
 
     /// Its events after a number; all of them for 0.
     pub async fn events(&self, after: Seq) -> Result<Vec<Event>, AskError> {
-        Ok(self.as_events(&self.log(after).await?))
-    }
-
-    fn as_events(&self, entries: &[Entry]) -> Vec<Event> {
-        let name = &self.key.name;
-        let event = |entry: &Entry| Event::of(name, entry.seq, &entry.record);
-        entries.iter().map(event).collect()
+        let log = self.log(after).await?;
+        let event = |entry: &Entry| entry.event(&self.key.name);
+        Ok(log.iter().map(event).collect())
     }
 
     /// The number of its last record; none where nothing was ever recorded of it.
@@ -220,44 +197,14 @@ impl SessionHandle {
         Ok(entries)
     }
 
-    /// Up to `limit` (at most 512) of its events after a number.
-    pub async fn event_page(&self, after: Seq, limit: usize) -> Result<EventPage, AskError> {
+    /// Up to `limit` (at most 512) of its records after a number.
+    pub async fn page(&self, after: Seq, limit: usize) -> Result<LogPage, AskError> {
         let Known { sid, last, .. } = self.known_for_sure().await?;
         let entries = match after < last {
             true => self.read(sid, after, limit.clamp(1, PAGE)).await?,
             false => Vec::new(),
         };
-        let events = self.as_events(&entries);
-        Ok(EventPage { events, last })
-    }
-
-    /// One event with its texts in full, however long; none where there is no such number.
-    pub async fn whole_event(&self, seq: Seq) -> Result<Option<Event>, AskError> {
-        let Known { sid, last, .. } = self.known_for_sure().await?;
-        if seq == Seq(0) || seq > last {
-            return Ok(None);
-        }
-        let entries = self.read(sid, Seq(seq.0 - 1), 1).await?;
-        let whole =
-            |entry: &Entry| Event::with_whole_texts(&self.key.name, entry.seq, &entry.record);
-        Ok(entries.first().map(whole))
-    }
-
-    /// Its messages as people saw them.
-    pub async fn conversation(&self) -> Result<Conversation, AskError> {
-        let known = self.known_for_sure().await?;
-        let mut conversation = Conversation::default();
-        let take = |entry: &Entry| {
-            conversation.evolve(&entry.record);
-            Continue(())
-        };
-        self.walk(&known, Seq(0), take).await?;
-        Ok(conversation.whole())
-    }
-
-    /// The events of one query.
-    pub async fn events_of(&self, query: QueryId) -> Result<Vec<Event>, AskError> {
-        Ok(self.as_events(&self.records_of(query).await?))
+        Ok(LogPage { entries, last })
     }
 
     /// The records of one query, with those of the session that lead up to them.
@@ -289,28 +236,17 @@ impl SessionHandle {
 
     /// What became of one query; none if there is no such query.
     pub async fn account(&self, query: QueryId) -> Result<Option<QueryAccount>, AskError> {
-        let known = self.known_for_sure().await?;
-        let Some(after) = self.begin_of(&known, query).await? else {
-            return Ok(None);
-        };
+        self.known_for_sure().await?;
         let mut account: Option<QueryAccount> = None;
-        let take = |entry: &Entry| {
-            if entry.record.query != Some(query) {
-                return Continue(());
-            }
-            match (&mut account, accepts(entry)) {
-                (Some(account), _) => account.evolve(entry.seq, &entry.record, Detail::Whole),
+        for entry in self.records_of(query).await? {
+            match (&mut account, accepts(&entry)) {
                 (None, Some((_, accepted))) => {
-                    account = Some(QueryAccount::new(query, entry, accepted, Detail::Whole));
+                    account = Some(QueryAccount::new(query, &entry, accepted));
                 }
-                (None, None) => {}
+                (Some(account), _) if entry.record.query.is_some() => account.evolve(&entry),
+                _ => {}
             }
-            match account.as_ref().is_some_and(|one| one.finished.is_some()) {
-                true => Break(()),
-                false => Continue(()),
-            }
-        };
-        self.walk(&known, after, take).await?;
+        }
         Ok(account)
     }
 
@@ -323,14 +259,17 @@ impl SessionHandle {
         let take = |entry: &Entry| {
             if let Some((query, accepted)) = accepts(entry) {
                 if queries.len() < limit {
-                    queries.push(QueryAccount::new(query, entry, accepted, Detail::Brief));
+                    let mut account = QueryAccount::new(query, entry, accepted);
+                    account.shorten();
+                    queries.push(account);
                 } else if next.is_none() {
                     next = queries.last().map(|last| last.seq);
                 }
             } else if let Some(query) = entry.record.query
                 && let Some(known) = queries.iter_mut().find(|known| known.query == query)
             {
-                known.evolve(entry.seq, &entry.record, Detail::Brief);
+                known.evolve(entry);
+                known.shorten();
             }
             // The rest of the log says no more about them.
             match next.is_some() && queries.iter().all(|query| query.finished.is_some()) {
@@ -342,22 +281,22 @@ impl SessionHandle {
         Ok(QueryPage { queries, next })
     }
 
-    /// Number of the record of a query's acceptance; none if there is no such query.
-    pub async fn accepted_at(&self, query: QueryId) -> Result<Option<Seq>, AskError> {
+    /// What a user said last, and the query that it belongs to.
+    pub async fn last_said(&self) -> Result<Option<(QueryId, String)>, AskError> {
         let Some(known) = self.known().await? else {
             return Ok(None);
         };
-        let is_it = |entry: &Entry| (accepts(entry)?.0 == query).then_some(entry.seq);
-        self.search_back(&known, is_it).await
-    }
-
-    /// The query that was accepted last, if any.
-    pub async fn last_query(&self) -> Result<Option<QueryId>, AskError> {
-        let Some(known) = self.known().await? else {
-            return Ok(None);
+        let said = |entry: &Entry| {
+            let text = match &entry.record.fact {
+                Fact::Query(QueryFact::Accepted(accepted)) => &accepted.text,
+                Fact::Control(ControlFact::Steered(steered)) if steered.author == Author::User => {
+                    &steered.text
+                }
+                _ => return None,
+            };
+            Some((entry.record.query?, text.clone()))
         };
-        let query = |entry: &Entry| accepts(entry).map(|(query, _)| query);
-        self.search_back(&known, query).await
+        self.search_back(&known, said).await
     }
 
     /// The last record before those that lead up to a query's acceptance, if the query is in the log.

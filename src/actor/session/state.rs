@@ -301,7 +301,7 @@ impl SessionState {
             meter.not_committed();
         }
         appended?;
-        if self.key.name.ephemeral_root().is_none() {
+        if !self.key.name.is_ephemeral() {
             self.services.router.ledger.appended();
         }
         let now = self.services.clock.monotonic_micros();

@@ -61,7 +61,7 @@ impl Chat<'_> {
     }
 
     async fn tell_the_last(&mut self) -> Result<(), Stop> {
-        let Some(query) = self.session.last_query().await? else {
+        let Some((query, _)) = self.session.last_said().await? else {
             return Ok(());
         };
         let Some(account) = self.session.account(query).await? else {
@@ -141,11 +141,11 @@ impl Chat<'_> {
     }
 
     async fn why(&mut self, query: Option<QueryId>) -> Result<(), Stop> {
-        let last = self.session.last_query().await?;
-        let (Some(query), Some(last)) = (query.or(last), last) else {
+        let Some((last, _)) = self.session.last_said().await? else {
             self.nothing_asked();
             return Ok(());
         };
+        let query = query.unwrap_or(last);
         let records = self.session.records_of(query).await?;
         if records.is_empty() {
             let problem = format!(
@@ -159,7 +159,7 @@ impl Chat<'_> {
     }
 
     async fn usage(&mut self) -> Result<(), Stop> {
-        let Some(last) = self.session.last_query().await? else {
+        let Some((last, _)) = self.session.last_said().await? else {
             self.nothing_asked();
             return Ok(());
         };
@@ -198,9 +198,6 @@ impl Chat<'_> {
     /// those that cannot be read.
     async fn first_question(&self, known: &Known) -> Option<String> {
         let beginning = self.journal.read(known.sid, Seq(0), BEGINNING).await.ok()?;
-        if known.key.name.is_brief() {
-            return None;
-        }
         let mut question = String::new();
         for entry in &beginning {
             if let Fact::Session(SessionFact::Opened(opened)) = &entry.record.fact

@@ -74,14 +74,9 @@ pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Re
         Answer::Deleted {
             records,
             sub_agents,
-            unsure,
         } => {
             let deleted = format!("deleted {records} records and {sub_agents} sub-agents");
             line(terminal, &deleted)?;
-            for name in unsure {
-                let some = format_args!("some sub-agents of `{name}` may be kept");
-                terminal.err.say(some);
-            }
         }
     }
     Ok(())

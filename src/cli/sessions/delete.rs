@@ -9,8 +9,9 @@ use serde_json::json;
 
 use super::{Stop, Terminal, known};
 use crate::{
-    actor::{self, AskError, DeleteError},
+    actor::{self, AskError},
     journal::{Journal, Known, Only, Standing},
+    kernel::Refusal,
     model::{SessionKey, SessionName},
 };
 
@@ -46,10 +47,11 @@ pub async fn delete(
         Only::AtRest
     };
     let key = SessionKey::local(args.id.clone());
-    let deleted = actor::delete(journal, &key, from)
-        .await
-        .map_err(not_deleted)?;
-    let (id, known, sub_agents) = (&args.id, &deleted.known, deleted.sub_agents);
+    let deleted = match actor::delete(journal, &key, from).await {
+        Err(AskError::Refused(Refusal::Busy)) => return Err(busy(args)),
+        deleted => deleted?,
+    };
+    let (id, known, sub_agents) = (&args.id, &deleted.known, deleted.sub_agents.len());
     if json {
         let deleted = json!({ "session": id, "records": known.last, "sub_agents": sub_agents });
         return terminal.out.json(&deleted);
@@ -68,22 +70,16 @@ pub async fn delete(
 
 fn at_rest(known: &Known, args: &DeleteArgs) -> Result<(), Stop> {
     if known.standing == Standing::Busy && !args.force {
-        return Err(Stop::busy(format_args!(
-            "session `{}` is in the middle of a query: let it end, or delete it with --force",
-            args.id
-        )));
+        return Err(busy(args));
     }
     Ok(())
 }
 
-fn not_deleted(error: DeleteError) -> Stop {
-    match error {
-        DeleteError::Busy(_) => Stop::busy(format_args!(
-            "{error}: let it end, or delete it with --force"
-        )),
-        DeleteError::Journal(error) => Stop::Refused(AskError::from(error)),
-        DeleteError::Unknown(_) => Stop::failed(error),
-    }
+fn busy(args: &DeleteArgs) -> Stop {
+    Stop::busy(format_args!(
+        "session `{}` is in the middle of a query: let it end, or delete it with --force",
+        args.id
+    ))
 }
 
 fn agree(known: &Known, terminal: &mut Terminal) -> Result<(), Stop> {

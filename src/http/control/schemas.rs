@@ -94,8 +94,6 @@ pub(super) enum Described {
         records: u64,
         /// How many sessions of sub-agents went with it.
         sub_agents: usize,
-        /// Those of which not all sub-agents could be found: some may be kept.
-        unsure: Vec<SessionName>,
     },
 }
 

@@ -23,7 +23,7 @@ use super::{
     shapes::{EventObject, limit},
 };
 use crate::{
-    actor::{AskError, EventPage, EventStream, Frames, Progress, SessionHandle},
+    actor::{AskError, EventStream, Frames, LogPage, Progress, SessionHandle},
     http::{
         Caller, Drain, Host, KEEP_ALIVE, Problem,
         door::Farewell,
@@ -209,13 +209,14 @@ async fn page(
     };
     let (mut events, mut read_to) = (Vec::new(), after);
     loop {
-        let EventPage { events: some, last } = session.event_page(read_to, at_a_time).await?;
-        let page_is_empty = some.is_empty();
-        for event in some {
+        let LogPage { entries, last } = session.page(read_to, at_a_time).await?;
+        let page_is_empty = entries.is_empty();
+        for entry in entries {
             if events.len() == limit {
                 break;
             }
-            read_to = event.seq;
+            read_to = entry.seq;
+            let event = entry.event(&session.key().name);
             if sieve.lets_through(&event) {
                 events.push(EventObject::from(event));
             }
@@ -262,13 +263,17 @@ pub(super) async fn body(
     Path(OneEvent { id, seq }): Path<OneEvent>,
 ) -> Result<Answer<EventObject>, Problem> {
     let session = session(&host, &caller, id)?;
-    let event = session.whole_event(Seq(seq)).await?;
-    let event = event.ok_or_else(|| {
-        let name = &session.key().name;
-        let what = format!("the log of `{name}` has no event {seq}");
-        Problem::new(StatusCode::NOT_FOUND, "no_event", what).of("seq")
-    })?;
-    Ok(Answer(event.into()))
+    let name = &session.key().name;
+    let page = session.page(Seq(seq.saturating_sub(1)), 1).await?;
+    match page.entries.first() {
+        Some(entry) if entry.seq == Seq(seq) => Ok(Answer(
+            Event::with_whole_texts(name, entry.seq, &entry.record).into(),
+        )),
+        _ => {
+            let what = format!("the log of `{name}` has no event {seq}");
+            Err(Problem::new(StatusCode::NOT_FOUND, "no_event", what).of("seq"))
+        }
+    }
 }
 
 /// A stream of events in the making.

@@ -98,7 +98,10 @@ pub(super) async fn submit(
     let seq = match seq {
         Some(seq) => Some(seq),
         // It is durable: that its place cannot be looked up is no reason to send it again.
-        None => session.accepted_at(query).await.ok().flatten(),
+        None => {
+            let account = session.account(query).await.ok().flatten();
+            account.map(|account| account.seq)
+        }
     };
     let accepted = AcceptedMessage {
         session: session.key().name.clone(),

@@ -10,16 +10,19 @@ use super::{
     shapes::{UsageObject, limit},
 };
 use crate::{
-    actor::{QueryAccount, SignalAccount},
+    actor::QueryAccount,
     control::limits::LimitsObject,
     http::{
         Caller, Host, Problem,
         extract::{Path, Query},
         problem::ProblemBody,
     },
+    journal::Entry,
     model::{
         QueryClassification, QueryId, Seq, SessionName, Timestamp,
-        record::{Classified, Finished, OpinionOutcome, PromptSummary, SecondOpinion, SignalFact},
+        record::{
+            Classified, Fact, Finished, OpinionOutcome, PromptSummary, SecondOpinion, SignalFact,
+        },
     },
 };
 
@@ -196,25 +199,31 @@ struct SignalObject {
     raw_xml: String,
 }
 
-impl From<SignalAccount> for SignalObject {
-    fn from(account: SignalAccount) -> Self {
-        let (signal, rejected, raw_xml) = match account.fact {
+impl SignalObject {
+    fn of(entry: &Entry) -> Option<Self> {
+        let Fact::Signal(fact) = &entry.record.fact else {
+            return None;
+        };
+        let (signal, rejected, raw_xml) = match fact {
             SignalFact::Emitted(signal) => {
-                let mut value = serde_json::to_value(&*signal).unwrap_or_default();
+                let mut value = serde_json::to_value(&**signal).unwrap_or_default();
                 if let Value::Object(fields) = &mut value {
                     fields.remove("raw_xml");
                 }
-                (Some(value), None, signal.raw_xml.clone())
+                (Some(value), None, &signal.raw_xml)
             }
-            SignalFact::Rejected(rejection) => (None, Some(rejection.reason), rejection.raw_xml),
+            SignalFact::Rejected(rejection) => {
+                let reason = rejection.reason.clone();
+                (None, Some(reason), &rejection.raw_xml)
+            }
         };
-        Self {
-            seq: account.seq.0,
-            turn: account.turn.map(|turn| turn.0),
+        Some(Self {
+            seq: entry.seq.0,
+            turn: entry.record.turn.map(|turn| turn.0),
             signal,
             rejected,
-            raw_xml,
-        }
+            raw_xml: raw_xml.clone(),
+        })
     }
 }
 
@@ -274,7 +283,11 @@ fn whole(session: &SessionName, mut account: QueryAccount) -> QueryObject {
         classification,
         second_opinion,
         prompt,
-        signals: account.signals.into_iter().map(Into::into).collect(),
+        signals: account
+            .signals
+            .iter()
+            .filter_map(SignalObject::of)
+            .collect(),
         answer,
         end: end.and_then(|outcome| serde_json::to_value(outcome).ok()),
     }

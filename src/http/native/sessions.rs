@@ -264,8 +264,6 @@ pub(super) struct DeletedSession {
     events: u64,
     /// How many sessions of sub-agents went with it.
     sub_agents: usize,
-    /// Sessions of which not all sub-agents could be found: some may be kept.
-    unsure: Vec<SessionName>,
 }
 
 /// Deletes a session and those of its sub-agents for good.
@@ -294,7 +292,6 @@ pub(super) async fn delete(
     Ok(Answer(DeletedSession {
         session: key.name,
         events: deleted.known.last.0,
-        sub_agents: deleted.sub_agents,
-        unsure: Vec::new(),
+        sub_agents: deleted.sub_agents.len(),
     }))
 }

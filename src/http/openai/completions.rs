@@ -27,7 +27,7 @@ use crate::{
     actor::{AskError, Detail, Ephemeral, SessionHandle, Watch},
     http::{Caller, Host, Problem, door::Farewell, problem::ProblemBody},
     model::{
-        BusyPolicy, Outcome, QueryId, SessionName, Speaker, Submission,
+        BusyPolicy, Outcome, QueryId, SessionName, Submission,
         command::{MAX_KEY, UnknownBusyPolicy},
     },
 };
@@ -181,11 +181,9 @@ async fn ask(
 
 /// The last query of a session, if it was the same question.
 async fn repeated(session: &SessionHandle, question: &str) -> Result<Option<QueryId>, AskError> {
-    let said = session.conversation().await?.messages;
-    let mut said = said.into_iter().rev();
-    let last = said.find(|said| said.speaker == Speaker::User);
-    let last = last.filter(|last| last.text.split_whitespace().eq(question.split_whitespace()));
-    Ok(last.and_then(|last| last.query))
+    let last = session.last_said().await?;
+    let last = last.filter(|(_, text)| text.split_whitespace().eq(question.split_whitespace()));
+    Ok(last.map(|(query, _)| query))
 }
 
 fn streamed(story: Story, watch: Watch) -> Response {
@@ -291,7 +289,7 @@ impl Wishes {
 
 fn named(name: &str) -> Result<SessionName, Problem> {
     let name = SessionName::new(name).map_err(|error| wrong(&SESSION, error.to_string()))?;
-    if name.is_brief() {
+    if name.is_ephemeral() {
         let what =
             "that session lasted for one request and cannot be continued: choose another name";
         return Err(wrong(&SESSION, what));

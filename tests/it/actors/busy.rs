@@ -9,7 +9,7 @@ use oracle_agent::{
 };
 use serde_json::json;
 
-use super::{answered, counts, done, end, more};
+use super::{answered, counts, done, end, events_of, more};
 
 fn message(text: &str, busy: BusyPolicy) -> Submission {
     Submission {
@@ -182,7 +182,7 @@ async fn a_query_has_its_own_events_and_those_of_the_session_up_to_its_end() {
         tokio::join!(told(first), told(second)),
     );
     let recorded = async |query| {
-        let events = session.events_of(query).await.unwrap();
+        let events = events_of(&session, query).await;
         let events = events.into_iter().map(|event| (event.seq.0, event.kind));
         events.collect::<Vec<_>>()
     };
@@ -209,5 +209,5 @@ async fn a_query_has_its_own_events_and_those_of_the_session_up_to_its_end() {
     let kinds: Vec<_> = kinds.take(3).collect();
     let leading = ["control.paused", "control.resumed", "query.accepted"];
     assert_eq!(kinds, leading, "what leads up to it is told of it");
-    assert_eq!(session.events_of(QueryId(9)).await.unwrap(), []);
+    assert_eq!(events_of(&session, QueryId(9)).await, []);
 }

@@ -14,7 +14,7 @@ use oracle_agent::{
 };
 use serde_json::json;
 
-use super::{HOUR, done};
+use super::{HOUR, done, events_of};
 
 fn keyed(number: usize) -> Submission {
     Submission {
@@ -60,7 +60,7 @@ async fn a_message_with_a_key_costs_the_same_however_long_its_session_is() {
         let watch = asked(&session, number).await;
         let query = watch.query();
         let told = told(watch).await;
-        assert_eq!(session.events_of(query).await.unwrap(), told);
+        assert_eq!(events_of(&session, query).await, told);
         cost.push(journal.records_read() - before);
         all.push(told);
     }
@@ -160,7 +160,7 @@ async fn who_follows_slowly_for_little_misses_nothing() {
         .unwrap();
     let query = watch.query();
     session.wait_for("query.finished").await.unwrap();
-    let all = session.events_of(query).await.unwrap();
+    let all = events_of(&session, query).await;
     assert!(all.len() > 32, "more than waits: {}", all.len());
     assert_eq!(told(watch).await, all);
     let again = handle.watch_for(query, Detail::Events).await.unwrap();

@@ -47,8 +47,9 @@ fn script() -> Scripted {
 
 async fn said(oracle: &TestSystem, session: &str) -> Vec<String> {
     let session = oracle.session(session).unwrap();
-    let said = session.conversation().await.unwrap().messages;
-    said.into_iter().map(|said| said.text).collect()
+    let log = session.log(Seq(0)).await.unwrap();
+    let said = log.iter().filter_map(|entry| entry.record.said());
+    said.map(str::to_owned).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -192,9 +193,13 @@ async fn the_beginning_can_be_forked_with_what_was_brought_along() {
         .unwrap();
     let oracle_ = oracle.oracle();
     let forked = oracle_.fork(&key("s"), after(0), name("t")).await.unwrap();
-    let conversation = forked.conversation().await.unwrap();
-    assert_eq!(conversation.messages, []);
-    assert_eq!(conversation.instructions.as_deref(), Some("Be brief."));
+    let log = forked.events(Seq(0)).await.unwrap();
+    let kinds: Vec<_> = log.iter().map(|event| event.kind.as_str()).collect();
+    assert_eq!(
+        kinds,
+        ["session.opened", "session.imported", "session.forked"]
+    );
+    assert_eq!(log[1].payload["instructions"], "Be brief.");
     let asked = forked
         .answer(Submission::new("another first"))
         .await

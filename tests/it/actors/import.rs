@@ -4,7 +4,7 @@ use oracle_agent::{
     actor::AskError,
     kernel::Refusal,
     llm::Scripted,
-    model::{Import, ImportedMessage, Role, Seq, Speaker, Submission},
+    model::{Import, ImportedMessage, Role, Speaker, Submission},
     testkit::TestOracle,
 };
 
@@ -57,31 +57,4 @@ async fn the_model_gets_what_was_said_elsewhere_also_after_a_restart_of_the_syst
         .submit(Submission::new("third").with(talked()))
         .await;
     assert!(matches!(again, Err(AskError::Refused(Refusal::NotNew))));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_conversation_is_read_back_and_nobody_wakes_for_it() {
-    let script = Scripted::new().starting_after(1).reply(done("One."));
-    let oracle = TestOracle::new(script).start().await.unwrap();
-    let session = oracle.session("s").unwrap();
-    let unknown = session.conversation().await;
-    assert!(matches!(unknown, Err(AskError::NoSession { .. })));
-    let message = Submission::new("first").with(talked());
-    session.answer(message).await.unwrap();
-    let events = session.events(Seq(0)).await.unwrap().len();
-    let conversation = session.conversation().await.unwrap();
-    let said = conversation.messages.iter();
-    let said: Vec<_> = said
-        .map(|said| (said.query.map(|query| query.0), said.text.as_str()))
-        .collect();
-    assert_eq!(
-        said,
-        [
-            (None, "Where is main?"),
-            (None, "In src/main.rs."),
-            (Some(1), "first"),
-            (Some(1), "One."),
-        ]
-    );
-    assert_eq!(session.events(Seq(0)).await.unwrap().len(), events);
 }

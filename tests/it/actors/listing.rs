@@ -26,11 +26,6 @@ fn key(of: &str) -> SessionKey {
     SessionKey::local(name(of))
 }
 
-/// Under the name of a session that lasts for one request.
-fn brief(id: u128) -> SessionKey {
-    SessionKey::local(SessionName::brief(Uuid::from_u128(id)))
-}
-
 async fn listed(oracle: &Oracle, filter: SessionFilter) -> Vec<(String, SessionState)> {
     let tenant = TenantId::local();
     let listing = oracle.list(&tenant, &filter, None, 100).await.unwrap();
@@ -366,9 +361,10 @@ async fn nobody_begins_a_session_that_lasts_for_one_request_but_the_request() {
         .await
         .unwrap();
     let oracle = system.oracle();
-    let (brief, profile) = (brief(7), ProfileName::oracle());
-    let below = key(&format!("{}.1.1", brief.name));
-    for key in [&brief, &below] {
+    let profile = ProfileName::oracle();
+    let gone = SessionKey::local(SessionName::ephemeral(Uuid::from_u128(7)));
+    let below = key(&format!("{}.1.1", gone.name));
+    for key in [&gone, &below] {
         let session = oracle.session(key.clone());
         let point = ForkPoint {
             query: QueryId(0),
@@ -377,6 +373,7 @@ async fn nobody_begins_a_session_that_lasts_for_one_request_but_the_request() {
         let refused = [
             session.submit(Submission::new("why?")).await.err(),
             session.answer(Submission::new("why?")).await.err(),
+            session.command(Command::Pause).await.err(),
             oracle
                 .create(key.clone(), profile.clone(), None)
                 .await
@@ -394,15 +391,11 @@ async fn nobody_begins_a_session_that_lasts_for_one_request_but_the_request() {
             let said = refused.unwrap().to_string();
             assert!(said.contains("lasts for one request"), "{said}");
         }
-        let paused = session.command(Command::Pause).await;
-        assert!(
-            matches!(paused, Err(AskError::NoSession { .. })),
-            "{paused:?}"
-        );
     }
     // While it lasts, an operator can do to it what can be done to any.
-    let ours = oracle.brief_session(brief.clone(), profile);
+    let ours = oracle.ephemeral(TenantId::local(), profile);
     ours.submit(Submission::new("why?")).await.unwrap();
+    let brief = ours.key().clone();
     let session = oracle.session(brief.clone());
     session.cancel(None).await.unwrap();
     let name = |key: &SessionKey| key.name.to_string();

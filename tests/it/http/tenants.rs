@@ -14,7 +14,6 @@ use oracle_agent::{
 };
 use reqwest::RequestBuilder;
 use serde_json::json;
-use uuid::Uuid;
 
 use super::{client, problem, with};
 
@@ -294,16 +293,12 @@ async fn who_waits_for_a_count_keeps_nobody_out() {
 async fn what_lasts_for_one_request_is_no_session_that_a_tenant_keeps() {
     let journal = Obstructed::new(Arc::new(Memory::new()));
     let (system, host) = shared(&journal, 1, |_| ()).await;
-    let brief = key(SessionName::brief(Uuid::from_u128(7)).as_str());
-    let below = key(&format!("{}.1.1", brief.name));
-    for key in [&brief, &below] {
-        let place = host.room_for_a_message(key).await.unwrap();
-        let session = system
-            .oracle()
-            .brief_session(key.clone(), ProfileName::oracle());
-        session.submit(Submission::new("hello")).await.unwrap();
-        place.taken();
-    }
+    let oracle = system.oracle();
+    let session = oracle.ephemeral(key("one").tenant, ProfileName::oracle());
+    let brief = session.key().clone();
+    let place = host.room_for_a_message(&brief).await.unwrap();
+    session.submit(Submission::new("hello")).await.unwrap();
+    place.taken();
     let place = host.room_for_a_session(&key("one")).await.unwrap();
     place.taken();
     let over = host.room_for_a_session(&key("two")).await.unwrap_err();

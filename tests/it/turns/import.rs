@@ -1,10 +1,11 @@
-//! What a conversation brings along from elsewhere, and how it is read back (spec 1, 2, 10).
+//! What a conversation brings along from elsewhere.
 
 use oracle_agent::{
-    kernel::{Command, Conversation, Effect, Refusal, Reply as Heard},
+    kernel::{Command, Effect, Refusal, Reply as Heard},
     model::{
         BusyPolicy, Import, ImportedMessage, Message, QueryId, Role, Speaker, Submission,
-        command::{Author, MAX_IMPORT, MAX_IMPORTED},
+        command::{MAX_IMPORT, MAX_IMPORTED},
+        record::{Fact, SessionFact},
     },
 };
 
@@ -39,24 +40,13 @@ fn texts(play: &Play) -> Vec<(Role, String)> {
     play.messages().iter().map(text).collect()
 }
 
-fn read_back(play: &Play) -> Conversation {
-    let mut conversation = Conversation::default();
-    play.log
-        .iter()
-        .for_each(|record| conversation.evolve(record));
-    conversation.whole()
+/// As the log has it.
+fn imported(play: &Play) -> Option<&Import> {
+    play.log.iter().find_map(|record| match &record.fact {
+        Fact::Session(SessionFact::Imported(import)) => Some(import),
+        _ => None,
+    })
 }
-
-/// Who said what, and whether the model still knows.
-fn said(conversation: &Conversation) -> Vec<(Option<u32>, Speaker, &str, bool)> {
-    let line = |said: &'_ oracle_agent::kernel::Said| said.query.map(|query| query.0);
-    let messages = conversation.messages.iter();
-    messages
-        .map(|said| (line(said), said.speaker, said.text.as_str(), said.stands))
-        .collect()
-}
-
-use Speaker::{Assistant as A, User as U};
 
 #[test]
 fn what_was_said_elsewhere_comes_with_the_first_message_in_one_step() {
@@ -102,8 +92,8 @@ fn signals_in_it_are_data_whoever_said_them() {
         play.session.instructions().map(|text| &**text),
         Some(&*harmless)
     );
-    // The log, and with it whoever compares, has the words as they came.
-    assert_eq!(read_back(&play).messages[1].text, block);
+    // The log has the words as they came.
+    assert_eq!(imported(&play).unwrap().messages[1].text, block);
 }
 
 #[test]
@@ -121,14 +111,6 @@ fn it_stays_when_the_query_that_it_came_with_fails() {
         texts(&play).len(),
         2,
         "the question is gone, the past is not"
-    );
-    assert_eq!(
-        said(&read_back(&play)),
-        [
-            (None, U, "Where is main?", true),
-            (None, A, "In src/main.rs.", true),
-            (Some(1), U, QUESTION, false),
-        ]
     );
 }
 
@@ -184,7 +166,6 @@ fn instructions_may_change_and_are_recorded_when_they_do() {
         assert_eq!(there, then, "{name}");
         play.command(Command::Cancel { query: None }).unwrap();
     }
-    assert_eq!(read_back(&play).instructions, None);
 }
 
 #[test]
@@ -228,44 +209,7 @@ fn blank_messages_are_kept_and_not_sent() {
         .unwrap();
     let sent = ["a", "b", "c"].map(|text| (Role::User, text.to_owned()));
     assert_eq!(texts(&play), sent);
-    assert_eq!(read_back(&play).messages.len(), 4);
-}
-
-#[test]
-fn a_conversation_is_read_back_as_people_had_it() {
-    let mut play = Play::new(policy());
-    play.submit(Submission::new(QUESTION).with(talked()))
-        .unwrap();
-    play.prepare(oracle_agent::model::QueryType::Code);
-    for (text, author) in [("only src", Author::User), ("be quick", Author::Operator)] {
-        let text = text.to_owned();
-        play.command(Command::Steer { text, author }).unwrap();
-    }
-    play.says(&format!("Looking. {}", need("more to read")));
-    play.submit(Submission::new("waits, and is taken back"))
-        .unwrap();
-    play.submit(Submission::new("waits")).unwrap();
-    play.command(Command::Cancel {
-        query: Some(QueryId(2)),
-    })
-    .unwrap();
-    play.says(&format!("There. {}", done()));
-    let conversation = read_back(&play);
-    assert_eq!(
-        said(&conversation),
-        [
-            (None, U, "Where is main?", true),
-            (None, A, "In src/main.rs.", true),
-            (Some(2), U, "waits, and is taken back", false),
-            (Some(1), U, QUESTION, true),
-            (Some(1), U, "only src", true),
-            (Some(1), A, "There.", true),
-            (Some(3), U, "waits", true),
-        ]
-    );
-    let shown = conversation.messages[5].shown.as_deref();
-    assert_eq!(shown, Some("Looking.\n\nThere."), "the text of every turn");
-    assert_eq!(conversation.instructions.as_deref(), Some("Be brief."));
+    assert_eq!(imported(&play).unwrap().messages.len(), 3);
 }
 
 #[test]

@@ -10,7 +10,6 @@ use oracle_agent::{
     testkit::{Obstacle, Obstructed, Silence, TestOracle},
 };
 use serde_json::json;
-use uuid::Uuid;
 
 use super::{super::greeter, Api, key, read, refusal};
 
@@ -51,7 +50,7 @@ async fn a_session_is_made_shown_listed_and_deleted() {
     assert_eq!(status, 200);
     assert_eq!(
         gone,
-        json!({ "session": "a", "events": 1, "sub_agents": 0, "unsure": [] })
+        json!({ "session": "a", "events": 1, "sub_agents": 0 })
     );
     let none = api.get("/api/sessions/a").await;
     assert_eq!(refusal(&none), (404, "no_session", None));
@@ -128,14 +127,13 @@ async fn pages_of_the_list_hold_each_session_once() {
 #[tokio::test]
 async fn what_cannot_be_looked_at_is_not_listed() {
     let api = Api::of(TestOracle::new(Silence::new(9, Scripted::new()))).await;
-    let brief = SessionName::brief(Uuid::from_u128(7));
-    let (key, profile) = (SessionKey::local(brief.clone()), ProfileName::oracle());
     let oracle = api.server.oracle();
-    let session = oracle.brief_session(key, profile);
+    let session = oracle.ephemeral(TenantId::local(), ProfileName::oracle());
+    let brief = session.key().name.clone();
     session.submit(Submission::new("why?")).await.unwrap();
     let shown = api.get(&format!("/api/sessions/{brief}")).await;
     assert_eq!(refusal(&shown), (403, "reserved", Some("id")));
-    for query in ["", "?prefix=once-", &format!("?prefix={brief}")] {
+    for query in ["", "?prefix=ephemeral-", &format!("?prefix={brief}")] {
         let (status, page) = api.get(&format!("/api/sessions{query}")).await;
         assert_eq!((status, &page["sessions"]), (200, &json!([])), "{query}");
     }

@@ -179,7 +179,7 @@ async fn a_request_without_a_session_is_answered_from_memory() {
     assert!(stream.text.ends_with("data: [DONE]\n\n"), "{}", stream.text);
     assert_eq!(served.sessions().await, [""; 0]);
     let name = got.session();
-    assert!(SessionName::new(&name).unwrap().is_brief(), "{name}");
+    assert!(SessionName::new(&name).unwrap().is_ephemeral(), "{name}");
     let refused = served
         .post(&[("x-oracle-session", name.as_str())], chat(&["and?"]))
         .await;
