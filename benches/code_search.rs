@@ -18,7 +18,9 @@ use std::{
 };
 
 use oracle_agent::model::{CallId, QueryId, SessionKey, SessionName};
-use oracle_agent::tool::{CodeSearch, CodeSearchSettings, ProjectRoot, Tool as _, ToolContext};
+use oracle_agent::tool::{
+    CodeSearchSettings, FnTool, Progress, ProjectRoot, Tool as _, ToolContext, code_search,
+};
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -128,22 +130,22 @@ fn measure(folder: &Path, name: &str, is_ours: bool) {
     }
 }
 
-fn until_seen(runtime: &Runtime, tool: &CodeSearch, question: &str) {
+fn until_seen(runtime: &Runtime, tool: &FnTool, question: &str) {
     while !call(runtime, tool, question, "words").starts_with("src/changed.rs") {
         sleep(Duration::from_millis(5));
     }
 }
 
-fn search_in(folder: &Path) -> CodeSearch {
+fn search_in(folder: &Path) -> FnTool {
     let root = ProjectRoot::open(folder).unwrap();
     let settings = CodeSearchSettings {
         deadline: Duration::from_secs(60),
         ..CodeSearchSettings::default()
     };
-    CodeSearch::new(root, settings)
+    code_search(root, settings, Progress::default())
 }
 
-fn call(runtime: &Runtime, tool: &CodeSearch, query: &str, mode: &str) -> String {
+fn call(runtime: &Runtime, tool: &FnTool, query: &str, mode: &str) -> String {
     let context = ToolContext {
         call: CallId::new("call"),
         session: SessionKey::local(SessionName::new("bench").unwrap()),

@@ -21,7 +21,10 @@ use std::{
 
 use oracle_agent::{
     model::{CallId, QueryId, SessionKey, SessionName, tool::SearchData},
-    tool::{CodeSearch, CodeSearchSettings, ProjectRoot, Tool as _, ToolContext, ToolOutput},
+    tool::{
+        CodeSearchSettings, FnTool, Progress, ProjectRoot, Tool as _, ToolContext, ToolOutput,
+        code_search,
+    },
 };
 use serde::Deserialize as _;
 use serde_json::json;
@@ -148,7 +151,11 @@ async fn ask(root: PathBuf, rows: Vec<Row>, show: bool) -> Vec<Score> {
         deadline: Duration::from_secs(60),
         ..CodeSearchSettings::default()
     };
-    let tool = CodeSearch::new(ProjectRoot::open(&root).unwrap(), settings);
+    let tool = code_search(
+        ProjectRoot::open(&root).unwrap(),
+        settings,
+        Progress::default(),
+    );
     let mut scores = Vec::new();
     // The index is made with the first question, which is none of the rows.
     search(&tool, "where does it begin?").await;
@@ -164,7 +171,7 @@ async fn ask(root: PathBuf, rows: Vec<Row>, show: bool) -> Vec<Score> {
     scores
 }
 
-async fn search(tool: &CodeSearch, question: &str) -> ToolOutput {
+async fn search(tool: &FnTool, question: &str) -> ToolOutput {
     let context = ToolContext {
         call: CallId::new("call"),
         session: SessionKey::local(SessionName::new("bench").unwrap()),

@@ -5,19 +5,13 @@
 
 use std::time::Duration;
 
-use futures_util::future::{BoxFuture, FutureExt};
 use oracle_agent::{
     actor::Oracle,
     llm::Scripted,
     model::{SessionName, Submission, ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec},
-    tool::{Tool, ToolContext, ToolError, ToolOutput, arguments, schema_of},
+    tool::{FnTool, schema_of},
 };
-use serde_json::{Value, json};
-
-/// How many words a text has.
-struct WordCount {
-    spec: ToolSpec,
-}
+use serde_json::json;
 
 /// What the model has to send. The schema that it gets is made from this.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -27,38 +21,21 @@ struct Text {
     text: String,
 }
 
-impl WordCount {
-    fn new() -> Self {
-        let spec = ToolSpec {
-            name: "word_count".into(),
-            description: "Counts the words of a text.".into(),
-            schema: schema_of::<Text>(),
-            serves: ToolNeed::General,
-            effect: ToolEffect::ReadOnly,
-            repeat: ToolRepeat::Safe,
-            approval: ToolApproval::NotNeeded,
-        };
-        Self { spec }
-    }
-}
-
-impl Tool for WordCount {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn call(
-        &self,
-        given: Value,
-        _: ToolContext,
-    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        // A mistake in the arguments comes back to the model in words.
-        async {
-            let count = arguments::<Text>(given)?.text.split_whitespace().count();
-            Ok(count.to_string().into())
-        }
-        .boxed()
-    }
+/// How many words a text has. A mistake in the arguments comes back to the model in words.
+fn word_count() -> FnTool {
+    let spec = ToolSpec {
+        name: "word_count".into(),
+        description: "Counts the words of a text.".into(),
+        schema: schema_of::<Text>(),
+        serves: ToolNeed::General,
+        effect: ToolEffect::ReadOnly,
+        repeat: ToolRepeat::Safe,
+        approval: ToolApproval::NotNeeded,
+    };
+    FnTool::new(spec, async |given: Text, _| {
+        let count = given.text.split_whitespace().count();
+        Ok(count.to_string().into())
+    })
 }
 
 #[tokio::main]
@@ -70,7 +47,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let builder = Oracle::builder()
         .backend(model)
         .model("scripted/scripted")
-        .tool(WordCount::new());
+        .tool(word_count());
     let system = builder.start().await?;
     let session = system.oracle().session(SessionName::new("words")?);
     let watch = session

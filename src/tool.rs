@@ -17,6 +17,7 @@
 //! | [`threads`] | `thread_search`, and the port to the conversations that it searches |
 
 mod arguments;
+#[cfg(feature = "project")]
 mod blocking;
 #[cfg(feature = "project")]
 mod citations;
@@ -24,6 +25,7 @@ mod citations;
 pub mod code;
 #[cfg(feature = "project")]
 pub mod files;
+mod function;
 #[cfg(feature = "project")]
 pub mod guard;
 #[cfg(feature = "project")]
@@ -36,7 +38,6 @@ pub mod notes;
 pub mod outline;
 mod progress;
 pub mod registry;
-mod settings;
 mod text;
 pub mod threads;
 #[cfg(feature = "project")]
@@ -53,21 +54,21 @@ pub use arguments::{arguments, schema_of};
 #[cfg(feature = "project")]
 pub use citations::{Citation, citations};
 #[cfg(feature = "project")]
-pub use code::{CodeSearch, CodeSearchSettings};
+pub use code::{CodeSearchSettings, code_search};
 #[cfg(feature = "project")]
-pub use files::{FileRead, FileReadSettings};
+pub use files::file_read;
+pub use function::FnTool;
 #[cfg(feature = "project")]
 pub use guard::{ProjectRoot, RootError};
 #[cfg(feature = "project")]
-pub use history::{HistorySearch, HistorySearchSettings};
+pub use history::history_search;
 #[cfg(feature = "project")]
-pub use map::{RepoMap, RepoMapSettings};
+pub use map::{RepoMapSettings, repo_map};
 #[cfg(feature = "project")]
-pub use notes::{NoteRead, NoteSearch, NoteWrite, Notes, NotesSettings};
+pub use notes::{Notes, NotesSettings, note_read, note_search, note_write};
 pub use progress::{Progress, Step, Work};
 pub use registry::{Registry, RegistryError};
-pub use settings::SettingError;
-pub use threads::{Said, ThreadSearch, ThreadSearchSettings, Threads};
+pub use threads::{Said, Threads, thread_search};
 
 /// What a call is given besides its arguments.
 #[derive(Debug, Clone)]

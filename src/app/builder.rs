@@ -22,11 +22,6 @@ use crate::{
     tool::{Progress, Registry, Tool},
 };
 
-#[cfg(feature = "project")]
-use super::project;
-#[cfg(feature = "project")]
-use crate::tool::ThreadSearch;
-
 #[cfg(feature = "testkit")]
 use crate::testkit::Point;
 
@@ -392,14 +387,14 @@ impl Builder {
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         #[cfg(feature = "project")]
         if let Some(folder) = &self.project {
-            tools.extend(project::project_tools(
-                &self.config,
-                folder,
-                &self.progress,
-            )?);
-            let threads = Arc::new(super::JournalThreads::new(Arc::clone(&self.journal)));
-            let settings = project::thread_search(&self.config);
-            tools.push(Arc::new(ThreadSearch::new(threads, settings)));
+            let journal = Arc::clone(&self.journal);
+            let built_in =
+                super::project::project_tools(&self.config, folder, &self.progress, journal)?;
+            tools.extend(
+                built_in
+                    .into_iter()
+                    .map(|tool| Arc::new(tool) as Arc<dyn Tool>),
+            );
         }
         tools.extend(self.tools.iter().cloned());
         #[cfg(feature = "testkit")]

@@ -3,11 +3,10 @@
 //!
 //! The JSON text was parsed before ([`crate::model::ToolCall::parsed`]). Ranges are each tool's own.
 
-use std::cell::RefCell;
-
 use schemars::{JsonSchema, generate::SchemaSettings};
-use serde::de::{DeserializeOwned, value::MapDeserializer};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_path_to_error::Segment;
 
 use super::{ToolError, text};
 use crate::model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec};
@@ -21,25 +20,18 @@ const MAX_COMPLAINT: usize = 400;
 /// [`ToolError::Tell`] naming the field that is missing, unknown or of the wrong type. Unknown
 /// fields are refused where `T` denies them, with the list of the known ones.
 pub fn arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
-    let Value::Object(fields) = arguments else {
+    if !arguments.is_object() {
         return Err(ToolError::tell("the arguments must be one JSON object"));
-    };
-    // Which field serde is at: its own errors do not say.
-    let at = RefCell::new(None);
-    let mut fields = fields.into_iter();
-    let entries = std::iter::from_fn(|| {
-        let entry = fields.next();
-        *at.borrow_mut() = entry.as_ref().map(|(key, _)| key.clone());
-        entry
-    });
-    let read = T::deserialize(MapDeserializer::new(entries));
-    read.map_err(|error: serde_json::Error| {
-        let complaint = error.to_string();
+    }
+    serde_path_to_error::deserialize(arguments).map_err(|error| {
+        let complaint = error.inner().to_string();
         let (complaint, cut) = text::clipped(&complaint, MAX_COMPLAINT);
         let tail = if cut { "…" } else { "" };
-        ToolError::Tell(match at.take() {
-            Some(field) => format!("the argument {}: {complaint}{tail}", text::quoted(&field)),
-            None => format!("the arguments: {complaint}{tail}"),
+        ToolError::Tell(match error.path().iter().next() {
+            Some(Segment::Map { key }) => {
+                format!("the argument {}: {complaint}{tail}", text::quoted(key))
+            }
+            _ => format!("the arguments: {complaint}{tail}"),
         })
     })
 }

@@ -1,18 +1,20 @@
 //! Blocking work behind a tool: bounded in number, ended by a deadline or a cancelled query.
 //!
 //! **Invariants:** a permit is held until its thread is really done, so stuck work cannot pile up;
-//! when the answer is no longer wanted (cancelled, or its future dropped) the work's token fires.
+//! when the answer is no longer wanted (its future is dropped) the work's token fires.
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
-use tokio::{sync::Semaphore, task::spawn_blocking, time::sleep};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::spawn_blocking,
+    time::timeout,
+};
 use tokio_util::sync::CancellationToken;
 
-use super::{ToolContext, ToolError, ToolOutput, arguments};
-use crate::model::{Fault, FaultClass};
+use super::{FnTool, ToolError, ToolOutput};
+use crate::model::{Fault, FaultClass, ToolSpec};
 
 /// How long work may take to notice that its deadline has passed.
 const GRACE: Duration = Duration::from_secs(1);
@@ -32,61 +34,56 @@ impl Blocking {
         }
     }
 
-    /// Answers a call of a tool: reads its arguments and runs `work` ([`Self::run`]).
-    pub(super) fn call<A: DeserializeOwned + Send + 'static>(
-        &self,
-        arguments: Value,
-        context: ToolContext,
-        work: impl FnOnce(A, &CancellationToken) -> Result<ToolOutput, ToolError> + Send + 'static,
-    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let blocking = self.clone();
-        Box::pin(async move {
-            let wanted: A = arguments::arguments(arguments)?;
-            blocking.run(context, move |stop| work(wanted, stop)).await
+    /// A tool whose calls do this work.
+    pub(super) fn tool<A: DeserializeOwned + Send + 'static>(
+        self,
+        spec: ToolSpec,
+        work: impl Fn(A, &CancellationToken) -> Result<ToolOutput, ToolError> + Send + Sync + 'static,
+    ) -> FnTool {
+        let work = Arc::new(work);
+        FnTool::new(spec, move |wanted: A, _| {
+            let (blocking, work) = (self.clone(), Arc::clone(&work));
+            async move { blocking.run(move |stop| work(wanted, stop)).await }
         })
     }
 
+    /// Waits for a place among those that run.
+    pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit, ToolError> {
+        let turn = timeout(self.deadline, Arc::clone(&self.permits).acquire_owned()).await;
+        let turn = turn.map_err(|_| {
+            ToolError::tell(
+                "too many calls of this tool are running: try again, or go on without it",
+            )
+        })?;
+        turn.map_err(|closed| bug(&closed))
+    }
+
     /// Runs `work` on a thread of its own.
-    pub(super) async fn run<T: Send + 'static>(
+    async fn run<T: Send + 'static>(
         &self,
-        context: ToolContext,
         work: impl FnOnce(&CancellationToken) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
-        let cancelled = &context.cancelled;
-        let permit = tokio::select! {
-            biased;
-            () = cancelled.cancelled() => return Err(withdrawn()),
-            permit = Arc::clone(&self.permits).acquire_owned() => permit.map_err(|closed| bug(&closed))?,
-            () = sleep(self.deadline) => return Err(ToolError::tell(
-                "too many calls of this tool are running: try again, or go on without it",
-            )),
-        };
-        let stop = cancelled.child_token();
+        let permit = self.turn().await?;
+        let stop = CancellationToken::new();
         let _stops_when_dropped = stop.clone().drop_guard();
         let told = stop.clone();
-        let mut done = spawn_blocking(move || {
+        let mut running = spawn_blocking(move || {
             let _permit = permit;
             work(&told)
         });
-        tokio::select! {
-            biased;
-            () = cancelled.cancelled() => return Err(withdrawn()),
-            result = &mut done => return result.map_err(|panic| bug(&panic))?,
-            () = sleep(self.deadline) => stop.cancel(),
-        }
-        tokio::select! {
-            biased;
-            () = cancelled.cancelled() => Err(withdrawn()),
-            result = done => result.map_err(|panic| bug(&panic))?,
-            () = sleep(GRACE) => Err(ToolError::tell(
-                "the file system did not answer in time: try a smaller part of the project",
-            )),
-        }
+        let done = match timeout(self.deadline, &mut running).await {
+            Ok(done) => done,
+            Err(_) => {
+                stop.cancel();
+                timeout(GRACE, running).await.map_err(|_| {
+                    ToolError::tell(
+                        "the file system did not answer in time: try a smaller part of the project",
+                    )
+                })?
+            }
+        };
+        done.map_err(|panic| bug(&panic))?
     }
-}
-
-pub(super) fn withdrawn() -> ToolError {
-    ToolError::tell("the call was cancelled before it was done")
 }
 
 fn bug(what: &dyn std::error::Error) -> ToolError {
@@ -100,8 +97,13 @@ fn bug(what: &dyn std::error::Error) -> ToolError {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
-    use crate::model::{CallId, QueryId, SessionKey, SessionName};
+    use crate::{
+        model::{CallId, QueryId, SessionKey, SessionName, ToolNeed},
+        tool::{Tool, ToolContext, arguments, function::withdrawn},
+    };
 
     const SOON: Duration = Duration::from_millis(1);
     const LATE: Duration = Duration::from_secs(60);
@@ -115,19 +117,29 @@ mod tests {
         }
     }
 
-    fn until_stopped(stop: &CancellationToken) -> Result<&'static str, ToolError> {
+    fn until_stopped(stop: &CancellationToken) -> Result<ToolOutput, ToolError> {
         while !stop.is_cancelled() {
             std::thread::yield_now();
         }
-        Ok("as far as I got")
+        Ok("as far as I got".into())
+    }
+
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Nothing {}
+
+    /// A tool whose calls end when they are stopped.
+    fn tool(blocking: &Blocking) -> FnTool {
+        let spec = arguments::reading::<Nothing>("t", String::new(), ToolNeed::General);
+        let tool = blocking.clone();
+        tool.tool(spec, |_: Nothing, stop| until_stopped(stop))
     }
 
     #[tokio::test]
     async fn what_was_found_by_the_deadline_counts() {
         let blocking = Blocking::new(1, SOON);
         assert_eq!(
-            blocking.run(context(), until_stopped).await,
-            Ok("as far as I got")
+            blocking.run(until_stopped).await,
+            Ok("as far as I got".into())
         );
     }
 
@@ -137,7 +149,7 @@ mod tests {
             let blocking = Blocking::new(1, LATE);
             let context = context();
             let cancelled = context.cancelled.clone();
-            let mut call = Box::pin(blocking.run(context, until_stopped));
+            let mut call = tool(&blocking).call(json!({}), context);
             if cancel_first {
                 cancelled.cancel();
             } else {
@@ -153,7 +165,7 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_nobody_waits_for_stops() {
         let blocking = Blocking::new(1, LATE);
-        let mut call = Box::pin(blocking.run(context(), until_stopped));
+        let mut call = Box::pin(blocking.run(until_stopped));
         assert!(futures_util::poll!(&mut call).is_pending());
         drop(call);
         assert!(blocking.permits.acquire().await.is_ok());
@@ -163,11 +175,7 @@ mod tests {
     async fn a_call_that_gets_no_turn_says_so() {
         let blocking = Blocking::new(1, LATE);
         let _all = blocking.permits.acquire().await;
-        let error = blocking
-            .run(context(), until_stopped)
-            .await
-            .unwrap_err()
-            .to_string();
+        let error = blocking.run(until_stopped).await.unwrap_err().to_string();
         assert!(
             error.starts_with("too many calls of this tool are running"),
             "{error}"
@@ -177,7 +185,7 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_a_fault_of_the_tool() {
         let blocking = Blocking::new(1, LATE);
-        let result = blocking.run::<()>(context(), |_| panic!("boom")).await;
+        let result = blocking.run::<()>(|_| panic!("boom")).await;
         let Err(ToolError::Broken(fault)) = result else {
             panic!("{result:?}")
         };

@@ -1,19 +1,23 @@
-//! Citations in an answer: places in files of the project, each checked to exist (spec 14).
+//! Citations in an answer: places in files of the project, each checked to exist.
 //!
 //! **Invariant:** memory is bounded by the text, and so is what is read for it ([`MOST_FILES`],
 //! [`MOST_OF_ONE`], [`MOST_OF_ALL`]), whatever files it names; each is read once.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::{self, BufRead, BufReader, ErrorKind},
+    io::Read as _,
     ops::Range,
     sync::LazyLock,
 };
 
-use memchr::{memchr, memchr_iter};
 use regex::Regex;
+use tokio_util::sync::CancellationToken;
 
-use super::{ProjectRoot, files::is_utf16, notes::OUTSIDE};
+use super::{
+    ProjectRoot,
+    files::window::{self, Caps, Span, Total},
+    notes::OUTSIDE,
+};
 
 /// Most paths that are looked up for one text; words before a number count too.
 const MOST_FILES: usize = 2_000;
@@ -21,10 +25,6 @@ const MOST_FILES: usize = 2_000;
 const MOST_OF_ONE: u64 = 64 * 1024 * 1024;
 /// The same for all files of a text.
 const MOST_OF_ALL: u64 = 4 * MOST_OF_ONE;
-/// How much is read at a time, in bytes.
-const CHUNK: usize = 64 * 1024;
-/// A file with a NUL this early is binary and has no lines, as for `file_read`.
-const BINARY_LOOK: usize = 8_000;
 
 /// A place in a file of the project.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -139,41 +139,23 @@ impl<'a> Files<'a> {
         let Ok(opened) = self.root.open_file(path) else {
             return 0;
         };
-        let mut reader = BufReader::with_capacity(CHUNK, opened.file);
-        let most = MOST_OF_ONE.min(self.left);
-        let (lines, read) = count(&mut reader, most);
-        self.left -= read;
-        // What cannot be read to its end has no lines to rely on.
-        lines.unwrap_or_default()
-    }
-}
-
-/// How many lines there are within so many bytes, and how many bytes were read.
-fn count(reader: &mut impl BufRead, most: u64) -> (io::Result<u64>, u64) {
-    let (mut lines, mut read, mut is_ended) = (0, 0, true);
-    while read < most {
-        let chunk = match reader.fill_buf() {
-            Ok(chunk) => chunk,
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) => return (Err(error), read),
+        let caps = Caps {
+            bytes: 0,
+            line_chars: 0,
+            count_bytes: u64::MAX,
         };
-        let room = usize::try_from(most - read).unwrap_or(usize::MAX);
-        let chunk = &chunk[..chunk.len().min(room)];
-        if chunk.is_empty() {
-            break;
+        let most = MOST_OF_ONE.min(self.left);
+        let first = Span { start: 1, end: 1 };
+        let never = CancellationToken::new();
+        // What cannot be read to its end has no lines to rely on.
+        let Ok(window) = window::read(opened.file.take(most), first, caps, &never) else {
+            return 0;
+        };
+        self.left -= opened.size.min(most);
+        match window.total {
+            Total::Exactly(lines) | Total::AtLeast(lines) => lines,
         }
-        let early = usize::try_from(read).unwrap_or(BINARY_LOOK);
-        let early = BINARY_LOOK.saturating_sub(early).min(chunk.len());
-        if (read == 0 && is_utf16(chunk)) || memchr(0, &chunk[..early]).is_some() {
-            return (Ok(0), read);
-        }
-        lines += memchr_iter(b'\n', chunk).count() as u64;
-        is_ended = chunk.ends_with(b"\n");
-        let taken = chunk.len();
-        read += taken as u64;
-        reader.consume(taken);
     }
-    (Ok(lines + u64::from(!is_ended)), read)
 }
 
 #[cfg(test)]
@@ -303,10 +285,6 @@ mod tests {
             files.have(&place(&format!("{name}.txt"), 1));
         }
         assert_eq!(files.lines.len(), MOST_FILES);
-        // No file of this size is written for it.
-        let endless = || BufReader::with_capacity(CHUNK, io::repeat(b'a'));
-        let (lines, read) = count(&mut endless(), 1_000_003);
-        assert_eq!((lines.unwrap(), read), (1, 1_000_003));
         let mut files = Files::new(&root);
         files.left = 4;
         assert!(!files.have(&place("text.txt", 2)) && files.have(&place("text.txt", 1)));

@@ -23,25 +23,22 @@ mod settings;
 mod tests;
 pub(super) mod words;
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
-use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Progress, ProjectRoot, Tool, ToolContext, ToolError, ToolOutput, arguments,
+    FnTool, Progress, ProjectRoot, ToolError, ToolOutput, arguments,
     blocking::Blocking,
     walk::{self, Place},
 };
-use crate::model::tool::{ToolNeed, ToolSpec};
+use crate::model::tool::ToolNeed;
 
-use index::{Known, Limits, ProjectIndex};
+use index::{Known, ProjectIndex};
 use pattern::Pattern;
-use report::ReportCaps;
-use scan::{FileCaps, Scanner};
+use scan::Scanner;
 pub use settings::CodeSearchSettings;
 use settings::MOST_RESULTS;
 
@@ -51,16 +48,6 @@ const MOST_CONTEXT: u64 = 5;
 /// Places for a plain question that names no number, and lines around what matters in them.
 const PLACES: usize = 12;
 const CONTEXT: u64 = 1;
-
-/// The tool `code_search`.
-#[derive(Debug)]
-pub struct CodeSearch {
-    spec: ToolSpec,
-    root: ProjectRoot,
-    settings: CodeSearchSettings,
-    blocking: Blocking,
-    index: Option<Arc<ProjectIndex>>,
-}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -100,67 +87,38 @@ enum Mode {
     Words,
 }
 
-impl CodeSearch {
-    /// A tool for one project. Check the settings first ([`CodeSearchSettings::validate`]).
-    #[must_use]
-    pub fn new(root: ProjectRoot, settings: CodeSearchSettings) -> Self {
-        Self::showing(root, settings, Progress::default())
-    }
-
-    /// The same, with somebody who shows how far the index is.
-    #[must_use]
-    pub fn showing(root: ProjectRoot, settings: CodeSearchSettings, progress: Progress) -> Self {
-        let description = "Finds where something is in the text files of the project. `words` gives the \
-             places that answer a plain question best, each headed `path (lines a–b): Type > function`. \
-             `literal` and `regex` give lines as `path:line: text`, definitions before uses, tests and \
-             generated files last. The last line says what was left out. Hidden files and those ignored \
-             by git are left out unless `path` names them."
-            .to_owned();
-        let spec = arguments::reading::<Arguments>("code_search", description, ToolNeed::Code);
-        let blocking = Blocking::new(settings.concurrent, settings.deadline);
-        let limits = Limits {
-            files: settings.index_files,
-            bytes: settings.index_bytes,
-            file_bytes: settings.max_file_bytes,
-        };
-        let index =
-            (limits.files > 0).then(|| Arc::new(ProjectIndex::new(root.clone(), limits, progress)));
-        Self {
-            index,
-            spec,
-            root,
-            settings,
-            blocking,
-        }
-    }
+/// The tool `code_search` for one project; `progress` is told how far the index is.
+#[must_use]
+pub fn code_search(root: ProjectRoot, settings: CodeSearchSettings, progress: Progress) -> FnTool {
+    let description = "Finds where something is in the text files of the project. `words` gives the \
+         places that answer a plain question best, each headed `path (lines a–b): Type > function`. \
+         `literal` and `regex` give lines as `path:line: text`, definitions before uses, tests and \
+         generated files last. The last line says what was left out. Hidden files and those ignored \
+         by git are left out unless `path` names them."
+        .to_owned();
+    let spec = arguments::reading::<Arguments>("code_search", description, ToolNeed::Code);
+    let index = ProjectIndex::new(root.clone(), &settings, progress);
+    Blocking::new(settings.concurrent, settings.deadline).tool(spec, move |wanted, stop| {
+        search(&root, &index, &wanted, &settings, stop)
+    })
 }
 
-impl Tool for CodeSearch {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn call(
-        &self,
-        arguments: Value,
-        context: ToolContext,
-    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let (root, settings, index) = (self.root.clone(), self.settings, self.index.clone());
-        let blocking = self.blocking.clone();
-        Box::pin(async move {
-            let wanted: Arguments = arguments::arguments(arguments)?;
-            blocking
-                .run(context, move |stop| {
-                    search(&root, index.as_deref(), &wanted, &settings, stop)
-                })
-                .await
-        })
-    }
+/// How much a call may show.
+#[derive(Debug, Clone, Copy)]
+struct Caps {
+    results: usize,
+    of_file: usize,
+    bytes: usize,
+    context: u64,
+    /// Longest line, in characters.
+    line_chars: usize,
+    files_only: bool,
+    file_bytes: u64,
 }
 
 fn search(
     root: &ProjectRoot,
-    index: Option<&ProjectIndex>,
+    index: &ProjectIndex,
     wanted: &Arguments,
     settings: &CodeSearchSettings,
     stop: &CancellationToken,
@@ -186,8 +144,14 @@ fn search(
         )));
     }
     let place = Place::find(root, wanted.path.as_deref())?;
-    let mut caps = ReportCaps {
+    // No file takes the room of others, but one alone has all of it.
+    let of_file = match place.is_file() {
+        true => results,
+        false => settings.max_per_file.min(results),
+    };
+    let mut caps = Caps {
         results: results as usize,
+        of_file: of_file as usize,
         bytes: settings.max_output_bytes,
         context,
         line_chars: settings.max_line_chars,
@@ -202,20 +166,9 @@ fn search(
             return answer(root, index, wanted, &place, caps, settings, stop);
         }
     };
-    // No file takes the room of others, but one alone has all of it.
-    let of_file = match place.is_file() {
-        true => results as usize,
-        false => settings.max_per_file.min(results as usize),
-    };
-    let file_caps = FileCaps {
-        file_bytes: settings.max_file_bytes,
-        matches: of_file,
-        line_chars: settings.max_line_chars,
-        context,
-    };
     // Each file that is kept shows at least one match, so more files are never needed.
     let tally = scan::walk(&place, results as usize, stop, || {
-        Scanner::new(&pattern, root, file_caps, stop)
+        Scanner::new(&pattern, root, caps, stop)
     });
     Ok(report::report(&wanted.query, &place, &tally, caps).into())
 }
@@ -224,16 +177,13 @@ fn search(
 /// hidden and ignored files may be asked for by name.
 fn answer(
     root: &ProjectRoot,
-    index: Option<&ProjectIndex>,
+    index: &ProjectIndex,
     wanted: &Arguments,
     place: &Place,
-    caps: ReportCaps,
+    caps: Caps,
     settings: &CodeSearchSettings,
     stop: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
-    let index = index.ok_or_else(|| {
-        ToolError::tell("there is no index for plain questions here: use `literal` or `regex`")
-    })?;
     // A tenth of the time is kept for the search itself.
     let mut known = index
         .ready(stop, settings.deadline / 10 * 9)

@@ -6,21 +6,20 @@
 mod symbol;
 #[cfg(test)]
 mod tests;
-mod window;
+pub(super) mod window;
 
 use std::{fmt::Write as _, time::Duration};
 
-use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    ProjectRoot, Tool, ToolContext, ToolError, ToolOutput, arguments, blocking::Blocking,
-    guard::OpenedFile, text::counted,
+    FnTool, ProjectRoot, ToolError, ToolOutput, arguments, blocking::Blocking, guard::OpenedFile,
+    text::counted,
 };
-use crate::model::tool::{ToolNeed, ToolSpec};
+use crate::model::tool::ToolNeed;
 
 pub(super) use window::is_utf16;
 use window::{Caps, NoWindow, Span, Total, Window};
@@ -31,43 +30,28 @@ const DEFAULT_RADIUS: u64 = 20;
 /// Calls that run at the same time.
 const CONCURRENT: usize = 4;
 
-/// Settings of `file_read`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileReadSettings {
-    /// Lines when no range is given; 1–2,000, and not more than `max_lines`.
-    pub default_lines: u64,
-    /// Most lines a call; 1–2,000.
-    pub max_lines: u64,
-    /// Most text a call, in bytes; 4 KiB–1 MiB.
-    pub max_bytes: usize,
-    /// Longest line that is shown whole, in characters; 40–10,000.
-    pub max_line_chars: usize,
-    /// Lines are counted to the end in files up to this size, in bytes; at most 1 GiB.
-    pub count_bytes: u64,
-    /// How long a call may take; 10 ms–60 s.
-    pub deadline: Duration,
+/// How long a call may take.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Clone, Copy)]
+struct Settings {
+    default_lines: u64,
+    max_lines: u64,
+    caps: Caps,
 }
 
-impl Default for FileReadSettings {
+impl Default for Settings {
     fn default() -> Self {
         Self {
             default_lines: 200,
             max_lines: 400,
-            max_bytes: 48 * 1024,
-            max_line_chars: 1_000,
-            count_bytes: 8 * 1024 * 1024,
-            deadline: Duration::from_secs(5),
+            caps: Caps {
+                bytes: 48 * 1024,
+                line_chars: 1_000,
+                count_bytes: 8 * 1024 * 1024,
+            },
         }
     }
-}
-
-/// The tool `file_read`.
-#[derive(Debug)]
-pub struct FileRead {
-    spec: ToolSpec,
-    root: ProjectRoot,
-    settings: FileReadSettings,
-    blocking: Blocking,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -90,49 +74,26 @@ struct Arguments {
     symbol: Option<String>,
 }
 
-impl FileRead {
-    /// A tool for one project.
-    #[must_use]
-    pub fn new(root: ProjectRoot, settings: FileReadSettings) -> Self {
-        let description = format!(
-            "Reads lines of a text file of the project, or a symbol of it: {} lines by default, at most {} a call.",
-            settings.default_lines, settings.max_lines
-        );
-        let spec = arguments::reading::<Arguments>("file_read", description, ToolNeed::Code);
-        let blocking = Blocking::new(CONCURRENT, settings.deadline);
-        Self {
-            spec,
-            root,
-            settings,
-            blocking,
+/// The tool `file_read` for one project.
+#[must_use]
+pub fn file_read(root: ProjectRoot) -> FnTool {
+    let settings = Settings::default();
+    let description = format!(
+        "Reads lines of a text file of the project, or a symbol of it: {} lines by default, at most {} a call.",
+        settings.default_lines, settings.max_lines
+    );
+    let spec = arguments::reading::<Arguments>("file_read", description, ToolNeed::Code);
+    Blocking::new(CONCURRENT, DEADLINE).tool(spec, move |wanted: Arguments, stop| {
+        let span = wanted.span(&settings)?;
+        match &wanted.symbol {
+            Some(symbol) => read_symbol(&root, &wanted.path, symbol, &settings, stop),
+            None => read(&root, &wanted.path, span, &settings, stop),
         }
-    }
-}
-
-impl Tool for FileRead {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn call(
-        &self,
-        arguments: Value,
-        context: ToolContext,
-    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let (root, settings) = (self.root.clone(), self.settings);
-        let work = move |wanted: Arguments, stop: &CancellationToken| {
-            let span = wanted.span(&settings)?;
-            match &wanted.symbol {
-                Some(symbol) => read_symbol(&root, &wanted.path, symbol, &settings, stop),
-                None => read(&root, &wanted.path, span, &settings, stop),
-            }
-        };
-        self.blocking.call(arguments, context, work)
-    }
+    })
 }
 
 impl Arguments {
-    fn span(&self, settings: &FileReadSettings) -> Result<Span, ToolError> {
+    fn span(&self, settings: &Settings) -> Result<Span, ToolError> {
         let most = settings.max_lines;
         for (name, value) in [
             ("start_line", self.start_line),
@@ -193,11 +154,11 @@ fn read(
     root: &ProjectRoot,
     path: &str,
     span: Span,
-    settings: &FileReadSettings,
+    settings: &Settings,
     stop: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let opened = root.open_file(path)?;
-    let window = window(&opened, span, settings, stop)?;
+    let window = window(&opened, span, settings.caps, stop)?;
     let text = render(&opened.shown, span, &window)?;
     Ok(output(text, &opened.shown, span, &window))
 }
@@ -215,7 +176,7 @@ fn read_symbol(
     root: &ProjectRoot,
     path: &str,
     symbol: &str,
-    settings: &FileReadSettings,
+    settings: &Settings,
     stop: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let opened = root.open_file(path)?;
@@ -225,7 +186,7 @@ fn read_symbol(
         start,
         end: end.min(start.saturating_add(settings.max_lines - 1)),
     };
-    let window = window(&opened, span, settings, stop)?;
+    let window = window(&opened, span, settings.caps, stop)?;
     let last = (window.lines.len() as u64)
         .checked_sub(1)
         .map(|more| start + more);
@@ -236,15 +197,10 @@ fn read_symbol(
 fn window(
     opened: &OpenedFile,
     span: Span,
-    settings: &FileReadSettings,
+    caps: Caps,
     stop: &CancellationToken,
 ) -> Result<Window, ToolError> {
     let shown = &opened.shown;
-    let caps = Caps {
-        bytes: settings.max_bytes,
-        line_chars: settings.max_line_chars,
-        count_bytes: settings.count_bytes,
-    };
     window::read(&opened.file, span, caps, stop).map_err(|none| {
         ToolError::Tell(match none {
             NoWindow::Binary => format!(

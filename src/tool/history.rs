@@ -13,22 +13,18 @@ mod tests;
 
 use std::{fmt::Write as _, path::Path, sync::Arc, time::Duration};
 
-use futures_util::future::BoxFuture;
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::{
-    sync::Semaphore,
-    time::{Instant, timeout_at},
-};
+use tokio::time::Instant;
 
 use super::{
-    ProjectRoot, Tool, ToolContext, ToolError, ToolOutput, arguments,
-    blocking::withdrawn,
+    FnTool, ProjectRoot, ToolError, ToolOutput, arguments,
+    blocking::Blocking,
     text::{clipped, counted, on_one_line, quoted},
 };
-use crate::model::tool::{ToolNeed, ToolSpec};
+use crate::model::tool::ToolNeed;
 
 use git::{Ended, Git, refused};
 
@@ -56,30 +52,6 @@ const OPTIONS: &str = "--no-color --no-decorate --no-ext-diff --no-textconv --no
     --no-mailmap --no-renames --no-follow --ignore-submodules=all --submodule=short --encoding=UTF-8 \
     --diff-merges=first-parent";
 
-/// Settings of `history_search`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HistorySearchSettings {
-    /// How long a call may take; it shows what it has found by then.
-    pub deadline: Duration,
-}
-
-impl Default for HistorySearchSettings {
-    fn default() -> Self {
-        Self {
-            deadline: Duration::from_secs(8),
-        }
-    }
-}
-
-/// The tool `history_search`.
-#[derive(Debug)]
-pub struct HistorySearch {
-    spec: ToolSpec,
-    git: Arc<Git>,
-    settings: HistorySearchSettings,
-    permits: Arc<Semaphore>,
-}
-
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
@@ -105,59 +77,32 @@ struct Wanted {
     words: String,
 }
 
-impl HistorySearch {
-    /// A tool for one project.
-    #[must_use]
-    pub fn new(root: ProjectRoot, settings: HistorySearchSettings) -> Self {
-        let description = format!(
-            "Finds commits in the git history, the newest first, at most {MOST_COMMITS}; with `commit` it shows one \
-             with its diff. Without arguments it gives the latest ones."
-        );
-        Self {
-            spec: arguments::reading::<Arguments>("history_search", description, ToolNeed::Code),
-            git: Arc::new(Git::new(root)),
-            settings,
-            permits: Arc::new(Semaphore::new(CONCURRENT)),
-        }
-    }
+/// The tool `history_search` for one project. A call shows what it has found when `deadline` has passed.
+#[must_use]
+pub fn history_search(root: ProjectRoot, deadline: Duration) -> FnTool {
+    tool(Git::new(root), deadline)
 }
 
-impl Tool for HistorySearch {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn call(
-        &self,
-        arguments: Value,
-        context: ToolContext,
-    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let (git, deadline) = (Arc::clone(&self.git), self.settings.deadline);
-        let permits = Arc::clone(&self.permits);
-        Box::pin(async move {
-            let arguments: Arguments = arguments::arguments(arguments)?;
+fn tool(git: Git, deadline: Duration) -> FnTool {
+    let description = format!(
+        "Finds commits in the git history, the newest first, at most {MOST_COMMITS}; with `commit` it shows one \
+         with its diff. Without arguments it gives the latest ones."
+    );
+    let spec = arguments::reading::<Arguments>("history_search", description, ToolNeed::Code);
+    let (git, turns) = (Arc::new(git), Blocking::new(CONCURRENT, deadline));
+    FnTool::new(spec, move |arguments: Arguments, _| {
+        let (git, turns) = (Arc::clone(&git), turns.clone());
+        async move {
             let wanted = arguments.wanted(git.root())?;
-            let search = async {
-                let turn = timeout_at(Instant::now() + deadline, permits.acquire());
-                let Ok(_permit) = turn.await else {
-                    return Err(ToolError::tell(
-                        "too many calls of this tool are running: try again, or go on without it",
-                    ));
-                };
-                let until = Instant::now() + deadline;
-                let (top, is_shallow) = git.repository(until).await?;
-                match &wanted.commit {
-                    Some(hash) => show(&git, top, &wanted, hash, is_shallow, until).await,
-                    None => list(&git, top, &wanted, is_shallow, until).await,
-                }
-            };
-            tokio::select! {
-                biased;
-                () = context.cancelled.cancelled() => Err(withdrawn()),
-                found = search => found,
+            let _turn = turns.turn().await?;
+            let until = Instant::now() + deadline;
+            let (top, is_shallow) = git.repository(until).await?;
+            match &wanted.commit {
+                Some(hash) => show(&git, top, &wanted, hash, is_shallow, until).await,
+                None => list(&git, top, &wanted, is_shallow, until).await,
             }
-        })
-    }
+        }
+    })
 }
 
 impl Arguments {

@@ -19,20 +19,19 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    ProjectRoot, Tool, ToolContext, ToolError, ToolOutput, arguments,
+    FnTool, ProjectRoot, ToolError, ToolOutput, arguments,
     blocking::Blocking,
     outline::SymbolKind,
     text::counted,
     walk::{self, Listed, Listing, Place},
 };
-use crate::model::tool::{ToolNeed, ToolSpec};
+use crate::model::tool::ToolNeed;
 
 use focus::Focus;
 use read::{Outlined, Outlines, Shown};
@@ -76,15 +75,6 @@ impl Default for RepoMapSettings {
     }
 }
 
-/// The tool `repo_map`.
-#[derive(Debug)]
-pub struct RepoMap {
-    spec: ToolSpec,
-    root: ProjectRoot,
-    settings: RepoMapSettings,
-    blocking: Blocking,
-}
-
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
@@ -97,41 +87,18 @@ struct Arguments {
     max_tokens: Option<u32>,
 }
 
-impl RepoMap {
-    /// A tool for one project.
-    #[must_use]
-    pub fn new(root: ProjectRoot, settings: RepoMapSettings) -> Self {
-        let description = format!(
-            "Shows how the project is built: folders, and definitions and headings of files as \
-             `path:line: definition`. {} tokens unless max_tokens says otherwise.",
-            settings.max_tokens
-        );
-        let spec = arguments::reading::<Arguments>("repo_map", description, ToolNeed::Code);
-        let blocking = Blocking::new(CONCURRENT, settings.deadline);
-        Self {
-            spec,
-            root,
-            settings,
-            blocking,
-        }
-    }
-}
-
-impl Tool for RepoMap {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn call(
-        &self,
-        arguments: Value,
-        context: ToolContext,
-    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let (root, settings) = (self.root.clone(), self.settings);
-        let work =
-            move |wanted: Arguments, stop: &CancellationToken| map(&root, &wanted, settings, stop);
-        self.blocking.call(arguments, context, work)
-    }
+/// The tool `repo_map` for one project.
+#[must_use]
+pub fn repo_map(root: ProjectRoot, settings: RepoMapSettings) -> FnTool {
+    let description = format!(
+        "Shows how the project is built: folders, and definitions and headings of files as \
+         `path:line: definition`. {} tokens unless max_tokens says otherwise.",
+        settings.max_tokens
+    );
+    let spec = arguments::reading::<Arguments>("repo_map", description, ToolNeed::Code);
+    Blocking::new(CONCURRENT, settings.deadline).tool(spec, move |wanted, stop| {
+        map(&root, &wanted, settings, stop)
+    })
 }
 
 fn map(

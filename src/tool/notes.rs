@@ -29,8 +29,8 @@ use super::{
     walk::{self, Listing, Place},
 };
 use index::Index;
-pub use read::{NoteRead, NoteSearch};
-pub use write::NoteWrite;
+pub use read::{note_read, note_search};
+pub use write::note_write;
 
 /// Before the paths of notes that lie outside of the project, where a file of the project may have the same
 /// path.

@@ -16,39 +16,21 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::{
-    Tool, ToolContext, ToolError, ToolOutput, arguments,
-    blocking::withdrawn,
+    FnTool, ToolContext, ToolError, ToolOutput, arguments,
+    function::withdrawn,
     text::{clipped, counted, on_one_line, quoted},
 };
 use crate::model::{
-    Fault, FaultClass, QueryId, Seq, SessionName, TenantId, Timestamp, Utterance,
-    tool::{ToolNeed, ToolSpec},
+    Fault, FaultClass, QueryId, Seq, SessionName, TenantId, Timestamp, Utterance, tool::ToolNeed,
 };
 
-/// Most places that a call may ask for.
+/// Most places that a call may ask for, and how many it gets by default.
 const MOST_PLACES: u32 = 20;
+const PLACES: u32 = 8;
 /// Longest excerpt shown, in characters.
 const EXCERPT: usize = 300;
 /// How many hits are asked for, one number after the other, until enough of them are wanted.
 const REACH: [usize; 3] = [64, 512, 4_096];
-
-/// Settings of `thread_search`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ThreadSearchSettings {
-    /// Places shown when the call names no number; 1–20.
-    pub places: u32,
-    /// How long a search may take.
-    pub deadline: Duration,
-}
-
-impl Default for ThreadSearchSettings {
-    fn default() -> Self {
-        Self {
-            places: 8,
-            deadline: Duration::from_secs(5),
-        }
-    }
-}
 
 /// Something that was said in a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,13 +60,6 @@ pub trait Threads: Send + Sync + 'static {
     ) -> BoxFuture<'_, Result<Vec<Said>, Fault>>;
 }
 
-/// The tool `thread_search`.
-pub struct ThreadSearch {
-    spec: ToolSpec,
-    threads: Arc<dyn Threads>,
-    settings: ThreadSearchSettings,
-}
-
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
@@ -109,49 +84,20 @@ struct Found {
     whole: bool,
 }
 
-impl ThreadSearch {
-    /// A tool over these conversations.
-    #[must_use]
-    pub fn new(threads: Arc<dyn Threads>, settings: ThreadSearchSettings) -> Self {
-        Self {
-            spec: Self::declared(settings),
-            threads,
-            settings,
-        }
-    }
-
-    /// What it declares of itself, also where there are no conversations to search.
-    #[must_use]
-    pub fn declared(settings: ThreadSearchSettings) -> ToolSpec {
-        let description = format!(
-            "Finds what was asked and answered in earlier conversations, the latest first, {} places unless \
-             limit says otherwise. It may have been wrong, or be out of date.",
-            settings.places
-        );
-        arguments::reading::<Arguments>("thread_search", description, ToolNeed::General)
-    }
-}
-
-impl Tool for ThreadSearch {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn call(
-        &self,
-        arguments: Value,
-        context: ToolContext,
-    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let (threads, settings) = (Arc::clone(&self.threads), self.settings);
-        Box::pin(async move {
-            let arguments: Arguments = arguments::arguments(arguments)?;
-            let wanted = arguments.wanted(settings)?;
-            let searched = timeout(settings.deadline, search(&*threads, &wanted, &context));
-            let found = tokio::select! {
-                biased;
-                () = context.cancelled.cancelled() => return Err(withdrawn()),
-                searched = searched => searched.map_err(|_| too_slow())?.map_err(failed)?,
-            };
+/// The tool `thread_search` over these conversations; a search ends when `deadline` has passed.
+#[must_use]
+pub fn thread_search(threads: Arc<dyn Threads>, deadline: Duration) -> FnTool {
+    let description = format!(
+        "Finds what was asked and answered in earlier conversations, the latest first, {PLACES} places unless \
+         limit says otherwise. It may have been wrong, or be out of date."
+    );
+    let spec = arguments::reading::<Arguments>("thread_search", description, ToolNeed::General);
+    FnTool::new(spec, move |arguments: Arguments, context| {
+        let threads = Arc::clone(&threads);
+        async move {
+            let wanted = arguments.wanted()?;
+            let searched = timeout(deadline, search(&*threads, &wanted, &context)).await;
+            let found = searched.map_err(|_| too_slow())?.map_err(failed)?;
             let (of, here) = (wanted.session.as_ref(), &context.session.name);
             let places: Vec<Value> = found.places.iter().map(data).collect();
             let text = report(&wanted.words, of, here, &found);
@@ -159,18 +105,18 @@ impl Tool for ThreadSearch {
                 text,
                 &json!({ "places": places, "more": found.more }),
             ))
-        })
-    }
+        }
+    })
 }
 
 impl Arguments {
-    fn wanted(self, settings: ThreadSearchSettings) -> Result<Wanted, ToolError> {
+    fn wanted(self) -> Result<Wanted, ToolError> {
         if !self.query.contains(char::is_alphanumeric) {
             return Err(ToolError::tell(
                 "`query` has no word in it: give words that were said",
             ));
         }
-        let limit = self.limit.unwrap_or(settings.places);
+        let limit = self.limit.unwrap_or(PLACES);
         if !(1..=MOST_PLACES).contains(&limit) {
             return Err(ToolError::Tell(format!(
                 "`limit` is {limit}, allowed is 1 to {MOST_PLACES}: add words instead"

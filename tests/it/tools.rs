@@ -1,14 +1,14 @@
 //! The tools as a session meets them: by name, out of a registry, over a project (spec 11).
 
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use oracle_agent::{
     model::{CallId, QueryId, SessionKey, SessionName, ToolSpec},
     testkit::tool_conformance::{self as conformance, Subject},
     tool::{
-        CodeSearch, CodeSearchSettings, FileRead, FileReadSettings, HistorySearch,
-        HistorySearchSettings, NoteRead, NoteSearch, Notes, NotesSettings, ProjectRoot, Registry,
-        RepoMap, RepoMapSettings, Tool, ToolContext, ToolError,
+        CodeSearchSettings, Notes, NotesSettings, Progress, ProjectRoot, Registry, RepoMapSettings,
+        Tool, ToolContext, ToolError, code_search, file_read, history_search, note_read,
+        note_search, repo_map,
     },
 };
 use serde_json::{Value, json};
@@ -18,19 +18,17 @@ use crate::files::{git, project};
 
 fn tools(folder: &Path) -> Registry {
     let root = ProjectRoot::open(folder).unwrap();
-    let search = CodeSearch::new(root.clone(), CodeSearchSettings::default());
-    let read = FileRead::new(root.clone(), FileReadSettings::default());
-    let map = RepoMap::new(root.clone(), RepoMapSettings::default());
-    let history = HistorySearch::new(root.clone(), HistorySearchSettings::default());
-    let notes = Arc::new(Notes::of_project(root, NotesSettings::default()));
-    let tools: [Arc<dyn Tool>; 6] = [
-        Arc::new(search),
-        Arc::new(read),
-        Arc::new(map),
-        Arc::new(history),
-        Arc::new(NoteSearch::new(Arc::clone(&notes))),
-        Arc::new(NoteRead::new(notes)),
+    let notes = Arc::new(Notes::of_project(root.clone(), NotesSettings::default()));
+    let progress = Progress::default();
+    let tools = [
+        code_search(root.clone(), CodeSearchSettings::default(), progress),
+        file_read(root.clone()),
+        repo_map(root.clone(), RepoMapSettings::default()),
+        history_search(root, Duration::from_secs(8)),
+        note_search(Arc::clone(&notes)),
+        note_read(notes),
     ];
+    let tools = tools.map(|tool| Arc::new(tool) as Arc<dyn Tool>);
     Registry::new(tools).unwrap()
 }
 

@@ -20,7 +20,6 @@ use crate::{
         input,
         replay::{self, Scenario},
         sessions,
-        terminal::Terminal,
     },
     config::Config,
     journal::Journal,
@@ -30,7 +29,7 @@ use crate::{
 };
 
 #[cfg(feature = "mock")]
-use crate::cli::mock_model;
+use crate::cli::{mock_model, terminal::Terminal};
 
 const HISTORY: &str = "chat_history";
 

@@ -23,6 +23,7 @@ use parking_lot::{Condvar, Mutex};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    CodeSearchSettings,
     kind::Kind,
     passages::{Entry, Shard, Spellings, Status},
 };
@@ -43,12 +44,6 @@ const NEWER: Duration = Duration::from_secs(1);
 const TOLD: Duration = Duration::from_secs(10);
 /// How often a caller that waits looks whether it still should.
 const LOOK: Duration = Duration::from_millis(10);
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Limits {
-    pub(super) files: usize,
-    pub(super) bytes: usize,
-    pub(super) file_bytes: u64,
-}
 
 #[derive(Debug)]
 pub(super) struct ProjectIndex {
@@ -59,7 +54,7 @@ pub(super) struct ProjectIndex {
 #[derive(Debug)]
 struct Shared {
     root: ProjectRoot,
-    limits: Limits,
+    settings: CodeSearchSettings,
     progress: Progress,
     fresh: Duration,
     now: Mutex<Now>,
@@ -84,20 +79,24 @@ pub(super) struct Known {
 
 impl ProjectIndex {
     /// `progress` is told of a reading that may take long.
-    pub(super) fn new(root: ProjectRoot, limits: Limits, progress: Progress) -> Self {
-        Self::keeping(root, limits, progress, FRESH)
+    pub(super) fn new(
+        root: ProjectRoot,
+        settings: &CodeSearchSettings,
+        progress: Progress,
+    ) -> Self {
+        Self::keeping(root, settings, progress, FRESH)
     }
 
     pub(super) fn keeping(
         root: ProjectRoot,
-        limits: Limits,
+        settings: &CodeSearchSettings,
         progress: Progress,
         fresh: Duration,
     ) -> Self {
         Self {
             shared: Arc::new(Shared {
                 root,
-                limits,
+                settings: *settings,
                 progress,
                 fresh,
                 now: Mutex::default(),
@@ -140,14 +139,13 @@ impl ProjectIndex {
     }
 
     pub(super) fn of(&self, place: &Place, known: Known, stop: &CancellationToken) -> Known {
-        let limits = self.shared.limits;
         let listing = self.shared.list(place, stop);
         let files = listing.files.into_iter();
         let files = files.map(|found| (found.path, found.stamp));
         let shard = self.shared.read(
             &Shard::default(),
             &files.collect(),
-            limits.bytes,
+            self.shared.settings.index_bytes,
             &mut Spellings::default(),
             None,
             stop,
@@ -200,7 +198,7 @@ fn now() -> Instant {
 
 impl Shared {
     fn list(&self, place: &Place, stop: &CancellationToken) -> Listing {
-        walk::list(&self.root, place, self.limits.files, |_| true, stop)
+        walk::list(&self.root, place, self.settings.index_files, |_| true, stop)
     }
 
     fn look(&self, before: Option<Known>, quit: &CancellationToken) -> Option<Known> {
@@ -231,7 +229,7 @@ impl Shared {
             let some = || {
                 let (mut read, mut spellings) = (Vec::new(), Spellings::default());
                 while let Some((at, files)) = due.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let most = self.limits.bytes / SHARDS;
+                    let most = self.settings.index_bytes / SHARDS;
                     let mut of = |before: &Shard| {
                         self.read(before, files, most, &mut spellings, Some(&work), quit)
                     };
@@ -314,7 +312,7 @@ impl Shared {
             // A file without room is not even read.
             let text = match shard.bytes() >= most {
                 true => Err(Status::LeftOut),
-                false => walk::read(&self.root, path, self.limits.file_bytes, &mut buffer)
+                false => walk::read(&self.root, path, self.settings.max_file_bytes, &mut buffer)
                     .map_err(Status::Unread),
             };
             match text {

@@ -1,8 +1,9 @@
 //! A literal or a regular expression as a matcher of lines. Pure.
 
+use grep_matcher::Matcher as _;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use memchr::{memchr, memrchr};
-use regex::bytes::{Regex, RegexBuilder};
+use regex::bytes::RegexBuilder;
 
 use crate::tool::{ToolError, text};
 
@@ -13,9 +14,7 @@ pub(super) const SLICE: usize = 256 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Pattern {
-    matcher: RegexMatcher,
-    /// Case-sensitive and not: `grep_regex` does not tell where in its line a match stands.
-    locators: Vec<Regex>,
+    pub(super) matcher: RegexMatcher,
 }
 
 impl Pattern {
@@ -42,14 +41,7 @@ impl Pattern {
             .case_smart(true);
         let built = builder.size_limit(MAX_COMPILED).build(pattern);
         let matcher = built.map_err(|error| bad_pattern(query, &error))?;
-        Ok(Self {
-            matcher,
-            locators: locators(pattern),
-        })
-    }
-
-    pub(super) fn matcher(&self) -> &RegexMatcher {
-        &self.matcher
+        Ok(Self { matcher })
     }
 
     pub(super) fn is_in(&self, line: &[u8], name: &str) -> bool {
@@ -57,13 +49,18 @@ impl Pattern {
             return false;
         };
         let end = start + name.len();
-        let mut found = self.locators.iter().flat_map(|regex| regex.find_iter(line));
-        found.any(|found| found.start() < end && found.end() > start)
+        let mut is_in = false;
+        // It cannot fail: the error of this matcher has no values.
+        let _ = self.matcher.find_iter(line, |found| {
+            is_in = found.start() < end && found.end() > start;
+            !is_in
+        });
+        is_in
     }
 
     /// Where in a matching line the match stands, in bytes.
     pub(super) fn locate(&self, line: &[u8]) -> usize {
-        let found = self.locators.iter().find_map(|regex| regex.find(line));
+        let found = self.matcher.find(line).ok().flatten();
         found.map_or(0, |found| found.start())
     }
 }
@@ -87,19 +84,6 @@ pub(super) fn slices(text: &[u8], most: usize) -> impl Iterator<Item = &[u8]> {
         rest = others;
         Some(slice)
     })
-}
-
-/// The exact spelling first, so that a case-sensitive match is never mistaken for another.
-fn locators(pattern: &str) -> Vec<Regex> {
-    let build = |any_case: bool| {
-        RegexBuilder::new(pattern)
-            .case_insensitive(any_case)
-            .multi_line(true)
-            .size_limit(MAX_COMPILED)
-            .build()
-            .ok()
-    };
-    [false, true].into_iter().filter_map(build).collect()
 }
 
 fn bad_pattern(query: &str, error: &grep_regex::Error) -> ToolError {

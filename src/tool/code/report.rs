@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{
+    Caps,
     index::Known,
     passages::Status,
     places::{Answer, Found},
@@ -19,17 +20,6 @@ use crate::{
 /// Room for the last line, in bytes.
 const NOTES: usize = 1_536;
 
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ReportCaps {
-    pub(super) results: usize,
-    pub(super) bytes: usize,
-    pub(super) context: u64,
-    /// Longest line of a place, in characters.
-    pub(super) line_chars: usize,
-    pub(super) files_only: bool,
-    pub(super) file_bytes: u64,
-}
-
 /// Most words that are told to be in no file, and names that a place is said to stand in.
 const WORDS: usize = 8;
 const NAMES: usize = 4;
@@ -41,7 +31,7 @@ const DATA_TEXT: usize = 8 * 1024;
 const BEST: usize = 24;
 const OTHERS: usize = 10;
 
-pub(super) fn report(query: &str, place: &Place, tally: &Tally, caps: ReportCaps) -> String {
+pub(super) fn report(query: &str, place: &Place, tally: &Tally, caps: Caps) -> String {
     let mut text = String::new();
     let mut left = caps.results;
     let mut unshown = Unshown {
@@ -120,13 +110,7 @@ fn block(hits: &FileHits, best: &[u64], context: u64) -> String {
     block
 }
 
-fn last_line(
-    query: &str,
-    place: &Place,
-    tally: &Tally,
-    unshown: &Unshown,
-    caps: ReportCaps,
-) -> String {
+fn last_line(query: &str, place: &Place, tally: &Tally, unshown: &Unshown, caps: Caps) -> String {
     let searched = counted(tally.searched, "file", "files");
     let mut notes = Vec::new();
     if tally.hits.is_empty() {
@@ -179,14 +163,14 @@ pub(super) fn answer(
     place: &Place,
     answer: &Answer,
     known: &Known,
-    caps: ReportCaps,
+    caps: Caps,
 ) -> String {
     let (mut text, mut shown) = (String::new(), 0);
     for found in &answer.places {
         let most = if shown == 0 { BEST } else { OTHERS };
         let block = place_block(found, caps, most);
         let room = if shown == 0 {
-            caps.bytes - NOTES
+            caps.bytes.saturating_sub(NOTES)
         } else {
             ENOUGH
         };
@@ -257,7 +241,7 @@ pub(super) fn answer(
 }
 
 /// A place with the lines around those that matter, at most `most`.
-fn place_block(found: &Found, caps: ReportCaps, most: usize) -> String {
+fn place_block(found: &Found, caps: Caps, most: usize) -> String {
     let mut block = format!("{} (lines {}–{})", found.path, found.first, found.last);
     let names = &found.within[found.within.len().saturating_sub(NAMES)..];
     if !names.is_empty() {

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    Caps,
     kind::{Drift, Kind},
     pattern::{self, Pattern},
 };
@@ -29,14 +30,6 @@ const MATCHES_PER_LOOK: u64 = 1_024;
 const OUTLINED: usize = 256 * 1024;
 /// Most matching lines of a file that are kept; any line may match.
 const MOST_LINES: usize = 65_536;
-
-#[derive(Debug, Clone, Copy)]
-pub(super) struct FileCaps {
-    pub(super) file_bytes: u64,
-    pub(super) matches: usize,
-    pub(super) line_chars: usize,
-    pub(super) context: u64,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileHits {
@@ -108,7 +101,7 @@ impl Tally {
 pub(super) struct Scanner<'a> {
     pattern: &'a Pattern,
     root: &'a ProjectRoot,
-    caps: FileCaps,
+    caps: Caps,
     stop: &'a CancellationToken,
     searcher: Searcher,
     buffer: Vec<u8>,
@@ -118,7 +111,7 @@ impl<'a> Scanner<'a> {
     pub(super) fn new(
         pattern: &'a Pattern,
         root: &'a ProjectRoot,
-        caps: FileCaps,
+        caps: Caps,
         stop: &'a CancellationToken,
     ) -> Self {
         let searcher = SearcherBuilder::new()
@@ -151,7 +144,7 @@ impl<'a> Scanner<'a> {
             if self.stop.is_cancelled() {
                 break;
             }
-            let matcher = self.pattern.matcher();
+            let matcher = &self.pattern.matcher;
             let searched = self.searcher.search_slice(matcher, slice, &mut found);
             searched.map_err(|_| Unread::Unreadable)?;
             found.before += memchr_iter(b'\n', slice).count() as u64;
@@ -167,7 +160,7 @@ impl<'a> Scanner<'a> {
         let text_of = String::from_utf8_lossy(text);
         let defined = self.defined(&path, &text_of, &found.lines);
         found.lines.sort_by_key(|line| !defined.contains(line));
-        found.lines.truncate(self.caps.matches);
+        found.lines.truncate(self.caps.of_file);
         let mut best = found.lines;
         best.sort_unstable();
         // Code before its tests, and those before what tools made.

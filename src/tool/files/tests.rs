@@ -2,16 +2,12 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::*;
 
-fn read_with(
-    settings: FileReadSettings,
-    bytes: &[u8],
-    mut given: Value,
-) -> Result<String, ToolError> {
+fn read_with(settings: Settings, bytes: &[u8], mut given: Value) -> Result<String, ToolError> {
     let folder: TempDir = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("f"), bytes).unwrap();
     let root = ProjectRoot::open(folder.path()).unwrap();
@@ -39,7 +35,7 @@ fn lines(count: u64) -> Vec<u8> {
 
 #[test]
 fn a_window_has_the_lines_that_were_asked_for() {
-    let settings = FileReadSettings {
+    let settings = Settings {
         default_lines: 3,
         max_lines: 5,
         ..Default::default()
@@ -164,7 +160,7 @@ fn a_window_that_cannot_be_is_explained() {
             "the argument `start_line`: invalid value: integer `-1`, expected u64",
         ),
     ] {
-        let got = read_with(FileReadSettings::default(), &lines(10), given);
+        let got = read_with(Settings::default(), &lines(10), given);
         assert_eq!(got, Err(ToolError::Tell(says.to_owned())), "{name}");
     }
 }
@@ -206,7 +202,7 @@ fn every_kind_of_text_has_lines() {
             "f (lines 1–4 of 4)\n1: a\n2: \n3: \n4: b",
         ),
     ] {
-        let got = read_with(FileReadSettings::default(), bytes, json!({}));
+        let got = read_with(Settings::default(), bytes, json!({}));
         assert_eq!(got, Ok(want.to_owned()), "{name}");
     }
 }
@@ -220,11 +216,11 @@ fn text_in_utf16_is_told_as_such() {
         ("empty", b"\xff\xfe"),
     ] {
         let says = "`f` is text in UTF-16, which is not read: save it as UTF-8";
-        let got = read_with(FileReadSettings::default(), bytes, json!({}));
+        let got = read_with(Settings::default(), bytes, json!({}));
         assert_eq!(got, Err(ToolError::tell(says)), "{name}");
     }
     let other = b"\xff\xfe\0\0a\0\0\0";
-    let got = read_with(FileReadSettings::default(), other, json!({}));
+    let got = read_with(Settings::default(), other, json!({}));
     let says = "`f` is a binary file of 8 bytes: only text can be read";
     assert_eq!(got, Err(ToolError::tell(says)), "UTF-32");
 }
@@ -234,13 +230,9 @@ fn binary_files_are_refused() {
     let mut late = b"text\n".repeat(2_000);
     late.push(0);
     let says = |size: usize| format!("`f` is a binary file of {size} bytes: only text can be read");
-    let early = read_with(FileReadSettings::default(), b"\x7fELF\0", json!({}));
+    let early = read_with(Settings::default(), b"\x7fELF\0", json!({}));
     assert_eq!(early, Err(ToolError::Tell(says(5))), "at the start");
-    let window = read_with(
-        FileReadSettings::default(),
-        &late,
-        json!({"start_line": 2_001}),
-    );
+    let window = read_with(Settings::default(), &late, json!({"start_line": 2_001}));
     assert_eq!(
         window,
         Err(ToolError::Tell(says(late.len()))),
@@ -250,9 +242,12 @@ fn binary_files_are_refused() {
 
 #[test]
 fn caps_hold_and_say_how_to_go_on() {
-    let settings = FileReadSettings {
-        max_line_chars: 40,
-        max_bytes: 4_096,
+    let settings = Settings {
+        caps: Caps {
+            line_chars: 40,
+            bytes: 4_096,
+            ..Settings::default().caps
+        },
         ..Default::default()
     };
     let wide = format!("{}\n{}\nend\n", "é".repeat(40), "é".repeat(41));

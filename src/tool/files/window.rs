@@ -19,39 +19,39 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 const BOMS_OF_UTF16: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) start: u64,
-    pub(super) end: u64,
+pub(in crate::tool) struct Span {
+    pub(in crate::tool) start: u64,
+    pub(in crate::tool) end: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Caps {
-    pub(super) bytes: usize,
-    pub(super) line_chars: usize,
+pub(in crate::tool) struct Caps {
+    pub(in crate::tool) bytes: usize,
+    pub(in crate::tool) line_chars: usize,
     /// How far lines are counted beyond the window, in bytes from the start of the file.
-    pub(super) count_bytes: u64,
+    pub(in crate::tool) count_bytes: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Total {
+pub(in crate::tool) enum Total {
     Exactly(u64),
     AtLeast(u64),
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Window {
-    pub(super) lines: Vec<Line>,
-    pub(super) total: Total,
+pub(in crate::tool) struct Window {
+    pub(in crate::tool) lines: Vec<Line>,
+    pub(in crate::tool) total: Total,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Line {
-    pub(super) text: String,
-    pub(super) cut: bool,
+pub(in crate::tool) struct Line {
+    pub(in crate::tool) text: String,
+    pub(in crate::tool) cut: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum NoWindow {
+pub(in crate::tool) enum NoWindow {
     Binary,
     Utf16,
     Stopped(u64),
@@ -65,7 +65,7 @@ pub(in crate::tool) fn is_utf16(head: &[u8]) -> bool {
 }
 
 /// Reads the lines of `span`.
-pub(super) fn read(
+pub(in crate::tool) fn read(
     source: impl Read,
     span: Span,
     caps: Caps,

@@ -16,7 +16,13 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::model::{CallId, QueryId, SessionKey, SessionName};
+use crate::{
+    model::{CallId, QueryId, SessionKey, SessionName},
+    tool::{Tool as _, ToolContext, function::withdrawn},
+};
+
+/// A deadline that no call here comes near.
+const LATE: Duration = Duration::from_secs(60);
 
 fn git(folder: &Path, date: &str, arguments: &[&str]) {
     let done = Command::new("git")
@@ -97,7 +103,7 @@ fn context(cancelled: CancellationToken) -> ToolContext {
 
 async fn search(folder: &Path, arguments: Value) -> Result<String, ToolError> {
     let root = ProjectRoot::open(folder).unwrap();
-    let tool = HistorySearch::new(root, HistorySearchSettings::default());
+    let tool = history_search(root, LATE);
     let found = tool.call(arguments, context(CancellationToken::new()));
     Ok(found.await?.text)
 }
@@ -501,14 +507,11 @@ async fn long_messages_and_many_files_are_cut() {
 #[tokio::test]
 async fn a_git_that_is_missing_or_hangs_is_told() {
     let folder = repository();
-    let tool = |program: &str, deadline| {
+    let running = |program: &str, deadline| {
         let root = ProjectRoot::open(folder.path()).unwrap();
-        let settings = HistorySearchSettings { deadline };
-        let mut tool = HistorySearch::new(root.clone(), settings);
-        tool.git = Arc::new(Git::with_program(root, program.into()));
-        tool
+        tool(Git::with_program(root, program.into()), deadline)
     };
-    let missing = tool("no-such-git", Duration::from_secs(60));
+    let missing = running("no-such-git", Duration::from_secs(60));
     let error = missing
         .call(json!({}), context(CancellationToken::new()))
         .await
@@ -522,7 +525,7 @@ async fn a_git_that_is_missing_or_hangs_is_told() {
     fs::write(&hangs, "#!/bin/sh\nexec tail -f /dev/null\n").unwrap();
     fs::set_permissions(&hangs, fs::Permissions::from_mode(0o755)).unwrap();
     let hangs = hangs.to_str().unwrap();
-    let soon = tool(hangs, Duration::from_millis(10));
+    let soon = running(hangs, Duration::from_millis(10));
     let error = soon
         .call(json!({}), context(CancellationToken::new()))
         .await
@@ -552,8 +555,7 @@ async fn a_call_that_is_cancelled_leaves_no_process_behind() {
     fs::write(&hangs, script).unwrap();
     fs::set_permissions(&hangs, fs::Permissions::from_mode(0o755)).unwrap();
     let root = ProjectRoot::open(folder.path()).unwrap();
-    let mut tool = HistorySearch::new(root.clone(), HistorySearchSettings::default());
-    tool.git = Arc::new(Git::with_program(root, hangs.into()));
+    let tool = tool(Git::with_program(root, hangs.into()), LATE);
 
     let ((began, begins), (ended, ends)) = (oneshot::channel(), oneshot::channel());
     thread::spawn(move || {
@@ -600,7 +602,7 @@ async fn a_commit_is_shown_with_its_diff() {
         "{part}"
     );
     let root = ProjectRoot::open(folder.path()).unwrap();
-    let tool = HistorySearch::new(root, HistorySearchSettings::default());
+    let tool = history_search(root, LATE);
     let output = tool.call(json!({"commit": hash}), context(CancellationToken::new()));
     let data = output.await.unwrap().data.unwrap();
     assert_eq!(data["commits"][0]["files"], json!(["logo.png", "src/a.rs"]));

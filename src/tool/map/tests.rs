@@ -7,7 +7,10 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::model::{CallId, QueryId, SessionKey, SessionName};
+use crate::{
+    model::{CallId, QueryId, SessionKey, SessionName},
+    tool::{Tool as _, ToolContext},
+};
 
 fn project(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -24,7 +27,7 @@ async fn called(
     settings: RepoMapSettings,
     arguments: Value,
 ) -> Result<String, ToolError> {
-    let tool = RepoMap::new(ProjectRoot::open(folder).unwrap(), settings);
+    let tool = repo_map(ProjectRoot::open(folder).unwrap(), settings);
     let context = ToolContext {
         call: CallId::new("call"),
         session: SessionKey::local(SessionName::new("s").unwrap()),

@@ -2,10 +2,9 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -14,9 +13,9 @@ use super::{
     note::{Note, Section, WITHIN},
     write::version,
 };
-use crate::model::tool::{ToolNeed, ToolSpec};
+use crate::model::tool::ToolNeed;
 use crate::tool::{
-    Tool, ToolContext, ToolError, ToolOutput, arguments,
+    FnTool, ToolError, ToolOutput, arguments,
     blocking::Blocking,
     text::{clipped, counted, on_one_line, quoted},
 };
@@ -35,14 +34,6 @@ const MAX_OUTPUT: usize = 22 * 1024;
 /// Most notes and headings that are named for a model to choose from.
 const MOST_NAMED: usize = 12;
 
-/// The tool `note_search`.
-#[derive(Debug)]
-pub struct NoteSearch {
-    spec: ToolSpec,
-    notes: Arc<Notes>,
-    blocking: Blocking,
-}
-
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SearchArguments {
@@ -55,46 +46,21 @@ struct SearchArguments {
     max_results: Option<u32>,
 }
 
-impl NoteSearch {
-    /// A tool over these notes.
-    #[must_use]
-    pub fn new(notes: Arc<Notes>) -> Self {
-        let outside = if notes.prefix == OUTSIDE {
-            " They lie outside of the project, where no other search looks."
-        } else {
-            ""
-        };
-        let description = format!(
-            "Finds sections of notes and documents (Markdown) that answer a question, the best first, as \
-             `path:line: text`. Read on with note_read.{outside}"
-        );
-        Self {
-            spec: arguments::reading::<SearchArguments>(
-                "note_search",
-                description,
-                ToolNeed::Vault,
-            ),
-            blocking: Blocking::new(CONCURRENT, notes.settings.deadline),
-            notes,
-        }
-    }
-}
-
-impl Tool for NoteSearch {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn call(
-        &self,
-        arguments: Value,
-        context: ToolContext,
-    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let notes = Arc::clone(&self.notes);
-        let work =
-            move |wanted: SearchArguments, stop: &CancellationToken| search(&notes, &wanted, stop);
-        self.blocking.call(arguments, context, work)
-    }
+/// The tool `note_search` over these notes.
+#[must_use]
+pub fn note_search(notes: Arc<Notes>) -> FnTool {
+    let outside = if notes.prefix == OUTSIDE {
+        " They lie outside of the project, where no other search looks."
+    } else {
+        ""
+    };
+    let description = format!(
+        "Finds sections of notes and documents (Markdown) that answer a question, the best first, as \
+         `path:line: text`. Read on with note_read.{outside}"
+    );
+    let spec = arguments::reading::<SearchArguments>("note_search", description, ToolNeed::Vault);
+    let blocking = Blocking::new(CONCURRENT, notes.settings.deadline);
+    blocking.tool(spec, move |wanted, stop| search(&notes, &wanted, stop))
 }
 
 fn search(
@@ -155,14 +121,6 @@ fn search(
     })
 }
 
-/// The tool `note_read`.
-#[derive(Debug)]
-pub struct NoteRead {
-    spec: ToolSpec,
-    notes: Arc<Notes>,
-    blocking: Blocking,
-}
-
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReadArguments {
@@ -175,36 +133,15 @@ struct ReadArguments {
     start_line: Option<u32>,
 }
 
-impl NoteRead {
-    /// A tool over these notes.
-    #[must_use]
-    pub fn new(notes: Arc<Notes>) -> Self {
-        let description = format!(
-            "Reads a note or one section of it with line numbers, at most {MAX_LINES} lines a call."
-        );
-        Self {
-            spec: arguments::reading::<ReadArguments>("note_read", description, ToolNeed::Vault),
-            blocking: Blocking::new(CONCURRENT, notes.settings.deadline),
-            notes,
-        }
-    }
-}
-
-impl Tool for NoteRead {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn call(
-        &self,
-        arguments: Value,
-        context: ToolContext,
-    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let notes = Arc::clone(&self.notes);
-        let work =
-            move |wanted: ReadArguments, stop: &CancellationToken| read(&notes, &wanted, stop);
-        self.blocking.call(arguments, context, work)
-    }
+/// The tool `note_read` over these notes.
+#[must_use]
+pub fn note_read(notes: Arc<Notes>) -> FnTool {
+    let description = format!(
+        "Reads a note or one section of it with line numbers, at most {MAX_LINES} lines a call."
+    );
+    let spec = arguments::reading::<ReadArguments>("note_read", description, ToolNeed::Vault);
+    let blocking = Blocking::new(CONCURRENT, notes.settings.deadline);
+    blocking.tool(spec, move |wanted, stop| read(&notes, &wanted, stop))
 }
 
 fn read(

@@ -59,19 +59,19 @@ async fn call(tool: &dyn Tool, arguments: Value) -> Result<ToolOutput, ToolError
 }
 
 async fn search(notes: &Arc<Notes>, query: &str) -> String {
-    let tool = NoteSearch::new(notes.clone());
+    let tool = note_search(notes.clone());
     call(&tool, json!({ "query": query })).await.unwrap().text
 }
 
 async fn read(notes: &Arc<Notes>, arguments: Value) -> Result<String, String> {
-    let read = call(&NoteRead::new(notes.clone()), arguments).await;
+    let read = call(&note_read(notes.clone()), arguments).await;
     read.map(|output| output.text)
         .map_err(|error| error.to_string())
 }
 
 /// The paths of what was found, each once.
 async fn paths(notes: &Arc<Notes>, arguments: Value) -> Vec<String> {
-    let found = call(&NoteSearch::new(notes.clone()), arguments).await;
+    let found = call(&note_search(notes.clone()), arguments).await;
     let data = found.unwrap().data.unwrap();
     let places = data["places"].as_array().unwrap().iter();
     let mut paths: Vec<String> = places
@@ -101,7 +101,7 @@ docs/adr/0003-use-sqlite.md:10: The journal is kept in SQLite.
         found.ends_with("\nall that match: 6 sections; 27 sections in 4 notes searched"),
         "{found}"
     );
-    let tool = NoteSearch::new(notes);
+    let tool = note_search(notes);
     let found = call(&tool, json!({"query": "decisions", "max_results": 1})).await;
     let want = json!({
         "places": [{
@@ -164,7 +164,7 @@ async fn a_search_may_be_of_a_part() {
         want.sort_unstable();
         assert_eq!(found, want, "{path}");
     }
-    let tool = NoteSearch::new(notes);
+    let tool = note_search(notes);
     for (arguments, says) in [
         (json!({"query": " ?"}), "`query` has no words"),
         (
@@ -420,7 +420,7 @@ async fn a_folder_of_notes_may_lie_in_the_project_or_elsewhere() {
         }
         assert!(read(&notes, json!({"note": "README.md"})).await.is_err());
         let beside = json!({"query": "journal", "path": "README.md"});
-        assert!(call(&NoteSearch::new(notes), beside).await.is_err());
+        assert!(call(&note_search(notes), beside).await.is_err());
     }
     assert!(Notes::open(Path::new("none"), Some(&project), NotesSettings::default()).is_err());
 }

@@ -16,10 +16,9 @@ use std::{
     sync::Arc,
 };
 
-use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 use tokio_util::sync::CancellationToken;
@@ -27,26 +26,14 @@ use tokio_util::sync::CancellationToken;
 use super::{Notes, is_markdown, note::Note, read};
 use crate::model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec};
 use crate::tool::{
-    ProjectRoot, Tool, ToolContext, ToolError, ToolOutput,
-    blocking::{Blocking, withdrawn},
-    guard::Place,
-    schema_of,
-    text::quoted,
+    FnTool, ProjectRoot, ToolError, ToolOutput, arguments, blocking::Blocking, function::withdrawn,
+    guard::Place, text::quoted,
 };
 
 /// Longest text of one call, in bytes.
 const MAX_TEXT: usize = 64 * 1024;
 /// Longest part of a path, in bytes.
 const MAX_NAME: usize = 200;
-
-/// The tool `note_write`.
-#[derive(Debug)]
-pub struct NoteWrite {
-    spec: ToolSpec,
-    notes: Arc<Notes>,
-    folder: ProjectRoot,
-    blocking: Blocking,
-}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -79,50 +66,23 @@ struct Edit {
     last: usize,
 }
 
-impl NoteWrite {
-    /// A tool that writes to these notes; none unless they were opened for it ([`Notes::open_to_write`]).
-    #[must_use]
-    pub fn new(notes: Arc<Notes>) -> Option<Self> {
-        let folder = notes.writable.clone()?;
-        let spec = ToolSpec {
-            name: "note_write".to_owned(),
-            description:
-                "Writes a note after a person has agreed. Read a note before you change it."
-                    .to_owned(),
-            schema: schema_of::<Arguments>(),
-            serves: ToolNeed::Vault,
-            effect: ToolEffect::Writes,
-            // A repeated call finds what it has written.
-            repeat: ToolRepeat::Safe,
-            approval: ToolApproval::Required,
-        };
-        // One at a time: two that read the same note would undo each other.
-        let blocking = Blocking::new(1, notes.settings.deadline);
-        Some(Self {
-            spec,
-            notes,
-            folder,
-            blocking,
-        })
-    }
-}
-
-impl Tool for NoteWrite {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn call(
-        &self,
-        arguments: Value,
-        context: ToolContext,
-    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let (notes, folder) = (Arc::clone(&self.notes), self.folder.clone());
-        let work = move |wanted: Arguments, stop: &CancellationToken| {
-            write(&notes, &folder, &wanted, stop)
-        };
-        self.blocking.call(arguments, context, work)
-    }
+/// The tool `note_write` to these notes; none unless they were opened for it ([`Notes::open_to_write`]).
+#[must_use]
+pub fn note_write(notes: Arc<Notes>) -> Option<FnTool> {
+    let folder = notes.writable.clone()?;
+    let description = "Writes a note after a person has agreed. Read a note before you change it.";
+    let spec = ToolSpec {
+        effect: ToolEffect::Writes,
+        // A repeated call finds what it has written.
+        repeat: ToolRepeat::Safe,
+        approval: ToolApproval::Required,
+        ..arguments::reading::<Arguments>("note_write", description.into(), ToolNeed::Vault)
+    };
+    // One at a time: two that read the same note would undo each other.
+    let blocking = Blocking::new(1, notes.settings.deadline);
+    Some(blocking.tool(spec, move |wanted, stop| {
+        write(&notes, &folder, &wanted, stop)
+    }))
 }
 
 fn write(

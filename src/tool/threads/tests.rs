@@ -10,7 +10,10 @@ use super::*;
 use crate::{
     model::{CallId, SessionKey},
     testkit::tool_conformance::{Subject, conforms},
+    tool::Tool as _,
 };
+
+const SOON: Duration = Duration::from_secs(5);
 
 /// What every search brings, and what was searched for.
 #[derive(Default)]
@@ -76,7 +79,7 @@ fn context() -> ToolContext {
 
 async fn call(threads: &Arc<Fixed>, arguments: Value) -> Result<String, ToolError> {
     let threads: Arc<dyn Threads> = Arc::<Fixed>::clone(threads);
-    let tool = ThreadSearch::new(threads, ThreadSearchSettings::default());
+    let tool = thread_search(threads, SOON);
     let found = tool.call(arguments, context()).await;
     found.map(|output| output.text)
 }
@@ -85,7 +88,7 @@ async fn call(threads: &Arc<Fixed>, arguments: Value) -> Result<String, ToolErro
 async fn it_conforms_with_the_longest_texts_and_names() {
     let longest = "x".repeat(128);
     let places = (0..5_000).map(|seq| place(&longest, u64::MAX - seq, 1, &"\u{1F980}".repeat(999)));
-    let tool = ThreadSearch::new(of(places), ThreadSearchSettings::default());
+    let tool = thread_search(of(places), SOON);
     conforms(&Subject {
         tool: &tool,
         works: json!({"query": "crab", "limit": 20}),
@@ -275,7 +278,7 @@ async fn a_search_that_hangs_ends_with_its_query() {
         hangs: true,
         ..Fixed::default()
     };
-    let tool = ThreadSearch::new(Arc::new(hanging), ThreadSearchSettings::default());
+    let tool = thread_search(Arc::new(hanging), SOON);
     let context = context();
     let cancelled = context.cancelled.clone();
     let mut running = tool.call(json!({"query": "x"}), context);

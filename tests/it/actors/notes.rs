@@ -10,7 +10,7 @@ use oracle_agent::{
         record::ApprovalVerdict,
     },
     testkit::TestOracle,
-    tool::{NoteRead, NoteSearch, NoteWrite, Notes, NotesSettings, ProjectRoot},
+    tool::{Notes, NotesSettings, ProjectRoot, note_read, note_search, note_write},
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -39,8 +39,8 @@ async fn results(script: &Scripted) -> Vec<(ToolStatus, String)> {
     let root = ProjectRoot::open(folder.path()).unwrap();
     let notes = Arc::new(Notes::of_project(root, NotesSettings::default()));
     let oracle = TestOracle::new(script.clone())
-        .tool(NoteSearch::new(Arc::clone(&notes)))
-        .tool(NoteRead::new(notes));
+        .tool(note_search(Arc::clone(&notes)))
+        .tool(note_read(notes));
     let oracle = oracle.start().await.unwrap();
     let key = SessionKey::local(SessionName::new("s").unwrap());
     let session = oracle.oracle().session(key);
@@ -136,7 +136,7 @@ async fn a_note_is_written_once_a_person_agrees_and_not_before() {
                 )],
             )
             .reply(done("That is it."));
-        let oracle = TestOracle::new(script.clone()).tool(NoteWrite::new(notes.into()).unwrap());
+        let oracle = TestOracle::new(script.clone()).tool(note_write(notes.into()).unwrap());
         let oracle = oracle.start().await.unwrap();
         let session = oracle.session("s").unwrap();
         session

@@ -11,7 +11,7 @@ use oracle_agent::{
         TestOracle,
         faulty::{Failure, Faulty, Operation, Plan},
     },
-    tool::{ThreadSearch, ThreadSearchSettings},
+    tool::thread_search,
 };
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ fn key(tenant: &str, session: &str) -> SessionKey {
 /// One question in a system of its own, whose model plays this script; it has thread search.
 async fn ask(journal: &Arc<dyn Journal>, key: &SessionKey, question: &str, script: &Scripted) {
     let threads = Arc::new(JournalThreads::new(Arc::clone(journal)));
-    let tool = ThreadSearch::new(threads, ThreadSearchSettings::default());
+    let tool = thread_search(threads, Duration::from_secs(5));
     let oracle = TestOracle::new(script.clone())
         .tool(tool)
         .journal(Arc::clone(journal));

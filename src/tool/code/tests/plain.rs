@@ -18,11 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::tool::{
     CodeSearchSettings, MAX_DATA, Progress, ProjectRoot, ToolOutput, arguments,
-    code::{
-        Arguments,
-        index::{Limits, ProjectIndex},
-        search,
-    },
+    code::{Arguments, index::ProjectIndex, search},
     walk::{Unread, read},
 };
 
@@ -40,12 +36,7 @@ impl Tree {
     fn within(files: &[(&str, &str)], settings: CodeSearchSettings, fresh: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = ProjectRoot::open(folder.path()).unwrap();
-        let limits = Limits {
-            files: settings.index_files,
-            bytes: settings.index_bytes,
-            file_bytes: settings.max_file_bytes,
-        };
-        let index = ProjectIndex::keeping(root, limits, Progress::default(), fresh);
+        let index = ProjectIndex::keeping(root, &settings, Progress::default(), fresh);
         let tree = Self {
             folder,
             settings,
@@ -79,7 +70,7 @@ impl Tree {
         let wanted = json!({"query": question, "mode": "words"});
         let wanted: Arguments = arguments::arguments(wanted).unwrap();
         let stop = CancellationToken::new();
-        let found = search(&root, Some(&self.index), &wanted, &self.settings, &stop);
+        let found = search(&root, &self.index, &wanted, &self.settings, &stop);
         found.unwrap().data.unwrap()
     }
 
@@ -102,7 +93,7 @@ impl Tree {
     fn output(&self, wanted: Value, stop: &CancellationToken) -> ToolOutput {
         let root = ProjectRoot::open(self.folder.path()).unwrap();
         let wanted: Arguments = arguments::arguments(wanted).unwrap();
-        search(&root, Some(&self.index), &wanted, &self.settings, stop).unwrap()
+        search(&root, &self.index, &wanted, &self.settings, stop).unwrap()
     }
 
     /// The files of an answer, best first.

@@ -15,9 +15,9 @@ fn read_of(path: &str, text: &[u8], symbol: &str, max_lines: u64) -> Result<Stri
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join(path), text).unwrap();
     let root = ProjectRoot::open(Path::new(folder.path())).unwrap();
-    let settings = FileReadSettings {
+    let settings = Settings {
         max_lines,
-        ..FileReadSettings::default()
+        ..Settings::default()
     };
     read_symbol(&root, path, symbol, &settings, &CancellationToken::new()).map(|output| output.text)
 }
@@ -173,10 +173,7 @@ fn a_symbol_and_lines_are_not_both_given() {
         given["path"] = json!("a.rs");
         given["symbol"] = json!("a");
         let wanted: Arguments = arguments::arguments(given).unwrap();
-        let error = wanted
-            .span(&FileReadSettings::default())
-            .unwrap_err()
-            .to_string();
+        let error = wanted.span(&Settings::default()).unwrap_err().to_string();
         assert!(
             error.starts_with("give either `symbol` or lines"),
             "{error}"

@@ -13,7 +13,7 @@ use super::*;
 use crate::{
     model::{CallId, QueryId, SessionKey, SessionName},
     testkit::tool_conformance as conformance,
-    tool::{NotesSettings, RootError},
+    tool::{NotesSettings, RootError, Tool as _, ToolContext},
 };
 
 fn folder() -> TempDir {
@@ -28,18 +28,21 @@ fn folder() -> TempDir {
     folder
 }
 
-fn tool(folder: &TempDir) -> NoteWrite {
+fn notes(folder: &TempDir) -> Arc<Notes> {
     let project = ProjectRoot::open(folder.path()).unwrap();
     let settings = NotesSettings {
         max_file_bytes: 100_000,
         ..NotesSettings::default()
     };
-    let notes =
-        Notes::open_to_write(&folder.path().join("notes"), Some(&project), settings).unwrap();
-    NoteWrite::new(notes.into()).unwrap()
+    let folder = folder.path().join("notes");
+    Arc::new(Notes::open_to_write(&folder, Some(&project), settings).unwrap())
 }
 
-async fn call(tool: &NoteWrite, arguments: Value) -> Result<String, String> {
+fn tool(folder: &TempDir) -> FnTool {
+    note_write(notes(folder)).unwrap()
+}
+
+async fn call(tool: &FnTool, arguments: Value) -> Result<String, String> {
     let context = ToolContext {
         call: CallId::new("call"),
         session: SessionKey::local(SessionName::new("s").unwrap()),
@@ -72,9 +75,9 @@ fn only_a_folder_opened_for_it_is_written_to() {
     let project = ProjectRoot::open(folder.path()).unwrap();
     let settings = NotesSettings::default();
     let of_project = Notes::of_project(project.clone(), settings);
-    assert!(NoteWrite::new(of_project.into()).is_none());
+    assert!(note_write(of_project.into()).is_none());
     let read_only = Notes::open(&folder.path().join("notes"), Some(&project), settings).unwrap();
-    assert!(NoteWrite::new(read_only.into()).is_none());
+    assert!(note_write(read_only.into()).is_none());
     symlink(".", folder.path().join("same")).unwrap();
     for path in [".", "same", "notes/..", ".."] {
         let error = Notes::open_to_write(path.as_ref(), Some(&project), settings).unwrap_err();
@@ -228,10 +231,10 @@ async fn only_the_section_that_is_named_is_added_to() {
 #[test]
 fn what_has_become_a_pipe_or_a_link_is_not_read() {
     let folder = folder();
-    let tool = tool(&folder);
-    let place = tool.folder.place("a.md").unwrap();
+    let notes = notes(&folder);
+    let place = notes.writable.as_ref().unwrap().place("a.md").unwrap();
     let path = folder.path().join("notes/a.md");
-    assert!(text_of(&tool.notes, &place).is_ok());
+    assert!(text_of(&notes, &place).is_ok());
     fs::remove_file(&path).unwrap();
     assert!(
         Command::new("mkfifo")
@@ -243,10 +246,10 @@ fn what_has_become_a_pipe_or_a_link_is_not_read() {
     let says =
         "`notes/a.md` cannot be read: it is gone, not readable, or no file of the notes any more";
     let told = |read: Result<String, ToolError>| read.unwrap_err().to_string();
-    assert_eq!(told(text_of(&tool.notes, &place)), says);
+    assert_eq!(told(text_of(&notes, &place)), says);
     fs::remove_file(&path).unwrap();
     symlink(folder.path().join("other.md"), &path).unwrap();
-    assert_eq!(told(text_of(&tool.notes, &place)), says);
+    assert_eq!(told(text_of(&notes, &place)), says);
 }
 
 #[tokio::test]
@@ -401,7 +404,7 @@ async fn what_cannot_be_written_is_told_and_not_written() {
 #[tokio::test]
 async fn a_cancelled_call_writes_nothing() {
     let folder = folder();
-    let tool = tool(&folder);
+    let notes = notes(&folder);
     let stop = CancellationToken::new();
     stop.cancel();
     let wanted = Arguments {
@@ -412,7 +415,7 @@ async fn a_cancelled_call_writes_nothing() {
         version: None,
     };
     assert_eq!(
-        write(&tool.notes, &tool.folder, &wanted, &stop),
+        write(&notes, notes.writable.as_ref().unwrap(), &wanted, &stop),
         Err(withdrawn())
     );
     assert_eq!(names(&folder), ["a.md"]);

@@ -1,0 +1,69 @@
+//! A tool that is a function: its declaration, its arguments read into a type, and one place where a
+//! cancelled call ends.
+
+use std::fmt;
+
+use futures_util::future::BoxFuture;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{Tool, ToolContext, ToolError, ToolOutput, arguments};
+use crate::model::ToolSpec;
+
+type Answer = BoxFuture<'static, Result<ToolOutput, ToolError>>;
+
+/// A tool that is a function of its arguments.
+pub struct FnTool {
+    spec: ToolSpec,
+    call: Box<dyn Fn(Value, ToolContext) -> Answer + Send + Sync>,
+}
+
+impl FnTool {
+    /// Calls `function` with the arguments read as `A` ([`arguments()`](super::arguments)). When a call is
+    /// cancelled, the future is dropped and the model is told so.
+    pub fn new<A, F>(
+        spec: ToolSpec,
+        function: impl Fn(A, ToolContext) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: DeserializeOwned,
+        F: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
+    {
+        let call = move |given: Value, context: ToolContext| -> Answer {
+            let cancelled = context.cancelled.clone();
+            let answer = arguments(given).map(|wanted| function(wanted, context));
+            Box::pin(async move {
+                let answer = answer?;
+                tokio::select! {
+                    biased;
+                    () = cancelled.cancelled() => Err(withdrawn()),
+                    answer = answer => answer,
+                }
+            })
+        };
+        Self {
+            spec,
+            call: Box::new(call),
+        }
+    }
+}
+
+impl Tool for FnTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call(&self, arguments: Value, context: ToolContext) -> Answer {
+        (self.call)(arguments, context)
+    }
+}
+
+impl fmt::Debug for FnTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FnTool").field(&self.spec.name).finish()
+    }
+}
+
+pub(super) fn withdrawn() -> ToolError {
+    ToolError::tell("the call was cancelled before it was done")
+}
