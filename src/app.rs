@@ -10,11 +10,10 @@ use std::{
 
 use crate::{
     config::{Config, Prices},
-    prompt::{Composer, Prompts, ToolLine, Variables},
+    prompt::{self, Composer, Prompts, ToolLine, Variables},
     query::{Classifier, Lexicon, Weights},
 };
 
-mod backends;
 mod builder;
 #[cfg(feature = "cli")]
 pub mod command;
@@ -136,5 +135,9 @@ pub fn composer(config: &Config) -> Result<Composer, BuildError> {
         None => Prompts::builtin()?,
         Some(folder) => Prompts::with_overlay(folder.as_path())?,
     };
-    Ok(Composer::new(prompts, settings::prompt(config))?)
+    let settings = prompt::Settings {
+        token_budget: config.prompt.token_budget,
+        ..prompt::Settings::default()
+    };
+    Ok(Composer::new(prompts, settings)?)
 }

@@ -351,36 +351,27 @@ impl Builder {
         if self.short_lived {
             settings.recovery = Recovery::OnDemand;
         }
-        let backends = self.backends()?;
-        let workshop = self.workshop(&backends)?;
+        let workshop = self.workshop()?;
         let classifier = match &self.classifier {
             Some(own) => Arc::clone(own),
             None => Arc::new(classifier(&self.config)?),
         };
+        let journal = Arc::clone(&self.journal);
+        #[cfg(feature = "testkit")]
+        let journal = match &self.dies {
+            Some(point) => point.in_journal(journal),
+            None => journal,
+        };
         let args = SystemArgs {
             settings,
-            journal: self.records(),
+            journal,
             clock: self.clock.clone(),
-            backends,
+            backends: workshop.backends.clone(),
             profiles: workshop.profiles(&self.config)?,
             classifier,
             composer: Arc::new(composer(&self.config)?),
         };
         Ok((args, workshop))
-    }
-
-    #[cfg(not(feature = "testkit"))]
-    fn records(&self) -> Arc<dyn Journal> {
-        Arc::clone(&self.journal)
-    }
-
-    #[cfg(feature = "testkit")]
-    fn records(&self) -> Arc<dyn Journal> {
-        let journal = Arc::clone(&self.journal);
-        match &self.dies {
-            Some(point) => point.in_journal(journal),
-            None => journal,
-        }
     }
 
     pub(super) fn registry(&self) -> Result<Registry, BuildError> {

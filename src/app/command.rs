@@ -54,11 +54,11 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
             ConfigCommand::Check => return check(args, environment, terminal),
         },
         Command::Ask(ask) => {
-            let config = ollama::looked_for(load()?, environment, terminal)?.config;
+            let config = ollama::looked_for(load()?, environment, terminal).config;
             return run::ask(ask, &config, (args, environment, terminal));
         }
         Command::Chat(chat) => {
-            let config = ollama::looked_for(load()?, environment, terminal)?.config;
+            let config = ollama::looked_for(load()?, environment, terminal).config;
             return run::chat(chat, &config, (args, environment, terminal));
         }
         #[cfg(feature = "server")]
@@ -87,12 +87,12 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
             return kept::journal(journal, &load()?.config, (args, environment, terminal));
         }
         Command::Models => {
-            let loaded = ollama::looked_for(load()?, environment, terminal)?;
+            let loaded = ollama::looked_for(load()?, environment, terminal);
             return models::models(&loaded, args.options.json, environment, terminal);
         }
         Command::Doctor => {
             let Found { file, loaded } = find(args, environment, More::default());
-            let loaded = ollama::looked_for(loaded.map_err(Stop::all)?, environment, terminal)?;
+            let loaded = ollama::looked_for(loaded.map_err(Stop::all)?, environment, terminal);
             return doctor::doctor(args, &loaded, file.as_deref(), environment, terminal);
         }
         Command::Replay(replay) => return run::replay(replay, (args, environment, terminal)),

@@ -1,17 +1,17 @@
-//! Profiles of a system: the one that the sections of the configuration describe, and `[[profiles]]`.
+//! Profiles of a system, and the back ends of the models that they call: those of the host, the offline model,
+//! scripts and servers. Only back ends that a chain names are built: an offline start sets up no network.
 
-use std::sync::Arc;
+use std::{iter, sync::Arc};
 
 use super::{
-    BuildError, Builder,
-    backends::{Chains, serves},
-    classifier, composer, prices, project_context, project_name, settings, variables,
+    BuildError, Builder, classifier, composer, prices, project_context, project_name,
+    providers::Providers, settings, variables,
 };
 use crate::{
     actor::{Profile, Profiles},
-    config::{Config, Environment, ModelChain},
-    kernel::{FallbackClassifier, Policy, TurnPolicy},
-    llm::Backend,
+    config::{Config, Environment, ModelChain, Prices},
+    kernel::{FallbackClassifier, ModelChoice, Policy, SecondOpinionPolicy, TurnPolicy},
+    llm::{Backend, OFFLINE, Remote, scripted::Scripts},
     model::{ProfileName, ToolSpec},
     tool::Registry,
 };
@@ -23,26 +23,36 @@ pub(super) struct Workshop {
     /// Back ends of the host, and the built-in ones.
     own: Vec<Arc<dyn Backend>>,
     /// All running back ends.
-    backends: Vec<Arc<dyn Backend>>,
+    pub(super) backends: Vec<Arc<dyn Backend>>,
     tools: Arc<Registry>,
     fallback: Option<Arc<dyn FallbackClassifier>>,
     turn: Option<Arc<dyn TurnPolicy>>,
 }
 
 impl Builder {
-    pub(super) fn workshop(&self, backends: &[Arc<dyn Backend>]) -> Result<Workshop, BuildError> {
-        let tools = Arc::new(self.registry()?);
-        Ok(self.workshop_with(backends, tools))
+    /// With the back ends of the host, the built-in ones and those that the chains name, with scripts read.
+    pub(super) fn workshop(&self) -> Result<Workshop, BuildError> {
+        let mut workshop = self.workshop_with(Registry::none());
+        for backend in workshop.missing(&self.config) {
+            workshop.backends.push(backend?);
+        }
+        #[cfg(feature = "testkit")]
+        if let Some(point) = &self.dies {
+            let backends = workshop.backends.into_iter();
+            workshop.backends = backends.map(|one| point.in_stream(one)).collect();
+        }
+        workshop.tools = Arc::new(self.registry()?);
+        Ok(workshop)
     }
 
-    fn workshop_with(&self, backends: &[Arc<dyn Backend>], tools: Arc<Registry>) -> Workshop {
+    fn workshop_with(&self, tools: Registry) -> Workshop {
         let project = self.project.as_deref();
         Workshop {
             environment: self.environment.clone(),
             project_name: project.map(project_name).unwrap_or_default(),
             own: self.backends.clone(),
-            backends: backends.to_vec(),
-            tools,
+            backends: self.backends.clone(),
+            tools: Arc::new(tools),
             fallback: self.fallback.clone(),
             turn: self.turn.clone(),
         }
@@ -50,14 +60,12 @@ impl Builder {
 
     /// All problems of the configuration, short of starting a system with it.
     pub(super) fn problems(&self) -> Vec<String> {
-        match self.workshop(&[]) {
-            Ok(workshop) => workshop.problems(&self.config, None),
+        let (tools, error) = match self.registry() {
+            Ok(tools) => (tools, None),
             // Without tools those that profiles name cannot be checked.
-            Err(error) => {
-                let workshop = self.workshop_with(&[], Arc::new(Registry::none()));
-                workshop.problems(&self.config, Some(error))
-            }
-        }
+            Err(error) => (Registry::none(), Some(error)),
+        };
+        self.workshop_with(tools).problems(&self.config, error)
     }
 }
 
@@ -77,9 +85,10 @@ impl Workshop {
     }
 
     fn profile(&self, name: &ProfileName, config: &Config) -> Result<Profile, BuildError> {
-        let mut policy = Policy::new(self.chains(config).models(&self.backends)?, Arc::default());
+        let models = self.choices(config, &self.chain(config), &self.backends)?;
+        let mut policy = Policy::new(models, Arc::default());
         settings::apply(config, &mut policy);
-        policy.second_opinion = self.chains(config).second_opinion(&self.backends)?;
+        policy.second_opinion = self.second_opinion(config, &self.backends)?;
         (policy.tools, policy.attachable) = self.tools(name, config)?;
         if let Some(classifier) = &self.fallback {
             policy.classifier = Arc::clone(classifier);
@@ -87,29 +96,9 @@ impl Workshop {
         if let Some(turn) = &self.turn {
             policy.turn = Arc::clone(turn);
         }
-        let variables = variables(config, self.project_name.clone(), std::iter::empty())?;
+        let variables = variables(config, self.project_name.clone(), iter::empty())?;
         let profile = Profile::new(policy, variables, Arc::clone(&self.tools));
         Ok(profile.with_composer(Arc::new(composer(config)?)))
-    }
-
-    fn chains<'a>(&'a self, config: &'a Config) -> Chains<'a> {
-        Chains {
-            config,
-            environment: &self.environment,
-            own: &self.own,
-        }
-    }
-
-    /// Whether the running back ends serve the models that this key of a configuration names.
-    pub(super) fn serves(&self, key: &str, config: &Config) -> bool {
-        let chains = self.chains(config);
-        let named: Vec<ModelChain> = match key {
-            "profiles" => chains.of_profiles().collect(),
-            "query.second_opinion_model" => chains.opinion().ok().flatten().into_iter().collect(),
-            _ => vec![chains.chain()],
-        };
-        let mut providers = named.iter().flat_map(ModelChain::providers);
-        providers.all(|provider| serves(&self.backends, provider))
     }
 
     /// All problems of a configuration that a start would find.
@@ -122,26 +111,22 @@ impl Workshop {
             problems.extend(text.filter(|text| !problems.contains(text)));
         };
         let mut all_there = true;
-        for backend in self.chains(config).backends() {
+        for backend in self.missing(config) {
+            all_there &= backend.is_ok();
             match backend {
                 Ok(backend) => backends.push(backend),
-                Err(error) => {
-                    all_there = false;
-                    tell(Some(error));
-                }
+                Err(error) => tell(Some(error)),
             }
         }
         let tools_known = no_tools.is_none();
         tell(no_tools);
         let others = config.profiles.iter();
         let others = others.map(|profile| (profile.name.clone(), profile.over(config)));
-        let all = std::iter::once((ProfileName::oracle(), config.clone())).chain(others);
-        for (name, config) in all {
+        for (name, config) in iter::once((ProfileName::oracle(), config.clone())).chain(others) {
             // The problem of a provider that cannot be called is told already.
             if all_there {
-                let chains = self.chains(&config);
-                tell(chains.models(&backends).err());
-                tell(chains.second_opinion(&backends).err());
+                tell(self.choices(&config, &self.chain(&config), &backends).err());
+                tell(self.second_opinion(&config, &backends).err());
             }
             if tools_known {
                 tell(self.tools(&name, &config).err());
@@ -178,6 +163,125 @@ impl Workshop {
         let besides = there.iter().filter(|spec| is_in(given, spec));
         Ok((has.into(), besides.cloned().collect()))
     }
+
+    /// Whether the running back ends serve the models that this key of a configuration names.
+    pub(super) fn serves(&self, key: &str, config: &Config) -> bool {
+        let named: Vec<ModelChain> = match key {
+            "profiles" => of_profiles(config).collect(),
+            "query.second_opinion_model" => opinion(config).ok().flatten().into_iter().collect(),
+            _ => vec![self.chain(config)],
+        };
+        let mut providers = named.iter().flat_map(ModelChain::providers);
+        providers.all(|provider| serves(&self.backends, provider))
+    }
+
+    /// The chain for profiles without their own.
+    fn chain(&self, config: &Config) -> ModelChain {
+        config.choice(self.environment.pairs()).chain
+    }
+
+    /// Back ends that the chains name and that are not built in, each by itself.
+    fn missing(&self, config: &Config) -> Vec<Result<Arc<dyn Backend>, BuildError>> {
+        let all = iter::once(self.chain(config)).chain(of_profiles(config));
+        let chains: Vec<ModelChain> = all.chain(opinion(config).ok().flatten()).collect();
+        let mut missing: Vec<&str> = Vec::new();
+        for provider in chains.iter().flat_map(ModelChain::providers) {
+            if !serves(&self.own, provider) && !missing.contains(&provider) {
+                missing.push(provider);
+            }
+        }
+        let built = missing.into_iter().filter_map(|name| {
+            let models = chains.iter().flat_map(ModelChain::models);
+            let models = models.filter_map(|model| model.strip_prefix(name)?.strip_prefix('/'));
+            self.backend(config, name, models.collect()).transpose()
+        });
+        built.collect()
+    }
+
+    /// Scripts or a server; none if the provider is unknown.
+    fn backend(
+        &self,
+        config: &Config,
+        name: &str,
+        models: Vec<&str>,
+    ) -> Result<Option<Arc<dyn Backend>>, BuildError> {
+        if name == Scripts::PROVIDER {
+            return Ok(Some(Arc::new(Scripts::read(models)?)));
+        }
+        // A price list that is not in order is reported where prices are needed.
+        let prices = prices(config).or_else(|_| Prices::builtin())?;
+        let providers = Providers::new(config, &self.environment, &prices);
+        let Some(provider) = providers.find(name)? else {
+            return Ok(None);
+        };
+        let settings = providers.settings(&provider, &models)?;
+        Ok(Some(Arc::new(Remote::new(settings)?)))
+    }
+
+    /// The policy of second opinions: with the offline model alone nothing leaves the machine.
+    fn second_opinion(
+        &self,
+        config: &Config,
+        backends: &[Arc<dyn Backend>],
+    ) -> Result<Option<SecondOpinionPolicy>, BuildError> {
+        let own = self.chain(config);
+        let is_offline = own.providers().iter().all(|provider| *provider == OFFLINE);
+        let chain = opinion(config)?.unwrap_or(own);
+        // In any case, so that a wrong configuration is refused.
+        let mut models = self.choices(config, &chain, backends)?.into_iter();
+        let below = config.query.second_opinion_below;
+        let asked = below.filter(|_| !is_offline).zip(models.next());
+        Ok(asked.map(|(below, model)| SecondOpinionPolicy {
+            below,
+            model,
+            within: config.query.second_opinion_deadline,
+        }))
+    }
+
+    /// The models of a chain, with the facts about each that decisions need.
+    fn choices(
+        &self,
+        config: &Config,
+        chain: &ModelChain,
+        backends: &[Arc<dyn Backend>],
+    ) -> Result<Vec<ModelChoice>, BuildError> {
+        let prices = prices(config)?;
+        let providers = Providers::new(config, &self.environment, &prices);
+        let choice = |full: &String| {
+            let (provider, model) = full.split_once('/').unwrap_or((full, ""));
+            if serves(backends, provider) {
+                return Ok(providers.choice(provider, model));
+            }
+            let own = self.own.iter().map(|backend| backend.provider().to_owned());
+            let known = own.chain(["scripted/FILE".to_owned()]);
+            let known = known.chain(providers.names());
+            let mut known: Vec<String> = known.map(|name| format!("`{name}`")).collect();
+            known.sort_unstable();
+            known.dedup();
+            Err(BuildError::UnknownModel {
+                model: full.clone(),
+                known: known.join(", "),
+            })
+        };
+        chain.models().iter().map(choice).collect()
+    }
+}
+
+/// The chains of profiles that have their own.
+fn of_profiles(config: &Config) -> impl Iterator<Item = ModelChain> {
+    let profiles = config.profiles.iter();
+    profiles.filter_map(|profile| profile.chain.clone())
+}
+
+/// The model for second opinions, if it is another one.
+fn opinion(config: &Config) -> Result<Option<ModelChain>, BuildError> {
+    let model = config.query.second_opinion_model.as_deref();
+    Ok(model.map(|model| ModelChain::new([model])).transpose()?)
+}
+
+fn serves(backends: &[Arc<dyn Backend>], provider: &str) -> bool {
+    let mut backends = backends.iter();
+    backends.any(|backend| backend.provider() == provider)
 }
 
 /// Tools from the start, and tools to be attached.

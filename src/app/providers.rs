@@ -107,11 +107,6 @@ impl<'a> Providers<'a> {
         provider.model(model)?.context_window
     }
 
-    /// Most tokens of one reply of a model, as configured, else as known.
-    pub(super) fn max_output(&self, provider: &str, model: &str) -> Option<u64> {
-        self.model(provider, model).max_output
-    }
-
     /// The settings of calls to these `models`.
     pub(super) fn settings(
         &self,

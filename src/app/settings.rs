@@ -6,7 +6,6 @@ use crate::{
     kernel::{Policy, Thresholds},
     llm::Streaming,
     model::Limits,
-    prompt,
 };
 
 /// The settings of the actors.
@@ -81,14 +80,6 @@ pub(super) fn apply(config: &Config, policy: &mut Policy) {
     policy.instructions = config.prompt.instructions.as_deref().map(Into::into);
     policy.parallel_calls = config.tools.max_parallel;
     policy.inbox_capacity = config.session.inbox_capacity;
-}
-
-/// The settings of composition.
-pub(super) fn prompt(config: &Config) -> prompt::Settings {
-    prompt::Settings {
-        token_budget: config.prompt.token_budget,
-        ..prompt::Settings::default()
-    }
 }
 
 #[cfg(test)]

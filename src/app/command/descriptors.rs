@@ -2,38 +2,15 @@
 
 const OTHERS: u64 = 64;
 
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct TooFew {
-    needed: u64,
-    allowed: u64,
-}
-
-impl std::fmt::Display for TooFew {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { needed, allowed } = self;
-        write!(
-            f,
-            "warning: {needed} file descriptors may be needed (`server.max_connections`, and a \
-             connection for each model call that may run), and the limit is {allowed}: connections \
-             beyond it wait; raise it by `ulimit -n {needed}`, or lower `server.max_connections`"
-        )
-    }
-}
-
-pub(super) fn needed(connections: usize, calls: usize) -> u64 {
-    let sum = connections.saturating_add(calls);
-    u64::try_from(sum)
-        .unwrap_or(u64::MAX)
-        .saturating_add(OTHERS)
-}
-
+/// Raises the limit for so many connections and model calls; a warning where that is not allowed.
 #[cfg(unix)]
-pub(super) fn raise(needed: u64) -> Result<(), TooFew> {
-    use rustix::process::{Resource, getrlimit, setrlimit};
+pub(super) fn raise(connections: usize, calls: usize) -> Option<String> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let needed = needed(connections, calls);
     let limit = getrlimit(Resource::Nofile);
     let current = limit.current.unwrap_or(u64::MAX);
     let wanted = wanted(current, limit.maximum.unwrap_or(u64::MAX), needed);
-    let raised = rustix::process::Rlimit {
+    let raised = Rlimit {
         current: Some(wanted),
         maximum: limit.maximum,
     };
@@ -41,15 +18,26 @@ pub(super) fn raise(needed: u64) -> Result<(), TooFew> {
         true => wanted,
         false => current,
     };
-    if allowed < needed {
-        return Err(TooFew { needed, allowed });
-    }
-    Ok(())
+    (allowed < needed).then(|| warning(needed, allowed))
 }
 
 #[cfg(not(unix))]
-pub(super) fn raise(_: u64) -> Result<(), TooFew> {
-    Ok(())
+pub(super) fn raise(_: usize, _: usize) -> Option<String> {
+    None
+}
+
+fn needed(connections: usize, calls: usize) -> u64 {
+    (connections as u64)
+        .saturating_add(calls as u64)
+        .saturating_add(OTHERS)
+}
+
+fn warning(needed: u64, allowed: u64) -> String {
+    format!(
+        "warning: {needed} file descriptors may be needed (`server.max_connections`, and a \
+         connection for each model call that may run), and the limit is {allowed}: connections \
+         beyond it wait; raise it by `ulimit -n {needed}`, or lower `server.max_connections`"
+    )
 }
 
 /// The limit as it should be: as much as is needed, if that is allowed, and never less than now.
@@ -77,11 +65,7 @@ mod tests {
 
     #[test]
     fn what_is_needed_and_what_is_allowed_are_told() {
-        let few = TooFew {
-            needed: needed(10_000, 64),
-            allowed: 1_024,
-        };
-        let text = few.to_string();
+        let text = warning(needed(10_000, 64), 1_024);
         assert!(text.contains("10128") && text.contains("1024"), "{text}");
         assert_eq!(needed(usize::MAX, 1), u64::MAX);
     }

@@ -13,7 +13,7 @@ use crate::{
     app::{self, BuildError, providers::Providers},
     cli::{
         Args, Environment, Stop,
-        doctor::{Finding, Report},
+        doctor::{Finding, Report, Verdict},
         terminal::Terminal,
     },
     config::{Config, Loaded, Provider},
@@ -80,13 +80,32 @@ impl Patient<'_> {
     async fn check(&mut self, full: &str) -> Result<(), Stop> {
         let (name, model) = full.split_once('/').unwrap_or((full, ""));
         let provider = match name {
-            "offline" => return self.built_in(),
-            Scripts::PROVIDER => return self.script(model),
-            name => match self.providers.find(name) {
-                Ok(Some(provider)) => provider,
-                Ok(None) => return self.unknown(name),
-                Err(error) => return self.no_good("provider", &error),
-            },
+            "offline" => {
+                let seen = "built in, needs no key and no network";
+                return self.report.add(Finding::ok("provider", seen));
+            }
+            Scripts::PROVIDER => {
+                return self
+                    .report
+                    .add(match Scripts::read(std::iter::once(model)) {
+                        Ok(_) => Finding::ok("provider", "a script that can be played"),
+                        Err(error) => {
+                            Finding::fail("provider", error.to_string(), "see docs/scripts.md")
+                        }
+                    });
+            }
+            name => self.providers.find(name),
+        };
+        let provider = match provider {
+            Ok(Some(provider)) => provider,
+            Ok(None) => {
+                let known = self.providers.names().join(", ");
+                let mend =
+                    format!("known are {known}, offline and scripted; `[[providers]]` adds others");
+                let seen = format!("there is no provider `{name}`");
+                return self.report.add(Finding::fail("provider", seen, mend));
+            }
+            Err(error) => return self.no_good("provider", &error),
         };
         let remote = self.providers.settings(&provider, &[model]);
         let remote = remote.map_err(BuildError::from);
@@ -110,25 +129,6 @@ impl Patient<'_> {
             .add(Finding::fail(check, error.to_string(), LEFT_OUT))
     }
 
-    fn built_in(&mut self) -> Result<(), Stop> {
-        let seen = "built in, needs no key and no network";
-        self.report.add(Finding::ok("provider", seen))
-    }
-
-    fn script(&mut self, file: &str) -> Result<(), Stop> {
-        self.report.add(match Scripts::read(std::iter::once(file)) {
-            Ok(_) => Finding::ok("provider", "a script that can be played"),
-            Err(error) => Finding::fail("provider", error.to_string(), "see docs/scripts.md"),
-        })
-    }
-
-    fn unknown(&mut self, name: &str) -> Result<(), Stop> {
-        let known = self.providers.names().join(", ");
-        let mend = format!("known are {known}, offline and scripted; `[[providers]]` adds others");
-        let seen = format!("there is no provider `{name}`");
-        self.report.add(Finding::fail("provider", seen, mend))
-    }
-
     /// Lists the models, which shows whether the server is there and takes the key. Whether more can be
     /// tried.
     async fn connect(
@@ -140,17 +140,14 @@ impl Patient<'_> {
         const CHECK: &str = "connection";
         self.report.waiting("connecting");
         let (began, url) = (Instant::now(), &provider.base_url);
-        let listed = timeout(LISTING, remote.list_models())
-            .await
-            .unwrap_or_else(|_| {
-                Err(Fault::retryable(
-                    "headers_timeout",
-                    format!(
-                        "{url} did not list its models within {} s",
-                        LISTING.as_secs()
-                    ),
-                ))
-            });
+        let listed = timeout(LISTING, remote.list_models()).await;
+        let listed = listed.unwrap_or_else(|_| {
+            let detail = format!(
+                "{url} did not list its models within {} s",
+                LISTING.as_secs()
+            );
+            Err(Fault::retryable("headers_timeout", detail))
+        });
         let took = began.elapsed().as_millis();
         match listed {
             Ok(listed) => {
@@ -185,33 +182,31 @@ impl Patient<'_> {
         price: Option<Price>,
     ) -> Result<(), Stop> {
         let longest = self.config.model.total_deadline.min(LONGEST);
-        self.report.waiting("a short reply");
-        let heard = probe::call(backend, probe::counting(model), longest, price).await;
-        self.report.used(heard.used);
-        let mut alive = false;
-        for finding in probe::of_reply(&heard, provider) {
-            alive |=
-                finding.check == "reply" && finding.verdict != crate::cli::doctor::Verdict::Fail;
-            self.report.add(finding)?;
+        let report = &mut self.report;
+        let ask = async |report: &mut Report<'_>, what: &str, request| {
+            report.waiting(what);
+            let heard = probe::call(backend, request, longest, price).await;
+            report.used(heard.used);
+            heard
+        };
+        let heard = ask(report, "a short reply", probe::counting(model)).await;
+        let findings = probe::of_reply(&heard, provider);
+        let is_dead = findings[0].verdict == Verdict::Fail;
+        for finding in findings {
+            report.add(finding)?;
         }
-        if !alive {
+        if is_dead {
             return Ok(());
         }
-        self.report.waiting("a tool call");
-        let heard = probe::call(backend, probe::calling(model), longest, price).await;
-        self.report.used(heard.used);
-        self.report.add(probe::of_call(&heard, provider))?;
+        let heard = ask(report, "a tool call", probe::calling(model)).await;
+        report.add(probe::of_call(&heard, provider))?;
         if let Some(request) = probe::answering(model, &heard) {
-            self.report.waiting("the tool's result");
-            let heard = probe::call(backend, request, longest, price).await;
-            self.report.used(heard.used);
-            self.report.add(probe::of_answer(&heard, provider))?;
+            let heard = ask(report, "the tool's result", request).await;
+            report.add(probe::of_answer(&heard, provider))?;
         }
-        self.report.waiting("the signal protocol");
         let asking = probe::asking(model, Arc::clone(&self.prompt));
-        let heard = probe::call(backend, asking, longest, price).await;
-        self.report.used(heard.used);
-        self.report.add(probe::of_signal(&heard, provider))
+        let heard = ask(report, "the signal protocol", asking).await;
+        report.add(probe::of_signal(&heard, provider))
     }
 }
 
@@ -221,16 +216,12 @@ fn is_listed(names: &[&str], model: &str) -> Finding {
     const CHECK: &str = "model";
     // Gemini lists its models with a folder before their names, which calls may leave out.
     let same = |name: &&&str| name.strip_prefix("models/").unwrap_or(name) == model;
-    if names.iter().any(|name| same(&name)) {
-        return Finding::ok(
-            CHECK,
-            format!("one of the {} that the server lists", names.len()),
-        );
+    let seen = format!("one of the {} that the server lists", names.len());
+    match names.iter().any(|name| same(&name)) {
+        true => Finding::ok(CHECK, seen),
+        false => {
+            let mend = "choose one of those that `oracle models` shows";
+            Finding::warn(CHECK, format!("not {seen}"), mend)
+        }
     }
-    let seen = format!("not one of the {} that the server lists", names.len());
-    Finding::warn(
-        CHECK,
-        seen,
-        "choose one of those that `oracle models` shows",
-    )
 }

@@ -39,8 +39,7 @@ pub(super) fn sessions(
     match command {
         // What a session can be seen to be does not depend on how it is to go on.
         SessionsCommand::Show(one) => {
-            let builder = Oracle::builder().short_lived();
-            with_system(builder, Some(folder), async |oracle, journal| {
+            with_system(Oracle::builder(), Some(folder), async |oracle, journal| {
                 let shown = sessions::show(oracle, journal, one, json, terminal).await;
                 shown.map(|()| exit::DONE)
             })

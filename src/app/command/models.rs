@@ -133,11 +133,12 @@ impl Asking<'_> {
         let told = told.iter().find(|model| model.name == name);
         let said = told.and_then(|model| model.context_window);
         let configured = self.providers.configured_window(provider, name);
-        let known = self.providers.max_output(provider, name);
         ListedModel {
             name: name.to_owned(),
             context_window: configured.or(said).or(choice.context_window),
-            max_output: known.or(told.and_then(|model| model.max_output)),
+            max_output: choice
+                .max_output
+                .or(told.and_then(|model| model.max_output)),
             price: choice.price,
             choice: self.place(provider, name),
         }

@@ -15,9 +15,9 @@ use tokio::time::timeout;
 use super::run::on_runtime;
 use crate::{
     app::{self, providers::Providers},
-    cli::{Environment, Stop, terminal::Terminal},
+    cli::{Environment, terminal::Terminal},
     config::{Because, Choice, Config, Loaded, ModelChain},
-    llm::Remote,
+    llm::{OFFLINE, Remote},
 };
 
 const NAME: &str = "ollama";
@@ -29,19 +29,16 @@ pub(super) fn looked_for(
     mut loaded: Loaded,
     environment: &Environment,
     terminal: &mut Terminal,
-) -> Result<Loaded, Stop> {
+) -> Loaded {
     if loaded.choice.because != Because::NoKey {
-        return Ok(loaded);
+        return loaded;
     }
-    let Some(model) = found(&loaded.config, environment)? else {
-        return Ok(loaded);
+    let Some(model) = found(&loaded.config, environment) else {
+        return loaded;
     };
-    let offline = ModelChain::offline();
-    let names = [model.as_str()].into_iter();
-    let names = names.chain(offline.models().iter().map(String::as_str));
     // A name that cannot stand in a chain can be nobody's choice.
-    let Ok(chain) = ModelChain::new(names) else {
-        return Ok(loaded);
+    let Ok(chain) = ModelChain::new([model.as_str(), OFFLINE]) else {
+        return loaded;
     };
     let because = Because::Running(NAME.to_owned());
     terminal.err.say(format_args!(
@@ -49,33 +46,25 @@ pub(super) fn looked_for(
     ));
     loaded.config.model.chain = Some(chain.clone());
     loaded.choice = Choice { chain, because };
-    Ok(loaded)
+    loaded
 }
 
 /// The model that was fetched last, as `ollama/NAME`. Whatever is wrong there, nobody asked for it.
-fn found(config: &Config, environment: &Environment) -> Result<Option<String>, Stop> {
-    let Ok(facts) = app::prices(config) else {
-        return Ok(None);
-    };
+fn found(config: &Config, environment: &Environment) -> Option<String> {
+    let facts = app::prices(config).ok()?;
     let providers = Providers::new(config, environment, &facts);
-    let Ok(Some(provider)) = providers.find(NAME) else {
-        return Ok(None);
-    };
-    if !is_there(provider.base_url.as_str()) {
-        return Ok(None);
+    let provider = providers.find(NAME).ok()??;
+    if !is_there(&provider.base_url) {
+        return None;
     }
-    let remote = providers.settings(&provider, &[]).ok();
-    let Some(remote) = remote.and_then(|settings| Remote::new(settings).ok()) else {
-        return Ok(None);
-    };
-    let listed = on_runtime(async { Ok(timeout(LISTING, remote.list_models()).await) })?;
-    let Ok(Ok(models)) = listed else {
-        return Ok(None);
-    };
+    let remote = Remote::new(providers.settings(&provider, &[]).ok()?).ok()?;
+    let listed = on_runtime(async { Ok(timeout(LISTING, remote.list_models()).await) });
+    let models = listed.ok()?.ok()?.ok()?.into_iter();
     // It lists first what changed last.
-    let mut models = models.into_iter().map(|model| model.name);
-    let model = models.find(|model| may_chat(model));
-    Ok(model.map(|model| format!("{NAME}/{model}")))
+    let model = models
+        .map(|model| model.name)
+        .find(|model| may_chat(model))?;
+    Some(format!("{NAME}/{model}"))
 }
 
 fn is_there(base_url: &str) -> bool {

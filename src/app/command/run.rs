@@ -201,7 +201,6 @@ pub(super) fn replay(
     let loaded = find(args, environment, more).loaded.map_err(Stop::all)?;
     let builder = Oracle::builder()
         .config(loaded.config)
-        .short_lived()
         .backend(Scripted::of_turns(&scenario.turns));
     let builder = scenario.tools().into_iter().fold(builder, Builder::tool);
     let format = if args.options.json {
@@ -237,15 +236,6 @@ pub(super) fn mock_model(
 }
 
 pub(super) fn prepared(
-    config: &Config,
-    args: &Args,
-    environment: &Environment,
-) -> Result<(Builder, PathBuf), Stop> {
-    let (builder, data) = lasting(config, args, environment)?;
-    Ok((builder.short_lived(), data))
-}
-
-pub(super) fn lasting(
     config: &Config,
     args: &Args,
     environment: &Environment,
@@ -295,8 +285,8 @@ fn doomed(builder: Builder, environment: &Environment) -> Result<Builder, Stop> 
     Ok(builder.dies(point))
 }
 
-/// Starts a system over the journal of a data directory, or one in memory, does the work with it, and
-/// ends it, on a runtime of its own.
+/// Starts a short-lived system over the journal of a data directory, or one in memory, does the work with it,
+/// and ends it, on a runtime of its own.
 pub(super) fn with_system(
     builder: Builder,
     data: Option<PathBuf>,
@@ -311,7 +301,7 @@ pub(super) fn with_system(
             None => (builder, None),
         };
         let journal = Arc::clone(&builder.journal);
-        let system = builder.start().await?;
+        let system = builder.short_lived().start().await?;
         let done = work(system.oracle(), &*journal).await;
         // Whoever does not want to wait does not wait for this either.
         if !matches!(done, Err(Stop::Interrupted)) {

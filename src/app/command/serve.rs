@@ -6,7 +6,7 @@ use futures_util::future::{Fuse, FusedFuture as _, FutureExt as _};
 
 use super::{
     More, descriptors, find, kept,
-    run::{lasting, on_runtime},
+    run::{on_runtime, prepared},
 };
 use crate::{
     access::{KeyFile, Keyring},
@@ -38,10 +38,10 @@ pub(super) fn serve(
         .map_err(Stop::all)?;
     let config = &loaded.config;
     let settings = config.server.clone();
-    if let Err(few) = descriptors::raise(descriptors_of(config)) {
+    if let Some(few) = descriptors::raise(settings.max_connections, model_calls(config)) {
         terminal.err.say(few);
     }
-    let (builder, folder) = lasting(config, args, environment)?;
+    let (builder, folder) = prepared(config, args, environment)?;
     let builder = builder.reads(reading(
         args.clone(),
         environment.clone(),
@@ -157,10 +157,12 @@ fn not_there(error: BindError) -> Stop {
     }
 }
 
-fn descriptors_of(config: &Config) -> u64 {
+/// How many calls of models may run at a time.
+fn model_calls(config: &Config) -> usize {
     let all = config.actors.model_concurrency;
-    let own = |concurrency: Option<usize>| concurrency.unwrap_or(all);
-    let providers = config.providers.iter();
-    let calls = providers.map(|provider| own(provider.concurrency));
-    descriptors::needed(config.server.max_connections, calls.sum::<usize>() + all)
+    let own = config
+        .providers
+        .iter()
+        .map(|one| one.concurrency.unwrap_or(all));
+    own.sum::<usize>() + all
 }

@@ -12,8 +12,8 @@ use crate::{
     config::Provider,
     llm::{Backend, Delta, Request, Streaming, ToolChoice, estimate_usage},
     model::{
-        Fault, Message, Part, Price, QueryType, Reply, Role, StopReason, Timestamp, ToolCall,
-        ToolResult, ToolSpec, ToolStatus, Usage,
+        Fault, Message, Part, Price, QueryType, Reply, Role, StopReason, Timestamp, ToolResult,
+        ToolSpec, ToolStatus, Usage,
         tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
     },
     prompt::{ComposeInput, Variables},
@@ -27,6 +27,8 @@ const CODE: &str = "heron";
 
 pub(super) struct Heard {
     reply: Result<Reply, Fault>,
+    /// What the reply says; nothing without one.
+    said: Message,
     pieces: usize,
     whole: Duration,
     /// Whether its usage is what would be estimated anyway: then the server did not say.
@@ -50,10 +52,8 @@ pub(super) async fn call(
             Ok(Some(Ok(Delta::Done(reply)))) => break Ok(reply),
             Ok(Some(Err(fault))) => break Err(fault),
             Ok(None) => {
-                break Err(Fault::retryable(
-                    "cut",
-                    "the reply broke off without an end",
-                ));
+                let detail = "the reply broke off without an end";
+                break Err(Fault::retryable("cut", detail));
             }
             Err(_) => {
                 let detail = format!("the reply was not complete within {} s", longest.as_secs());
@@ -61,19 +61,22 @@ pub(super) async fn call(
             }
         }
     };
-    let mut used = reply.as_ref().map(|reply| reply.usage).unwrap_or_default();
+    let told = reply.as_ref().map(|reply| reply.usage).unwrap_or_default();
+    let parts = reply.as_ref().map(|reply| reply.parts.clone());
+    let said = Message {
+        role: Role::Assistant,
+        parts: parts.unwrap_or_default(),
+    };
+    let guess = estimate_usage(&request, &said.parts);
+    let mut used = told;
     if used.cost.0 == 0 {
         used.cost = price.map(|price| price.of(&used)).unwrap_or_default();
     }
-    let guess = |reply: &Reply| estimate_usage(&request, &reply.parts);
-    let same = |one: Usage, other: Usage| {
-        (one.input_tokens, one.output_tokens) == (other.input_tokens, other.output_tokens)
-    };
+    let tokens = |usage: Usage| (usage.input_tokens, usage.output_tokens);
     Heard {
-        estimated: reply
-            .as_ref()
-            .is_ok_and(|reply| same(reply.usage, guess(reply))),
+        estimated: tokens(told) == tokens(guess),
         reply,
+        said,
         pieces,
         whole: began.elapsed(),
         used,
@@ -140,12 +143,8 @@ pub(super) fn calling(model: &str) -> Request {
 
 /// The same conversation with the tool's result; none where the tool was not called.
 pub(super) fn answering(model: &str, called: &Heard) -> Option<Request> {
-    let reply = called.reply.as_ref().ok()?;
     let asked = calling(model);
-    let said = Message {
-        role: Role::Assistant,
-        parts: reply.parts.clone(),
-    };
+    let said = called.said.clone();
     let results = said.calls().map(|call| {
         Part::ToolResult(ToolResult {
             call: call.id.clone(),
@@ -181,12 +180,10 @@ fn failed(check: &'static str, fault: &Fault, provider: &Provider) -> Finding {
     Finding::fail(check, seen, remedy(fault, provider))
 }
 
-fn text(reply: &Reply) -> String {
-    let texts = reply.parts.iter().filter_map(|part| match part {
-        Part::Text { text } => Some(text.as_str()),
-        Part::ToolCall(_) | Part::ToolResult(_) | Part::Opaque(_) => None,
-    });
-    texts.collect()
+impl Heard {
+    fn text(&self) -> String {
+        self.said.texts().collect()
+    }
 }
 
 /// Whether there was a reply, whether it came in pieces, and whether its tokens were told.
@@ -195,25 +192,17 @@ pub(super) fn of_reply(heard: &Heard, provider: &Provider) -> Vec<Finding> {
         Ok(reply) => reply,
         Err(fault) => return vec![failed("reply", fault, provider)],
     };
-    let (text, ms) = (text(reply), heard.whole.as_millis());
+    let (text, ms) = (heard.text(), heard.whole.as_millis());
     let first = if text.trim().is_empty() {
-        let seen = match reply.stop {
-            StopReason::MaxTokens => "the output limit cut the reply before it had any text",
-            StopReason::EndTurn
-            | StopReason::ToolCalls
-            | StopReason::Refusal
-            | StopReason::ContentFilter => "the reply has no text",
+        let seen = match reply.stop == StopReason::MaxTokens {
+            true => "the output limit cut the reply before it had any text",
+            false => "the reply has no text",
         };
-        Finding::warn(
-            "reply",
-            seen,
-            "choose a model that is made for conversations",
-        )
+        let mend = "choose a model that is made for conversations";
+        Finding::warn("reply", seen, mend)
     } else {
-        Finding::ok(
-            "reply",
-            format!("{} characters in {ms} ms", text.chars().count()),
-        )
+        let seen = format!("{} characters in {ms} ms", text.chars().count());
+        Finding::ok("reply", seen)
     };
     let pieces = heard.pieces;
     let streaming = match provider.stream {
@@ -231,16 +220,14 @@ pub(super) fn of_reply(heard: &Heard, provider: &Provider) -> Vec<Finding> {
         ..
     } = reply.usage;
     let usage = if input_tokens > 0 && output_tokens > 0 && !heard.estimated {
-        Finding::ok(
-            "usage",
-            format!("{input_tokens} tokens sent, {output_tokens} received"),
-        )
+        let seen = format!("{input_tokens} tokens sent, {output_tokens} received");
+        Finding::ok("usage", seen)
     } else {
-        let mend = "budgets of tokens and money go by an estimate";
+        let seen = "the server does not say how many tokens it used";
         Finding::warn(
             "usage",
-            "the server does not say how many tokens it used",
-            mend,
+            seen,
+            "budgets of tokens and money go by an estimate",
         )
     };
     vec![first, streaming, usage]
@@ -248,24 +235,17 @@ pub(super) fn of_reply(heard: &Heard, provider: &Provider) -> Vec<Finding> {
 
 pub(super) fn of_call(heard: &Heard, provider: &Provider) -> Finding {
     const CHECK: &str = "tools";
-    let reply = match &heard.reply {
-        Ok(reply) => reply,
-        Err(fault) => return failed(CHECK, fault, provider),
-    };
-    let mut calls = reply.parts.iter().filter_map(|part| match part {
-        Part::ToolCall(call) => Some(call),
-        Part::Text { .. } | Part::ToolResult(_) | Part::Opaque(_) => None,
-    });
-    let Some(call) = calls.next() else {
+    if let Err(fault) = &heard.reply {
+        return failed(CHECK, fault, provider);
+    }
+    let Some(call) = heard.said.calls().next() else {
+        let seen = "the model did not call the tool it was told to call";
         let mend = "choose a model that can call tools, and switch it on where the server needs \
                     that; without it no files are searched";
-        return Finding::fail(
-            CHECK,
-            "the model did not call the tool it was told to call",
-            mend,
-        );
+        return Finding::fail(CHECK, seen, mend);
     };
-    if is_right(call) {
+    let number = call.parsed().map(|arguments| arguments["number"].as_u64());
+    if call.name == TOOL && number.is_ok_and(|number| number == Some(NUMBER)) {
         return Finding::ok(CHECK, "called as told");
     }
     let seen = format!("called `{}` with `{}`", call.name, call.arguments);
@@ -274,55 +254,43 @@ pub(super) fn of_call(heard: &Heard, provider: &Provider) -> Finding {
 
 pub(super) fn of_answer(heard: &Heard, provider: &Provider) -> Finding {
     const CHECK: &str = "results";
-    let reply = match &heard.reply {
-        Ok(reply) => reply,
+    match &heard.reply {
+        Ok(_) => {}
         Err(fault) if fault.code == "bad_request" => {
             let mend = "it calls tools and takes no results: update the server, or switch on all that it \
                         needs for tools (`--jinja` at llama.cpp, `--enable-auto-tool-choice` at vLLM)";
             return Finding::fail(CHECK, format!("{fault} ({})", fault.code), mend);
         }
         Err(fault) => return failed(CHECK, fault, provider),
-    };
-    if text(reply).to_lowercase().contains(CODE) {
+    }
+    if heard.text().to_lowercase().contains(CODE) {
         return Finding::ok(CHECK, "answered with what the tool returned");
     }
-    let calls = |part: &Part| matches!(part, Part::ToolCall(_));
-    let seen = if reply.parts.iter().any(calls) {
-        "called again instead of answering"
-    } else {
-        "the answer has nothing of what the tool returned"
+    let seen = match heard.said.calls().next() {
+        Some(_) => "called again instead of answering",
+        None => "the answer has nothing of what the tool returned",
     };
     let mend = "check the server's template for conversations with tools; a larger model uses results more \
                 reliably";
     Finding::warn(CHECK, seen, mend)
 }
 
-fn is_right(call: &ToolCall) -> bool {
-    let number = call
-        .parsed()
-        .ok()
-        .and_then(|arguments| arguments["number"].as_u64());
-    call.name == TOOL && number == Some(NUMBER)
-}
-
 pub(super) fn of_signal(heard: &Heard, provider: &Provider) -> Finding {
     const CHECK: &str = "signals";
-    let reply = match &heard.reply {
-        Ok(reply) => reply,
-        Err(fault) => return failed(CHECK, fault, provider),
-    };
+    if let Err(fault) = &heard.reply {
+        return failed(CHECK, fault, provider);
+    }
     let mend = "Oracle asks once for the signal alone, which takes a call; a larger model keeps the protocol \
                 better, and `turn.on_missing_signal = \"finish\"` takes such replies as answers at once";
-    match signal::read(&text(reply), Timestamp::default()).finding {
+    match signal::read(&heard.text(), Timestamp::default()).finding {
         Read::Signal(signal) => {
             let (kind, confidence) = (signal.kind(), signal.confidence);
             Finding::ok(CHECK, format!("{kind} with confidence {confidence}"))
         }
-        Read::Rejection(rejection) => Finding::warn(
-            CHECK,
-            format!("a signal that does not count: {}", rejection.reason),
-            mend,
-        ),
+        Read::Rejection(rejection) => {
+            let seen = format!("a signal that does not count: {}", rejection.reason);
+            Finding::warn(CHECK, seen, mend)
+        }
         Read::Nothing => Finding::warn(CHECK, "the reply ends without a signal", mend),
     }
 }

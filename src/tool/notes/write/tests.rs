@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::*;
