@@ -8,6 +8,7 @@ mod rules;
 
 use std::{
     io::Read as _,
+    panic::resume_unwind,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -32,7 +33,7 @@ use super::{
 use rules::{Rules, Verdict};
 
 /// Most threads of one walk: several run at a time, and a session has other work.
-pub(super) const MAX_THREADS: usize = 4;
+const MAX_THREADS: usize = 4;
 /// Files whose names say that they are no text, so that they need not be read.
 const NO_TEXT: [&str; 24] = [
     "png", "jpg", "jpeg", "gif", "ico", "webp", "pdf", "zip", "gz", "tar", "bz2", "xz", "woff",
@@ -105,6 +106,20 @@ pub(super) enum Unread {
     Binary,
     TooBig,
     Unreadable,
+}
+
+/// Does the same work on a few threads, at most `most`, and gives what each has made.
+pub(super) fn on_threads<T: Send>(most: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let others = 1..threads.min(MAX_THREADS).min(most);
+    thread::scope(|scope| {
+        let others: Vec<_> = others.map(|_| scope.spawn(&work)).collect();
+        let mut made = vec![work()];
+        // A thread that panicked panics here too: that is a fault of the tool, and told as one.
+        let joined = others.into_iter().map(thread::ScopedJoinHandle::join);
+        made.extend(joined.map(|part| part.unwrap_or_else(|fault| resume_unwind(fault))));
+        made
+    })
 }
 
 /// Reads a file that a walk found, if it is still a regular file of the project, of at most `most` bytes,

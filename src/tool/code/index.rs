@@ -9,7 +9,6 @@
 use std::{
     collections::{BTreeMap, HashMap},
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    panic::resume_unwind,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -244,17 +243,7 @@ impl Shared {
                 }
                 read
             };
-            let threads = thread::available_parallelism().map_or(1, usize::from);
-            let read = thread::scope(|scope| {
-                let threads = 1..threads.min(walk::MAX_THREADS).min(due.len());
-                let others: Vec<_> = threads.map(|_| scope.spawn(some)).collect();
-                let mut read = some();
-                for other in others {
-                    read.extend(other.join().unwrap_or_else(|fault| resume_unwind(fault)));
-                }
-                read
-            });
-            for (at, shard) in read {
+            for (at, shard) in walk::on_threads(due.len(), some).into_iter().flatten() {
                 shards[at] = shard;
             }
         }

@@ -1,15 +1,20 @@
 //! The outlines of the files that fit best, read on a few threads.
 
-use std::{collections::BTreeSet, panic, thread};
+use std::{
+    collections::BTreeSet,
+    iter,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use tokio_util::sync::CancellationToken;
 
 use super::{RepoMapSettings, focus::Focus};
 use crate::tool::{
     ProjectRoot,
+    code::kind::Kind,
     outline::{self, Symbol, SymbolKind},
     text::{clipped, on_one_line},
-    walk::{self, Listed, Listing, MAX_THREADS, Unread},
+    walk::{self, Listed, Listing, Unread},
 };
 
 /// Most symbols that are kept of a file.
@@ -84,23 +89,10 @@ pub(super) fn outlines(
         .copied()
         .collect();
     found.unread = (ranked.len() - chosen.len()) as u64;
-    let threads = thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(MAX_THREADS);
-    let parts: Vec<Outlines> = thread::scope(|scope| {
-        let work = |first: usize| {
-            let mine = chosen.iter().skip(first).step_by(threads);
-            read_all(root, mine.copied(), focus, settings, stop)
-        };
-        let running: Vec<_> = (0..threads)
-            .map(|first| scope.spawn(move || work(first)))
-            .collect();
-        // A thread that panicked panics here too: that is a fault of the tool, and told as one.
-        let joined = running.into_iter().map(|thread| match thread.join() {
-            Ok(part) => part,
-            Err(fault) => panic::resume_unwind(fault),
-        });
-        joined.collect()
+    let next = AtomicUsize::new(0);
+    let take = || chosen.get(next.fetch_add(1, Ordering::Relaxed)).copied();
+    let parts = walk::on_threads(chosen.len(), || {
+        read_all(root, iter::from_fn(take), focus, settings, stop)
     });
     for part in parts {
         found.files.extend(part.files);
@@ -205,34 +197,18 @@ fn shown(line: &str) -> String {
 }
 
 fn rank(path: &str, focus: &Focus) -> i64 {
-    const ASIDE: &str = "test tests spec specs __tests__ testdata fixtures bench benches example examples \
-         vendor third_party node_modules generated dist";
-    const ENTRIES: &str = "main lib mod index app __init__ cli readme";
-    let is_one_of = |words: &str, word: &str| words.split_whitespace().any(|one| one == word);
+    const ENTRIES: [&str; 8] = [
+        "main", "lib", "mod", "index", "app", "__init__", "cli", "readme",
+    ];
     let file = path.rsplit('/').next().unwrap_or(path);
-    let (stem, extension) = file.split_once('.').unwrap_or((file, ""));
-    let stem = stem.to_lowercase();
-    let is_aside = path.split('/').any(|part| is_one_of(ASIDE, part))
-        || stem.starts_with("test_")
-        || stem.ends_with("_test")
-        || stem.ends_with("tests")
-        || ["test.", "spec.", "min."]
-            .iter()
-            .any(|lead| extension.starts_with(lead));
-    let is_data = matches!(
-        extension,
-        "json" | "yaml" | "yml" | "toml" | "md" | "rst" | "lock" | "sql"
-    );
+    let stem = file.split('.').next().unwrap_or(file).to_lowercase();
     let depth = path.matches('/').count().min(12) as i64;
-    let mut rank = 40 - 2 * depth + 10 * i64::from(focus.of_path(path));
-    if is_aside {
-        rank -= 25;
-    }
-    if is_data && stem != "readme" {
-        rank -= 15;
-    }
-    if is_one_of(ENTRIES, &stem) {
-        rank += 8;
-    }
-    rank
+    let kind = match Kind::of(path) {
+        Kind::Code => 0,
+        Kind::Docs if stem == "readme" => 0,
+        Kind::Docs | Kind::Changes | Kind::Data => -15,
+        Kind::Test | Kind::Example | Kind::Made => -25,
+    };
+    let entry = if ENTRIES.contains(&&*stem) { 8 } else { 0 };
+    40 - 2 * depth + 10 * i64::from(focus.of_path(path)) + kind + entry
 }

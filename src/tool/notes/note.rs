@@ -1,7 +1,5 @@
 //! The sections of a note: its outline, by headings.
 
-use std::ops::RangeInclusive;
-
 use crate::tool::{
     outline::{lineage, outline},
     text::{clipped, on_one_line},
@@ -20,7 +18,7 @@ pub(super) struct Note {
     pub(super) lines: u32,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Section {
     pub(super) name: String,
     pub(super) heading: String,
@@ -37,7 +35,12 @@ impl Note {
         let first = begins.first().map_or(lines, |first| first - 1);
         let mut sections = Vec::with_capacity(symbols.len() + 1);
         if first > 0 {
-            sections.push(Section::new(String::new(), String::new(), 1..=first, first));
+            sections.push(Section {
+                first: 1,
+                last: first,
+                end: first,
+                ..Section::default()
+            });
         }
         let ends = begins.iter().skip(1).map(|next| next - 1).chain([lines]);
         for (symbol, last) in symbols.iter().zip(ends) {
@@ -45,10 +48,13 @@ impl Note {
                 .map(|symbol| tidy(&symbol.name))
                 .collect();
             names.reverse();
-            let name = clipped(&names.join(WITHIN), MAX_NAME).0.to_owned();
-            let range = symbol.first_line..=last;
-            let end = symbol.last_line.max(last);
-            sections.push(Section::new(name, tidy(&symbol.name), range, end));
+            sections.push(Section {
+                name: clipped(&names.join(WITHIN), MAX_NAME).0.to_owned(),
+                heading: tidy(&symbol.name),
+                first: symbol.first_line,
+                last,
+                end: symbol.last_line.max(last),
+            });
         }
         let heading = sections.iter().find(|section| !section.heading.is_empty());
         let title = title(text).or_else(|| Some(heading?.heading.clone()));
@@ -56,19 +62,6 @@ impl Note {
             title,
             sections,
             lines,
-        }
-    }
-}
-
-impl Section {
-    fn new(name: String, heading: String, lines: RangeInclusive<u32>, end: u32) -> Self {
-        let (first, last) = lines.into_inner();
-        Self {
-            name,
-            heading,
-            first,
-            last,
-            end,
         }
     }
 }

@@ -41,27 +41,10 @@ impl Language {
     }
 
     fn by_extension(extension: &str) -> Option<Self> {
-        Some(match extension.to_ascii_lowercase().as_str() {
-            "rs" => Self::Rust,
-            "js" | "jsx" | "mjs" | "cjs" | "ts" | "tsx" | "mts" | "cts" => Self::Script,
-            "go" => Self::Go,
-            "java" => Self::Java,
-            "cs" => Self::CSharp,
-            "kt" | "kts" => Self::Kotlin,
-            "swift" => Self::Swift,
-            "php" | "phtml" => Self::Php,
-            "c" | "h" | "cc" | "cpp" | "cxx" | "hh" | "hpp" | "hxx" | "ipp" | "inl" => Self::C,
-            "py" | "pyi" | "pyw" => Self::Python,
-            "rb" | "rake" | "gemspec" | "ru" => Self::Ruby,
-            "sh" | "bash" | "zsh" | "ksh" | "bats" => Self::Shell,
-            "sql" | "ddl" => Self::Sql,
-            "md" | "markdown" | "mdx" | "mkd" => Self::Markdown,
-            "rst" => Self::Rest,
-            "toml" => Self::Toml,
-            "yaml" | "yml" => Self::Yaml,
-            "json" | "jsonc" => Self::Json,
-            _ => return None,
-        })
+        let extension = extension.to_ascii_lowercase();
+        let has = |names: &str| names.split(' ').any(|name| name == extension);
+        let (language, ..) = LANGUAGES.iter().find(|(_, names, ..)| has(names))?;
+        Some(*language)
     }
 
     fn by_name(name: &str) -> Option<Self> {
@@ -93,40 +76,44 @@ impl Language {
         }
     }
 
-    pub(super) const fn comment_marks(self) -> &'static [&'static str] {
-        match self {
-            Self::Rust
-            | Self::Script
-            | Self::Go
-            | Self::Java
-            | Self::CSharp
-            | Self::Kotlin
-            | Self::Swift
-            | Self::C => &["//"],
-            Self::Php => &["//", "#"],
-            Self::Python | Self::Ruby | Self::Shell | Self::Toml | Self::Yaml => &["#"],
-            Self::Sql => &["--"],
-            Self::Markdown | Self::Rest | Self::Json => &[],
-        }
-    }
-
-    /// Whether comments stand between `/*` and `*/`.
-    pub(super) const fn has_block_comments(self) -> bool {
-        matches!(
-            self,
-            Self::Rust
-                | Self::Script
-                | Self::Go
-                | Self::Java
-                | Self::CSharp
-                | Self::Kotlin
-                | Self::Swift
-                | Self::C
-                | Self::Php
-                | Self::Sql
-        )
+    /// What comments begin with, and whether they may also stand between `/*` and `*/`.
+    fn comments(self) -> (&'static [&'static str], bool) {
+        let known = LANGUAGES.iter().find(|(language, ..)| *language == self);
+        known.map_or((&[], false), |(.., marks, blocks)| (marks, *blocks))
     }
 }
+
+/// Languages by the ends of names, with their comments as [`Language::comments`] gives them.
+const LANGUAGES: [(Language, &str, &[&str], bool); 18] = [
+    (Language::Rust, "rs", &["//"], true),
+    (
+        Language::Script,
+        "js jsx mjs cjs ts tsx mts cts",
+        &["//"],
+        true,
+    ),
+    (Language::Go, "go", &["//"], true),
+    (Language::Java, "java", &["//"], true),
+    (Language::CSharp, "cs", &["//"], true),
+    (Language::Kotlin, "kt kts", &["//"], true),
+    (Language::Swift, "swift", &["//"], true),
+    (Language::Php, "php phtml", &["//", "#"], true),
+    (
+        Language::C,
+        "c h cc cpp cxx hh hpp hxx ipp inl",
+        &["//"],
+        true,
+    ),
+    (Language::Python, "py pyi pyw", &["#"], false),
+    (Language::Ruby, "rb rake gemspec ru", &["#"], false),
+    (Language::Shell, "sh bash zsh ksh bats", &["#"], false),
+    (Language::Sql, "sql ddl", &["--"], true),
+    (Language::Markdown, "md markdown mdx mkd", &[], false),
+    (Language::Rest, "rst", &[], false),
+    (Language::Toml, "toml", &["#"], false),
+    (Language::Yaml, "yaml yml", &["#"], false),
+    (Language::Json, "json jsonc", &[], false),
+];
 
 #[derive(Debug)]
 struct Raw<'a> {
@@ -264,14 +251,15 @@ impl<'a> Collector<'a> {
 
     fn above(&self, lines: &Lines<'a>, line: usize) -> usize {
         let mut first = line;
+        let (marks, has_blocks) = self.language.comments();
         while first > 1 && line - first < MAX_COMMENT {
             let above = lines.text(first - 1).trim();
-            let is_comment = self.language.comment_marks().iter().any(|mark| {
+            let is_comment = marks.iter().any(|mark| {
                 above.starts_with(mark) && !above.starts_with("//!") && !above.starts_with("#!")
             });
             if is_comment {
                 first -= 1;
-            } else if self.language.has_block_comments() && above.ends_with("*/") {
+            } else if has_blocks && above.ends_with("*/") {
                 let begins = (1..first)
                     .rev()
                     .take(MAX_COMMENT)

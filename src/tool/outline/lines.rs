@@ -22,74 +22,49 @@ enum Reach {
     Line,
     MarginLine,
 }
+use Language::{Python, Ruby, Shell, Toml, Yaml};
 use Reach::{Block, Line, MarginBlock, MarginLine};
 use SymbolKind::{Constant, Function, Key, Module, Type, Variable};
 
 /// What defines; the group is the name.
 const RULES: [(Language, SymbolKind, Reach, &str); 17] = [
+    (Python, Function, Block, r"^(?:async\s+)?def\s+(\w+)"),
+    (Python, Type, Block, r"^class\s+(\w+)"),
+    (Python, Type, MarginLine, r"^type\s+([^\W\d]\w*)\s*[=\[]"),
     (
-        Language::Python,
-        Function,
-        Block,
-        r"^(?:async\s+)?def\s+(\w+)",
-    ),
-    (Language::Python, Type, Block, r"^class\s+(\w+)"),
-    (
-        Language::Python,
-        Type,
-        MarginLine,
-        r"^type\s+([^\W\d]\w*)\s*[=\[]",
-    ),
-    (
-        Language::Python,
+        Python,
         Constant,
         MarginLine,
         r"^([A-Z]\w*)\s*(?:=(?:[^=]|$)|:.*=)",
     ),
     (
-        Language::Python,
+        Python,
         Variable,
         MarginLine,
         r"^([^\W\dA-Z]\w*)\s*(?:=(?:[^=]|$)|:.*=)",
     ),
+    (Ruby, Function, Block, RUBY_METHOD),
+    (Ruby, Type, Block, r"^class\s+([\w:]+)"),
+    (Ruby, Module, Block, r"^module\s+([\w:]+)"),
+    (Ruby, Constant, Line, r"^([A-Z]\w*)\s*=(?:[^=]|$)"),
     (
-        Language::Ruby,
-        Function,
-        Block,
-        r"^(?:(?:private|protected|public|private_class_method|module_function)\s+)?def\s+([\w.?!=<>\[\]+*/%~&|^@-]+)",
-    ),
-    (Language::Ruby, Type, Block, r"^class\s+([\w:]+)"),
-    (Language::Ruby, Module, Block, r"^module\s+([\w:]+)"),
-    (Language::Ruby, Constant, Line, r"^([A-Z]\w*)\s*=(?:[^=]|$)"),
-    (
-        Language::Shell,
+        Shell,
         Function,
         Block,
         r"^function\s+([\w:.-]+)\s*(?:\(\s*\))?",
     ),
-    (Language::Shell, Function, Block, r"^(\w[\w:.-]*)\s*\(\s*\)"),
-    (
-        Language::Shell,
-        Constant,
-        MarginLine,
-        r"^(?:(?:export|declare|typeset) +)?(?:readonly|-r\w*) +(?:-\S+ +)*([A-Z]\w*)=",
-    ),
-    (
-        Language::Shell,
-        Variable,
-        MarginLine,
-        r"^(?:(?:export|declare|typeset) +(?:-\S+ +)*)?([A-Z]\w*)=",
-    ),
-    (Language::Toml, Key, Block, r"^\[+([^\]]*)"),
-    (Language::Toml, Key, Block, r"^([^=\[]+)="),
-    (Language::Yaml, Key, MarginBlock, r#"^["']([^"']*)["']\s*:"#),
-    (
-        Language::Yaml,
-        Key,
-        MarginBlock,
-        r"^([\w./$][\w./$ -]*):(?:\s|$)",
-    ),
+    (Shell, Function, Block, r"^(\w[\w:.-]*)\s*\(\s*\)"),
+    (Shell, Constant, MarginLine, SHELL_CONSTANT),
+    (Shell, Variable, MarginLine, SHELL_VARIABLE),
+    (Toml, Key, Block, r"^\[+([^\]]*)"),
+    (Toml, Key, Block, r"^([^=\[]+)="),
+    (Yaml, Key, MarginBlock, r#"^["']([^"']*)["']\s*:"#),
+    (Yaml, Key, MarginBlock, r"^([\w./$][\w./$ -]*):(?:\s|$)"),
 ];
+const RUBY_METHOD: &str = r"^(?:(?:private|protected|public|private_class_method|module_function)\s+)?def\s+([\w.?!=<>\[\]+*/%~&|^@-]+)";
+const SHELL_CONSTANT: &str =
+    r"^(?:(?:export|declare|typeset) +)?(?:readonly|-r\w*) +(?:-\S+ +)*([A-Z]\w*)=";
+const SHELL_VARIABLE: &str = r"^(?:(?:export|declare|typeset) +(?:-\S+ +)*)?([A-Z]\w*)=";
 
 struct Rule {
     language: Language,
@@ -125,7 +100,7 @@ pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<
     };
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        if found.is_full() || line.trim_end() == "__END__" && language == Language::Ruby {
+        if found.is_full() || line.trim_end() == "__END__" && language == Ruby {
             break;
         }
         if !line.trim().is_empty() {
@@ -169,7 +144,7 @@ impl Reader {
         let is_comment = code.starts_with('#');
         let is_inside = self.text.is_some() || self.brackets > 0 || self.goes_on;
         // Whatever was broken before, no brackets are open before a definition.
-        let begins = self.language == Language::Python
+        let begins = self.language == Python
             && self.text.is_none()
             && ["def ", "class ", "async "]
                 .iter()
@@ -184,8 +159,8 @@ impl Reader {
             self.last = end;
         }
         match self.language {
-            Language::Toml if is_statement && code.starts_with('[') => {}
-            Language::Python | Language::Toml => self.pass(line),
+            Toml if is_statement && code.starts_with('[') => {}
+            Python | Toml => self.pass(line),
             _ if !is_comment => self.here = here_word(self.language, code),
             _ => {}
         }
@@ -199,7 +174,7 @@ impl Reader {
             return true;
         }
         let was_aside = self.is_aside;
-        if self.language == Language::Ruby {
+        if self.language == Ruby {
             self.is_aside |= line.starts_with("=begin");
             self.is_aside &= !line.starts_with("=end");
         }
@@ -217,7 +192,7 @@ impl Reader {
             let rest = code.strip_prefix(word);
             rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
         };
-        if self.language == Language::Python && code.starts_with('@') {
+        if self.language == Python && code.starts_with('@') {
             self.close(depth, self.last, found);
             self.decorated.get_or_insert(from);
             return;
@@ -225,19 +200,13 @@ impl Reader {
         let start = self.decorated.take().unwrap_or(from);
         let defined = self.definition(code, depth);
         let closes = match self.language {
-            Language::Python => Some(self.last),
-            Language::Ruby if here("end") => Some(end),
-            Language::Shell if code.starts_with(['}', ')']) => Some(end),
-            Language::Yaml if depth == 0 && (code.starts_with("---") || code == "...") => {
-                Some(self.last)
-            }
+            Python => Some(self.last),
+            Ruby if here("end") => Some(end),
+            Shell if code.starts_with(['}', ')']) => Some(end),
+            Yaml if depth == 0 && (code.starts_with("---") || code == "...") => Some(self.last),
             _ => defined.filter(|(_, goes_on)| *goes_on).map(|_| self.last),
         };
-        let depth = if self.language == Language::Toml {
-            0
-        } else {
-            depth
-        };
+        let depth = if self.language == Toml { 0 } else { depth };
         if let Some(closes) = closes {
             self.close(depth, closes, found);
         }
@@ -271,7 +240,7 @@ impl Reader {
         let (mut name, mut owner) = (named.as_str(), None);
         let body = code[groups.get(0)?.end()..].trim();
         match self.language {
-            Language::Toml => {
+            Toml => {
                 let is_table = code.starts_with('[');
                 if self.has_table && !is_table {
                     return None;
@@ -279,11 +248,11 @@ impl Reader {
                 self.has_table |= is_table;
                 name = unquoted(name.trim());
             }
-            Language::Shell if rule.kind == Function => {
+            Shell if rule.kind == Function => {
                 let opens = body.is_empty() || body.starts_with(['{', '(', '#']);
                 opens.then_some(())?;
             }
-            Language::Ruby => {
+            Ruby => {
                 let path = name.trim_end_matches(['.', ':']);
                 let joint = if path.contains("::") { "::" } else { "." };
                 name = path;
@@ -336,7 +305,7 @@ impl Reader {
                 }
                 b'(' | b'[' | b'{' => self.brackets += 1,
                 b')' | b']' | b'}' => self.brackets = self.brackets.saturating_sub(1),
-                b'\\' if last == Some(at - 1) && self.language == Language::Python => {
+                b'\\' if last == Some(at - 1) && self.language == Python => {
                     self.goes_on = true;
                     return;
                 }
@@ -363,8 +332,8 @@ fn is_whole(language: Language, from_name: &str) -> bool {
     static RUBY: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"^[^\s(]+\s*(?:\([^)]*\))?\s*= |;.* end$|; end$").ok());
     match language {
-        Language::Ruby => RUBY.iter().any(|whole| whole.is_match(from_name)),
-        Language::Shell => {
+        Ruby => RUBY.iter().any(|whole| whole.is_match(from_name)),
+        Shell => {
             from_name.contains(['{', '(']) && {
                 let body = from_name.trim_start_matches(|c: char| !matches!(c, '(' | '{'));
                 let body = body.strip_prefix("()").unwrap_or(body).trim();
@@ -381,10 +350,10 @@ fn here_word(language: Language, code: &str) -> Option<String> {
         let shell = Regex::new(r#"^(?:[^<]|<[^<])*<<-?\s*["'\\]?([A-Za-z_]\w*)"#).ok()?;
         Some([ruby, shell])
     });
-    if !matches!(language, Language::Ruby | Language::Shell) || !code.contains("<<") {
+    if !matches!(language, Ruby | Shell) || !code.contains("<<") {
         return None;
     }
-    let of = &WORDS.as_ref()?[usize::from(language == Language::Shell)];
+    let of = &WORDS.as_ref()?[usize::from(language == Shell)];
     Some(of.captures(code)?[1].to_owned())
 }
 
