@@ -5,7 +5,7 @@ use std::sync::Arc;
 use divan::{Bencher, black_box};
 use oracle_agent::{
     model::{QueryType, tool::ToolNeed},
-    prompt::{Cache, ComposeInput, Composer, Error, Prompts, Settings, ToolLine, Variables},
+    prompt::{Cache, ComposeInput, Composer, Error, Prompts, TOKEN_BUDGET, ToolLine, Variables},
 };
 
 fn main() {
@@ -13,7 +13,7 @@ fn main() {
 }
 
 fn composer() -> Result<Composer, Error> {
-    Composer::new(Prompts::builtin()?, Settings::default())
+    Ok(Composer::new(Prompts::builtin()?, TOKEN_BUDGET))
 }
 
 /// A session with twenty tools and a project context at its cap.

@@ -10,7 +10,7 @@ use std::{
 
 use crate::{
     config::{Config, Prices},
-    prompt::{self, Composer, Prompts, ToolLine, Variables},
+    prompt::{Composer, Prompts, ToolLine, Variables},
     query::{Classifier, Lexicon, Weights},
 };
 
@@ -135,9 +135,5 @@ pub fn composer(config: &Config) -> Result<Composer, BuildError> {
         None => Prompts::builtin()?,
         Some(folder) => Prompts::with_overlay(folder.as_path())?,
     };
-    let settings = prompt::Settings {
-        token_budget: config.prompt.token_budget,
-        ..prompt::Settings::default()
-    };
-    Ok(Composer::new(prompts, settings)?)
+    Ok(Composer::new(prompts, config.prompt.token_budget))
 }

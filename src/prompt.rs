@@ -19,20 +19,16 @@ mod files;
 #[cfg(test)]
 mod fixture;
 pub mod segment;
-mod settings;
 mod template;
 mod variables;
-mod warning;
 
 pub use cache::Cache;
-pub use compose::{ComposeInput, ComposedPrompt, Composer, SEPARATOR};
+pub use compose::{ComposeInput, ComposedPrompt, Composer, SEPARATOR, TOKEN_BUDGET};
 pub use error::{Broken, Error, FileFault};
 pub use files::{Origin, PromptFile};
 pub use segment::{Included, Presence, REGISTRY, Segment, SegmentId, UnknownSegment};
-pub use settings::{OutOfRange, Settings};
 pub use template::Prompts;
 pub use variables::{PROJECT_CONTEXT_TOKENS, Prepared, ToolLine, Variables};
-pub use warning::Warning;
 
 /// Estimated tokens: floor(characters / 4).
 const fn tokens(characters: usize) -> u64 {

@@ -178,7 +178,7 @@ mod tests {
     use crate::{
         kernel::ModelChoice,
         model::{QueryId, SessionName, ToolApproval, ToolNeed, ToolRepeat},
-        prompt::{ComposeInput, Composer, Prompts, Settings},
+        prompt::{ComposeInput, Composer, Prompts, TOKEN_BUDGET},
     };
 
     fn tool(name: &str, effect: ToolEffect) -> ToolSpec {
@@ -221,7 +221,7 @@ mod tests {
             (names(&profile).len(), names(&child)),
             (2, vec!["look".to_owned()])
         );
-        let composer = Composer::new(Prompts::builtin().unwrap(), Settings::default()).unwrap();
+        let composer = Composer::new(Prompts::builtin().unwrap(), TOKEN_BUDGET);
         let told = |profile: &Profile| {
             let prompt = Arc::clone(&profile.prompt);
             let input = ComposeInput::new(prompt, crate::model::QueryType::Code);

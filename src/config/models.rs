@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, fmt};
 
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Serialize};
 
 use super::{Config, Provider, ProviderModel, rule::URL};
 use crate::{llm::Dialect, model::Price};
@@ -18,8 +18,8 @@ const MOST: usize = 8;
 /// Models as `provider/model`, the first choice first; one to eight, none twice. In text one name,
 /// or several with commas between them; `offline` is short for `offline/offline`. The model of
 /// `scripted` is a path, which may hold white space.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<String>")]
 pub struct ModelChain(Vec<String>);
 
 impl ModelChain {
@@ -66,19 +66,11 @@ impl ModelChain {
     }
 }
 
-impl<'de> Deserialize<'de> for ModelChain {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Written {
-            Text(String),
-            List(Vec<String>),
-        }
-        let chain = match Written::deserialize(deserializer)? {
-            Written::Text(text) => Self::new(text.split(',')),
-            Written::List(list) => Self::new(list.iter().map(String::as_str)),
-        };
-        chain.map_err(de::Error::custom)
+impl TryFrom<Vec<String>> for ModelChain {
+    type Error = NotAllowed;
+
+    fn try_from(models: Vec<String>) -> Result<Self, NotAllowed> {
+        Self::new(models.iter().map(String::as_str))
     }
 }
 
@@ -559,7 +551,7 @@ mod tests {
             ),
             (
                 "set",
-                "model.chain = 'a/b'",
+                "model.chain = ['a/b']",
                 &[("OPENAI_API_KEY", "k")],
                 "a/b",
                 "as set",

@@ -1,6 +1,6 @@
 //! Cache of composed prompts. Failures are not cached.
 //!
-//! **Invariants:** never more entries than the settings allow; never a prompt of another snapshot.
+//! **Invariants:** never more than [`ENTRIES`]; never a prompt of another snapshot.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -11,11 +11,15 @@ use super::{
 };
 use crate::model::QueryType;
 
+/// Most prompts that are kept; 256 built-in ones take some 3 MB.
+const ENTRIES: usize = 256;
+
 /// Least recently used entries are evicted.
 #[derive(Debug)]
 pub struct Cache {
     composer: Arc<Composer>,
     entries: HashMap<Key, Entry>,
+    most: usize,
     lookups: u64,
 }
 
@@ -42,6 +46,7 @@ impl Cache {
         Self {
             composer,
             entries: HashMap::new(),
+            most: ENTRIES,
             lookups: 0,
         }
     }
@@ -93,7 +98,7 @@ impl Cache {
 
     /// A scan is cheap compared with a composition.
     fn make_room(&mut self) {
-        let full = self.entries.len() as u64 >= self.composer.settings().cache_entries;
+        let full = self.entries.len() >= self.most;
         let oldest = self.entries.values().map(|entry| entry.last_lookup).min();
         if let (true, Some(oldest)) = (full, oldest) {
             self.entries.retain(|_, entry| entry.last_lookup != oldest);

@@ -15,11 +15,9 @@ use super::{
     error::Error,
     files::PromptFile,
     segment::{Presence, SegmentId},
-    settings::Settings,
     template::Prompts,
     tokens,
     variables::{Prepared, ToolCut},
-    warning::Warning,
 };
 use crate::model::{QueryType, record::PromptSummary};
 
@@ -58,8 +56,8 @@ pub struct ComposedPrompt {
     pub segments_included: Vec<SegmentId>,
     /// Estimated tokens.
     pub token_estimate: u64,
-    /// What was omitted or cut.
-    pub warnings: Vec<Warning>,
+    /// What was omitted or cut, in words.
+    pub warnings: Vec<String>,
     /// SHA-256 of the text, in hex.
     #[serde(skip)]
     pub hash: String,
@@ -77,38 +75,35 @@ impl ComposedPrompt {
                 .map(SegmentId::to_string)
                 .collect(),
             token_estimate: self.token_estimate,
-            warnings: self.warnings.iter().map(Warning::to_string).collect(),
+            warnings: self.warnings.clone(),
         }
     }
 }
 
-/// An immutable snapshot of prompts and settings.
+/// Most tokens of a prompt where nothing else is configured.
+pub const TOKEN_BUDGET: u64 = 8_000;
+
+/// An immutable snapshot of prompts and their budget.
 #[derive(Debug)]
 pub struct Composer {
     prompts: Prompts,
-    settings: Settings,
+    token_budget: u64,
 }
 
 impl Composer {
-    /// A composer of these prompts.
-    ///
-    /// # Errors
-    /// [`Error::Settings`] when a setting is out of range.
-    pub fn new(prompts: Prompts, settings: Settings) -> Result<Self, Error> {
-        settings.validate().map_err(Error::Settings)?;
-        Ok(Self { prompts, settings })
+    /// A composer of these prompts, with at most so many estimated tokens in one.
+    #[must_use]
+    pub const fn new(prompts: Prompts, token_budget: u64) -> Self {
+        Self {
+            prompts,
+            token_budget,
+        }
     }
 
     /// Its files.
     #[must_use]
     pub const fn prompts(&self) -> &Prompts {
         &self.prompts
-    }
-
-    /// Its settings.
-    #[must_use]
-    pub const fn settings(&self) -> &Settings {
-        &self.settings
     }
 
     /// Composes the prompt of a query.
@@ -131,7 +126,7 @@ impl Composer {
 
     fn fit(&self, input: &ComposeInput, cut: ToolCut) -> Result<ComposedPrompt, Error> {
         let values = input.variables.values(input.query_type, cut);
-        let mut draft = Draft::new(self.settings.token_budget);
+        let mut draft = Draft::new(self.token_budget);
         draft.warnings = input.variables.warnings(input.query_type, cut);
         for file in self.selected(input) {
             let text = self
@@ -156,7 +151,7 @@ struct Draft {
     content: String,
     characters: usize,
     included: Vec<SegmentId>,
-    warnings: Vec<Warning>,
+    warnings: Vec<String>,
 }
 
 impl Draft {
@@ -186,7 +181,9 @@ impl Draft {
                 return Err(Error::Template(file.blank()));
             }
             Presence::Optional if text.is_empty() => {
-                self.warnings.push(Warning::SegmentBlank { segment });
+                self.warnings.push(format!(
+                    "segment `{segment}` left out: its file renders to nothing"
+                ));
             }
             Presence::Required if tokens(whole) > budget => {
                 let file = file.segment.file.to_owned();
@@ -200,13 +197,10 @@ impl Draft {
                 });
             }
             Presence::Optional if tokens(whole) > budget => {
-                let left_out = Warning::SegmentLeftOut {
-                    segment,
-                    tokens: size,
-                    used,
-                    budget,
-                };
-                self.warnings.push(left_out);
+                self.warnings.push(format!(
+                    "segment `{segment}` left out: {size} tokens after {used} exceed the token \
+                     budget of {budget}"
+                ));
             }
             Presence::Required | Presence::Optional => {
                 self.content.push_str(separator);

@@ -5,7 +5,7 @@
 
 use std::fmt::{self, Display};
 
-use super::{segment::SegmentId, settings::OutOfRange};
+use super::segment::SegmentId;
 
 /// An error of this room.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,9 +24,6 @@ pub enum Error {
     /// Invalid files, all of them.
     #[error("{}", lines(.0))]
     Files(Vec<Broken>),
-    /// Settings out of range, all of them.
-    #[error("{}", lines(.0))]
-    Settings(Vec<OutOfRange>),
     /// A template failed on a query's values.
     #[error("{0}")]
     Template(Broken),

@@ -2,9 +2,7 @@
 
 use std::{fs, sync::Arc};
 
-use super::{
-    Cache, ComposeInput, Composer, Error, Prompts, SegmentId, Settings, ToolLine, Variables,
-};
+use super::{Cache, ComposeInput, Composer, Error, Prompts, SegmentId, ToolLine, Variables};
 use crate::model::{QueryType, tool::ToolNeed};
 
 /// Short required segments, so that sizes can be counted by hand.
@@ -24,11 +22,7 @@ pub(super) fn prompts(files: &[(&str, &str)]) -> Result<Prompts, Error> {
 
 pub(super) fn composer(files: &[(&str, &str)], token_budget: u64) -> Composer {
     let files = [&SHORT, files].concat();
-    let settings = Settings {
-        token_budget,
-        ..Settings::default()
-    };
-    Composer::new(prompts(&files).unwrap(), settings).unwrap()
+    Composer::new(prompts(&files).unwrap(), token_budget)
 }
 
 pub(super) fn cache(composer: Composer) -> Cache {

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use minijinja::{context, value::Value};
 use sha2::{Digest, Sha256};
 
-use super::{tokens, warning::Warning};
+use super::tokens;
 use crate::model::{Needs, QueryType, ToolSpec, tool::ToolNeed};
 
 /// Most tokens of the project context.
@@ -77,7 +77,8 @@ pub(super) enum ToolCut {
 #[derive(Debug, Clone)]
 pub struct Prepared {
     variables: Variables,
-    cut: Option<Warning>,
+    /// That the project context was cut, and how far.
+    cut: Option<String>,
     fingerprint: [u8; 32],
 }
 
@@ -97,7 +98,7 @@ impl Variables {
             max_turns: self.max_turns,
             tools: tools.collect(),
         };
-        let fingerprint = fingerprint(&variables, cut.as_ref());
+        let fingerprint = fingerprint(&variables, cut.as_deref());
         Prepared {
             variables,
             cut,
@@ -131,18 +132,22 @@ impl Prepared {
     }
 
     /// What the cut of the tool list lost.
-    pub(super) fn warnings(&self, query_type: QueryType, cut: ToolCut) -> Vec<Warning> {
+    pub(super) fn warnings(&self, query_type: QueryType, cut: ToolCut) -> Vec<String> {
         let mut warnings: Vec<_> = self.cut.iter().cloned().collect();
         let (kept, of) = (
             self.tools(query_type.needs(), cut).count(),
             self.variables.tools.len(),
         );
         if kept < of {
-            warnings.push(Warning::ToolsCutToNeeds { kept, of });
+            warnings.push(format!(
+                "tool list cut to the {kept} of {of} tools that serve this type of query, to stay \
+                 within the token budget"
+            ));
         }
-        match cut {
-            ToolCut::Whole | ToolCut::Needed => {}
-            ToolCut::Names => warnings.push(Warning::ToolsCutToNames { kept }),
+        if cut == ToolCut::Names {
+            warnings.push(format!(
+                "tool list cut to the bare names of {kept} tools, to stay within the token budget"
+            ));
         }
         warnings
     }
@@ -236,7 +241,7 @@ fn opens_reserved_tag(text: &str) -> bool {
 }
 
 /// The cap includes the mark.
-fn cap(text: &str) -> (String, Option<Warning>) {
+fn cap(text: &str) -> (String, Option<String>) {
     if text
         .char_indices()
         .nth(PROJECT_CONTEXT_CHARACTERS)
@@ -246,15 +251,13 @@ fn cap(text: &str) -> (String, Option<Warning>) {
     }
     let room = PROJECT_CONTEXT_CHARACTERS - CUT_MARK.len();
     let kept: String = text.chars().take(room).chain(CUT_MARK.chars()).collect();
-    let warning = Warning::ContextCut {
-        tokens: tokens(text.chars().count()),
-        cap: PROJECT_CONTEXT_TOKENS,
-    };
+    let tokens = tokens(text.chars().count());
+    let warning = format!("project context cut from {tokens} to {PROJECT_CONTEXT_TOKENS} tokens");
     (kept, Some(warning))
 }
 
 /// Hashes parts with their lengths, so different values differ in bytes.
-fn fingerprint(variables: &Variables, cut: Option<&Warning>) -> [u8; 32] {
+fn fingerprint(variables: &Variables, cut: Option<&str>) -> [u8; 32] {
     let mut hash = Sha256::new();
     let mut add = |part: &str| {
         hash.update((part.len() as u64).to_le_bytes());
@@ -266,7 +269,7 @@ fn fingerprint(variables: &Variables, cut: Option<&Warning>) -> [u8; 32] {
         .max_turns
         .map(|turns| turns.to_string())
         .unwrap_or_default());
-    add(&cut.map(Warning::to_string).unwrap_or_default());
+    add(cut.unwrap_or_default());
     for tool in &variables.tools {
         add(&tool.name);
         add(&tool.summary);

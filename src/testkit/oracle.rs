@@ -199,7 +199,7 @@ fn parts() -> Result<(Arc<Classifier>, Arc<Composer>), TestError> {
     }
     let weights = Arc::new(Weights::builtin()?);
     let classifier = Classifier::new(&Lexicon::builtin()?).with_weights(weights);
-    let composer = Composer::new(Prompts::builtin()?, prompt::Settings::default())?;
+    let composer = Composer::new(Prompts::builtin()?, prompt::TOKEN_BUDGET);
     let parts = (Arc::new(classifier), Arc::new(composer));
     Ok(PARTS.get_or_init(|| parts).clone())
 }

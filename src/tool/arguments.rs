@@ -24,14 +24,12 @@ pub fn arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> 
         return Err(ToolError::tell("the arguments must be one JSON object"));
     }
     serde_path_to_error::deserialize(arguments).map_err(|error| {
-        let complaint = error.inner().to_string();
-        let (complaint, cut) = text::clipped(&complaint, MAX_COMPLAINT);
-        let tail = if cut { "…" } else { "" };
+        let complaint = text::shortened(&error.inner().to_string(), MAX_COMPLAINT);
         ToolError::Tell(match error.path().iter().next() {
             Some(Segment::Map { key }) => {
-                format!("the argument {}: {complaint}{tail}", text::quoted(key))
+                format!("the argument {}: {complaint}", text::quoted(key))
             }
-            _ => format!("the arguments: {complaint}{tail}"),
+            _ => format!("the arguments: {complaint}"),
         })
     })
 }

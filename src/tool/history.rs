@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use super::{
     FnTool, ProjectRoot, ToolError, ToolOutput, arguments,
     blocking::Blocking,
-    text::{clipped, counted, on_one_line, quoted},
+    text::{clipped, counted, on_one_line, quoted, shortened},
 };
 use crate::model::tool::ToolNeed;
 
@@ -344,14 +344,12 @@ async fn show(
     let mut text = commit.head();
     let mut cut = ended.cut;
     for change in commit.changes.lines() {
-        let (piece, long) = clipped(change, MAX_LINE);
-        let tail = if long { "…" } else { "" };
+        let piece = shortened(change, MAX_LINE);
         if text.len() + piece.len() > MAX_OUTPUT {
             cut = true;
             break;
         }
-        text.push_str(&tabbed(piece));
-        text.push_str(tail);
+        text.push_str(&tabbed(&piece));
         text.push('\n');
     }
     text.push_str(match (cut, commit.changes.is_empty()) {
@@ -445,8 +443,7 @@ impl<'a> Commit<'a> {
 }
 
 fn line(text: &str) -> String {
-    let (start, cut) = clipped(text.trim_end(), MAX_LINE);
-    format!("{}{}", on_one_line(start), if cut { "…" } else { "" })
+    on_one_line(&shortened(text.trim_end(), MAX_LINE)).into_owned()
 }
 
 fn tabbed(text: &str) -> String {

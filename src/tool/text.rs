@@ -16,12 +16,17 @@ pub(super) fn clipped(text: &str, limit: usize) -> (&str, bool) {
     }
 }
 
+/// The first `limit` characters, with a mark if that is not all.
+pub(super) fn shortened(text: &str, limit: usize) -> String {
+    let (start, cut) = clipped(text, limit);
+    format!("{start}{}", if cut { "…" } else { "" })
+}
+
 /// What the model wrote, in backticks, short, and on one line; without such of its own, so that who reads a
 /// result knows where it ends.
 pub(super) fn quoted(text: &str) -> String {
-    let (text, cut) = clipped(text, MAX_ECHO);
-    let tail = if cut { "…" } else { "" };
-    format!("`{}{tail}`", on_one_line(text).replace('`', "'"))
+    let text = shortened(text, MAX_ECHO);
+    format!("`{}`", on_one_line(&text).replace('`', "'"))
 }
 
 /// A path as the model reads it and may write it back: with `/`, lossy, on one line.

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::{
     FnTool, ToolContext, ToolError, ToolOutput, arguments,
     function::withdrawn,
-    text::{clipped, counted, on_one_line, quoted},
+    text::{counted, on_one_line, quoted, shortened},
 };
 use crate::model::{
     Fault, FaultClass, QueryId, Seq, SessionName, TenantId, Timestamp, Utterance, tool::ToolNeed,
@@ -223,10 +223,8 @@ fn line(place: &Said, here: &SessionName) -> String {
         Utterance::Addition => "added while it was answered",
         Utterance::Answer => "Oracle answered",
     };
-    let excerpt = on_one_line(&place.excerpt);
-    let (excerpt, cut) = clipped(&excerpt, EXCERPT);
-    let tail = if cut { "…" } else { "" };
-    format!("{session}{this}, event {seq}, {at}, {who}: {excerpt}{tail}")
+    let excerpt = shortened(&on_one_line(&place.excerpt), EXCERPT);
+    format!("{session}{this}, event {seq}, {at}, {who}: {excerpt}")
 }
 
 fn nothing(query: &str, of: Option<&SessionName>, whole: bool) -> String {

@@ -5,7 +5,7 @@ use std::{fs, sync::Arc};
 
 use oracle_agent::{
     model::{QueryType, tool::ToolNeed},
-    prompt::{ComposeInput, ComposedPrompt, Composer, Prompts, Settings, ToolLine, Variables},
+    prompt::{ComposeInput, ComposedPrompt, Composer, Prompts, TOKEN_BUDGET, ToolLine, Variables},
 };
 
 mod files;
@@ -18,16 +18,12 @@ fn composer(files: &[(&str, &str)], token_budget: u64) -> Composer {
     for (name, text) in files {
         fs::write(folder.path().join(name), text).unwrap();
     }
-    let settings = Settings {
-        token_budget,
-        ..Settings::default()
-    };
-    Composer::new(Prompts::with_overlay(folder.path()).unwrap(), settings).unwrap()
+    Composer::new(Prompts::with_overlay(folder.path()).unwrap(), token_budget)
 }
 
 /// A composer of the built-in files.
 fn builtin() -> Composer {
-    Composer::new(Prompts::builtin().unwrap(), Settings::default()).unwrap()
+    Composer::new(Prompts::builtin().unwrap(), TOKEN_BUDGET)
 }
 
 /// A project, a budget of turns and one tool of each need.

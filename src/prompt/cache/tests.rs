@@ -4,8 +4,8 @@ use super::*;
 use crate::{
     model::tool::ToolNeed,
     prompt::{
-        Settings, Variables,
-        fixture::{SHORT, cache, composer, prompts, query, tool},
+        Variables,
+        fixture::{cache, composer, query, tool},
     },
 };
 
@@ -58,12 +58,8 @@ fn every_part_of_the_input_tells_prompts_apart() {
 
 #[test]
 fn the_least_recently_used_prompt_makes_room() {
-    let settings = Settings {
-        cache_entries: 2,
-        ..Settings::default()
-    };
-    let composer = Composer::new(prompts(&SHORT).unwrap(), settings).unwrap();
-    let mut cache = cache(composer);
+    let mut cache = cache(composer(&[], 8_000));
+    cache.most = 2;
     let [code, docs, research] = [
         QueryType::Code,
         QueryType::Documentation,

@@ -5,7 +5,7 @@ use crate::{
     model::tool::ToolNeed,
     prompt::{
         FileFault, Variables,
-        fixture::{REQUIRED, SHORT, composer, prompts, query, tool},
+        fixture::{REQUIRED, composer, query, tool},
         variables::ToolLine,
     },
 };
@@ -20,6 +20,21 @@ fn code() -> ComposeInput {
     query(QueryType::Code, &[])
 }
 
+const TO_NEEDS: &str = "tool list cut to the 2 of 3 tools that serve this type of query, to stay \
+                        within the token budget";
+const CODE_BLANK: &str = "segment `code` left out: its file renders to nothing";
+
+fn to_names(kept: usize) -> String {
+    format!("tool list cut to the bare names of {kept} tools, to stay within the token budget")
+}
+
+/// The warning that there was no room for the code segment.
+fn left_out(tokens: u64, used: u64, budget: u64) -> String {
+    format!(
+        "segment `code` left out: {tokens} tokens after {used} exceed the token budget of {budget}"
+    )
+}
+
 #[test]
 fn the_estimate_is_that_of_the_whole_content() {
     // 4 + 7 + 7 + 7 + 5, and 7 + 6 for the code segment: 43 characters.
@@ -31,7 +46,7 @@ fn the_estimate_is_that_of_the_whole_content() {
         "base\n\n---\n\nsignals\n\n---\n\ntools\n\n---\n\ncrème!"
     );
     assert_eq!(prompt.token_estimate, 10);
-    assert_eq!(prompt.warnings, []);
+    assert_eq!(prompt.warnings, Vec::<String>::new());
 }
 
 #[test]
@@ -52,14 +67,7 @@ fn the_estimate_is_made_after_rendering() {
 #[test]
 fn an_optional_segment_stays_while_the_whole_fits() {
     // 30 characters are required: 7 tokens. The separator takes 7 more.
-    let left_out = |tokens, budget| {
-        vec![Warning::SegmentLeftOut {
-            segment: SegmentId::Code,
-            tokens,
-            used: 7,
-            budget,
-        }]
-    };
+    let left_out = |tokens, budget| vec![left_out(tokens, 7, budget)];
     for (name, characters, budget, estimate, warnings) in [
         ("fits exactly", 6, 10, 10, vec![]),
         ("one character over", 7, 10, 7, left_out(1, 10)),
@@ -124,11 +132,8 @@ fn the_tool_list_is_cut_step_by_step_before_a_required_segment_fails() {
     let whole = format!("web={x};code={x};any={x};.");
     let needed = format!("code={x};any={x};.");
     let names = "code=;any=;.".to_owned();
-    let to_needs = Warning::ToolsCutToNeeds { kept: 2, of: 3 };
-    let to_names = Warning::ToolsCutToNames { kept: 2 };
-    let blank = Warning::SegmentBlank {
-        segment: SegmentId::Code,
-    };
+    let (to_needs, to_names) = (TO_NEEDS.to_owned(), to_names(2));
+    let blank = CODE_BLANK.to_owned();
     // A budget of 50 tokens holds 203 characters. Around the list stand 21, and the base. The
     // whole list has 137 characters, the needed tools 92, their names 12.
     for (name, base, list, warnings) in [
@@ -191,13 +196,8 @@ fn the_tool_list_is_cut_step_by_step_before_a_required_segment_fails() {
 
 #[test]
 fn an_optional_segment_never_cuts_the_tool_list_but_gains_from_a_cut() {
-    let to_needs = || Warning::ToolsCutToNeeds { kept: 2, of: 3 };
-    let left_out = |tokens, used| Warning::SegmentLeftOut {
-        segment: SegmentId::Code,
-        tokens,
-        used,
-        budget: 50,
-    };
+    let to_needs = || TO_NEEDS.to_owned();
+    let left_out = |tokens, used| left_out(tokens, used, 50);
     // As above: 203 characters; 158 are required with the whole list, 113 with the needed tools.
     for (name, base, code, warnings) in [
         ("all fit", 30, 8, vec![]),
@@ -231,13 +231,7 @@ fn tools_that_are_all_needed_are_cut_to_names_alone() {
     let prompt = composer(&files, 10)
         .compose(&query(QueryType::Code, &tools))
         .unwrap();
-    let warnings = vec![
-        Warning::ToolsCutToNames { kept: 1 },
-        Warning::SegmentBlank {
-            segment: SegmentId::Code,
-        },
-    ];
-    assert_eq!(prompt.warnings, warnings);
+    assert_eq!(prompt.warnings, [&to_names(1), CODE_BLANK]);
 }
 
 #[test]
@@ -283,13 +277,8 @@ fn a_cut_project_context_is_a_warning() {
     };
     let input = ComposeInput::new(Arc::new(variables.prepare()), QueryType::Code);
     let prompt = composer(&[], 8_000).compose(&input).unwrap();
-    assert_eq!(
-        prompt.warnings,
-        [Warning::ContextCut {
-            tokens: 2_500,
-            cap: 2_000
-        }]
-    );
+    let cut = "project context cut from 2500 to 2000 tokens";
+    assert_eq!(prompt.warnings, [cut]);
 }
 
 #[test]
@@ -317,12 +306,10 @@ fn a_summary_has_the_hash_of_the_text_and_the_rest_as_words() {
         content: "abc".into(),
         segments_included: vec![SegmentId::Base, SegmentId::Code],
         token_estimate: 0,
-        warnings: vec![Warning::SegmentBlank {
-            segment: SegmentId::Docs,
-        }],
+        warnings: vec![CODE_BLANK.to_owned()],
         hash: hex(&Sha256::digest("abc")),
     };
-    let warning = "segment `docs` left out: its file renders to nothing";
+    let warning = CODE_BLANK;
     let summary = PromptSummary {
         hash: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned(),
         segments_included: vec!["base".to_owned(), "code".to_owned()],
@@ -341,16 +328,6 @@ fn a_summary_has_the_hash_of_the_text_and_the_rest_as_words() {
         json,
         "spec 14: `oracle prompt --json`"
     );
-}
-
-#[test]
-fn settings_out_of_range_make_no_composer() {
-    let settings = Settings {
-        token_budget: 0,
-        ..Settings::default()
-    };
-    let error = Composer::new(prompts(&SHORT).unwrap(), settings).unwrap_err();
-    assert_eq!(error.to_string(), "`token_budget` is `0`: use 1 to 1000000");
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn names_and_summaries_take_one_line() {
 
 #[test]
 fn the_project_context_is_capped_at_2000_tokens() {
-    let cut = |tokens| Some(Warning::ContextCut { tokens, cap: 2_000 });
+    let cut = |tokens: u64| Some(format!("project context cut from {tokens} to 2000 tokens"));
     for (name, context, characters, warning) in [
         ("empty", String::new(), 0, None),
         ("at the cap", "x".repeat(8_000), 8_000, None),

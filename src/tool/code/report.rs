@@ -12,7 +12,7 @@ use super::{
 use crate::{
     model::tool::{self, SearchData},
     tool::{
-        text::{clipped, counted, quoted},
+        text::{clipped, counted, quoted, shortened},
         walk::Place,
     },
 };
@@ -93,21 +93,34 @@ fn write_file(text: &mut String, hits: &FileHits, most: usize, context: u64, roo
 }
 
 fn block(hits: &FileHits, best: &[u64], context: u64) -> String {
+    let near = |number: u64| best.iter().any(|shown| shown.abs_diff(number) <= context);
+    let lines = hits.lines.iter().filter(|(number, _)| near(*number));
+    let lines: Vec<(u64, &str)> = lines.map(|(number, line)| (*number, &**line)).collect();
     let mut block = String::new();
-    let mut previous = None;
-    for (number, line) in &hits.lines {
-        if !best.iter().any(|shown| shown.abs_diff(*number) <= context) {
-            continue;
-        }
-        if context > 0 && previous.is_some_and(|previous| previous + 1 < *number) {
+    write_lines(&mut block, &hits.path, &lines, best, context > 0);
+    block
+}
+
+/// Writes lines with their numbers, told apart by `:` and `-` whether they are the best or stand beside, and with
+/// a mark in gaps.
+fn write_lines(
+    block: &mut String,
+    path: &str,
+    lines: &[(u64, &str)],
+    best: &[u64],
+    marks_gaps: bool,
+) {
+    for (at, (number, line)) in lines.iter().enumerate() {
+        if marks_gaps && at > 0 && lines[at - 1].0 + 1 < *number {
             block.push_str("--\n");
         }
-        previous = Some(*number);
         let mark = if best.contains(number) { ':' } else { '-' };
-        let _ = writeln!(block, "{}{mark}{number}{mark} {line}", hits.path);
+        if !path.is_empty() {
+            let _ = write!(block, "{path}{mark}");
+        }
+        let _ = writeln!(block, "{number}{mark} {line}");
     }
     block.push('\n');
-    block
 }
 
 fn last_line(query: &str, place: &Place, tally: &Tally, unshown: &Unshown, caps: Caps) -> String {
@@ -252,29 +265,16 @@ fn place_block(found: &Found, caps: Caps, most: usize) -> String {
         );
     }
     block.push('\n');
-    let numbered = || (found.first..).zip(&found.lines);
     let near = |number: u64| {
         let mut best = found.best.iter();
         best.any(|best| best.abs_diff(number) <= caps.context)
     };
-    let mut previous = None;
-    for (number, line) in numbered().filter(|(number, _)| near(*number)).take(most) {
-        if previous.is_some_and(|previous| previous + 1 < number) {
-            block.push_str("--\n");
-        }
-        previous = Some(number);
-        let (start, cut) = clipped(line, caps.line_chars);
-        let mark = if found.best.contains(&number) {
-            ':'
-        } else {
-            '-'
-        };
-        let _ = writeln!(
-            block,
-            "{number}{mark} {start}{}",
-            if cut { "…" } else { "" }
-        );
-    }
-    block.push('\n');
+    let lines = (found.first..).zip(&found.lines);
+    let lines = lines.filter(|(number, _)| near(*number)).take(most);
+    let lines: Vec<(u64, String)> = lines
+        .map(|(number, line)| (number, shortened(line, caps.line_chars)))
+        .collect();
+    let lines: Vec<(u64, &str)> = lines.iter().map(|(at, line)| (*at, &**line)).collect();
+    write_lines(&mut block, "", &lines, &found.best, true);
     block
 }

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::tool::{
     ProjectRoot, outline,
-    text::clipped,
+    text::{clipped, shortened},
     walk::{self, Place, Skipped, Unread},
 };
 
@@ -209,9 +209,14 @@ impl<'a> Scanner<'a> {
                 break;
             }
             if wanted.next_if_eq(&number).is_some() {
+                let raw = &text[start..end];
                 let is_match = best.binary_search(&number).is_ok();
-                let part = if is_match { Part::Match } else { Part::Start };
-                lines.push((number, self.piece(&text[start..end], part)));
+                let from = if is_match {
+                    self.pattern.locate(raw)
+                } else {
+                    0
+                };
+                lines.push((number, self.piece(raw, from)));
             }
             number += 1;
             start = end + 1;
@@ -219,7 +224,8 @@ impl<'a> Scanner<'a> {
         lines
     }
 
-    fn piece(&self, raw: &[u8], part: Part) -> String {
+    /// A line, or as much of it as may be shown around what begins at `from`.
+    fn piece(&self, raw: &[u8], from: usize) -> String {
         let limit = self.caps.line_chars;
         // No character has more than four bytes: what is longer need not be looked at whole.
         let head = &raw[..raw.len().min(limit * 4 + 4)];
@@ -228,27 +234,16 @@ impl<'a> Scanner<'a> {
         if !cut {
             return start.to_owned();
         }
-        let skip = match part {
-            Part::Start => 0,
-            Part::Match => self.pattern.locate(raw),
-        };
         // A third of the room for what stands before the match.
-        let before = String::from_utf8_lossy(&raw[..skip]).chars().count();
+        let before = String::from_utf8_lossy(&raw[..from]).chars().count();
         if before < limit * 2 / 3 {
             return format!("{start}…");
         }
         let lead = before - limit / 3;
         let rest = String::from_utf8_lossy(raw);
         let from = rest.char_indices().nth(lead).map_or(0, |(at, _)| at);
-        let (shown, cut) = clipped(&rest[from..], limit);
-        format!("…{shown}{}", if cut { "…" } else { "" })
+        format!("…{}", shortened(&rest[from..], limit))
     }
-}
-
-#[derive(Clone, Copy)]
-enum Part {
-    Start,
-    Match,
 }
 
 /// `\r\n` to `\n`; a lone `\r` stays.

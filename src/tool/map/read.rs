@@ -13,7 +13,7 @@ use crate::tool::{
     ProjectRoot,
     code::kind::Kind,
     outline::{self, Symbol, SymbolKind},
-    text::{clipped, on_one_line},
+    text::{on_one_line, shortened},
     walk::{self, Listed, Listing, Unread},
 };
 
@@ -191,9 +191,7 @@ fn outlined(file: &Listed, rank: i64, symbols: &[Symbol], text: &str, focus: &Fo
 
 fn shown(line: &str) -> String {
     let bare = line.trim().trim_end_matches(['{', '(']).trim_end();
-    let (start, cut) = clipped(bare, MAX_LINE);
-    let tail = if cut { "…" } else { "" };
-    format!("{}{tail}", on_one_line(start))
+    on_one_line(&shortened(bare, MAX_LINE)).into_owned()
 }
 
 fn rank(path: &str, focus: &Focus) -> i64 {

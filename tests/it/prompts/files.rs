@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs};
 
 use oracle_agent::{
     model::{QueryType, SignalType, tool::ToolNeed},
-    prompt::{Composer, Prompts, SEPARATOR, SegmentId, Settings, Variables},
+    prompt::{Composer, Prompts, SEPARATOR, SegmentId, TOKEN_BUDGET, Variables},
 };
 use regex::Regex;
 
@@ -48,7 +48,7 @@ fn every_prompt_is_whole_and_leaves_room() {
     for variables in [session(), Variables::default()] {
         for query_type in QueryType::ALL {
             let prompt = compose(&builtin(), &variables, query_type);
-            assert_eq!(prompt.warnings, [], "{query_type}");
+            assert!(prompt.warnings.is_empty(), "{query_type}");
             assert!(
                 prompt.token_estimate < 3_000,
                 "{query_type}: {}",
@@ -266,7 +266,7 @@ fn nothing_is_read_after_the_start_and_a_refused_reload_leaves_the_old_prompts()
         content.split(SEPARATOR).next().map(str::to_owned)
     };
     fs::write(&file, "old").unwrap();
-    let mut composer = Composer::new(load().unwrap(), Settings::default()).unwrap();
+    let mut composer = Composer::new(load().unwrap(), TOKEN_BUDGET);
     for (name, written, expected) in [
         ("broken: refused", "{{ nmae }}", "old"),
         ("sound: taken", "new", "new"),
@@ -275,7 +275,7 @@ fn nothing_is_read_after_the_start_and_a_refused_reload_leaves_the_old_prompts()
         let before = text(&composer);
         assert_eq!(before.as_deref(), Some("old"), "{name}: before the reload");
         if let Ok(prompts) = load() {
-            composer = Composer::new(prompts, Settings::default()).unwrap();
+            composer = Composer::new(prompts, TOKEN_BUDGET);
         }
         assert_eq!(text(&composer).as_deref(), Some(expected), "{name}");
     }

@@ -80,7 +80,7 @@ fn each_type_includes_its_own_segment_and_no_other() {
             ["# Base Prompt", "# Signals", "# Tools", heading],
             "{name}"
         );
-        assert_eq!(prompt.warnings, [], "{name}");
+        assert!(prompt.warnings.is_empty(), "{name}");
     }
 }
 
