@@ -35,6 +35,7 @@ mod multiline;
 mod person;
 mod progress;
 pub mod prompt;
+mod question;
 pub mod replay;
 #[cfg(feature = "server")]
 pub mod serve;

@@ -37,20 +37,20 @@
 //! **Invariant:** no verb brings a session into being but `fork`.
 
 mod answer;
-#[cfg(feature = "server")]
+#[cfg(any(feature = "cli", feature = "server"))]
 mod client;
 mod controller;
 mod follow;
 pub(crate) mod limits;
 pub mod port;
 mod refused;
-#[cfg(feature = "server")]
+#[cfg(any(feature = "cli", feature = "server"))]
 pub mod socket;
 mod subject;
 mod verb;
 
 pub use answer::{Answer, Seen};
-#[cfg(feature = "server")]
+#[cfg(any(feature = "cli", feature = "server"))]
 pub use client::{Accepted, Client, ClientError, Events, TextFrame, Told};
 pub use controller::Controller;
 pub use follow::Follow;

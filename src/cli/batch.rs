@@ -19,16 +19,14 @@ use super::{
     exit,
     input::{self, Source},
     interrupts::Interrupts,
-    progress::{answer, take_back, unattended},
+    question::Question,
     terminal::{Input, Terminal},
 };
 use crate::{
-    actor::{Approval, AskError, Oracle, Progress, SessionHandle},
+    actor::{Oracle, Progress, SessionHandle},
+    control::Refused,
     journal::Journal,
-    model::{
-        BusyPolicy, Event, ProfileName, QueryId, SessionKey, SessionName, Submission,
-        record::ApprovalVerdict,
-    },
+    model::{BusyPolicy, Event, ProfileName, SessionKey, SessionName, Submission},
     tool::ProjectRoot,
 };
 
@@ -51,7 +49,7 @@ pub struct BatchRequest {
     pub profile: ProfileName,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
     question: String,
@@ -78,14 +76,8 @@ pub struct Questions(Vec<Talk>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Talk {
     session: SessionName,
-    questions: Vec<Question>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Question {
-    line: usize,
-    text: String,
-    idempotency_key: Option<String>,
+    /// With their numbers.
+    lines: Vec<(usize, Line)>,
 }
 
 impl Questions {
@@ -93,7 +85,7 @@ impl Questions {
     pub fn read(session: Option<&SessionName>, input: &mut Input) -> Result<Self, Stop> {
         let mut source = Source::standard(input);
         let (mut talks, mut places) = (Vec::<Talk>::new(), HashMap::new());
-        while let Some((line, item)) = source.item::<Line>()? {
+        while let Some((number, item)) = source.item::<Line>()? {
             input::checked(&item.question).map_err(|error| source.bad_line(error))?;
             let named = item.session.as_ref().or(session);
             if named.is_none() && item.idempotency_key.is_some() {
@@ -103,14 +95,10 @@ impl Questions {
             let session = named.cloned().unwrap_or_else(new);
             let place = *places.entry(session.clone()).or_insert(talks.len());
             if place == talks.len() {
-                let questions = Vec::new();
-                talks.push(Talk { session, questions });
+                let lines = Vec::new();
+                talks.push(Talk { session, lines });
             }
-            talks[place].questions.push(Question {
-                line,
-                text: item.question,
-                idempotency_key: item.idempotency_key,
-            });
+            talks[place].lines.push((number, item));
         }
         Ok(Self(talks))
     }
@@ -153,7 +141,7 @@ pub async fn run(
     let talks = talks.into_iter().map(|talk| Asker {
         session: oracle.session_of(SessionKey::local(talk.session), profile.clone()),
         journal,
-        questions: talk.questions,
+        lines: talk.lines,
         busy,
         format,
         root: root.clone(),
@@ -215,7 +203,7 @@ enum Until {
 struct Asker<'a> {
     session: SessionHandle,
     journal: &'a dyn Journal,
-    questions: Vec<Question>,
+    lines: Vec<(usize, Line)>,
     busy: BusyPolicy,
     format: Format,
     root: ProjectRoot,
@@ -225,15 +213,14 @@ struct Asker<'a> {
 
 impl Asker<'_> {
     async fn ask(mut self) {
-        for question in std::mem::take(&mut self.questions) {
-            let line = question.line;
+        for (line, asked) in std::mem::take(&mut self.lines) {
             let told = if *self.until.borrow() == Until::TakenBack {
                 self.without(line, exit::CANCELLED, "it was not asked any more")
             } else {
-                match self.answer(question).await {
+                match self.answer(line, asked).await {
                     Ok(told) => told,
-                    Err(error) => {
-                        self.without(line, exit::of_ask_error(&error), &error.to_string())
+                    Err(Refused { code, message, .. }) => {
+                        self.without(line, exit::of_code(code), &message)
                     }
                 }
             };
@@ -241,32 +228,36 @@ impl Asker<'_> {
         }
     }
 
-    async fn answer(&mut self, question: Question) -> Result<Told, AskError> {
-        let line = question.line;
+    async fn answer(&mut self, line: usize, asked: Line) -> Result<Told, Refused> {
         let submission = Submission {
             busy: self.busy,
-            idempotency_key: question.idempotency_key,
-            ..Submission::new(question.text)
+            idempotency_key: asked.idempotency_key,
+            ..Submission::new(asked.question)
         };
         ask::leave_alone_if_busy(self.journal, self.session.key(), &submission).await?;
-        let mut watch = self.session.ask(submission).await?;
-        let taken_back =
-            take_back_when_told(self.session.clone(), watch.query(), self.until.clone());
-        let mut taken_back = pin!(taken_back.fuse());
+        let mut question = Question::ask(&self.session, submission).await?;
+        let mut until = self.until.clone();
+        let told_to_end = async {
+            until
+                .wait_for(|until| *until == Until::TakenBack)
+                .await
+                .is_ok()
+        };
+        let mut told_to_end = pin!(told_to_end.fuse());
         loop {
             tokio::select! {
-                progress = watch.next() => match progress? {
+                progress = question.next() => match progress? {
                     Some(Progress::Record(record)) => {
                         self.event(&record.event()).await;
-                        self.refuse_calls(line, watch.query()).await?;
+                        self.leave_calls(line, &mut question).await?;
                     }
                     Some(Progress::Frame(_)) => {}
                     None => break,
                 },
-                taken_back = &mut taken_back => taken_back?,
+                true = &mut told_to_end => question.take_back().await?,
             }
         }
-        let answer = watch.answer().await?;
+        let answer = question.answer().await?;
         let mut object = ask::object(&self.session, &self.root, &answer).await?;
         object["line"] = line.into();
         Ok(Told::Object {
@@ -276,14 +267,12 @@ impl Asker<'_> {
         })
     }
 
-    /// Nobody is asked here: what waits for a person's word does not get it.
-    async fn refuse_calls(&self, line: usize, query: QueryId) -> Result<(), AskError> {
-        let mut waiting = self.session.waiting_calls();
-        waiting.retain(|waits| waits.query == query);
-        for Approval { call, .. } in waiting {
-            let why = unattended(&call.name);
+    /// No person is asked here.
+    async fn leave_calls(&self, line: usize, question: &mut Question) -> Result<(), Refused> {
+        while let Some(call) = question.waiting().first().cloned() {
+            let (why, left) = question.leave_call(&call);
             self.tell(Told::Note(format!("line {line}: {why}"))).await;
-            answer(&self.session, call.id.clone(), ApprovalVerdict::Unattended).await?;
+            left.await?;
         }
         Ok(())
     }
@@ -309,17 +298,4 @@ impl Asker<'_> {
         // Who listens is there for as long as somebody asks.
         let _ = self.listener.send(told).await;
     }
-}
-
-async fn take_back_when_told(
-    session: SessionHandle,
-    query: QueryId,
-    mut until: watch::Receiver<Until>,
-) -> Result<(), AskError> {
-    let told = until.wait_for(|until| *until == Until::TakenBack).await;
-    if told.is_err() {
-        std::future::pending::<()>().await;
-    }
-    drop(told);
-    take_back(&session, query).await
 }

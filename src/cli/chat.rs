@@ -11,10 +11,12 @@ use super::{
     interrupts::{self, Interrupts, Termination},
     person::{self, AsItWas},
     progress::Follower,
+    question::Question,
     terminal::Terminal,
 };
 use crate::{
-    actor::{Answer, AskError, Oracle, SessionHandle, Watch},
+    actor::{Answer, Oracle, SessionHandle},
+    control::{Code, Refused},
     journal::Journal,
     model::{ProfileName, SessionKey, SessionName, Submission, Timestamp},
     tool::{Progress, ProjectRoot},
@@ -111,7 +113,7 @@ struct Chat<'a> {
 
 enum Asked {
     Now(String),
-    Before(Box<Watch>),
+    Before(Box<Question>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,7 +168,7 @@ impl Chat<'_> {
             };
             match message {
                 Message::Blank => {}
-                Message::Question(question) => self.ask(question).await?,
+                Message::Question(question) => self.follow(Asked::Now(question)).await?,
                 Message::Mistake(mistake) => self.terminal.note(&format!("oracle: {mistake}")),
                 Message::Command(command) => match self.perform(command).await? {
                     Then::GoesOn => {}
@@ -177,15 +179,7 @@ impl Chat<'_> {
         Ok(())
     }
 
-    async fn ask(&mut self, question: String) -> Result<(), Stop> {
-        self.followed(Asked::Now(question)).await
-    }
-
-    async fn follow(&mut self, watch: Watch) -> Result<(), Stop> {
-        self.followed(Asked::Before(Box::new(watch))).await
-    }
-
-    async fn followed(&mut self, asked: Asked) -> Result<(), Stop> {
+    async fn follow(&mut self, asked: Asked) -> Result<(), Stop> {
         let Self {
             session,
             request,
@@ -201,15 +195,15 @@ impl Chat<'_> {
             Asked::Now(question) => {
                 let asked = Submission::new(question);
                 match follower.ask(asked, terminal, interrupts).await {
-                    Ok(watch) => {
+                    Ok(question) => {
                         // Now, because whoever is told to end never comes to the end of the query.
                         *begun = true;
-                        follower.through(watch, terminal, interrupts).await
+                        follower.through(question, terminal, interrupts).await
                     }
                     Err(stop) => Err(stop),
                 }
             }
-            Asked::Before(watch) => follower.through(*watch, terminal, interrupts).await,
+            Asked::Before(question) => follower.through(*question, terminal, interrupts).await,
         };
         let person::Typed { text, leaves, lost } = person.typed().await;
         if lost {
@@ -231,9 +225,9 @@ impl Chat<'_> {
                 Ok(())
             }
             // The session is fine, only this message was not taken.
-            Err(Stop::Refused(error)) if is_refusal(&error) => {
-                self.terminal.note(&format!("oracle: {error}"));
-                self.code = exit::of_ask_error(&error);
+            Err(Stop::Refused(refused)) if goes_on_after(&refused) => {
+                self.terminal.note(&format!("oracle: {refused}"));
+                self.code = exit::of_code(refused.code);
                 Ok(())
             }
             Err(error) => Err(error),
@@ -254,15 +248,9 @@ impl Chat<'_> {
     }
 }
 
-fn is_refusal(error: &AskError) -> bool {
-    matches!(
-        error,
-        AskError::Refused(_)
-            | AskError::Busy { .. }
-            | AskError::EmptyQuestion
-            | AskError::QuestionTooLong { .. }
-            | AskError::Key { .. }
-            | AskError::Name(_)
-            | AskError::Reserved { .. }
+const fn goes_on_after(refused: &Refused) -> bool {
+    !matches!(
+        refused.code,
+        Code::Unavailable | Code::Journal | Code::NoSession | Code::Deleted
     )
 }

@@ -4,17 +4,19 @@
 
 use std::path::PathBuf;
 
-use super::{Stop, exit, interrupts::Interrupts, terminal::Terminal};
+use super::{Stop, terminal::Terminal};
 use crate::{
-    control::{Answer, Client, ClientError, Code, Refused, Seen, Verb, Watching},
-    model::Limits,
+    control::{Answer, Client, ClientError, Verb},
+    model::{Limits, Owner, SessionKey},
 };
 
 mod command;
+mod servers;
 pub(super) mod tell;
 
 pub use command::CtlCommand;
 use command::{Budgets, Step};
+use servers::Servers;
 
 /// `oracle ctl`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
@@ -25,33 +27,50 @@ pub struct CtlArgs {
     /// File with the key for --url [default: the variable ORACLE_API_KEY]
     #[arg(long, value_name = "FILE", requires = "url")]
     pub key_file: Option<PathBuf>,
+    /// Of several servers over the data directory the one with this process id
+    #[arg(long, value_name = "PID", conflicts_with = "url")]
+    pub pid: Option<u32>,
     /// What is to be done.
     #[command(subcommand)]
     pub command: CtlCommand,
 }
 
-/// Carries out a command at this server.
+/// A server that can be asked.
+#[derive(Debug)]
+pub struct Server {
+    /// Its process, if it runs over the data directory.
+    pub pid: Option<u32>,
+    /// Its client.
+    pub client: Client,
+}
+
+/// Carries out a command. Of several servers it goes to the `owner` of its session.
 ///
 /// # Errors
 /// When it is refused, the server cannot be asked, or standard output cannot be written.
 pub async fn run(
     command: &CtlCommand,
-    server: Client,
+    servers: &[Server],
+    owner: impl Fn(&SessionKey) -> Option<Owner>,
     json: bool,
     terminal: &mut Terminal,
 ) -> Result<(), Stop> {
+    let servers = Servers {
+        all: servers,
+        owner: &owner,
+    };
     let verb = match command.step().map_err(Stop::no_json)? {
         Step::Do(verb) => verb,
-        Step::Watch(wanted) => return watch(server, wanted, json, terminal).await,
+        Step::Watch(wanted) => return servers.watch(&wanted, json, terminal).await,
         Step::Budget(session, budgets) => {
             let inspect = Verb::Inspect {
                 session: session.clone(),
             };
-            let limits = limits(server.carry_out(&inspect).await?, budgets)?;
+            let limits = limits(servers.carry_out(&inspect).await?, budgets)?;
             Verb::SetBudget { session, limits }
         }
     };
-    let answer = server.carry_out(&verb).await?;
+    let answer = servers.carry_out(&verb).await?;
     tell::answer(&answer, json, terminal)
 }
 
@@ -69,65 +88,11 @@ fn limits(answer: Answer, budgets: Budgets) -> Result<Limits, Stop> {
     })
 }
 
-/// Shows what is recorded until Ctrl-C, or the system's end.
-async fn watch(
-    server: Client,
-    wanted: Watching,
-    json: bool,
-    terminal: &mut Terminal,
-) -> Result<(), Stop> {
-    let mut interrupts = Interrupts::listen();
-    let mut watched = server.watch(&wanted).await?;
-    loop {
-        let seen = tokio::select! {
-            seen = watched.next() => seen?,
-            () = interrupts.pressed() => return Ok(()),
-        };
-        let Some(seen) = seen else {
-            return Err(Stop::failed(
-                "the control channel was closed at its other end",
-            ));
-        };
-        tell::seen(&seen, json, terminal)?;
-        if let Seen::End { .. } = seen {
-            return Ok(());
-        }
-    }
-}
-
-/// What was refused has its exit code.
-impl From<Refused> for Stop {
-    fn from(refused: Refused) -> Self {
-        Self::with_code(of_code(refused.code), [refused.message])
-    }
-}
-
 impl From<ClientError> for Stop {
     fn from(error: ClientError) -> Self {
         match error {
-            ClientError::Refused(refused) => refused.into(),
             ClientError::Url { .. } => Self::usage(error),
-            _ => Self::failed(error),
+            error => Self::Refused(error.into()),
         }
-    }
-}
-
-const fn of_code(code: Code) -> u8 {
-    match code {
-        Code::Busy | Code::InboxFull | Code::Owned | Code::Overloaded | Code::Draining => {
-            exit::BUSY
-        }
-        Code::InvalidValue
-        | Code::InvalidName
-        | Code::TooLong
-        | Code::Reserved
-        | Code::TurnsOutOfRange
-        | Code::TokensOutOfRange
-        | Code::CostOutOfRange
-        | Code::ImportTooLarge
-        | Code::EmptyQuestion
-        | Code::Configuration
-        | Code::QuestionTooLong => exit::USAGE,
-        _ => exit::FAILED,
     }
 }

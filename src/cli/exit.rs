@@ -3,7 +3,7 @@
 //! A standard output that nobody reads any more is no failure: `oracle classify | head -1` ends
 //! with [`DONE`].
 
-use crate::{actor::AskError, kernel::Refusal, model::Outcome};
+use crate::{control::Code, model::Outcome};
 
 /// Answered, or answered in part; a command did what it should.
 pub const DONE: u8 = 0;
@@ -34,17 +34,22 @@ pub const fn of_outcome(outcome: &Outcome) -> u8 {
     }
 }
 
-/// Why a query did not start, or was lost sight of.
+/// Why a query did not start, was lost sight of, or a verb was not carried out.
 #[must_use]
-pub const fn of_ask_error(error: &AskError) -> u8 {
-    match error {
-        AskError::Refused(refusal) => of_refusal(refusal),
-        AskError::Busy { .. } => BUSY,
-        AskError::EmptyQuestion
-        | AskError::QuestionTooLong { .. }
-        | AskError::Key { .. }
-        | AskError::Name(_)
-        | AskError::Reserved { .. } => USAGE,
+pub const fn of_code(code: Code) -> u8 {
+    match code {
+        Code::Busy | Code::InboxFull | Code::Owned | Code::Overloaded | Code::Draining => BUSY,
+        Code::InvalidValue
+        | Code::InvalidName
+        | Code::TooLong
+        | Code::Reserved
+        | Code::TurnsOutOfRange
+        | Code::TokensOutOfRange
+        | Code::CostOutOfRange
+        | Code::ImportTooLarge
+        | Code::EmptyQuestion
+        | Code::Configuration
+        | Code::QuestionTooLong => USAGE,
         _ => FAILED,
     }
 }
@@ -58,25 +63,16 @@ pub fn worse(one: u8, other: u8) -> u8 {
     if rank(one) >= rank(other) { one } else { other }
 }
 
-const fn of_refusal(refusal: &Refusal) -> u8 {
-    match refusal {
-        Refusal::Busy | Refusal::InboxFull { .. } | Refusal::Owned { .. } | Refusal::Draining => {
-            BUSY
-        }
-        Refusal::LimitsOfASteer
-        | Refusal::TurnsOutOfRange { .. }
-        | Refusal::ImportTooLarge { .. } => USAGE,
-        _ => FAILED,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
     use crate::{
+        actor::AskError,
+        control::Refused,
         journal,
+        kernel::Refusal,
         model::{CallId, ForcedBy, Owner, SessionName},
     };
 
@@ -188,7 +184,8 @@ mod tests {
             (refused(Refusal::AlreadyOpen), 1),
             (refused(Refusal::Quarantined { reason }), 1),
         ] {
-            assert_eq!(of_ask_error(&error), code, "{error:?}");
+            let refused = Refused::from(error);
+            assert_eq!(of_code(refused.code), code, "{refused:?}");
         }
     }
 }

@@ -70,7 +70,8 @@ backslash at the end and an open ``` fence go on in a new line, and a paste is o
 commands, among them /why, which tells what became of a question and why. In a pipe every line is a question.
 
 Ctrl-C takes the running question back, a second one before that is done ends the program at once; Ctrl-D leaves \
-and says how to come back. What was cut off with its process goes on when its session is taken up again.
+and says how to come back. What was cut off with its process goes on when its session is taken up again. A \
+session that a server owns is talked to through that server.
 
 Examples:
   oracle chat
@@ -123,7 +124,9 @@ Exit codes:
 pub(super) const CTL: &str = concat!(
     "\
 Talks to the server over the data directory, which only the owner of that directory can do, or with --url to \
-any server, which wants a key of the role `admin`. What is done is recorded with the name of who did it.
+any server, which wants a key of the role `admin`. What is done is recorded with the name of who did it. Of \
+several servers over the data directory the owner of a session is asked, lists and `watch` ask all of them, and \
+`drain`, `shutdown` and `reload` need --pid.
 
 `watch` goes on until Ctrl-C. With --json an answer is one JSON object, and what is watched one a line.
 

@@ -7,20 +7,20 @@
 
 use std::pin::pin;
 
-use futures_util::future::{BoxFuture, FutureExt, OptionFuture};
+use futures_util::future::OptionFuture;
 
 use super::{
     Stop,
     ask::Format,
     interrupts::Interrupts,
     person::Person,
+    question::Question,
     terminal::{Terminal, harmless},
 };
 use crate::{
-    actor::{Answer, AskError, Frame, Progress, SessionHandle, SessionRecord, Watch},
-    kernel::Refusal,
+    actor::{Answer, Frame, Progress, SessionHandle, SessionRecord},
     model::{
-        Attempt, Outcome, QueryId, Submission, Turn,
+        Attempt, Outcome, Submission, Turn,
         record::{Fact, TurnFact},
     },
     tool,
@@ -31,7 +31,6 @@ mod bars;
 mod status;
 
 use approval::Approvals;
-pub(super) use approval::{answer, unattended};
 use bars::Bars;
 
 pub(super) struct Follower<'a, 'b> {
@@ -80,30 +79,28 @@ impl<'a, 'b> Follower<'a, 'b> {
         terminal: &mut Terminal,
         interrupts: &mut Interrupts,
     ) -> Result<Answer, Stop> {
-        let watch = self.ask(submission, terminal, interrupts).await?;
-        self.through(watch, terminal, interrupts).await
+        let question = self.ask(submission, terminal, interrupts).await?;
+        self.through(question, terminal, interrupts).await
     }
 
-    /// The same for a query that was begun before, and goes on.
+    /// The same for a question that was asked before.
     pub(super) async fn through(
         mut self,
-        mut watch: Watch,
+        mut question: Question,
         terminal: &mut Terminal,
         interrupts: &mut Interrupts,
     ) -> Result<Answer, Stop> {
-        let query = watch.query();
-        let mut taking_back =
-            OptionFuture::from(self.pressed.then(|| take_back(self.session, query)));
+        let mut taking_back = OptionFuture::from(self.pressed.then(|| question.take_back()));
         loop {
-            self.calls(terminal, query)?;
+            self.calls(terminal, &mut question)?;
             let progress = tokio::select! {
-                progress = watch.next() => progress?,
+                progress = question.next() => progress?,
                 answered = self.approvals.answered() => {
                     answered?;
                     continue;
                 }
                 heard = self.person.heard() => {
-                    self.heard(terminal, heard).await;
+                    self.heard(terminal, &mut question, heard).await;
                     continue;
                 }
                 Some(taken_back) = &mut taking_back => {
@@ -113,7 +110,7 @@ impl<'a, 'b> Follower<'a, 'b> {
                 }
                 () = interrupts.pressed() => {
                     self.press(terminal)?;
-                    taking_back = Some(take_back(self.session, query)).into();
+                    taking_back = Some(question.take_back()).into();
                     continue;
                 }
                 step = self.bars.next() => {
@@ -128,7 +125,7 @@ impl<'a, 'b> Follower<'a, 'b> {
             }
         }
         terminal.clear_status();
-        let answer = watch.answer().await?;
+        let answer = question.answer().await?;
         self.close(terminal, &answer)?;
         Ok(answer)
     }
@@ -139,11 +136,11 @@ impl<'a, 'b> Follower<'a, 'b> {
         submission: Submission,
         terminal: &mut Terminal,
         interrupts: &mut Interrupts,
-    ) -> Result<Watch, Stop> {
-        let mut asked = pin!(self.session.ask(submission));
+    ) -> Result<Question, Stop> {
+        let mut asked = pin!(Question::ask(self.session, submission));
         loop {
             tokio::select! {
-                watch = &mut asked => return Ok(watch?),
+                question = &mut asked => return Ok(question?),
                 () = interrupts.pressed() => self.press(terminal)?,
             }
         }
@@ -196,7 +193,6 @@ impl<'a, 'b> Follower<'a, 'b> {
 
     fn record(&mut self, terminal: &mut Terminal, record: &SessionRecord) -> Result<(), Stop> {
         let event = &record.event();
-        self.approvals.tell(event);
         if self.format.has_events() {
             terminal.line(&serde_json::to_string(event).map_err(Stop::no_json)?)?;
             return Ok(());
@@ -315,20 +311,6 @@ fn failure(code: &str, detail: &str) -> String {
         _ => "",
     };
     format!("{detail} ({code}){remedy}")
-}
-
-pub(super) fn take_back(
-    session: &SessionHandle,
-    query: QueryId,
-) -> BoxFuture<'static, Result<(), AskError>> {
-    let session = session.clone();
-    let taken_back = async move {
-        match session.cancel(Some(query)).await {
-            Ok(()) | Err(AskError::Refused(Refusal::NothingRunning)) => Ok(()),
-            Err(error) => Err(error),
-        }
-    };
-    taken_back.boxed()
 }
 
 #[cfg(test)]

@@ -353,7 +353,7 @@ pub async fn release(
 
 impl From<journal::Error> for Stop {
     fn from(error: journal::Error) -> Self {
-        Self::Refused(error.into())
+        AskError::from(error).into()
     }
 }
 

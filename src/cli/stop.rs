@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{exit, terminal::Terminal};
-use crate::actor::AskError;
+use crate::{actor::AskError, control::Refused};
 
 /// Why a command ends before its work is done.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +27,7 @@ pub enum Stop {
     },
     /// The system did not take or answer a request.
     #[error(transparent)]
-    Refused(AskError),
+    Refused(Refused),
     /// Ctrl-C was pressed a second time.
     #[error("interrupted")]
     Interrupted,
@@ -89,9 +89,9 @@ impl Stop {
                 }
                 code
             }
-            Self::Refused(error) => {
-                terminal.err.say(&error);
-                exit::of_ask_error(&error)
+            Self::Refused(Refused { code, message, .. }) => {
+                terminal.err.say(message);
+                exit::of_code(code)
             }
             Self::Interrupted => {
                 terminal.err.say("interrupted");
@@ -129,7 +129,13 @@ impl From<io::Error> for Stop {
 
 impl From<AskError> for Stop {
     fn from(error: AskError) -> Self {
-        Self::Refused(error)
+        Self::Refused(error.into())
+    }
+}
+
+impl From<Refused> for Stop {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
     }
 }
 

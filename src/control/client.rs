@@ -90,6 +90,16 @@ pub enum ClientError {
     },
 }
 
+/// What a server refused stays that; of the rest it is not known whether the server has done it.
+impl From<ClientError> for Refused {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Refused(refused) => refused,
+            error => Self::unavailable(error.to_string()),
+        }
+    }
+}
+
 /// A running server. Requests can be made concurrently.
 #[derive(Debug)]
 pub struct Client {

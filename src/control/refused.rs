@@ -145,6 +145,11 @@ impl Refused {
         }
     }
 
+    #[cfg(any(feature = "cli", feature = "server"))]
+    pub(super) fn unavailable(message: impl Into<String>) -> Self {
+        Self::for_now(Code::Unavailable, message, SOON)
+    }
+
     pub(super) fn overloaded(message: impl Into<String>) -> Self {
         Self::for_now(Code::Overloaded, message, SOON)
     }

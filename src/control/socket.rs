@@ -4,7 +4,9 @@
 use std::{
     fs::{self, File, TryLockError},
     io,
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
+    os::unix::fs::{
+        DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+    },
     path::{Path, PathBuf},
 };
 
@@ -12,6 +14,9 @@ use tokio::net::{UnixListener, UnixStream};
 
 /// The socket's name in a data directory.
 pub const NAME: &str = "control.sock";
+
+/// Servers over one data directory that have a socket.
+const SERVERS: usize = 16;
 
 /// Longest socket address on every system, in bytes.
 const LONGEST: usize = 100;
@@ -47,6 +52,27 @@ pub struct Socket {
 }
 
 impl Socket {
+    /// Binds the first free socket of a data directory: `control.sock`, beside other servers `control-2.sock` and so on.
+    ///
+    /// # Errors
+    /// As for [`bind`](Self::bind).
+    pub async fn within(directory: &Path) -> Result<Self, SocketError> {
+        let mut bound = Self::bind(&directory.join(NAME)).await;
+        for number in 2..=SERVERS {
+            let Err(SocketError::Taken { .. }) = bound else {
+                break;
+            };
+            bound = Self::bind(&directory.join(format!("control-{number}.sock"))).await;
+        }
+        bound
+    }
+
+    /// Its path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Binds the path; a socket that a dead process left there is replaced.
     ///
     /// # Errors
@@ -115,10 +141,12 @@ fn file_at(path: &Path) -> Option<(u64, u64)> {
 
 /// Of two processes that begin at once, only one may replace the socket.
 fn lock(path: &Path) -> Result<File, TryLockError> {
-    let folder = path.parent().unwrap_or(path);
-    let folder = File::open(folder).map_err(TryLockError::Error)?;
-    folder.try_lock()?;
-    Ok(folder)
+    let mut options = File::options();
+    let file = options.create(true).truncate(false).write(true).mode(0o600);
+    let file = file.open(path.with_extension("lock"));
+    let file = file.map_err(TryLockError::Error)?;
+    file.try_lock()?;
+    Ok(file)
 }
 
 /// Makes the socket in a private folder and moves it into place once its mode is 0600, so that other users

@@ -19,6 +19,8 @@ use tempfile::TempDir;
 mod ask;
 mod batch;
 #[cfg(unix)]
+mod beside;
+#[cfg(unix)]
 mod broken;
 mod chat;
 mod classify;

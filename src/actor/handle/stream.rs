@@ -404,6 +404,17 @@ impl Watch {
         }
     }
 
+    /// Reads what the journal has by now. For callers that hear sooner than this system that another process has
+    /// recorded something.
+    ///
+    /// # Errors
+    ///
+    /// As for [`next`](Self::next), which reads it after an error.
+    pub async fn look(&mut self) -> Result<(), AskError> {
+        self.stream.behind = true;
+        self.stream.catch_up().await
+    }
+
     /// Waits for the end.
     ///
     /// # Errors

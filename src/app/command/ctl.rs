@@ -1,4 +1,4 @@
-//! `oracle ctl`: finds the way to the server, and hands over.
+//! `oracle ctl`: finds the servers, and hands over.
 
 use std::{fs, io, path::Path};
 
@@ -8,11 +8,13 @@ use super::{Call, kept, run::on_runtime};
 use crate::{
     cli::{
         Environment, Stop,
-        ctl::{self, CtlArgs},
+        ctl::{self, CtlArgs, Server},
         exit,
     },
     config::Config,
     control::{Client, socket},
+    journal::sqlite::{Inspection, processes},
+    model::{Owner, SessionKey},
 };
 
 const KEY: &str = "ORACLE_API_KEY";
@@ -30,26 +32,49 @@ pub(super) fn ctl(
         None => None,
     };
     let folder = kept::directory(config, environment)?;
+    let owner = |session: &SessionKey| Inspection::open(&folder).ok()?.owner(session).ok()?;
     on_runtime(Box::pin(async {
-        let server = match far {
-            Some(server) => server,
-            None => server_of(&folder).await?,
+        let servers = match far {
+            Some(client) => vec![Server { pid: None, client }],
+            None => servers(&folder, ctl.pid).await?,
         };
-        let done = ctl::run(&ctl.command, server, args.options.json, terminal).await;
+        let done = ctl::run(&ctl.command, &servers, owner, args.options.json, terminal).await;
         done.map(|()| exit::DONE)
     }))
 }
 
-async fn server_of(folder: &Path) -> Result<Client, Stop> {
-    let path = folder.join(socket::NAME);
-    let connected = Client::unix(&path).await;
-    connected.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Stop::failed(format_args!(
-            "no server runs over {}: start one with `oracle serve`, or name one with --url",
+/// The servers over a data directory, or the one with this process id.
+async fn servers(folder: &Path, pid: Option<u32>) -> Result<Vec<Server>, Stop> {
+    let unusable = |path: &Path, error: io::Error| {
+        Stop::failed(format_args!("{} cannot be used: {error}", path.display()))
+    };
+    let mut there = processes(folder).map_err(|error| unusable(folder, error))?;
+    there.retain(|owner| owner.socket.is_some() && (pid.is_none() || owner.pid == pid));
+    if there.is_empty() && pid.is_none() {
+        // One that has only just begun has told nobody yet.
+        let socket = Some(folder.join(socket::NAME));
+        there.push(Owner { pid, socket });
+    }
+    let mut servers = Vec::new();
+    for Owner { pid, socket } in there {
+        let path = socket.unwrap_or_default();
+        match Client::unix(&path).await {
+            Ok(client) => servers.push(Server { pid, client }),
+            Err(error) => match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {}
+                _ => return Err(unusable(&path, error)),
+            },
+        }
+    }
+    if servers.is_empty() {
+        let which = pid.map_or_else(String::new, |pid| format!(" with the process id {pid}"));
+        return Err(Stop::failed(format_args!(
+            "no server{which} runs over {}: start one with `oracle serve`, or name one with --url",
             folder.display()
-        )),
-        _ => Stop::failed(format_args!("{} cannot be used: {error}", path.display())),
-    })
+        )));
+    }
+    servers.sort_by_key(|server| server.pid);
+    Ok(servers)
 }
 
 fn key(file: Option<&Path>, environment: &Environment) -> Result<Option<SecretString>, Stop> {

@@ -16,7 +16,7 @@ use crate::{
         terminal::Terminal,
     },
     config::Config,
-    control::socket::{self, Socket},
+    control::socket::Socket,
     http::{BindError, Door, Host, Listener, LocalServer, Server, Shares},
     journal::Journal,
 };
@@ -77,11 +77,10 @@ pub(super) fn serve(
         };
         started.tell(terminal);
         // Conversations go on without it.
-        let at = folder.join(socket::NAME);
-        let socket = Socket::bind(&at).await;
+        let socket = Socket::within(&folder).await;
         let socket = socket.inspect_err(|error| terminal.err.say(error));
-        if socket.is_ok()
-            && let Err(error) = kept.announce(&at)
+        if let Ok(socket) = &socket
+            && let Err(error) = kept.announce(socket.path())
         {
             terminal.err.say(format_args!(
                 "other processes do not find the control channel: {error}"

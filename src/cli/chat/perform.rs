@@ -3,16 +3,16 @@
 use uuid::Uuid;
 
 use super::{
-    Chat, Then,
+    Asked, Chat, Then,
     command::{ALL, Command},
     session,
     why::{Rows, used, why},
 };
 use crate::{
-    actor::{AskError, QueryAccount},
-    cli::{Stop, sessions, text::cut},
+    actor::QueryAccount,
+    cli::{Stop, question::Question, sessions, text::cut},
+    control::Code,
     journal::Known,
-    kernel::Refusal,
     model::{
         QueryId, Seq, SessionKey, SessionName, Timestamp,
         record::{Fact, QueryFact, SessionFact},
@@ -91,16 +91,21 @@ impl Chat<'_> {
 
     async fn go_on_with(&mut self, query: QueryId) -> Result<bool, Stop> {
         let what = format!("question {query} was not answered to the end");
-        let (watch, how) = match self.session.go_on(query).await {
-            Ok(watch) => (watch, format!("{what} and goes on")),
-            Err(error @ AskError::Refused(Refusal::Owned { .. })) => {
-                self.terminal.note(&format!("{what}, and is left: {error}"));
+        let question = match Question::go_on(&self.session, query).await {
+            Ok(question) => question,
+            Err(refused) if refused.code == Code::Owned => {
+                self.terminal
+                    .note(&format!("{what}, and is left: {refused}"));
                 return Ok(false);
             }
-            Err(error) => return Err(error.into()),
+            Err(refused) => return Err(refused.into()),
+        };
+        let how = match question.is_here() {
+            true => format!("{what} and goes on"),
+            false => format!("question {query} is being answered by the server"),
         };
         self.terminal.note(&format!("{how}; Ctrl-C takes it back"));
-        self.follow(watch).await?;
+        self.follow(Asked::Before(Box::new(question))).await?;
         Ok(true)
     }
 
@@ -121,8 +126,8 @@ impl Chat<'_> {
             }
         };
         match done {
-            Err(Stop::Refused(error)) if !matches!(error, AskError::Stopped) => {
-                self.terminal.note(&format!("oracle: {error}"));
+            Err(Stop::Refused(refused)) if refused.code != Code::Unavailable => {
+                self.terminal.note(&format!("oracle: {refused}"));
                 Ok(Then::GoesOn)
             }
             done => done.map(|()| Then::GoesOn),

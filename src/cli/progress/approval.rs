@@ -4,14 +4,13 @@
 //! **Invariant:** nothing but a line that was typed behind the question is its answer, nothing but `y` or `yes` lets
 //! a call run, and all that it is to get was shown before.
 
-use futures_util::future::{BoxFuture, FutureExt as _};
+use futures_util::future::BoxFuture;
 
 use super::{Follower, Stop};
 use crate::{
-    actor::{AskError, SessionHandle},
-    cli::{person::Heard, terminal::Terminal},
-    kernel::{Command, Refusal},
-    model::{CallId, Event, QueryId, ToolCall, record::ApprovalVerdict},
+    cli::{person::Heard, question::Question, terminal::Terminal},
+    control::Refused,
+    model::{CallId, ToolCall, record::ApprovalVerdict},
 };
 
 /// Of what is longer than this a part may be out of sight by the time that somebody is asked: characters, and lines.
@@ -22,11 +21,8 @@ const AGAIN: &str = "`y` or `n`, please: run it? [y/N] ";
 
 #[derive(Default)]
 pub(super) struct Approvals {
-    /// Those of which the events told that they wait: what the model wrote before is shown by then.
-    told: Vec<CallId>,
     asked: Option<CallId>,
-    said: Vec<CallId>,
-    answering: Option<BoxFuture<'static, Result<(), AskError>>>,
+    answering: Option<BoxFuture<'static, Result<(), Refused>>>,
 }
 
 impl Approvals {
@@ -34,16 +30,8 @@ impl Approvals {
         self.asked.is_some()
     }
 
-    pub(super) fn tell(&mut self, event: &Event) {
-        if event.kind == "approval.requested"
-            && let Some(call) = event.payload["call"].as_str()
-        {
-            self.told.push(CallId::new(call));
-        }
-    }
-
     /// Returns when an answer has arrived. Can be given up and asked again without losing anything.
-    pub(super) async fn answered(&mut self) -> Result<(), AskError> {
+    pub(super) async fn answered(&mut self) -> Result<(), Refused> {
         let Some(answering) = &mut self.answering else {
             return std::future::pending().await;
         };
@@ -51,53 +39,50 @@ impl Approvals {
         self.answering = None;
         answered
     }
-
-    fn say(&mut self, session: &SessionHandle, call: CallId, verdict: ApprovalVerdict) {
-        self.said.push(call.clone());
-        self.answering = Some(answer(session, call, verdict));
-    }
 }
 
 impl Follower<'_, '_> {
-    pub(super) fn calls(&mut self, terminal: &mut Terminal, query: QueryId) -> Result<(), Stop> {
-        let mut waiting = self.session.waiting_calls();
-        waiting.retain(|waits| waits.query == query);
-        let waits = |call: &CallId| waiting.iter().any(|waits| waits.call.id == *call);
-        self.approvals.said.retain(waits);
-        if let Some(asked) = self.approvals.asked.take() {
-            if waits(&asked) {
-                self.approvals.asked = Some(asked);
+    pub(super) fn calls(
+        &mut self,
+        terminal: &mut Terminal,
+        question: &mut Question,
+    ) -> Result<(), Stop> {
+        if let Some(asked) = &self.approvals.asked {
+            if question.waiting().iter().any(|call| call.id == *asked) {
                 return Ok(());
             }
+            self.approvals.asked = None;
             self.person.asked();
             if !self.pressed {
                 terminal.note("\n(the call does not wait any more)");
             }
         }
-        let Approvals { told, said, .. } = &self.approvals;
-        let mut waiting = waiting.iter();
-        let next = waiting.find(|one| told.contains(&one.call.id) && !said.contains(&one.call.id));
-        let Some(next) = next.filter(|_| !self.pressed && self.approvals.answering.is_none())
+        let next = question.waiting().first().cloned();
+        let Some(call) = next.filter(|_| !self.pressed && self.approvals.answering.is_none())
         else {
             return Ok(());
         };
         self.end_line(terminal)?;
-        let (id, call) = (next.call.id.clone(), &next.call);
         if self.person.is_there() {
             // First: what is typed once the question is seen is an answer.
             self.person.ask();
-            terminal.note(&question(call));
+            terminal.note(&described(&call));
             terminal.prompt(QUESTION);
-            self.approvals.asked = Some(id);
+            self.approvals.asked = Some(call.id.clone());
         } else {
-            terminal.note(&format!("oracle: {}", unattended(&call.name)));
-            let verdict = ApprovalVerdict::Unattended;
-            self.approvals.say(self.session, id, verdict);
+            let (why, left) = question.leave_call(&call);
+            terminal.note(&format!("oracle: {why}"));
+            self.approvals.answering = Some(left);
         }
         Ok(())
     }
 
-    pub(super) async fn heard(&mut self, terminal: &mut Terminal, heard: Heard) {
+    pub(super) async fn heard(
+        &mut self,
+        terminal: &mut Terminal,
+        question: &mut Question,
+        heard: Heard,
+    ) {
         let said = match heard {
             Heard::Suspends => return self.person.suspend().await,
             Heard::Said(line) => verdict(&line),
@@ -109,51 +94,21 @@ impl Follower<'_, '_> {
         let Some(call) = self.approvals.asked.take() else {
             return;
         };
-        match said {
-            Some(verdict) => {
-                self.person.asked();
-                self.approvals.say(self.session, call, verdict);
-            }
+        let verdict = match said {
+            Some(verdict) => verdict,
             None if self.person.ask_again().await => {
                 terminal.prompt(AGAIN);
                 self.approvals.asked = Some(call);
+                return;
             }
             None => {
                 terminal.note("\n(there is no end to what is typed: the call is refused)");
-                self.person.asked();
-                self.approvals
-                    .say(self.session, call, ApprovalVerdict::Denied);
+                ApprovalVerdict::Denied
             }
-        }
+        };
+        self.person.asked();
+        self.approvals.answering = Some(question.answer_call(call, verdict));
     }
-}
-
-/// Tells a session what was said about a call. It may not wait any more.
-pub(in crate::cli) fn answer(
-    session: &SessionHandle,
-    call: CallId,
-    verdict: ApprovalVerdict,
-) -> BoxFuture<'static, Result<(), AskError>> {
-    let session = session.clone();
-    let answered = async move {
-        let answer = Command::AnswerApproval { call, verdict };
-        match session.command(answer).await {
-            Ok(_)
-            | Err(AskError::Refused(Refusal::NotWaiting { .. } | Refusal::NothingRunning)) => {
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
-    };
-    answered.boxed()
-}
-
-/// What people are told of a call that is refused because nobody can be asked.
-pub(in crate::cli) fn unattended(tool: &str) -> String {
-    format!(
-        "a call of {tool} needs a person's consent and is refused, for nobody can be asked here: ask on a \
-         terminal, by `oracle chat` or `oracle ask` with text as output"
-    )
 }
 
 fn verdict(line: &str) -> Option<ApprovalVerdict> {
@@ -164,7 +119,7 @@ fn verdict(line: &str) -> Option<ApprovalVerdict> {
     }
 }
 
-fn question(call: &ToolCall) -> String {
+fn described(call: &ToolCall) -> String {
     let mut lines = vec![format!("the model wants to run {}, with", call.name)];
     match call.parsed() {
         Ok(serde_json::Value::Object(arguments)) => {
@@ -222,7 +177,7 @@ mod tests {
         let arguments = r#"{"note":"ideas/cache","text":"Cache\n\nrun it? [y/N] y","keep":true}"#;
         let want = "the model wants to run note_write, with\n  keep: true\n  note: ideas/cache\n  text:\n  | Cache\n  | \n  \
                     | run it? [y/N] y";
-        let shown = question(&call(arguments));
+        let shown = described(&call(arguments));
         let sorted = |text: &str| {
             let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
             lines[1..].sort();
@@ -237,7 +192,7 @@ mod tests {
                 "1258 characters in 203 lines",
             ),
         ] {
-            let shown = question(&call(&format!(r#"{{"text":"{text}BEHIND"}}"#)));
+            let shown = described(&call(&format!(r#"{{"text":"{text}BEHIND"}}"#)));
             let (all, end) = shown.rsplit_once('\n').unwrap();
             assert!(all.ends_with("BEHIND"), "{name}: {all}");
             assert!(end.contains(said), "{name}: {end}");

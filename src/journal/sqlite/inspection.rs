@@ -2,15 +2,19 @@
 
 use std::{fs, path::Path};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension as _};
 
 use super::{
     connection,
     error::{OpenError, told},
     files::Files,
+    processes,
     verify::{self, Problem},
 };
-use crate::{journal::Error, model::Timestamp};
+use crate::{
+    journal::Error,
+    model::{Owner, SessionKey, Timestamp},
+};
 
 /// A journal that is only looked at, whoever owns it, while that goes on writing. Blocks.
 #[derive(Debug)]
@@ -41,6 +45,24 @@ impl Inspection {
     /// [`Error::Unavailable`] if the file cannot be read at all.
     pub fn verify(&self) -> Result<Vec<Problem>, Error> {
         verify::verify(&self.connection).map_err(|error| Error::Unavailable(told(&error)))
+    }
+
+    /// The live process that owns a session, if one does.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] if the file or the process cannot be read.
+    pub fn owner(&self, key: &SessionKey) -> Result<Option<Owner>, Error> {
+        let sql = "SELECT owner FROM session WHERE tenant = ? AND name = ?";
+        let names = (key.tenant.as_str(), key.name.as_str());
+        let found = self.connection.query_row(sql, names, |row| row.get(0));
+        let found = found
+            .optional()
+            .map_err(|error| Error::Unavailable(told(&error)))?;
+        let Some(id) = found.flatten() else {
+            return Ok(None);
+        };
+        let owner = processes::owner(&self.files.directory, id);
+        owner.map_err(|error| Error::Unavailable(error.to_string()))
     }
 
     /// Counts.

@@ -89,6 +89,11 @@ pub fn processes(directory: &Path) -> io::Result<Vec<Owner>> {
     }
 }
 
+/// The owner with this id, if it is alive.
+pub(super) fn owner(directory: &Path, id: i64) -> io::Result<Option<Owner>> {
+    probe(&file_of(&directory.join(FOLDER), id))
+}
+
 fn live(folder: &Path) -> io::Result<Vec<Owner>> {
     let files = fs::read_dir(folder)?;
     files

@@ -78,9 +78,12 @@ async fn a_socket_is_for_its_owner_and_there_is_one() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o600);
-    assert_eq!(there(&deep), [NAME]);
+    assert_eq!(there(&deep), ["control.lock", NAME]);
     let taken = Socket::bind(&path).await;
     assert!(matches!(taken, Err(SocketError::Taken { .. })));
+    let beside = Socket::within(&deep).await.unwrap();
+    assert_eq!(beside.path(), deep.join("control-2.sock"));
+    drop(beside);
     let client = Client::unix(&path).await.unwrap();
     let Answer::Sessions { sessions, .. } =
         client.carry_out(&verb(r#"{"verb":"list"}"#)).await.unwrap()
@@ -89,7 +92,7 @@ async fn a_socket_is_for_its_owner_and_there_is_one() {
     };
     assert_eq!(sessions.len(), 3);
     server.close().await;
-    assert_eq!(there(&deep), [""; 0]);
+    assert_eq!(there(&deep), ["control-2.lock", "control.lock"]);
     let gone = client.carry_out(&verb(r#"{"verb":"list"}"#)).await;
     assert!(matches!(gone, Err(ClientError::Broken { .. })), "{gone:?}");
 }
@@ -98,7 +101,9 @@ fn there(folder: &Path) -> Vec<String> {
     let files = std::fs::read_dir(folder).unwrap();
     let name =
         |file: std::io::Result<std::fs::DirEntry>| file.unwrap().file_name().into_string().unwrap();
-    files.map(name).collect()
+    let mut names: Vec<String> = files.map(name).collect();
+    names.sort();
+    names
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,7 +111,7 @@ async fn two_that_begin_at_once_do_not_both_have_the_channel() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join(NAME);
     // The other one has only just begun: nobody listens yet.
-    let other = std::fs::File::open(folder.path()).unwrap();
+    let other = std::fs::File::create(folder.path().join("control.lock")).unwrap();
     other.try_lock().unwrap();
     let taken = Socket::bind(&path).await;
     assert!(matches!(taken, Err(SocketError::Taken { .. })));

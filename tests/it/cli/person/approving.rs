@@ -2,9 +2,17 @@
 
 use std::fs;
 
+use oracle_agent::{
+    control::Client,
+    model::{SessionName, Submission},
+};
 use serde_json::json;
 
-use super::{super::Place, CHAT, DONE, Screen, asked, screen::End};
+use super::{
+    super::{Place, serve::Served},
+    CHAT, DONE, Screen, asked,
+    screen::End,
+};
 
 const CONFIG: &str = "[notes]\ndir = \"notes\"\nwrite = true\n";
 const NOTE: &str = "# Cache\n\x1b]0;title\x07\u{202e}";
@@ -27,6 +35,48 @@ fn writing(times: usize) -> Place {
         ("o.toml", CONFIG),
         ("notes/index.md", "# Index\n"),
     ])
+}
+
+#[test]
+fn a_chat_beside_a_server_shows_its_text_and_answers_its_calls() {
+    let place = writing(2);
+    let slow = json!({ "turns": [{ "reply": "Mine." }] }).to_string();
+    fs::write(place.path("own.json"), slow).unwrap();
+    let line = "serve --listen 127.0.0.1:0 --config o.toml --model scripted/s.json";
+    let _server = Served::start(&place, line);
+    let socket = place.data.path().join("oracle/control.sock");
+    while !socket.exists() {
+        std::thread::yield_now();
+    }
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let client = Client::unix(&socket).await.unwrap();
+        let name = SessionName::new("s").unwrap();
+        client
+            .submit(&name, &Submission::new("first"))
+            .await
+            .unwrap();
+    });
+    let mut chat = Screen::oracle(&place, "chat --session s --model scripted/own.json");
+    chat.shows("question 1 is being answered by the server");
+    for number in 0..2 {
+        chat.shows("May I?");
+        chat.has_written(ASKED, number + 1);
+        assert!(!is_written(&place, number), "{number}");
+        chat.press("y\r");
+        chat.prompt();
+        assert!(is_written(&place, number), "{number}");
+        if number == 0 {
+            chat.say("and again");
+        }
+    }
+    chat.say("/why");
+    chat.shows("approval    approved");
+    chat.prompt();
+    chat.press("\x04");
+    assert_eq!(chat.end(), End::Code(0));
+    let log = asked(&place);
+    assert_eq!(log, ["first", "and again"]);
 }
 
 fn line(command: &str) -> String {

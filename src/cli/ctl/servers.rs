@@ -1,0 +1,171 @@
+//! The servers over one data directory: usually one. Of several, each is asked for what it has, and the owner of a
+//! session for that.
+
+use std::collections::{BTreeMap, btree_map::Entry};
+
+use futures_util::stream::{self, SelectAll, Stream, StreamExt as _, TryStreamExt as _};
+
+use super::{Server, tell};
+use crate::{
+    actor::{Approval, Listed, SessionState},
+    cli::{Stop, interrupts::Interrupts, terminal::Terminal},
+    control::{Answer, Client, Events, Seen, Subject, Verb, Watching},
+    model::{Owner, SessionKey, SessionName, TenantId},
+};
+
+pub(super) struct Servers<'a> {
+    pub(super) all: &'a [Server],
+    pub(super) owner: &'a dyn Fn(&SessionKey) -> Option<Owner>,
+}
+
+impl Servers<'_> {
+    pub(super) async fn carry_out(&self, verb: &Verb) -> Result<Answer, Stop> {
+        let is_for_all = match verb {
+            Verb::List { .. } | Verb::Approvals { .. } => true,
+            Verb::Drain {} | Verb::ShutDown {} | Verb::Reload {} if self.all.len() > 1 => {
+                let pids = self.all.iter().filter_map(|server| server.pid);
+                let pids: Vec<String> = pids.map(|pid| pid.to_string()).collect();
+                return Err(Stop::usage(format_args!(
+                    "several servers run over this data directory: name one with `oracle ctl --pid`, of {}",
+                    pids.join(", ")
+                )));
+            }
+            _ => false,
+        };
+        if !is_for_all {
+            return Ok(self.one(verb.session())?.carry_out(verb).await?);
+        }
+        let answers = stream::iter(self.all)
+            .then(|server| server.client.carry_out(verb))
+            .try_collect();
+        let answers: Vec<Answer> = answers.await?;
+        Ok(match verb {
+            Verb::List { state, limit, .. } => sessions(answers, *state, *limit),
+            _ => approvals(answers),
+        })
+    }
+
+    /// The server that owns a session, or else any.
+    fn one(&self, session: Option<&Subject>) -> Result<&Client, Stop> {
+        let owner = match (self.all, session) {
+            ([_, _, ..], Some(session)) => (self.owner)(&session.of(&TenantId::local())),
+            _ => None,
+        };
+        let is_it = |server: &&Server| owner.as_ref().is_some_and(|owner| owner.pid == server.pid);
+        let one = self.all.iter().find(is_it).or(self.all.first());
+        let one = one.ok_or_else(|| Stop::failed("no server can be asked"))?;
+        Ok(&one.client)
+    }
+
+    /// Shows what is recorded until Ctrl-C, or the end of all servers.
+    pub(super) async fn watch(
+        &self,
+        wanted: &Watching,
+        json: bool,
+        terminal: &mut Terminal,
+    ) -> Result<(), Stop> {
+        let mut interrupts = Interrupts::listen();
+        let asked = match &wanted.session {
+            Some(session) => vec![self.one(Some(session))?],
+            None => self.all.iter().map(|server| &server.client).collect(),
+        };
+        let mut watched = SelectAll::new();
+        for client in asked {
+            watched.push(to_its_end(client.watch(wanted).await?).boxed());
+        }
+        loop {
+            tokio::select! {
+                seen = watched.next() => match seen {
+                    Some(seen) => tell::seen(&seen?, json, terminal)?,
+                    None => return Ok(()),
+                },
+                () = interrupts.pressed() => return Ok(()),
+            }
+        }
+    }
+}
+
+fn to_its_end(events: Events<Seen>) -> impl Stream<Item = Result<Seen, Stop>> {
+    stream::unfold(Some(events), |events| async {
+        let mut events = events?;
+        match events.next().await {
+            Ok(Some(end @ Seen::End { .. })) => Some((Ok(end), None)),
+            Ok(Some(seen)) => Some((Ok(seen), Some(events))),
+            Ok(None) => {
+                let why = "the control channel was closed at its other end";
+                Some((Err(Stop::failed(why)), None))
+            }
+            Err(error) => Some((Err(error.into()), None)),
+        }
+    })
+}
+
+/// One list of all: each server knows all sessions, and only of those that it owns what they do.
+fn sessions(answers: Vec<Answer>, wanted: Option<SessionState>, limit: u32) -> Answer {
+    let everywhere = answers.len();
+    let mut known = BTreeMap::<SessionName, (Listed, usize)>::new();
+    // A page is known up to its last session.
+    let mut end: Option<SessionName> = None;
+    for answer in answers {
+        let Answer::Sessions { sessions, next } = answer else {
+            continue;
+        };
+        end = match (end, next) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        for listed in sessions {
+            match known.entry(listed.key.name.clone()) {
+                Entry::Vacant(entry) => drop(entry.insert((listed, 1))),
+                Entry::Occupied(mut entry) => {
+                    let (known, times) = entry.get_mut();
+                    *times += 1;
+                    if known.state == SessionState::Suspended {
+                        *known = listed;
+                    }
+                }
+            }
+        }
+    }
+    let suspended = wanted == Some(SessionState::Suspended);
+    let mut sessions: Vec<Listed> = known
+        .into_values()
+        .filter(|(listed, _)| end.as_ref().is_none_or(|end| listed.key.name <= *end))
+        .filter(|(_, times)| !suspended || *times == everywhere)
+        .map(|(listed, _)| listed)
+        .collect();
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    if sessions.len() > limit {
+        sessions.truncate(limit);
+        end = sessions.last().map(|listed| listed.key.name.clone());
+    }
+    Answer::Sessions {
+        sessions,
+        next: end,
+    }
+}
+
+/// All calls that wait: one of a session that rests is known to every server.
+fn approvals(answers: Vec<Answer>) -> Answer {
+    let (mut all, mut incomplete, mut more) = (Vec::<Approval>::new(), false, 0);
+    for answer in answers {
+        if let Answer::Approvals {
+            approvals,
+            incomplete: some,
+            more: others,
+        } = answer
+        {
+            let new = |one: &Approval| !all.iter().any(|known| known == one);
+            let new: Vec<Approval> = approvals.into_iter().filter(new).collect();
+            all.extend(new);
+            incomplete |= some;
+            more = more.max(others);
+        }
+    }
+    all.sort_by_key(|one| one.since);
+    Answer::Approvals {
+        approvals: all,
+        incomplete,
+        more,
+    }
+}

@@ -1,0 +1,259 @@
+//! `ask`, `chat` and `ctl` beside running servers, which own sessions of the same data directory.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    process::Command,
+};
+
+use oracle_agent::{
+    control::{Client, Told},
+    journal::sqlite::processes,
+    model::{Seq, SessionName, Submission},
+};
+use serde_json::{Value, json};
+
+use super::{Place, ask::json_lines, serve::Served};
+
+const END: &str = "<signal type='context_sufficient'><sources_found>1</sources_found></signal>";
+
+/// Longer than any test, in milliseconds.
+const FOR_EVER: u64 = 600_000;
+
+/// A place with scripts for a server and for the other processes.
+fn place(turns: &[Value]) -> Place {
+    let own = json!({ "turns": vec![json!({ "reply": format!("Mine. {END}") }); 10] });
+    Place::new(&[
+        ("server.json", &json!({ "turns": turns }).to_string()),
+        ("own.json", &own.to_string()),
+        ("o.toml", "[notes]\ndir = \"notes\"\nwrite = true\n"),
+        ("notes/index.md", "# Index\n"),
+    ])
+}
+
+fn reply(text: &str) -> Value {
+    json!({ "reply": format!("{text} {END}") })
+}
+
+/// A server that can be reached over its socket, and the session that it owns.
+fn serving(place: &Place, session: &str) -> Served {
+    let line = "serve --listen 127.0.0.1:0 --config o.toml --model scripted/server.json";
+    let server = Served::start(place, line);
+    let pid = Some(server.process());
+    let socket = loop {
+        let all = processes(&place.data.path().join("oracle")).unwrap();
+        let this = all.into_iter().find(|owner| owner.pid == pid);
+        if let Some(socket) = this.and_then(|this| this.socket) {
+            break socket;
+        }
+        std::thread::yield_now();
+    };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let client = Client::unix(&socket).await.unwrap();
+        let name = SessionName::new(session).unwrap();
+        client.submit(&name, &Submission::new("one")).await.unwrap();
+        let mut events = client.follow(&name, Seq(0)).await.unwrap();
+        loop {
+            match events.next().await.unwrap().unwrap() {
+                Told::Event(event) if event.kind == "query.finished" => break,
+                _ => {}
+            }
+        }
+    });
+    server
+}
+
+fn log(place: &Place, session: &str) -> Vec<Value> {
+    let line = format!("sessions events {session}");
+    json_lines(&place.oracle(&line).output().stdout)
+}
+
+fn count(log: &[Value], kind: &str) -> usize {
+    log.iter().filter(|event| event["type"] == kind).count()
+}
+
+#[test]
+fn a_server_answers_for_its_sessions_whoever_asks() {
+    let replies = ["One.", "Two.", "Three.", "Four.", "Five.", "Six."].map(reply);
+    let place = place(&replies);
+    let _server = serving(&place, "s");
+    let own = "--model scripted/own.json";
+    let line = format!("ask --session s {own} two");
+    let output = place.oracle(&line).output();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!((said.as_str(), output.status.code()), ("Two.\n", Some(0)));
+    assert_eq!(output.stderr, b"");
+
+    let line = format!("ask --last --json --idempotency-key k {own} three");
+    for _ in 0..2 {
+        let output = place.oracle(&line).output();
+        let answer = &json_lines(&output.stdout)[0];
+        assert_eq!(answer["answer"], "Three.", "{answer:#}");
+        assert_eq!(
+            (&answer["session"], &answer["query"]),
+            (&json!("s"), &json!(3))
+        );
+        let events = answer["events"].as_array().unwrap();
+        assert_eq!(count(events, "query.finished"), 1);
+        assert_eq!(output.status.code(), Some(0));
+    }
+    let line = format!("chat --session s {own}");
+    let output = place.oracle(&line).stdin(b"four\nfive\n").output();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "Four.\nFive.\n");
+    let line = format!("ask --jsonl --session s {own}");
+    let output = place.oracle(&line).stdin(b"\"six\"\n").output();
+    assert_eq!(json_lines(&output.stdout)[0]["answer"], "Six.");
+
+    let log = log(&place, "s");
+    let accepted = count(&log, "query.accepted");
+    assert_eq!((accepted, count(&log, "query.finished")), (6, 6));
+    // Other sessions are not the server's.
+    let other = place
+        .oracle(&format!("ask --session t {own} mine"))
+        .output();
+    assert_eq!(String::from_utf8(other.stdout).unwrap(), "Mine.\n");
+}
+
+#[test]
+fn ctrl_c_takes_a_question_back_from_a_server() {
+    let slow = json!({ "reply": END, "delay_ms": FOR_EVER });
+    let place = place(&[reply("One."), slow]);
+    let _server = serving(&place, "s");
+    let line = "ask --events --session s --model scripted/own.json two";
+    let mut child = place.oracle(line).command().spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut event = |kind: &str| {
+        let mut events = out
+            .by_ref()
+            .map(|line| serde_json::from_str(&line.unwrap()));
+        let mut events = events.by_ref().map(Result::<Value, _>::unwrap);
+        events.find(|event| event["type"] == kind).unwrap()
+    };
+    event("turn.started");
+    let kill = format!("kill -INT {}", child.id());
+    assert!(
+        Command::new("sh")
+            .args(["-c", &kill])
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(event("query.finished")["payload"]["outcome"], "cancelled");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn a_question_goes_on_here_when_the_server_dies() {
+    let slow = json!({ "reply": END, "delay_ms": FOR_EVER });
+    let place = place(&[reply("One."), slow]);
+    let server = serving(&place, "s");
+    // What the model of this process says by the same name.
+    fs::copy(place.path("own.json"), place.path("server.json")).unwrap();
+    let line = "ask --events --json --session s --model scripted/server.json two";
+    let mut child = place.oracle(line).command().spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
+    while !out.next().unwrap().unwrap().contains("turn.started") {}
+    server.signal("KILL");
+    let rest: Vec<String> = out.map(Result::unwrap).collect();
+    let answer: Value = serde_json::from_str(rest.last().unwrap()).unwrap();
+    assert_eq!(answer["answer"], "Mine.", "{answer:#}");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let log = log(&place, "s");
+    assert_eq!(count(&log, "supervisor.restarted"), 1);
+    assert_eq!(count(&log, "query.finished"), 2);
+}
+
+/// The calls of a server wait for its operators where the person who asked cannot be asked.
+#[test]
+fn a_call_of_a_server_is_left_to_its_operators_where_nobody_can_be_asked() {
+    let call = json!({ "name": "note_write", "arguments": { "note": "n", "text": "# N" } });
+    let asks = json!({ "reply": "May I?", "tool_calls": [call] });
+    let place = place(&[reply("One."), asks, reply("Two.")]);
+    let _server = serving(&place, "s");
+    let mut child = place
+        .oracle("ask --session s two")
+        .command()
+        .spawn()
+        .unwrap();
+    let mut err = BufReader::new(child.stderr.take().unwrap()).lines();
+    let said = err.next().unwrap().unwrap();
+    let (_, how) = said.split_once("consent: `oracle ").unwrap();
+    let (line, _) = how.split_once('`').unwrap();
+    assert!(line.starts_with("ctl approve s "), "{said}");
+    assert!(!fs::exists(place.path("notes/n.md")).unwrap());
+    assert_eq!(place.oracle(line).output().status.code(), Some(0));
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(fs::exists(place.path("notes/n.md")).unwrap());
+}
+
+#[test]
+fn ctl_asks_each_server_and_the_owner_of_a_session() {
+    let slow = json!({ "reply": END, "delay_ms": FOR_EVER });
+    let place = place(&[reply("One."), slow]);
+    let servers = [serving(&place, "a"), serving(&place, "b")];
+    let run = |line: &str| {
+        let output = place.oracle(line).output();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        let (out, err) = (text(output.stdout), text(output.stderr));
+        (output.status.code(), out, err)
+    };
+    // Each owns one session, in which a query runs now.
+    for session in ["a", "b"] {
+        let line = format!("ask --events --session {session} two");
+        let mut child = place.oracle(&line).command().spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
+        while !out.next().unwrap().unwrap().contains("turn.started") {}
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let states = |line: &str| {
+        let (code, out, err) = run(line);
+        assert_eq!(code, Some(0), "{line}: {err}");
+        let state = |line: &str| line.split('\t').take(2).collect::<Vec<_>>().join(" ");
+        out.lines().map(state).collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(states("ctl list"), "a running, b running");
+    assert_eq!(states("ctl list --state running"), "a running, b running");
+    assert_eq!(states("ctl list --state suspended"), "");
+    assert_eq!(states("ctl list --limit 1"), "a running");
+    assert_eq!(states("ctl list --limit 1 --after a"), "b running");
+    let mut watch = place.oracle("ctl watch --json --type control.").command();
+    let mut watch = watch.spawn().unwrap();
+    let mut seen = BufReader::new(watch.stdout.take().unwrap()).lines();
+    for session in ["a", "b"] {
+        // Until it listens, and is told.
+        let told = std::thread::scope(|scope| {
+            let told = scope.spawn(|| {
+                seen.by_ref()
+                    .map(Result::unwrap)
+                    .find(|line| line.contains(&format!("\"{session}\"")))
+            });
+            while !told.is_finished() {
+                assert_eq!(run(&format!("ctl pause {session}")).0, Some(0));
+                assert_eq!(run(&format!("ctl resume {session}")).0, Some(0));
+            }
+            told.join().unwrap()
+        });
+        assert!(told.is_some());
+    }
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+    for line in ["ctl drain", "ctl shutdown", "ctl reload"] {
+        let (code, _, err) = run(line);
+        let [one, other] = servers.each_ref().map(Served::process);
+        assert_eq!(code, Some(2), "{line}: {err}");
+        assert!(
+            err.contains(&one.to_string()) && err.contains(&other.to_string()),
+            "{err}"
+        );
+    }
+    let [first, second] = servers;
+    let (code, _, err) = run(&format!("ctl --pid {} shutdown", first.process()));
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert_eq!(first.end().1, Some(0));
+    assert_eq!(states("ctl list --state running"), "b running");
+    assert_eq!(run("ctl reload").0, Some(0));
+    assert_eq!(run("ctl --pid 1 reload").0, Some(1));
+    drop(second);
+}
