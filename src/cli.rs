@@ -48,6 +48,7 @@ pub mod usage;
 
 pub use crate::config::Environment;
 pub use arguments::{AskArgs, ChatArgs, Options, ReplayArgs};
+pub use interrupts::{Interrupts, Signals};
 pub use stop::Stop;
 
 /// What was typed.

@@ -36,10 +36,10 @@ mod server;
 mod settings;
 mod voice;
 
-pub use fault::{Fault, FaultError, FaultKind, PlanError, Planned, When};
+pub use fault::{Fault, FaultKind, Malformed, Planned, When};
 pub use log::{Recorded, Stats};
 pub use request::{Breach, Rule};
-pub use settings::{Settings, SettingsError, Spread, SpreadError};
+pub use settings::{Settings, SettingsError, Spread};
 
 use server::Server;
 

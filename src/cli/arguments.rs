@@ -35,7 +35,7 @@ pub struct AskArgs {
     #[arg(long, value_name = "KEY", conflicts_with = "jsonl")]
     pub idempotency_key: Option<String>,
     /// What to do if the session is busy with another question
-    #[arg(long, value_name = "POLICY", default_value = "queue", value_parser = busy())]
+    #[arg(long, value_name = "POLICY", default_value = "queue", value_parser = one_of(BusyPolicy::ALL, BusyPolicy::as_str))]
     pub busy: BusyPolicy,
     /// Profile of a session that is new [default: oracle]
     #[arg(long, value_name = "NAME")]
@@ -49,9 +49,16 @@ pub struct AskArgs {
     pub parallel: u16,
 }
 
-fn busy() -> impl TypedValueParser<Value = BusyPolicy> {
-    let names = BusyPolicy::ALL.map(BusyPolicy::as_str);
-    PossibleValuesParser::new(names).try_map(|name| name.parse::<BusyPolicy>())
+/// Reads one of these values by its name.
+pub(super) fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
+    all: [T; N],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let found = move |word: String| {
+        let one = all.into_iter().find(|one| name(*one) == word);
+        one.ok_or("there is no such value")
+    };
+    PossibleValuesParser::new(all.map(name)).try_map(found)
 }
 
 /// `oracle chat`.

@@ -5,12 +5,12 @@
 //!
 //! **Invariant:** each line gets one object on standard output, whatever became of it.
 
-use std::{collections::HashMap, pin::pin};
+use std::{cell::RefCell, collections::HashMap, pin::pin};
 
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{
@@ -24,13 +24,10 @@ use super::{
 };
 use crate::{
     actor::{Oracle, Progress, SessionHandle},
-    control::Refused,
     journal::Journal,
-    model::{BusyPolicy, Event, ProfileName, SessionKey, SessionName, Submission},
+    model::{BusyPolicy, ProfileName, SessionKey, SessionName, Submission},
     tool::ProjectRoot,
 };
-
-const WAITING: usize = 64;
 
 /// What is asked, and how.
 #[derive(Debug, Clone)]
@@ -108,17 +105,6 @@ impl Questions {
 pub const KEY_WITHOUT_SESSION: &str =
     "an idempotency key is known within its session: name the session too";
 
-enum Told {
-    Event(String),
-    Note(String),
-    /// What became of a line; the code that this has, and what people are told.
-    Object {
-        object: Value,
-        code: u8,
-        note: Option<String>,
-    },
-}
-
 /// Asks all, shows each as it is answered, and gives the worst exit code. Ctrl-C takes back what runs
 /// and asks nothing more; a second one leaves at once.
 pub async fn run(
@@ -127,175 +113,124 @@ pub async fn run(
     request: BatchRequest,
     terminal: &mut Terminal,
 ) -> Result<u8, Stop> {
-    let BatchRequest {
-        questions: Questions(talks),
-        busy,
-        parallel,
-        format,
-        root,
-        profile,
-    } = request;
     let mut interrupts = Interrupts::listen();
-    let (listener, mut told) = mpsc::channel(WAITING);
-    let (end, until) = watch::channel(Until::Answered);
-    let talks = talks.into_iter().map(|talk| Asker {
-        session: oracle.session_of(SessionKey::local(talk.session), profile.clone()),
+    // All are asked by one task: no borrow of it lasts over a wait.
+    let terminal = RefCell::new(terminal);
+    let taken_back = CancellationToken::new();
+    let talks = request.questions.0.iter().map(|talk| Asker {
+        session: oracle.session_of(
+            SessionKey::local(talk.session.clone()),
+            request.profile.clone(),
+        ),
         journal,
-        lines: talk.lines,
-        busy,
-        format,
-        root: root.clone(),
-        listener: listener.clone(),
-        until: until.clone(),
+        request: &request,
+        terminal: &terminal,
+        taken_back: &taken_back,
+        code: exit::DONE,
     });
-    let mut asked = pin!(
-        stream::iter(talks)
-            .map(Asker::ask)
-            .buffer_unordered(parallel)
-    );
+    let talks = talks.zip(&request.questions.0);
+    let asked = stream::iter(talks).map(|(asker, talk)| asker.ask(&talk.lines));
+    let mut asked = pin!(asked.buffer_unordered(request.parallel));
     let mut code = exit::DONE;
     loop {
         tokio::select! {
-            Some(told) = told.recv() => code = exit::worse(code, show(told, terminal)?),
-            done = asked.next() => if done.is_none() { break },
+            ended = asked.next() => match ended {
+                Some(ended) => code = exit::worse(code, ended?),
+                None => break,
+            },
             () = interrupts.pressed() => {
-                if end.send_replace(Until::TakenBack) == Until::TakenBack {
+                if taken_back.is_cancelled() {
                     return Err(Stop::Interrupted);
                 }
-                terminal.status("taking the questions back; Ctrl-C again leaves at once");
+                taken_back.cancel();
+                let how = "taking the questions back; Ctrl-C again leaves at once";
+                terminal.borrow_mut().status(how);
             }
         }
     }
-    while let Ok(told) = told.try_recv() {
-        code = exit::worse(code, show(told, terminal)?);
-    }
-    terminal.clear_status();
+    terminal.borrow_mut().clear_status();
     Ok(code)
 }
 
-fn show(told: Told, terminal: &mut Terminal) -> Result<u8, Stop> {
-    match told {
-        Told::Event(event) => {
-            terminal.line(&event)?;
-            Ok(exit::DONE)
-        }
-        Told::Note(note) => {
-            terminal.note(&format!("oracle: {note}"));
-            Ok(exit::DONE)
-        }
-        Told::Object { object, code, note } => {
-            if let Some(note) = note {
-                terminal.note(&format!("oracle: {note}"));
-            }
-            terminal.line(&object.to_string())?;
-            Ok(code)
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Until {
-    Answered,
-    /// No longer: what runs is taken back, what is not asked yet is not asked.
-    TakenBack,
-}
-
-struct Asker<'a> {
+struct Asker<'a, 't> {
     session: SessionHandle,
     journal: &'a dyn Journal,
-    lines: Vec<(usize, Line)>,
-    busy: BusyPolicy,
-    format: Format,
-    root: ProjectRoot,
-    listener: mpsc::Sender<Told>,
-    until: watch::Receiver<Until>,
+    request: &'a BatchRequest,
+    terminal: &'a RefCell<&'t mut Terminal>,
+    /// Cancelled when what runs is taken back, and what is not asked yet is not asked.
+    taken_back: &'a CancellationToken,
+    code: u8,
 }
 
-impl Asker<'_> {
-    async fn ask(mut self) {
-        for (line, asked) in std::mem::take(&mut self.lines) {
-            let told = if *self.until.borrow() == Until::TakenBack {
-                self.without(line, exit::CANCELLED, "it was not asked any more")
-            } else {
-                match self.answer(line, asked).await {
-                    Ok(told) => told,
-                    Err(Refused { code, message, .. }) => {
-                        self.without(line, exit::of_code(code), &message)
+impl Asker<'_, '_> {
+    async fn ask(mut self, lines: &[(usize, Line)]) -> Result<u8, Stop> {
+        for (line, asked) in lines {
+            let answered = match self.taken_back.is_cancelled() {
+                true => Err((exit::CANCELLED, "it was not asked any more".to_owned())),
+                false => match self.answer(*line, asked).await {
+                    Ok(answered) => Ok(answered),
+                    Err(Stop::Refused(refused)) => {
+                        Err((exit::of_code(refused.code), refused.message))
                     }
+                    Err(stop) => return Err(stop),
+                },
+            };
+            let (code, object) = match answered {
+                Ok(answered) => answered,
+                Err((code, why)) => {
+                    let session = &self.session.key().name;
+                    let note = format!("oracle: line {line}, session `{session}`: {why}");
+                    self.terminal.borrow_mut().note(&note);
+                    let object =
+                        json!({ "line": line, "session": session, "outcome": null, "error": why });
+                    (code, object)
                 }
             };
-            self.tell(told).await;
+            self.terminal.borrow_mut().line(&object.to_string())?;
+            self.code = exit::worse(self.code, code);
         }
+        Ok(self.code)
     }
 
-    async fn answer(&mut self, line: usize, asked: Line) -> Result<Told, Refused> {
+    async fn answer(&self, line: usize, asked: &Line) -> Result<(u8, Value), Stop> {
+        let BatchRequest {
+            busy, format, root, ..
+        } = self.request;
         let submission = Submission {
-            busy: self.busy,
-            idempotency_key: asked.idempotency_key,
-            ..Submission::new(asked.question)
+            busy: *busy,
+            idempotency_key: asked.idempotency_key.clone(),
+            ..Submission::new(asked.question.clone())
         };
         ask::leave_alone_if_busy(self.journal, self.session.key(), &submission).await?;
         let mut question = Question::ask(&self.session, submission).await?;
-        let mut until = self.until.clone();
-        let told_to_end = async {
-            until
-                .wait_for(|until| *until == Until::TakenBack)
-                .await
-                .is_ok()
-        };
-        let mut told_to_end = pin!(told_to_end.fuse());
+        let mut taken_back = pin!(self.taken_back.cancelled().fuse());
         loop {
-            tokio::select! {
+            let record = tokio::select! {
                 progress = question.next() => match progress? {
-                    Some(Progress::Record(record)) => {
-                        self.event(&record.event()).await;
-                        self.leave_calls(line, &mut question).await?;
-                    }
-                    Some(Progress::Frame(_)) => {}
+                    Some(Progress::Record(record)) => record,
+                    Some(Progress::Frame(_)) => continue,
                     None => break,
                 },
-                true = &mut told_to_end => question.take_back().await?,
+                () = &mut taken_back => {
+                    question.take_back().await?;
+                    continue;
+                }
+            };
+            if format.has_events() {
+                let event = serde_json::to_string(&record.event()).map_err(Stop::no_json)?;
+                self.terminal.borrow_mut().line(&event)?;
+            }
+            // No person is asked here.
+            while let Some(call) = question.waiting().first().cloned() {
+                let (why, left) = question.leave_call(&call);
+                let note = format!("oracle: line {line}: {why}");
+                self.terminal.borrow_mut().note(&note);
+                left.await?;
             }
         }
         let answer = question.answer().await?;
-        let mut object = ask::object(&self.session, &self.root, &answer).await?;
+        let mut object = ask::object(&self.session, root, &answer).await?;
         object["line"] = line.into();
-        Ok(Told::Object {
-            object,
-            code: exit::of_outcome(&answer.outcome),
-            note: None,
-        })
-    }
-
-    /// No person is asked here.
-    async fn leave_calls(&self, line: usize, question: &mut Question) -> Result<(), Refused> {
-        while let Some(call) = question.waiting().first().cloned() {
-            let (why, left) = question.leave_call(&call);
-            self.tell(Told::Note(format!("line {line}: {why}"))).await;
-            left.await?;
-        }
-        Ok(())
-    }
-
-    fn without(&self, line: usize, code: u8, why: &str) -> Told {
-        let session = &self.session.key().name;
-        Told::Object {
-            object: json!({ "line": line, "session": session, "outcome": null, "error": why }),
-            code,
-            note: Some(format!("line {line}, session `{session}`: {why}")),
-        }
-    }
-
-    async fn event(&self, event: &Event) {
-        if self.format.has_events()
-            && let Ok(event) = serde_json::to_string(event)
-        {
-            self.tell(Told::Event(event)).await;
-        }
-    }
-
-    async fn tell(&self, told: Told) {
-        // Who listens is there for as long as somebody asks.
-        let _ = self.listener.send(told).await;
+        Ok((exit::of_outcome(&answer.outcome), object))
     }
 }

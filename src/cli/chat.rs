@@ -4,11 +4,13 @@
 
 use std::path::PathBuf;
 
+use futures_util::future::OptionFuture;
+
 use super::{
     Stop,
     ask::{self, Format},
     exit,
-    interrupts::{self, Interrupts, Termination},
+    interrupts::{self, Interrupts, Signals},
     person::{self, AsItWas},
     progress::Follower,
     question::Question,
@@ -64,7 +66,7 @@ pub async fn run(
     let as_it_was = AsItWas::now();
     let interrupts = Interrupts::listen_and(as_it_was.again());
     let person = terminal.input.is_terminal();
-    let termination = person.then(Termination::listen);
+    let mut termination = person.then(Signals::terminations);
     let reader = Reader::new(&request, terminal);
     let mut chat = Chat {
         oracle,
@@ -82,7 +84,7 @@ pub async fn run(
     let done = tokio::select! {
         done = chat.talk(person) => done,
         // Whoever types is not to be left with a terminal in raw mode.
-        () = Termination::comes(termination) => Ok(()),
+        Some(()) = OptionFuture::from(termination.as_mut().map(Signals::come)) => Ok(()),
     };
     drop(as_it_was);
     if person {
@@ -114,12 +116,6 @@ struct Chat<'a> {
 enum Asked {
     Now(String),
     Before(Box<Question>),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Then {
-    GoesOn,
-    Ends,
 }
 
 impl Chat<'_> {
@@ -170,10 +166,7 @@ impl Chat<'_> {
                 Message::Blank => {}
                 Message::Question(question) => self.follow(Asked::Now(question)).await?,
                 Message::Mistake(mistake) => self.terminal.note(&format!("oracle: {mistake}")),
-                Message::Command(command) => match self.perform(command).await? {
-                    Then::GoesOn => {}
-                    Then::Ends => return Ok(()),
-                },
+                Message::Command(command) => self.perform(command).await?,
             }
         }
         Ok(())

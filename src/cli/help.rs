@@ -43,12 +43,7 @@ with its number as `line`, when it is answered; one that could not be asked gets
 outcome. A line that is not in order is told before anything is asked. The exit code is 0 if all are \
 answered, else the worst.
 
-A script for --model scripted/FILE says what the model replies; the tools that it calls are the real \
-ones. Its turns have `reply` (or `chunks`), `tool_calls`, `delay_ms` and `faults`; docs/scripts.md \
-tells more:
-  { \"turns\": [{ \"reply\": \"Looking.\", \"delay_ms\": 500,
-      \"tool_calls\": [{ \"name\": \"code_search\", \"arguments\": { \"query\": \"retry\" } }] },
-    { \"reply\": \"In src/a.rs.\" }] }
+--model scripted/FILE plays a script, with the real tools; docs/scripts.md tells what is in it.
 
 Examples:
   oracle ask \"where are sessions restarted?\"
@@ -93,14 +88,7 @@ answers and where data are is told on standard error; -v adds a line for each re
 Examples:
   oracle serve
   oracle serve --listen 127.0.0.1:8080 --model openai/gpt-4.1
-  curl http://127.0.0.1:7770/readyz
-
-Exit codes:
-  0    ended in order
-  1    failed
-  2    wrong usage or configuration
-  6    the journal could not be written for good
-  130  ended at once";
+  curl http://127.0.0.1:7770/readyz";
 
 pub(super) const KEYS: &str = "\
 Keys are kept in the data directory as hashes. As soon as there is one, a server asks everybody for a key; \
@@ -114,12 +102,7 @@ Examples:
   oracle keys create --name ops --role admin --expires 30d
   oracle keys create --name shop --tenant shop --json | jq -r .key
   oracle keys list
-  oracle keys revoke ann
-
-Exit codes:
-  0    done
-  1    failed: no such key, a name that is taken, keys that cannot be read
-  2    wrong usage or configuration";
+  oracle keys revoke ann";
 
 pub(super) const CTL: &str = concat!(
     "\

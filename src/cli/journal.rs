@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use clap::Subcommand;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::{Stop, exit, terminal::Terminal};
 use crate::journal::{Problem, Stats};
@@ -28,16 +28,6 @@ pub enum JournalCommand {
 /// Names what is wrong; gives the exit code.
 pub fn verified(problems: &[Problem], json: bool, terminal: &mut Terminal) -> Result<u8, Stop> {
     if json {
-        let problem = |problem: &Problem| {
-            let Problem {
-                sid,
-                session,
-                seq,
-                what,
-            } = problem;
-            json!({ "sid": sid, "session": session, "seq": seq, "what": what })
-        };
-        let problems: Vec<Value> = problems.iter().map(problem).collect();
         terminal.out.json(&json!({ "problems": problems }))?;
     } else if problems.is_empty() {
         writeln!(terminal.out, "the journal is in order")?;
@@ -59,6 +49,9 @@ pub fn verified(problems: &[Problem], json: bool, terminal: &mut Terminal) -> Re
 
 /// Prints figures.
 pub fn counted(stats: &Stats, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
+    if json {
+        return terminal.out.json(stats);
+    }
     let Stats {
         sessions,
         busy,
@@ -70,23 +63,6 @@ pub fn counted(stats: &Stats, json: bool, terminal: &mut Terminal) -> Result<(),
         database_bytes,
         log_bytes,
     } = stats;
-    if json {
-        let kinds: Map<String, Value> = kinds
-            .iter()
-            .map(|(kind, many)| (kind.clone(), (*many).into()))
-            .collect();
-        return terminal.out.json(&json!({
-            "sessions": sessions,
-            "running": busy,
-            "records": records,
-            "kinds": kinds,
-            "snapshots": snapshots,
-            "oldest": oldest,
-            "newest": newest,
-            "database_bytes": database_bytes,
-            "log_bytes": log_bytes,
-        }));
-    }
     let out = &mut terminal.out;
     writeln!(
         out,

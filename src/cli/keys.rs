@@ -3,15 +3,15 @@
 //! A new key is printed once and kept nowhere: what is kept is a hash. A server that runs notices within a
 //! second or two what is done here.
 
-use std::{fmt, io::Write as _, str::FromStr, time::Duration};
+use std::{io::Write as _, time::Duration};
 
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 use serde::Serialize;
 
-use super::{Stop, terminal::Terminal};
+use super::{Stop, arguments::one_of, terminal::Terminal};
 use crate::{
     access::{BookError, Entry, FileError, Key, KeyFile, KeyId, KeyName, NewKey},
-    model::{TenantId, Timestamp, access},
+    model::{TenantId, Timestamp, access::Role},
 };
 
 /// `oracle keys`.
@@ -42,12 +42,12 @@ pub struct CreateArgs {
     /// Whose conversations it opens
     #[arg(long, value_name = "TENANT", default_value = "default")]
     pub tenant: TenantId,
-    /// What it may do
-    #[arg(long, value_enum, default_value_t = Role::User)]
+    /// What it may do: `user` opens the conversations of its tenant, `admin` all, and the server itself
+    #[arg(long, value_name = "ROLE", default_value = "user", value_parser = one_of(Role::ALL, Role::as_str))]
     pub role: Role,
     /// For how long it holds, like 12h, 30d or 52w; for ever, if not said
-    #[arg(long, value_name = "SPAN")]
-    pub expires: Option<Lifetime>,
+    #[arg(long, value_name = "SPAN", value_parser = lifetime)]
+    pub expires: Option<Duration>,
 }
 
 /// `oracle keys revoke`.
@@ -58,45 +58,24 @@ pub struct RevokeArgs {
     pub key: String,
 }
 
-/// What a key may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Role {
-    /// The conversations of its tenant
-    User,
-    /// The conversations of all tenants, and the server itself
-    Admin,
-}
-
-/// How long a key holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lifetime(Duration);
-
+/// How long a key may hold.
 const LONGEST: Duration = Duration::from_secs(100 * 366 * 86_400);
 
-/// What a lifetime may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a time from 1m to 100 years, written like 90m, 12h, 30d or 52w")]
-pub struct NotALifetime;
-
-impl FromStr for Lifetime {
-    type Err = NotALifetime;
-
-    fn from_str(text: &str) -> Result<Self, NotALifetime> {
-        let (number, unit) = text
-            .split_at_checked(text.len().saturating_sub(1))
-            .ok_or(NotALifetime)?;
+fn lifetime(text: &str) -> Result<Duration, &'static str> {
+    let seconds = || {
+        let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
         let unit = match unit {
             "m" => 60,
             "h" => 3_600,
             "d" => 86_400,
             "w" => 604_800,
-            _ => return Err(NotALifetime),
+            _ => return None,
         };
-        let number: u64 = number.parse().map_err(|_| NotALifetime)?;
-        let span = Duration::from_secs(number.checked_mul(unit).ok_or(NotALifetime)?);
-        let good = !span.is_zero() && span <= LONGEST;
-        good.then_some(Self(span)).ok_or(NotALifetime)
-    }
+        number.parse::<u64>().ok()?.checked_mul(unit)
+    };
+    let span = seconds().map(Duration::from_secs);
+    let span = span.filter(|span| !span.is_zero() && *span <= LONGEST);
+    span.ok_or("a time from 1m to 100 years, written like 90m, 12h, 30d or 52w")
 }
 
 #[derive(Serialize)]
@@ -104,7 +83,7 @@ struct Listed<'a> {
     id: &'a KeyId,
     name: &'a KeyName,
     tenant: &'a TenantId,
-    role: access::Role,
+    role: Role,
     state: &'static str,
     created: Timestamp,
     expires: Option<Timestamp>,
@@ -159,11 +138,8 @@ fn create(
     let new = NewKey {
         name: args.name.clone(),
         tenant: args.tenant.clone(),
-        role: match args.role {
-            Role::User => access::Role::User,
-            Role::Admin => access::Role::Admin,
-        },
-        expires: args.expires.map(|Lifetime(span)| now.plus(span)),
+        role: args.role,
+        expires: args.expires.map(|span| now.plus(span)),
     };
     let entry = file.change(|book| Ok::<_, Stop>(book.add(&key, new, now)?))?;
     if json {
@@ -171,6 +147,9 @@ fn create(
         return terminal.out.json(&Made { key, listed });
     }
     writeln!(terminal.out, "{}", key.reveal())?;
+    let until = entry
+        .expires
+        .map_or_else(|| "it is revoked".to_owned(), |at| at.to_string());
     let Entry {
         id,
         name,
@@ -179,17 +158,9 @@ fn create(
         ..
     } = &entry;
     terminal.err.say(format_args!(
-        "key `{name}` ({id}) of role {role} for tenant `{tenant}`, {}; it is not shown again",
-        until(entry.expires)
+        "key `{name}` ({id}) of role {role} for tenant `{tenant}`, until {until}; it is not shown again"
     ));
     Ok(())
-}
-
-fn until(expires: Option<Timestamp>) -> impl fmt::Display {
-    match expires {
-        Some(at) => format!("until {at}"),
-        None => "until it is revoked".to_owned(),
-    }
 }
 
 fn list(file: &KeyFile, now: Timestamp, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
@@ -202,13 +173,16 @@ fn list(file: &KeyFile, now: Timestamp, json: bool, terminal: &mut Terminal) -> 
         return Ok(());
     }
     let rows = listed.map(|key| {
-        let expires = key
-            .expires
-            .map_or_else(|| "-".to_owned(), |at| at.to_string());
-        let [id, name] = [key.id.to_string(), key.name.to_string()];
-        let [tenant, role] = [key.tenant.to_string(), key.role.to_string()];
-        let (state, created) = (key.state.to_owned(), key.created.to_string());
-        [id, name, tenant, role, state, created, expires]
+        let expires = key.expires.map(|at| at.to_string());
+        [
+            key.id.to_string(),
+            key.name.to_string(),
+            key.tenant.to_string(),
+            key.role.to_string(),
+            key.state.to_owned(),
+            key.created.to_string(),
+            expires.unwrap_or_else(|| "-".to_owned()),
+        ]
     });
     let rows: Vec<[String; 7]> = rows.collect();
     if rows.is_empty() {
@@ -278,8 +252,8 @@ mod tests {
             ("99999w", None),
             ("99999999999999999999d", None),
         ] {
-            let got = text.parse::<Lifetime>().ok();
-            let want = seconds.map(|seconds| Lifetime(Duration::from_secs(seconds)));
+            let got = lifetime(text).ok();
+            let want = seconds.map(Duration::from_secs);
             assert_eq!(got, want, "{text:?}");
         }
     }

@@ -5,14 +5,15 @@ use std::{
     fs,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     num::{NonZeroU16, NonZeroU32},
+    ops::Not,
     path::{Path, PathBuf},
 };
 
+use serde::Serialize;
+use toml::Table;
+
 use super::{Stop, interrupts::Interrupts, terminal::Terminal};
-use crate::{
-    llm::script::Script,
-    mock::{FaultKind, Mock, Planned, Settings, Spread},
-};
+use crate::mock::{FaultKind, Mock, Settings};
 
 const WHEN: &str = "When it says it, and what goes wrong";
 
@@ -40,14 +41,16 @@ pub struct MockModelArgs {
 }
 
 /// How it behaves, as far as the command line says it.
-#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args, Serialize)]
 #[command(next_help_heading = "What it says")]
+#[serde(rename_all = "kebab-case")]
 pub struct Behaviour {
     /// Replies to a question; all but the last ask for another turn [default: 3]
     #[arg(long, value_name = "N")]
     turns: Option<NonZeroU32>,
     /// Call the request's first tool in the first reply to a question
     #[arg(long)]
+    #[serde(skip_serializing_if = "Not::not")]
     tools: bool,
     /// Arguments of that call, as they are [default: some that fit the tool's schema]
     #[arg(long, value_name = "JSON")]
@@ -57,6 +60,7 @@ pub struct Behaviour {
     script: Option<PathBuf>,
     /// Say what the user said
     #[arg(long)]
+    #[serde(skip_serializing_if = "Not::not")]
     echo: bool,
     /// Characters of a reply, without its signal [default: 400]
     #[arg(long, value_name = "N")]
@@ -66,18 +70,20 @@ pub struct Behaviour {
     chunks: Option<NonZeroU32>,
     /// Models that there are, with commas between them [default: any]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     models: Vec<String>,
 
     /// Before an answer: `20ms`, or anything in `20ms..80ms`
     #[arg(long, value_name = "TIME", help_heading = WHEN)]
-    latency: Option<Spread>,
+    latency: Option<String>,
     /// Between the events of a stream
     #[arg(long, value_name = "TIME", help_heading = WHEN)]
-    gap: Option<Spread>,
+    gap: Option<String>,
     /// What goes wrong: `NAME` always, `NAME:0.05` of all requests, `NAME@3,7..9` for these; may be
     /// given more than once
     #[arg(long = "fault", value_name = "FAULT", help_heading = WHEN)]
-    faults: Vec<Planned>,
+    #[serde(rename = "fault", skip_serializing_if = "Vec::is_empty")]
+    faults: Vec<String>,
     /// What chance goes by [default: 0]
     #[arg(long, value_name = "N", help_heading = WHEN)]
     seed: Option<u64>,
@@ -99,6 +105,7 @@ pub struct Behaviour {
     key: Option<String>,
     /// Refuse a request that breaks a rule, instead of only telling of it
     #[arg(long, help_heading = "What it demands")]
+    #[serde(skip_serializing_if = "Not::not")]
     strict: bool,
     /// Requests that are kept for `GET /requests` [default: 256]
     #[arg(long, value_name = "N", help_heading = "What it demands")]
@@ -108,64 +115,33 @@ pub struct Behaviour {
 impl MockModelArgs {
     /// How it behaves: by default, as the file says, as the command line says.
     pub fn settings(&self) -> Result<Settings, Stop> {
-        let mut settings = match &self.settings {
-            Some(path) => Settings::parse(&text_of(path)?, path).map_err(Stop::usage)?,
-            None => Settings::default(),
+        let mut table = match &self.settings {
+            Some(path) => table_of(path)?,
+            None => Table::new(),
         };
-        self.behaviour.clone().over(&mut settings)?;
-        Ok(settings)
+        // What is said is one of two; the file may have chosen the other one.
+        if self.behaviour.script.is_some() {
+            table.remove("echo");
+        }
+        if self.behaviour.echo {
+            table.remove("script");
+        }
+        table.extend(Table::try_from(&self.behaviour).map_err(Stop::failed)?);
+        let settings = table.try_into::<Settings>();
+        settings.map_err(|error| Stop::usage(error.message()))
     }
 }
 
-fn text_of(path: &Path) -> Result<String, Stop> {
-    fs::read_to_string(path).map_err(|error| {
+fn table_of(path: &Path) -> Result<Table, Stop> {
+    let text = fs::read_to_string(path).map_err(|error| {
         let path = path.display();
         Stop::usage(format_args!(
             "`{path}` cannot be read ({error}): use a file that exists and that you may read"
         ))
-    })
-}
-
-impl Behaviour {
-    /// What is said here takes the place of what was said before.
-    fn over(self, settings: &mut Settings) -> Result<(), Stop> {
-        fn set<T>(place: &mut T, value: Option<T>) {
-            if let Some(value) = value {
-                *place = value;
-            }
-        }
-        // What is said is one of two; the file may have chosen the other one.
-        if let Some(path) = &self.script {
-            settings.script = Some(Script::read(path).map_err(Stop::usage)?);
-            settings.echo = false;
-        }
-        if self.echo {
-            settings.echo = true;
-            settings.script = None;
-        }
-        set(&mut settings.turns, self.turns);
-        set(&mut settings.size, self.size);
-        set(&mut settings.chunks, self.chunks);
-        set(&mut settings.latency, self.latency);
-        set(&mut settings.gap, self.gap);
-        set(&mut settings.seed, self.seed);
-        set(&mut settings.keep, self.keep);
-        settings.tools |= self.tools;
-        settings.strict |= self.strict;
-        settings.tool_arguments = self.tool_arguments.or(settings.tool_arguments.take());
-        settings.requests_per_minute = self.requests_per_minute.or(settings.requests_per_minute);
-        settings.tokens_per_minute = self.tokens_per_minute.or(settings.tokens_per_minute);
-        settings.burst = self.burst.or(settings.burst);
-        settings.concurrency = self.concurrency.or(settings.concurrency);
-        settings.key = self.key.map(Into::into).or(settings.key.take());
-        if !self.models.is_empty() {
-            settings.models = self.models;
-        }
-        if !self.faults.is_empty() {
-            settings.faults = self.faults;
-        }
-        Ok(())
-    }
+    })?;
+    // What is wrong is told with its line.
+    Settings::parse(&text, path).map_err(Stop::usage)?;
+    text.parse().map_err(Stop::usage)
 }
 
 /// Prints the names of all faults, and what they do.
@@ -233,8 +209,8 @@ mod tests {
             path.display()
         );
         let settings = args(&line).settings().unwrap();
-        let faults: Vec<_> = settings.faults.iter().map(ToString::to_string).collect();
-        assert_eq!(faults, ["429@1", "cut"]);
+        let faults = ["429@1", "cut"].map(|fault| fault.parse().unwrap());
+        assert_eq!(settings.faults, faults);
         assert_eq!(
             (settings.turns.get(), settings.size, settings.strict),
             (2, 7, true)

@@ -7,18 +7,12 @@ use tokio::time::timeout;
 use super::interrupts;
 
 mod ahead;
-#[cfg(unix)]
 mod keyboard;
-#[cfg(not(unix))]
-mod keyless;
 mod lines;
 mod modes;
 
 pub(super) use ahead::Typed;
-#[cfg(unix)]
 pub(super) use keyboard::Keyboard;
-#[cfg(not(unix))]
-pub(super) use keyless::Keyboard;
 pub(super) use lines::Lines;
 pub(super) use modes::AsItWas;
 

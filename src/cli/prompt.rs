@@ -2,9 +2,7 @@
 
 use std::io::Write;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-
-use super::{Stop, terminal::Terminal};
+use super::{Stop, arguments::one_of, terminal::Terminal};
 use crate::{model::QueryType, prompt::ComposedPrompt};
 
 /// `oracle prompt`.
@@ -20,16 +18,11 @@ pub struct PromptArgs {
 #[group(required = false, multiple = false)]
 pub struct Subject {
     /// For queries of this type
-    #[arg(long = "type", value_name = "TYPE", value_parser = query_type())]
+    #[arg(long = "type", value_name = "TYPE", value_parser = one_of(QueryType::ALL, QueryType::as_str))]
     pub query_type: Option<QueryType>,
     /// For this query, after it is classified
     #[arg(long, value_name = "QUERY")]
     pub query: Option<String>,
-}
-
-fn query_type() -> impl TypedValueParser<Value = QueryType> {
-    let names = QueryType::ALL.map(QueryType::as_str);
-    PossibleValuesParser::new(names).try_map(|name| name.parse::<QueryType>())
 }
 
 /// Prints a prompt as text or as JSON.

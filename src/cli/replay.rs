@@ -1,61 +1,163 @@
 //! `oracle replay`: a scripted conversation through the real session.
 //!
 //! The scenario says what the model replies and what its tools answer; everything else is the real
-//! thing. [`Scenario`] is the input, [`Report`] what comes out.
+//! thing.
 
-use std::sync::Arc;
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{
     Stop, exit,
     terminal::{Terminal, harmless},
+    text::event_line,
 };
 use crate::{
     actor::Oracle,
-    model::{Event, Seq, SessionKey, SessionName, Submission},
+    journal::Entry,
+    model::{
+        Event, Seq, SessionKey, SessionName, Submission,
+        record::{
+            AgentFact, Fact, FallbackAction, FallbackTriggered, SignalFact, SignalPresence,
+            TurnFact,
+        },
+    },
+    signal::SignalState,
 };
 
-mod report;
 mod scenario;
 
-pub use report::Report;
 pub use scenario::{Scenario, ScenarioError, ScriptedTool};
-
-/// How the outcome is to look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// A line an event, then the outcome.
-    Text,
-    /// One JSON object.
-    Json,
-}
 
 /// Plays a scenario on a system that was put together for it, and says with which code to exit.
 pub async fn run(
     oracle: &Oracle,
     scenario: &Scenario,
     session: SessionName,
-    format: Format,
+    json: bool,
     terminal: &mut Terminal,
 ) -> Result<u8, Stop> {
     let session = oracle.session(SessionKey::local(session));
-    let watch = session.ask(Submission::new(scenario.query.clone())).await?;
-    let answer = watch.answer().await?;
-    let records = session.log(Seq(0)).await?;
-    let events: Vec<Event> = records
-        .iter()
-        .map(|entry| entry.event(&session.key().name))
-        .collect();
-    let records: Vec<_> = records
-        .into_iter()
-        .map(|entry| Arc::clone(&entry.record))
-        .collect();
-    let report = Report::new(&answer, &records, events);
-    match format {
-        Format::Text if terminal.out_is_terminal() => {
-            terminal.write(&harmless(&report.to_text()))?;
-        }
-        Format::Text => terminal.write(&report.to_text())?,
-        Format::Json => terminal.line(&serde_json::to_string(&report).map_err(Stop::no_json)?)?,
+    let answer = session
+        .answer(Submission::new(scenario.query.clone()))
+        .await?;
+    let log = session.log(Seq(0)).await?;
+    let name = &session.key().name;
+    let events = log.iter().map(|entry| entry.event(name));
+    let report = Report {
+        outcome: answer.outcome.name(),
+        reason: answer.outcome.reason(),
+        answer: &answer.text,
+        turns: turns(&log),
+        events: events.collect(),
+    };
+    if json {
+        terminal.out.json(&report)?;
+    } else if terminal.out_is_terminal() {
+        terminal.write(&harmless(&report.to_text()))?;
+    } else {
+        terminal.write(&report.to_text())?;
     }
     Ok(exit::of_outcome(&answer.outcome))
+}
+
+/// What came of a scenario.
+#[derive(Serialize)]
+struct Report<'a> {
+    outcome: &'static str,
+    reason: Option<&'a str>,
+    answer: &'a str,
+    turns: Vec<TurnReport>,
+    events: Vec<Event>,
+}
+
+#[derive(Serialize)]
+struct TurnReport {
+    turn: u32,
+    signal: Option<Value>,
+    consecutive_same_reason: u32,
+    turns_without_signal: u32,
+    fallback: Option<Value>,
+}
+
+impl Report<'_> {
+    fn to_text(&self) -> String {
+        let mut text = String::new();
+        for event in &self.events {
+            let _ = writeln!(text, "{}", event_line(event));
+        }
+        let _ = write!(text, "\n{}", self.outcome);
+        if let Some(reason) = self.reason {
+            let _ = write!(text, " ({reason})");
+        }
+        text.push('\n');
+        if !self.answer.is_empty() {
+            let _ = writeln!(text, "\n{}", self.answer);
+        }
+        text
+    }
+}
+
+fn turns(log: &[Entry]) -> Vec<TurnReport> {
+    let mut state = SignalState::default();
+    let mut turns: Vec<TurnReport> = Vec::new();
+    for Entry { record, .. } in log {
+        let mut signalled = None;
+        match &record.fact {
+            Fact::Turn(TurnFact::Replied(replied)) => {
+                if replied.signal != SignalPresence::Valid {
+                    state.record_silence();
+                }
+                turns.push(TurnReport {
+                    turn: record.turn.unwrap_or_default().0 + 1,
+                    signal: None,
+                    consecutive_same_reason: 0,
+                    turns_without_signal: 0,
+                    fallback: None,
+                });
+            }
+            Fact::Signal(SignalFact::Emitted(signal)) => {
+                state.record_signal(signal);
+                let mut shown = json!(signal);
+                shown.as_object_mut().map(|shown| shown.remove("timestamp"));
+                signalled = Some(shown);
+            }
+            Fact::Agent(AgentFact::FallbackTriggered(fallback)) => {
+                if let Some(turn) = turns.last_mut() {
+                    turn.fallback = Some(with(turn.fallback.take(), fallback));
+                }
+                continue;
+            }
+            _ => continue,
+        }
+        if let Some(turn) = turns.last_mut() {
+            turn.signal = signalled;
+            turn.consecutive_same_reason = state.consecutive_same_reason();
+            turn.turns_without_signal = state.turns_without_signal();
+        }
+    }
+    turns
+}
+
+/// A turn in which tools loop can have two. Two hints are one with both texts; an escalation tells
+/// more than the hint about the loop, and that more than what comes to nothing.
+fn with(before: Option<Value>, fallback: &FallbackTriggered) -> Value {
+    let is = |before: &Value, action| before["action"] == json!(action);
+    match before {
+        Some(before) if is(&before, FallbackAction::Escalate) => before,
+        Some(mut before) if is(&before, FallbackAction::RetryWithHint) => {
+            let hints = [before["hint"].as_str(), fallback.hint.as_deref()];
+            let hints: Vec<&str> = hints.into_iter().flatten().collect();
+            before["hint"] = hints.join(" ").into();
+            before
+        }
+        _ => json!({
+            "cause": fallback.cause,
+            "action": fallback.action,
+            "confidence": fallback.confidence,
+            "hint": fallback.hint,
+            "reason": fallback.reason,
+        }),
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::Path};
 
-use super::{Stop, ctl::tell, interrupts::Interrupts, terminal::Terminal};
+use super::{ctl::tell, terminal::Terminal};
 use crate::{
     actor::{Changes, ReloadError},
     config::Setting,
@@ -54,51 +54,15 @@ impl Started<'_> {
             data,
             needs_keys,
         } = self;
-        terminal
-            .err
-            .say(format_args!("listens on http://{address}"));
-        let models = models.join(", then ");
-        terminal.err.say(format_args!("asks {models}, {because}"));
-        let data = data.display();
-        terminal
-            .err
-            .say(format_args!("keeps conversations in {data}"));
-        terminal.err.say(match needs_keys {
+        let (models, data) = (models.join(", then "), data.display());
+        let err = &mut terminal.err;
+        err.say(format_args!("listens on http://{address}"));
+        err.say(format_args!("asks {models}, {because}"));
+        err.say(format_args!("keeps conversations in {data}"));
+        err.say(match needs_keys {
             true => "asks everybody for a key",
             false => "asks nobody for a key: `oracle keys create` makes one",
         });
-    }
-}
-
-/// The signal by which a server is told to read its configuration again: SIGHUP, where there is such a thing.
-pub struct Hangups {
-    #[cfg(unix)]
-    signal: Option<tokio::signal::unix::Signal>,
-}
-
-impl Hangups {
-    /// Listens for it from now on; before, it would have ended the process.
-    #[must_use]
-    pub fn listen() -> Self {
-        #[cfg(unix)]
-        {
-            use tokio::signal::unix::{SignalKind, signal};
-            let signal = signal(SignalKind::hangup()).ok();
-            Self { signal }
-        }
-        #[cfg(not(unix))]
-        Self {}
-    }
-
-    /// Returns when it comes.
-    pub async fn told(&mut self) {
-        #[cfg(unix)]
-        if let Some(signal) = &mut self.signal
-            && signal.recv().await.is_some()
-        {
-            return;
-        }
-        std::future::pending::<()>().await;
     }
 }
 
@@ -112,29 +76,5 @@ pub fn tell_reloaded(reloaded: &Result<Changes, ReloadError>, terminal: &mut Ter
                 .say(format_args!("read the configuration: {text}"));
         }
         Err(error) => terminal.err.say(error),
-    }
-}
-
-/// The signals by which a server is ended.
-pub struct Ends(Interrupts);
-
-impl Ends {
-    /// Listens for them from now on.
-    #[must_use]
-    pub fn listen() -> Self {
-        Self(Interrupts::listen_to_machine())
-    }
-
-    /// Returns when it is to end.
-    pub async fn told(&mut self) {
-        self.0.pressed().await;
-    }
-
-    /// Lets an orderly end come to its own end, unless a second signal breaks it off.
-    pub async fn unless_again(&mut self, end: impl Future<Output = ()>) -> Result<(), Stop> {
-        tokio::select! {
-            () = end => Ok(()),
-            () = self.0.pressed() => Err(Stop::Interrupted),
-        }
     }
 }

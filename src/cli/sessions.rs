@@ -14,7 +14,7 @@ use crate::{
     journal::{self, Entry, Journal, Known, Standing},
     kernel::Command,
     model::{
-        Event, Record, Seq, SessionKey, SessionName, TenantId,
+        Event, Seq, SessionKey, SessionName, TenantId,
         record::{Fact, SessionFact},
     },
 };
@@ -101,40 +101,10 @@ pub struct One {
     pub id: SessionName,
 }
 
-impl SessionsCommand {
-    /// The session that it is about, if it is about one.
-    #[must_use]
-    pub const fn subject(&self) -> Option<&SessionName> {
-        match self {
-            Self::Show(one) | Self::Export(one) | Self::Release(one) => Some(&one.id),
-            Self::Events(events) => Some(&events.id),
-            Self::Delete(delete) => Some(&delete.id),
-            Self::List(_) | Self::Search(_) => None,
-        }
-    }
-}
-
-/// What a command says where nothing was ever kept.
-pub fn nothing_kept(command: &SessionsCommand, terminal: &mut Terminal) -> Result<(), Stop> {
-    match command.subject() {
-        Some(name) => Err(unknown(name)),
-        None => {
-            terminal
-                .err
-                .say("no sessions are kept in this data directory yet");
-            Ok(())
-        }
-    }
-}
-
 async fn known(journal: &dyn Journal, name: &SessionName) -> Result<Known, Stop> {
     let found = journal.find(SessionKey::local(name.clone())).await?;
-    found.ok_or_else(|| unknown(name))
-}
-
-fn unknown(name: &SessionName) -> Stop {
     let name = name.clone();
-    AskError::NoSession { name }.into()
+    found.ok_or_else(|| AskError::NoSession { name }.into())
 }
 
 /// The word for a session's state. `running` is a query that has not ended: a process works on it, or it was cut off.
@@ -236,8 +206,14 @@ pub async fn events(
     args: &EventsArgs,
     terminal: &mut Terminal,
 ) -> Result<(), Stop> {
-    let log = Log::of(journal, &args.id, Seq(args.after)).await?;
-    log.print(&args.kind, Event::of, terminal).await
+    let known = known(journal, &args.id).await?;
+    let print = |entry: &Entry| match entry.record.fact.kind().starts_with(&args.kind) {
+        true => terminal
+            .out
+            .json(&Event::of(&args.id, entry.seq, &entry.record)),
+        false => Ok(()),
+    };
+    each_record(journal, &known, Seq(args.after), print).await
 }
 
 /// Prints all events, with whole texts: an export has to do without the journal.
@@ -246,56 +222,29 @@ pub async fn export(
     One { id }: &One,
     terminal: &mut Terminal,
 ) -> Result<(), Stop> {
-    let log = Log::of(journal, id, Seq(0)).await?;
-    log.print("", Event::with_whole_texts, terminal).await
+    let known = known(journal, id).await?;
+    let print = |entry: &Entry| {
+        let event = Event::with_whole_texts(id, entry.seq, &entry.record);
+        terminal.out.json(&event)
+    };
+    each_record(journal, &known, Seq(0), print).await
 }
 
-struct Log<'a> {
-    journal: &'a dyn Journal,
-    known: Known,
+/// Reads a session's records after a number, page by page.
+pub(super) async fn each_record(
+    journal: &dyn Journal,
+    known: &Known,
     after: Seq,
-}
-
-impl<'a> Log<'a> {
-    async fn of(journal: &'a dyn Journal, name: &SessionName, after: Seq) -> Result<Self, Stop> {
-        let known = known(journal, name).await?;
-        Ok(Self {
-            journal,
-            known,
-            after,
-        })
+    mut take: impl FnMut(&Entry) -> Result<(), Stop>,
+) -> Result<(), Stop> {
+    let mut last = after;
+    while last < known.last {
+        let page = journal.read(known.sid, last, RECORDS).await?;
+        let Some(end) = page.last() else { break };
+        last = end.seq;
+        page.iter().try_for_each(&mut take)?;
     }
-
-    async fn page(&mut self) -> Result<Vec<Entry>, Stop> {
-        let (sid, end) = (self.known.sid, self.known.last);
-        if self.after >= end {
-            return Ok(Vec::new());
-        }
-        let page = self.journal.read(sid, self.after, RECORDS).await?;
-        self.after = page.last().map_or(end, |entry| entry.seq);
-        Ok(page)
-    }
-
-    async fn print(
-        mut self,
-        prefix: &str,
-        projection: fn(&SessionName, Seq, &Record) -> Event,
-        terminal: &mut Terminal,
-    ) -> Result<(), Stop> {
-        loop {
-            let page = self.page().await?;
-            if page.is_empty() {
-                return Ok(());
-            }
-            for entry in &page {
-                if entry.record.fact.kind().starts_with(prefix) {
-                    let name = &self.known.key.name;
-                    let event = projection(name, entry.seq, &entry.record);
-                    terminal.out.json(&event)?;
-                }
-            }
-        }
-    }
+    Ok(())
 }
 
 /// Prints where words were said.
@@ -364,7 +313,7 @@ mod tests {
     use super::*;
     use crate::{
         journal::{Append, Memory},
-        model::{ProfileName, Timestamp, record::Opened},
+        model::{ProfileName, Record, Timestamp, record::Opened},
     };
 
     #[tokio::test]

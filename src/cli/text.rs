@@ -6,7 +6,10 @@ use regex::Regex;
 use serde_json::Value;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::model::Event;
+use crate::{
+    actor::SessionView,
+    model::{Event, Usage},
+};
 
 pub(super) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
@@ -52,6 +55,37 @@ pub(super) fn cleaned(message: &str) -> String {
 pub(super) fn visible(text: &str) -> String {
     let is_text = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
     text.chars().filter(is_text).collect()
+}
+
+/// How a session stands: on each line a word, and what there is to say about it.
+pub(super) fn standing(view: &SessionView) -> Vec<(&'static str, String)> {
+    let paused = if view.paused { ", paused" } else { "" };
+    let mut rows = vec![("state", format!("{}{paused}", view.state))];
+    if let Some(reason) = &view.quarantine {
+        rows.push(("quarantined", reason.clone()));
+    }
+    rows.push(("records", view.last.to_string()));
+    if let (Some(query), Some(limits)) = (view.query, view.limits) {
+        let (turns, most) = (view.turns, limits.max_turns);
+        rows.push((
+            "running",
+            format!("question {query}, {turns} of {most} turns"),
+        ));
+        let tokens = limits.max_tokens.map(|tokens| tokens.to_string());
+        rows.extend(tokens.map(|tokens| ("token budget", tokens)));
+        let cost = limits.max_cost.map(|cost| cost.to_string());
+        rows.extend(cost.map(|cost| ("cost budget", cost)));
+    }
+    rows.push(("waiting", view.waiting.to_string()));
+    let Usage {
+        input_tokens,
+        output_tokens,
+        cost,
+        ..
+    } = view.usage;
+    let used = format!("{input_tokens} tokens sent, {output_tokens} received, {cost}");
+    rows.push(("used", used));
+    rows
 }
 
 /// Longest value of an event, in characters.

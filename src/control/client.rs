@@ -204,17 +204,13 @@ impl Client {
     /// See [`ClientError`].
     pub async fn watch(&self, wanted: &Watching) -> Result<Events<Seen>, ClientError> {
         let text = |value: &dyn ToString| Some(value.to_string());
-        let severity = wanted.severity.and_then(|it| serde_json::to_value(it).ok());
         let types = (!wanted.types.is_empty()).then(|| wanted.types.join(","));
         let query = [
             ("session", wanted.session.as_ref().and_then(|it| text(it))),
             ("tenant", wanted.tenant.as_ref().and_then(|it| text(it))),
             ("after", wanted.after.as_ref().and_then(|it| text(it))),
             ("types", types),
-            (
-                "severity",
-                severity.and_then(|it| it.as_str().map(str::to_owned)),
-            ),
+            ("severity", wanted.severity.map(|it| it.as_str().to_owned())),
         ];
         self.stream(&["api", "control", "watch"], query).await
     }

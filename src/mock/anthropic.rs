@@ -1,13 +1,13 @@
 //! Messages of Anthropic's dialect, written.
 
-use std::fmt::Write as _;
+use serde_json::{Value, json};
 
 use super::{
     fault::{Cause, FaultKind, Problem},
-    reply::{Call, Events, Holds, REASONING, Reply, Stop, halves, literal},
+    reply::{Call, Events, HOLE, Holds, REASONING, Reply, Stop, around_hole, halves},
 };
 
-const SIGNATURE: &str = "\"bW9jayBzaWduYXR1cmU=\"";
+const SIGNATURE: &str = "bW9jayBzaWduYXR1cmU=";
 
 pub(super) struct Anthropic<'a>(pub(super) Reply<'a>);
 
@@ -16,166 +16,144 @@ impl Anthropic<'_> {
         let said = self.0.said;
         let mut blocks = Vec::new();
         if said.reasoning.is_some() {
-            let thought = literal(REASONING);
-            blocks.push(format!(
-                "{{\"type\":\"thinking\",\"thinking\":{thought},\"signature\":{SIGNATURE}}}"
-            ));
+            blocks
+                .push(json!({ "type": "thinking", "thinking": REASONING, "signature": SIGNATURE }));
         }
-        if !said.text.is_empty() || self.0.is(FaultKind::EmptyText) {
-            blocks.push(format!(
-                "{{\"type\":\"text\",\"text\":{}}}",
-                said.text.whole
-            ));
+        if self.has_text() {
+            blocks.push(json!({ "type": "text", "text": HOLE }));
         }
         for call in &said.calls {
             let input = match self.0.fault {
                 // Without a stream, a cut leaves a text in place of the object.
-                Some(FaultKind::CallCut) => literal(&call.arguments),
-                _ => call.arguments.clone(),
+                Some(FaultKind::CallCut) => call.arguments.as_str().into(),
+                _ => call.object(),
             };
-            let (id, name) = (literal(&call.id), literal(&call.name));
-            blocks.push(format!(
-                "{{\"type\":\"tool_use\",\"id\":{id},\"name\":{name},\"input\":{input}}}"
-            ));
+            let (id, name) = (&call.id, &call.name);
+            blocks.push(json!({ "type": "tool_use", "id": id, "name": name, "input": input }));
         }
-        let mut out = String::with_capacity(said.text.whole.len() + 512);
-        self.head(&mut out);
-        let _ = write!(out, "[{}]{}", blocks.join(","), self.stop());
+        let mut whole = self.message(blocks, self.stop());
         if !self.0.is(FaultKind::NoUsage) {
             let (sent, received) = (self.0.asked.tokens, said.tokens());
-            let _ = write!(
-                out,
-                ",\"usage\":{{\"input_tokens\":{sent},\"output_tokens\":{received}}}"
-            );
+            whole["usage"] = json!({ "input_tokens": sent, "output_tokens": received });
         }
-        out.push('}');
-        out
+        let (head, tail) = around_hole(&whole);
+        match tail.is_empty() {
+            true => head,
+            false => head + &said.text.whole + &tail,
+        }
     }
 
     pub(super) fn events(&self) -> Events {
         let said = self.0.said;
-        let pieces = said.text.pieces.len() + 4 * said.calls.len() + 12;
-        let mut events = Events::with_capacity(pieces * 140 + said.text.whole.len(), pieces);
-        let mut message = String::new();
-        self.head(&mut message);
-        message.push_str("[],\"stop_reason\":null,\"stop_sequence\":null");
+        let mut events = Events::default();
+        let mut message = self.message(Vec::new(), None);
         if !self.0.is(FaultKind::NoUsage) {
-            let sent = self.0.asked.tokens;
-            let _ = write!(
-                message,
-                ",\"usage\":{{\"input_tokens\":{sent},\"output_tokens\":1}}"
-            );
+            message["usage"] = json!({ "input_tokens": self.0.asked.tokens, "output_tokens": 1 });
         }
-        let frame = Holds::Frame;
-        events.named(
-            frame,
-            "message_start",
-            format_args!(",\"message\":{message}}}"),
-        );
-        events.named(frame, "ping", format_args!(""));
+        let start = json!({ "type": "message_start", "message": message });
+        events.named(Holds::Frame, &start);
+        events.named(Holds::Frame, &json!({ "type": "ping" }));
         let mut block = 0;
         if said.reasoning.is_some() {
-            let start = "{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}";
-            let thought = format!(
-                "{{\"type\":\"thinking_delta\",\"thinking\":{}}}",
-                literal(REASONING)
-            );
-            let signature = format!("{{\"type\":\"signature_delta\",\"signature\":{SIGNATURE}}}");
-            self.block(&mut events, &mut block, start, [thought, signature]);
+            let start = json!({ "type": "thinking", "thinking": "", "signature": "" });
+            self.begin(&mut events, block, start);
+            let thought = json!({ "type": "thinking_delta", "thinking": REASONING });
+            events.named(Holds::Content, &self.delta(block, thought));
+            let signature = json!({ "type": "signature_delta", "signature": SIGNATURE });
+            events.named(Holds::Content, &self.delta(block, signature));
+            self.end(&mut events, &mut block);
         }
-        if !said.text.is_empty() || self.0.is(FaultKind::EmptyText) {
-            let start = "{\"type\":\"text\",\"text\":\"\"}";
-            let delta = |piece: &String| format!("{{\"type\":\"text_delta\",\"text\":{piece}}}");
-            self.block(
-                &mut events,
-                &mut block,
-                start,
-                said.text.pieces.iter().map(delta),
-            );
+        if self.has_text() {
+            self.begin(&mut events, block, json!({ "type": "text", "text": "" }));
+            let piece = self.delta(block, json!({ "type": "text_delta", "text": HOLE }));
+            let (head, tail) = around_hole(&piece);
+            let name = "event: content_block_delta\ndata: ";
+            for text in &said.text.pieces {
+                events.push(Holds::Content, &[name, &head, text, &tail]);
+            }
+            self.end(&mut events, &mut block);
         }
         for call in &said.calls {
-            let (start, deltas) = self.call(call);
-            self.block(&mut events, &mut block, &start, deltas);
+            self.call(&mut events, &mut block, call);
         }
         if !self.0.is(FaultKind::FinishMissing) {
-            let usage = match self.0.fault {
-                Some(FaultKind::NoUsage) => String::new(),
-                _ => format!(",\"usage\":{{\"output_tokens\":{}}}", said.tokens()),
-            };
-            let stop = self.stop();
-            let delta = stop.trim_start_matches(',');
-            events.named(
-                Holds::End,
-                "message_delta",
-                format_args!(",\"delta\":{{{delta}}}{usage}"),
-            );
+            let delta = json!({ "stop_reason": self.stop(), "stop_sequence": null });
+            let mut end = json!({ "type": "message_delta", "delta": delta });
+            if !self.0.is(FaultKind::NoUsage) {
+                end["usage"] = json!({ "output_tokens": said.tokens() });
+            }
+            events.named(Holds::End, &end);
         }
-        events.named(Holds::Mark, "message_stop", format_args!(""));
+        events.named(Holds::Mark, &json!({ "type": "message_stop" }));
         events
     }
 
-    fn head(&self, out: &mut String) {
-        let (replies, tokens) = (self.0.asked.replies, self.0.asked.tokens);
-        let model = literal(&self.0.asked.model);
-        let _ = write!(
-            out,
-            "{{\"id\":\"msg_mock_{replies}_{tokens}\",\"type\":\"message\",\"role\":\"assistant\",\"model\":{model},\"content\":"
-        );
+    fn has_text(&self) -> bool {
+        !self.0.said.text.is_empty() || self.0.is(FaultKind::EmptyText)
     }
 
-    fn block(
-        &self,
-        events: &mut Events,
-        block: &mut usize,
-        start: &str,
-        deltas: impl IntoIterator<Item = String>,
-    ) {
-        let index = match self.0.fault {
-            Some(FaultKind::CallNoIndex) => String::new(),
-            Some(FaultKind::CallSameIndex) => ",\"index\":0".to_owned(),
-            _ => format!(",\"index\":{block}"),
-        };
-        let start = format_args!("{index},\"content_block\":{start}");
-        events.named(Holds::Frame, "content_block_start", start);
-        for delta in deltas {
-            let delta = format_args!("{index},\"delta\":{delta}");
-            events.named(Holds::Content, "content_block_delta", delta);
-        }
-        events.named(Holds::Frame, "content_block_stop", format_args!("{index}"));
+    fn message(&self, content: Vec<Value>, stop: Option<&str>) -> Value {
+        let (replies, tokens) = (self.0.asked.replies, self.0.asked.tokens);
+        json!({
+            "id": format!("msg_mock_{replies}_{tokens}"),
+            "type": "message",
+            "role": "assistant",
+            "model": self.0.asked.model,
+            "content": content,
+            "stop_reason": stop,
+            "stop_sequence": null,
+        })
+    }
+
+    fn begin(&self, events: &mut Events, block: usize, start: Value) {
+        let start = json!({ "type": "content_block_start", "content_block": start });
+        events.named(Holds::Frame, &self.numbered(block, start));
+    }
+
+    fn delta(&self, block: usize, delta: Value) -> Value {
+        self.numbered(
+            block,
+            json!({ "type": "content_block_delta", "delta": delta }),
+        )
+    }
+
+    fn end(&self, events: &mut Events, block: &mut usize) {
+        let stop = self.numbered(*block, json!({ "type": "content_block_stop" }));
+        events.named(Holds::Frame, &stop);
         *block += 1;
     }
 
-    /// The block of a call, and its deltas.
-    fn call(&self, call: &Call) -> (String, Vec<String>) {
-        let (id, name) = (literal(&call.id), literal(&call.name));
-        let start = |input: &str| {
-            format!("{{\"type\":\"tool_use\",\"id\":{id},\"name\":{name},\"input\":{input}}}")
-        };
-        if self.0.is(FaultKind::CallObject) {
-            return (start(&call.arguments), Vec::new());
+    fn numbered(&self, block: usize, mut event: Value) -> Value {
+        match self.0.fault {
+            Some(FaultKind::CallNoIndex) => {}
+            Some(FaultKind::CallSameIndex) => event["index"] = 0.into(),
+            _ => event["index"] = block.into(),
         }
-        let delta = |part| {
-            format!(
-                "{{\"type\":\"input_json_delta\",\"partial_json\":{}}}",
-                literal(part)
-            )
-        };
-        (start("{}"), halves(&call.arguments).map(delta).collect())
+        event
     }
 
-    fn stop(&self) -> &'static str {
-        match (self.0.fault, self.0.said.stop) {
-            (Some(FaultKind::FinishMissing), _) => ",\"stop_reason\":null,\"stop_sequence\":null",
-            (Some(FaultKind::FinishEmpty), _) => ",\"stop_reason\":\"\",\"stop_sequence\":null",
-            (Some(FaultKind::FinishStop), _) | (_, Stop::EndTurn) => {
-                ",\"stop_reason\":\"end_turn\",\"stop_sequence\":null"
-            }
-            (_, Stop::ToolCalls) => ",\"stop_reason\":\"tool_use\",\"stop_sequence\":null",
-            (_, Stop::MaxTokens) => ",\"stop_reason\":\"max_tokens\",\"stop_sequence\":null",
-            (_, Stop::Refusal | Stop::ContentFilter) => {
-                ",\"stop_reason\":\"refusal\",\"stop_sequence\":null"
-            }
+    fn call(&self, events: &mut Events, block: &mut usize, call: &Call) {
+        let is_object = self.0.is(FaultKind::CallObject);
+        let input = if is_object { call.object() } else { json!({}) };
+        let (id, name) = (&call.id, &call.name);
+        let start = json!({ "type": "tool_use", "id": id, "name": name, "input": input });
+        self.begin(events, *block, start);
+        for part in halves(&call.arguments).filter(|_| !is_object) {
+            let delta = json!({ "type": "input_json_delta", "partial_json": part });
+            events.named(Holds::Content, &self.delta(*block, delta));
         }
+        self.end(events, block);
+    }
+
+    fn stop(&self) -> Option<&'static str> {
+        Some(match (self.0.fault, self.0.said.stop) {
+            (Some(FaultKind::FinishMissing), _) => return None,
+            (Some(FaultKind::FinishEmpty), _) => "",
+            (Some(FaultKind::FinishStop), _) | (_, Stop::EndTurn) => "end_turn",
+            (_, Stop::ToolCalls) => "tool_use",
+            (_, Stop::MaxTokens) => "max_tokens",
+            (_, Stop::Refusal | Stop::ContentFilter) => "refusal",
+        })
     }
 }
 
@@ -187,7 +165,7 @@ pub(super) const fn status(problem: &Problem) -> u16 {
     }
 }
 
-pub(super) fn error(problem: &Problem) -> String {
+pub(super) fn error(problem: &Problem) -> Value {
     let kind = match status(problem) {
         401 => "authentication_error",
         402 => "billing_error",
@@ -204,25 +182,16 @@ pub(super) fn error(problem: &Problem) -> String {
         Cause::Context => "prompt is too long: 250000 tokens > 200000 maximum",
         Cause::Status | Cause::Quota => &problem.message,
     };
-    let message = literal(message);
-    format!(
-        "{{\"type\":\"error\",\"error\":{{\"type\":\"{kind}\",\"message\":{message}}},\"request_id\":\"req_mock\"}}"
-    )
+    let error = json!({ "type": kind, "message": message });
+    json!({ "type": "error", "error": error, "request_id": "req_mock" })
 }
 
-pub(super) fn models(names: &[String]) -> String {
-    let ids: Vec<String> = names.iter().map(|name| literal(name)).collect();
-    let model = |id: &String| {
-        format!(
-            "{{\"type\":\"model\",\"id\":{id},\"display_name\":{id},\"created_at\":\"2023-11-14T22:13:20Z\"}}"
-        )
+pub(super) fn models(names: &[String]) -> Value {
+    let model = |name| {
+        let created = "2023-11-14T22:13:20Z";
+        json!({ "type": "model", "id": name, "display_name": name, "created_at": created })
     };
-    let models: Vec<String> = ids.iter().map(model).collect();
-    let end = |id: Option<&String>| id.map_or("null", |id| id).to_owned();
-    format!(
-        "{{\"data\":[{}],\"has_more\":false,\"first_id\":{},\"last_id\":{}}}",
-        models.join(","),
-        end(ids.first()),
-        end(ids.last())
-    )
+    let models: Vec<Value> = names.iter().map(model).collect();
+    let (first, last) = (names.first(), names.last());
+    json!({ "data": models, "has_more": false, "first_id": first, "last_id": last })
 }

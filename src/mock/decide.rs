@@ -263,7 +263,7 @@ impl Call<'_> {
             Dialect::OpenAi => (problem.status, openai::error(problem)),
             Dialect::Anthropic => (anthropic::status(problem), anthropic::error(problem)),
         };
-        let mut answer = Answer::new(status, JSON, Sent::Whole(body.into()));
+        let mut answer = Answer::new(status, JSON, Sent::Whole(body.to_string().into()));
         let mut header = |name: &str, value: String| answer.headers.push((name.to_owned(), value));
         match problem.after {
             After::Untold => {}

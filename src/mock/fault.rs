@@ -157,53 +157,40 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A text that names no fault.
+/// A text that is no fault, schedule or time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FaultError {
-    /// No fault has this name.
-    #[error("no fault is named `{0}`: `oracle mock-model --list-faults` lists them")]
-    Unknown(String),
-    /// The fault takes no number.
-    #[error("the fault `{0}` takes no number: leave `=` out")]
-    NoNumber(&'static str),
-    /// The text behind `=` is no number.
-    #[error("`{number}` is no number: write `{name}=N`, where N is: {what}")]
-    Number {
-        /// The fault's name.
-        name: &'static str,
-        /// The text behind `=`.
-        number: String,
-        /// The meaning of the number.
-        what: &'static str,
-    },
-}
+#[error("{0}")]
+pub struct Malformed(pub(super) String);
 
 impl FromStr for Fault {
-    type Err = FaultError;
+    type Err = Malformed;
 
-    fn from_str(text: &str) -> Result<Self, FaultError> {
+    fn from_str(text: &str) -> Result<Self, Malformed> {
         let (name, number) = text.split_once('=').unzip();
         let name = name.unwrap_or(text);
-        let mut kinds = FaultKind::ALL.iter().copied();
-        let kind = kinds
-            .find(|kind| kind.name() == name)
-            .ok_or_else(|| FaultError::Unknown(name.to_owned()))?;
+        let kind = FaultKind::ALL.iter().find(|kind| kind.name() == name);
+        let &kind = kind.ok_or_else(|| {
+            Malformed(format!(
+                "no fault is named `{name}`: `oracle mock-model --list-faults` lists them"
+            ))
+        })?;
         let Some(number) = number else {
             return Ok(kind.into());
         };
-        let what = kind.number().ok_or(FaultError::NoNumber(kind.name()))?;
-        let parsed = number.parse().ok();
-        let number = parsed
-            .filter(|number| *number != AFTER_CONTENT)
-            .ok_or_else(|| FaultError::Number {
-                name: kind.name(),
-                number: number.to_owned(),
-                what,
-            })?;
-        Ok(Self {
-            kind,
-            number: Some(number),
-        })
+        let Some(what) = kind.number() else {
+            return Err(Malformed(format!(
+                "the fault `{name}` takes no number: leave `=` out"
+            )));
+        };
+        match number.parse() {
+            Ok(number) if number != AFTER_CONTENT => Ok(Self {
+                kind,
+                number: Some(number),
+            }),
+            _ => Err(Malformed(format!(
+                "`{number}` is no number: write `{name}=N`, where N is: {what}"
+            ))),
+        }
     }
 }
 
@@ -229,26 +216,10 @@ pub enum When {
     At(Vec<RangeInclusive<u64>>),
 }
 
-/// A text that is no scheduled fault.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PlanError {
-    /// The fault is not valid.
-    #[error(transparent)]
-    Fault(#[from] FaultError),
-    /// The share is not valid.
-    #[error("`{0}` is no share of the requests: write a number from 0 to 1, as `429:0.05`")]
-    Share(String),
-    /// The numbers are not valid.
-    #[error(
-        "`{0}` is no list of requests: write numbers from 1 with commas, or ranges, as `500@3,7..9,20..`"
-    )]
-    Numbers(String),
-}
-
 impl FromStr for Planned {
-    type Err = PlanError;
+    type Err = Malformed;
 
-    fn from_str(text: &str) -> Result<Self, PlanError> {
+    fn from_str(text: &str) -> Result<Self, Malformed> {
         let (fault, when) = if let Some((fault, share)) = text.split_once(':') {
             (fault, When::Share(millionths(share)?))
         } else if let Some((fault, numbers)) = text.split_once('@') {
@@ -262,48 +233,34 @@ impl FromStr for Planned {
     }
 }
 
-impl fmt::Display for Planned {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.fault)?;
-        match &self.when {
-            When::Always => Ok(()),
-            When::Share(share) => write!(f, ":{}", f64::from(*share) / 1e6),
-            When::At(ranges) => {
-                for (at, range) in ranges.iter().enumerate() {
-                    f.write_str(if at == 0 { "@" } else { "," })?;
-                    match (*range.start(), *range.end()) {
-                        (from, u64::MAX) => write!(f, "{from}..")?,
-                        (from, to) if from == to => write!(f, "{from}")?,
-                        (from, to) => write!(f, "{from}..{to}")?,
-                    }
-                }
-                Ok(())
-            }
-        }
-    }
-}
-
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "the share was found to lie between 0 and 1"
 )]
-fn millionths(text: &str) -> Result<u32, PlanError> {
+fn millionths(text: &str) -> Result<u32, Malformed> {
     let share = text.parse::<f64>().ok();
     let share = share.filter(|share| (0.0..=1.0).contains(share));
-    let share = share.ok_or_else(|| PlanError::Share(text.to_owned()))?;
+    let share = share.ok_or_else(|| {
+        Malformed(format!(
+            "`{text}` is no share of the requests: write a number from 0 to 1, as `429:0.05`"
+        ))
+    })?;
     Ok((share * 1e6).round() as u32)
 }
 
-fn range(text: &str) -> Result<RangeInclusive<u64>, PlanError> {
-    let wrong = || PlanError::Numbers(text.to_owned());
-    let number = |text: &str| text.parse().ok().filter(|n| *n > 0).ok_or_else(wrong);
+fn range(text: &str) -> Result<RangeInclusive<u64>, Malformed> {
+    let number = |text: &str| text.parse().ok().filter(|number| *number > 0);
     let range = match text.split_once("..") {
-        None => number(text)?..=number(text)?,
-        Some((from, "")) => number(from)?..=u64::MAX,
-        Some((from, to)) => number(from)?..=number(to)?,
+        None => number(text).map(|at| at..=at),
+        Some((from, "")) => number(from).map(|from| from..=u64::MAX),
+        Some((from, to)) => number(from).zip(number(to)).map(|(from, to)| from..=to),
     };
-    (!range.is_empty()).then_some(range).ok_or_else(wrong)
+    range.filter(|range| !range.is_empty()).ok_or_else(|| {
+        Malformed(format!(
+            "`{text}` is no list of requests: write numbers from 1 with commas, or ranges, as `500@3,7..9,20..`"
+        ))
+    })
 }
 
 /// The fault of the request with this number: the first that names it, else one with a share, at
@@ -451,7 +408,7 @@ mod tests {
                     with_number.unwrap().to_string(),
                     format!("{}=3", kind.name())
                 ),
-                None => assert_eq!(with_number, Err(FaultError::NoNumber(kind.name()))),
+                None => assert!(with_number.unwrap_err().0.contains("takes no number")),
             }
         }
     }
@@ -484,31 +441,36 @@ mod tests {
 
     #[test]
     fn a_plan_is_read_as_it_is_written() {
-        for text in [
-            "429:0.05",
-            "500@3",
-            "cut=2@7,9..12,20..",
-            "bom",
-            "slow=10:1",
-            "401:0",
+        for (text, fault, when) in [
+            ("429:0.05", "429", When::Share(50_000)),
+            ("500@3", "500", When::At(vec![3..=3])),
+            (
+                "cut=2@7,9..12,20..",
+                "cut=2",
+                When::At(vec![7..=7, 9..=12, 20..=u64::MAX]),
+            ),
+            ("bom", "bom", When::Always),
+            ("slow=10:1", "slow=10", When::Share(1_000_000)),
+            ("401:0", "401", When::Share(0)),
         ] {
-            let planned: Planned = text.parse().unwrap();
-            assert_eq!(planned.to_string(), text);
+            let fault = fault.parse().unwrap();
+            assert_eq!(text.parse(), Ok(Planned { fault, when }), "{text}");
         }
     }
 
     #[test]
     fn what_is_no_plan_is_refused() {
         for (text, want) in [
-            ("429:1.5", PlanError::Share("1.5".into())),
-            ("429:x", PlanError::Share("x".into())),
-            ("429:NaN", PlanError::Share("NaN".into())),
-            ("429@0", PlanError::Numbers("0".into())),
-            ("429@", PlanError::Numbers(String::new())),
-            ("429@5..3", PlanError::Numbers("5..3".into())),
-            ("430", PlanError::Fault(FaultError::Unknown("430".into()))),
+            ("429:1.5", "`1.5` is no share"),
+            ("429:x", "`x` is no share"),
+            ("429:NaN", "`NaN` is no share"),
+            ("429@0", "`0` is no list of requests"),
+            ("429@", "`` is no list of requests"),
+            ("429@5..3", "`5..3` is no list of requests"),
+            ("430", "no fault is named `430`"),
         ] {
-            assert_eq!(text.parse::<Planned>(), Err(want), "{text}");
+            let error = text.parse::<Planned>().unwrap_err().to_string();
+            assert!(error.starts_with(want), "{text}: {error}");
         }
     }
 

@@ -1,204 +1,189 @@
 //! Chat completions of OpenAI's dialect, written.
 
-use std::fmt::Write as _;
+use serde_json::{Value, json};
 
 use super::{
     fault::{Cause, FaultKind, Problem},
-    reply::{Call, Events, Holds, REASONING, Reply, Stop, halves, literal},
+    reply::{Call, Events, HOLE, Holds, REASONING, Reply, Stop, around_hole, halves},
 };
 
 /// A fixed time, because replies are deterministic.
-const CREATED: &str = "1700000000";
-const DONE: &str = "data: [DONE]";
+const CREATED: u64 = 1_700_000_000;
 
 pub(super) struct OpenAi<'a>(pub(super) Reply<'a>);
 
 impl OpenAi<'_> {
     pub(super) fn whole(&self) -> String {
-        let mut out = String::with_capacity(self.0.said.text.whole.len() + 512);
-        self.head(&mut out, "chat.completion");
+        let said = self.0.said;
+        let mut whole = self.head("chat.completion");
         if !self.0.is(FaultKind::EmptyChoices) {
-            let refusal = self.0.said.stop == Stop::Refusal;
-            let (content, refused) = match (self.0.said.text.is_empty(), refusal) {
-                (_, true) => ("null", &*self.0.said.text.whole),
-                (true, false) if !self.0.said.calls.is_empty() => ("null", "null"),
-                (true, false) => ("\"\"", "null"),
-                (false, false) => (&*self.0.said.text.whole, "null"),
+            let (content, refusal) = match said.stop {
+                Stop::Refusal => (Value::Null, json!(HOLE)),
+                _ if said.text.is_empty() && !said.calls.is_empty() => (Value::Null, Value::Null),
+                _ => (json!(HOLE), Value::Null),
             };
-            let _ = write!(
-                out,
-                "{{\"index\":0,\"message\":{{\"role\":\"assistant\",\"content\":{content},\"refusal\":{refused}"
-            );
-            if let Some(reasoning) = self.0.said.reasoning {
-                let _ = write!(out, ",\"{}\":{}", reasoning, literal(REASONING));
+            let mut message =
+                json!({ "role": "assistant", "content": content, "refusal": refusal });
+            if let Some(reasoning) = said.reasoning {
+                message[reasoning] = REASONING.into();
             }
-            if !self.0.said.calls.is_empty() {
-                out.push_str(",\"tool_calls\":[");
-                for (n, call) in self.0.said.calls.iter().enumerate() {
-                    out.push_str(if n == 0 { "" } else { "," });
-                    let arguments = match self.0.fault {
-                        Some(FaultKind::CallObject) => call.arguments.clone(),
-                        _ => literal(&call.arguments),
-                    };
-                    let _ = write!(
-                        out,
-                        "{{\"id\":{},\"type\":\"function\",\"function\":{{\"name\":{},\"arguments\":{arguments}}}}}",
-                        literal(&call.id),
-                        literal(&call.name)
-                    );
-                }
-                out.push(']');
+            if !said.calls.is_empty() {
+                let call = |call| self.call(call, &call.arguments);
+                message["tool_calls"] = said.calls.iter().map(call).collect();
             }
-            let _ = write!(out, "}},\"logprobs\":null{}}}", self.finish());
+            let choice = json!({ "index": 0, "message": message, "logprobs": null });
+            whole["choices"] = json!([self.finished(choice)]);
         }
-        out.push(']');
         if !self.0.is(FaultKind::NoUsage) {
-            let _ = write!(out, ",\"usage\":{}", self.usage());
+            whole["usage"] = self.usage();
         }
-        out.push('}');
-        out
+        let (head, tail) = around_hole(&whole);
+        match tail.is_empty() {
+            true => head,
+            false => head + &said.text.whole + &tail,
+        }
     }
 
     pub(super) fn events(&self) -> Events {
         let said = self.0.said;
-        let mut head = "data: ".to_owned();
-        self.head(&mut head, "chat.completion.chunk");
-        let tail = if self.0.asked.usage {
-            "],\"usage\":null}"
-        } else {
-            "]}"
-        };
-        let pieces = said.text.pieces.len() + 2 * said.calls.len() + 5;
-        let mut events =
-            Events::with_capacity(pieces * (head.len() + 80) + said.text.whole.len(), pieces);
+        let mut events = Events::default();
         if self.0.is(FaultKind::EmptyChoices) {
-            events.push(Holds::Frame, &[&head, tail]);
-            events.push(Holds::Mark, &[DONE]);
+            events.data(Holds::Frame, &self.chunk(json!([])));
+            events.push(Holds::Mark, &["data: [DONE]"]);
             return events;
         }
-        let open = "{\"index\":0,\"delta\":{";
-        let close = "},\"finish_reason\":null}";
-        let first = "\"role\":\"assistant\",\"content\":\"\"";
-        events.push(Holds::Frame, &[&head, open, first, close, tail]);
+        let role = json!({ "role": "assistant", "content": "" });
+        events.data(Holds::Frame, &self.delta(role));
         if let Some(reasoning) = said.reasoning {
-            let delta = format!("\"{}\":{}", reasoning, literal(REASONING));
-            events.push(Holds::Content, &[&head, open, &delta, close, tail]);
+            let delta = self.delta(json!({ reasoning: REASONING }));
+            events.data(Holds::Content, &delta);
         }
-        let key = if said.stop == Stop::Refusal {
-            "\"refusal\":"
-        } else {
-            "\"content\":"
+        let key = match said.stop {
+            Stop::Refusal => "refusal",
+            _ => "content",
         };
-        let finish = format!("}}{}}}", self.finish());
+        let piece = json!({ key: HOLE });
+        let (head, tail) = around_hole(&self.delta(piece.clone()));
         let with_last = self.0.is(FaultKind::FinishWithLast) && said.calls.is_empty();
-        let mut left = said.text.pieces.len();
-        for piece in &said.text.pieces {
-            left -= 1;
-            let close = if with_last && left == 0 {
-                &finish
+        let last = said.text.pieces.len().checked_sub(1).filter(|_| with_last);
+        for (n, text) in said.text.pieces.iter().enumerate() {
+            if Some(n) == last {
+                let (head, tail) = around_hole(&self.end(piece.clone()));
+                events.push(Holds::Content, &["data: ", &head, text, &tail]);
             } else {
-                close
-            };
-            events.push(Holds::Content, &[&head, open, key, piece, close, tail]);
+                events.push(Holds::Content, &["data: ", &head, text, &tail]);
+            }
         }
         for (n, call) in said.calls.iter().enumerate() {
             for delta in self.call_deltas(n, call) {
-                events.push(
-                    Holds::Content,
-                    &[&head, open, "\"tool_calls\":[", &delta, "]", close, tail],
-                );
+                let delta = self.delta(json!({ "tool_calls": [delta] }));
+                events.data(Holds::Content, &delta);
             }
         }
-        if !with_last || said.text.is_empty() {
-            events.push(Holds::End, &[&head, open, &finish, tail]);
+        if last.is_none() {
+            events.data(Holds::End, &self.end(json!({})));
         }
         if self.0.asked.usage && !self.0.is(FaultKind::NoUsage) {
-            let usage = format!("],\"usage\":{}}}", self.usage());
-            events.push(Holds::End, &[&head, &usage]);
+            let mut chunk = self.chunk(json!([]));
+            chunk["usage"] = self.usage();
+            events.data(Holds::End, &chunk);
         }
-        events.push(Holds::Mark, &[DONE]);
+        events.push(Holds::Mark, &["data: [DONE]"]);
         events
     }
 
-    fn head(&self, out: &mut String, object: &str) {
+    fn head(&self, object: &str) -> Value {
         let (replies, tokens) = (self.0.asked.replies, self.0.asked.tokens);
-        let _ = write!(
-            out,
-            "{{\"id\":\"chatcmpl-mock-{replies}-{tokens}\",\"object\":\"{object}\",\"created\":{CREATED},\"model\":{},\"choices\":[",
-            literal(&self.0.asked.model)
-        );
+        json!({
+            "id": format!("chatcmpl-mock-{replies}-{tokens}"),
+            "object": object,
+            "created": CREATED,
+            "model": self.0.asked.model,
+            "choices": [],
+        })
+    }
+
+    fn chunk(&self, choices: Value) -> Value {
+        let mut chunk = self.head("chat.completion.chunk");
+        chunk["choices"] = choices;
+        if self.0.asked.usage {
+            chunk["usage"] = Value::Null;
+        }
+        chunk
+    }
+
+    fn delta(&self, delta: Value) -> Value {
+        self.chunk(json!([{ "index": 0, "delta": delta, "finish_reason": null }]))
+    }
+
+    fn end(&self, delta: Value) -> Value {
+        let choice = self.finished(json!({ "index": 0, "delta": delta }));
+        self.chunk(json!([choice]))
+    }
+
+    fn call(&self, call: &Call, arguments: &str) -> Value {
+        let arguments = match self.0.is(FaultKind::CallObject) {
+            true => call.object(),
+            false => arguments.into(),
+        };
+        let function = json!({ "name": call.name, "arguments": arguments });
+        json!({ "id": call.id, "type": "function", "function": function })
     }
 
     /// The first delta has the name, the others the arguments.
-    fn call_deltas(&self, n: usize, call: &Call) -> Vec<String> {
-        let index = match self.0.fault {
-            Some(FaultKind::CallNoIndex) => String::new(),
-            Some(FaultKind::CallSameIndex) => "\"index\":0,".to_owned(),
-            _ => format!("\"index\":{n},"),
-        };
-        let first = |arguments: &str| {
-            format!(
-                "{{{index}\"id\":{},\"type\":\"function\",\"function\":{{\"name\":{},\"arguments\":{arguments}}}}}",
-                literal(&call.id),
-                literal(&call.name)
-            )
-        };
-        if self.0.is(FaultKind::CallObject) {
-            return vec![first(&call.arguments)];
+    fn call_deltas(&self, n: usize, call: &Call) -> Vec<Value> {
+        let mut deltas = vec![self.call(call, "")];
+        if !self.0.is(FaultKind::CallObject) {
+            let delta = |part| json!({ "function": { "arguments": part } });
+            deltas.extend(halves(&call.arguments).map(delta));
         }
-        let mut deltas = vec![first("\"\"")];
-        for part in halves(&call.arguments) {
-            let arguments = literal(part);
-            deltas.push(format!(
-                "{{{index}\"function\":{{\"arguments\":{arguments}}}}}"
-            ));
+        let index = match self.0.fault {
+            Some(FaultKind::CallNoIndex) => return deltas,
+            Some(FaultKind::CallSameIndex) => 0,
+            _ => n,
+        };
+        for delta in &mut deltas {
+            delta["index"] = index.into();
         }
         deltas
     }
 
-    fn finish(&self) -> &'static str {
-        match (self.0.fault, self.0.said.stop) {
-            (Some(FaultKind::FinishMissing), _) => "",
-            (Some(FaultKind::FinishEmpty), _) => ",\"finish_reason\":\"\"",
-            (Some(FaultKind::FinishStop), _) | (_, Stop::EndTurn | Stop::Refusal) => {
-                ",\"finish_reason\":\"stop\""
-            }
-            (_, Stop::ToolCalls) => ",\"finish_reason\":\"tool_calls\"",
-            (_, Stop::MaxTokens) => ",\"finish_reason\":\"length\"",
-            (_, Stop::ContentFilter) => ",\"finish_reason\":\"content_filter\"",
-        }
+    fn finished(&self, mut choice: Value) -> Value {
+        let reason = match (self.0.fault, self.0.said.stop) {
+            (Some(FaultKind::FinishMissing), _) => return choice,
+            (Some(FaultKind::FinishEmpty), _) => "",
+            (Some(FaultKind::FinishStop), _) | (_, Stop::EndTurn | Stop::Refusal) => "stop",
+            (_, Stop::ToolCalls) => "tool_calls",
+            (_, Stop::MaxTokens) => "length",
+            (_, Stop::ContentFilter) => "content_filter",
+        };
+        choice["finish_reason"] = reason.into();
+        choice
     }
 
-    fn usage(&self) -> String {
+    fn usage(&self) -> Value {
         let (sent, received) = (self.0.asked.tokens, self.0.said.tokens());
         let total = sent + received;
-        format!(
-            "{{\"prompt_tokens\":{sent},\"completion_tokens\":{received},\"total_tokens\":{total}}}"
-        )
+        json!({ "prompt_tokens": sent, "completion_tokens": received, "total_tokens": total })
     }
 }
 
-pub(super) fn error(problem: &Problem) -> String {
+pub(super) fn error(problem: &Problem) -> Value {
     let (kind, code) = match (problem.cause, problem.status) {
-        (Cause::Context, _) => ("invalid_request_error", "\"context_length_exceeded\""),
-        (Cause::Quota, _) => ("insufficient_quota", "\"insufficient_quota\""),
-        (Cause::Status, 401) => ("invalid_request_error", "\"invalid_api_key\""),
-        (Cause::Status, 404) => ("invalid_request_error", "\"model_not_found\""),
-        (Cause::Status, 429) => ("requests", "\"rate_limit_exceeded\""),
-        (Cause::Status, 400..=499) => ("invalid_request_error", "null"),
-        (Cause::Status, _) => ("server_error", "null"),
+        (Cause::Context, _) => ("invalid_request_error", Some("context_length_exceeded")),
+        (Cause::Quota, _) => ("insufficient_quota", Some("insufficient_quota")),
+        (Cause::Status, 401) => ("invalid_request_error", Some("invalid_api_key")),
+        (Cause::Status, 404) => ("invalid_request_error", Some("model_not_found")),
+        (Cause::Status, 429) => ("requests", Some("rate_limit_exceeded")),
+        (Cause::Status, 400..=499) => ("invalid_request_error", None),
+        (Cause::Status, _) => ("server_error", None),
     };
-    let message = literal(&problem.message);
-    format!(
-        "{{\"error\":{{\"message\":{message},\"type\":\"{kind}\",\"param\":null,\"code\":{code}}}}}"
-    )
+    json!({ "error": { "message": problem.message, "type": kind, "param": null, "code": code } })
 }
 
-pub(super) fn models(names: &[String]) -> String {
-    let model = |name: &String| {
-        let id = literal(name);
-        format!("{{\"id\":{id},\"object\":\"model\",\"created\":{CREATED},\"owned_by\":\"mock\"}}")
-    };
-    let models: Vec<String> = names.iter().map(model).collect();
-    format!("{{\"object\":\"list\",\"data\":[{}]}}", models.join(","))
+pub(super) fn models(names: &[String]) -> Value {
+    let model =
+        |name| json!({ "id": name, "object": "model", "created": CREATED, "owned_by": "mock" });
+    let models: Vec<Value> = names.iter().map(model).collect();
+    json!({ "object": "list", "data": models })
 }

@@ -1,8 +1,9 @@
 //! A reply of no dialect yet, and the events of a stream.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use serde_json::Value;
 
 use super::{fault::FaultKind, request::Asked};
 
@@ -65,6 +66,14 @@ pub(super) struct Call {
     pub(super) arguments: String,
 }
 
+impl Call {
+    /// Its arguments as an object, if they are one.
+    pub(super) fn object(&self) -> Value {
+        let arguments = &*self.arguments;
+        serde_json::from_str(arguments).unwrap_or_else(|_| arguments.into())
+    }
+}
+
 /// A text as JSON literals: whole and in pieces.
 #[derive(Debug)]
 pub(super) struct Text {
@@ -114,7 +123,18 @@ pub(super) fn halves(text: &str) -> impl Iterator<Item = &str> {
 }
 
 pub(super) fn literal(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    Value::from(text).to_string()
+}
+
+/// A text in whose place another one is put, many times.
+pub(super) const HOLE: &str = "\u{1}";
+
+/// The JSON before the hole and behind it; nothing behind it where there is none.
+pub(super) fn around_hole(data: &Value) -> (String, String) {
+    let text = data.to_string();
+    let parts = text.split_once(r#""\u0001""#);
+    let (head, tail) = parts.unwrap_or((&text, ""));
+    (head.to_owned(), tail.to_owned())
 }
 
 /// The content of an event, as far as faults care.
@@ -136,13 +156,6 @@ pub(super) struct Events {
 }
 
 impl Events {
-    pub(super) fn with_capacity(bytes: usize, events: usize) -> Self {
-        Self {
-            buffer: String::with_capacity(bytes),
-            ends: Vec::with_capacity(events),
-        }
-    }
-
     pub(super) fn push(&mut self, holds: Holds, parts: &[&str]) {
         for part in parts {
             self.buffer.push_str(part);
@@ -151,13 +164,14 @@ impl Events {
         self.ends.push((self.buffer.len(), holds));
     }
 
-    /// Adds an event with its type, as Anthropic has it.
-    pub(super) fn named(&mut self, holds: Holds, name: &str, fields: std::fmt::Arguments<'_>) {
-        let _ = write!(
-            self.buffer,
-            "event: {name}\ndata: {{\"type\":\"{name}\"{fields}}}\n\n"
-        );
-        self.ends.push((self.buffer.len(), holds));
+    pub(super) fn data(&mut self, holds: Holds, data: &Value) {
+        self.push(holds, &["data: ", &data.to_string()]);
+    }
+
+    /// Adds an event under the name of its type, as Anthropic has it.
+    pub(super) fn named(&mut self, holds: Holds, data: &Value) {
+        let name = data["type"].as_str().unwrap_or_default();
+        self.push(holds, &["event: ", name, "\ndata: ", &data.to_string()]);
     }
 
     pub(super) fn whole(self) -> Bytes {

@@ -1,6 +1,6 @@
 //! Requests, read, and the rules that they break.
 
-use std::{borrow::Cow, fmt};
+use std::fmt;
 
 use memchr::memmem;
 use serde::{Deserialize, de::Error as _};
@@ -95,7 +95,7 @@ impl fmt::Display for Breach {
 
 #[derive(Debug, Default)]
 pub(super) struct Asked<'a> {
-    pub(super) model: Cow<'a, str>,
+    pub(super) model: String,
     pub(super) stream: bool,
     pub(super) usage: bool,
     pub(super) tools: Vec<AskedTool<'a>>,
@@ -108,16 +108,15 @@ pub(super) struct Asked<'a> {
 
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct AskedTool<'a> {
-    #[serde(borrow)]
-    pub(super) name: Cow<'a, str>,
+    pub(super) name: String,
     #[serde(borrow, rename = "parameters")]
     pub(super) schema: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 struct Body<'a> {
-    #[serde(borrow, default)]
-    model: Cow<'a, str>,
+    #[serde(default)]
+    model: String,
     max_tokens: Option<u64>,
     #[serde(borrow)]
     messages: Vec<Message<'a>>,
@@ -139,54 +138,48 @@ struct StreamOptions {
 struct Tool<'a> {
     #[serde(borrow)]
     function: Option<AskedTool<'a>>,
-    #[serde(borrow)]
-    name: Option<Cow<'a, str>>,
+    name: Option<String>,
     #[serde(borrow)]
     input_schema: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 struct Message<'a> {
-    #[serde(borrow)]
-    role: Cow<'a, str>,
+    role: String,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tool_calls: Option<Vec<Call<'a>>>,
-    #[serde(borrow, default)]
-    tool_call_id: Cow<'a, str>,
+    tool_calls: Option<Vec<Call>>,
+    #[serde(default)]
+    tool_call_id: String,
 }
 
 #[derive(Deserialize)]
-struct Call<'a> {
-    #[serde(borrow)]
-    id: Cow<'a, str>,
-    #[serde(borrow)]
-    function: CallFunction<'a>,
+struct Call {
+    id: String,
+    function: CallFunction,
 }
 
 #[derive(Deserialize)]
-struct CallFunction<'a> {
-    #[serde(borrow, default)]
-    name: Cow<'a, str>,
-    #[serde(borrow)]
-    arguments: Cow<'a, str>,
+struct CallFunction {
+    #[serde(default)]
+    name: String,
+    arguments: String,
 }
 
 #[derive(Deserialize)]
 struct Block<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Cow<'a, str>,
+    #[serde(rename = "type")]
+    kind: String,
     #[serde(borrow)]
     text: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    id: Cow<'a, str>,
-    #[serde(borrow, default)]
-    name: Cow<'a, str>,
+    #[serde(default)]
+    id: String,
+    #[serde(default)]
+    name: String,
     #[serde(borrow)]
     input: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    tool_use_id: Cow<'a, str>,
+    #[serde(default)]
+    tool_use_id: String,
 }
 
 pub(super) fn read(dialect: Dialect, bytes: &[u8]) -> Result<Asked<'_>, serde_json::Error> {

@@ -79,20 +79,18 @@ pub(super) fn router(server: Arc<Server>) -> Router {
         .route("/requests", get(requests))
         .route(
             "/stats",
-            get(async |State(server): Shares| {
-                json(200, serde_json::json!(server.log.stats()).to_string())
-            }),
+            get(async |State(server): Shares| json(200, &serde_json::json!(server.log.stats()))),
         )
         .route(
             "/reset",
             post(async |State(server): Shares| {
                 server.log.reset();
-                json(200, "{}".to_owned())
+                json(200, &serde_json::json!({}))
             }),
         )
         .fallback(async || {
             let problem = Problem::new(404, "there is no such route");
-            json(404, openai::error(&problem))
+            json(404, &openai::error(&problem))
         })
         .with_state(server)
 }
@@ -110,14 +108,15 @@ async fn models(State(server): Shares, headers: HeaderMap) -> Response {
         (openai::error, openai::models)
     };
     if !server.has_key(&headers) {
-        return json(401, error(&Problem::new(401, "incorrect API key provided")));
+        let problem = Problem::new(401, "incorrect API key provided");
+        return json(401, &error(&problem));
     }
     let any = [MODEL.to_owned()];
     let names: &[String] = match &*server.settings.models {
         [] => &any,
         names => names,
     };
-    json(200, models(names))
+    json(200, &models(names))
 }
 
 async fn requests(State(server): Shares) -> Response {
@@ -128,8 +127,8 @@ async fn requests(State(server): Shares) -> Response {
     respond(200, "application/x-ndjson", text.into())
 }
 
-fn json(status: u16, body: String) -> Response {
-    respond(status, "application/json", body.into())
+fn json(status: u16, body: &serde_json::Value) -> Response {
+    respond(status, "application/json", body.to_string().into())
 }
 
 fn respond(status: u16, kind: &'static str, body: Body) -> Response {

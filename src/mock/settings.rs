@@ -3,7 +3,7 @@ use std::{fmt, num::NonZeroU32, path::PathBuf, str::FromStr, time::Duration};
 use secrecy::SecretString;
 use serde::{Deserialize, Deserializer, de};
 
-use super::fault::Planned;
+use super::fault::{Malformed, Planned};
 use crate::llm::script::Script;
 
 /// Behaviour of a mock model.
@@ -179,24 +179,19 @@ impl Spread {
     }
 }
 
-/// A text that is no duration.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is no time: write one with its unit, or two from the shorter to the longer, as `20ms` or `20ms..80ms` (units: us, ms, s, m)"
-)]
-pub struct SpreadError(String);
-
 impl FromStr for Spread {
-    type Err = SpreadError;
+    type Err = Malformed;
 
-    fn from_str(text: &str) -> Result<Self, SpreadError> {
-        let wrong = || SpreadError(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, Malformed> {
         let (from, to) = text.split_once("..").unwrap_or((text, text));
-        let from = duration(from).ok_or_else(wrong)?;
-        let to = duration(to).ok_or_else(wrong)?;
-        if from > to {
-            return Err(wrong());
-        }
+        let times = duration(from).zip(duration(to));
+        let spread = times.filter(|(from, to)| from <= to);
+        let (from, to) = spread.ok_or_else(|| {
+            Malformed(format!(
+                "`{text}` is no time: write one with its unit, or two from the shorter to the longer, as `20ms` or \
+                 `20ms..80ms` (units: us, ms, s, m)"
+            ))
+        })?;
         Ok(Self { from, to })
     }
 }
@@ -298,7 +293,11 @@ mod tests {
             "1s..",
             "99999999999999999m",
         ] {
-            assert_eq!(text.parse::<Spread>(), Err(SpreadError(text.into())));
+            let error = text.parse::<Spread>().unwrap_err().to_string();
+            assert!(
+                error.starts_with(&format!("`{text}` is no time")),
+                "{error}"
+            );
         }
     }
 

@@ -19,7 +19,7 @@ use crate::{
     },
     config::Config,
     journal::{
-        Journal, Sqlite,
+        Journal, Memory, Sqlite,
         sqlite::{Inspection, OpenError},
     },
     telemetry,
@@ -31,39 +31,35 @@ pub(super) fn sessions(
     (args, environment, terminal): Call<'_>,
 ) -> Result<u8, Stop> {
     let (command, json) = (&sessions.command, args.options.json);
-    let folder = directory(config, environment)?;
-    if is_empty(&folder) {
-        sessions::nothing_kept(command, terminal)?;
-        return Ok(exit::DONE);
-    }
+    let folder = kept(config, environment)?;
     match command {
         // What a session can be seen to be does not depend on how it is to go on.
         SessionsCommand::Show(one) => {
-            with_system(Oracle::builder(), Some(folder), async |oracle, journal| {
+            with_system(Oracle::builder(), folder, async |oracle, journal| {
                 let shown = sessions::show(oracle, journal, one, json, terminal).await;
                 shown.map(|()| exit::DONE)
             })
         }
         SessionsCommand::Release(one) => {
-            let (builder, folder) = prepared(config, args, environment)?;
-            with_system(builder, Some(folder), async |oracle, journal| {
+            let (builder, _) = prepared(config, args, environment)?;
+            with_system(builder, folder, async |oracle, journal| {
                 let released = sessions::release(oracle, journal, one, json, terminal).await;
                 released.map(|()| exit::DONE)
             })
         }
-        SessionsCommand::List(list) => with_journal(&folder, async |journal| {
+        SessionsCommand::List(list) => with_journal(folder, async |journal| {
             sessions::list(journal, list, json, terminal).await
         }),
-        SessionsCommand::Events(events) => with_journal(&folder, async |journal| {
+        SessionsCommand::Events(events) => with_journal(folder, async |journal| {
             sessions::events(journal, events, terminal).await
         }),
-        SessionsCommand::Export(one) => with_journal(&folder, async |journal| {
+        SessionsCommand::Export(one) => with_journal(folder, async |journal| {
             sessions::export(journal, one, terminal).await
         }),
-        SessionsCommand::Delete(delete) => with_journal(&folder, async |journal| {
+        SessionsCommand::Delete(delete) => with_journal(folder, async |journal| {
             sessions::delete(journal, delete, json, terminal).await
         }),
-        SessionsCommand::Search(search) => with_journal(&folder, async |journal| {
+        SessionsCommand::Search(search) => with_journal(folder, async |journal| {
             sessions::search(journal, search, json, terminal).await
         }),
     }
@@ -74,23 +70,23 @@ pub(super) fn usage(
     config: &Config,
     (args, environment, terminal): Call<'_>,
 ) -> Result<u8, Stop> {
-    let folder = directory(config, environment)?;
-    if is_empty(&folder) {
-        cli::usage::nothing_kept(terminal);
-        return Ok(exit::DONE);
-    }
+    let folder = kept(config, environment)?;
     let json = args.options.json;
-    with_journal(&folder, async |journal| {
+    with_journal(folder, async |journal| {
         cli::usage::usage(journal, usage, json, terminal).await
     })
 }
 
+/// With the journal of a data directory, or an empty one.
 fn with_journal(
-    folder: &Path,
+    folder: Option<PathBuf>,
     work: impl AsyncFnOnce(&dyn Journal) -> Result<(), Stop>,
 ) -> Result<u8, Stop> {
     on_runtime(Box::pin(async {
-        let journal = open(folder)?;
+        let Some(folder) = folder else {
+            return work(&Memory::new()).await.map(|()| exit::DONE);
+        };
+        let journal = open(&folder)?;
         let done = work(&journal).await;
         journal.close().await;
         done.map(|()| exit::DONE)
@@ -123,9 +119,11 @@ pub(super) fn open(folder: &Path) -> Result<Sqlite, OpenError> {
     Sqlite::open(folder, Box::new(broken))
 }
 
-/// Whether nothing was ever kept there. Whoever only looks must not make what is missing.
-fn is_empty(folder: &Path) -> bool {
-    matches!(Inspection::open(folder), Err(OpenError::Absent { .. }))
+/// The data directory, if anything was ever kept there: a command that only looks must not make what is missing.
+fn kept(config: &Config, environment: &Environment) -> Result<Option<PathBuf>, Stop> {
+    let folder = directory(config, environment)?;
+    let is_absent = matches!(Inspection::open(&folder), Err(OpenError::Absent { .. }));
+    Ok((!is_absent).then_some(folder))
 }
 
 /// What was said to be durable must be. From a journal that cannot be trusted nothing more is acknowledged:

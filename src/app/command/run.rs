@@ -203,17 +203,12 @@ pub(super) fn replay(
         .config(loaded.config)
         .backend(Scripted::of_turns(&scenario.turns));
     let builder = scenario.tools().into_iter().fold(builder, Builder::tool);
-    let format = if args.options.json {
-        replay::Format::Json
-    } else {
-        replay::Format::Text
-    };
     let named = args.options.session.clone();
     let session = named
         .map_or_else(|| SessionName::new("replay"), Ok)
         .map_err(Stop::usage)?;
     with_system(builder, None, async |oracle, _| {
-        replay::run(oracle, &scenario, session, format, terminal).await
+        replay::run(oracle, &scenario, session, args.options.json, terminal).await
     })
 }
 

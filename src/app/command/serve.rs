@@ -11,8 +11,8 @@ use super::{
 use crate::{
     access::{KeyFile, Keyring},
     cli::{
-        Args, Environment, Stop, exit,
-        serve::{Ends, Hangups, Started, tell_reloaded},
+        Args, Environment, Interrupts, Signals, Stop, exit,
+        serve::{Started, tell_reloaded},
         terminal::Terminal,
     },
     config::Config,
@@ -49,7 +49,7 @@ pub(super) fn serve(
         more.clone(),
     ));
     on_runtime(Box::pin(async {
-        let (mut ends, mut hangups) = (Ends::listen(), Hangups::listen());
+        let (mut ends, mut hangups) = (Interrupts::listen_to_machine(), Signals::hangups());
         let keys = Keyring::open(KeyFile::within(&folder)).map_err(Stop::failed)?;
         let door = match keys.is_guarded() {
             true => Door::Keys,
@@ -90,11 +90,11 @@ pub(super) fn serve(
         let mut reload = pin!(Fuse::terminated());
         loop {
             tokio::select! {
-                () = ends.told() => break,
+                () = ends.pressed() => break,
                 () = oracle.told_to_end() => break,
                 () = system.ended() => return Err(Stop::failed(GAVE_UP)),
                 // One that comes meanwhile is heard afterwards.
-                () = hangups.told(), if reload.is_terminated() => {
+                () = hangups.come(), if reload.is_terminated() => {
                     let oracle = oracle.clone();
                     reload.set(async move { oracle.reload().await }.fuse());
                 }
@@ -118,7 +118,7 @@ pub(super) fn serve(
                 tracing::warn!("the journal was not closed in order within {TIDYING:?}");
             }
         };
-        ends.unless_again(Box::pin(end)).await?;
+        ends.unless_pressed(Box::pin(end)).await?;
         Ok(exit::DONE)
     }))
 }

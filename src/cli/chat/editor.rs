@@ -128,10 +128,8 @@ fn rustyline(suspended: &Suspended) -> rustyline::Result<Rustyline> {
         editor.bind_sequence(sends, key(Box::new(EnterKey(continued.clone()))));
     }
     editor.bind_sequence(enter(Modifiers::ALT), Cmd::Newline);
-    if cfg!(unix) {
-        let on_ctrl_z = key(Box::new(SuspendKey(suspended.clone())));
-        editor.bind_sequence(KeyEvent::ctrl('Z'), on_ctrl_z);
-    }
+    let on_ctrl_z = key(Box::new(SuspendKey(suspended.clone())));
+    editor.bind_sequence(KeyEvent::ctrl('Z'), on_ctrl_z);
     Ok(editor)
 }
 

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{
-    Asked, Chat, Then,
+    Asked, Chat,
     command::{ALL, Command},
     session,
     why::{Rows, used, why},
@@ -109,9 +109,12 @@ impl Chat<'_> {
         Ok(true)
     }
 
-    pub(super) async fn perform(&mut self, command: Command) -> Result<Then, Stop> {
+    pub(super) async fn perform(&mut self, command: Command) -> Result<(), Stop> {
         let done = match command {
-            Command::Quit => return Ok(Then::Ends),
+            Command::Quit => {
+                self.leaves = true;
+                Ok(())
+            }
             Command::Help => {
                 self.help();
                 Ok(())
@@ -128,9 +131,9 @@ impl Chat<'_> {
         match done {
             Err(Stop::Refused(refused)) if refused.code != Code::Unavailable => {
                 self.terminal.note(&format!("oracle: {refused}"));
-                Ok(Then::GoesOn)
+                Ok(())
             }
-            done => done.map(|()| Then::GoesOn),
+            done => done,
         }
     }
 

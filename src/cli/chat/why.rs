@@ -3,7 +3,7 @@
 //! Records in, rows for people out. A row is a word and what there is to say about it; the rows of a turn are
 //! indented under it. What a record says is a template over its payload; a template that gives nothing has no row.
 
-use std::{collections::HashMap, fmt::Display};
+use std::{fmt::Display, sync::Arc};
 
 use minijinja::{
     Environment, context,
@@ -16,7 +16,7 @@ use crate::{
     cli::text::grouped,
     journal::Entry,
     model::{
-        CallId, NanoUsd, Record, Timestamp, Usage,
+        NanoUsd, Record, Timestamp, ToolCall, Usage,
         record::{Fact, QueryFact, ToolFact, TurnFact},
         time::Span,
     },
@@ -129,8 +129,7 @@ pub(super) fn why(records: &[Entry]) -> Rows {
         rows: Rows::default(),
         accepted: None,
         asked: None,
-        calls: HashMap::new(),
-        order: Vec::new(),
+        calls: Vec::new(),
         ended: false,
     };
     for entry in records {
@@ -167,9 +166,8 @@ struct Account {
     rows: Rows,
     accepted: Option<Timestamp>,
     asked: Option<Timestamp>,
-    /// Calls that have not ended: what is called, with what, and since when it runs.
-    calls: HashMap<CallId, (String, String, Option<Timestamp>)>,
-    order: Vec<CallId>,
+    /// Calls that have not ended, and since when they run.
+    calls: Vec<(Arc<ToolCall>, Option<Timestamp>)>,
     ended: bool,
 }
 
@@ -188,23 +186,22 @@ impl Account {
             }
             Fact::Turn(TurnFact::Replied(_)) => since = self.asked,
             Fact::Tool(ToolFact::Requested(requested)) => {
-                let call = &requested.call;
-                let open = (call.name.clone(), call.arguments.clone(), None);
-                self.calls.insert(call.id.clone(), open);
-                self.order.push(call.id.clone());
+                self.calls.push((requested.call.clone(), None));
             }
             Fact::Tool(ToolFact::Started(started)) => {
-                if let Some((_, _, since)) = self.calls.get_mut(&started.call) {
+                let mut calls = self.calls.iter_mut();
+                if let Some((_, since)) = calls.find(|(call, _)| call.id == started.call) {
                     *since = Some(record.at);
                 }
             }
             Fact::Tool(ToolFact::Finished(finished)) => {
-                if let Some(call) = self.calls.remove(&finished.result.call) {
-                    (arguments, since) = (short(&call.1, ARGUMENTS), call.2);
+                let ended = |(call, _): &mut (Arc<ToolCall>, _)| call.id == finished.result.call;
+                if let Some((call, began)) = self.calls.extract_if(.., ended).next() {
+                    (arguments, since) = (short(&call.arguments, ARGUMENTS), began);
                 }
             }
             Fact::Tool(ToolFact::Refused(refused)) => {
-                self.calls.remove(&refused.call.id);
+                self.calls.retain(|(call, _)| call.id != refused.call.id);
             }
             _ => {}
         }
@@ -233,12 +230,13 @@ impl Account {
     }
 
     fn close(mut self) -> Rows {
-        for id in &self.order {
-            if let Some((name, arguments, since)) = self.calls.get(id) {
-                let how = since.map_or("has not begun", |_| "has not ended");
-                self.rows
-                    .push(1, "tool", format_args!("{name} {arguments}: {how}"));
-            }
+        for (call, since) in &self.calls {
+            let ToolCall {
+                name, arguments, ..
+            } = &**call;
+            let how = since.map_or("has not begun", |_| "has not ended");
+            self.rows
+                .push(1, "tool", format_args!("{name} {arguments}: {how}"));
         }
         if !self.ended && self.accepted.is_some() {
             self.rows.push(0, "ended", "not yet");

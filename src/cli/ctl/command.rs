@@ -5,6 +5,7 @@ use serde::{Serialize, Serializer};
 
 use crate::{
     actor::SessionState,
+    cli::arguments::one_of,
     control::{Subject, Verb, Watching},
     model::{CallId, Limits, NanoUsd, Seq, SessionName, Severity, TenantId, command::Author},
 };
@@ -20,8 +21,8 @@ pub enum CtlCommand {
         /// Whose [default: one's own]
         #[arg(long, value_name = "TENANT")]
         tenant: Option<TenantId>,
-        /// Only those that are idle, running, waiting, suspended, closed or quarantined
-        #[arg(long, value_name = "STATE", value_parser = state)]
+        /// Only those in this state
+        #[arg(long, value_name = "STATE", value_parser = one_of(SessionState::ALL, SessionState::as_str))]
         state: Option<SessionState>,
         /// Only those whose names begin like this
         #[arg(long, value_name = "TEXT")]
@@ -62,8 +63,8 @@ pub enum CtlCommand {
         /// Only types that begin like this, such as `tool.`; may be given more than once
         #[arg(long = "type", value_name = "PREFIX")]
         types: Vec<String>,
-        /// Only what matters this much: info, warning or error
-        #[arg(long, value_name = "SEVERITY", value_parser = severity)]
+        /// Only what matters this much
+        #[arg(long, value_name = "SEVERITY", value_parser = one_of(Severity::ALL, Severity::as_str))]
         severity: Option<Severity>,
     },
     /// Let no new call and no new tool start
@@ -282,25 +283,6 @@ fn author<S: Serializer>(as_user: &bool, serializer: S) -> Result<S::Ok, S::Erro
         false => Author::Operator,
     };
     author.serialize(serializer)
-}
-
-fn state(word: &str) -> Result<SessionState, String> {
-    let named = SessionState::ALL
-        .into_iter()
-        .find(|state| state.as_str() == word);
-    named.ok_or_else(|| {
-        let all = SessionState::ALL.map(SessionState::as_str).join(", ");
-        format!("use one of {all}")
-    })
-}
-
-fn severity(word: &str) -> Result<Severity, String> {
-    match word {
-        "info" => Ok(Severity::Info),
-        "warning" => Ok(Severity::Warning),
-        "error" => Ok(Severity::Error),
-        _ => Err("use `info`, `warning` or `error`".to_owned()),
-    }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "as clap wants it")]

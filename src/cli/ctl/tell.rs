@@ -1,16 +1,16 @@
 //! What the control channel answers, as text.
 
-use std::io::Write as _;
+use std::{fmt::Display, io::Write as _};
 
 use crate::{
     actor::{Approval, Listed, SessionView},
     cli::{
         Stop,
         terminal::{Terminal, harmless},
-        text::event_line,
+        text::{event_line, standing},
     },
     control::{Answer, Seen},
-    model::{Event, Usage},
+    model::Event,
 };
 
 pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
@@ -22,21 +22,16 @@ pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Re
             for listed in sessions {
                 line(terminal, &session(listed))?;
             }
-            if let Some(next) = next {
-                let more = format_args!("there are more: see them with --after {next}");
-                terminal.err.say(more);
-            } else if sessions.is_empty() {
+            if sessions.is_empty() && next.is_none() {
                 terminal.err.say("there are no such sessions");
             }
+            more(next.as_ref(), terminal);
         }
         Answer::Tenants { tenants, next } => {
             for tenant in tenants {
                 line(terminal, tenant.as_str())?;
             }
-            if let Some(next) = next {
-                let more = format_args!("there are more: see them with --after {next}");
-                terminal.err.say(more);
-            }
+            more(next.as_ref(), terminal);
         }
         Answer::Session { session } => view(session, terminal)?,
         Answer::Events { events } => {
@@ -82,6 +77,13 @@ pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Re
     Ok(())
 }
 
+fn more(next: Option<&impl Display>, terminal: &mut Terminal) {
+    if let Some(next) = next {
+        let more = format_args!("there are more: see them with --after {next}");
+        terminal.err.say(more);
+    }
+}
+
 pub(in crate::cli) fn reloaded(changed: &[String], waiting: &[String]) -> String {
     let changed = match changed {
         [] => "nothing has changed".to_owned(),
@@ -110,11 +112,9 @@ pub(super) fn seen(seen: &Seen, json: bool, terminal: &mut Terminal) -> Result<(
             );
             terminal.err.say(text);
         }
-        Seen::Lost {} => {
-            terminal
-                .err
-                .say("events of any session may be missing here");
-        }
+        Seen::Lost {} => terminal
+            .err
+            .say("events of any session may be missing here"),
         Seen::End { why } => terminal.err.say(why),
     }
     Ok(terminal.out.flush()?)
@@ -152,33 +152,9 @@ fn waiting(approval: &Approval) -> String {
 }
 
 fn view(view: &SessionView, terminal: &mut Terminal) -> Result<(), Stop> {
-    let paused = if view.paused { ", paused" } else { "" };
-    line(terminal, &format!("session   {}", view.key))?;
-    line(terminal, &format!("state     {}{paused}", view.state))?;
-    if let Some(reason) = &view.quarantine {
-        line(terminal, &format!("aside     {reason}"))?;
+    line(terminal, &format!("{:<15}{}", "session", view.key))?;
+    for (word, said) in standing(view) {
+        line(terminal, &format!("{word:<15}{said}"))?;
     }
-    line(terminal, &format!("records   {}", view.last))?;
-    if let (Some(query), Some(limits)) = (view.query, view.limits) {
-        let (turns, most) = (view.turns, limits.max_turns);
-        line(
-            terminal,
-            &format!("running   query {query}, {turns} of {most} turns"),
-        )?;
-        let tokens = limits.max_tokens.map(|tokens| format!("{tokens} tokens"));
-        let cost = limits.max_cost.map(|cost| cost.to_string());
-        let most: Vec<String> = tokens.into_iter().chain(cost).collect();
-        if !most.is_empty() {
-            line(terminal, &format!("at most   {}", most.join(", ")))?;
-        }
-    }
-    line(terminal, &format!("waiting   {}", view.waiting))?;
-    let Usage {
-        input_tokens,
-        output_tokens,
-        cost,
-        ..
-    } = view.usage;
-    let used = format!("used      {input_tokens} tokens sent, {output_tokens} received, {cost}");
-    line(terminal, &used)
+    Ok(())
 }

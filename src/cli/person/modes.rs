@@ -2,14 +2,12 @@
 //!
 //! **Invariant:** whatever ends a conversation, but for SIGKILL, the terminal is as it was found.
 
-#[cfg(unix)]
 use std::{
     fs::File,
     io::{Write as _, stdin},
     os::unix::fs::OpenOptionsExt as _,
 };
 
-#[cfg(unix)]
 use rustix::{
     fs::OFlags,
     termios::{
@@ -18,33 +16,25 @@ use rustix::{
     },
 };
 
-#[cfg(unix)]
 const MARKED: (&[u8], &[u8]) = (b"\x1b[?2004h", b"\x1b[?2004l");
 
-#[cfg(unix)]
 const NO_KEY: u8 = if cfg!(target_os = "linux") { 0 } else { 0xff };
 
 /// How the terminal stood; it stands so again when this is dropped, be it by a panic.
-///
-/// On Windows rustyline alone sees to that.
 pub(in crate::cli) struct AsItWas {
-    #[cfg(unix)]
     modes: Option<Termios>,
 }
 
 impl AsItWas {
     pub(in crate::cli) fn now() -> Self {
         Self {
-            #[cfg(unix)]
             modes: tcgetattr(stdin()).ok(),
         }
     }
 
     pub(in crate::cli) fn again(&self) -> impl Fn() + Send + use<> {
-        #[cfg(unix)]
         let modes = self.modes.clone();
         move || {
-            #[cfg(unix)]
             if let Some(modes) = &modes {
                 restore(modes);
             }
@@ -52,7 +42,6 @@ impl AsItWas {
     }
 }
 
-#[cfg(unix)]
 impl Drop for AsItWas {
     fn drop(&mut self) {
         if let Some(modes) = &self.modes {
@@ -61,7 +50,6 @@ impl Drop for AsItWas {
     }
 }
 
-#[cfg(unix)]
 fn restore(was: &Termios) {
     let is_raw = |modes: &Termios| !modes.local_modes.contains(LocalModes::ICANON);
     let raw_now = tcgetattr(stdin()).is_ok_and(|now| is_raw(&now));
@@ -72,18 +60,15 @@ fn restore(was: &Termios) {
     }
 }
 
-/// Whatever was typed and is not read yet is never read. Nothing on systems where nobody can be asked.
+/// Whatever was typed and is not read yet is never read.
 pub(super) fn forget_typed() {
-    #[cfg(unix)]
     let _ = tcflush(stdin(), QueueSelector::IFlush);
 }
 
 /// While this lives, what is typed is not shown, and comes as it is typed, with pastes marked; Ctrl-C is heard as
 /// ever, and Ctrl-Z is a key like any other.
-#[cfg(unix)]
 pub(super) struct Quiet(Termios);
 
-#[cfg(unix)]
 impl Quiet {
     pub(super) fn now() -> Option<Self> {
         let was = tcgetattr(stdin()).ok()?;
@@ -99,7 +84,6 @@ impl Quiet {
     }
 }
 
-#[cfg(unix)]
 impl Drop for Quiet {
     fn drop(&mut self) {
         let _ = tcsetattr(stdin(), OptionalActions::Now, &self.0);
@@ -109,7 +93,6 @@ impl Drop for Quiet {
 
 /// Tells the terminal something, if it listens: standard error may be a file, and a terminal that was stopped by
 /// Ctrl-S must not keep a process from its end.
-#[cfg(unix)]
 fn show(bytes: &[u8]) {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();

@@ -4,11 +4,11 @@ use std::io::Write as _;
 
 use serde::Serialize;
 
-use super::{Log, One, Stop, Terminal, known};
+use super::{One, Stop, Terminal, each_record, known};
 use crate::{
     actor::{Oracle, SessionView},
-    cli::terminal::harmless,
-    journal::{Journal, Known},
+    cli::{terminal::harmless, text::standing},
+    journal::{Entry, Journal, Known},
     model::{
         QueryId, Seq, SessionKey, SessionName, Timestamp, Usage,
         record::{ControlFact, Fact, QueryFact},
@@ -70,95 +70,61 @@ pub async fn show(
 
 async fn conversation(journal: &dyn Journal, known: &Known) -> Result<Vec<Exchange>, Stop> {
     let mut exchanges: Vec<Exchange> = Vec::new();
-    let mut log = Log::of(journal, &known.key.name, Seq(0)).await?;
-    loop {
-        let page = log.page().await?;
-        if page.is_empty() {
-            return Ok(exchanges);
+    let take = |entry: &Entry| {
+        let record = &entry.record;
+        if let Fact::Query(QueryFact::Accepted(accepted)) = &record.fact {
+            exchanges.push(Exchange {
+                query: record.query,
+                at: record.at,
+                question: accepted.text.clone(),
+                added: Vec::new(),
+                end: None,
+            });
         }
-        for entry in page {
-            let record = &entry.record;
-            let of_query = |exchange: &&mut Exchange| exchange.query == record.query;
-            match &record.fact {
-                Fact::Query(QueryFact::Accepted(accepted)) => exchanges.push(Exchange {
-                    query: record.query,
-                    at: record.at,
-                    question: accepted.text.clone(),
-                    added: Vec::new(),
-                    end: None,
-                }),
-                Fact::Control(ControlFact::Steered(steered)) => {
-                    if let Some(exchange) = exchanges.iter_mut().rev().find(of_query) {
-                        exchange.added.push(steered.text.clone());
-                    }
-                }
-                Fact::Query(QueryFact::Finished(finished)) => {
-                    if let Some(exchange) = exchanges.iter_mut().rev().find(of_query) {
-                        exchange.end = Some(End {
-                            ended_at: record.at,
-                            outcome: finished.outcome.name(),
-                            reason: finished.outcome.reason().map(str::to_owned),
-                            answer: finished.answer.clone(),
-                            readable: finished.outcome.readable(&finished.answer, finished.turns),
-                            turns: finished.turns,
-                            usage: finished.usage,
-                        });
-                    }
-                }
-                _ => {}
+        let mut exchanges = exchanges.iter_mut().rev();
+        let Some(exchange) = exchanges.find(|exchange| exchange.query == record.query) else {
+            return Ok(());
+        };
+        match &record.fact {
+            Fact::Control(ControlFact::Steered(steered)) => {
+                exchange.added.push(steered.text.clone());
             }
+            Fact::Query(QueryFact::Finished(finished)) => {
+                exchange.end = Some(End {
+                    ended_at: record.at,
+                    outcome: finished.outcome.name(),
+                    reason: finished.outcome.reason().map(str::to_owned),
+                    answer: finished.answer.clone(),
+                    readable: finished.outcome.readable(&finished.answer, finished.turns),
+                    turns: finished.turns,
+                    usage: finished.usage,
+                });
+            }
+            _ => {}
         }
-    }
+        Ok(())
+    };
+    each_record(journal, known, Seq(0), take).await?;
+    Ok(exchanges)
 }
 
 fn print(shown: &Shown, terminal: &mut Terminal) -> Result<(), Stop> {
     let person = terminal.out_is_terminal();
-    let said = |text: &str| {
-        let text = text.trim_end();
-        if person {
-            harmless(text)
-        } else {
-            text.to_owned()
-        }
+    let said = |text: &str| match person {
+        true => harmless(text.trim_end()),
+        false => text.trim_end().to_owned(),
     };
     let (view, out) = (&shown.view, &mut terminal.out);
-    writeln!(out, "session        {}", view.key.name)?;
-    let paused = if view.paused { ", paused" } else { "" };
-    writeln!(out, "state          {}{paused}", view.state)?;
-    if let Some(reason) = &view.quarantine {
-        writeln!(out, "quarantined    {}", said(reason))?;
+    writeln!(out, "{:<15}{}", "session", view.key.name)?;
+    for (word, text) in standing(view) {
+        writeln!(out, "{word:<15}{}", said(&text))?;
     }
     if let Some(at) = shown.last_activity {
-        writeln!(out, "last activity  {at}")?;
+        writeln!(out, "{:<15}{at}", "last activity")?;
     }
-    writeln!(out, "records        {}", view.last)?;
     let ended = shown.conversation.iter().filter(|one| one.end.is_some());
     let (ended, all) = (ended.count(), shown.conversation.len());
-    writeln!(out, "questions      {all}, {ended} of them ended")?;
-    if let (Some(query), Some(limits)) = (view.query, view.limits) {
-        writeln!(
-            out,
-            "running        question {query}, {} of {} turns",
-            view.turns, limits.max_turns
-        )?;
-        if let Some(tokens) = limits.max_tokens {
-            writeln!(out, "token budget   {tokens}")?;
-        }
-        if let Some(cost) = limits.max_cost {
-            writeln!(out, "cost budget    {cost}")?;
-        }
-    }
-    writeln!(out, "waiting        {}", view.waiting)?;
-    let Usage {
-        input_tokens,
-        output_tokens,
-        cost,
-        ..
-    } = view.usage;
-    writeln!(
-        out,
-        "used           {input_tokens} tokens sent, {output_tokens} received, {cost}"
-    )?;
+    writeln!(out, "{:<15}{all}, {ended} of them ended", "questions")?;
     for exchange in &shown.conversation {
         let number = exchange
             .query
@@ -178,17 +144,11 @@ fn print(shown: &Shown, terminal: &mut Terminal) -> Result<(), Stop> {
                 if !end.readable.trim().is_empty() {
                     writeln!(out, "{}", said(&end.readable))?;
                 }
-                let reason = end
-                    .reason
-                    .as_deref()
-                    .map(|reason| format!(": {}", said(reason)));
-                let (outcome, reason) = (end.outcome, reason.unwrap_or_default());
-                let turns = end.turns;
-                writeln!(
-                    out,
-                    "[{outcome}{reason}; {turns} turns, {} tokens]",
-                    end.usage.total_tokens()
-                )?;
+                let reason = end.reason.as_ref();
+                let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+                let (outcome, turns, tokens) = (end.outcome, end.turns, end.usage.total_tokens());
+                let ended = format!("[{outcome}{reason}; {turns} turns, {tokens} tokens]");
+                writeln!(out, "{}", said(&ended))?;
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::{fs, path::Path};
 
 use rusqlite::{Connection, OptionalExtension as _};
+use serde::{Serialize, Serializer};
 
 use super::{
     connection,
@@ -76,15 +77,17 @@ impl Inspection {
 }
 
 /// Figures of a journal. Counted one after the other, so that they need not be of one moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Stats {
     /// Sessions.
     pub sessions: u64,
     /// Those in the middle of a query.
+    #[serde(rename = "running")]
     pub busy: u64,
     /// Records of all sessions.
     pub records: u64,
     /// Records by kind, the most frequent first.
+    #[serde(serialize_with = "by_kind")]
     pub kinds: Vec<(String, u64)>,
     /// Sessions with a snapshot.
     pub snapshots: u64,
@@ -96,6 +99,10 @@ pub struct Stats {
     pub database_bytes: u64,
     /// Size of the write-ahead log, in bytes; it is used again, so it need not be full.
     pub log_bytes: u64,
+}
+
+fn by_kind<S: Serializer>(kinds: &[(String, u64)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(kinds.iter().map(|(kind, many)| (kind, many)))
 }
 
 fn stats(connection: &Connection, files: &Files) -> rusqlite::Result<Stats> {

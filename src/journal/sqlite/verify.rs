@@ -14,7 +14,7 @@ use crate::model::{Epoch, Seq, SessionName, Sid, TenantId};
 const MOST: usize = 1_000;
 
 /// Something in the journal that is not as it should be.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Problem {
     /// The session it is about; none where it is about the file.
     pub sid: Option<Sid>,

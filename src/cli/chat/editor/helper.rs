@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc,
     atomic::{AtomicBool, Ordering},
 };
 
+use parking_lot::Mutex;
 use rustyline::{
     Cmd, ConditionalEventHandler, Context, Event, EventContext, RepeatCount, completion::Completer,
     highlight::Highlighter, hint::Hinter, validate::Validator,
@@ -72,15 +73,11 @@ pub(super) struct Suspended(Arc<Mutex<Option<(String, String)>>>);
 
 impl Suspended {
     pub(super) fn is_some(&self) -> bool {
-        self.typed().is_some()
+        self.0.lock().is_some()
     }
 
     pub(super) fn taken(&self) -> Option<(String, String)> {
-        self.typed().take()
-    }
-
-    fn typed(&self) -> MutexGuard<'_, Option<(String, String)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().take()
     }
 }
 
@@ -124,7 +121,7 @@ pub(super) struct SuspendKey(pub(super) Suspended);
 impl ConditionalEventHandler for SuspendKey {
     fn handle(&self, _: &Event, _: RepeatCount, _: bool, at: &EventContext<'_>) -> Option<Cmd> {
         let (before, behind) = at.line().split_at_checked(at.pos())?;
-        *self.0.typed() = Some((before.to_owned(), behind.to_owned()));
+        *self.0.0.lock() = Some((before.to_owned(), behind.to_owned()));
         Some(Cmd::Interrupt)
     }
 }
