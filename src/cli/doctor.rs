@@ -9,6 +9,7 @@ use super::{
     Stop, exit,
     models::usd,
     terminal::{Terminal, harmless},
+    text::used,
 };
 use crate::model::Usage;
 
@@ -128,28 +129,16 @@ impl<'a> Report<'a> {
 
     /// Tells what it took; gives the exit code.
     pub fn finish(self) -> Result<u8, Stop> {
-        let Usage {
-            input_tokens,
-            output_tokens,
-            cost,
-            ..
-        } = self.used;
         self.terminal.clear_status();
         if self.json {
             self.terminal.out.json(&json!({
                 "findings": self.findings,
                 "usage": self.used,
-                "cost_usd": usd(cost),
+                "cost_usd": usd(self.used.cost),
             }))?;
         } else if self.used != Usage::default() {
-            let known = if cost.0 == 0 {
-                String::new()
-            } else {
-                format!(", {cost} by the price list")
-            };
-            self.terminal.line(&format!(
-                "these checks used {input_tokens} tokens sent and {output_tokens} received{known}"
-            ))?;
+            let used = used(&self.used);
+            self.terminal.line(&format!("these checks took {used}"))?;
         }
         let failed = |finding: &Finding| finding.verdict == Verdict::Fail;
         Ok(if self.findings.iter().any(failed) {

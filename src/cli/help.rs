@@ -2,23 +2,7 @@
 
 pub(super) const ABOUT: &str = "Asks LLM agents about a project, and keeps them on course";
 
-macro_rules! exit_codes {
-    () => {
-        "\
-Exit codes:
-  0    answered, or answered in part
-  1    failed
-  2    wrong usage or configuration
-  3    stuck, or escalated to you
-  4    forced to an end by a limit, a loop or an operator
-  5    the session is busy
-  6    the journal could not be written for good
-  130  cancelled"
-    };
-}
-
-pub(super) const TOP: &str = concat!(
-    "\
+pub(super) const TOP: &str = "\
 Examples:
   oracle ask \"where are sessions restarted?\"
   oracle chat --project ~/src/shop
@@ -28,12 +12,17 @@ Examples:
   oracle models
   oracle config check
 
-",
-    exit_codes!()
-);
+Exit codes:
+  0    answered, or answered in part
+  1    failed
+  2    wrong usage or configuration
+  3    stuck, or escalated to you
+  4    forced to an end by a limit, a loop or an operator
+  5    the session is busy
+  6    the journal could not be written for good
+  130  cancelled";
 
-pub(super) const ASK: &str = concat!(
-    "\
+pub(super) const ASK: &str = "\
 The answer goes to standard output, everything else to standard error. A question may have 1 MiB.
 
 With --jsonl every line is an object {\"session\": \"…\", \"question\": \"…\", \"idempotency_key\": \"…\"}, of \
@@ -52,14 +41,9 @@ Examples:
   oracle ask --model scripted/script.json \"where is it?\"
   oracle ask < question.txt
   oracle ask --session review --idempotency-key 7 \"and who calls that?\"
-  oracle ask --jsonl --parallel 4 < questions.jsonl
+  oracle ask --jsonl --parallel 4 < questions.jsonl";
 
-",
-    exit_codes!()
-);
-
-pub(super) const CHAT: &str = concat!(
-    "\
+pub(super) const CHAT: &str = "\
 At a terminal, messages are edited as in a shell: Up and Ctrl-R bring back what was typed before, Alt-Enter, a \
 backslash at the end and an open ``` fence go on in a new line, and a paste is one message. /help lists the \
 commands, among them /why, which tells what became of a question and why. In a pipe every line is a question.
@@ -71,11 +55,7 @@ session that a server owns is talked to through that server.
 Examples:
   oracle chat
   oracle chat --last
-  oracle chat --session review --project ~/src/shop
-
-",
-    exit_codes!()
-);
+  oracle chat --session review --project ~/src/shop";
 
 pub(super) const SERVE: &str = "\
 Serves until Ctrl-C or SIGTERM. Then it takes nothing new, lets queries come to their ends, and ends within \
@@ -104,8 +84,7 @@ Examples:
   oracle keys list
   oracle keys revoke ann";
 
-pub(super) const CTL: &str = concat!(
-    "\
+pub(super) const CTL: &str = "\
 Talks to the server over the data directory, which only the owner of that directory can do, or with --url to \
 any server, which wants a key of the role `admin`. What is done is recorded with the name of who did it. Of \
 several servers over the data directory the owner of a session is asked, lists and `watch` ask all of them, and \
@@ -121,14 +100,9 @@ Examples:
   oracle ctl budget review --turns 60
   oracle ctl approvals
   oracle ctl approve review call_1
-  oracle ctl --url https://oracle.example --key-file admin.key inspect acme/review
+  oracle ctl --url https://oracle.example --key-file admin.key inspect acme/review";
 
-",
-    exit_codes!()
-);
-
-pub(super) const SESSIONS: &str = concat!(
-    "\
+pub(super) const SESSIONS: &str = "\
 Sessions are kept in the data directory. They can be looked at while other processes use them.
 
 A session that is `running` has a query that has not ended: somebody works on it, or it was cut off and \
@@ -140,11 +114,7 @@ Examples:
   oracle sessions events review --type tool. | jq .payload.name
   oracle sessions export review > review.jsonl
   oracle sessions search retry policy
-  oracle sessions delete review --yes
-
-",
-    exit_codes!()
-);
+  oracle sessions delete review --yes";
 
 pub(super) const USAGE: &str = "\
 Reads what is kept, also while other processes use it. Turns and summaries count, and failed tries as \
@@ -207,18 +177,13 @@ Examples:
   oracle prompt --query \"where is the parser?\" --json
   ORACLE_PROMPT__DIR=my-prompts oracle prompt --type research";
 
-pub(super) const REPLAY: &str = concat!(
-    "\
+pub(super) const REPLAY: &str = "\
 The scenario holds the query, settings, and the turns: what the model replies, which tools it calls \
 and what they give.
 
 Examples:
   oracle replay scenario.json
-  oracle replay --json - < scenario.json
-
-",
-    exit_codes!()
-);
+  oracle replay --json - < scenario.json";
 
 #[cfg(feature = "mock")]
 pub(super) const MOCK_MODEL: &str = "\

@@ -52,30 +52,24 @@ pub fn counted(stats: &Stats, json: bool, terminal: &mut Terminal) -> Result<(),
     if json {
         return terminal.out.json(stats);
     }
-    let Stats {
-        sessions,
-        busy,
-        records,
-        kinds,
-        snapshots,
-        oldest,
-        newest,
-        database_bytes,
-        log_bytes,
-    } = stats;
     let out = &mut terminal.out;
+    let (sessions, busy) = (stats.sessions, stats.busy);
     writeln!(
         out,
         "sessions   {sessions}, {busy} of them in the middle of a query"
     )?;
-    writeln!(out, "records    {records}")?;
-    if let (Some(oldest), Some(newest)) = (oldest, newest) {
+    writeln!(out, "records    {}", stats.records)?;
+    if let (Some(oldest), Some(newest)) = (stats.oldest, stats.newest) {
         writeln!(out, "written    {oldest} to {newest}")?;
     }
-    writeln!(out, "snapshots  {snapshots}")?;
-    writeln!(out, "database   {database_bytes} bytes")?;
-    writeln!(out, "log        {log_bytes} bytes, used again and again")?;
-    for (kind, many) in kinds {
+    writeln!(out, "snapshots  {}", stats.snapshots)?;
+    writeln!(out, "database   {} bytes", stats.database_bytes)?;
+    writeln!(
+        out,
+        "log        {} bytes, used again and again",
+        stats.log_bytes
+    )?;
+    for (kind, many) in &stats.kinds {
         writeln!(out, "{many:>9}  {kind}")?;
     }
     Ok(())

@@ -150,13 +150,7 @@ fn create(
     let until = entry
         .expires
         .map_or_else(|| "it is revoked".to_owned(), |at| at.to_string());
-    let Entry {
-        id,
-        name,
-        tenant,
-        role,
-        ..
-    } = &entry;
+    let (id, name, tenant, role) = (&entry.id, &entry.name, &entry.tenant, entry.role);
     terminal.err.say(format_args!(
         "key `{name}` ({id}) of role {role} for tenant `{tenant}`, until {until}; it is not shown again"
     ));

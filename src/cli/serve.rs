@@ -29,41 +29,23 @@ impl ServeArgs {
     }
 }
 
-/// What is told of a server that has started.
-#[derive(Debug)]
-pub struct Started<'a> {
-    /// Where it listens.
-    pub address: SocketAddr,
-    /// The models that are asked, the first choice first.
-    pub models: &'a [String],
-    /// Why these.
-    pub because: &'a str,
-    /// Where data are.
-    pub data: &'a Path,
-    /// Whether whoever asks needs a key.
-    pub needs_keys: bool,
-}
-
-impl Started<'_> {
-    /// Tells it.
-    pub fn tell(&self, terminal: &mut Terminal) {
-        let Self {
-            address,
-            models,
-            because,
-            data,
-            needs_keys,
-        } = self;
-        let (models, data) = (models.join(", then "), data.display());
-        let err = &mut terminal.err;
-        err.say(format_args!("listens on http://{address}"));
-        err.say(format_args!("asks {models}, {because}"));
-        err.say(format_args!("keeps conversations in {data}"));
-        err.say(match needs_keys {
-            true => "asks everybody for a key",
-            false => "asks nobody for a key: `oracle keys create` makes one",
-        });
-    }
+/// Tells where a server that has started listens, which models it asks and why these, and where data are.
+pub fn started(
+    address: SocketAddr,
+    (models, because): (&[String], &str),
+    data: &Path,
+    needs_keys: bool,
+    terminal: &mut Terminal,
+) {
+    let (models, data) = (models.join(", then "), data.display());
+    let err = &mut terminal.err;
+    err.say(format_args!("listens on http://{address}"));
+    err.say(format_args!("asks {models}, {because}"));
+    err.say(format_args!("keeps conversations in {data}"));
+    err.say(match needs_keys {
+        true => "asks everybody for a key",
+        false => "asks nobody for a key: `oracle keys create` makes one",
+    });
 }
 
 /// Tells what a reload came to.

@@ -77,15 +77,18 @@ pub(super) fn standing(view: &SessionView) -> Vec<(&'static str, String)> {
         rows.extend(cost.map(|cost| ("cost budget", cost)));
     }
     rows.push(("waiting", view.waiting.to_string()));
-    let Usage {
-        input_tokens,
-        output_tokens,
-        cost,
-        ..
-    } = view.usage;
-    let used = format!("{input_tokens} tokens sent, {output_tokens} received, {cost}");
-    rows.push(("used", used));
+    rows.push(("used", used(&view.usage)));
     rows
+}
+
+pub(super) fn used(usage: &Usage) -> String {
+    let (sent, received) = (grouped(usage.input_tokens), grouped(usage.output_tokens));
+    let cached = match usage.cached_tokens {
+        0 => String::new(),
+        cached => format!(" ({} of them cached)", grouped(cached)),
+    };
+    let cost = usage.cost;
+    format!("{sent} tokens sent{cached}, {received} received, {cost}")
 }
 
 /// Longest value of an event, in characters.

@@ -139,20 +139,14 @@ pub async fn usage(
 }
 
 fn row(of: &str, sum: &Sum) -> [String; 7] {
-    let Sum {
-        calls,
-        turns,
-        usage,
-        ..
-    } = sum;
     [
         of.to_owned(),
-        turns.to_string(),
-        usage.input_tokens.to_string(),
-        usage.cached_tokens.to_string(),
-        usage.output_tokens.to_string(),
-        usage.cost.to_string(),
-        calls.to_string(),
+        sum.turns.to_string(),
+        sum.usage.input_tokens.to_string(),
+        sum.usage.cached_tokens.to_string(),
+        sum.usage.output_tokens.to_string(),
+        sum.usage.cost.to_string(),
+        sum.calls.to_string(),
     ]
 }
 
@@ -220,15 +214,8 @@ async fn of_session(
 }
 
 fn call_of(call: &ModelUsage) -> (SessionKey, QueryId, Turn, Attempt, String) {
-    let ModelUsage {
-        session,
-        query,
-        turn,
-        attempt,
-        model,
-        ..
-    } = call.clone();
-    (session, query, turn, attempt, model)
+    let (session, model) = (call.session.clone(), call.model.clone());
+    (session, call.query, call.turn, call.attempt, model)
 }
 
 /// What a record says was used, and of which model. `asked` is the model that was asked last.

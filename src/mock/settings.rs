@@ -223,8 +223,8 @@ mod tests {
         let text = "turns = 2\ntools = true\nlatency = \"20ms..80ms\"\nfault = [\"429:0.05\", \"cut=2@7\"]\n\
                     requests-per-minute = 600\nkey = \"k\"\n";
         let settings = Settings::parse(text, "m.toml").unwrap();
-        let faults: Vec<_> = settings.faults.iter().map(ToString::to_string).collect();
-        assert_eq!(faults, ["429:0.05", "cut=2@7"]);
+        let faults = ["429:0.05", "cut=2@7"].map(|fault| fault.parse().unwrap());
+        assert_eq!(settings.faults, faults);
         assert_eq!(settings.turns.get(), 2);
         assert_eq!(settings.requests_per_minute.map(NonZeroU32::get), Some(600));
         assert!(settings.tools && settings.key.is_some() && !settings.latency.is_zero());

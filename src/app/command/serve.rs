@@ -12,7 +12,7 @@ use crate::{
     access::{KeyFile, Keyring},
     cli::{
         Args, Environment, Interrupts, Signals, Stop, exit,
-        serve::{Started, tell_reloaded},
+        serve::{started, tell_reloaded},
         terminal::Terminal,
     },
     config::Config,
@@ -68,14 +68,10 @@ pub(super) fn serve(
             keys: Arc::new(keys),
         });
         let server = Server::start(listener, host.clone());
-        let started = Started {
-            address: server.address(),
-            models: loaded.choice.chain.models(),
-            because: &loaded.why_these_models(),
-            data: &folder,
-            needs_keys: door == Door::Keys,
-        };
-        started.tell(terminal);
+        let models = loaded.choice.chain.models();
+        let why = (models, &*loaded.why_these_models());
+        let guarded = door == Door::Keys;
+        started(server.address(), why, &folder, guarded, terminal);
         // Conversations go on without it.
         let socket = Socket::within(&folder).await;
         let socket = socket.inspect_err(|error| terminal.err.say(error));

@@ -6,11 +6,16 @@ use super::{
     Asked, Chat,
     command::{ALL, Command},
     session,
-    why::{Rows, used, why},
+    why::{Rows, why},
 };
 use crate::{
     actor::QueryAccount,
-    cli::{Stop, question::Question, sessions, text::cut},
+    cli::{
+        Stop,
+        question::Question,
+        sessions,
+        text::{cut, used},
+    },
     control::Code,
     journal::Known,
     model::{

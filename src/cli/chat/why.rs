@@ -13,7 +13,7 @@ use serde::Deserialize as _;
 use unicode_width::UnicodeWidthStr;
 
 use crate::{
-    cli::text::grouped,
+    cli::text::{grouped, used},
     journal::Entry,
     model::{
         NanoUsd, Record, Timestamp, ToolCall, Usage,
@@ -289,16 +289,6 @@ fn short(text: &str, most: usize) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }
-}
-
-pub(super) fn used(usage: &Usage) -> String {
-    let (sent, received) = (grouped(usage.input_tokens), grouped(usage.output_tokens));
-    let cached = match usage.cached_tokens {
-        0 => String::new(),
-        cached => format!(" ({} of them cached)", grouped(cached)),
-    };
-    let cost = usage.cost;
-    format!("{sent} tokens sent{cached}, {received} received, {cost}")
 }
 
 #[cfg(test)]

@@ -210,10 +210,10 @@ pub struct One {
 /// A call that waits in a session.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args, Serialize)]
 pub struct Call {
-    /// The session, `ID` or `TENANT/ID`
-    // As `session` clap would take it for the option `--session`.
-    #[arg(id = "subject", value_name = "ID")]
-    pub session: Subject,
+    /// The session
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub one: One,
     /// The call, as `approvals` tells it
     #[arg(value_name = "CALL", value_parser = call)]
     pub call: CallId,

@@ -130,23 +130,14 @@ fn line(terminal: &mut Terminal, text: &str) -> Result<(), Stop> {
 }
 
 fn session(listed: &Listed) -> String {
-    let Listed {
-        key,
-        state,
-        last,
-        updated,
-    } = listed;
-    let at = updated.map_or_else(|| "-".to_owned(), |at| at.to_string());
-    format!("{}\t{}\t{last}\t{at}", key.name, state.as_str())
+    let at = listed.updated.map(|at| at.to_string());
+    let at = at.unwrap_or_else(|| "-".to_owned());
+    let (name, state) = (&listed.key.name, listed.state.as_str());
+    format!("{name}\t{state}\t{}\t{at}", listed.last)
 }
 
 fn waiting(approval: &Approval) -> String {
-    let Approval {
-        session,
-        call,
-        since,
-        ..
-    } = approval;
+    let (session, call, since) = (&approval.session, &approval.call, approval.since);
     let (id, tool, arguments) = (&call.id, &call.name, &call.arguments);
     format!("{session}\t{id}\t{tool}\t{arguments}\t{since}")
 }

@@ -65,7 +65,7 @@ fn an_operator_looks_after_a_server() {
         (
             "ctl inspect review",
             0,
-            "session   default/review\nstate     idle\n",
+            "session        default/review\nstate          idle\n",
         ),
         ("ctl tail review --limit 2", 0, "query.accepted"),
         ("ctl tenants", 0, "default\n"),
