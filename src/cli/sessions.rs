@@ -208,9 +208,7 @@ pub async fn events(
 ) -> Result<(), Stop> {
     let known = known(journal, &args.id).await?;
     let print = |entry: &Entry| match entry.record.fact.kind().starts_with(&args.kind) {
-        true => terminal
-            .out
-            .json(&Event::of(&args.id, entry.seq, &entry.record)),
+        true => terminal.out.json(&entry.event(&args.id)),
         false => Ok(()),
     };
     each_record(journal, &known, Seq(args.after), print).await
