@@ -8,7 +8,7 @@ use super::{
     pool::Pool,
     services::{Gateways, Services},
     shard::ShardMsg,
-    workers::{ClassifierMsg, ComposerMsg},
+    workers::{Composition, Preparation},
 };
 
 /// Messages that were sent to each shared actor and not yet taken.
@@ -47,8 +47,8 @@ impl Depths {
 #[derive(Clone)]
 pub(super) struct Gauges {
     shards: Pool<ShardMsg>,
-    classifiers: Pool<ClassifierMsg>,
-    composers: Pool<ComposerMsg>,
+    classifiers: Pool<Preparation>,
+    composers: Pool<Composition>,
     buses: Pool<BusMsg>,
     gateways: Gateways,
 }
@@ -57,8 +57,8 @@ impl Gauges {
     pub(super) fn new(services: &Services, gateways: &Gateways) -> Self {
         Self {
             shards: services.router.shards.clone(),
-            classifiers: services.classifier.pool.clone(),
-            composers: services.composer.pool.clone(),
+            classifiers: services.classifiers.clone(),
+            composers: services.composers.clone(),
             buses: services.bus.buses().clone(),
             gateways: Gateways::clone(gateways),
         }

@@ -244,31 +244,22 @@ impl UsageLog {
         }
     }
 
-    /// Makes durable about what a call is going to use, before it is made; none for sessions that record it
-    /// themselves.
-    pub(super) async fn begin(&self, call: Metered) -> Result<Option<Metered>, Fault> {
-        if !call.session.name.is_ephemeral() {
-            return Ok(None);
-        }
+    /// Makes durable about what a call is going to use, before it is made.
+    pub(super) async fn begin(&self, call: &Metered) -> Result<(), Fault> {
         let estimate = Usage {
             input_tokens: call.tokens,
             ..Usage::default()
         };
         let noted = self.log().record(LlmFact::Estimated(call.usage(estimate)));
-        noted.await.map_err(|error| {
-            Fault::retryable(
-                "journal",
-                format!("what the call uses is not recorded: {error}"),
-            )
-        })?;
-        Ok(Some(call))
+        noted.await.map(drop).map_err(|error| {
+            let detail = format!("what the call uses is not recorded: {error}");
+            Fault::retryable("journal", detail)
+        })
     }
 
     /// Notes what a call has used.
-    pub(super) async fn end(&self, call: Option<Metered>, usage: Usage) {
-        if let Some(call) = call {
-            self.log().send(LlmFact::Used(call.usage(usage))).await;
-        }
+    pub(super) async fn end(&self, call: Metered, usage: Usage) {
+        self.log().send(LlmFact::Used(call.usage(usage))).await;
     }
 }
 

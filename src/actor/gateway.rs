@@ -11,19 +11,21 @@
 //!   ([`breaker`]). Calls wait while a circuit is open, unless their session can fail over, and one at a time
 //!   probes the server.
 //! - It tells the session of a call that waits for longer than a second, so that the wait is recorded.
-//! - A call runs in a task of its own ([`pump`]), which keeps the deadlines and ends when the session no
-//!   longer waits.
+//! - A call runs in a task of its own ([`pump`]), which keeps the deadlines, shows the text as it arrives, tells
+//!   the session of the end, and ends when the session no longer waits.
 //!
 //! The kernel decides what follows from a fault; a gateway never calls another. When a gateway is replaced,
-//! its calls fail as retryable: their channels close without an end.
+//! its calls fail as retryable: a [`Caller`] that is dropped reports that.
 
 use std::{sync::Arc, time::Duration};
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use tokio::sync::mpsc;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
+    bus::BusHandle,
     clock::Clock,
+    ephemeral::{Metered, UsageLog},
     flight::Flight,
     ledger::Ledger,
     mailbox::{Counted, Depth, Full},
@@ -36,8 +38,8 @@ use super::{
 };
 use crate::{
     kernel::{CallToken, Report},
-    llm::{Backend, Delta, RateLimits, Request},
-    model::{Fault, FaultClass, Part, SessionKey, Sid, record::Waiting},
+    llm::{Backend, RateLimits, Request},
+    model::{Fault, FaultClass, Part, Reply, SessionKey, Sid, Usage, record::Waiting},
 };
 
 mod breaker;
@@ -49,12 +51,10 @@ mod status;
 mod waiting;
 
 use desk::GatewayState;
-use pump::End;
+use pump::{End, Show};
 pub(super) use status::{Board, Boards};
 pub use status::{CircuitState, ModelState, ProviderState};
 use waiting::WaiterNews;
-
-pub(super) const DELTA_BUFFER: usize = 64;
 
 const TOKENS_OF_A_TOOL: u64 = 100;
 
@@ -93,6 +93,7 @@ pub(super) struct GatewayArgs {
     pub depth: Depth,
     pub board: Board,
     pub log: SystemLog,
+    pub usage: Arc<UsageLog>,
 }
 
 pub(super) struct GatewayActor;
@@ -195,6 +196,54 @@ pub(super) enum Failover {
     Impossible,
 }
 
+/// A try that failed.
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub fault: Fault,
+    /// What it used, as far as the provider said.
+    pub usage: Usage,
+}
+
+impl From<Fault> for Failed {
+    fn from(fault: Fault) -> Self {
+        let usage = Usage::default();
+        Self { fault, usage }
+    }
+}
+
+/// Who made a call. Dropped without an end, it reports the call as lost.
+pub(super) struct Caller {
+    /// Cancelled when the end is not waited for any more: then nothing is reported.
+    gave_up: CancellationToken,
+    end: Option<Box<dyn FnOnce(Result<Reply, Failed>) + Send>>,
+}
+
+impl Caller {
+    /// Hears of the end of a call, unless the guard is dropped before.
+    pub(super) fn new(end: impl FnOnce(Result<Reply, Failed>) + Send + 'static) -> (Self, DropGuard) {
+        let gave_up = CancellationToken::new();
+        let guard = gave_up.clone().drop_guard();
+        let end: Box<dyn FnOnce(_) + Send> = Box::new(end);
+        let end = Some(end);
+        (Self { gave_up, end }, guard)
+    }
+
+    fn end(mut self, answer: Result<Reply, Failed>) {
+        if let Some(end) = self.end.take() {
+            end(answer);
+        }
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        if let Some(end) = self.end.take_if(|_| !self.gave_up.is_cancelled()) {
+            let detail = "the call was lost on its way; it is made anew";
+            end(Err(Fault::retryable("gateway", detail).into()));
+        }
+    }
+}
+
 pub(super) struct Ticket {
     pub sid: Sid,
     pub key: SessionKey,
@@ -205,19 +254,29 @@ pub(super) struct Ticket {
     pub patience: Duration,
     /// How long it waits for a model that is unavailable.
     pub outage: Duration,
+    /// How long it waits for its turn, and then for the whole reply, beside the gateway's own limits.
+    pub within: Duration,
     pub failover: Failover,
+    pub request: Request,
+    pub caller: Caller,
     /// Records the wait of a call.
     pub session: Option<ActorRef<SessionMsg>>,
-    pub request: Request,
-    /// Pieces of the reply. Closed without an end: the call is lost.
-    pub deltas: mpsc::Sender<Result<Delta, Fault>>,
+    /// Shows the text of the reply.
+    pub show: Option<Show>,
+    /// Its usage is noted apart, because its session leaves nothing behind.
+    pub metered: Option<Metered>,
     pub pulse: Arc<Pulse>,
     pub flight: Arc<Flight>,
 }
 
 impl Ticket {
+    /// Shows the text of the reply to those who follow the session.
+    pub(super) fn shown_on(&mut self, bus: &BusHandle) {
+        self.show = Some(Show::new(bus.clone(), self.key.clone(), self.token));
+    }
+
     pub(super) fn refuse(self, fault: Fault) {
-        let _ = self.deltas.try_send(Err(fault));
+        self.caller.end(Err(fault.into()));
     }
 
     pub(super) fn refuse_for_now(self, full: Full) {

@@ -17,7 +17,7 @@ use super::{
     meter::Meter,
     pool::Pool,
     profile::Shelf,
-    workers::{Classifiers, Composers},
+    workers::{Composition, Preparation},
 };
 use crate::{access::Tenants, journal::Journal};
 
@@ -72,8 +72,8 @@ pub(super) type Gateways = Arc<HashMap<String, Pool<GatewayMsg>>>;
 pub(super) struct All {
     pub clock: Clock,
     pub journal: Arc<dyn Journal>,
-    pub classifier: Classifiers,
-    pub composer: Composers,
+    pub classifiers: Pool<Preparation>,
+    pub composers: Pool<Composition>,
     pub bus: BusHandle,
     pub usage: Arc<UsageLog>,
     pub router: Router,

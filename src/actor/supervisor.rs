@@ -37,7 +37,7 @@ use super::{
     shard::{ShardActor, ShardArgs, ShardSettings},
     system_log::{SystemLog, Unwritten},
     task::Task,
-    workers::{self, WorkerActor, Workers},
+    workers::{self, WorkerActor},
 };
 use crate::{
     access::Tenants,
@@ -151,8 +151,8 @@ impl SupervisorActor {
         Services::new(All {
             clock: args.clock.clone(),
             journal,
-            classifier: Workers::new("classifier", Pool::new(settings.classifiers, capacity)),
-            composer: Workers::new("composer", Pool::new(settings.composers, capacity)),
+            classifiers: Pool::new(settings.classifiers, capacity),
+            composers: Pool::new(settings.composers, capacity),
             bus,
             usage: Arc::new(usage),
             router,
@@ -252,8 +252,8 @@ impl SupervisorState {
     fn all_places(&self) -> Vec<Place> {
         let services = &self.services;
         let mut places = Vec::new();
-        places.extend((0..services.classifier.pool.size()).map(Place::Classifier));
-        places.extend((0..services.composer.pool.size()).map(Place::Composer));
+        places.extend((0..services.classifiers.size()).map(Place::Classifier));
+        places.extend((0..services.composers.size()).map(Place::Composer));
         places.extend((0..services.bus.buses().size()).map(Place::Bus));
         places.extend(services.gateways.keys().cloned().map(Place::Gateway));
         places.extend((0..services.router.shards.size()).map(Place::Shard));
@@ -264,26 +264,13 @@ impl SupervisorState {
         let services = &self.services;
         let id = match &place {
             Place::Classifier(index) => {
-                let worker = workers::classifier(Arc::clone(&self.args.classifier));
-                put(
-                    &services.classifier.pool,
-                    *index,
-                    WorkerActor::NEW,
-                    worker,
-                    me,
-                )
-                .await?
+                let classifier = Arc::clone(&self.args.classifier);
+                let work = workers::classifier(classifier, services.composers.clone());
+                put(&services.classifiers, *index, WorkerActor::NEW, work, me).await?
             }
             Place::Composer(index) => {
-                let worker = workers::composer(Arc::clone(&self.args.composer));
-                put(
-                    &services.composer.pool,
-                    *index,
-                    WorkerActor::NEW,
-                    worker,
-                    me,
-                )
-                .await?
+                let work = workers::composer(Arc::clone(&self.args.composer));
+                put(&services.composers, *index, WorkerActor::NEW, work, me).await?
             }
             Place::Bus(index) => {
                 let pool = services.bus.buses();
@@ -329,6 +316,7 @@ impl SupervisorState {
             depth: pool.depth(0),
             board: board.clone(),
             log: self.log.clone(),
+            usage: Arc::clone(&self.services.usage),
         };
         Ok((pool, args))
     }

@@ -1,7 +1,8 @@
-//! Classifier and composer actors: they answer questions from a published read-only snapshot.
+//! Classifier and composer actors: pure functions over a published read-only snapshot.
 //!
-//! Supervised by the supervisor; a few of each, chosen in turn by the caller. A restart loses nothing but a
-//! cache. A reload publishes a new snapshot.
+//! Supervised by the supervisor; a few of each, chosen in turn. A session prepares a query with one message: a
+//! classifier forwards it to a composer, which answers the session. A restart loses a cache and the messages that
+//! waited, which the session sends again. A reload publishes a new snapshot.
 
 use std::{
     marker::PhantomData,
@@ -14,145 +15,162 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use super::{
     mailbox::{Admission, Counted, Unanswered},
+    message::local_messages,
     pool::Pool,
+    profile::Voice,
+    session::SessionMsg,
 };
 use crate::{
-    model::{Fault, QueryClassification},
+    model::{Fault, QueryClassification, QueryId, QueryType},
     prompt::{Cache, ComposeInput, ComposedPrompt, Composer},
     query::{Context, QueryClassifier},
 };
 
-pub(super) struct Question<Q, A> {
-    asked: Q,
-    reply: RpcReplyPort<Result<A, Fault>>,
+/// A query to be classified, whose prompt is to be composed.
+#[derive(Clone)]
+pub(super) struct Preparation {
+    /// Who hears of the result.
+    pub session: ActorRef<SessionMsg>,
+    pub query: QueryId,
+    pub text: Arc<str>,
+    /// The message before it.
+    pub previous: Option<Arc<str>>,
+    pub voice: Voice,
 }
 
-pub(super) type Answerer<Q, A> = Box<dyn FnMut(Q) -> Result<A, Fault> + Send>;
+impl Preparation {
+    fn end(self, result: Result<(QueryClassification, Arc<ComposedPrompt>), Fault>) {
+        let query = self.query;
+        let _ = self.session.cast(SessionMsg::Prepared { query, result });
+    }
+}
 
-pub(super) struct WorkerActor<Q, A>(PhantomData<fn(Q) -> A>);
+pub(super) enum Composition {
+    /// The prompt of a query that was classified.
+    Prepare(Preparation, QueryClassification),
+    /// A prompt alone.
+    Prompt {
+        voice: Voice,
+        query_type: QueryType,
+        reply: RpcReplyPort<Result<Arc<ComposedPrompt>, Fault>>,
+    },
+}
+local_messages!(Preparation, Composition);
 
-impl<Q, A> WorkerActor<Q, A> {
+/// Takes a message and sees to the answer.
+pub(super) type Work<Q> = Box<dyn FnMut(Q) + Send>;
+
+pub(super) struct WorkerActor<Q>(PhantomData<fn(Q)>);
+
+impl<Q> WorkerActor<Q> {
     pub(super) const NEW: Self = Self(PhantomData);
 }
 
-impl<Q: Send + 'static, A: Send + 'static> Actor for WorkerActor<Q, A> {
-    type Msg = Counted<Question<Q, A>>;
-    type State = Answerer<Q, A>;
-    type Arguments = Answerer<Q, A>;
+impl<Q: Send + 'static> Actor for WorkerActor<Q> {
+    type Msg = Counted<Q>;
+    type State = Work<Q>;
+    type Arguments = Work<Q>;
 
     async fn pre_start(
         &self,
         _: ActorRef<Self::Msg>,
-        answerer: Self::Arguments,
+        work: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        Ok(answerer)
+        Ok(work)
     }
 
     async fn handle(
         &self,
         _: ActorRef<Self::Msg>,
         message: Self::Msg,
-        answer: &mut Self::State,
+        work: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        let Question { asked, reply } = message.taken();
-        // The caller may have given up.
-        let _ = reply.send(answer(asked));
+        work(message.taken());
         Ok(())
     }
 }
 
-pub(super) struct Workers<Q, A> {
-    name: &'static str,
-    pub pool: Pool<Question<Q, A>>,
+/// That an actor of this kind does not answer.
+pub(super) fn silent(kind: &str) -> Fault {
+    let detail = format!("the {kind} did not answer; it is being restarted");
+    Fault::retryable(kind, detail)
 }
 
-impl<Q, A> Clone for Workers<Q, A> {
-    fn clone(&self) -> Self {
-        let pool = self.pool.clone();
-        Self { pool, ..*self }
-    }
-}
-
-impl<Q: Send + 'static, A: Send + 'static> Workers<Q, A> {
-    pub(super) const fn new(name: &'static str, pool: Pool<Question<Q, A>>) -> Self {
-        Self { name, pool }
-    }
-
-    async fn ask(&self, asked: Q, within: Duration) -> Result<A, Fault> {
-        let name = self.name;
-        let restarting = || {
-            let detail = format!("the {name} did not answer; it is being restarted");
-            Fault::retryable(name, detail)
-        };
-        let actor = self.pool.any().ok_or_else(restarting)?;
-        let question = |reply| Question { asked, reply };
-        match actor.ask(question, Admission::IfRoom, within).await {
-            Ok(answer) => answer,
-            Err(Unanswered::Full(full)) => Err(full.fault(name, &format!("the {name}"))),
-            Err(Unanswered::Timeout | Unanswered::Stopped) => Err(restarting()),
+pub(super) fn classifier(
+    classifier: Arc<dyn QueryClassifier>,
+    composers: Pool<Composition>,
+) -> Work<Preparation> {
+    Box::new(move |asked| {
+        let context = Context::from(asked.previous.as_deref());
+        match classify(&*classifier, &asked.text, context) {
+            // What is lost here, or finds no room, is sent again by its session.
+            Ok(found) => drop(
+                composers
+                    .any()
+                    .map(|composer| composer.offer(Composition::Prepare(asked, found))),
+            ),
+            Err(fault) => asked.end(Err(fault)),
         }
-    }
-}
-
-/// A message and the one before it.
-type Message = (Arc<str>, Option<Arc<str>>);
-pub(super) type ClassifierMsg = Question<Message, QueryClassification>;
-pub(super) type Classifiers = Workers<Message, QueryClassification>;
-
-impl Classifiers {
-    pub(super) async fn classify(
-        &self,
-        text: Arc<str>,
-        previous: Option<Arc<str>>,
-        within: Duration,
-    ) -> Result<QueryClassification, Fault> {
-        self.ask((text, previous), within).await
-    }
+    })
 }
 
 /// A host's classifier is held to what records and prompts rely on. One that panics would do so again, so the
 /// fault is permanent.
-pub(super) fn classifier(
-    classifier: Arc<dyn QueryClassifier>,
-) -> Answerer<Message, QueryClassification> {
-    Box::new(move |(text, previous)| {
-        let context = Context::from(previous.as_deref());
-        let classified = catch_unwind(AssertUnwindSafe(|| classifier.classify(&text, context)));
-        let Ok(found) = classified else {
-            return Err(Fault::permanent("classifier", "the classifier panicked"));
-        };
-        let confidence = match found.confidence.is_finite() {
-            true => found.confidence.clamp(0.0, 1.0),
-            false => 0.0,
-        };
-        let (kind, keywords) = (found.query_type, found.keywords_matched);
-        Ok(QueryClassification::new(kind, confidence, keywords))
-    })
+fn classify(
+    classifier: &dyn QueryClassifier,
+    text: &str,
+    context: Context<'_>,
+) -> Result<QueryClassification, Fault> {
+    let classified = catch_unwind(AssertUnwindSafe(|| classifier.classify(text, context)));
+    let found =
+        classified.map_err(|_| Fault::permanent("classifier", "the classifier panicked"))?;
+    let confidence = match found.confidence.is_finite() {
+        true => found.confidence.clamp(0.0, 1.0),
+        false => 0.0,
+    };
+    let (kind, keywords) = (found.query_type, found.keywords_matched);
+    Ok(QueryClassification::new(kind, confidence, keywords))
 }
 
-/// An input, and prompts other than the system's.
-type Composition = (ComposeInput, Option<Arc<Composer>>);
-pub(super) type ComposerMsg = Question<Composition, Arc<ComposedPrompt>>;
-pub(super) type Composers = Workers<Composition, Arc<ComposedPrompt>>;
-
-impl Composers {
-    pub(super) async fn compose(
-        &self,
-        input: ComposeInput,
-        composer: Option<Arc<Composer>>,
-        within: Duration,
-    ) -> Result<Arc<ComposedPrompt>, Fault> {
-        self.ask((input, composer), within).await
-    }
-}
-
-pub(super) fn composer(composer: Arc<Composer>) -> Answerer<Composition, Arc<ComposedPrompt>> {
+pub(super) fn composer(composer: Arc<Composer>) -> Work<Composition> {
     let mut cache = Cache::new(composer);
-    Box::new(move |(input, composer)| {
-        let composed = match composer {
-            Some(composer) => cache.compose_with(&composer, &input),
+    let mut compose = move |voice: Voice, query_type| {
+        let input = ComposeInput::new(voice.values, query_type);
+        let composed = match voice.composer {
+            Some(own) => cache.compose_with(&own, &input),
             None => cache.compose(&input),
         };
         composed.map_err(|error| Fault::permanent("prompt", error.to_string()))
+    };
+    Box::new(move |composition| match composition {
+        Composition::Prepare(asked, found) => {
+            let prompt = compose(asked.voice.clone(), found.query_type);
+            asked.end(prompt.map(|prompt| (found, prompt)));
+        }
+        Composition::Prompt {
+            voice,
+            query_type,
+            reply,
+        } => drop(reply.send(compose(voice, query_type))),
     })
+}
+
+/// The prompt of a query type.
+pub(super) async fn compose(
+    composers: &Pool<Composition>,
+    voice: Voice,
+    query_type: QueryType,
+    within: Duration,
+) -> Result<Arc<ComposedPrompt>, Fault> {
+    let composer = composers.any().ok_or_else(|| silent("composer"))?;
+    let question = |reply| Composition::Prompt {
+        voice,
+        query_type,
+        reply,
+    };
+    match composer.ask(question, Admission::IfRoom, within).await {
+        Ok(answer) => answer,
+        Err(Unanswered::Full(full)) => Err(full.fault("composer", "the composer")),
+        Err(Unanswered::Timeout | Unanswered::Stopped) => Err(silent("composer")),
+    }
 }

@@ -175,7 +175,15 @@ pub(super) fn cost_nothing(end: &End) -> bool {
     match end {
         End::Failed(fault) => matches!(
             fault.code.as_str(),
-            "connect" | "dns" | "tls" | "rate_limited" | "overloaded" | "unauthorized" | "quota"
+            "connect"
+                | "dns"
+                | "tls"
+                | "rate_limited"
+                | "overloaded"
+                | "unauthorized"
+                | "quota"
+                // It was not sent.
+                | "journal"
         ),
         End::Answered(_) | End::GaveUp | End::Lost => false,
     }

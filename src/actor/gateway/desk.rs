@@ -16,7 +16,7 @@ use super::{
     BreakerSettings, Failover, GatewayArgs, GatewayMsg, Ticket,
     breaker::{self, Breaker, Change, Health, Pass},
     limits::{InFlight, Pace, Refused},
-    pump::{self, End, Teller},
+    pump::{End, Line, Teller},
     queue::FairQueue,
     tokens_of,
     waiting::{refuse_at_open_circuit, refuse_held},
@@ -276,7 +276,7 @@ impl GatewayState {
             return;
         };
         self.leaves_queue(&waiter.ticket);
-        if !waiter.ticket.deltas.is_closed() {
+        if !waiter.ticket.caller.gave_up.is_cancelled() {
             if waiter.told {
                 waiter.ticket.admitted(now.saturating_sub(waiter.since));
             }
@@ -301,11 +301,19 @@ impl GatewayState {
         };
         let backend = Arc::clone(&self.args.backend);
         let (settings, clock) = (self.args.settings, self.args.clock.clone());
+        let usage = Arc::clone(&self.args.usage);
         // Its pulse starts to count from here.
         ticket.pulse.beat(clock.monotonic_millis());
         ticket.flight.leaves();
         let task = Task::spawn(async move {
-            let end = pump::run(&*backend, ticket, settings, &clock, &teller).await;
+            let line = Line {
+                backend: &*backend,
+                settings,
+                clock: &clock,
+                usage: &usage,
+                teller: &teller,
+            };
+            let end = line.run(ticket).await;
             teller.over(end);
         });
         let run = Running {

@@ -1,4 +1,4 @@
-//! One call: from the backend's stream to the session's channel, within the deadlines.
+//! One call: from the backend's stream to its session, within the deadlines.
 //!
 //! Three deadlines run: until the first piece of the reply, between two pieces, for the whole. A keep-alive
 //! is no first piece and does not beat the session's pulse, so a server that sends nothing else runs into
@@ -7,16 +7,20 @@
 use std::pin::pin;
 
 use futures_util::StreamExt;
-use tokio::{
-    sync::mpsc::error::TrySendError,
-    time::{Instant, sleep_until, timeout_at},
-};
+use tokio::time::{Instant, sleep_until};
 
-use super::{GatewayMsg, GatewaySettings, Ticket};
+use super::{Failed, GatewayMsg, GatewaySettings, Ticket};
 use crate::{
-    actor::{clock::Clock, mailbox::Mailbox},
+    actor::{
+        bus::{BusHandle, Frame},
+        clock::Clock,
+        ephemeral::UsageLog,
+        mailbox::Mailbox,
+    },
+    kernel::CallToken,
     llm::{Backend, Delta},
-    model::{Fault, Usage},
+    model::{Fault, Reply, SessionKey, Usage},
+    signal::Stripper,
 };
 
 #[derive(Debug)]
@@ -54,111 +58,173 @@ impl Drop for Teller {
     }
 }
 
-/// Runs the call to its end; drops the connection early when the session no longer waits.
-pub(super) async fn run(
-    backend: &dyn Backend,
-    ticket: Ticket,
-    settings: GatewaySettings,
-    clock: &Clock,
-    teller: &Teller,
-) -> End {
-    let (start, from) = (Instant::now(), clock.monotonic_micros());
-    let mut stream = backend.call(ticket.request);
-    let total = start + settings.total;
-    // Until the first piece there is one deadline, whatever else comes; then each piece sets it anew.
-    let mut begun = false;
-    let mut deadline = start + settings.first_token;
-    let mut gone = pin!(ticket.deltas.closed());
-    // One for all pieces: it goes off where the deadline was, and is set again if that has moved on.
-    let mut alarm = pin!(sleep_until(total.min(deadline)));
-    loop {
-        let due = total.min(deadline);
-        if due < alarm.deadline() {
-            alarm.as_mut().reset(due);
+/// Shows the visible text of a reply as it arrives.
+pub(in crate::actor) struct Show {
+    bus: BusHandle,
+    session: SessionKey,
+    token: CallToken,
+    stripper: Stripper,
+    shown: usize,
+}
+
+impl Show {
+    pub(in crate::actor) fn new(bus: BusHandle, session: SessionKey, token: CallToken) -> Self {
+        Self {
+            bus,
+            session,
+            token,
+            stripper: Stripper::default(),
+            shown: 0,
         }
-        let next = tokio::select! {
-            biased;
-            () = &mut gone => return End::GaveUp,
-            // Before the stream, which may never be without something to say.
-            () = &mut alarm => None,
-            next = stream.next() => Some(next),
-        };
-        let piece = match next {
-            Some(Some(piece)) => piece,
-            Some(None) => Err(Fault::retryable(
-                "cut",
-                "the model's reply broke off without an end",
-            )),
-            None if alarm.deadline() < due => {
-                alarm.as_mut().reset(due);
-                continue;
-            }
-            None if total <= deadline => {
-                let most = settings.total;
-                let detail = format!("the model's reply was not complete within {most:?}");
-                Err(Fault::retryable("total_timeout", detail))
-            }
-            None if begun => {
-                let detail = format!("the model sent nothing for {:?}", settings.idle);
-                Err(Fault::retryable("stall", detail))
-            }
-            None => {
-                let most = settings.first_token;
-                let detail = format!("the model's reply did not begin within {most:?}");
-                Err(Fault::retryable("stall", detail))
-            }
-        };
-        let progress = match &piece {
-            Ok(Delta::Alive | Delta::Used(_)) => false,
-            Ok(Delta::Limits(limits)) => {
-                let (call, limits) = (teller.call, *limits);
-                let _ = teller.gateway.cast(GatewayMsg::Told { call, limits });
-                false
-            }
-            _ => true,
-        };
-        if teller.probes && !begun && progress && piece.is_ok() {
-            let call = teller.call;
-            let _ = teller.gateway.cast(GatewayMsg::Reached { call });
+    }
+
+    fn push(&mut self, text: &str) {
+        let text = self.stripper.push(text);
+        self.show(text);
+    }
+
+    fn finish(mut self) {
+        let text = std::mem::take(&mut self.stripper).finish();
+        self.show(text);
+    }
+
+    fn show(&mut self, text: String) {
+        let offset = self.shown;
+        self.shown += text.len();
+        if text.is_empty() || !self.bus.is_heard(&self.session) {
+            return;
         }
-        begun |= progress;
-        if begun {
-            deadline = Instant::now() + settings.idle;
-        }
-        if let Ok(piece) = &piece {
-            ticket.flight.takes(piece);
-        }
-        if progress {
-            ticket.pulse.beat(clock.monotonic_millis());
-        } else if !matches!(piece, Ok(Delta::Used(_))) {
-            continue;
-        }
-        if matches!(piece, Ok(Delta::Progress)) {
-            continue;
-        }
-        let end = match &piece {
-            Ok(Delta::Done(reply)) => Some(End::Answered(reply.usage)),
-            Err(fault) => Some(End::Failed(fault.clone())),
-            Ok(_) => None,
-        };
-        if end.is_some() {
-            // Before the session hears of it.
-            ticket.pulse.asked(from, clock.monotonic_micros());
-        }
-        // A session takes what comes; one that does not is as good as gone.
-        let taken = match ticket.deltas.try_send(piece) {
-            Ok(()) => true,
-            Err(TrySendError::Closed(_)) => false,
-            Err(TrySendError::Full(piece)) => {
-                let sent = timeout_at(total.max(deadline), ticket.deltas.send(piece)).await;
-                matches!(sent, Ok(Ok(())))
-            }
-        };
-        if let Some(end) = end {
+        self.bus.show(Frame {
+            session: self.session.clone(),
+            query: self.token.query,
+            turn: self.token.turn,
+            attempt: self.token.attempt,
+            offset,
+            text,
+        });
+    }
+}
+
+/// What a call needs of its gateway.
+pub(super) struct Line<'a> {
+    pub backend: &'a dyn Backend,
+    pub settings: GatewaySettings,
+    pub clock: &'a Clock,
+    pub usage: &'a UsageLog,
+    pub teller: &'a Teller,
+}
+
+impl Line<'_> {
+    /// Makes the call and tells its session of the end; drops the connection early when the session no longer waits.
+    pub(super) async fn run(self, ticket: Ticket) -> End {
+        let gave_up = ticket.caller.gave_up.clone();
+        let ended = gave_up.run_until_cancelled(self.call(ticket)).await;
+        ended.unwrap_or(End::GaveUp)
+    }
+
+    async fn call(self, mut ticket: Ticket) -> End {
+        if let Some(metered) = &ticket.metered
+            && let Err(fault) = self.usage.begin(metered).await
+        {
+            let end = End::Failed(fault.clone());
+            ticket.refuse(fault);
             return end;
         }
-        if !taken {
-            return End::GaveUp;
+        let from = self.clock.monotonic_micros();
+        let answer = self.answer(&mut ticket).await;
+        // Before the session hears of it.
+        ticket.pulse.asked(from, self.clock.monotonic_micros());
+        let (end, used) = match &answer {
+            Ok(reply) => (End::Answered(reply.usage), reply.usage),
+            Err(failed) => (End::Failed(failed.fault.clone()), failed.usage),
+        };
+        // The estimate stands where nobody knows better.
+        if let Some(metered) = ticket.metered
+            && !used.is_none()
+        {
+            self.usage.end(metered, used).await;
+        }
+        ticket.caller.end(answer);
+        end
+    }
+
+    /// The whole reply.
+    async fn answer(&self, ticket: &mut Ticket) -> Result<Reply, Failed> {
+        let (settings, teller) = (&self.settings, self.teller);
+        let start = Instant::now();
+        let mut stream = self.backend.call(ticket.request.clone());
+        let mut show = ticket.show.take();
+        let mut usage = Usage::default();
+        let whole = settings.total.min(ticket.within);
+        let total = start + whole;
+        // Until the first piece there is one deadline, whatever else comes; then each piece sets it anew.
+        let mut begun = false;
+        let mut deadline = start + settings.first_token;
+        // One for all pieces: it goes off where the deadline was, and is set again if that has moved on.
+        let mut alarm = pin!(sleep_until(total.min(deadline)));
+        loop {
+            let due = total.min(deadline);
+            if due < alarm.deadline() {
+                alarm.as_mut().reset(due);
+            }
+            let next = tokio::select! {
+                biased;
+                // Before the stream, which may never be without something to say.
+                () = &mut alarm => None,
+                next = stream.next() => Some(next),
+            };
+            let piece = match next {
+                Some(Some(piece)) => piece,
+                Some(None) => Err(Fault::retryable(
+                    "cut",
+                    "the model's reply broke off without an end",
+                )),
+                None if alarm.deadline() < due => {
+                    alarm.as_mut().reset(due);
+                    continue;
+                }
+                None if total <= deadline => {
+                    let detail = format!("the model's reply was not complete within {whole:?}");
+                    Err(Fault::retryable("total_timeout", detail))
+                }
+                None if begun => {
+                    let detail = format!("the model sent nothing for {:?}", settings.idle);
+                    Err(Fault::retryable("stall", detail))
+                }
+                None => {
+                    let most = settings.first_token;
+                    let detail = format!("the model's reply did not begin within {most:?}");
+                    Err(Fault::retryable("stall", detail))
+                }
+            };
+            let piece = piece.map_err(|fault| Failed { fault, usage })?;
+            ticket.flight.takes(&piece);
+            if !matches!(piece, Delta::Alive | Delta::Used(_) | Delta::Limits(_)) {
+                if teller.probes && !begun {
+                    let call = teller.call;
+                    let _ = teller.gateway.cast(GatewayMsg::Reached { call });
+                }
+                begun = true;
+                ticket.pulse.beat(self.clock.monotonic_millis());
+            }
+            if begun {
+                deadline = Instant::now() + settings.idle;
+            }
+            match piece {
+                Delta::Text(text) => show.iter_mut().for_each(|show| show.push(&text)),
+                Delta::Used(used) => usage = used,
+                Delta::Limits(limits) => {
+                    let call = teller.call;
+                    let _ = teller.gateway.cast(GatewayMsg::Told { call, limits });
+                }
+                Delta::Done(reply) => {
+                    if let Some(show) = show {
+                        show.finish();
+                    }
+                    return Ok(reply);
+                }
+                Delta::Reasoning(_) | Delta::Progress | Delta::Alive => {}
+            }
         }
     }
 }

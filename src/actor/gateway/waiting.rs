@@ -113,16 +113,18 @@ impl GatewayState {
 
     fn watch(&self, ticket: &Ticket, call: u64) -> Task {
         let (me, begin) = (self.me.clone(), Instant::now());
-        let (model, deltas) = (Arc::clone(&ticket.model), ticket.deltas.clone());
+        let model = Arc::clone(&ticket.model);
+        let gave_up = ticket.caller.gave_up.clone();
+        let longest = self.args.settings.queue_deadline.min(ticket.within);
         let mut times = [
             (NOTICE, WaiterNews::StillWaits),
             (ticket.outage, WaiterNews::OutOfPatience),
-            (self.args.settings.queue_deadline, WaiterNews::TimedOut),
+            (longest, WaiterNews::TimedOut),
         ];
         times.sort_by_key(|(at, _)| *at);
         Task::spawn(async move {
             for (at, news) in times {
-                let gone = timeout_at(begin + at, deltas.closed()).await.is_ok();
+                let gone = timeout_at(begin + at, gave_up.cancelled()).await.is_ok();
                 let news = if gone { WaiterNews::GaveUp } else { news };
                 let model = Arc::clone(&model);
                 let _ = me.cast(GatewayMsg::Waiter { model, call, news });

@@ -4,7 +4,11 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use super::{Acknowledged, Opening, SessionArgs, SessionMsg, Viewed, standing, standing::Outside};
+use super::{
+    Acknowledged, Opening, SessionArgs, SessionMsg, Viewed,
+    standing::{self, Outside},
+    work::Work,
+};
 use crate::{
     access::Inbox,
     actor::{
@@ -18,7 +22,9 @@ use crate::{
         view::SessionView,
     },
     journal::{self, Append, Claim, Entry, Journal, Snapshot},
-    kernel::{CallToken, Decision, Moment, Opinion, Order, Refusal, Report, Session, Step},
+    kernel::{
+        CallToken, Decision, Moment, Opinion, Order, Query, Refusal, Report, Session, Step,
+    },
     model::{CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey, SessionName},
     prompt::ComposedPrompt,
 };
@@ -46,7 +52,7 @@ pub(in crate::actor) struct SessionState {
     /// The running query's prompt; composed anew after a restart.
     pub(super) prompt: Option<Arc<ComposedPrompt>>,
     /// Preparation, a model call or a back-off.
-    pub(super) work: Option<Task>,
+    pub(super) work: Option<Work>,
     pub(super) tools: HashMap<CallId, Task>,
     /// Followed to their ends, which may be after that of the query.
     pub(super) children: HashMap<SessionName, Task>,
@@ -158,6 +164,12 @@ impl SessionState {
         query: QueryId,
         result: Result<(QueryClassification, Arc<ComposedPrompt>), Fault>,
     ) -> Result<(), ActorProcessingErr> {
+        let running = self.session.query();
+        let waits = |running: &Query| running.id() == query && *running.step() == Step::Preparing;
+        if !running.is_some_and(waits) {
+            // It was asked for again, and has been answered before.
+            return Ok(());
+        }
         let result = result.map(|(classification, prompt)| {
             let summary = prompt.summary();
             self.prompt = Some(prompt);

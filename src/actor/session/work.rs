@@ -1,30 +1,53 @@
-//! Effects become tasks: preparation, back-off, sub-agents, tool calls and second opinions. What a task reports comes
-//! back by message; a task ends with its actor.
+//! Effects become tasks and calls of shared actors, which report by message. They end with their actor.
 
 use std::{sync::Arc, time::Duration};
 
 use ractor::ActorRef;
 use serde_json::Value;
-use tokio::time::{Instant, timeout_at};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{SessionMsg, call::Failed, state::SessionState};
+use super::{SessionMsg, state::SessionState};
 use crate::{
-    actor::{handle::Child, profile::Voice, services::Services, task::Task},
-    kernel::{CallToken, Effect, Opinion, Report, named},
+    actor::{
+        handle::Child,
+        services::Services,
+        task::Task,
+        workers::{self, Preparation},
+    },
+    kernel::{Effect, Report},
     model::{
-        Fault, FaultClass, Limits, QueryClassification, QueryId, QueryType, Reply, SessionKey,
-        SessionName, Timestamp, ToolCall, ToolResult, ToolStatus, Turn,
+        Limits, QueryId, SessionKey, SessionName, ToolCall, ToolResult, ToolStatus,
+        Turn,
         record::{ChildEnd, Parent},
     },
-    prompt::{ComposeInput, ComposedPrompt},
     tool::{MAX_DATA, Registry, ToolContext, ToolError, ToolOutput},
 };
 
-/// How often classification and composition are asked for.
-const PREPARE_TRIES: u32 = 4;
-/// Pause between the tries: replacing an actor takes less.
-const PREPARE_PAUSE: Duration = Duration::from_millis(50);
+/// A preparation that was not answered for so long is asked for again.
+const PREPARE_AGAIN: Duration = Duration::from_millis(500);
+
+/// What a query waits for. It is given up when this is dropped.
+pub(super) struct Work {
+    // First, so that a task that ends makes no call.
+    _call: Option<DropGuard>,
+    _task: Option<Task>,
+}
+
+impl Work {
+    pub(super) const fn of_call(call: DropGuard, task: Option<Task>) -> Self {
+        Self {
+            _call: Some(call),
+            _task: task,
+        }
+    }
+
+    fn task(work: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self {
+            _call: None,
+            _task: Some(Task::spawn(work)),
+        }
+    }
+}
 
 impl SessionState {
     /// Starts what an effect asks for. Returns at once.
@@ -36,7 +59,14 @@ impl SessionState {
                 previous,
             } => {
                 self.prompt = None;
-                self.work = Some(self.prepare(me, query, text, previous));
+                let asked = Preparation {
+                    session: me.clone(),
+                    query,
+                    text,
+                    previous,
+                    voice: self.profile.voice(),
+                };
+                self.work = Some(Work::task(prepare(self.services.clone(), asked)));
             }
             Effect::CallModel { token, model, mode } => {
                 self.work = self.call_model(me, token, model, mode);
@@ -55,7 +85,13 @@ impl SessionState {
                 text,
             } => self.work = self.compact(me, token, model, instruction, &text),
             Effect::AbortModel { .. } => self.work = None,
-            Effect::RetryAt { token, at } => self.work = Some(self.wait_until(me, token, at)),
+            Effect::RetryAt { token, at } => {
+                let (me, pause) = (me.clone(), at.since(self.services.clock.now()));
+                self.work = Some(Work::task(async move {
+                    tokio::time::sleep(pause).await;
+                    let _ = me.cast(SessionMsg::Report(Report::RetryDue { token }));
+                }));
+            }
             Effect::RunTool { query, turn, call } => {
                 let id = call.id.clone();
                 let task = self.run_tool(me, query, turn, call);
@@ -96,30 +132,6 @@ impl SessionState {
         }
     }
 
-    fn prepare(
-        &self,
-        me: &ActorRef<SessionMsg>,
-        query: QueryId,
-        text: Arc<str>,
-        previous: Option<Arc<str>>,
-    ) -> Task {
-        let (me, services) = (me.clone(), self.services.clone());
-        let prompt = self.profile.voice();
-        Task::spawn(async move {
-            let result = prepared(&services, text, previous, prompt).await;
-            let _ = me.cast(SessionMsg::Prepared { query, result });
-        })
-    }
-
-    fn wait_until(&self, me: &ActorRef<SessionMsg>, token: CallToken, at: Timestamp) -> Task {
-        let me = me.clone();
-        let pause: Duration = at.since(self.services.clock.now());
-        Task::spawn(async move {
-            tokio::time::sleep(pause).await;
-            let _ = me.cast(SessionMsg::Report(Report::RetryDue { token }));
-        })
-    }
-
     /// Of those that have ended nothing is kept.
     fn follow_child(&mut self, child: SessionName, task: Task) {
         self.children.retain(|_, task| !task.is_over());
@@ -146,18 +158,6 @@ impl SessionState {
         let profile = self.opening.profile.clone();
         self.services.router.child(key, profile, parent, patience)
     }
-
-    /// The prompt of a query type, from a composer.
-    pub(super) async fn compose(
-        services: &Services,
-        prompt: Voice,
-        query_type: QueryType,
-        within: Duration,
-    ) -> Result<Arc<ComposedPrompt>, Fault> {
-        let Voice { values, composer } = prompt;
-        let input = ComposeInput::new(values, query_type);
-        services.composer.compose(input, composer, within).await
-    }
 }
 
 fn child_ended(me: ActorRef<SessionMsg>, query: QueryId) -> impl FnOnce(ChildEnd) {
@@ -166,39 +166,23 @@ fn child_ended(me: ActorRef<SessionMsg>, query: QueryId) -> impl FnOnce(ChildEnd
     }
 }
 
-/// Classification and prompt. Asks again where the actor that was asked is being replaced, or has no room.
-async fn prepared(
-    services: &Services,
-    text: Arc<str>,
-    previous: Option<Arc<str>>,
-    voice: Voice,
-) -> Result<(QueryClassification, Arc<ComposedPrompt>), Fault> {
-    let until = Instant::now() + services.timeouts.prepare;
-    let left = || until.saturating_duration_since(Instant::now());
-    let once = || async {
-        let (text, previous) = (text.clone(), previous.clone());
-        let found = services.classifier.classify(text, previous, left()).await?;
-        let kind = found.query_type;
-        let prompt = SessionState::compose(services, voice.clone(), kind, left()).await?;
-        Ok::<_, Fault>((found, prompt))
+/// Asks for a classification and a prompt, which come to the session, and again for what was lost or found no room.
+async fn prepare(services: Services, asked: Preparation) {
+    let mut fault = workers::silent("classifier");
+    let again = async {
+        loop {
+            let classifier = services.classifiers.any();
+            let offered = classifier.map(|classifier| classifier.offer(asked.clone()));
+            fault = match offered {
+                Some(Err((full, _))) => full.fault("classifier", "the classifier"),
+                Some(Ok(())) | None => workers::silent("classifier"),
+            };
+            tokio::time::sleep(PREPARE_AGAIN).await;
+        }
     };
-    let mut tries = 1;
-    loop {
-        let fault = match once().await {
-            Ok(prepared) => return Ok(prepared),
-            Err(fault) => fault,
-        };
-        let pause = match fault.class {
-            _ if left().is_zero() => return Err(fault),
-            FaultClass::Retryable { .. } if tries < PREPARE_TRIES => {
-                tries += 1;
-                PREPARE_PAUSE
-            }
-            FaultClass::Overloaded { .. } => fault.class.after().unwrap_or(PREPARE_PAUSE),
-            _ => return Err(fault),
-        };
-        tokio::time::sleep(pause).await;
-    }
+    let _: Result<(), _> = tokio::time::timeout(services.timeouts.prepare, again).await;
+    let (query, result) = (asked.query, Err(fault));
+    let _ = asked.session.cast(SessionMsg::Prepared { query, result });
 }
 
 impl SessionState {
@@ -278,60 +262,4 @@ async fn called(
 /// Whether data is small enough to be kept beside the text.
 fn is_small(data: &Value) -> bool {
     serde_json::to_vec(data).is_ok_and(|json| json.len() <= MAX_DATA)
-}
-
-/// An opinion, with the prompt where it names a type.
-type Opined = (Opinion, Option<Arc<ComposedPrompt>>);
-
-impl SessionState {
-    /// Asks once. What has not come within the time is dropped with its call.
-    fn ask_opinion(
-        &mut self,
-        me: &ActorRef<SessionMsg>,
-        (token, model): (CallToken, Arc<str>),
-        (instruction, text): (&'static str, Arc<str>),
-        within: Duration,
-    ) -> Option<Task> {
-        let mut call = self.call_aside(me, token, model, instruction, &text)?;
-        // It has a deadline of its own, and nobody is told that it waits.
-        let ticket = &mut call.ticket;
-        (ticket.patience, ticket.outage, ticket.session) = (within, within, None);
-        let (me, services) = (me.clone(), self.services.clone());
-        let voice = self.profile.voice();
-        Some(Task::spawn(async move {
-            let until = Instant::now() + within;
-            let (opinion, prompt) = match timeout_at(until, call.answer(None, |_| {})).await {
-                Ok(Ok(reply)) => opined(&services, voice, reply, until).await,
-                Ok(Err(Failed { fault, usage })) => (Opinion::Failed { fault, usage }, None),
-                Err(_) => (Opinion::Late, None),
-            };
-            let _ = me.cast(SessionMsg::Opined {
-                token,
-                opinion,
-                prompt,
-            });
-        }))
-    }
-}
-
-async fn opined(services: &Services, voice: Voice, reply: Reply, until: Instant) -> Opined {
-    let usage = reply.usage;
-    let query_type = match named(&reply) {
-        Ok(query_type) => query_type,
-        Err(said) => return (Opinion::NotUnderstood { said, usage }, None),
-    };
-    let left = until.saturating_duration_since(Instant::now());
-    let within = services.timeouts.prepare.min(left);
-    match SessionState::compose(services, voice, query_type, within).await {
-        Ok(prompt) => {
-            let summary = prompt.summary();
-            let opinion = Opinion::Named {
-                query_type,
-                prompt: summary,
-                usage,
-            };
-            (opinion, Some(prompt))
-        }
-        Err(fault) => (Opinion::Failed { fault, usage }, None),
-    }
 }

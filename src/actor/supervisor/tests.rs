@@ -3,22 +3,23 @@
 use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio_util::sync::DropGuard;
 
 use super::*;
 use crate::{
     actor::{
         Answer, AskError,
-        gateway::{Failover, GatewayMsg, Ticket},
+        gateway::{Caller, Failed, Failover, GatewayMsg, Ticket},
         ledger::Ruling,
         services::Gateways,
         session::{Activation, Opening, SessionActor, SessionArgs, SessionMsg},
         shard::ShardMsg,
-        workers::ClassifierMsg,
+        workers::Preparation,
     },
     kernel::{CallToken, DelegationPolicy},
-    llm::{Delta, Request, Scripted, ToolChoice},
+    llm::{Request, Scripted, ToolChoice},
     model::{
-        Attempt, Fault, Outcome, QueryId, Seq, SessionName, Sid, Submission, Turn, Usage,
+        Attempt, Fault, Outcome, QueryId, Reply, Seq, SessionName, Sid, Submission, Turn, Usage,
         record::{Fact, QueryFact, TurnFact},
     },
     testkit::{TestOracle, TestTool, let_pass},
@@ -85,8 +86,8 @@ fn look() -> Scripted {
 async fn a_service_that_dies_is_replaced_and_work_goes_on() {
     type Kill = fn(&Parts);
     let services: [(&str, Kill); 5] = [
-        ("classifiers", |parts| kill(&parts.services.classifier.pool)),
-        ("composers", |parts| kill(&parts.services.composer.pool)),
+        ("classifiers", |parts| kill(&parts.services.classifiers)),
+        ("composers", |parts| kill(&parts.services.composers)),
         ("buses", |parts| kill(parts.services.bus.buses())),
         ("gateways", |parts| parts.gateways.values().for_each(kill)),
         ("shards", |parts| kill(&parts.services.router.shards)),
@@ -124,8 +125,8 @@ async fn a_service_that_dies_is_replaced_and_work_goes_on() {
 struct Deaf;
 
 impl Actor for Deaf {
-    type Msg = Counted<ClassifierMsg>;
-    type State = Vec<Counted<ClassifierMsg>>;
+    type Msg = Counted<Preparation>;
+    type State = Vec<Counted<Preparation>>;
     type Arguments = ();
 
     async fn pre_start(
@@ -151,7 +152,7 @@ impl Actor for Deaf {
 async fn a_query_is_prepared_within_one_deadline_or_fails() {
     let parts = parts(TestOracle::new(Scripted::new().reply(DONE))).await;
     let (deaf, _) = Actor::spawn(None, Deaf, ()).await.unwrap();
-    let classifiers = &parts.services.classifier.pool;
+    let classifiers = &parts.services.classifiers;
     (0..classifiers.size()).for_each(|index| classifiers.put(index, deaf.clone()));
     let began = tokio::time::Instant::now();
     let answer = ask(&parts.oracle, "s").await.unwrap();
@@ -165,8 +166,8 @@ async fn a_query_is_prepared_within_one_deadline_or_fails() {
 async fn a_service_that_dies_under_a_query_that_needs_it_is_asked_again() {
     let parts = parts(TestOracle::new(Scripted::new().reply(DONE))).await;
     // Killed before the message is handed in, they are found dead or being replaced.
-    kill(&parts.services.classifier.pool);
-    kill(&parts.services.composer.pool);
+    kill(&parts.services.classifiers);
+    kill(&parts.services.composers);
     parts.gateways.values().for_each(kill);
     let answer = ask(&parts.oracle, "s").await.unwrap();
     assert_eq!(answer.outcome, Outcome::Answered);
@@ -177,7 +178,7 @@ async fn a_service_that_keeps_failing_ends_the_system() {
     let oracle = TestOracle::new(Scripted::new().reply(DONE));
     let parts = parts(oracle.settings(|settings| settings.replacements = 2)).await;
     for _ in 0..3 {
-        kill(&parts.services.composer.pool);
+        kill(&parts.services.composers);
         // The third one is not replaced any more.
         let_pass(Duration::from_secs(1)).await;
     }
@@ -193,17 +194,28 @@ async fn a_service_that_fails_now_and_then_is_replaced_for_ever() {
     let oracle = TestOracle::new(Scripted::new().reply(DONE));
     let parts = parts(oracle.settings(|settings| settings.replacements = 2)).await;
     for _ in 0..20 {
-        kill(&parts.services.composer.pool);
+        kill(&parts.services.composers);
         let_pass(Duration::from_secs(301)).await;
     }
     let answer = ask(&parts.oracle, "s").await.unwrap();
     assert_eq!(answer.outcome, Outcome::Answered);
 }
 
-type Pieces = tokio::sync::mpsc::Receiver<Result<Delta, Fault>>;
+/// Who waits for the end of a call.
+struct Waits {
+    answer: tokio::sync::oneshot::Receiver<Result<Reply, Failed>>,
+    _call: DropGuard,
+}
 
-fn ticket(sid: Sid, turn: u32) -> (Box<Ticket>, Pieces) {
-    let (deltas, pieces) = tokio::sync::mpsc::channel(4);
+impl Waits {
+    async fn fault(self) -> Fault {
+        self.answer.await.unwrap().unwrap_err().fault
+    }
+}
+
+fn ticket(sid: Sid, turn: u32) -> (Box<Ticket>, Waits) {
+    let (told, answer) = tokio::sync::oneshot::channel();
+    let (caller, _call) = Caller::new(move |answer| drop(told.send(answer)));
     let request = Request {
         model: "test".into(),
         system: "".into(),
@@ -223,24 +235,27 @@ fn ticket(sid: Sid, turn: u32) -> (Box<Ticket>, Pieces) {
         patience: Duration::from_secs(600),
         outage: Duration::from_secs(300),
         failover: Failover::Impossible,
+        within: Duration::MAX,
         session: None,
         model: "scripted/test".into(),
         request,
-        deltas,
+        caller,
+        show: None,
+        metered: None,
         pulse: Arc::default(),
         flight: Arc::default(),
     };
-    (Box::new(ticket), pieces)
+    (Box::new(ticket), Waits { answer, _call })
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_whose_query_is_not_in_the_ledger_is_refused() {
     let script = Scripted::new().reply(DONE);
     let parts = parts(TestOracle::new(script.clone())).await;
-    let (call, mut pieces) = ticket(Sid(77), 0);
+    let (call, waits) = ticket(Sid(77), 0);
     let gateway = parts.gateways["scripted"].any().unwrap();
     gateway.cast(GatewayMsg::Call(call)).unwrap();
-    assert_eq!(pieces.recv().await.unwrap().unwrap_err().code, "not_live");
+    assert_eq!(waits.fault().await.code, "not_live");
     assert_eq!(script.requests().len(), 0, "nothing was sent");
 }
 
@@ -260,7 +275,7 @@ async fn a_session_that_starts_more_turns_than_its_budget_is_ended_by_the_books(
             tokio::task::yield_now().await;
         }
         // What its kernel would never do: a fourth turn.
-        let (call, _pieces) = ticket(Sid(1), 3);
+        let (call, _waits) = ticket(Sid(1), 3);
         let gateway = parts.gateways["scripted"].any().unwrap();
         gateway.cast(GatewayMsg::Call(call)).unwrap();
     };
@@ -317,7 +332,7 @@ async fn a_query_that_the_books_end_takes_its_child_back_first() {
         while script.requests().len() < 3 {
             tokio::task::yield_now().await;
         }
-        let (call, _pieces) = ticket(Sid(1), 3);
+        let (call, _waits) = ticket(Sid(1), 3);
         let gateway = parts.gateways["scripted"].any().unwrap();
         gateway.cast(GatewayMsg::Call(call)).unwrap();
     };

@@ -7,10 +7,9 @@ use crate::{
     actor::{
         Depths,
         mailbox::{Depth, Waiting},
-        profile::Profile,
+        workers::compose,
     },
     model::{FaultClass, QueryType, Seq},
-    prompt::ComposeInput,
     testkit::let_pass,
 };
 
@@ -105,8 +104,8 @@ async fn the_depth_of_each_actor_can_be_read() {
     assert_eq!(none, empty);
     let _shard = fill(&parts.services.router.shards.depth(0));
     let _bus = parts.services.bus.buses().depth(0).count();
-    let _classifier = parts.services.classifier.pool.depth(0).count();
-    let _composer = parts.services.composer.pool.depth(0).count();
+    let _classifier = parts.services.classifiers.depth(0).count();
+    let _composer = parts.services.composers.depth(0).count();
     let _gateway = parts.gateways["scripted"].depth(0).count();
     let depths = parts.oracle.depths();
     assert_eq!(
@@ -118,25 +117,13 @@ async fn the_depth_of_each_actor_can_be_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn questions_to_a_full_classifier_or_composer_are_refused_as_overload() {
+async fn questions_to_a_full_composer_are_refused_as_overload() {
     let parts = small(Scripted::new()).await;
     let within = Duration::from_secs(1);
-    let asked = (0..=CAPACITY).map(|_| {
-        let classifier = &parts.services.classifier;
-        classifier.classify("why?".into(), None, within)
-    });
-    let answers = join_all(asked).await;
-    let (last, taken) = answers.split_last().unwrap();
-    assert!(taken.iter().all(Result::is_ok), "{taken:?}");
-    let fault = last.clone().unwrap_err();
-    assert_eq!((fault.class, fault.code), overloaded("classifier"));
-
     let profiles = parts.services.profiles.now();
-    let Profile { prompt, .. } = profiles.get(&crate::model::ProfileName::oracle());
-    let asked = (0..=CAPACITY).map(|_| {
-        let input = ComposeInput::new(Arc::clone(prompt), QueryType::Code);
-        parts.services.composer.compose(input, None, within)
-    });
+    let profile = profiles.get(&crate::model::ProfileName::oracle());
+    let composers = &parts.services.composers;
+    let asked = (0..=CAPACITY).map(|_| compose(composers, profile.voice(), QueryType::Code, within));
     let answers = join_all(asked).await;
     let (last, taken) = answers.split_last().unwrap();
     assert!(taken.iter().all(Result::is_ok));
@@ -146,16 +133,23 @@ async fn questions_to_a_full_classifier_or_composer_are_refused_as_overload() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_query_waits_for_a_full_classifier_and_not_for_ever() {
+async fn a_query_waits_for_a_full_classifier_or_composer_and_not_for_ever() {
     let parts = small(Scripted::new().reply(DONE)).await;
-    let room = async |seconds| {
-        let full = fill(&parts.services.classifier.pool.depth(0));
-        let_pass(Duration::from_secs(seconds)).await;
-        drop(full);
-    };
-    for (name, seconds, outcome) in [("short", 5, "answered"), ("long", 60, "failed")] {
-        let (answer, ()) = join(ask(&parts.oracle, name), room(seconds)).await;
-        assert_eq!(answer.unwrap().outcome.name(), outcome, "{name}");
+    let services = &parts.services;
+    for (kind, depth) in [
+        ("classifier", services.classifiers.depth(0)),
+        ("composer", services.composers.depth(0)),
+    ] {
+        for (name, seconds, outcome) in [("short", 5, "answered"), ("long", 60, "failed")] {
+            let room = async {
+                let full = fill(&depth);
+                let_pass(Duration::from_secs(seconds)).await;
+                drop(full);
+            };
+            let session = format!("{kind}.{name}");
+            let (answer, ()) = join(ask(&parts.oracle, &session), room).await;
+            assert_eq!(answer.unwrap().outcome.name(), outcome, "{session}");
+        }
     }
     settled(&parts).await;
 }

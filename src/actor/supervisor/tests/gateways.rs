@@ -8,8 +8,8 @@ use crate::{
 };
 
 /// A call of a session that the books know.
-fn call(parts: &Parts, tenant: &str, sid: u64) -> (Box<Ticket>, Pieces) {
-    let (mut ticket, pieces) = ticket(Sid(sid), 0);
+fn call(parts: &Parts, tenant: &str, sid: u64) -> (Box<Ticket>, Waits) {
+    let (mut ticket, waits) = ticket(Sid(sid), 0);
     let name = SessionName::new(&format!("s{sid}")).unwrap();
     let tenant = TenantId::new(tenant).unwrap();
     ticket.key = SessionKey { tenant, name };
@@ -17,7 +17,7 @@ fn call(parts: &Parts, tenant: &str, sid: u64) -> (Box<Ticket>, Pieces) {
     ledger.enter(&ticket.key, Arc::default());
     ledger.runs(&ticket.key, Some((QueryId(1), 9, 0)));
     ticket.request.system = format!("{}", ticket.key).into();
-    (ticket, pieces)
+    (ticket, waits)
 }
 
 fn send(parts: &Parts, ticket: Box<Ticket>) {
@@ -26,15 +26,9 @@ fn send(parts: &Parts, ticket: Box<Ticket>) {
 }
 
 /// How it ended.
-async fn end(mut pieces: Pieces) -> Result<(), String> {
-    loop {
-        match pieces.recv().await {
-            Some(Ok(Delta::Done(_))) => return Ok(()),
-            Some(Ok(_)) => {}
-            Some(Err(fault)) => return Err(fault.code),
-            None => return Err("lost".to_owned()),
-        }
-    }
+async fn end(waits: Waits) -> Result<(), String> {
+    let answer = waits.answer.await.unwrap();
+    answer.map(drop).map_err(|failed| failed.fault.code)
 }
 
 async fn waiting(parts: &Parts, calls: usize) {
@@ -50,9 +44,9 @@ async fn the_many_calls_of_one_session_or_tenant_delay_nobody_elses_first() {
     let parts = parts(oracle.settings(|settings| settings.gateway.concurrency = 1)).await;
     let mut calls = Vec::new();
     let mut push = |tenant: &str, sid| {
-        let (ticket, pieces) = call(&parts, tenant, sid);
+        let (ticket, waits) = call(&parts, tenant, sid);
         send(&parts, ticket);
-        calls.push(Task::spawn(end(pieces)));
+        calls.push(Task::spawn(end(waits)));
     };
     (0..100).for_each(|_| push("many", 1));
     (100..200).for_each(|sid| push("many", sid));
@@ -113,17 +107,17 @@ async fn all_calls_end_when_the_gateway_is_replaced_and_are_made_again() {
     let parts = parts(oracle).await;
     let send_all = || {
         let calls = (1..40).map(|sid| call(&parts, "default", sid));
-        let sent = calls.map(|(ticket, pieces)| {
+        let sent = calls.map(|(ticket, waits)| {
             send(&parts, ticket);
-            pieces
+            waits
         });
-        sent.collect::<Vec<Pieces>>()
+        sent.collect::<Vec<Waits>>()
     };
-    let pieces = send_all();
+    let all = send_all();
     waiting(&parts, 38).await;
     parts.gateways.values().for_each(kill);
-    for pieces in pieces {
-        assert_eq!(end(pieces).await, Err("lost".to_owned()));
+    for waits in all {
+        assert_eq!(end(waits).await, Err("gateway".to_owned()));
     }
     while parts.gateways["scripted"].is_closed() {
         tokio::task::yield_now().await;
@@ -145,11 +139,11 @@ async fn a_large_call_of_one_model_is_not_overtaken_for_ever_by_small_ones_of_an
         .settings(|settings| settings.gateway.tokens_per_minute = Some(40_000));
     let parts = parts(oracle).await;
     let of = |model: &str, sid, bytes: usize| {
-        let (mut ticket, pieces) = call(&parts, "default", sid);
+        let (mut ticket, waits) = call(&parts, "default", sid);
         ticket.model = format!("scripted/{model}").into();
         ticket.request.system = "x".repeat(bytes).into();
         send(&parts, ticket);
-        pieces
+        waits
     };
     // Ten small calls a second, of which the provider takes one.
     let mut small = Vec::new();
@@ -178,14 +172,14 @@ async fn a_full_queue_says_when_to_come_again_by_its_pace() {
     let parts = parts(oracle).await;
     let mut kept = Vec::new();
     for sid in 1..12 {
-        let (ticket, pieces) = call(&parts, "default", sid);
+        let (ticket, waits) = call(&parts, "default", sid);
         send(&parts, ticket);
-        kept.push(pieces);
+        kept.push(waits);
     }
     waiting(&parts, 10).await;
-    let (ticket, mut pieces) = call(&parts, "default", 99);
+    let (ticket, waits) = call(&parts, "default", 99);
     send(&parts, ticket);
-    let fault = pieces.recv().await.unwrap().unwrap_err();
+    let fault = waits.fault().await;
     let after_ms = Some(22_000);
     assert_eq!(fault.code, "queue_full");
     assert_eq!(
