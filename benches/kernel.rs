@@ -102,13 +102,10 @@ fn session_at(turns: u32) -> Option<(Session, CallToken)> {
         profile: ProfileName::oracle(),
         parent: None,
     };
-    for command in [
-        Command::Open(opened),
-        Command::Submit(Submission::new("Where is the backup API?")),
-    ] {
-        let decision = session.decide(command, NOW).ok()?;
-        apply(&mut session, decision);
-    }
+    let message = Command::Submit(Submission::new("Where is the backup API?"));
+    let accepted = session.decide(message, NOW).ok()?;
+    let opening = session.opening(opened, accepted, NOW);
+    apply(&mut session, opening);
     let prompt = PromptSummary {
         hash: "00".into(),
         segments_included: Vec::new(),

@@ -8,7 +8,7 @@
 //!   epoch is fenced; it is neither next nor a repetition.
 //! - A repetition (the same records at that position, by this epoch) is answered like the first append and changes
 //!   nothing. How records were grouped into appends is not kept.
-//! - A claim or deletion whose condition ([`Only`]) fails changes nothing.
+//! - A deletion whose condition ([`Only`]) fails changes nothing; nor does the beginning of a session that has records.
 //! - Reading needs no claim. A `limit` of 0 gives nothing.
 //! - A snapshot is a short cut that a journal may lose at any time.
 //! - A deleted session is unknown, and its [`Sid`] is never given again; its name may be.
@@ -49,13 +49,11 @@ pub struct Claim {
     pub last: Seq,
 }
 
-/// The condition of a claim or a deletion.
+/// The condition of a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Only {
     /// None.
     Always,
-    /// It has no records.
-    New,
     /// No query of it runs.
     AtRest,
 }
@@ -64,7 +62,6 @@ impl Only {
     pub(crate) fn judge(self, sid: Sid, last: Seq, standing: Standing) -> Result<(), Error> {
         let granted = match self {
             Self::Always => true,
-            Self::New => last == Seq(0),
             Self::AtRest => standing != Standing::Busy,
         };
         if granted {
@@ -179,8 +176,8 @@ pub enum Error {
         /// Where it ends.
         last: Seq,
     },
-    /// The condition of a claim or a deletion fails. Nothing was changed.
-    #[error("session {sid} ends at {last} and is {standing:?}: not claimed")]
+    /// A session that was to begin has records, or the condition of a deletion fails. Nothing was changed.
+    #[error("session {sid} ends at {last} and is {standing:?}: left as it is")]
     Stands {
         /// Which session.
         sid: Sid,
@@ -218,8 +215,8 @@ pub enum Error {
 
 /// The session and its parent as the first record of a sub-agent's session names them. A fork has that record
 /// too, under another name.
-fn opened_below(append: &Append) -> Option<(&SessionName, &SessionName)> {
-    let first = append.records.first().filter(|_| append.after == Seq(0));
+fn opened_below(after: Seq, records: &[Arc<Record>]) -> Option<(&SessionName, &SessionName)> {
+    let first = records.first().filter(|_| after == Seq(0));
     let Fact::Session(SessionFact::Opened(opened)) = &first?.fact else {
         return None;
     };
@@ -231,12 +228,16 @@ fn opened_below(append: &Append) -> Option<(&SessionName, &SessionName)> {
 pub trait Journal: Send + Sync + 'static {
     /// Takes ownership of a session, and creates it if it is new. Each claim gives a higher [`Epoch`]. A session that
     /// another live process owns is refused as [`Error::Owned`].
-    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
-        self.claim_if(key, Only::Always)
-    }
+    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>>;
 
-    /// A claim under a condition, in one step: where it fails, the owner is not fenced.
-    fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>>;
+    /// Takes ownership of a session that has no records, and appends its first ones, in one step. One that has
+    /// records is refused as [`Error::Stands`], and its owner is not fenced.
+    fn begin(
+        &self,
+        key: SessionKey,
+        records: Vec<Arc<Record>>,
+        leaves: Standing,
+    ) -> BoxFuture<'_, Result<Claim, Error>>;
 
     /// Lets another process claim the session. The claim stays good until it does.
     fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {

@@ -23,10 +23,10 @@ use super::{
     task::Task,
 };
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Memory, Only, Snapshot},
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Memory, Only, Snapshot, Standing},
     kernel::CallToken,
     model::{
-        Epoch, Fault, NanoUsd, ProfileName, Seq, SessionKey, SessionName, Sid, TenantId, Usage,
+        Epoch, Fault, NanoUsd, ProfileName, Record, Seq, SessionKey, SessionName, Sid, TenantId, Usage,
         record::{LlmFact, ModelUsage},
     },
 };
@@ -95,6 +95,15 @@ impl Ephemerals {
         root.is_some_and(|name| !self.live.contains(&SessionKey { tenant, name }))
     }
 
+    /// The end of a session may have come before a claim, and removes nothing that comes later.
+    fn is_in_time(&self, key: &SessionKey, claim: Claim) -> Result<Claim, Error> {
+        if self.is_over(key) {
+            self.memory.clear(key);
+            return Err(Error::Unknown { sid: claim.sid });
+        }
+        Ok(claim)
+    }
+
     /// Ends one with all that is below it, and names them.
     fn end(&self, root: &SessionKey) -> Vec<SessionKey> {
         self.live.remove(root);
@@ -125,15 +134,24 @@ impl Split {
 }
 
 impl Journal for Split {
-    fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
+    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
         async move {
-            let claim = self.named(&key.name).claim_if(key.clone(), only).await?;
-            // Its end may have come before the claim, and removes nothing that comes later.
-            if self.ephemerals.is_over(&key) {
-                self.ephemerals.memory.clear(&key);
-                return Err(Error::Unknown { sid: claim.sid });
-            }
-            Ok(claim)
+            let claim = self.named(&key.name).claim(key.clone()).await?;
+            self.ephemerals.is_in_time(&key, claim)
+        }
+        .boxed()
+    }
+
+    fn begin(
+        &self,
+        key: SessionKey,
+        records: Vec<Arc<Record>>,
+        leaves: Standing,
+    ) -> BoxFuture<'_, Result<Claim, Error>> {
+        async move {
+            let journal = self.named(&key.name);
+            let claim = journal.begin(key.clone(), records, leaves).await?;
+            self.ephemerals.is_in_time(&key, claim)
         }
         .boxed()
     }

@@ -1,33 +1,23 @@
 //! The state of a model call: written by its gateway, read by its session when it drops the call, whose usage would
 //! be lost otherwise.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use parking_lot::Mutex;
 
-use crate::{
-    kernel::InFlight,
-    llm::Delta,
-    model::{NanoUsd, Usage},
-};
+use crate::{kernel::InFlight, llm::Delta, model::Usage};
 
 #[derive(Debug, Default)]
 pub(super) struct Flight {
-    /// An earlier process may have sent it.
-    unknown: bool,
+    /// Estimated tokens of what is sent.
     tokens: u64,
-    sent: AtomicBool,
-    received: AtomicU64,
-    input: AtomicU64,
-    cached: AtomicU64,
-    cache_write: AtomicU64,
-    output: AtomicU64,
-    cost: AtomicU64,
+    state: Mutex<InFlight>,
 }
 
 impl Flight {
-    pub(super) fn unknown() -> Self {
+    /// An earlier process may have sent it.
+    pub(super) const fn unknown() -> Self {
         Self {
-            unknown: true,
-            ..Self::default()
+            tokens: 0,
+            state: Mutex::new(InFlight::Unknown),
         }
     }
 
@@ -38,57 +28,29 @@ impl Flight {
         }
     }
 
-    pub(super) const fn tokens(&self) -> u64 {
-        self.tokens
-    }
-
     pub(super) fn leaves(&self) {
-        self.sent.store(true, Ordering::Release);
+        *self.state.lock() = InFlight::Sent {
+            tokens: self.tokens,
+            received: 0,
+            told: Usage::default(),
+        };
     }
 
     pub(super) fn takes(&self, piece: &Delta) {
+        let InFlight::Sent { received, told, .. } = &mut *self.state.lock() else {
+            return;
+        };
         match piece {
-            Delta::Text(text) | Delta::Reasoning(text) => {
-                let characters = text.chars().count() as u64;
-                self.received.fetch_add(characters, Ordering::Relaxed);
-            }
-            Delta::Used(usage) => self.told(*usage),
+            Delta::Text(text) | Delta::Reasoning(text) => *received += text.chars().count() as u64,
+            Delta::Used(usage) => *told = *usage,
             // A piece of a tool call, about a token.
-            Delta::Progress => {
-                self.received.fetch_add(4, Ordering::Relaxed);
-            }
+            Delta::Progress => *received += 4,
             // What the reply says of it may be an estimate.
             Delta::Done(_) | Delta::Alive | Delta::Limits(_) => {}
         }
     }
 
-    fn told(&self, usage: Usage) {
-        self.input.store(usage.input_tokens, Ordering::Relaxed);
-        self.cached.store(usage.cached_tokens, Ordering::Relaxed);
-        let cache_write = usage.cache_write_tokens;
-        self.cache_write.store(cache_write, Ordering::Relaxed);
-        self.output.store(usage.output_tokens, Ordering::Relaxed);
-        self.cost.store(usage.cost.0, Ordering::Relaxed);
-    }
-
     pub(super) fn read(&self) -> InFlight {
-        if self.unknown {
-            return InFlight::Unknown;
-        }
-        if !self.sent.load(Ordering::Acquire) {
-            return InFlight::Unsent;
-        }
-        let of = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
-        InFlight::Sent {
-            tokens: self.tokens,
-            received: of(&self.received),
-            told: Usage {
-                input_tokens: of(&self.input),
-                cached_tokens: of(&self.cached),
-                cache_write_tokens: of(&self.cache_write),
-                output_tokens: of(&self.output),
-                cost: NanoUsd(of(&self.cost)),
-            },
-        }
+        *self.state.lock()
     }
 }

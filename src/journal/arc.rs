@@ -4,16 +4,21 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot};
-use crate::model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId};
+use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Standing};
+use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId};
 
 impl<J: Journal + ?Sized> Journal for Arc<J> {
     fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
         (**self).claim(key)
     }
 
-    fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
-        (**self).claim_if(key, only)
+    fn begin(
+        &self,
+        key: SessionKey,
+        records: Vec<Arc<Record>>,
+        leaves: Standing,
+    ) -> BoxFuture<'_, Result<Claim, Error>> {
+        (**self).begin(key, records, leaves)
     }
 
     fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {

@@ -19,7 +19,7 @@ use super::{
     search::Wanted,
 };
 use crate::model::{
-    Epoch, Seq, SessionKey, SessionName, Sid, TenantId,
+    Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId,
     record::{Fact, SessionFact},
 };
 
@@ -78,19 +78,46 @@ impl Memory {
             .collect()
     }
 
-    fn claim_now(&self, key: SessionKey, only: Only) -> Result<Claim, Error> {
+    fn claim_now(&self, key: SessionKey) -> Result<Claim, Error> {
         let known = read(&self.sessions).sid(&key);
         let sid = known.unwrap_or_else(|| write(&self.sessions).open(key));
         let log = self.log(sid)?;
         let mut log = lock(&log);
-        only.judge(sid, log.last(), log.standing)?;
-        log.epoch = log.epoch.next();
-        log.claimed_at = log.records.len();
-        Ok(Claim {
+        Ok(log.claim(sid))
+    }
+
+    fn begin_now(
+        &self,
+        key: SessionKey,
+        records: Vec<Arc<Record>>,
+        leaves: Standing,
+    ) -> Result<Claim, Error> {
+        if records.is_empty() {
+            return Err(Error::Empty);
+        }
+        let mut sessions = write(&self.sessions);
+        sessions.has_parent(&key, Sid::default(), Seq(0), &records)?;
+        let sid = sessions.open(key);
+        let slot = sessions.slot(sid).ok_or(Error::Unknown { sid })?;
+        let mut log = lock(&slot.log);
+        let (last, standing) = (log.last(), log.standing);
+        if last != Seq(0) {
+            return Err(Error::Stands {
+                sid,
+                last,
+                standing,
+            });
+        }
+        let claim = log.claim(sid);
+        let append = Append {
             sid,
-            epoch: log.epoch,
-            last: log.last(),
-        })
+            epoch: claim.epoch,
+            after: Seq(0),
+            records,
+            leaves,
+        };
+        let last = log.append(&append, &self.landed)?;
+        Ok(Claim { last, ..claim })
     }
 
     fn append_now(&self, append: &Append) -> Result<Seq, Error> {
@@ -100,16 +127,7 @@ impl Memory {
         let sessions = read(&self.sessions);
         let sid = append.sid;
         let slot = sessions.slot(sid).ok_or(Error::Unknown { sid })?;
-        if let Some((_, parent)) = opened_below(append).filter(|(name, _)| **name == slot.key.name)
-            && sessions
-                .sid(&SessionKey {
-                    tenant: slot.key.tenant.clone(),
-                    name: parent.clone(),
-                })
-                .is_none()
-        {
-            return Err(Error::Unknown { sid });
-        }
+        sessions.has_parent(&slot.key, sid, append.after, &append.records)?;
         // Under both locks, so that the parent is not deleted in between.
         lock(&slot.log).append(append, &self.landed)
     }
@@ -262,6 +280,25 @@ impl Sessions {
         })
     }
 
+    /// Whether the parent of a sub-agent's session that begins with these records is there.
+    fn has_parent(
+        &self,
+        key: &SessionKey,
+        sid: Sid,
+        after: Seq,
+        records: &[Arc<Record>],
+    ) -> Result<(), Error> {
+        let below = opened_below(after, records).filter(|(name, _)| **name == key.name);
+        let parent = below.map(|(_, parent)| SessionKey {
+            tenant: key.tenant.clone(),
+            name: parent.clone(),
+        });
+        match parent {
+            Some(parent) if self.sid(&parent).is_none() => Err(Error::Unknown { sid }),
+            _ => Ok(()),
+        }
+    }
+
     /// The sessions of a session's sub-agents.
     fn below(&self, parent: &SessionKey) -> Vec<Sid> {
         let names = self.by_tenant.get(&parent.tenant).into_iter().flatten();
@@ -321,8 +358,17 @@ fn write(sessions: &RwLock<Sessions>) -> RwLockWriteGuard<'_, Sessions> {
 }
 
 impl Journal for Memory {
-    fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
-        async move { self.claim_now(key, only) }.boxed()
+    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
+        async move { self.claim_now(key) }.boxed()
+    }
+
+    fn begin(
+        &self,
+        key: SessionKey,
+        records: Vec<Arc<Record>>,
+        leaves: Standing,
+    ) -> BoxFuture<'_, Result<Claim, Error>> {
+        async move { self.begin_now(key, records, leaves) }.boxed()
     }
 
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {

@@ -13,8 +13,8 @@ use std::{fmt, io, path::Path, sync::Arc, thread, time::Duration};
 use futures_util::{FutureExt, future::BoxFuture};
 use tokio::{sync::oneshot, task::spawn_blocking, time::sleep};
 
-use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, search::Wanted};
-use crate::model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId};
+use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Standing, search::Wanted};
+use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId};
 
 mod connection;
 mod error;
@@ -196,9 +196,33 @@ impl fmt::Debug for Sqlite {
 }
 
 impl Journal for Sqlite {
-    fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
+    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
         let writer = &self.inner.writer;
-        writer.ask(move |store| store.claim(&key, only)).boxed()
+        writer.ask(move |store| store.claim(&key)).boxed()
+    }
+
+    fn begin(
+        &self,
+        key: SessionKey,
+        records: Vec<Arc<Record>>,
+        leaves: Standing,
+    ) -> BoxFuture<'_, Result<Claim, Error>> {
+        async move {
+            let append = Append {
+                sid: Sid::default(),
+                epoch: Epoch::default(),
+                after: Seq(0),
+                records,
+                leaves,
+            };
+            if append.records.is_empty() {
+                return Err(Error::Empty);
+            }
+            let batch = Batch::of(&append)?;
+            let writer = &self.inner.writer;
+            writer.ask(move |store| store.open(&key, &batch)).await
+        }
+        .boxed()
     }
 
     fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {

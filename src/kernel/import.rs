@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     effect::Decision,
-    input::{Command, Moment, Refusal},
+    input::{Moment, Refusal},
     session::Session,
 };
 use crate::{
@@ -71,11 +71,11 @@ impl Session {
         import: Option<Box<Import>>,
         now: Moment,
     ) -> Result<Decision, Refusal> {
-        let begun = self.decide(Command::Open(opened), now)?;
-        Ok(match check(self, import)? {
-            Some(brought) => begun.and(self.note(SessionFact::Imported(brought), now)),
-            None => begun,
-        })
+        let imported = match check(self, import)? {
+            Some(brought) => self.note(SessionFact::Imported(brought), now),
+            None => Decision::nothing(),
+        };
+        Ok(self.opening(opened, imported, now))
     }
 
     /// Instructions of the profile and of the application.

@@ -9,7 +9,7 @@ use crate::model::{
     By, CallId, Fault, Limits, Owner, QueryClassification, QueryId, Reply, SessionName, Submission,
     Timestamp, ToolResult, Turn, Usage,
     command::{Author, MAX_IMPORT, MAX_IMPORTED},
-    record::{ApprovalVerdict, ChildEnd, Opened, PromptSummary, RestartCause, Waiting},
+    record::{ApprovalVerdict, ChildEnd, PromptSummary, RestartCause, Waiting},
 };
 
 /// Time and entropy, which the kernel may not obtain itself.
@@ -88,8 +88,6 @@ impl From<Command> for Order {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
-    /// Opens a new session.
-    Open(Opened),
     /// A message.
     Submit(Submission),
     /// Cancels a query.

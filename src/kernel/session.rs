@@ -137,7 +137,6 @@ impl Session {
             return Err(Refusal::Closed);
         }
         match command {
-            Command::Open(opened) => self.open(opened, now),
             Command::Submit(submission) => inbox::submit(self, submission, by, now),
             Command::Continue(limits) => inbox::go_on(self, limits, by, now),
             Command::Cancel { query } => self.cancel(query, by, now),
@@ -234,11 +233,10 @@ impl Session {
             .map_or_else(Decision::nothing, restart::owed)
     }
 
-    fn open(&self, opened: Opened, now: Moment) -> Result<Decision, Refusal> {
-        match self.opened {
-            Some(_) => Err(Refusal::AlreadyOpen),
-            None => Ok(self.note(SessionFact::Opened(opened), now)),
-        }
+    /// A decision about a new session, behind the record that opens it.
+    #[must_use]
+    pub fn opening(&self, opened: Opened, then: Decision, now: Moment) -> Decision {
+        self.note(SessionFact::Opened(opened), now).and(then)
     }
 
     /// The queue is emptied first, so that nothing follows the running query.

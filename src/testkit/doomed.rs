@@ -17,8 +17,8 @@ use tokio::sync::watch;
 
 use super::Panics;
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot},
-    model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Standing},
+    model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
 /// The side of the append.
@@ -50,9 +50,9 @@ impl Doom {
         Self { side, kind, number }
     }
 
-    fn meets(&self, append: &Append) -> bool {
+    fn meets(&self, records: &[Arc<Record>]) -> bool {
         let has = |kind: &String| {
-            let mut records = append.records.iter();
+            let mut records = records.iter();
             records.any(|record| record.fact.kind() == kind)
         };
         self.kind.as_ref().is_none_or(has)
@@ -157,8 +157,8 @@ impl Doomed {
         landed.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn is_doomed(&self, append: &Append) -> Option<Side> {
-        let doom = self.doom.as_ref().filter(|doom| doom.meets(append))?;
+    fn is_doomed(&self, records: &[Arc<Record>]) -> Option<Side> {
+        let doom = self.doom.as_ref().filter(|doom| doom.meets(records))?;
         let number = self.counted.fetch_add(1, Ordering::Relaxed) + 1;
         (number == doom.number).then_some(doom.side)
     }
@@ -178,22 +178,49 @@ impl Doomed {
         }
     }
 
-    async fn land(&self, append: Append) -> Result<Seq, Error> {
-        let kinds = append.records.iter().map(|record| record.fact.kind());
-        let (sid, kinds) = (append.sid, kinds.collect());
-        let seq = self.inner.append(append).await?;
-        let landed = self.landed.lock();
-        let mut landed = landed.unwrap_or_else(PoisonError::into_inner);
-        landed.push((sid, kinds));
-        Ok(seq)
+    /// Appends, unless that is doomed.
+    async fn land<T>(
+        &self,
+        records: &[Arc<Record>],
+        append: impl Future<Output = Result<T, Error>>,
+        sid: impl Fn(&T) -> Sid,
+    ) -> Result<T, Error> {
+        self.alive().await;
+        let doomed = self.is_doomed(records);
+        if doomed == Some(Side::Before) {
+            self.die().await;
+        }
+        let kinds = records.iter().map(|record| record.fact.kind()).collect();
+        let done = append.await?;
+        self.landed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((sid(&done), kinds));
+        if doomed == Some(Side::After) {
+            self.die().await;
+        }
+        Ok(done)
     }
 }
 
 impl Journal for Doomed {
-    fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
+    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
         async move {
             self.alive().await;
-            self.inner.claim_if(key, only).await
+            self.inner.claim(key).await
+        }
+        .boxed()
+    }
+
+    fn begin(
+        &self,
+        key: SessionKey,
+        records: Vec<Arc<Record>>,
+        leaves: Standing,
+    ) -> BoxFuture<'_, Result<Claim, Error>> {
+        async move {
+            let begun = self.inner.begin(key, records.clone(), leaves);
+            self.land(&records, begun, |claim| claim.sid).await
         }
         .boxed()
     }
@@ -204,19 +231,9 @@ impl Journal for Doomed {
 
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
         async move {
-            self.alive().await;
-            match self.is_doomed(&append) {
-                Some(Side::Before) => {
-                    self.die().await;
-                    self.land(append).await
-                }
-                Some(Side::After) => {
-                    let seq = self.land(append).await?;
-                    self.die().await;
-                    Ok(seq)
-                }
-                None => self.land(append).await,
-            }
+            let (sid, records) = (append.sid, append.records.clone());
+            let appended = self.inner.append(append);
+            self.land(&records, appended, |_| sid).await
         }
         .boxed()
     }

@@ -4,13 +4,16 @@
 //! outside of a broken connection looks like. Which calls fail follows from the plan and from how
 //! many calls came before, never from time or chance; where a plan has a seed, from that.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use futures_util::{FutureExt, future::BoxFuture};
 
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot},
-    model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Standing},
+    model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
 /// What a call asks of the journal.
@@ -18,7 +21,7 @@ use crate::{
 pub enum Operation {
     /// [`Journal::claim`]
     Claim,
-    /// [`Journal::append`]
+    /// [`Journal::append`] and [`Journal::begin`]
     Append,
     /// [`Journal::read`]
     Read,
@@ -213,9 +216,19 @@ impl<J: Journal> Faulty<J> {
 }
 
 impl<J: Journal> Journal for Faulty<J> {
-    fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
-        self.perform(Operation::Claim, self.inner.claim_if(key, only))
+    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
+        self.perform(Operation::Claim, self.inner.claim(key))
             .boxed()
+    }
+
+    fn begin(
+        &self,
+        key: SessionKey,
+        records: Vec<Arc<Record>>,
+        leaves: Standing,
+    ) -> BoxFuture<'_, Result<Claim, Error>> {
+        let begun = self.inner.begin(key, records, leaves);
+        self.perform(Operation::Append, begun).boxed()
     }
 
     fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {

@@ -13,8 +13,8 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 use super::Panics;
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot},
-    model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Standing},
+    model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
 /// What the journal does at present.
@@ -104,6 +104,38 @@ impl Obstructed {
         Err(error)
     }
 
+    /// Appends records, as far as the obstacle lets them through.
+    async fn land<T>(
+        &self,
+        sid: Option<Sid>,
+        records: &[Arc<Record>],
+        append: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        self.up()?;
+        match self.now() {
+            Obstacle::SilentAppends => {
+                self.hits.fetch_add(1, Ordering::Relaxed);
+                append.await?;
+                std::future::pending().await
+            }
+            Obstacle::LateAppends(time) => {
+                self.hits.fetch_add(1, Ordering::Relaxed);
+                let appended = append.await;
+                tokio::time::sleep(time).await;
+                appended
+            }
+            Obstacle::Stuck(stuck) if Some(stuck) == sid => {
+                self.hits.fetch_add(1, Ordering::Relaxed);
+                std::future::pending().await
+            }
+            Obstacle::RefusedLarge(most) if size(records) > most => {
+                self.hit(Error::Unavailable("there is no room for so much".into()))
+            }
+            Obstacle::RefusedAppends => self.hit(Error::Unavailable("it is full".into())),
+            _ => append.await,
+        }
+    }
+
     fn up(&self) -> Result<(), Error> {
         match self.now() {
             Obstacle::Down => self.hit(Error::Unavailable("it is down".into())),
@@ -114,16 +146,29 @@ impl Obstructed {
 }
 
 /// How many bytes the records take as JSON.
-fn size(append: &Append) -> usize {
-    let bytes = append.records.iter().map(serde_json::to_vec);
+fn size(records: &[Arc<Record>]) -> usize {
+    let bytes = records.iter().map(serde_json::to_vec);
     bytes.flatten().map(|bytes| bytes.len()).sum()
 }
 
 impl Journal for Obstructed {
-    fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
+    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
         async move {
             self.up()?;
-            self.inner.claim_if(key, only).await
+            self.inner.claim(key).await
+        }
+        .boxed()
+    }
+
+    fn begin(
+        &self,
+        key: SessionKey,
+        records: Vec<Arc<Record>>,
+        leaves: Standing,
+    ) -> BoxFuture<'_, Result<Claim, Error>> {
+        async move {
+            let begun = self.inner.begin(key, records.clone(), leaves);
+            self.land(None, &records, begun).await
         }
         .boxed()
     }
@@ -134,29 +179,9 @@ impl Journal for Obstructed {
 
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
         async move {
-            self.up()?;
-            match self.now() {
-                Obstacle::SilentAppends => {
-                    self.hits.fetch_add(1, Ordering::Relaxed);
-                    self.inner.append(append).await?;
-                    std::future::pending().await
-                }
-                Obstacle::LateAppends(time) => {
-                    self.hits.fetch_add(1, Ordering::Relaxed);
-                    let appended = self.inner.append(append).await;
-                    tokio::time::sleep(time).await;
-                    appended
-                }
-                Obstacle::Stuck(sid) if sid == append.sid => {
-                    self.hits.fetch_add(1, Ordering::Relaxed);
-                    std::future::pending().await
-                }
-                Obstacle::RefusedLarge(most) if size(&append) > most => {
-                    self.hit(Error::Unavailable("there is no room for so much".into()))
-                }
-                Obstacle::RefusedAppends => self.hit(Error::Unavailable("it is full".into())),
-                _ => self.inner.append(append).await,
-            }
+            let (sid, records) = (append.sid, append.records.clone());
+            let appended = self.inner.append(append);
+            self.land(Some(sid), &records, appended).await
         }
         .boxed()
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::{AskError, Oracle, Router, SessionHandle, look::PAGE};
 use crate::{
     actor::replay::{Replayed, within},
-    journal::{self, Append, Entry, Only, Standing},
+    journal::{self, Entry, Standing},
     kernel::Refusal,
     model::{
         ForkPoint, QueryId, Record, Seq, SessionKey, SessionName,
@@ -176,28 +176,13 @@ impl Router {
         records: Vec<Arc<Record>>,
     ) -> Result<(), AskError> {
         let (journal, deadline) = (&self.journal, self.acknowledge);
-        // Looks and claims in one step: one that came to life meanwhile keeps what it has acknowledged.
-        let claim = journal.claim_if(key.clone(), Only::New);
-        let claim = match within(deadline, claim).await {
+        let begun = journal.begin(key.clone(), records, Standing::Resting);
+        let claim = match within(deadline, begun).await {
             Err(journal::Error::Stands { .. }) => return Err(Refusal::AlreadyOpen.into()),
             claim => claim?,
         };
-        let append = Append {
-            sid: claim.sid,
-            epoch: claim.epoch,
-            after: Seq(0),
-            records,
-            leaves: Standing::Resting,
-        };
-        let appended = match within(deadline, journal.append(append)).await {
-            // Somebody was faster, and has it.
-            Err(journal::Error::Conflict { .. } | journal::Error::Fenced { .. }) => {
-                return Err(Refusal::AlreadyOpen.into());
-            }
-            appended => appended,
-        };
         // Another process may claim it; one that cannot be released is when this process ends.
         let _ = within(deadline, journal.release(claim.sid, claim.epoch)).await;
-        Ok(appended.map(drop)?)
+        Ok(())
     }
 }

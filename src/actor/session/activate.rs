@@ -10,39 +10,34 @@ use crate::{
         shard::ShardMsg,
     },
     journal::{self, Claim},
-    kernel::{Command, Decision, Effect, Moment, Refusal, Report},
+    kernel::{Decision, Effect, Moment, Refusal, Report},
     model::{
-        Owner,
+        Owner, Seq,
         record::{Opened, Quarantined, Record, SessionFact},
     },
 };
 
 impl SessionState {
-    /// Claims the session, replays its records, opens it if it has none, and goes on.
+    /// Claims the session, replays its records and goes on. One without records is claimed when it gets its first.
     pub(super) async fn activate(
         &mut self,
         me: &ActorRef<SessionMsg>,
         activation: Activation,
     ) -> Result<(), ActorProcessingErr> {
-        let deadline = self.services.timeouts.append;
-        let claim = self.services.journal.claim(self.key.clone());
-        let claim = match within(deadline, claim).await {
-            Err(journal::Error::Owned { by, .. }) => {
-                self.is_owned(by);
-                return Ok(());
+        let (deadline, key) = (self.services.timeouts.append, self.key.clone());
+        let found = within(deadline, self.services.journal.find(key.clone())).await?;
+        if found.is_some_and(|known| known.last > Seq(0)) {
+            match within(deadline, self.services.journal.claim(key)).await {
+                Err(journal::Error::Owned { by, .. }) => {
+                    self.is_owned(by);
+                    return Ok(());
+                }
+                claim => self.replay(claim?).await?,
             }
-            claim => claim?,
-        };
-        self.claim = Some(claim);
-        self.pulse.claimed(claim.last);
-        self.replay(claim).await?;
-        let before_opening = self.last;
-        if self.last.0 == 0 {
-            self.open(me).await?;
         }
         let now = self.moment();
         // What was to be recorded first stands there, only the answer was lost.
-        let stands = self.tried_at.is_some_and(|before| before < before_opening);
+        let stands = self.tried_at.is_some_and(|before| before < self.last);
         let activation = if stands {
             Activation::Again
         } else {
@@ -50,13 +45,15 @@ impl SessionState {
         };
         // Durable before anything is owed: what is owed may be what it dies of.
         let seen = match activation {
+            Activation::Quarantine { reason } => self.opening(self.set_aside(reason, now)),
+            // Nothing of it is on record.
+            _ if self.claim.is_none() => Decision::nothing(),
             Activation::OnDemand => self.session.awake(now),
             // Also shows whether the journal takes anything, before a model is called for it.
             Activation::Again => self.session.revived(now),
             Activation::Restart { cause, detail } => self
                 .session
                 .observe(Report::Restarted { cause, detail }, now),
-            Activation::Quarantine { reason } => self.set_aside(reason, now),
             Activation::BudgetViolated { query, detail } => {
                 let violated = Report::BudgetViolated { query, detail };
                 self.session.observe(violated, now)
@@ -114,8 +111,10 @@ impl SessionState {
         (self.work, self.prompt) = (None, None);
         self.tools.clear();
         self.children.clear();
-        let decision = self.session.leave(self.moment());
-        self.step(me, decision).await?;
+        if self.claim.is_some() {
+            let decision = self.session.leave(self.moment());
+            self.step(me, decision).await?;
+        }
         if let Some(keeping) = self.keeping.take() {
             // A snapshot is a short cut: without it, coming back takes longer.
             let _ = tokio::time::timeout(self.services.timeouts.append, keeping.join()).await;
@@ -155,6 +154,8 @@ impl SessionState {
     }
 
     async fn replay(&mut self, claim: Claim) -> Result<(), ActorProcessingErr> {
+        self.claim = Some(claim);
+        self.pulse.claimed(claim.last);
         let deadline = self.services.timeouts.append;
         let (journal, all) = (&*self.services.journal, self.services.profiles.now());
         let profiles = &*all;
@@ -175,15 +176,17 @@ impl SessionState {
         Ok(())
     }
 
-    async fn open(&mut self, me: &ActorRef<SessionMsg>) -> Result<(), ActorProcessingErr> {
+    /// A decision about a session without records opens it.
+    pub(super) fn opening(&self, decision: Decision) -> Decision {
+        if self.claim.is_some() || decision.records.is_empty() {
+            return decision;
+        }
         let opened = Opened {
             key: self.key.clone(),
             profile: self.opening.profile.clone(),
             parent: self.opening.parent.clone(),
         };
-        let decision = self
-            .session
-            .decide(Command::Open(opened), self.services.clock.moment())?;
-        self.step(me, decision).await
+        let now = self.services.clock.moment();
+        self.session.opening(opened, decision, now)
     }
 }

@@ -40,7 +40,7 @@ pub(in crate::actor) struct SessionState {
     /// Where the profile is from: a reload publishes others.
     pub(super) profiles: Arc<Profiles>,
     pub(super) session: Session,
-    /// The right to append; none before activation.
+    /// The right to append; none before the first record.
     pub(super) claim: Option<Claim>,
     pub(super) last: Seq,
     /// Where its log ended when it was started for the same before.
@@ -132,6 +132,7 @@ impl SessionState {
         self.renew();
         let answer = match self.session.decide(order, self.moment()) {
             Ok(decision) => {
+                let decision = self.opening(decision);
                 let answer = decision.reply_after(self.last);
                 self.step(me, decision).await?;
                 Ok(answer)
@@ -196,6 +197,8 @@ impl SessionState {
     pub(super) fn view(&self, reply: RpcReplyPort<Viewed>) {
         let view = match &self.owned {
             Some(owned) => Err(owned.clone()),
+            // Nothing of it is on record.
+            None if self.claim.is_none() => Ok(None),
             None => {
                 let key = self.key.clone();
                 Ok(Some(SessionView::of(key, &self.session, self.last)))
@@ -293,26 +296,28 @@ impl SessionState {
         records: Vec<Arc<Record>>,
         began: u64,
     ) -> Result<u64, ActorProcessingErr> {
-        let claim = self
-            .claim
-            .ok_or("the session was used before it was activated")?;
-        let Claim { sid, epoch, .. } = claim;
         let leaves = standing::left(&self.session, &records);
-        let append = Append {
-            sid,
-            epoch,
-            after: self.last,
-            records,
-            leaves,
-        };
-        let meter = &self.services.meter;
+        let (journal, meter) = (&self.services.journal, &self.services.meter);
         let _waits = meter.append();
-        let appended = self.services.journal.append(append);
+        let appended = async {
+            let Some(claim) = self.claim else {
+                return journal.begin(self.key.clone(), records, leaves).await;
+            };
+            let Claim { sid, epoch, .. } = claim;
+            let append = Append {
+                sid,
+                epoch,
+                after: self.last,
+                records,
+                leaves,
+            };
+            journal.append(append).await.map(|_| claim)
+        };
         let appended = within(self.services.timeouts.append, appended).await;
         if let Err(journal::Error::Unavailable(_) | journal::Error::Broken(_)) = appended {
             meter.not_committed();
         }
-        appended?;
+        self.claim = Some(appended?);
         if !self.key.name.is_ephemeral() {
             self.services.router.ledger.appended();
         }

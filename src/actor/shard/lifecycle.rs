@@ -135,7 +135,12 @@ impl End {
                 | JournalError::Unknown { .. }
                 | JournalError::Owned { .. },
             ) => Self::Fenced,
-            Some(JournalError::Unavailable(_) | JournalError::Broken(_)) => Self::Unrecorded,
+            // One that was to begin, and began elsewhere meanwhile, is read again.
+            Some(
+                JournalError::Unavailable(_)
+                | JournalError::Broken(_)
+                | JournalError::Stands { .. },
+            ) => Self::Unrecorded,
             Some(JournalError::Unreadable { .. }) => Self::Unreadable,
             _ => Self::Crashed,
         }

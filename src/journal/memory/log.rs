@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use crate::{
-    journal::{Append, Error, Snapshot, Standing},
+    journal::{Append, Claim, Error, Snapshot, Standing},
     model::{Epoch, Record, Seq, Sid},
 };
 
@@ -29,6 +29,17 @@ pub(super) struct Log {
 impl Log {
     pub(super) fn last(&self) -> Seq {
         Seq(self.records.len() as u64)
+    }
+
+    /// A new owner.
+    pub(super) fn claim(&mut self, sid: Sid) -> Claim {
+        self.epoch = self.epoch.next();
+        self.claimed_at = self.records.len();
+        Claim {
+            sid,
+            epoch: self.epoch,
+            last: self.last(),
+        }
     }
 
     pub(super) fn append(&mut self, append: &Append, landed: &AtomicU64) -> Result<Seq, Error> {

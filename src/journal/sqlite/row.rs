@@ -19,7 +19,7 @@ pub(super) struct Batch {
     pub(super) leaves: Standing,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Row {
     pub(super) at: i64,
     pub(super) kind: &'static str,
@@ -51,9 +51,27 @@ impl Batch {
             epoch,
             after,
             rows,
-            parent: opened_below(append).map(|(name, parent)| (name.clone(), parent.clone())),
+            parent: opened_below(after, records)
+                .map(|(name, parent)| (name.clone(), parent.clone())),
             leaves,
         })
+    }
+
+    /// The same records as the first ones of a session.
+    pub(super) fn placed(&self, sid: Sid, epoch: Epoch) -> Self {
+        let place = |(row, seq): (&Row, Seq)| {
+            let place = Place { sid, seq, epoch };
+            let sum = place.sum(row.at, row.kind.as_bytes(), row.body.as_bytes());
+            Row { sum, ..row.clone() }
+        };
+        Self {
+            sid,
+            epoch,
+            after: Seq(0),
+            rows: self.rows.iter().zip((1..).map(Seq)).map(place).collect(),
+            parent: self.parent.clone(),
+            leaves: self.leaves,
+        }
     }
 }
 

@@ -94,7 +94,37 @@ impl<'c> Store<'c> {
         std::mem::take(&mut self.owes_erasure)
     }
 
-    pub(super) fn claim(&mut self, key: &SessionKey, only: Only) -> Result<Claim, Failed> {
+    pub(super) fn claim(&mut self, key: &SessionKey) -> Result<Claim, Failed> {
+        self.claim_if(key, |_, _| Ok(()))
+    }
+
+    /// Claims a session that has no records, and lets it begin with these.
+    pub(super) fn open(&mut self, key: &SessionKey, records: &Batch) -> Result<Claim, Failed> {
+        if let Some((name, parent)) = &records.parent
+            && *name == key.name
+        {
+            let parent = (key.tenant.as_str(), parent.as_str());
+            let parent = self.sql.by_name.query_row(parent, head).optional()?;
+            let sid = Sid::default();
+            parent.ok_or(Error::Unknown { sid })?;
+        }
+        let claim = self.claim_if(key, |sid, head| match head.last {
+            Seq(0) => Ok(()),
+            last => Err(Error::Stands {
+                sid,
+                last,
+                standing: head.standing,
+            }),
+        })?;
+        let last = self.append(&records.placed(claim.sid, claim.epoch))?;
+        Ok(Claim { last, ..claim })
+    }
+
+    fn claim_if(
+        &mut self,
+        key: &SessionKey,
+        judge: impl Fn(Sid, &Head) -> Result<(), Error>,
+    ) -> Result<Claim, Failed> {
         let (tenant, name) = (key.tenant.as_str(), key.name.as_str());
         // Every process writes to Oracle's own logs.
         let owner = (!key.name.is_reserved()).then_some(self.process.id);
@@ -118,7 +148,7 @@ impl<'c> Store<'c> {
             let session = key.name.clone();
             return Err(Error::Owned { session, by }.into());
         }
-        only.judge(sid, before.last, before.standing)?;
+        judge(sid, &before)?;
         let seen = (int(sid.0), owner, int(before.epoch.0), before.owner);
         let (epoch, last) = (before.epoch.next(), before.last);
         match self.sql.own.execute(seen)? {

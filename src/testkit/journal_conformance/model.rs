@@ -10,7 +10,8 @@ use crate::{
 /// One call.
 #[derive(Debug, Clone)]
 pub(super) enum Call {
-    Claim(SessionKey, Only),
+    Claim(SessionKey),
+    Begin(SessionKey, Vec<Arc<Record>>, Standing),
     Append(Append),
     Read(Sid, Seq, usize),
     Find(SessionKey),
@@ -42,7 +43,10 @@ pub(super) enum Answer {
 impl Call {
     pub(super) async fn on<J: Journal>(self, journal: &J) -> Answer {
         match self {
-            Self::Claim(key, only) => Answer::Claim(journal.claim_if(key, only).await),
+            Self::Claim(key) => Answer::Claim(journal.claim(key).await),
+            Self::Begin(key, records, leaves) => {
+                Answer::Claim(journal.begin(key, records, leaves).await)
+            }
             Self::Append(append) => Answer::Append(journal.append(append).await),
             Self::Read(sid, after, limit) => Answer::Read(journal.read(sid, after, limit).await),
             Self::Find(key) => Answer::Find(journal.find(key).await),
@@ -107,7 +111,10 @@ impl Model {
     /// is taken from the answer `given` where that keeps to them.
     pub(super) fn answer(&mut self, call: &Call, given: &Answer) -> Answer {
         match call {
-            Call::Claim(key, only) => Answer::Claim(self.claim(key, *only, given)),
+            Call::Claim(key) => Answer::Claim(Ok(self.claim(key, given))),
+            Call::Begin(key, records, leaves) => {
+                Answer::Claim(self.begin(key, records, *leaves, given))
+            }
             Call::Append(append) => Answer::Append(self.append(append)),
             Call::Read(sid, after, limit) => Answer::Read(self.read(*sid, *after, *limit)),
             Call::Find(key) => {
@@ -136,7 +143,36 @@ impl Model {
         }
     }
 
-    fn claim(&mut self, key: &SessionKey, only: Only, given: &Answer) -> Result<Claim, Error> {
+    fn begin(
+        &mut self,
+        key: &SessionKey,
+        records: &[Arc<Record>],
+        leaves: Standing,
+        given: &Answer,
+    ) -> Result<Claim, Error> {
+        if records.is_empty() {
+            return Err(Error::Empty);
+        }
+        let there = self.sessions.iter().find(|session| session.key == *key);
+        if let Some(session) = there.filter(|session| session.last() > Seq(0)) {
+            return Err(Error::Stands {
+                sid: session.sid,
+                last: session.last(),
+                standing: session.standing,
+            });
+        }
+        let claim = self.claim(key, given);
+        let last = self.append(&Append {
+            sid: claim.sid,
+            epoch: claim.epoch,
+            after: Seq(0),
+            records: records.to_vec(),
+            leaves,
+        })?;
+        Ok(Claim { last, ..claim })
+    }
+
+    fn claim(&mut self, key: &SessionKey, given: &Answer) -> Claim {
         let (sid, epoch) = if let Answer::Claim(Ok(claim)) = given {
             (claim.sid, claim.epoch)
         } else {
@@ -145,13 +181,12 @@ impl Model {
         let given = |session: &Session| session.sid == sid;
         let free = !self.sessions.iter().any(given) && !self.gone.contains(&sid);
         if let Some(session) = self.sessions.iter_mut().find(|session| session.key == *key) {
-            only.judge(session.sid, session.last(), session.standing)?;
             session.epoch = epoch.max(session.epoch.next());
-            return Ok(Claim {
+            return Claim {
                 sid: session.sid,
                 epoch: session.epoch,
                 last: session.last(),
-            });
+            };
         }
         let there = self.sessions.iter().map(|session| session.sid);
         let highest = there.chain(self.gone.iter().copied()).max();
@@ -166,11 +201,11 @@ impl Model {
             standing: Standing::Resting,
             snapshot: None,
         });
-        Ok(Claim {
+        Claim {
             sid,
             epoch,
             last: Seq(0),
-        })
+        }
     }
 
     fn append(&mut self, append: &Append) -> Result<Seq, Error> {

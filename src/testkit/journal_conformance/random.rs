@@ -97,9 +97,13 @@ impl Draw {
 
     fn call(&mut self, model: &Model) -> Call {
         match self.below(60) {
-            0..4 => Call::Claim(self.key(), Only::Always),
-            4 => Call::Claim(self.key(), Only::New),
-            5 => Call::Claim(self.key(), Only::AtRest),
+            0..4 => Call::Claim(self.key()),
+            4..6 => {
+                let Append {
+                    records, leaves, ..
+                } = self.drawn(Sid::default(), Epoch::default(), Seq(0));
+                Call::Begin(self.key(), records, leaves)
+            }
             6..26 => Call::Append(self.append(model)),
             26..32 => Call::Append(self.again(model)),
             32..38 => {
@@ -170,6 +174,12 @@ impl Draw {
             1 => Seq(self.below(last.0 + 3)),
             _ => last,
         };
+        let append = self.drawn(sid, epoch, after);
+        self.made.push(append.clone());
+        append
+    }
+
+    fn drawn(&mut self, sid: Sid, epoch: Epoch, after: Seq) -> Append {
         // Few different records: that other content looks the same by chance is wanted.
         let length = self.below(4);
         let numbers: Vec<u64> = (0..length).map(|_| self.below(3)).collect();
@@ -179,15 +189,13 @@ impl Draw {
             2 => Standing::SetAside,
             _ => Standing::Busy,
         };
-        let append = Append {
+        Append {
             sid,
             epoch,
             after,
             records: sample::all_numbered(&numbers),
             leaves,
-        };
-        self.made.push(append.clone());
-        append
+        }
     }
 
     /// An append as it was made, or in another owner's name.

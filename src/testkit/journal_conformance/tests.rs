@@ -1,13 +1,16 @@
 //! That the suite finds what it is there to find: journals with one defect each.
 
-use std::{collections::HashMap, sync::Mutex};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
 
 use futures_util::{FutureExt, future::BoxFuture};
 
 use super::*;
 use crate::{
     journal::{Append, Claim, Entry, Error, Hit, Known, Memory, Only, Snapshot, Standing},
-    model::{Epoch, Seq, Sid},
+    model::{Epoch, Record, Seq, Sid},
 };
 
 /// What is wrong with a journal.
@@ -22,7 +25,7 @@ enum Defect {
     EmptyAppendsAreFine,
     ClaimsKeepTheEpoch,
     ClaimsForgetTheEnd,
-    ClaimsIgnoreTheCondition,
+    SessionsBeginTwice,
     ReadsIgnoreTheLimit,
     ReadsStartOneEarly,
     ListsIgnoreTheLimit,
@@ -64,7 +67,7 @@ impl Defect {
         Self::EmptyAppendsAreFine,
         Self::ClaimsKeepTheEpoch,
         Self::ClaimsForgetTheEnd,
-        Self::ClaimsIgnoreTheCondition,
+        Self::SessionsBeginTwice,
         Self::ReadsIgnoreTheLimit,
         Self::ReadsStartOneEarly,
         Self::ListsIgnoreTheLimit,
@@ -252,7 +255,7 @@ impl Defective {
 }
 
 impl Journal for Defective {
-    fn claim_if(&self, mut key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
+    fn claim(&self, mut key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
         if self.is(Defect::TenantsAreMixed) {
             key.tenant = TenantId::local();
         }
@@ -269,12 +272,7 @@ impl Journal for Defective {
                     last: known.last,
                 });
             }
-            let only = if self.is(Defect::ClaimsIgnoreTheCondition) {
-                Only::Always
-            } else {
-                only
-            };
-            let mut claim = self.inner.claim_if(key, only).await?;
+            let mut claim = self.inner.claim(key).await?;
             self.owners.lock().unwrap().push((claim.sid, claim.epoch));
             if self.is(Defect::ClaimsForgetTheEnd) {
                 claim.last = Seq(0);
@@ -289,6 +287,41 @@ impl Journal for Defective {
                 }
             }
             Ok(claim)
+        }
+        .boxed()
+    }
+
+    /// In two steps, so that the defects of both show.
+    fn begin(
+        &self,
+        key: SessionKey,
+        records: Vec<Arc<Record>>,
+        leaves: Standing,
+    ) -> BoxFuture<'_, Result<Claim, Error>> {
+        async move {
+            let mut found = self.inner.find(key.clone()).await?;
+            let twice = self.is(Defect::SessionsBeginTwice);
+            if let Some(known) = found.take_if(|known| known.last > Seq(0) && !twice) {
+                return Err(Error::Stands {
+                    sid: known.sid,
+                    last: known.last,
+                    standing: known.standing,
+                });
+            }
+            if records.is_empty() {
+                return Err(Error::Empty);
+            }
+            let claim = self.claim(key).await?;
+            let last = self
+                .append_badly(Append {
+                    sid: claim.sid,
+                    epoch: claim.epoch,
+                    after: claim.last,
+                    records,
+                    leaves,
+                })
+                .await?;
+            Ok(Claim { last, ..claim })
         }
         .boxed()
     }

@@ -3,8 +3,7 @@
 use oracle_agent::{
     kernel::{Command, Effect, Policy, Refusal, Reply as Heard},
     model::{
-        BusyPolicy, Limits, Outcome, ProfileName, QueryId, SessionKey, SessionName, Submission,
-        record::Opened,
+        BusyPolicy, Limits, Outcome, QueryId, Submission,
     },
 };
 
@@ -173,21 +172,6 @@ fn a_follow_up_is_classified_with_the_question_before_it() {
         panic!("{:?}", play.effects);
     };
     assert_eq!(previous.as_deref(), Some(QUESTION));
-}
-
-#[test]
-fn a_session_is_opened_once() {
-    let key = SessionKey::local(SessionName::new("talk").unwrap());
-    let opened = Opened {
-        key,
-        profile: ProfileName::oracle(),
-        parent: None,
-    };
-    let mut play = Play::new(policy());
-    assert_eq!(
-        play.command(Command::Open(opened)),
-        Err(Refusal::AlreadyOpen)
-    );
 }
 
 #[test]

@@ -70,7 +70,9 @@ impl Play {
             compaction: None,
             doubt: None,
         };
-        play.command(Command::Open(opened)).unwrap();
+        play.now += 1_000;
+        let opening = play.session.opening(opened, Decision::nothing(), play.now());
+        play.apply(opening);
         play
     }
 

@@ -133,7 +133,12 @@ async fn sub_agents_go_with_their_parent_and_no_copy_of_them<J: Journal>(journal
     same("left", &names().await?, &all[..1].to_vec())?;
     // One that begins too late has no parent any more.
     let late = begin("p.1.2", "p.1.2", Some("p"), rests).await;
-    same("a late one is refused", &late.is_err(), &true)
+    same("a late one is refused", &late.is_err(), &true)?;
+    let late = key("default", "p.1.3")?;
+    let opened = sample::opened(&late, Some("p"))?;
+    let begun = journal.begin(late.clone(), vec![opened], rests).await;
+    same("so is a new one", &matches!(begun, Err(Error::Unknown { .. })), &true)?;
+    same("nothing is left of it", &journal.find(late).await, &Ok(None))
 }
 
 async fn a_name_comes_into_being_anew_with_another_number<J: Journal>(journal: &J) -> Checked {

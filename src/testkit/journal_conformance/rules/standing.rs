@@ -2,9 +2,9 @@
 
 use futures_util::FutureExt;
 
-use super::{Rule, claim, empty, numbered, said};
+use super::{Rule, claim, empty, entries, numbered, said};
 use crate::{
-    journal::{Append, Claim, Error, Journal, Known, Only, Standing},
+    journal::{Append, Claim, Error, Journal, Known, Standing},
     model::{Seq, SessionKey, Sid},
     testkit::journal_conformance::{Checked, key, same, sample},
 };
@@ -12,7 +12,7 @@ use crate::{
 rules![
     a_session_stands_as_the_last_append_left_it,
     a_repetition_leaves_the_standing_as_it_is,
-    a_claim_under_a_condition_fences_nobody_where_that_fails,
+    a_session_begins_once_with_its_first_records,
     unfinished_sessions_come_in_the_order_of_their_numbers,
 ];
 
@@ -45,38 +45,36 @@ async fn a_session_stands_as_the_last_append_left_it<J: Journal>(journal: &J) ->
     )
 }
 
-async fn a_claim_under_a_condition_fences_nobody_where_that_fails<J: Journal>(
-    journal: &J,
-) -> Checked {
-    let key = key("default", "conditional")?;
-    let as_new = async |only| journal.claim_if(key.clone(), only).await;
-    let first = as_new(Only::New).await.map_err(said)?;
-    // Without records it is still new, and whoever claims it is its owner.
-    let by = as_new(Only::New).await.map_err(said)?;
-    same("the epoch rises", &(by.epoch > first.epoch), &true)?;
-    for (number, standing, refused) in [
-        (1, Standing::Busy, &[Only::New, Only::AtRest][..]),
-        (2, Standing::Resting, &[Only::New]),
-        (3, Standing::Closed, &[Only::New]),
-        (4, Standing::SetAside, &[Only::New]),
-    ] {
-        let last = Seq(number);
-        let answer = journal.append(left(by, number, standing)).await;
-        same("the owner appends", &answer, &Ok(last))?;
-        for only in refused {
-            let sid = by.sid;
-            let stands = Error::Stands {
-                sid,
-                last,
-                standing,
-            };
-            let what = format!("{only:?} while {standing:?}");
-            same(&what, &as_new(*only).await, &Err(stands))?;
-        }
+async fn a_session_begins_once_with_its_first_records<J: Journal>(journal: &J) -> Checked {
+    let key = key("default", "begun")?;
+    let begin = async |numbers: &[u64], leaves| {
+        let records = sample::all_numbered(numbers);
+        journal.begin(key.clone(), records, leaves).await
+    };
+    let empty = begin(&[], Standing::Resting).await;
+    same("without records", &empty, &Err(Error::Empty))?;
+    same("nothing is there", &journal.find(key.clone()).await, &Ok(None))?;
+    // One that was claimed and has no records yet may begin.
+    let before = claim(journal, &key).await?;
+    let by = begin(&[1, 2], Standing::Busy).await.map_err(said)?;
+    same("the epoch rises", &(by.epoch > before.epoch), &true)?;
+    same("the end", &(by.sid, by.last), &(before.sid, Seq(2)))?;
+    let known = at(&key, by.sid, 2, Standing::Busy);
+    same("find", &journal.find(key.clone()).await, &Ok(Some(known)))?;
+    let log = journal.read(by.sid, Seq(0), 9).await;
+    same("read", &log, &Ok(entries(&[1, 2])))?;
+    for (number, standing) in [(2, Standing::Busy), (3, Standing::Closed)] {
+        let stands = Error::Stands {
+            sid: by.sid,
+            last: Seq(number),
+            standing,
+        };
+        let again = begin(&[1, 2], Standing::Busy).await;
+        same("a second time", &again, &Err(stands))?;
+        let answer = journal.append(left(by, number + 1, Standing::Closed)).await;
+        same("its owner is not fenced", &answer, &Ok(Seq(number + 1)))?;
     }
-    let again = as_new(Only::AtRest).await.map_err(said)?;
-    same("the epoch rises", &(again.epoch > by.epoch), &true)?;
-    same("the end", &again.last, &Seq(4))
+    Ok(())
 }
 
 async fn a_repetition_leaves_the_standing_as_it_is<J: Journal>(journal: &J) -> Checked {

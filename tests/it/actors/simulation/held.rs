@@ -3,12 +3,14 @@
 //! A paused clock runs ahead whenever nothing is left to do, unless a thread of the runtime's is busy;
 //! the journal's own threads are not the runtime's.
 
-use std::{future::Future, path::Path};
+use std::{future::Future, path::Path, sync::Arc};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use oracle_agent::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Sqlite},
-    model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
+    journal::{
+        Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Sqlite, Standing,
+    },
+    model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 use tokio::{runtime::Handle, task::spawn_blocking};
 
@@ -35,8 +37,17 @@ impl Held {
 }
 
 impl Journal for Held {
-    fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
-        self.held(async move |journal| journal.claim_if(key, only).await)
+    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
+        self.held(async move |journal| journal.claim(key).await)
+    }
+
+    fn begin(
+        &self,
+        key: SessionKey,
+        records: Vec<Arc<Record>>,
+        leaves: Standing,
+    ) -> BoxFuture<'_, Result<Claim, Error>> {
+        self.held(async move |journal| journal.begin(key, records, leaves).await)
     }
 
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
