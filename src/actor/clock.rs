@@ -6,7 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use tokio::time::Instant;
@@ -88,6 +88,12 @@ impl Clock {
     #[must_use]
     pub fn monotonic_micros(&self) -> u64 {
         u64::try_from(self.0.start.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    /// From half of a pause to one and a half, so that what failed together does not come back together.
+    pub(super) fn spread(&self, pause: Duration) -> Duration {
+        let share = u32::try_from(self.moment().entropy % 1_001).unwrap_or_default();
+        pause / 2 + pause * share / 1_000
     }
 
     /// Now, with entropy.

@@ -5,14 +5,13 @@
 
 use std::{iter, time::Duration};
 
-use tokio::time::{Instant, sleep};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     handle::{AskError, Oracle, Router},
     mailbox::Admission,
     replay::within,
-    shard::{Presence, ShardMsg},
+    shard::ShardMsg,
 };
 use crate::{
     journal::{Error, Journal, Known, Only},
@@ -25,8 +24,6 @@ use crate::{
 
 /// How long the journal may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Pause before it is looked again whether a session has left memory.
-const PAUSE: Duration = Duration::from_millis(50);
 /// How long a session may take to leave memory.
 const LEAVE: Duration = Duration::from_secs(10);
 
@@ -102,26 +99,20 @@ impl Router {
     /// Lets the actor of a session leave memory, also in the middle of a query.
     pub(super) fn let_go(&self, key: &SessionKey) {
         if let Some(shard) = self.shards.at(self.shards.index_of(key)) {
-            let (key, anyway) = (key.clone(), true);
-            let _ = shard.cast(ShardMsg::Leave { key, anyway });
+            let (key, anyway, gone) = (key.clone(), true, None);
+            let _ = shard.cast(ShardMsg::Leave { key, anyway, gone });
         }
     }
 
     /// Lets the actor of a deleted session end. What it appends until then is refused.
     async fn is_deleted(&self, key: &SessionKey) {
-        self.let_go(key);
         if let Some(shard) = self.shards.at(self.shards.index_of(key)) {
-            let until = Instant::now() + LEAVE;
-            let presence = || {
-                let key = key.clone();
-                let message = |reply| ShardMsg::Presence { key, reply };
-                shard.ask(message, Admission::Always, self.acknowledge)
+            let leave = |gone| ShardMsg::Leave {
+                key: key.clone(),
+                anyway: true,
+                gone: Some(gone),
             };
-            while let Ok(Presence::Here) = presence().await
-                && Instant::now() < until
-            {
-                sleep(PAUSE).await;
-            }
+            let _ = shard.ask(leave, Admission::Always, LEAVE).await;
         }
         self.approvals.forget(key);
         // Those who follow it look into the journal, and find that it is gone.

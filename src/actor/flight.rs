@@ -1,43 +1,79 @@
 //! The state of a model call: written by its gateway, read by its session when it drops the call, whose usage would
 //! be lost otherwise.
 
+use std::time::Duration;
+
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use crate::{kernel::InFlight, llm::Delta, model::Usage};
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Flight {
     /// Estimated tokens of what is sent.
     tokens: u64,
-    state: Mutex<InFlight>,
+    made: Instant,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    call: InFlight,
+    /// How long it waited for the gateway.
+    queued: Duration,
+    /// How long its model took.
+    model: Duration,
+}
+
+impl Default for Flight {
+    fn default() -> Self {
+        Self::of(0)
+    }
 }
 
 impl Flight {
     /// An earlier process may have sent it.
-    pub(super) const fn unknown() -> Self {
-        Self {
-            tokens: 0,
-            state: Mutex::new(InFlight::Unknown),
-        }
+    pub(super) fn unknown() -> Self {
+        let flight = Self::of(0);
+        flight.state.lock().call = InFlight::Unknown;
+        flight
     }
 
     pub(super) fn of(tokens: u64) -> Self {
         Self {
             tokens,
-            ..Self::default()
+            made: Instant::now(),
+            state: Mutex::default(),
         }
     }
 
     pub(super) fn leaves(&self) {
-        *self.state.lock() = InFlight::Sent {
-            tokens: self.tokens,
-            received: 0,
-            told: Usage::default(),
+        *self.state.lock() = State {
+            call: InFlight::Sent {
+                tokens: self.tokens,
+                received: 0,
+                told: Usage::default(),
+            },
+            queued: self.made.elapsed(),
+            model: Duration::ZERO,
         };
     }
 
+    /// It has ended.
+    pub(super) fn lands(&self) {
+        let mut state = self.state.lock();
+        state.model = self.made.elapsed().saturating_sub(state.queued);
+    }
+
+    /// How long it waited for the gateway, and its model took.
+    pub(super) fn times(&self) -> (Duration, Duration) {
+        let state = self.state.lock();
+        (state.queued, state.model)
+    }
+
     pub(super) fn takes(&self, piece: &Delta) {
-        let InFlight::Sent { received, told, .. } = &mut *self.state.lock() else {
+        let mut state = self.state.lock();
+        let InFlight::Sent { received, told, .. } = &mut state.call else {
             return;
         };
         match piece {
@@ -51,6 +87,6 @@ impl Flight {
     }
 
     pub(super) fn read(&self) -> InFlight {
-        *self.state.lock()
+        self.state.lock().call
     }
 }

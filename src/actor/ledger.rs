@@ -3,9 +3,12 @@
 //! Shards enter and remove sessions, a session enters its running query, gateways charge turns. Lists and
 //! recovery read it. It outlives shards, and is the only thing of theirs that does.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, AtomicUsize, Ordering},
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
 };
 
 use dashmap::{DashMap, mapref::entry::Entry};
@@ -93,9 +96,9 @@ impl Ledger {
     }
 
     /// Removes the sessions of a shard that has died.
-    pub(super) fn take(&self, of: impl Fn(&SessionKey) -> bool) -> Vec<SessionKey> {
+    pub(super) fn take(&self, of: impl Fn(&SessionKey) -> bool) -> HashSet<SessionKey> {
         let keys = self.0.live.iter().map(|live| live.key().clone());
-        let keys: Vec<_> = keys.filter(of).collect();
+        let keys: HashSet<_> = keys.filter(of).collect();
         keys.iter().for_each(|key| self.remove(key));
         keys
     }
@@ -229,7 +232,7 @@ mod tests {
         let query = QueryId(1);
         ledger.enter(&key, Arc::default());
         ledger.runs(&key, Some((query, 5, 0)));
-        assert_eq!(ledger.take(|_| true), std::slice::from_ref(&key));
+        assert_eq!(ledger.take(|_| true), HashSet::from([key.clone()]));
         assert_eq!(ledger.running(), 0);
         ledger.enter(&key, Arc::default());
         ledger.runs(&key, Some((query, 1, 3)));

@@ -1,35 +1,14 @@
 //! A session's sign of life: its last progress, and whether progress is due.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering},
 };
 
 use parking_lot::Mutex;
 
-use super::flight::Flight;
+use super::{flight::Flight, meter::Activity};
 use crate::model::Seq;
-
-/// Whether progress is due.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Expected {
-    /// None for the stall limit is a stall.
-    Progress,
-    /// It is paused, or waits for a queue, a back-off or a child.
-    Patience,
-    /// It is idle or waits for a person, and may leave memory.
-    Nothing,
-}
-
-/// Where its call is at the gateway.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    Waiting,
-    Left,
-}
 
 /// How far a session is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,26 +19,23 @@ pub(super) enum Stage {
     Busy,
 }
 
-/// Written by a session and its tasks, read by its shard.
+/// Written by a session and its tasks, read by its shard. Not a message, because news of an actor's end overtakes
+/// its messages.
 #[derive(Debug, Default)]
 pub(super) struct Pulse {
     /// Monotonic milliseconds of the last progress.
     mark: AtomicU64,
-    patient: AtomicU8,
+    activity: AtomicU8,
+    /// Whether nothing is in flight: it is idle or waits for a person, and may leave memory.
+    rests: AtomicBool,
     /// Whether its call is queued at the gateway, which the session does not know.
     queued: AtomicBool,
-    stage: AtomicU8,
     /// Whether a turn or a query has ended since it was started.
     progressed: AtomicBool,
     /// The last number of the log when it was claimed, plus one; 0 before.
     claimed: AtomicU64,
     /// Messages that its shard has handed it and it has not taken.
     handed: AtomicUsize,
-    /// Monotonic microseconds of when its call was sent.
-    sent: AtomicU64,
-    /// Microseconds that its last call waited for the gateway, and its model took.
-    waited: AtomicU64,
-    asked: AtomicU64,
     /// Its last model call, or that of the actor before it.
     flight: Mutex<Arc<Flight>>,
 }
@@ -87,23 +63,23 @@ impl Pulse {
         self.mark.store(now, Ordering::Relaxed);
     }
 
-    /// Repeating what was expected is no progress, except where nothing is: there a message counts.
-    pub(super) fn expect(&self, expected: Expected, now: u64) {
-        let before = self.patient.swap(expected as u8, Ordering::Relaxed);
-        if before != expected as u8 || expected == Expected::Nothing {
+    /// To go on with the same is no progress, except where it rests: there a message counts.
+    pub(super) fn at(&self, activity: Activity, rests: bool, now: u64) {
+        let before = self.activity.swap(activity as u8, Ordering::Relaxed);
+        let rested = self.rests.swap(rests, Ordering::Relaxed);
+        if before != activity as u8 || rested != rests || rests {
             self.beat(now);
         }
     }
 
-    pub(super) fn queue(&self, place: Place, now: u64) {
-        self.queued
-            .store(place == Place::Waiting, Ordering::Relaxed);
+    pub(super) fn enqueued(&self, now: u64) {
+        self.queued.store(true, Ordering::Relaxed);
         self.beat(now);
     }
 
-    /// Not by message: news of an actor's end overtakes its messages.
-    pub(super) fn live(&self, stage: Stage) {
-        self.stage.store(stage as u8, Ordering::Relaxed);
+    pub(super) fn dequeued(&self, now: u64) {
+        self.queued.store(false, Ordering::Relaxed);
+        self.beat(now);
     }
 
     /// A turn or a query has ended.
@@ -117,8 +93,7 @@ impl Pulse {
 
     /// Its actor has ended and is replaced soon: it counts as busy until then.
     pub(super) fn returns(&self, now: u64) {
-        self.live(Stage::Busy);
-        self.expect(Expected::Progress, now);
+        self.at(Activity::Preparing, false, now);
     }
 
     pub(super) fn claimed(&self, last: Seq) {
@@ -144,54 +119,41 @@ impl Pulse {
         let _ = self.handed.fetch_update(set, fetch, less);
     }
 
-    pub(super) fn sent(&self, micros: u64) {
-        self.sent.store(micros, Ordering::Relaxed);
-        self.waited.store(0, Ordering::Relaxed);
-        self.asked.store(0, Ordering::Relaxed);
-    }
-
-    pub(super) fn asked(&self, from: u64, to: u64) {
-        let sent = self.sent.load(Ordering::Relaxed);
-        let (waited, asked) = (from.saturating_sub(sent), to.saturating_sub(from));
-        self.waited.store(waited, Ordering::Relaxed);
-        self.asked.store(asked, Ordering::Relaxed);
-    }
-
-    /// How long its last call waited, and its model took.
-    pub(super) fn outside(&self) -> (Duration, Duration) {
-        let micros = |count: &AtomicU64| Duration::from_micros(count.load(Ordering::Relaxed));
-        (micros(&self.waited), micros(&self.asked))
-    }
-
     pub(super) fn stage(&self) -> Stage {
-        match self.stage.load(Ordering::Relaxed) {
-            0 => Stage::Waking,
-            1 => Stage::Idle,
+        match self.activity.load(Ordering::Relaxed) {
+            waking if waking == Activity::Waking as u8 => Stage::Waking,
+            idle if idle == Activity::Idle as u8 => Stage::Idle,
             _ => Stage::Busy,
         }
     }
 
-    /// Whether it works, or waits for anything but a person.
-    pub(super) fn is_busy(&self) -> bool {
-        !self.is(Expected::Nothing) && self.stage() != Stage::Idle
+    fn rests(&self) -> bool {
+        self.rests.load(Ordering::Relaxed)
     }
 
-    fn is(&self, expected: Expected) -> bool {
-        self.patient.load(Ordering::Relaxed) == expected as u8
+    /// Whether it works, or waits for anything but a person.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.rests() && self.stage() != Stage::Idle
     }
 
     /// For how many milliseconds it has had nothing in flight; none if it has something.
     pub(super) fn idle_for(&self, now: u64) -> Option<u64> {
-        let idle = self.is(Expected::Nothing) && self.stage() != Stage::Waking;
+        let idle = self.rests() && self.stage() != Stage::Waking;
         idle.then(|| now.saturating_sub(self.mark.load(Ordering::Relaxed)))
     }
 
-    /// For how many milliseconds progress has been due.
+    /// For how many milliseconds progress has been due. A pause, a back-off, a child and a queue are waited for.
     pub(super) fn silent_for(&self, now: u64) -> u64 {
-        let works = self.is(Expected::Progress) && !self.queued.load(Ordering::Relaxed);
-        match works {
-            true => now.saturating_sub(self.mark.load(Ordering::Relaxed)),
-            false => 0,
+        let activity = self.activity.load(Ordering::Relaxed);
+        let waits = [
+            Activity::BackingOff,
+            Activity::Delegating,
+            Activity::Paused,
+        ];
+        let waits = waits.iter().any(|wait| *wait as u8 == activity);
+        match waits || self.rests() || self.queued.load(Ordering::Relaxed) {
+            true => 0,
+            false => now.saturating_sub(self.mark.load(Ordering::Relaxed)),
         }
     }
 }
@@ -210,45 +172,48 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_on_with_the_same_has_not_got_on() {
+    fn to_go_on_with_the_same_is_no_progress() {
         let pulse = Pulse::default();
-        pulse.expect(Expected::Patience, 50);
-        pulse.expect(Expected::Progress, 100);
-        pulse.expect(Expected::Progress, 600);
+        pulse.at(Activity::BackingOff, false, 50);
+        pulse.at(Activity::Calling, false, 100);
+        pulse.at(Activity::Calling, false, 600);
         assert_eq!(pulse.silent_for(700), 600);
-        pulse.live(Stage::Idle);
-        pulse.expect(Expected::Nothing, 700);
-        pulse.expect(Expected::Nothing, 800);
+        pulse.at(Activity::Idle, true, 700);
+        pulse.at(Activity::Idle, true, 800);
         assert_eq!(pulse.idle_for(900), Some(100), "somebody talked to it");
     }
 
     #[test]
-    fn only_who_should_get_on_is_silent() {
+    fn only_a_session_that_works_can_stall() {
         let pulse = Pulse::default();
         pulse.beat(100);
-        pulse.expect(Expected::Progress, 100);
-        assert_eq!(pulse.silent_for(700), 600);
+        assert_eq!(pulse.silent_for(700), 600, "it comes to life");
         pulse.beat(650);
         assert_eq!(pulse.silent_for(700), 50);
-        pulse.expect(Expected::Patience, 700);
-        assert_eq!(pulse.silent_for(9_999_999), 0);
-        assert_eq!(pulse.idle_for(9_999_999), None, "a child may end");
-        pulse.live(Stage::Busy);
-        assert!(pulse.is_busy());
-        pulse.expect(Expected::Nothing, 700);
+        for patient in [
+            Activity::BackingOff,
+            Activity::Delegating,
+            Activity::Paused,
+        ] {
+            pulse.at(patient, false, 700);
+            assert_eq!(pulse.silent_for(9_999_999), 0, "{patient:?}");
+            assert_eq!(pulse.idle_for(9_999_999), None, "{patient:?}");
+            assert!(pulse.is_busy(), "{patient:?}");
+        }
+        pulse.at(Activity::Approval, true, 700);
         assert!(!pulse.is_busy(), "a person is waited for");
         assert_eq!(pulse.silent_for(9_999_999), 0);
         assert_eq!(pulse.idle_for(900), Some(200));
-        pulse.expect(Expected::Progress, 700);
+        pulse.at(Activity::Calling, false, 700);
         assert_eq!(pulse.idle_for(900), None);
-        pulse.queue(Place::Waiting, 700);
-        pulse.expect(Expected::Progress, 800);
+        pulse.enqueued(700);
+        pulse.at(Activity::Calling, false, 800);
         assert_eq!(
             pulse.silent_for(9_999_999),
             0,
             "whatever the session says meanwhile"
         );
-        pulse.queue(Place::Left, 900);
+        pulse.dequeued(900);
         assert_eq!(pulse.silent_for(1_000), 100);
     }
 }

@@ -7,7 +7,6 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::Arc,
     time::Duration,
 };
 
@@ -53,17 +52,12 @@ pub(super) enum Whom {
     /// All unfinished sessions.
     All,
     /// Those of these that the journal says were cut off.
-    These(Arc<HashSet<SessionKey>>),
+    These(HashSet<SessionKey>),
 }
 
 impl Recovering {
     pub(super) async fn run(self) {
-        let mut held = Held::default();
-        self.run_through(&mut held).await;
-    }
-
-    async fn run_through(&self, held: &mut Held) {
-        let mut after = Sid(0);
+        let (mut held, mut after) = (HashMap::new(), Sid(0));
         loop {
             let page = match self.page(after).await {
                 Ok(page) => page,
@@ -79,7 +73,7 @@ impl Recovering {
             after = last.sid;
             let keys = page.into_iter().map(|known| known.key);
             let due = keys.filter(|key| self.is_due(key)).collect();
-            self.wake_all(due, held).await;
+            self.wake_all(due, &mut held).await;
         }
     }
 
@@ -95,7 +89,7 @@ impl Recovering {
         super::replay::within(AGAIN, page).await
     }
 
-    async fn wake_all(&self, keys: Vec<SessionKey>, held: &mut Held) {
+    async fn wake_all(&self, keys: Vec<SessionKey>, held: &mut HashMap<SessionKey, Instant>) {
         let mut waiting = keys.into_iter();
         while waiting.len() > 0 && !self.router.is_draining() {
             let next: Vec<_> = waiting.by_ref().take(self.free(held)).collect();
@@ -105,7 +99,7 @@ impl Recovering {
                 if let Err(error) = woken {
                     tracing::warn!(session = %key, %error, "session did not come back");
                 }
-                held.0.insert(key, Instant::now());
+                held.insert(key, Instant::now());
             }
             if waiting.len() > 0 {
                 self.pause().await;
@@ -113,19 +107,15 @@ impl Recovering {
         }
     }
 
-    /// How many may be woken now.
-    fn free(&self, held: &mut Held) -> usize {
-        held.0.retain(|key, _| self.holds_its_place(key));
+    /// How many may be woken now, beside those that were woken and hold a place since then.
+    fn free(&self, held: &mut HashMap<SessionKey, Instant>) -> usize {
+        held.retain(|key, _| self.router.ledger.is_busy(key));
         let in_time = |since: &&Instant| since.elapsed() < LONGEST;
-        let woken = held.0.values().filter(in_time).count();
-        let other = |key: &SessionKey| !held.0.contains_key(key);
+        let woken = held.values().filter(in_time).count();
+        let other = |key: &SessionKey| !held.contains_key(key);
         let others = self.router.ledger.busy(other);
         let free = self.concurrency.saturating_sub(woken + others);
         free.max(usize::from(woken == 0))
-    }
-
-    fn holds_its_place(&self, key: &SessionKey) -> bool {
-        self.router.ledger.is_busy(key)
     }
 
     /// Asks its shard for it, and the next one if that has died before it took the message. Where the shard
@@ -156,8 +146,7 @@ impl Recovering {
 
     /// About a round.
     async fn pause(&self) {
-        let share = u32::try_from(self.clock.moment().entropy % 1_001).unwrap_or_default();
-        tokio::time::sleep(ROUND / 2 + ROUND * share / 1_000).await;
+        tokio::time::sleep(self.clock.spread(ROUND)).await;
     }
 }
 
@@ -165,7 +154,3 @@ impl Recovering {
 fn lives<M>(actor: &ActorRef<M>) -> bool {
     !matches!(actor.get_status(), Stopping | Stopped)
 }
-
-/// Whom a pass has woken and who holds a place, with since when.
-#[derive(Default)]
-struct Held(HashMap<SessionKey, Instant>);

@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashMap,
-    ops::Deref,
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -49,22 +48,7 @@ impl Default for Timeouts {
 }
 
 /// One pointer, because every session and every one of its tasks has it.
-#[derive(Clone)]
-pub(super) struct Services(Arc<All>);
-
-impl Services {
-    pub(super) fn new(all: All) -> Self {
-        Self(Arc::new(all))
-    }
-}
-
-impl Deref for Services {
-    type Target = All;
-
-    fn deref(&self) -> &All {
-        &self.0
-    }
-}
+pub(super) type Services = Arc<All>;
 
 /// The gateways, by provider.
 pub(super) type Gateways = Arc<HashMap<String, Pool<GatewayMsg>>>;

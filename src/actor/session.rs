@@ -3,18 +3,15 @@
 //! Supervised by its shard. **Order, always:** decide, append, evolve, publish, perform, answer. A failed append
 //! ends the actor, and the shard restarts it from the journal. Slow work runs in tasks that report by message.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use super::{
-    mailbox::Mailbox, message::local_messages, pulse::Pulse, services::Services, shard::ShardMsg,
-    view::SessionView,
-};
+use super::{message::local_messages, view::SessionView};
 use crate::{
     kernel::{self, CallToken, Command, Opinion, Order, Refusal, Report},
     model::{
-        Fault, ProfileName, QueryClassification, QueryId, Seq, SessionKey,
+        Fault, ProfileName, QueryClassification, QueryId,
         record::{Parent, RestartCause},
     },
     prompt::ComposedPrompt,
@@ -26,7 +23,7 @@ mod standing;
 mod state;
 mod work;
 
-use state::SessionState;
+pub(super) use state::SessionState;
 
 /// Why a session is started.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,31 +79,19 @@ pub(super) enum SessionMsg {
 }
 local_messages!(SessionMsg);
 
-pub(super) struct SessionArgs {
-    pub key: SessionKey,
-    pub opening: Opening,
-    /// Where its log ended when this was tried before.
-    pub tried_at: Option<Seq>,
-    pub shard: Mailbox<ShardMsg>,
-    /// Idle for this long, it leaves memory; its shard sees to that unless it is zero.
-    pub idle_timeout: Duration,
-    pub pulse: Arc<Pulse>,
-    pub services: Services,
-}
-
 pub(super) struct SessionActor;
 
 impl Actor for SessionActor {
     type Msg = SessionMsg;
     type State = SessionState;
-    type Arguments = SessionArgs;
+    type Arguments = SessionState;
 
     async fn pre_start(
         &self,
         _: ActorRef<SessionMsg>,
-        args: SessionArgs,
+        state: SessionState,
     ) -> Result<SessionState, ActorProcessingErr> {
-        Ok(SessionState::new(args))
+        Ok(state)
     }
 
     /// Boxed: what a handler holds across an await takes its place in every idle actor, four times over.

@@ -30,7 +30,6 @@ mod lifecycle;
 mod passivation;
 
 use lifecycle::{End, Slot, Start};
-use passivation::Leaving;
 
 /// Messages that may wait for one session: handed to it and not taken yet, or kept while it leaves.
 const WAITING: usize = 1_024;
@@ -70,15 +69,11 @@ pub(super) enum ShardMsg {
         key: SessionKey,
         reply: RpcReplyPort<Viewed>,
     },
-    /// Is it here?
-    Presence {
-        key: SessionKey,
-        reply: RpcReplyPort<Presence>,
-    },
-    /// Let it leave memory; in the middle of a query too, if `anyway`.
+    /// Let it leave memory; in the middle of a query too, if `anyway`. Answered when it has.
     Leave {
         key: SessionKey,
         anyway: bool,
+        gone: Option<RpcReplyPort<()>>,
     },
     /// It may leave memory at once.
     Rests {
@@ -102,8 +97,8 @@ pub(super) enum ShardMsg {
     },
     BeginSweeps,
     Sweep,
-    /// The next few idle sessions may leave.
-    PassivateNext,
+    /// These may leave, unless somebody has talked to them since: with the milliseconds that each had been idle for.
+    Passivate(Vec<(u64, SessionKey)>),
     /// The pause before a restart is over.
     Revive {
         key: SessionKey,
@@ -114,15 +109,6 @@ pub(super) enum ShardMsg {
     Fail,
 }
 local_messages!(ShardMsg);
-
-/// Whether a session is in a shard's hands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Presence {
-    Here,
-    /// The system ends, and it is on its way out.
-    Leaving,
-    Away,
-}
 
 pub(super) struct ShardArgs {
     pub settings: ShardSettings,
@@ -139,7 +125,6 @@ pub(super) struct ShardState {
     me: Mailbox<ShardMsg>,
     slots: HashMap<SessionKey, Slot>,
     by_actor: HashMap<ActorId, SessionKey>,
-    leaving: Leaving,
     /// The number of the last pause before a restart.
     rests: u64,
     /// Set at the end, when nothing is started any more: callers that wait for all actors to end.
@@ -183,8 +168,7 @@ impl Actor for ShardActor {
                 let work = Work::View { reply };
                 state.work(key, Opening::default(), work).await?;
             }
-            ShardMsg::Presence { key, reply } => state.presence(&key, reply),
-            ShardMsg::Leave { key, anyway } => state.leave(key, anyway),
+            ShardMsg::Leave { key, anyway, gone } => state.leave(&key, anyway, gone),
             ShardMsg::Rests { key, actor } => state.rests(&key, actor),
             ShardMsg::Stays { key, actor } => state.stays(key, actor),
             ShardMsg::Park { done } => state.park(done),
@@ -202,7 +186,7 @@ impl Actor for ShardActor {
                 state.me.cast_every(every, || ShardMsg::Sweep);
             }
             ShardMsg::Sweep => state.sweep(),
-            ShardMsg::PassivateNext => state.passivate_next(),
+            ShardMsg::Passivate(few) => state.passivate(few),
             ShardMsg::Revive { key, rest } => state.revive(key, rest).await?,
             #[cfg(test)]
             ShardMsg::Fail => return Err("a test asked for it".into()),
@@ -240,7 +224,6 @@ impl ShardState {
             me,
             slots: HashMap::new(),
             by_actor: HashMap::new(),
-            leaving: Leaving::default(),
             rests: 0,
             parked: None,
         }
@@ -301,16 +284,6 @@ impl ShardState {
         }
         let _ = reply.send(Ok(None));
         Ok(())
-    }
-
-    fn presence(&self, key: &SessionKey, reply: RpcReplyPort<Presence>) {
-        let here = self.slots.contains_key(key) || self.ledger.quarantined(key).is_some();
-        let presence = match (here, &self.parked) {
-            (false, _) => Presence::Away,
-            (true, None) => Presence::Here,
-            (true, Some(_)) => Presence::Leaving,
-        };
-        let _ = reply.send(presence);
     }
 }
 

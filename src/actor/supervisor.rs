@@ -6,8 +6,8 @@
 //! the supervisor itself does, the system ends.
 
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
-    sync::{Arc, OnceLock, Weak},
+    collections::{HashMap, VecDeque},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -43,7 +43,7 @@ use crate::{
     access::Tenants,
     journal::Journal,
     llm::Backend,
-    model::{By, SessionKey},
+    model::By,
     prompt::Composer,
     query::QueryClassifier,
 };
@@ -105,10 +105,8 @@ pub(super) struct SupervisorState {
     places: HashMap<ActorId, Place>,
     deaths: HashMap<Place, Deaths>,
     log: SystemLog,
-    /// End with the supervisor.
+    /// The writer of its log, and those that restart queries. End with the supervisor.
     tasks: Vec<Task>,
-    /// Restart the queries of shards that died.
-    orphans: HashMap<usize, (Weak<HashSet<SessionKey>>, Task)>,
 }
 
 impl SupervisorActor {
@@ -148,7 +146,7 @@ impl SupervisorActor {
             let board = Board::new(provider, args.clock.clone());
             (provider.to_owned(), board)
         };
-        Services::new(All {
+        Arc::new(All {
             clock: args.clock.clone(),
             journal,
             classifiers: Pool::new(settings.classifiers, capacity),
@@ -204,7 +202,6 @@ impl Actor for SupervisorActor {
             deaths: HashMap::new(),
             log,
             tasks: vec![writer],
-            orphans: HashMap::new(),
         };
         for place in state.all_places() {
             state.start(&me.get_cell(), place).await?;
@@ -288,7 +285,11 @@ impl SupervisorState {
                     .ledger
                     .take(|key| shards.index_of(key) == *index);
                 let id = put(&shards, *index, ShardActor, self.shard(*index), me).await?;
-                self.restart_all(*index, cut_off);
+                if !cut_off.is_empty() {
+                    self.tasks.retain(|task| !task.is_over());
+                    let recovery = self.recover(Whom::These(cut_off));
+                    self.tasks.push(recovery);
+                }
                 id
             }
         };
@@ -339,21 +340,6 @@ impl SupervisorState {
         }
     }
 
-    /// Restarts those of a dead shard's sessions whose queries run, a few at a time. A pass that is under way
-    /// goes on as a part of the next one.
-    fn restart_all(&mut self, index: usize, cut_off: Vec<SessionKey>) {
-        let before = self.orphans.remove(&index);
-        let before = before.and_then(|(before, _)| before.upgrade());
-        let mut keys: HashSet<_> = cut_off.into_iter().collect();
-        keys.extend(before.iter().flat_map(|before| before.iter().cloned()));
-        if !keys.is_empty() {
-            let keys = Arc::new(keys);
-            let remembered = Arc::downgrade(&keys);
-            let recovery = self.recover(Whom::These(keys));
-            self.orphans.insert(index, (remembered, recovery));
-        }
-    }
-
     fn recover(&self, whom: Whom) -> Task {
         let recovering = Recovering {
             router: self.services.router.clone(),
@@ -387,10 +373,7 @@ impl SupervisorState {
         if pause.is_zero() {
             return self.start(&me.get_cell(), place).await;
         }
-        // What failed together does not come back together.
-        let share = self.args.clock.moment().entropy % 1_001;
-        let share = u32::try_from(share).unwrap_or_default();
-        let pause = pause / 2 + pause * share / 1_000;
+        let pause = self.args.clock.spread(pause);
         drop(me.send_after(pause, || SupervisorMsg::Replace(place)));
         Ok(())
     }

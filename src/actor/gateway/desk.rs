@@ -130,12 +130,20 @@ impl GatewayState {
         let Some(run) = self.running.get_mut(&call) else {
             return;
         };
-        let Some(lane) = self.lanes.get_mut(&run.model) else {
+        run.counted = true;
+        let model = Arc::clone(&run.model);
+        let mut in_flight = InFlight::default();
+        for run in self.running.values() {
+            if !run.counted && run.model == model {
+                in_flight.requests += 1;
+                in_flight.tokens = in_flight.tokens.saturating_add(run.tokens);
+            }
+        }
+        let Some(lane) = self.lanes.get_mut(&model) else {
             return;
         };
-        lane.heard(run);
         let before = (lane.pace.limits(), lane.pace.held_for(now));
-        lane.pace.told(now, limits, lane.untold);
+        lane.pace.told(now, limits, in_flight);
         if before != (lane.pace.limits(), lane.pace.held_for(now)) {
             self.publish();
         }
@@ -144,13 +152,12 @@ impl GatewayState {
 
     pub(super) fn ended(&mut self, call: u64, end: &End) {
         let now = self.now();
-        let Some(mut run) = self.running.remove(&call) else {
+        let Some(run) = self.running.remove(&call) else {
             return;
         };
         let Some(lane) = self.lanes.get_mut(&run.model) else {
             return;
         };
-        lane.heard(&mut run);
         let running = lane.running;
         lane.running = running.saturating_sub(1);
         let mut grew = false;
@@ -441,7 +448,6 @@ pub(super) struct Lane {
     pub running: usize,
     /// Detail of the last fault that counted against a circuit.
     pub trouble: String,
-    pub untold: InFlight,
     reply: u64,
 }
 
@@ -459,7 +465,7 @@ pub(super) struct Running {
     pub model: Arc<str>,
     pub started: Duration,
     pub tokens: u64,
-    /// Whether the provider has counted it, or it is over.
+    /// Whether the provider has counted it.
     pub counted: bool,
     pub of_provider: Pass,
     pub of_model: Pass,
@@ -473,7 +479,6 @@ impl Lane {
             breaker: Breaker::new(breaker),
             running: 0,
             trouble: String::new(),
-            untold: InFlight::default(),
             reply: REPLY,
         }
     }
@@ -485,16 +490,7 @@ impl Lane {
     pub(super) fn begins(&mut self, now: Duration, tokens: u64) -> Pass {
         self.pace.take(now, tokens);
         self.running += 1;
-        self.untold.requests += 1;
-        self.untold.tokens = self.untold.tokens.saturating_add(tokens);
         self.breaker.enter()
-    }
-
-    pub(super) fn heard(&mut self, run: &mut Running) {
-        if !std::mem::replace(&mut run.counted, true) {
-            self.untold.requests = self.untold.requests.saturating_sub(1);
-            self.untold.tokens = self.untold.tokens.saturating_sub(run.tokens);
-        }
     }
 
     pub(super) fn answered(&mut self, started: Duration, usage: &Usage) -> bool {

@@ -130,10 +130,9 @@ impl Line<'_> {
             ticket.refuse(fault);
             return end;
         }
-        let from = self.clock.monotonic_micros();
         let answer = self.answer(&mut ticket).await;
         // Before the session hears of it.
-        ticket.pulse.asked(from, self.clock.monotonic_micros());
+        ticket.flight.lands();
         let (end, used) = match &answer {
             Ok(reply) => (End::Answered(reply.usage), reply.usage),
             Err(failed) => (End::Failed(failed.fault.clone()), failed.usage),

@@ -9,7 +9,7 @@ use super::{
     desk::{GatewayState, Waiter},
 };
 use crate::{
-    actor::{pulse::Place, task::Task},
+    actor::task::Task,
     model::{
         Fault, Span,
         record::{WaitReason, Waiting},
@@ -97,7 +97,7 @@ impl GatewayState {
     pub(super) fn wait(&mut self, ticket: Box<Ticket>, model: &Arc<str>, tokens: u64) {
         let call = self.number();
         let now = self.args.clock.monotonic_millis();
-        ticket.pulse.queue(Place::Waiting, now);
+        ticket.pulse.enqueued(now);
         let (tenant, sid) = (ticket.key.tenant.clone(), ticket.sid);
         let waiter = Waiter {
             _watch: self.watch(&ticket, call),
@@ -137,7 +137,7 @@ impl GatewayState {
 
     pub(super) fn leaves_queue(&self, ticket: &Ticket) {
         let now = self.args.clock.monotonic_millis();
-        ticket.pulse.queue(Place::Left, now);
+        ticket.pulse.dequeued(now);
     }
 
     /// While a circuit is open, a call whose session can ask another model does not wait for this one, and

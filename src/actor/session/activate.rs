@@ -5,7 +5,7 @@ use ractor::{ActorProcessingErr, ActorRef};
 use super::{Activation, SessionMsg, state::SessionState};
 use crate::{
     actor::{
-        pulse::Expected,
+        meter::Activity,
         replay::{Replayed, within},
         shard::ShardMsg,
     },
@@ -148,9 +148,10 @@ impl SessionState {
         let session = self.key.name.clone();
         self.owned = Some(Refusal::Owned { session, by });
         let now = self.services.clock.monotonic_millis();
-        self.pulse.expect(Expected::Nothing, now);
+        self.pulse.at(Activity::Waking, true, now);
         let key = self.key.clone();
-        let _ = self.shard.cast(ShardMsg::Leave { key, anyway: false });
+        let (anyway, gone) = (false, None);
+        let _ = self.shard.cast(ShardMsg::Leave { key, anyway, gone });
     }
 
     async fn replay(&mut self, claim: Claim) -> Result<(), ActorProcessingErr> {

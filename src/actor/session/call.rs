@@ -16,7 +16,6 @@ use crate::{
         gateway::{Caller, Failed, Failover, GatewayMsg, Ticket},
         pool::Pool,
         profile::Voice,
-        pulse::Place,
         services::{Gateways, Services},
         task::Task,
         workers,
@@ -180,8 +179,7 @@ impl SessionState {
         let sid = self.claim?.sid;
         // An earlier call of this session may be queued, this one is not.
         let now = self.services.clock.monotonic_millis();
-        self.pulse.queue(Place::Left, now);
-        self.pulse.sent(self.services.clock.monotonic_micros());
+        self.pulse.dequeued(now);
         let policy = &self.profile.policy;
         let wall = self.services.clock.now();
         let waited = |outage| self.session.waited(wall, outage);

@@ -8,7 +8,7 @@ use crate::{
     actor::{
         ledger::Ledger,
         meter::{Activity, Alive, TurnTimes},
-        pulse::{Expected, Pulse, Stage},
+        pulse::Pulse,
         services::Services,
     },
     journal::Standing,
@@ -31,9 +31,12 @@ pub(super) struct Outside {
     alive: Alive,
     /// None where its tenant has no limits.
     pub(super) inbox: Option<Inbox>,
-    /// The running query, its limit and its turns, as they were last entered.
-    running: Option<Option<(QueryId, u32, u32)>>,
+    /// As it was last entered.
+    running: Option<Running>,
 }
+
+/// The running query, with its limit and its turns.
+type Running = Option<(QueryId, u32, u32)>;
 
 impl Outside {
     pub(super) fn new(key: &SessionKey, pulse: &Arc<Pulse>, services: &Services) -> Self {
@@ -53,56 +56,27 @@ impl Outside {
             inbox.runs(query.is_some());
             inbox.holds(session.waiting());
         }
-        self.alive.now_at(activity(session));
+        let activity = activity(session);
+        self.alive.now_at(activity);
         self.alive.holds(session.waiting());
-        self.pulse.live(match query {
-            Some(_) => Stage::Busy,
-            None => Stage::Idle,
-        });
-        self.pulse.expect(expected(session), now);
+        self.pulse.at(activity, session.may_rest(), now);
         let running = query.map(|query| (query.id(), query.limits().max_turns, query.turns()));
-        let Some(before) = self.running.replace(running) else {
-            self.ledger.runs(&self.key, running);
-            return self.log(running.map(|(query, ..)| query));
-        };
-        if before != running {
-            self.ledger.runs(&self.key, running);
+        let before = self.running.replace(running);
+        if before == Some(running) {
+            return;
         }
-        let turns =
-            |running: Option<(QueryId, u32, u32)>| running.map(|(query, _, turns)| (query, turns));
-        if turns(before) != turns(running) {
+        self.ledger.runs(&self.key, running);
+        let turns = |running: Running| running.map(|(query, _, turns)| (query, turns));
+        if running.is_none() || before.is_some_and(|before| turns(before) != turns(running)) {
             self.pulse.progresses();
         }
-        let query = |running: Option<(QueryId, u32, u32)>| running.map(|(query, ..)| query);
-        if query(before) != query(running) {
-            self.log(query(running));
-        }
-    }
-
-    fn log(&self, query: Option<QueryId>) {
-        match query {
-            Some(query) => tracing::info!(session = %self.key, %query, "a query runs"),
-            None => {
-                self.pulse.progresses();
-                tracing::info!(session = %self.key, "no query runs");
+        let query = |running: Running| running.map(|(query, ..)| query);
+        if before.map(query) != Some(query(running)) {
+            match query(running) {
+                Some(query) => tracing::info!(session = %self.key, %query, "a query runs"),
+                None => tracing::info!(session = %self.key, "no query runs"),
             }
         }
-    }
-}
-
-/// Whether the session must show progress.
-fn expected(session: &Session) -> Expected {
-    let Some(query) = session.query().filter(|_| !session.may_rest()) else {
-        return Expected::Nothing;
-    };
-    match query.step() {
-        _ if session.is_paused() => Expected::Patience,
-        Step::Ready
-        | Step::BackingOff { .. }
-        | Step::Delegating { .. }
-        | Step::Ending { .. }
-        | Step::Compacting { pause: Some(_), .. } => Expected::Patience,
-        _ => Expected::Progress,
     }
 }
 
@@ -208,7 +182,7 @@ impl SessionState {
         let Some(began) = self.turn_began.take() else {
             return;
         };
-        let (queued, model) = self.pulse.outside();
+        let (queued, model) = self.pulse.flight().times();
         self.services.meter.turn(TurnTimes {
             whole: Duration::from_micros(now.saturating_sub(began)),
             queued,

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use super::{
-    Acknowledged, Opening, SessionArgs, SessionMsg, Viewed,
+    Acknowledged, Opening, SessionMsg, Viewed,
     standing::{self, Outside},
     work::Work,
 };
@@ -25,7 +25,10 @@ use crate::{
     kernel::{
         CallToken, Decision, Moment, Opinion, Order, Query, Refusal, Report, Session, Step,
     },
-    model::{CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey, SessionName},
+    model::{
+        CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey, SessionName,
+        record::Fact,
+    },
     prompt::ComposedPrompt,
 };
 
@@ -33,6 +36,7 @@ pub(in crate::actor) struct SessionState {
     pub(super) key: SessionKey,
     pub(super) opening: Opening,
     pub(super) shard: Mailbox<ShardMsg>,
+    /// Idle for this long, it leaves memory; its shard sees to that unless it is zero.
     idle_timeout: Duration,
     pub(super) pulse: Arc<Pulse>,
     pub(super) services: Services,
@@ -66,16 +70,15 @@ pub(in crate::actor) struct SessionState {
 }
 
 impl SessionState {
-    pub(super) fn new(args: SessionArgs) -> Self {
-        let SessionArgs {
-            key,
-            opening,
-            tried_at,
-            shard,
-            idle_timeout,
-            pulse,
-            services,
-        } = args;
+    /// Of a session that is to be activated; with where its log ended when that was tried before.
+    pub(in crate::actor) fn new(
+        key: SessionKey,
+        (opening, tried_at): (Opening, Option<Seq>),
+        shard: Mailbox<ShardMsg>,
+        idle_timeout: Duration,
+        pulse: Arc<Pulse>,
+        services: Services,
+    ) -> Self {
         let profiles = services.profiles.now();
         let Replayed {
             session,
@@ -231,7 +234,8 @@ impl SessionState {
         let Decision {
             records, effects, ..
         } = decision;
-        let (before, ran) = (self.at(), self.session.query().is_some());
+        let ran = self.session.query().map(Query::id);
+        let mut moved = !effects.is_empty();
         if records.is_empty() {
             self.tell_approvals(0);
         } else {
@@ -242,6 +246,8 @@ impl SessionState {
             for record in &records {
                 self.session.evolve(record);
             }
+            let runs = self.session.query().map(Query::id);
+            moved |= ran != runs || records.iter().any(|record| moves(record, runs));
             self.count(&records, began, taken);
             // A client that hears of a call that waits finds it among those.
             self.tell_approvals(records.len());
@@ -249,7 +255,7 @@ impl SessionState {
             self.keep();
         }
         let now = self.services.clock.monotonic_millis();
-        if !effects.is_empty() || self.at() != before {
+        if moved {
             self.pulse.beat(now);
         }
         // Before the effects: the ledger must know of a query before its call is made.
@@ -257,7 +263,7 @@ impl SessionState {
         if self.session.query().is_none() {
             (self.work, self.prompt) = (None, None);
             self.tools.clear();
-            if ran && self.idle_timeout.is_zero() {
+            if ran.is_some() && self.idle_timeout.is_zero() {
                 let (key, actor) = (self.key.clone(), me.get_id());
                 let _ = self.shard.cast(ShardMsg::Rests { key, actor });
             }
@@ -280,13 +286,6 @@ impl SessionState {
             approvals.forget(&self.key);
         }
         self.approvals_told = waits;
-    }
-
-    /// Where the running query is: a step that leaves that as it was, and has no effect, is no progress. A client
-    /// that repeats a command every minute must not hide a stall.
-    fn at(&self) -> Option<(QueryId, Step)> {
-        let query = self.session.query()?;
-        Some((query.id(), query.step().clone()))
     }
 
     /// The one deliberate await of a handler: bounded, and the actor's end if it fails.
@@ -362,6 +361,14 @@ impl SessionState {
             }
         }));
     }
+}
+
+/// Whether a record moves the running query on. Commands do not: a client that repeats one every minute must not
+/// hide a stall.
+fn moves(record: &Record, runs: Option<QueryId>) -> bool {
+    runs.is_some()
+        && record.query == runs
+        && !matches!(record.fact, Fact::Control(_) | Fact::Session(_))
 }
 
 /// Bounded, because the snapshot is in memory until then.

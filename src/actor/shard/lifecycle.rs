@@ -1,16 +1,16 @@
 //! How sessions start, end, and are restarted.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef};
+use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use super::{ShardMsg, ShardState, Work};
 use crate::{
     actor::{
         flight::Flight,
         ledger::Ledger,
-        pulse::{Expected, Pulse, Stage},
-        session::{Activation, Opening, SessionActor, SessionArgs, SessionMsg},
+        pulse::{Pulse, Stage},
+        session::{Activation, Opening, SessionActor, SessionMsg, SessionState},
     },
     journal::Error as JournalError,
     model::{ProfileName, Seq, SessionKey, record::RestartCause},
@@ -44,6 +44,8 @@ pub(super) struct Ending {
     /// Since when, in monotonic milliseconds.
     pub since: u64,
     pub waiting: Vec<Work>,
+    /// Who hears when it has ended.
+    pub gone: Vec<RpcReplyPort<()>>,
 }
 
 /// Why an actor is about to end.
@@ -223,21 +225,18 @@ impl ShardState {
         start: Start,
     ) -> Result<&Live, ActorProcessingErr> {
         let pulse = Arc::new(Pulse::new(Arc::clone(&start.flight)));
-        let now = self.now();
-        pulse.expect(Expected::Progress, now);
-        pulse.beat(now);
-        let args = SessionArgs {
-            key: key.clone(),
-            opening: start.opening.clone(),
-            tried_at: start.tried_at,
-            shard: self.me.clone(),
-            idle_timeout: self.settings.idle_timeout,
-            pulse: Arc::clone(&pulse),
-            services: self.services.clone(),
-        };
+        pulse.beat(self.now());
+        let state = SessionState::new(
+            key.clone(),
+            (start.opening.clone(), start.tried_at),
+            self.me.clone(),
+            self.settings.idle_timeout,
+            Arc::clone(&pulse),
+            self.services.clone(),
+        );
         self.ledger.enter(&key, Arc::clone(&pulse));
         let parent = self.me.actor().get_cell();
-        let (actor, _) = Actor::spawn_linked(None, SessionActor, args, parent).await?;
+        let (actor, _) = Actor::spawn_linked(None, SessionActor, state, parent).await?;
         actor.cast(SessionMsg::Activate(start.activation.clone()))?;
         self.by_actor.insert(actor.get_id(), key.clone());
         let live = Slot::Live(Live {
@@ -281,6 +280,7 @@ impl ShardState {
             why,
             since,
             waiting: Vec::new(),
+            gone: Vec::new(),
         });
         Some(live.actor.clone())
     }
@@ -302,9 +302,9 @@ impl ShardState {
         let Some(Slot::Live(live)) = self.slots.remove(&key) else {
             return Ok(());
         };
-        let (why, waiting) = match live.ending {
-            Some(ending) => (Some(ending.why), ending.waiting),
-            None => (None, Vec::new()),
+        let (why, waiting, gone) = match live.ending {
+            Some(ending) => (Some(ending.why), ending.waiting, ending.gone),
+            None => (None, Vec::new(), Vec::new()),
         };
         let left = end == End::Stopped && why == Some(Why::Asked);
         if left || self.parked.is_some() {
@@ -323,6 +323,9 @@ impl ShardState {
                 killed_for,
                 detail,
             );
+        }
+        for gone in gone {
+            let _ = gone.send(());
         }
         for work in waiting {
             self.work(key.clone(), Opening::default(), work).await?;
@@ -372,8 +375,7 @@ impl ShardState {
     /// Restarts it after a pause.
     fn rest(&mut self, key: SessionKey, mut start: Start, pulse: &Pulse) {
         let pause = self.settings.restart_pause * (1 << start.restarts.min(10));
-        // What failed together does not come back together.
-        let pause = spread(pause, self.services.clock.moment().entropy);
+        let pause = self.services.clock.spread(pause);
         let activation = &start.activation;
         tracing::warn!(session = %key, ?activation, ?pause, "session is restarted");
         start.restarts += 1;
@@ -414,12 +416,6 @@ impl ShardState {
         self.drop_session(&key);
         self.ledger.quarantine(&key, reason);
     }
-}
-
-/// From half of a pause to one and a half.
-fn spread(pause: Duration, entropy: u64) -> Duration {
-    let share = u32::try_from(entropy % 1_001).unwrap_or_default();
-    pause / 2 + pause * share / 1_000
 }
 
 #[cfg(test)]

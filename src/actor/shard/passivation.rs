@@ -7,7 +7,7 @@
 //! actor has ended or says that it stays. So nothing is lost on the way, and no second actor lives beside the
 //! first.
 
-use std::{collections::VecDeque, time::Duration};
+use std::time::Duration;
 
 use ractor::{ActorId, RpcReplyPort};
 
@@ -28,18 +28,6 @@ use crate::{
 const AT_A_TIME: usize = 4;
 /// So often between two sweeps, at most.
 const TIMES: usize = 100;
-
-/// Sessions that are to be asked to leave, a few at a time.
-#[derive(Default)]
-pub(super) struct Leaving {
-    /// With the milliseconds that each had been idle for, the longest idle first.
-    due: VecDeque<(u64, SessionKey)>,
-    /// How many go at a time.
-    few: usize,
-    pause: Duration,
-    /// Whether a [`ShardMsg::PassivateNext`] is under way.
-    goes_on: bool,
-}
 
 impl ShardState {
     /// Kills sessions that stall, quarantines those that do not end when killed, and passivates idle ones.
@@ -83,6 +71,7 @@ impl ShardState {
             why,
             since,
             waiting,
+            ..
         }) = &mut live.ending
         else {
             return;
@@ -122,32 +111,23 @@ impl ShardState {
         let leaves = |(number, (idle, key)): (usize, (u64, &SessionKey))| {
             (idle >= limit || number < too_many).then(|| (idle, key.clone()))
         };
-        let due: VecDeque<_> = idle.into_iter().enumerate().filter_map(leaves).collect();
+        let due: Vec<_> = idle.into_iter().enumerate().filter_map(leaves).collect();
         let few = due.len().div_ceil(TIMES).max(AT_A_TIME);
         let times = u32::try_from(due.len().div_ceil(few)).unwrap_or(u32::MAX);
-        self.leaving.pause = self.settings.sweep / times.max(1);
-        (self.leaving.due, self.leaving.few) = (due, few);
-        if !self.leaving.goes_on {
-            self.passivate_next();
+        for (number, few) in (0..).zip(due.chunks(few)) {
+            let few = few.to_vec();
+            let pause = self.settings.sweep * number / times;
+            self.me.cast_after(pause, move || ShardMsg::Passivate(few));
         }
     }
 
-    /// Asks the next few, unless somebody has talked to them since.
-    pub(super) fn passivate_next(&mut self) {
+    pub(super) fn passivate(&mut self, few: Vec<(u64, SessionKey)>) {
         let now = self.now();
-        for _ in 0..self.leaving.few {
-            let Some((since, key)) = self.leaving.due.pop_front() else {
-                break;
-            };
+        for (since, key) in few {
             let idle = self.slots.get(&key).and_then(|slot| idle_for(slot, now));
             if idle.is_some_and(|idle| idle >= since) {
                 self.ask_to_leave(&key, SessionMsg::Passivate);
             }
-        }
-        self.leaving.goes_on = !self.leaving.due.is_empty();
-        if self.leaving.goes_on {
-            let pause = self.leaving.pause;
-            self.me.cast_after(pause, || ShardMsg::PassivateNext);
         }
     }
 
@@ -181,16 +161,28 @@ impl ShardState {
         }
     }
 
-    pub(super) fn leave(&mut self, key: SessionKey, anyway: bool) {
-        let resting = matches!(self.slots.get(&key), Some(Slot::Resting { .. }));
-        if self.ledger.release(&key) || resting {
-            return self.drop_session(&key);
-        }
-        if anyway {
-            self.services.bus.close(&key);
-            self.ask_to_leave(&key, SessionMsg::Park);
+    pub(super) fn leave(
+        &mut self,
+        key: &SessionKey,
+        anyway: bool,
+        gone: Option<RpcReplyPort<()>>,
+    ) {
+        let resting = matches!(self.slots.get(key), Some(Slot::Resting { .. }));
+        if self.ledger.release(key) || resting {
+            self.drop_session(key);
+        } else if anyway {
+            self.services.bus.close(key);
+            self.ask_to_leave(key, SessionMsg::Park);
         } else {
-            self.ask_to_leave(&key, SessionMsg::Passivate);
+            self.ask_to_leave(key, SessionMsg::Passivate);
+        }
+        let Some(gone) = gone else { return };
+        if let Some(Slot::Live(live)) = self.slots.get_mut(key)
+            && let Some(ending) = &mut live.ending
+        {
+            ending.gone.push(gone);
+        } else {
+            let _ = gone.send(());
         }
     }
 

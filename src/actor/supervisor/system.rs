@@ -8,13 +8,13 @@
 
 use std::time::Duration;
 
-use futures_util::future::{BoxFuture, FutureExt as _, OptionFuture};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::mpsc,
     task::JoinHandle,
     time::{Instant, sleep, timeout},
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{Oracle, Services, SupervisorActor, SupervisorMsg, SystemArgs};
 use crate::actor::{message::local_messages, system_log::SystemLog};
@@ -47,8 +47,8 @@ pub struct System {
 
 /// How the system is to end.
 enum Order {
-    /// What runs may go on for so long. The port closes when it has ended.
-    End(Duration, Option<oneshot::Sender<()>>),
+    /// What runs may go on for so long.
+    End(Duration),
     /// At once.
     Abort,
 }
@@ -103,7 +103,7 @@ impl System {
     /// acknowledged and is not done by then leaves memory in order: it stays in the journal, and goes
     /// on from there without being counted as a fault.
     pub async fn shut_down(self, drain: Duration) {
-        self.end(Order::End(drain, None)).await;
+        self.end(Order::End(drain)).await;
     }
 
     /// Stops at once. What runs is cut off as by a death of the process, and is counted as one when it
@@ -135,6 +135,7 @@ async fn start(
     let root = RootState {
         orders: orders.clone(),
         drain: drain.unwrap_or_default(),
+        ended: services.router.ended.clone(),
     };
     let root = match parent {
         Some(parent) => Actor::spawn_linked(None, RootActor, root, parent).await,
@@ -186,8 +187,6 @@ impl Kept {
         root_gone: JoinHandle<()>,
         mut orders: mpsc::Receiver<Order>,
     ) {
-        let mut waiting = Vec::new();
-        let mut ending = OptionFuture::<BoxFuture<'_, ()>>::from(None);
         let alone = async {
             match self.hosted {
                 true => tokio::select! {
@@ -197,32 +196,30 @@ impl Kept {
                 false => drop(root_gone.await),
             }
         };
-        let mut alone = std::pin::pin!(alone.fuse());
-        let mut told = false;
-        let end = |drain| end(self.oracle.clone(), self.supervisor.clone(), drain).boxed();
-        loop {
-            tokio::select! {
-                biased;
-                _ = &mut gone => break,
-                Some(()) = &mut ending => break,
-                order = orders.recv() => match order {
-                    Some(Order::End(drain, done)) => {
-                        waiting.extend(done);
-                        (told, ending) = (true, Some(end(drain)).into());
-                    }
-                    Some(Order::Abort) => {
-                        self.oracle.deletions.end();
-                        let stopped = stop(self.supervisor.clone()).boxed();
-                        (told, ending) = (true, Some(stopped).into());
-                    }
-                    None => break,
-                },
-                () = &mut alone => {
-                    // An end that was ordered goes on.
-                    if !told {
-                        (told, ending) = (true, Some(end(self.drain)).into());
+        let mut order = tokio::select! {
+            biased;
+            _ = &mut gone => None,
+            Some(order) = orders.recv() => Some(order),
+            () = alone => Some(Order::End(self.drain)),
+        };
+        let told = order.is_some();
+        // Of several orders the last one counts.
+        while let Some(now) = order.take() {
+            let (oracle, supervisor) = (self.oracle.clone(), self.supervisor.clone());
+            let ending = async {
+                match now {
+                    Order::End(drain) => end(oracle, supervisor, drain).await,
+                    Order::Abort => {
+                        oracle.deletions.end();
+                        stop(supervisor).await;
                     }
                 }
+            };
+            tokio::select! {
+                biased;
+                _ = &mut gone => {}
+                () = ending => {}
+                Some(next) = orders.recv() => order = Some(next),
             }
         }
         self.oracle.router.ended.cancel();
@@ -274,6 +271,8 @@ struct RootState {
     orders: mpsc::Sender<Order>,
     /// How long what runs may go on.
     drain: Duration,
+    /// Cancelled when the system has ended.
+    ended: CancellationToken,
 }
 
 impl Actor for RootActor {
@@ -304,9 +303,8 @@ impl Actor for RootActor {
         _: ActorRef<RootMsg>,
         state: &mut RootState,
     ) -> Result<(), ActorProcessingErr> {
-        let (done, ended) = oneshot::channel();
-        let _ = state.orders.send(Order::End(state.drain, Some(done))).await;
-        let _ = timeout(state.drain + STOP * 4, ended).await;
+        let _ = state.orders.send(Order::End(state.drain)).await;
+        let _ = timeout(state.drain + STOP * 4, state.ended.cancelled()).await;
         Ok(())
     }
 }

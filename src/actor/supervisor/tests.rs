@@ -12,7 +12,7 @@ use crate::{
         gateway::{Caller, Failed, Failover, GatewayMsg, Ticket},
         ledger::Ruling,
         services::Gateways,
-        session::{Activation, Opening, SessionActor, SessionArgs, SessionMsg},
+        session::{Activation, Opening, SessionActor, SessionMsg, SessionState},
         shard::ShardMsg,
         workers::Preparation,
     },
@@ -364,16 +364,15 @@ async fn a_session_that_is_set_aside_leaves_no_child_running() {
         tokio::task::yield_now().await;
     }
     let shards = &parts.services.router.shards;
-    let args = SessionArgs {
-        key: key.clone(),
-        opening: Opening::default(),
-        tried_at: None,
-        shard: shards.at(shards.index_of(&key)).unwrap(),
-        idle_timeout: Duration::from_secs(300),
-        pulse: Arc::default(),
-        services: parts.services.clone(),
-    };
-    let (again, _) = Actor::spawn(None, SessionActor, args).await.unwrap();
+    let state = SessionState::new(
+        key.clone(),
+        (Opening::default(), None),
+        shards.at(shards.index_of(&key)).unwrap(),
+        Duration::from_secs(300),
+        Arc::default(),
+        parts.services.clone(),
+    );
+    let (again, _) = Actor::spawn(None, SessionActor, state).await.unwrap();
     let reason = "it crashed while coming to life".to_owned();
     again
         .cast(SessionMsg::Activate(Activation::Quarantine { reason }))

@@ -287,7 +287,7 @@ async fn a_quarantined_session_refuses_by_reason_until_it_is_released_and_others
 
 #[tokio::test(start_paused = true)]
 async fn who_asks_again_after_a_release_is_told_what_came_of_it() {
-    let doom = Doom::at(Side::After, 2);
+    let doom = Doom::at(Side::After, 1);
     let journal = Doomed::new(super::memory(), Some(doom), Death::Actor);
     let oracle = TestOracle::new(Scripted::new().reply(done("Fine.")))
         .journal(Arc::new(journal))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use oracle_agent::{
     journal::{Journal, Memory},
     llm::Scripted,
-    model::Seq,
+    model::{ProfileName, Seq},
     testkit::{
         Obstacle, Obstructed, Panics, Shaky, TestOracle, TestSession, TestSystem,
         faulty::{Failure, Faulty, Operation, Plan},
@@ -183,7 +183,8 @@ async fn a_child_that_cannot_be_started_is_not_left_to_start_later() {
         .unwrap();
     let child = oracle.session("p.1.1").unwrap();
     // It is known from before, and from now on nothing more can be recorded of it.
-    let _ = child.cancel(None).await;
+    let made = oracle.oracle().create(child.key().clone(), ProfileName::oracle(), None);
+    made.await.unwrap();
     let known = journal.find(child.key().clone()).await.unwrap().unwrap();
     journal.set(Obstacle::Stuck(known.sid));
     let parent = oracle.session("p").unwrap();

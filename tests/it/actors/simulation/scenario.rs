@@ -202,7 +202,11 @@ pub(super) fn all() -> Vec<Scenario> {
                 let child = Scripted::new().reply(more("Page one.", "Still have to turn it"));
                 Family::new(parent).child(SCOPE, child.reply(done("Turn left.")))
             },
-            policy: |policy| allow(policy, 1),
+            policy: |policy| {
+                allow(policy, 1);
+                // A call that is cut off counts, which is not to end the child.
+                policy.delegation.default_tokens = 100_000;
+            },
             ..plain.clone()
         },
         Scenario {
