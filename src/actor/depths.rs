@@ -59,7 +59,7 @@ impl Gauges {
             shards: services.router.shards.clone(),
             classifiers: services.classifiers.clone(),
             composers: services.composers.clone(),
-            buses: services.bus.buses().clone(),
+            buses: services.router.bus.buses().clone(),
             gateways: Gateways::clone(gateways),
         }
     }

@@ -26,7 +26,8 @@ use crate::{
     journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Memory, Only, Snapshot, Standing},
     kernel::CallToken,
     model::{
-        Epoch, Fault, NanoUsd, ProfileName, Record, Seq, SessionKey, SessionName, Sid, TenantId, Usage,
+        Epoch, Fault, NanoUsd, ProfileName, Record, Seq, SessionKey, SessionName, Sid, TenantId,
+        Usage,
         record::{LlmFact, ModelUsage},
     },
 };

@@ -220,7 +220,9 @@ pub(super) struct Caller {
 
 impl Caller {
     /// Hears of the end of a call, unless the guard is dropped before.
-    pub(super) fn new(end: impl FnOnce(Result<Reply, Failed>) + Send + 'static) -> (Self, DropGuard) {
+    pub(super) fn new(
+        end: impl FnOnce(Result<Reply, Failed>) + Send + 'static,
+    ) -> (Self, DropGuard) {
         let gave_up = CancellationToken::new();
         let guard = gave_up.clone().drop_guard();
         let end: Box<dyn FnOnce(_) + Send> = Box::new(end);

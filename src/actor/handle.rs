@@ -27,7 +27,7 @@ use super::{
     pool::Pool,
     profile::Shelf,
     reload::Source,
-    session::Opening,
+    session::{Opening, SessionMsg},
     shard::ShardMsg,
     system_log::SystemLog,
 };
@@ -74,9 +74,10 @@ pub(super) struct Router {
 impl Router {
     /// Brings a session to life that was cut off in the middle of something.
     pub(super) async fn recover(&self, key: &SessionKey) -> Result<(), AskError> {
-        let message = |reply| ShardMsg::Recover {
+        let message = |reply| ShardMsg::Ask {
             key: key.clone(),
-            reply,
+            opening: Box::default(),
+            request: Box::new(SessionMsg::GetView { reply }),
         };
         self.ask(key, Admission::Always, message).await.map(drop)
     }
@@ -279,11 +280,10 @@ impl SessionHandle {
         }
         let by = self.by.clone();
         let order = Order { by, command };
-        let message = |reply| ShardMsg::Command {
+        let message = |reply| ShardMsg::Ask {
             key: key.clone(),
             opening: Box::new(opening.clone()),
-            order: Box::new(order),
-            reply,
+            request: Box::new(SessionMsg::Command { order, reply }),
         };
         self.router.ask(key, self.admission(), message).await
     }

@@ -308,16 +308,6 @@ impl Collector for Meter {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TurnTimes {
-    /// From its beginning until its reply was durable.
-    pub whole: Duration,
-    /// Of that, until the gateway let its call begin.
-    pub queued: Duration,
-    /// Of that, what the model took.
-    pub model: Duration,
-}
-
 impl Meter {
     pub(super) fn record(&self, record: &Record) {
         let counts = &*self.0;
@@ -387,14 +377,14 @@ impl Meter {
         self.0.calls.add(result, 1);
     }
 
-    /// Counts a turn whose first call succeeded and whose reply is durable.
-    pub(super) fn turn(&self, times: TurnTimes) {
+    /// Counts a turn whose first call succeeded, from its beginning until its reply was durable; of that time, the
+    /// wait for the gateway and the model's.
+    pub(super) fn turn(&self, whole: Duration, (queued, model): (Duration, Duration)) {
         let counts = &*self.0;
-        counts.turn.add(times.whole);
-        counts.queued.add(times.queued);
-        counts.model.add(times.model);
-        let outside = times.queued + times.model;
-        counts.own.add(times.whole.saturating_sub(outside));
+        counts.turn.add(whole);
+        counts.queued.add(queued);
+        counts.model.add(model);
+        counts.own.add(whole.saturating_sub(queued + model));
     }
 
     pub(super) fn append(&self) -> Appending {
@@ -550,17 +540,9 @@ mod tests {
     fn a_turns_own_time_is_what_neither_the_queue_nor_the_model_took() {
         let meter = Meter::default();
         let millis = Duration::from_millis;
-        meter.turn(TurnTimes {
-            whole: millis(110),
-            queued: millis(30),
-            model: millis(70),
-        });
+        meter.turn(millis(110), (millis(30), millis(70)));
         // Clocks of several tasks need not agree to the last.
-        meter.turn(TurnTimes {
-            whole: millis(10),
-            queued: millis(0),
-            model: millis(11),
-        });
+        meter.turn(millis(10), (millis(0), millis(11)));
         let figures = &meter.0;
         let sums = [&figures.turn, &figures.queued, &figures.model, &figures.own];
         let sums = sums.map(|timing| (timing.count(), timing.sum().as_millis()));

@@ -145,11 +145,7 @@ impl Pulse {
     /// For how many milliseconds progress has been due. A pause, a back-off, a child and a queue are waited for.
     pub(super) fn silent_for(&self, now: u64) -> u64 {
         let activity = self.activity.load(Ordering::Relaxed);
-        let waits = [
-            Activity::BackingOff,
-            Activity::Delegating,
-            Activity::Paused,
-        ];
+        let waits = [Activity::BackingOff, Activity::Delegating, Activity::Paused];
         let waits = waits.iter().any(|wait| *wait as u8 == activity);
         match waits || self.rests() || self.queued.load(Ordering::Relaxed) {
             true => 0,
@@ -190,11 +186,7 @@ mod tests {
         assert_eq!(pulse.silent_for(700), 600, "it comes to life");
         pulse.beat(650);
         assert_eq!(pulse.silent_for(700), 50);
-        for patient in [
-            Activity::BackingOff,
-            Activity::Delegating,
-            Activity::Paused,
-        ] {
+        for patient in [Activity::BackingOff, Activity::Delegating, Activity::Paused] {
             pulse.at(patient, false, 700);
             assert_eq!(pulse.silent_for(9_999_999), 0, "{patient:?}");
             assert_eq!(pulse.idle_for(9_999_999), None, "{patient:?}");

@@ -7,7 +7,6 @@ use std::{
 };
 
 use super::{
-    bus::BusHandle,
     clock::Clock,
     ephemeral::UsageLog,
     gateway::{Boards, GatewayMsg},
@@ -15,10 +14,9 @@ use super::{
     handle::Router,
     meter::Meter,
     pool::Pool,
-    profile::Shelf,
     workers::{Composition, Preparation},
 };
-use crate::{access::Tenants, journal::Journal};
+use crate::access::Tenants;
 
 /// Deadlines of the shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,15 +53,12 @@ pub(super) type Gateways = Arc<HashMap<String, Pool<GatewayMsg>>>;
 
 pub(super) struct All {
     pub clock: Clock,
-    pub journal: Arc<dyn Journal>,
     pub classifiers: Pool<Preparation>,
     pub composers: Pool<Composition>,
-    pub bus: BusHandle,
     pub usage: Arc<UsageLog>,
     pub router: Router,
     pub gateways: Gateways,
     pub providers: Boards,
-    pub profiles: Shelf,
     pub meter: Meter,
     pub timeouts: Timeouts,
     pub habits: Habits,

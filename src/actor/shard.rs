@@ -8,7 +8,7 @@
 //! A shard that fails is replaced by an empty one. The supervisor restarts the sessions whose queries were running
 //! in it by the journal, which counts as the death of their process.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, time::Duration};
 
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
@@ -17,19 +17,18 @@ use super::{
     ledger::Ledger,
     mailbox::{Counted, Depth, Mailbox},
     message::local_messages,
-    pulse::Pulse,
     services::Services,
-    session::{Acknowledged, Activation, Opening, SessionMsg, Viewed},
+    session::{Activation, Opening, SessionMsg, Viewed},
 };
 use crate::{
-    kernel::{Command, Order, Refusal},
+    kernel::{Command, Refusal},
     model::SessionKey,
 };
 
 mod lifecycle;
 mod passivation;
 
-use lifecycle::{End, Slot, Start};
+use lifecycle::{End, Live, Slot, Start};
 
 /// Messages that may wait for one session: handed to it and not taken yet, or kept while it leaves.
 const WAITING: usize = 1_024;
@@ -52,20 +51,14 @@ pub(super) struct ShardSettings {
 }
 
 pub(super) enum ShardMsg {
-    /// A command for a session, which is created if it is new.
-    Command {
+    /// A request for a session, which is started if it is not live.
+    Ask {
         key: SessionKey,
         opening: Box<Opening>,
-        order: Box<Order>,
-        reply: RpcReplyPort<Acknowledged>,
+        request: Box<SessionMsg>,
     },
     /// The state of a session, if it is live.
     GetView {
-        key: SessionKey,
-        reply: RpcReplyPort<Viewed>,
-    },
-    /// Start a session that was cut off. Answered when it is live.
-    Recover {
         key: SessionKey,
         reply: RpcReplyPort<Viewed>,
     },
@@ -153,21 +146,12 @@ impl Actor for ShardActor {
         state: &mut ShardState,
     ) -> Result<(), ActorProcessingErr> {
         match message.taken() {
-            ShardMsg::Command {
+            ShardMsg::Ask {
                 key,
                 opening,
-                order,
-                reply,
-            } => {
-                let order = *order;
-                let work = Work::Command { order, reply };
-                state.work(key, *opening, work).await?;
-            }
+                request,
+            } => state.ask(key, *opening, *request).await?,
             ShardMsg::GetView { key, reply } => state.view(key, reply).await?,
-            ShardMsg::Recover { key, reply } => {
-                let work = Work::View { reply };
-                state.work(key, Opening::default(), work).await?;
-            }
             ShardMsg::Leave { key, anyway, gone } => state.leave(&key, anyway, gone),
             ShardMsg::Rests { key, actor } => state.rests(&key, actor),
             ShardMsg::Stays { key, actor } => state.stays(key, actor),
@@ -229,12 +213,12 @@ impl ShardState {
         }
     }
 
-    /// Hands work to its session, which is started if need be.
-    async fn work(
+    /// Hands a request to its session, which is started if need be.
+    async fn ask(
         &mut self,
         key: SessionKey,
         opening: Opening,
-        work: Work,
+        request: SessionMsg,
     ) -> Result<(), ActorProcessingErr> {
         if self.parked.is_some() {
             // The port is dropped: the caller hears that the system stops.
@@ -242,22 +226,22 @@ impl ShardState {
         }
         let mut activation = Activation::OnDemand;
         if let Some(reason) = self.ledger.quarantined(&key) {
-            if !work.is(&Command::Release) {
-                work.refuse(Refusal::Quarantined { reason });
+            if !request.is(&Command::Release) {
+                request.refuse(Refusal::Quarantined { reason });
                 return Ok(());
             }
             self.ledger.release(&key);
             activation = Activation::Again;
         }
-        if work.is(&Command::Restart) {
+        if request.is(&Command::Restart) {
             self.end_for(&key, Activation::Again);
         }
         let start = match self.slots.get_mut(&key) {
             Some(Slot::Live(live)) => {
                 match &mut live.ending {
-                    None => work.hand_to(&live.actor, &live.pulse),
-                    Some(ending) if ending.waiting.len() < WAITING => ending.waiting.push(work),
-                    Some(_) => work.refuse(Refusal::InboxFull { waiting: WAITING }),
+                    None => live.hand(request),
+                    Some(ending) if ending.waiting.len() < WAITING => ending.waiting.push(request),
+                    Some(_) => request.refuse(Refusal::InboxFull { waiting: WAITING }),
                 }
                 return Ok(());
             }
@@ -265,8 +249,7 @@ impl ShardState {
             Some(Slot::Resting { start, .. }) => start.clone(),
             None => Start::new(opening, activation, &self.ledger),
         };
-        let live = self.spawn(key, start).await?;
-        work.hand_to(&live.actor, &live.pulse);
+        self.spawn(key, start).await?.hand(request);
         Ok(())
     }
 
@@ -279,47 +262,35 @@ impl ShardState {
         let is_live =
             matches!(self.slots.get(&key), Some(Slot::Live(live)) if live.ending.is_none());
         if is_live || self.ledger.quarantined(&key).is_some() {
-            let work = Work::View { reply };
-            return self.work(key, Opening::default(), work).await;
+            let request = SessionMsg::GetView { reply };
+            return self.ask(key, Opening::default(), request).await;
         }
         let _ = reply.send(Ok(None));
         Ok(())
     }
 }
 
-/// A request to a session, with the port for its reply.
-enum Work {
-    Command {
-        order: Order,
-        reply: RpcReplyPort<Acknowledged>,
-    },
-    View {
-        reply: RpcReplyPort<Viewed>,
-    },
+impl Live {
+    /// A session that dies before it answers drops the port; the caller hears of that.
+    fn hand(&self, request: SessionMsg) {
+        match self.pulse.hand(WAITING) {
+            true => drop(self.actor.cast(request)),
+            false => request.refuse(Refusal::InboxFull { waiting: WAITING }),
+        }
+    }
 }
 
-impl Work {
+impl SessionMsg {
     fn is(&self, which: &Command) -> bool {
         matches!(self, Self::Command { order, .. } if order.command == *which)
-    }
-
-    /// A session that dies before it answers drops the port; the caller hears of that.
-    fn hand_to(self, session: &ActorRef<SessionMsg>, pulse: &Arc<Pulse>) {
-        if !pulse.hand(WAITING) {
-            return self.refuse(Refusal::InboxFull { waiting: WAITING });
-        }
-        let message = match self {
-            Self::Command { order, reply } => SessionMsg::Command { order, reply },
-            Self::View { reply } => SessionMsg::GetView { reply },
-        };
-        let _ = session.cast(message);
     }
 
     /// The caller may have given up.
     fn refuse(self, refusal: Refusal) {
         match self {
             Self::Command { reply, .. } => drop(reply.send(Err(refusal))),
-            Self::View { reply } => drop(reply.send(Err(refusal))),
+            Self::GetView { reply } => drop(reply.send(Err(refusal))),
+            _ => {}
         }
     }
 }

@@ -40,11 +40,7 @@ use super::{
     workers::{self, WorkerActor},
 };
 use crate::{
-    access::Tenants,
-    journal::Journal,
-    llm::Backend,
-    model::By,
-    prompt::Composer,
+    access::Tenants, journal::Journal, llm::Backend, model::By, prompt::Composer,
     query::QueryClassifier,
 };
 
@@ -126,14 +122,13 @@ impl SupervisorActor {
             deadline: settings.timeouts.append,
             writer: OnceLock::new(),
         };
-        let profiles = Shelf::new(args.profiles.clone());
         let router = Router {
             shards: Pool::new(settings.shards.clamp(1, 64), capacity),
-            bus: bus.clone(),
+            bus,
             ledger: Ledger::default(),
-            journal: Arc::clone(&journal),
+            journal,
             ephemerals,
-            profiles: profiles.clone(),
+            profiles: Shelf::new(args.profiles.clone()),
             acknowledge: settings.timeouts.acknowledge,
             subscriber_capacity: settings.subscriber_capacity,
             draining: Arc::default(),
@@ -148,14 +143,11 @@ impl SupervisorActor {
         };
         Arc::new(All {
             clock: args.clock.clone(),
-            journal,
             classifiers: Pool::new(settings.classifiers, capacity),
             composers: Pool::new(settings.composers, capacity),
-            bus,
             usage: Arc::new(usage),
             router,
             gateways: Arc::new(providers().map(gateway).collect()),
-            profiles,
             meter: Meter::default(),
             habits: Habits::default(),
             providers: Arc::new(providers().map(board).collect()),
@@ -193,7 +185,7 @@ impl Actor for SupervisorActor {
         me: ActorRef<SupervisorMsg>,
         (args, services, (log, unwritten)): Self::Arguments,
     ) -> Result<SupervisorState, ActorProcessingErr> {
-        let (journal, bus) = (Arc::clone(&args.journal), services.bus.clone());
+        let (journal, bus) = (Arc::clone(&args.journal), services.router.bus.clone());
         let writer = unwritten.write(journal, bus, args.settings.timeouts.append);
         let mut state = SupervisorState {
             args,
@@ -251,7 +243,7 @@ impl SupervisorState {
         let mut places = Vec::new();
         places.extend((0..services.classifiers.size()).map(Place::Classifier));
         places.extend((0..services.composers.size()).map(Place::Composer));
-        places.extend((0..services.bus.buses().size()).map(Place::Bus));
+        places.extend((0..services.router.bus.buses().size()).map(Place::Bus));
         places.extend(services.gateways.keys().cloned().map(Place::Gateway));
         places.extend((0..services.router.shards.size()).map(Place::Shard));
         places
@@ -270,7 +262,7 @@ impl SupervisorState {
                 put(&services.composers, *index, WorkerActor::NEW, work, me).await?
             }
             Place::Bus(index) => {
-                let pool = services.bus.buses();
+                let pool = services.router.bus.buses();
                 put(pool, *index, BusActor, pool.depth(*index), me).await?
             }
             Place::Gateway(provider) => {

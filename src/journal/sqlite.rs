@@ -13,7 +13,9 @@ use std::{fmt, io, path::Path, sync::Arc, thread, time::Duration};
 use futures_util::{FutureExt, future::BoxFuture};
 use tokio::{sync::oneshot, task::spawn_blocking, time::sleep};
 
-use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Standing, search::Wanted};
+use super::{
+    Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Standing, search::Wanted,
+};
 use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId};
 
 mod connection;

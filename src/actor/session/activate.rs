@@ -18,16 +18,24 @@ use crate::{
 };
 
 impl SessionState {
-    /// Claims the session, replays its records and goes on. One without records is claimed when it gets its first.
+    /// Claims the session, replays its records and goes on. A new one is claimed when it gets its first records.
     pub(super) async fn activate(
         &mut self,
         me: &ActorRef<SessionMsg>,
         activation: Activation,
     ) -> Result<(), ActorProcessingErr> {
-        let (deadline, key) = (self.services.timeouts.append, self.key.clone());
-        let found = within(deadline, self.services.journal.find(key.clone())).await?;
-        if found.is_some_and(|known| known.last > Seq(0)) {
-            match within(deadline, self.services.journal.claim(key)).await {
+        let deadline = self.services.timeouts.append;
+        let (journal, key) = (&self.services.router.journal, &self.key);
+        let is_new = match activation {
+            Activation::OnDemand => {
+                let found = within(deadline, journal.find(key.clone())).await?;
+                found.is_none_or(|known| known.last == Seq(0))
+            }
+            // What was appended before may land yet. A claim comes after it.
+            _ => false,
+        };
+        if !is_new {
+            match within(deadline, journal.claim(key.clone())).await {
                 Err(journal::Error::Owned { by, .. }) => {
                     self.is_owned(by);
                     return Ok(());
@@ -47,7 +55,7 @@ impl SessionState {
         let seen = match activation {
             Activation::Quarantine { reason } => self.opening(self.set_aside(reason, now)),
             // Nothing of it is on record.
-            _ if self.claim.is_none() => Decision::nothing(),
+            _ if self.last == Seq(0) => Decision::nothing(),
             Activation::OnDemand => self.session.awake(now),
             // Also shows whether the journal takes anything, before a model is called for it.
             Activation::Again => self.session.revived(now),
@@ -101,7 +109,7 @@ impl SessionState {
     /// From now on another process may claim it. One that cannot be released is when this process ends.
     async fn release(&mut self) {
         if let Some(Claim { sid, epoch, .. }) = self.claim.take() {
-            let released = self.services.journal.release(sid, epoch);
+            let released = self.services.router.journal.release(sid, epoch);
             let _ = within(self.services.timeouts.append, released).await;
         }
     }
@@ -111,7 +119,7 @@ impl SessionState {
         (self.work, self.prompt) = (None, None);
         self.tools.clear();
         self.children.clear();
-        if self.claim.is_some() {
+        if self.last > Seq(0) {
             let decision = self.session.leave(self.moment());
             self.step(me, decision).await?;
         }
@@ -158,7 +166,10 @@ impl SessionState {
         self.claim = Some(claim);
         self.pulse.claimed(claim.last);
         let deadline = self.services.timeouts.append;
-        let (journal, all) = (&*self.services.journal, self.services.profiles.now());
+        let (journal, all) = (
+            &*self.services.router.journal,
+            self.services.router.profiles.now(),
+        );
         let profiles = &*all;
         let to = (claim.sid, claim.last);
         let opening = self.opening.clone();
@@ -179,7 +190,7 @@ impl SessionState {
 
     /// A decision about a session without records opens it.
     pub(super) fn opening(&self, decision: Decision) -> Decision {
-        if self.claim.is_some() || decision.records.is_empty() {
+        if self.last > Seq(0) || decision.records.is_empty() {
             return decision;
         }
         let opened = Opened {

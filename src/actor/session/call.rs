@@ -68,7 +68,7 @@ impl SessionState {
             (ticket.patience, ticket.outage) = (Duration::ZERO, Duration::ZERO);
             ticket.within = SIGNAL_WITHIN;
         } else {
-            ticket.shown_on(&self.services.bus);
+            ticket.shown_on(&self.services.router.bus);
         }
         let instructions = self.session.told();
         if let Some(prompt) = &self.prompt {

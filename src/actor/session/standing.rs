@@ -7,7 +7,7 @@ use crate::{
     access::Inbox,
     actor::{
         ledger::Ledger,
-        meter::{Activity, Alive, TurnTimes},
+        meter::{Activity, Alive},
         pulse::Pulse,
         services::Services,
     },
@@ -141,7 +141,12 @@ impl SessionState {
                 Fact::Turn(TurnFact::Started(_)) => {
                     self.turn_began.get_or_insert(began);
                 }
-                Fact::Turn(TurnFact::Replied(_)) => self.turn_ends(now),
+                Fact::Turn(TurnFact::Replied(_)) => {
+                    if let Some(began) = self.turn_began.take() {
+                        let whole = Duration::from_micros(now.saturating_sub(began));
+                        self.services.meter.turn(whole, self.pulse.flight().times());
+                    }
+                }
                 // Pauses and calls of which nothing came are nobody's time.
                 Fact::Turn(TurnFact::Restarted(_))
                 | Fact::Query(QueryFact::Doubted(_) | QueryFact::Finished(_))
@@ -176,18 +181,6 @@ impl SessionState {
                 _ => {}
             }
         }
-    }
-
-    fn turn_ends(&mut self, now: u64) {
-        let Some(began) = self.turn_began.take() else {
-            return;
-        };
-        let (queued, model) = self.pulse.flight().times();
-        self.services.meter.turn(TurnTimes {
-            whole: Duration::from_micros(now.saturating_sub(began)),
-            queued,
-            model,
-        });
     }
 
     /// How a call ended, if that is what is reported.

@@ -22,9 +22,7 @@ use crate::{
         view::SessionView,
     },
     journal::{self, Append, Claim, Entry, Journal, Snapshot},
-    kernel::{
-        CallToken, Decision, Moment, Opinion, Order, Query, Refusal, Report, Session, Step,
-    },
+    kernel::{CallToken, Decision, Moment, Opinion, Order, Query, Refusal, Report, Session, Step},
     model::{
         CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey, SessionName,
         record::Fact,
@@ -79,7 +77,7 @@ impl SessionState {
         pulse: Arc<Pulse>,
         services: Services,
     ) -> Self {
-        let profiles = services.profiles.now();
+        let profiles = services.router.profiles.now();
         let Replayed {
             session,
             opening,
@@ -201,7 +199,7 @@ impl SessionState {
         let view = match &self.owned {
             Some(owned) => Err(owned.clone()),
             // Nothing of it is on record.
-            None if self.claim.is_none() => Ok(None),
+            None if self.last == Seq(0) => Ok(None),
             None => {
                 let key = self.key.clone();
                 Ok(Some(SessionView::of(key, &self.session, self.last)))
@@ -212,7 +210,7 @@ impl SessionState {
 
     /// Adopts what a reload has published, unless a query runs: that one ends as it began.
     fn renew(&mut self) {
-        let now = self.services.profiles.now();
+        let now = self.services.router.profiles.now();
         if self.session.query().is_some() || Arc::ptr_eq(&now, &self.profiles) {
             return;
         }
@@ -296,7 +294,7 @@ impl SessionState {
         began: u64,
     ) -> Result<u64, ActorProcessingErr> {
         let leaves = standing::left(&self.session, &records);
-        let (journal, meter) = (&self.services.journal, &self.services.meter);
+        let (journal, meter) = (&self.services.router.journal, &self.services.meter);
         let _waits = meter.append();
         let appended = async {
             let Some(claim) = self.claim else {
@@ -334,7 +332,7 @@ impl SessionState {
             }
         });
         let entries: Vec<_> = entries.collect();
-        self.services.bus.publish(&self.key, entries);
+        self.services.router.bus.publish(&self.key, entries);
     }
 
     /// Saves a snapshot if one is due. Never waited for and never missed: a session without one is replayed from
@@ -346,7 +344,7 @@ impl SessionState {
         let Some(resting) = self.session.resting() else {
             return;
         };
-        let (seq, journal) = (self.last, Arc::clone(&self.services.journal));
+        let (seq, journal) = (self.last, Arc::clone(&self.services.router.journal));
         let deadline = self.services.timeouts.append;
         self.kept = seq;
         self.keeping = Some(Task::spawn(async move {

@@ -16,8 +16,7 @@ use crate::{
     },
     kernel::{Effect, Report},
     model::{
-        Limits, QueryId, SessionKey, SessionName, ToolCall, ToolResult, ToolStatus,
-        Turn,
+        Limits, QueryId, SessionKey, SessionName, ToolCall, ToolResult, ToolStatus, Turn,
         record::{ChildEnd, Parent},
     },
     tool::{MAX_DATA, Registry, ToolContext, ToolError, ToolOutput},

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use super::{ShardMsg, ShardState, Work};
+use super::{ShardMsg, ShardState};
 use crate::{
     actor::{
         flight::Flight,
@@ -43,7 +43,8 @@ pub(super) struct Ending {
     pub why: Why,
     /// Since when, in monotonic milliseconds.
     pub since: u64,
-    pub waiting: Vec<Work>,
+    /// Requests that wait for the next actor, or for this one if it stays.
+    pub waiting: Vec<SessionMsg>,
     /// Who hears when it has ended.
     pub gone: Vec<RpcReplyPort<()>>,
 }
@@ -327,8 +328,8 @@ impl ShardState {
         for gone in gone {
             let _ = gone.send(());
         }
-        for work in waiting {
-            self.work(key.clone(), Opening::default(), work).await?;
+        for request in waiting {
+            self.ask(key.clone(), Opening::default(), request).await?;
         }
         self.all_parked();
         Ok(())
@@ -408,7 +409,7 @@ impl ShardState {
     pub(super) fn drop_session(&mut self, key: &SessionKey) {
         self.slots.remove(key);
         self.ledger.remove(key);
-        self.services.bus.close(key);
+        self.services.router.bus.close(key);
     }
 
     pub(super) fn quarantine(&mut self, key: SessionKey, reason: String) {

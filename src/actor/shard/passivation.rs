@@ -88,9 +88,9 @@ impl ShardState {
         }
         let limit = self.settings.stall_limit;
         let reason = format!("it was killed, and did not end within {limit:?}");
-        for work in std::mem::take(waiting) {
+        for request in std::mem::take(waiting) {
             let reason = reason.clone();
-            work.refuse(Refusal::Quarantined { reason });
+            request.refuse(Refusal::Quarantined { reason });
         }
         self.quarantine(key, reason);
         self.all_parked();
@@ -161,17 +161,12 @@ impl ShardState {
         }
     }
 
-    pub(super) fn leave(
-        &mut self,
-        key: &SessionKey,
-        anyway: bool,
-        gone: Option<RpcReplyPort<()>>,
-    ) {
+    pub(super) fn leave(&mut self, key: &SessionKey, anyway: bool, gone: Option<RpcReplyPort<()>>) {
         let resting = matches!(self.slots.get(key), Some(Slot::Resting { .. }));
         if self.ledger.release(key) || resting {
             self.drop_session(key);
         } else if anyway {
-            self.services.bus.close(key);
+            self.services.router.bus.close(key);
             self.ask_to_leave(key, SessionMsg::Park);
         } else {
             self.ask_to_leave(key, SessionMsg::Passivate);
@@ -206,8 +201,8 @@ impl ShardState {
         let Some(ending) = live.ending.take_if(asked) else {
             return;
         };
-        for work in ending.waiting {
-            work.hand_to(&live.actor, &live.pulse);
+        for request in ending.waiting {
+            live.hand(request);
         }
         if self.parked.is_some() {
             self.ask_to_leave(&key, SessionMsg::Park);

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     actor::{
+        session::Acknowledged,
         supervisor::{SupervisorActor, SystemSettings},
         system_log::SystemLog,
     },
@@ -165,11 +166,11 @@ impl Bench {
 
     async fn command(&mut self, command: Command) -> oneshot::Receiver<Acknowledged> {
         let (reply, answer) = oneshot::channel();
-        let message = ShardMsg::Command {
+        let (order, reply) = (command.into(), reply.into());
+        let message = ShardMsg::Ask {
             key: key(),
             opening: Box::default(),
-            order: Box::new(command.into()),
-            reply: reply.into(),
+            request: Box::new(SessionMsg::Command { order, reply }),
         };
         self.say(message).await;
         answer
@@ -295,8 +296,10 @@ async fn who_rests_or_is_set_aside_leaves_at_once_for_another_process() {
         let mut aside = busy().await;
         aside.state.quarantine(key(), "unreadable".into());
         for bench in [&mut rests, &mut aside] {
-            let key = key();
-            bench.say(ShardMsg::Leave { key, anyway }).await;
+            let (left, heard) = oneshot::channel();
+            let (key, gone) = (key(), Some(left.into()));
+            bench.say(ShardMsg::Leave { key, anyway, gone }).await;
+            assert_eq!(heard.await, Ok(()));
             assert!(bench.slot().is_none());
             assert_eq!(bench.state.ledger.running(), 0);
             assert!(!bench.is_quarantined());

@@ -19,7 +19,8 @@ use crate::{
     kernel::{CallToken, DelegationPolicy},
     llm::{Request, Scripted, ToolChoice},
     model::{
-        Attempt, Fault, Outcome, QueryId, Reply, Seq, SessionName, Sid, Submission, Turn, Usage,
+        Attempt, Fault, Outcome, QueryId, Reply, Seq, SessionKey, SessionName, Sid, Submission,
+        Turn, Usage,
         record::{Fact, QueryFact, TurnFact},
     },
     testkit::{TestOracle, TestTool, let_pass},
@@ -88,7 +89,7 @@ async fn a_service_that_dies_is_replaced_and_work_goes_on() {
     let services: [(&str, Kill); 5] = [
         ("classifiers", |parts| kill(&parts.services.classifiers)),
         ("composers", |parts| kill(&parts.services.composers)),
-        ("buses", |parts| kill(parts.services.bus.buses())),
+        ("buses", |parts| kill(parts.services.router.bus.buses())),
         ("gateways", |parts| parts.gateways.values().for_each(kill)),
         ("shards", |parts| kill(&parts.services.router.shards)),
     ];

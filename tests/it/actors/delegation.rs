@@ -183,7 +183,9 @@ async fn a_child_that_cannot_be_started_is_not_left_to_start_later() {
         .unwrap();
     let child = oracle.session("p.1.1").unwrap();
     // It is known from before, and from now on nothing more can be recorded of it.
-    let made = oracle.oracle().create(child.key().clone(), ProfileName::oracle(), None);
+    let made = oracle
+        .oracle()
+        .create(child.key().clone(), ProfileName::oracle(), None);
     made.await.unwrap();
     let known = journal.find(child.key().clone()).await.unwrap().unwrap();
     journal.set(Obstacle::Stuck(known.sid));

@@ -2,9 +2,7 @@
 
 use oracle_agent::{
     kernel::{Command, Effect, Policy, Refusal, Reply as Heard},
-    model::{
-        BusyPolicy, Limits, Outcome, QueryId, Submission,
-    },
+    model::{BusyPolicy, Limits, Outcome, QueryId, Submission},
 };
 
 use super::{play::Play, script::*, steps};

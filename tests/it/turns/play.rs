@@ -71,7 +71,9 @@ impl Play {
             doubt: None,
         };
         play.now += 1_000;
-        let opening = play.session.opening(opened, Decision::nothing(), play.now());
+        let opening = play
+            .session
+            .opening(opened, Decision::nothing(), play.now());
         play.apply(opening);
         play
     }

@@ -103,7 +103,7 @@ async fn the_depth_of_each_actor_can_be_read() {
     };
     assert_eq!(none, empty);
     let _shard = fill(&parts.services.router.shards.depth(0));
-    let _bus = parts.services.bus.buses().depth(0).count();
+    let _bus = parts.services.router.bus.buses().depth(0).count();
     let _classifier = parts.services.classifiers.depth(0).count();
     let _composer = parts.services.composers.depth(0).count();
     let _gateway = parts.gateways["scripted"].depth(0).count();
@@ -120,10 +120,11 @@ async fn the_depth_of_each_actor_can_be_read() {
 async fn questions_to_a_full_composer_are_refused_as_overload() {
     let parts = small(Scripted::new()).await;
     let within = Duration::from_secs(1);
-    let profiles = parts.services.profiles.now();
+    let profiles = parts.services.router.profiles.now();
     let profile = profiles.get(&crate::model::ProfileName::oracle());
     let composers = &parts.services.composers;
-    let asked = (0..=CAPACITY).map(|_| compose(composers, profile.voice(), QueryType::Code, within));
+    let asked =
+        (0..=CAPACITY).map(|_| compose(composers, profile.voice(), QueryType::Code, within));
     let answers = join_all(asked).await;
     let (last, taken) = answers.split_last().unwrap();
     assert!(taken.iter().all(Result::is_ok));
@@ -186,7 +187,7 @@ async fn a_full_bus_drops_text_and_never_a_record() {
 
     for (name, room) in [("room", true), ("full", false)] {
         let parts = small(Scripted::new().reply(DONE)).await;
-        let full = (!room).then(|| fill(&parts.services.bus.buses().depth(0)));
+        let full = (!room).then(|| fill(&parts.services.router.bus.buses().depth(0)));
         let asked = Submission::new("look it up");
         let mut watch = session(&parts, "s").ask(asked).await.unwrap();
         let (mut frames, mut ended) = (0, false);

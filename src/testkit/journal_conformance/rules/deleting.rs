@@ -137,8 +137,16 @@ async fn sub_agents_go_with_their_parent_and_no_copy_of_them<J: Journal>(journal
     let late = key("default", "p.1.3")?;
     let opened = sample::opened(&late, Some("p"))?;
     let begun = journal.begin(late.clone(), vec![opened], rests).await;
-    same("so is a new one", &matches!(begun, Err(Error::Unknown { .. })), &true)?;
-    same("nothing is left of it", &journal.find(late).await, &Ok(None))
+    same(
+        "so is a new one",
+        &matches!(begun, Err(Error::Unknown { .. })),
+        &true,
+    )?;
+    same(
+        "nothing is left of it",
+        &journal.find(late).await,
+        &Ok(None),
+    )
 }
 
 async fn a_name_comes_into_being_anew_with_another_number<J: Journal>(journal: &J) -> Checked {

@@ -53,7 +53,11 @@ async fn a_session_begins_once_with_its_first_records<J: Journal>(journal: &J) -
     };
     let empty = begin(&[], Standing::Resting).await;
     same("without records", &empty, &Err(Error::Empty))?;
-    same("nothing is there", &journal.find(key.clone()).await, &Ok(None))?;
+    same(
+        "nothing is there",
+        &journal.find(key.clone()).await,
+        &Ok(None),
+    )?;
     // One that was claimed and has no records yet may begin.
     let before = claim(journal, &key).await?;
     let by = begin(&[1, 2], Standing::Busy).await.map_err(said)?;

@@ -7,9 +7,7 @@ use std::{future::Future, path::Path, sync::Arc};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use oracle_agent::{
-    journal::{
-        Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Sqlite, Standing,
-    },
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Sqlite, Standing},
     model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 use tokio::{runtime::Handle, task::spawn_blocking};

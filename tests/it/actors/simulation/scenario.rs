@@ -197,16 +197,14 @@ pub(super) fn all() -> Vec<Scenario> {
         Scenario {
             name: "delegation",
             script: || {
-                let parent = Scripted::new().reply(delegate(SCOPE));
+                // A call that is cut off counts, which is not to spend the child's budget.
+                let parent = delegate(SCOPE).replace("5000", "100000");
+                let parent = Scripted::new().reply(parent);
                 let parent = parent.reply(done("It says: turn left."));
                 let child = Scripted::new().reply(more("Page one.", "Still have to turn it"));
                 Family::new(parent).child(SCOPE, child.reply(done("Turn left.")))
             },
-            policy: |policy| {
-                allow(policy, 1);
-                // A call that is cut off counts, which is not to end the child.
-                policy.delegation.default_tokens = 100_000;
-            },
+            policy: |policy| allow(policy, 1),
             ..plain.clone()
         },
         Scenario {
