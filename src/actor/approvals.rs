@@ -30,12 +30,14 @@ const MOST: usize = 1_000;
 
 /// A tool call that waits for a person.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct Approval {
     /// Its session.
     pub session: SessionKey,
     /// Its query.
     pub query: QueryId,
     /// The call.
+    #[cfg_attr(feature = "server", schema(value_type = ToolCall))]
     pub call: Arc<ToolCall>,
     /// When it began to wait.
     pub since: Timestamp,

@@ -8,6 +8,7 @@ use crate::{
 
 /// The state of a session.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct SessionView {
     /// Tenant and name.
     pub key: SessionKey,

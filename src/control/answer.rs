@@ -12,6 +12,7 @@ use crate::{
 
 /// The answer to a verb. Its changes are durable by then.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Answer {
     /// To `list`.

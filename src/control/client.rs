@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::json;
 use tokio::{net::UnixStream, time::timeout};
 
-use super::{Answer, Code, Refused, Seen, Verb, Watching, limits::LimitsObject, socket::Address};
+use super::{Answer, Code, Refused, Seen, Verb, Watching, socket::Address};
 use crate::{
     llm::plain_client,
     model::{Attempt, Event, QueryId, Seq, SessionName, Submission, Turn},
@@ -228,7 +228,7 @@ impl Client {
         let body = json!({
             "text": message.text,
             "busy": message.busy,
-            "limits": message.limits.map(LimitsObject::from),
+            "limits": message.limits,
         });
         self.post(&path, &body, message.idempotency_key.as_deref())
             .await

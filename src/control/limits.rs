@@ -4,53 +4,12 @@
 use std::fmt;
 
 use serde::{
-    Deserialize, Deserializer, Serialize, Serializer,
+    Deserialize, Deserializer,
     de::{MapAccess, Visitor, value::MapAccessDeserializer},
 };
-#[cfg(feature = "server")]
-use utoipa::ToSchema;
 
 use super::{Code, Refused};
 use crate::model::{Limits, usage::NanoUsd};
-
-/// What a query may use.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(ToSchema))]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "server", schema(as = Limits))]
-pub(crate) struct LimitsObject {
-    /// Most turns.
-    #[cfg_attr(feature = "server", schema(minimum = 1, maximum = 100))]
-    max_turns: u32,
-    /// Most tokens, sent and received; without it they are not limited.
-    #[cfg_attr(feature = "server", schema(minimum = 1))]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<u64>,
-    /// Most money, in billionths of a US dollar; without it it is not limited.
-    #[cfg_attr(feature = "server", schema(minimum = 1))]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    max_cost: Option<u64>,
-}
-
-impl From<Limits> for LimitsObject {
-    fn from(limits: Limits) -> Self {
-        Self {
-            max_turns: limits.max_turns,
-            max_tokens: limits.max_tokens,
-            max_cost: limits.max_cost.map(|cost| cost.0),
-        }
-    }
-}
-
-impl From<LimitsObject> for Limits {
-    fn from(object: LimitsObject) -> Self {
-        Self {
-            max_turns: object.max_turns,
-            max_tokens: object.max_tokens,
-            max_cost: object.max_cost.map(NanoUsd),
-        }
-    }
-}
 
 /// What is out of its range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,28 +44,22 @@ impl From<OutOfRange> for Refused {
     }
 }
 
-/// As a verb has them.
-pub(super) fn serialize<S: Serializer>(limits: &Limits, serializer: S) -> Result<S::Ok, S::Error> {
-    LimitsObject::from(*limits).serialize(serializer)
+/// Reads an object, never a list of its fields' values, which serde would take too.
+pub(super) fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Limits, D::Error> {
+    deserializer.deserialize_map(Object)
 }
 
-/// As a verb has them.
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Limits, D::Error> {
-    deserializer.deserialize_map(Object).map(Limits::from)
-}
-
-/// An object, never a list of its fields' values, which serde would take too.
 struct Object;
 
 impl<'de> Visitor<'de> for Object {
-    type Value = LimitsObject;
+    type Value = Limits;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<LimitsObject, A::Error> {
-        LimitsObject::deserialize(MapAccessDeserializer::new(fields))
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Limits, A::Error> {
+        Limits::deserialize(MapAccessDeserializer::new(fields))
     }
 }
 

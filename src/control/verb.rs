@@ -10,8 +10,6 @@ use serde_json::value::RawValue;
 #[cfg(feature = "server")]
 use utoipa::ToSchema;
 
-#[cfg(feature = "server")]
-use super::limits::LimitsObject;
 use super::{Code, Refused, subject::Subject};
 use crate::{
     actor::SessionState,
@@ -63,7 +61,6 @@ pub enum Verb {
     Tenants {
         /// Only those after this one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "server", schema(value_type = Option<String>))]
         after: Option<TenantId>,
         /// At most so many, up to 1,000.
         #[serde(default = "page")]
@@ -80,7 +77,6 @@ pub enum Verb {
         session: Subject,
         /// Only those after this number.
         #[serde(default)]
-        #[cfg_attr(feature = "server", schema(value_type = u64))]
         after: Seq,
         /// At most so many, up to 512.
         #[serde(default = "page")]
@@ -102,7 +98,6 @@ pub enum Verb {
         session: Subject,
         /// Which query; the one that runs if none is named.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "server", schema(value_type = Option<u32>))]
         query: Option<QueryId>,
     },
     /// Ends the running query with what there is.
@@ -126,8 +121,7 @@ pub enum Verb {
         /// Which session.
         session: Subject,
         /// The new budgets; what is left out is not limited.
-        #[serde(with = "super::limits")]
-        #[cfg_attr(feature = "server", schema(value_type = LimitsObject))]
+        #[serde(deserialize_with = "super::limits::object")]
         limits: Limits,
     },
     /// Goes on where a forced query stopped.
@@ -135,8 +129,7 @@ pub enum Verb {
         /// Which session.
         session: Subject,
         /// What both together may use; what is left out is not limited.
-        #[serde(with = "super::limits")]
-        #[cfg_attr(feature = "server", schema(value_type = LimitsObject))]
+        #[serde(deserialize_with = "super::limits::object")]
         limits: Limits,
     },
     /// Stops a session and brings it back from its records.
@@ -156,11 +149,9 @@ pub enum Verb {
         /// The name of the new one.
         into: SessionName,
         /// Up to the end of this query; 0 is before the first.
-        #[cfg_attr(feature = "server", schema(value_type = u32))]
         query: QueryId,
         /// Or only up to the end of this turn of it, from 0.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "server", schema(value_type = Option<u32>))]
         turn: Option<Turn>,
     },
     /// Takes no more messages. What runs is taken back, and so is what waits.
@@ -190,7 +181,6 @@ pub enum Verb {
         /// Which session.
         session: Subject,
         /// Which call.
-        #[cfg_attr(feature = "server", schema(value_type = String))]
         call: CallId,
     },
     /// Lets a call not run.
@@ -198,7 +188,6 @@ pub enum Verb {
         /// Which session.
         session: Subject,
         /// Which call.
-        #[cfg_attr(feature = "server", schema(value_type = String))]
         call: CallId,
     },
     /// Gives a session one more tool, of those that are ready for that.

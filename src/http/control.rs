@@ -29,8 +29,6 @@ use crate::{
     model::{By, Seq, Severity, TenantId},
 };
 
-mod schemas;
-
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::new()
         .routes(routes!(carry_out))
@@ -41,7 +39,7 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
 ///
 /// What it changes is durable when it is answered, and recorded with the name of the key.
 #[utoipa::path(post, path = "/api/control", tag = "control", request_body = Verb, responses(
-    (status = 200, body = schemas::Described),
+    (status = 200, body = Answer),
     (status = 400, description = "A field is not in order.", body = ProblemBody),
     (status = 403, description = "The key is not of the role `admin`.", body = ProblemBody),
     (status = 404, description = "There is no such session, or no such tool.", body = ProblemBody),
@@ -95,7 +93,7 @@ struct Wanted {
     /// First what the session recorded after this number; only with `session`.
     after: Option<u64>,
     /// Only types that begin with one of these, with commas between them.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "extract::list")]
     #[param(style = Form, explode = false)]
     types: Vec<String>,
     /// Only what matters this much.

@@ -8,19 +8,14 @@ use axum::{
 };
 use bytes::Bytes;
 use serde::{
-    Deserializer,
-    de::{
-        DeserializeOwned, Error as _, IgnoredAny, IntoDeserializer, Unexpected, Visitor,
-        value::{self, MapDeserializer, SeqDeserializer},
-    },
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, Error as _, IgnoredAny},
 };
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 use serde_path_to_error::{Path as FieldPath, Segment};
 
 use super::Problem;
 
-/// Most values of a body that becomes a tree, where a value of two bytes takes tens to hundreds of them.
-const MOST_VALUES: usize = 1 << 16;
 /// Sorts after every field.
 const NO_FIELD: &str = "\u{10ffff}";
 
@@ -51,11 +46,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let pairs = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
-        let Ok(axum::extract::Query(pairs)) = pairs else {
-            return Err(Problem::bad("query", "the query string cannot be read"));
-        };
-        texts(pairs, "query").map(Self)
+        texts(parts.uri.query().unwrap_or_default(), "query").map(Self)
     }
 }
 
@@ -64,12 +55,11 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Path<T> {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let params = RawPathParams::from_request_parts(parts, state).await;
-        let Ok(params) = params else {
-            return Err(Problem::bad("path", "the path is no text"));
-        };
-        let named = params.iter();
-        let pairs = named.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        texts(pairs, "path").map(Self)
+        let params = params.map_err(|_| Problem::bad("path", "the path is no text"))?;
+        let encoded = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(&params)
+            .finish();
+        texts(&encoded, "path").map(Self)
     }
 }
 
@@ -87,13 +77,14 @@ fn is_json(headers: &HeaderMap) -> Result<(), Problem> {
     Err(Problem::new(status, "unsupported_media_type", what).of("content-type"))
 }
 
-fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+/// Reads an object.
+pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     is_object(body)?;
     let mut json = serde_json::Deserializer::from_slice(body);
     let read = serde_path_to_error::deserialize(&mut json);
-    let read = read.map_err(|error| match error.inner().is_data() {
-        true => problem(error.path(), &error.inner().to_string(), "body"),
-        false => unreadable(error.inner()),
+    let read = read.map_err(|error| match serde_json::from_slice::<IgnoredAny>(body) {
+        Ok(_) => problem(error.path(), &error.inner().to_string(), "body"),
+        Err(error) => unreadable(&error),
     })?;
     json.end().map_err(|error| unreadable(&error))?;
     Ok(read)
@@ -166,30 +157,6 @@ fn wrong_field<T: DeserializeOwned>(
     })
 }
 
-/// A body as a tree, unless it has too many values; or why it is no JSON.
-pub(super) fn tree(body: &[u8]) -> Result<serde_json::Result<Value>, Problem> {
-    if fits(body) {
-        return Ok(serde_json::from_slice(body));
-    }
-    let what = format!("`body` may not have more than {MOST_VALUES} values: send less");
-    Err(Problem::bad("body", what))
-}
-
-/// Counts a value behind each comma and opening bracket.
-fn fits(text: &[u8]) -> bool {
-    let (mut values, mut in_text, mut is_escaped) = (1, false, false);
-    for byte in text {
-        match (in_text, byte) {
-            (true, _) if is_escaped => is_escaped = false,
-            (true, b'\\') => is_escaped = true,
-            (_, b'"') => in_text = !in_text,
-            (false, b',' | b'[' | b'{') => values += 1,
-            _ => {}
-        }
-    }
-    values <= MOST_VALUES
-}
-
 fn unreadable(error: &serde_json::Error) -> Problem {
     let what = format!("the body is not as it should be: {error}");
     let code = if error.is_data() {
@@ -200,27 +167,34 @@ fn unreadable(error: &serde_json::Error) -> Problem {
     Problem::new(StatusCode::BAD_REQUEST, code, what).of("body")
 }
 
+/// With the field as `messages[2].content`.
 fn problem(path: &FieldPath, what: &str, whole: &'static str) -> Problem {
     let what = plain(what);
-    let mut field: Vec<String> = path
-        .iter()
-        .filter_map(|segment| match segment {
-            Segment::Seq { index } => Some(index.to_string()),
-            Segment::Map { key } => Some(key.clone()),
-            Segment::Enum { .. } | Segment::Unknown => None,
-        })
-        .collect();
-    if let Some(name) = named(&what)
-        && field.last().is_none_or(|last| last != name)
-    {
-        field.push(name.to_owned());
+    let mut field = String::new();
+    for segment in path {
+        match segment {
+            Segment::Seq { index } => field.push_str(&format!("[{index}]")),
+            Segment::Map { key } => step(&mut field, key),
+            Segment::Enum { .. } | Segment::Unknown => {}
+        }
     }
-    let field = match field.is_empty() {
-        true => whole.to_owned(),
-        false => field.join("."),
-    };
+    if let Some(name) = named(&what)
+        && field.rsplit('.').next() != Some(name)
+    {
+        step(&mut field, name);
+    }
+    if field.is_empty() {
+        whole.clone_into(&mut field);
+    }
     let what = format!("`{field}` is not in order: {what}");
     Problem::bad(field, what)
+}
+
+fn step(field: &mut String, key: &str) {
+    if !field.is_empty() {
+        field.push('.');
+    }
+    field.push_str(key);
 }
 
 /// Without the position.
@@ -236,106 +210,24 @@ fn named(what: &str) -> Option<&str> {
     rest.split('`').next()
 }
 
-fn texts<T: DeserializeOwned>(
-    pairs: impl IntoIterator<Item = (String, String)>,
-    whole: &'static str,
-) -> Result<T, Problem> {
-    let mut texts = BTreeMap::<_, Vec<_>>::new();
-    for (name, value) in pairs {
-        texts.entry(name).or_default().push(value);
-    }
-    let fields = texts.into_iter().map(|(name, all)| (name, Texts(all)));
-    let fields = MapDeserializer::<_, value::Error>::new(fields);
-    let read = serde_path_to_error::deserialize(fields);
+fn texts<T: DeserializeOwned>(encoded: &str, whole: &'static str) -> Result<T, Problem> {
+    let pairs = form_urlencoded::parse(encoded.as_bytes());
+    let read = serde_path_to_error::deserialize(serde_urlencoded::Deserializer::new(pairs));
     read.map_err(|error| problem(error.path(), &error.inner().to_string(), whole))
 }
 
-/// The values of one parameter.
-struct Texts(Vec<String>);
-
-impl Texts {
-    fn only(self) -> Result<String, value::Error> {
-        let mut texts = self.0.into_iter();
-        match (texts.next(), texts.next()) {
-            (Some(text), None) => Ok(text),
-            _ => Err(value::Error::custom("it is given more than once")),
-        }
-    }
+/// A parameter with commas in it.
+pub(super) fn list<'de, D: Deserializer<'de>>(text: D) -> Result<Vec<String>, D::Error> {
+    let text = String::deserialize(text)?;
+    Ok(text.split(',').map(str::to_owned).collect())
 }
 
-impl IntoDeserializer<'_> for Texts {
-    type Deserializer = Self;
-
-    fn into_deserializer(self) -> Self {
-        self
-    }
-}
-
-macro_rules! numbers {
-    ($($method:ident $visit:ident $number:ty,)+) => {
-        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, value::Error> {
-            let text = self.only()?;
-            match text.parse::<$number>() {
-                Ok(number) => visitor.$visit(number),
-                Err(_) => Err(value::Error::invalid_value(Unexpected::Str(&text), &visitor)),
-            }
-        })+
-    };
-}
-
-impl<'de> Deserializer<'de> for Texts {
-    type Error = value::Error;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, value::Error> {
-        visitor.visit_string(self.only()?)
-    }
-
-    numbers! {
-        deserialize_u8 visit_u8 u8,
-        deserialize_u16 visit_u16 u16,
-        deserialize_u32 visit_u32 u32,
-        deserialize_u64 visit_u64 u64,
-    }
-
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, value::Error> {
-        match self.only()?.as_str() {
-            "1" | "true" => visitor.visit_bool(true),
-            "0" | "false" => visitor.visit_bool(false),
-            _ => Err(value::Error::custom("it has to be `1` or `0`")),
-        }
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, value::Error> {
-        visitor.visit_some(self)
-    }
-
-    /// A list has commas in it, or its parameter is repeated.
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, value::Error> {
-        let parts = self.0.iter().flat_map(|text| text.split(','));
-        let parts = parts.map(|part| Self(vec![part.to_owned()]));
-        visitor.visit_seq(SeqDeserializer::new(parts))
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, value::Error> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, value::Error> {
-        visitor.visit_enum(self.only()?.into_deserializer())
-    }
-
-    serde::forward_to_deserialize_any! {
-        i8 i16 i32 i64 i128 u128 f32 f64 char str string bytes byte_buf unit unit_struct tuple
-        tuple_struct map struct identifier ignored_any
+/// A parameter that is `1` or `0`.
+pub(super) fn flag<'de, D: Deserializer<'de>>(text: D) -> Result<bool, D::Error> {
+    match String::deserialize(text)?.as_str() {
+        "1" | "true" => Ok(true),
+        "0" | "false" => Ok(false),
+        _ => Err(D::Error::custom("it has to be `1` or `0`")),
     }
 }
 

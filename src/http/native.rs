@@ -29,8 +29,6 @@ use crate::{
     model::{SessionName, TenantId},
 };
 
-pub(super) use shapes::EventObject;
-
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::new()
         .routes(routes!(sessions::create, sessions::list))

@@ -22,6 +22,7 @@ pub enum QueryType {
 
 /// The sources that a query needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct Needs {
     /// The code.
     pub needs_code: bool,
@@ -104,6 +105,7 @@ impl std::str::FromStr for QueryType {
 
 /// The classification of a query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct QueryClassification {
     /// The type.
     pub query_type: QueryType,

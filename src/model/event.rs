@@ -58,6 +58,7 @@ pub enum Source {
 
 /// A journal record for clients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct Event {
     /// Its number in the session's log.
     pub seq: Seq,

@@ -216,6 +216,7 @@ fn are_sub_agents(below: &str) -> bool {
 
 /// A session for clients.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct SessionKey {
     /// Its tenant.
     pub tenant: TenantId,

@@ -82,6 +82,7 @@ pub enum ToolApproval {
 
 /// A tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct ToolCall {
     /// Its id, which the result repeats.
     pub id: CallId,

@@ -24,6 +24,7 @@ impl fmt::Display for NanoUsd {
 
 /// Tokens and cost of model calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Usage {
     /// Tokens sent, cached ones included.

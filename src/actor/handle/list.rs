@@ -88,6 +88,7 @@ pub struct SessionFilter {
 
 /// A session in a list.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct Listed {
     /// Tenant and name.
     pub key: SessionKey,

@@ -18,16 +18,13 @@ use serde_json::json;
 use tokio::time::Instant;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{
-    InSession, schemas, session,
-    shapes::{EventObject, limit},
-};
+use super::{InSession, schemas, session, shapes::limit};
 use crate::{
     actor::{AskError, EventStream, Frames, LogPage, Progress, SessionHandle},
     http::{
         Caller, Drain, Host, KEEP_ALIVE, Problem,
         door::Farewell,
-        extract::{Path, Query},
+        extract::{self, Path, Query},
         problem::ProblemBody,
     },
     model::{Event, Seq, SessionName, Severity},
@@ -57,14 +54,14 @@ pub(super) struct Wanted {
     #[param(minimum = 1, maximum = 500, default = 100)]
     limit: Option<u16>,
     /// Only types that begin with one of these; several with commas between them.
-    #[serde(default, rename = "type")]
+    #[serde(default, rename = "type", deserialize_with = "extract::list")]
     #[param(style = Form, explode = false, schema_with = schemas::kinds)]
     kinds: Vec<String>,
     /// Only those that matter at least this much.
     #[param(inline)]
     severity: Option<Severity>,
     /// In a stream, text as it arrives: `1` or `0`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "extract::flag")]
     #[param(default = false)]
     frames: bool,
 }
@@ -92,7 +89,7 @@ impl Sieve {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EventsPage {
     /// In order.
-    events: Vec<EventObject>,
+    events: Vec<Event>,
     /// Give it as `after` for more; null if there is no more by now. A page may be short and not the last.
     next: Option<u64>,
     /// The number of the log's last event.
@@ -114,7 +111,7 @@ pub(super) struct EventsPage {
     ),
     responses(
         (status = 200, description = "A page, or a stream.", content(
-            (EventsPage = "application/json"), (EventObject = "text/event-stream")
+            (EventsPage = "application/json"), (Event = "text/event-stream")
         )),
         (status = 400, description = "A parameter is not in order.", body = ProblemBody),
         (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
@@ -218,7 +215,7 @@ async fn page(
             read_to = entry.seq;
             let event = entry.event(&session.key().name);
             if sieve.lets_through(&event) {
-                events.push(EventObject::from(event));
+                events.push(event);
             }
         }
         let is_all = read_to >= last || page_is_empty;
@@ -249,7 +246,7 @@ pub(super) struct OneEvent {
 #[utoipa::path(get, path = "/api/sessions/{id}/events/{seq}/body", tag = "events",
     params(OneEvent),
     responses(
-        (status = 200, body = EventObject),
+        (status = 200, body = Event),
         (status = 400, description = "That is no name, or no number.", body = ProblemBody),
         (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
         (status = 404, description = "There is no such session, or no such event.", body = ProblemBody),
@@ -261,14 +258,14 @@ pub(super) async fn body(
     State(host): State<Host>,
     caller: Caller,
     Path(OneEvent { id, seq }): Path<OneEvent>,
-) -> Result<Answer<EventObject>, Problem> {
+) -> Result<Answer<Event>, Problem> {
     let session = session(&host, &caller, id)?;
     let name = &session.key().name;
     let page = session.page(Seq(seq.saturating_sub(1)), 1).await?;
     match page.entries.first() {
-        Some(entry) if entry.seq == Seq(seq) => Ok(Answer(
-            Event::with_whole_texts(name, entry.seq, &entry.record).into(),
-        )),
+        Some(entry) if entry.seq == Seq(seq) => {
+            Ok(Answer(Event::with_whole_texts(name, entry.seq, &entry.record)))
+        }
         _ => {
             let what = format!("the log of `{name}` has no event {seq}");
             Err(Problem::new(StatusCode::NOT_FOUND, "no_event", what).of("seq"))

@@ -8,16 +8,15 @@ use axum::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{InSession, session, shapes::limits};
+use super::{InSession, session, shapes::check};
 use crate::{
     actor::Submitted,
-    control::limits::LimitsObject,
     http::{
         Caller, Host, Problem,
         extract::{Json, Path},
         problem::ProblemBody,
     },
-    model::{BusyPolicy, SessionName, Submission, command::MAX_KEY},
+    model::{BusyPolicy, Limits, QueryId, Seq, SessionName, Submission, command::MAX_KEY},
 };
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -33,7 +32,7 @@ pub(super) struct NewMessage {
     #[serde(default)]
     busy: BusyPolicy,
     /// Budgets of the query that it begins, instead of the profile's; refused where it steers one that runs.
-    limits: Option<LimitsObject>,
+    limits: Option<Limits>,
 }
 
 /// A message that is durable.
@@ -42,10 +41,10 @@ pub(super) struct AcceptedMessage {
     /// The session.
     session: SessionName,
     /// The query that answers it.
-    query: u32,
+    query: QueryId,
     /// Where that query's acceptance stands in the session's log: what comes of it follows. Null where it was
     /// accepted before, and that cannot be looked up right now.
-    seq: Option<u64>,
+    seq: Option<Seq>,
 }
 
 /// Hands in a message. It is durable when this is answered, and it will be answered whatever happens to
@@ -82,12 +81,12 @@ pub(super) async fn submit(
     Json(message): Json<NewMessage>,
 ) -> Result<(StatusCode, Answer<AcceptedMessage>), Problem> {
     let session = session(&host, &caller, id)?;
-    let limits = message.limits.map(|wanted| limits(wanted, "limits"));
+    message.limits.as_ref().map_or(Ok(()), check)?;
     let submission = Submission {
         text: message.text,
         busy: message.busy,
         idempotency_key: key(&headers)?,
-        limits: limits.transpose()?,
+        limits: message.limits,
         import: None,
     };
     let room = host.room_for_a_message(session.key()).await?;
@@ -105,8 +104,8 @@ pub(super) async fn submit(
     };
     let accepted = AcceptedMessage {
         session: session.key().name.clone(),
-        query: query.0,
-        seq: seq.map(|seq| seq.0),
+        query,
+        seq,
     };
     Ok((StatusCode::ACCEPTED, Answer(accepted)))
 }

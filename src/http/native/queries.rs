@@ -5,13 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{
-    InSession, session,
-    shapes::{UsageObject, limit},
-};
+use super::{InSession, session, shapes::limit};
 use crate::{
     actor::QueryAccount,
-    control::limits::LimitsObject,
     http::{
         Caller, Host, Problem,
         extract::{Path, Query},
@@ -19,10 +15,8 @@ use crate::{
     },
     journal::Entry,
     model::{
-        QueryClassification, QueryId, Seq, SessionName, Timestamp,
-        record::{
-            Classified, Fact, Finished, OpinionOutcome, PromptSummary, SecondOpinion, SignalFact,
-        },
+        Limits, QueryClassification, QueryId, Seq, SessionName, Timestamp, Turn, Usage,
+        record::{Fact, PromptSummary, SecondOpinion, SignalFact},
     },
 };
 
@@ -32,9 +26,9 @@ pub(super) struct QueryBrief {
     /// The session.
     session: SessionName,
     /// The query.
-    query: u32,
+    query: QueryId,
     /// Where its acceptance stands in the session's log.
-    seq: u64,
+    seq: Seq,
     /// When it was accepted.
     at: Timestamp,
     /// What was asked; in a list its first 1,000 bytes.
@@ -50,7 +44,7 @@ pub(super) struct QueryBrief {
     /// Turns completed.
     turns: u32,
     /// What it used; sub-agents count when it has ended.
-    usage: UsageObject,
+    usage: Usage,
 }
 
 /// All that is known of a query.
@@ -59,15 +53,15 @@ pub(super) struct QueryObject {
     #[serde(flatten)]
     brief: QueryBrief,
     /// Its budgets.
-    limits: LimitsObject,
+    limits: Limits,
     /// Made a repeated request one message.
     idempotency_key: Option<String>,
     /// The forced query that this one continues.
-    continues: Option<u32>,
+    continues: Option<QueryId>,
     /// What it was taken for; null until it is known.
-    classification: Option<ClassificationObject>,
+    classification: Option<QueryClassification>,
     /// What a model said to that, if one was asked.
-    second_opinion: Option<SecondOpinionObject>,
+    second_opinion: Option<Box<SecondOpinion>>,
     /// The composed prompt; null until it is known.
     prompt: Option<PromptObject>,
     /// The signals of the model, in order.
@@ -76,86 +70,6 @@ pub(super) struct QueryObject {
     answer: Option<String>,
     /// All of how it ended, by its outcome's kind.
     end: Option<Value>,
-}
-
-/// What a query was taken for.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Classification)]
-struct ClassificationObject {
-    /// `code`, `documentation`, `research`, `conversational` or `action`.
-    query_type: &'static str,
-    /// It needs the code.
-    needs_code: bool,
-    /// It needs notes and documents.
-    needs_vault: bool,
-    /// It needs the web.
-    needs_web: bool,
-    /// How sure, from 0 to 1.
-    confidence: f64,
-    /// What spoke for it.
-    keywords_matched: Vec<String>,
-}
-
-impl From<QueryClassification> for ClassificationObject {
-    fn from(of: QueryClassification) -> Self {
-        Self {
-            query_type: of.query_type.as_str(),
-            needs_code: of.needs.needs_code,
-            needs_vault: of.needs.needs_vault,
-            needs_web: of.needs.needs_web,
-            confidence: of.confidence,
-            keywords_matched: of.keywords_matched,
-        }
-    }
-}
-
-/// What came of asking a model what a query is.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = SecondOpinion)]
-struct SecondOpinionObject {
-    /// The model asked, as `provider/model`.
-    model: String,
-    /// `agreed`, `changed`, `not_understood`, `late` or `failed`.
-    outcome: &'static str,
-    /// What the query was taken for before, where that was changed.
-    from: Option<&'static str>,
-    /// What was said, where it was none of the five types.
-    said: Option<String>,
-    /// The code of the fault, where it failed.
-    code: Option<String>,
-    /// What was the matter then.
-    detail: Option<String>,
-    /// What it used; part of the query's usage.
-    usage: UsageObject,
-}
-
-impl From<SecondOpinion> for SecondOpinionObject {
-    fn from(of: SecondOpinion) -> Self {
-        let mut object = Self {
-            model: of.model,
-            outcome: "agreed",
-            from: None,
-            said: None,
-            code: None,
-            detail: None,
-            usage: of.usage.into(),
-        };
-        match of.outcome {
-            OpinionOutcome::Agreed => {}
-            OpinionOutcome::Changed { from } => {
-                (object.outcome, object.from) = ("changed", Some(from.as_str()));
-            }
-            OpinionOutcome::NotUnderstood { said } => {
-                (object.outcome, object.said) = ("not_understood", Some(said));
-            }
-            OpinionOutcome::Late => object.outcome = "late",
-            OpinionOutcome::Failed { code, detail } => {
-                object.outcome = "failed";
-                (object.code, object.detail) = (Some(code), Some(detail));
-            }
-        }
-        object
-    }
 }
 
 /// A composed prompt.
@@ -188,9 +102,9 @@ impl From<PromptSummary> for PromptObject {
 #[schema(as = Signal)]
 struct SignalObject {
     /// Where it stands in the session's log.
-    seq: u64,
+    seq: Seq,
     /// In which turn, from 0.
-    turn: Option<u32>,
+    turn: Option<Turn>,
     /// Its type and fields; null if it was rejected.
     signal: Option<Value>,
     /// Why it was rejected.
@@ -218,8 +132,8 @@ impl SignalObject {
             }
         };
         Some(Self {
-            seq: entry.seq.0,
-            turn: entry.record.turn.map(|turn| turn.0),
+            seq: entry.seq,
+            turn: entry.record.turn,
             signal,
             rejected,
             raw_xml: raw_xml.clone(),
@@ -237,8 +151,8 @@ fn brief(session: &SessionName, account: &mut QueryAccount) -> QueryBrief {
     };
     QueryBrief {
         session: session.clone(),
-        query: account.query.0,
-        seq: account.seq.0,
+        query: account.query,
+        seq: account.seq,
         at: account.at,
         text: std::mem::take(&mut account.text),
         state,
@@ -248,38 +162,27 @@ fn brief(session: &SessionName, account: &mut QueryAccount) -> QueryBrief {
             .map(str::to_owned),
         finished_at: finished.map(|(at, _)| *at),
         turns: account.turns,
-        usage: account.usage.into(),
+        usage: account.usage,
     }
 }
 
 fn whole(session: &SessionName, mut account: QueryAccount) -> QueryObject {
     let brief = brief(session, &mut account);
     let (classification, second_opinion, prompt) = match account.classified {
-        Some(Classified {
-            classification,
-            prompt,
-            second_opinion,
-        }) => (
-            Some(classification.into()),
-            second_opinion.map(|opinion| (*opinion).into()),
-            Some(prompt.into()),
+        Some(of) => (
+            Some(of.classification),
+            of.second_opinion,
+            Some(of.prompt.into()),
         ),
         None => (None, None, None),
     };
-    let (answer, end) = match account.finished {
-        Some((
-            _,
-            Finished {
-                answer, outcome, ..
-            },
-        )) => (Some(answer), Some(outcome)),
-        None => (None, None),
-    };
+    let finished = account.finished.map(|(_, of)| (of.answer, of.outcome));
+    let (answer, end) = finished.unzip();
     QueryObject {
         brief,
-        limits: account.limits.into(),
+        limits: account.limits,
         idempotency_key: account.idempotency_key,
-        continues: account.continues.map(|query| query.0),
+        continues: account.continues,
         classification,
         second_opinion,
         prompt,
@@ -311,7 +214,7 @@ pub(super) struct QueriesPage {
     /// In the order of their acceptance.
     queries: Vec<QueryBrief>,
     /// Give it as `after` for more; null if there is no more.
-    next: Option<u64>,
+    next: Option<Seq>,
 }
 
 /// Lists the queries of a session, in the order of their acceptance.
@@ -343,7 +246,7 @@ pub(super) async fn list(
         queries: queries
             .map(|mut account| brief(name, &mut account))
             .collect(),
-        next: page.next.map(|seq| seq.0),
+        next: page.next,
     }))
 }
 
@@ -390,7 +293,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::model::{QueryType, Usage};
+    use crate::model::{QueryType, Usage, record::OpinionOutcome};
 
     #[test]
     fn each_outcome_of_a_second_opinion_is_told_with_its_own() {
@@ -423,7 +326,7 @@ mod tests {
                     ..Usage::default()
                 },
             };
-            let told = serde_json::to_value(SecondOpinionObject::from(opinion)).unwrap();
+            let told = serde_json::to_value(opinion).unwrap();
             let Value::Object(mut told) = told else {
                 panic!("{told}");
             };

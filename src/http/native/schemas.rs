@@ -12,9 +12,10 @@ use utoipa::{
 
 use crate::{
     actor::SessionState,
+    control::Subject,
     model::{
-        BusyPolicy, ProfileName, SessionName, Severity, Source, Speaker, TenantId, Timestamp,
-        command::Author, id::MAX_NAME,
+        BusyPolicy, CallId, ProfileName, QueryId, QueryType, Seq, SessionName, Severity, Source,
+        Speaker, TenantId, Timestamp, Turn, command::Author, id::MAX_NAME, usage::NanoUsd,
     },
 };
 
@@ -27,6 +28,12 @@ fn name() -> RefOr<Schema> {
     let text = ObjectBuilder::new().schema_type(Type::String);
     let text = text.min_length(Some(1)).max_length(Some(MAX_NAME));
     text.pattern(Some("^[A-Za-z0-9._:-]+$")).into()
+}
+
+fn subject() -> RefOr<Schema> {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    let name = "[A-Za-z0-9._:-]{1,128}";
+    text.pattern(Some(format!("^({name}/)?{name}$"))).into()
 }
 
 fn time() -> RefOr<Schema> {
@@ -64,6 +71,13 @@ described! {
     TenantId as name(),
     ProfileName as name(),
     Timestamp as time(),
+    Subject as subject(),
+    CallId as String::schema(),
+    QueryId as u32::schema(),
+    Turn as u32::schema(),
+    Seq as u64::schema(),
+    NanoUsd as u64::schema(),
+    QueryType as word(Self::ALL.map(Self::as_str)),
     BusyPolicy as word(Self::ALL.map(Self::as_str)),
     SessionState as word(Self::ALL.map(Self::as_str)),
     Severity as word(["info", "warning", "error"]),

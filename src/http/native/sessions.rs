@@ -19,7 +19,7 @@ use crate::{
     actor::{Listed, SessionFilter, SessionState},
     http::{
         Caller, Host, Problem,
-        extract::{Json, Path, Query},
+        extract::{self, Json, Path, Query},
         problem::ProblemBody,
     },
     journal::Only,
@@ -250,7 +250,7 @@ pub(super) async fn show(
 #[into_params(parameter_in = Query)]
 pub(super) struct Deleting {
     /// Also in the middle of a query.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "extract::flag")]
     #[param(default = false)]
     force: bool,
 }

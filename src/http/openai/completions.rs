@@ -95,12 +95,12 @@ pub(super) async fn create(
     let head = Head::new(Uuid::now_v7(), asked.model);
     let drain = host.drain().clone();
     let mut response = match asked.stream {
-        Some(options) => {
+        true => {
             let progress = wishes.progress.unwrap_or(host.settings.progress);
             streamed(
                 Story {
                     head,
-                    options,
+                    include_usage: asked.include_usage,
                     progress,
                     session,
                     drain,
@@ -108,7 +108,7 @@ pub(super) async fn create(
                 watch,
             )
         }
-        None => {
+        false => {
             let answered = tokio::select! {
                 answered = whole(head, session, watch) => answered,
                 () = drain.over() => Err(Problem::ends()),
@@ -150,8 +150,8 @@ async fn ask(
 ) -> Result<Watch, Problem> {
     // Text as it arrives may have to be taken back, so no client is sent it.
     let detail = match asked.stream {
-        Some(_) => Detail::Events,
-        None => Detail::End,
+        true => Detail::Events,
+        false => Detail::End,
     };
     let is_new = match session {
         Session::Memory(_) => true,

@@ -11,7 +11,6 @@ use serde::Serialize;
 
 use super::{
     completions::{Session, failure},
-    request::StreamOptions,
     shapes::{Chunk, ChunkChoice, Delta, FinishReason, Head, Told},
 };
 use crate::{
@@ -29,7 +28,8 @@ const PIECE: usize = 4 << 10;
 /// What a stream tells of.
 pub(super) struct Story {
     pub head: Head,
-    pub options: StreamOptions,
+    /// Whether the last piece says what was used.
+    pub include_usage: bool,
     /// Whether it tells what goes on, as reasoning.
     pub progress: bool,
     pub session: Session,
@@ -149,7 +149,7 @@ impl Telling {
         last.oracle = Some(told);
         let last = self.with_usage(last);
         self.ready.push_back(last);
-        if self.story.options.include_usage {
+        if self.story.include_usage {
             let mut usage = self.story.head.chunk(None);
             usage.usage = Some(Some(answer.usage.into()));
             let usage = event_of(&usage);
@@ -167,7 +167,7 @@ impl Telling {
 
     /// Where what was used is asked for, every piece but the last says that it does not know.
     fn with_usage(&self, mut chunk: Chunk<'_>) -> Bytes {
-        chunk.usage = self.story.options.include_usage.then_some(None);
+        chunk.usage = self.story.include_usage.then_some(None);
         event_of(&chunk)
     }
 

@@ -81,6 +81,7 @@ pub struct Classified {
 
 /// A second opinion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct SecondOpinion {
     /// The model, as `provider/model`.
     pub model: String,
@@ -94,6 +95,7 @@ pub struct SecondOpinion {
 
 /// The outcome of a second opinion. Only `changed` replaces the first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum OpinionOutcome {
     /// The same type.

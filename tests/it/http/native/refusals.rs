@@ -232,7 +232,7 @@ const ROWS: &[Row] = &[
         "{\"import\": {\"messages\": [{\"speaker\": \"dog\", \"text\": \"\"}]}}",
         400,
         "invalid_value",
-        "import.messages.0.speaker",
+        "import.messages[0].speaker",
     ),
     (
         "POST /api/sessions",
@@ -240,7 +240,7 @@ const ROWS: &[Row] = &[
         "{\"import\": {\"messages\": [{\"speaker\": \"user\"}]}}",
         400,
         "invalid_value",
-        "import.messages.0.text",
+        "import.messages[0].text",
     ),
     (
         "GET /api/sessions?limit=0",
