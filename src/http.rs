@@ -54,7 +54,6 @@ mod extract;
 mod front;
 mod health;
 mod host;
-mod local;
 mod metrics;
 mod native;
 mod openai;
@@ -68,23 +67,19 @@ use std::time::Duration;
 use axum::{
     Extension, Router,
     extract::DefaultBodyLimit,
-    http::{HeaderValue, header},
-    middleware::{from_fn_with_state, map_response},
-    response::Response,
+    middleware::{from_fn, from_fn_with_state},
 };
 use utoipa::{
     Modify, OpenApi,
     openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
 };
-use utoipa_axum::router::OpenApiRouter;
 
 pub use crate::config::Server as Settings;
 pub use accept::{BindError, Door, Listener};
 pub use door::{Admin, Caller};
 pub use host::{Drain, Host, OneMore, Shares};
-pub use local::LocalServer;
 pub use problem::Problem;
-pub use server::Server;
+pub use server::{LocalServer, Server};
 pub use tenants::Place;
 
 /// A stream that has nothing to say says so this often.
@@ -124,49 +119,32 @@ impl Modify for Key {
 /// [`Principal`](crate::model::Principal) that the host put into its extensions. A host with a file of keys runs
 /// [`Host::watch_keys`] beside it. Caps on connections and time-outs of slow clients are the host's own affair.
 pub fn router(host: Host) -> Router {
-    routes(host).all
+    routes(host).0
 }
 
 /// All routes and their description, for tests: asked on a paused clock, and without sockets.
 #[cfg(any(test, feature = "testkit"))]
 pub fn described(host: Host) -> (Router, utoipa::openapi::OpenApi) {
-    let Routes {
-        all, description, ..
-    } = routes(host);
-    (all, description)
+    routes(host)
 }
 
-struct Routes {
-    all: Router,
-    /// Health, figures and control alone, for a server that has as many connections as it may have.
-    essential: Router,
-    #[cfg_attr(
-        not(any(test, feature = "testkit")),
-        expect(dead_code, reason = "for tests")
-    )]
-    description: utoipa::openapi::OpenApi,
-}
-
-/// The routes by what a request has to pass before its handler: nothing; a key; a key, admission and early
-/// shedding; a key and admission.
-fn groups() -> [OpenApiRouter<Host>; 4] {
-    let operators = control::routes().merge(metrics::routes());
-    let messages = openai::messages().merge(native::messages());
-    let others = openai::routes().merge(native::routes());
-    [health::routes(), operators, messages, others]
-}
-
-fn routes(host: Host) -> Routes {
-    let description = OpenApiRouter::with_openapi(Description::openapi());
-    let description = groups()
-        .into_iter()
-        .fold(description, OpenApiRouter::merge)
-        .into_openapi();
-    let [open, operators, messages, others] = groups().map(|group| {
-        let (router, _) = group.split_for_parts();
+/// All routes and their description.
+fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
+    let mut description = Description::openapi();
+    // By what a request has to pass before its handler: nothing; a key; a key, admission and early shedding; a key
+    // and admission.
+    let [open, operators, messages, others] = [
+        health::routes(),
+        control::routes().merge(metrics::routes()),
+        openai::messages().merge(native::messages()),
+        openai::routes().merge(native::routes()),
+    ]
+    .map(|group| {
+        let (router, of_group) = group.split_for_parts();
+        description.merge(of_group);
         router.method_not_allowed_fallback(problem::no_such_method)
     });
-    let guard = from_fn_with_state(host.clone(), door::guard);
+    let guard = |routes| from_fn_with_state((host.clone(), routes), door::guard);
     let admit = from_fn_with_state(host.clone(), overload::admit);
     let take_body = from_fn_with_state(host.clone(), overload::take_body);
     let known = from_fn_with_state(host.clone(), door::origin::admit);
@@ -175,42 +153,30 @@ fn routes(host: Host) -> Routes {
         Some(cors) => router.layer(cors).layer(known.clone()),
         None => router.layer(known.clone()),
     };
+    let essential = from_fn(overload::unless_beyond_the_cap);
     // The last one is the first that a request meets.
     let operators = operators
         .layer(take_body.clone())
-        .layer(from_fn_with_state(host.clone(), door::guard_operators));
+        .layer(guard(door::For::Operators));
     let operators = by_origin(operators);
     let messages = messages
         .layer(take_body.clone())
         .layer(admit.clone())
-        .layer(guard.clone());
-    let messages = by_origin(messages).layer(from_fn_with_state(host.clone(), overload::shed));
+        .layer(guard(door::For::All));
+    let messages = by_origin(messages)
+        .layer(from_fn_with_state(host.clone(), overload::shed))
+        .layer(essential.clone());
     let others = others
         .fallback(problem::no_such_route)
         .layer(take_body)
         .layer(admit)
-        .layer(guard);
-    let others = by_origin(others);
-    let essential = open.merge(operators);
-    let all = essential.clone().merge(messages).merge(others);
-    let essential = essential
-        .fallback(overload::no_connection)
-        .layer(map_response(async |mut response: Response| {
-            let close = HeaderValue::from_static("close");
-            response.headers_mut().insert(header::CONNECTION, close);
-            response
-        }));
-    let described = native::Described::new(&description);
-    let [all, essential] = [all, essential].map(|router| {
-        router
-            .with_state(host.clone())
-            .layer(Extension(described.clone()))
-            .layer(DefaultBodyLimit::disable())
-            .layer(from_fn_with_state(host.clone(), front::meet))
-    });
-    Routes {
-        all,
-        essential,
-        description,
-    }
+        .layer(guard(door::For::All));
+    let others = by_origin(others).layer(essential);
+    let router = open.merge(operators).merge(messages).merge(others);
+    let router = router
+        .with_state(host.clone())
+        .layer(Extension(native::Described::new(&description)))
+        .layer(DefaultBodyLimit::disable())
+        .layer(from_fn_with_state(host, front::meet));
+    (router, description)
 }

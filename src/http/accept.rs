@@ -1,4 +1,4 @@
-//! The listener: accepts connections up to a cap, and owns them.
+//! Listens, accepts connections up to a cap, and owns them.
 
 use std::{
     collections::HashMap,
@@ -8,20 +8,22 @@ use std::{
     time::Duration,
 };
 
-use axum::Router;
+use axum::{Router, middleware::from_fn};
 use parking_lot::Mutex;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpSocket, TcpStream},
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, TcpSocket, TcpStream, UnixStream},
     task::JoinSet,
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{
     Host, Settings,
     connection::{self, Peer},
+    overload,
 };
-use crate::access::place_of;
+use crate::{access::place_of, control::socket::Socket};
 
 const BACKLOG: u32 = 1_024;
 /// Bound on what the kernel buffers for one client; without it, megabytes.
@@ -30,13 +32,11 @@ const SEND_BUFFER: u32 = 256 << 10;
 const ALIVE: Duration = Duration::from_secs(60);
 const ASK: Duration = Duration::from_secs(15);
 /// Pause after a failed accept.
-pub(super) const PAUSE: Duration = Duration::from_millis(50);
-/// Connections beyond the cap, for a refusal or the essential routes; more are closed.
-pub(super) const SPARE: usize = 64;
+const PAUSE: Duration = Duration::from_millis(50);
+/// Connections beyond the cap, for the essential routes; more are closed.
+const SPARE: usize = 64;
 /// How long a spare connection may last.
-pub(super) const SHORT: Duration = Duration::from_secs(5);
-/// How long a refusal by address may take.
-const REFUSAL: Duration = Duration::from_secs(1);
+const SHORT: Duration = Duration::from_secs(5);
 
 /// Whether clients need a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,65 +138,84 @@ impl Listener {
     }
 }
 
-/// Accepts connections until the drain begins, and returns those that are left.
-pub(super) async fn accept(
-    listener: Listener,
+/// Where connections come from.
+pub(super) trait Accept: Send + Sync + 'static {
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+
+    fn accept(&self) -> impl Future<Output = io::Result<(Self::Stream, Peer)>> + Send;
+}
+
+impl Accept for Listener {
+    type Stream = TcpStream;
+
+    async fn accept(&self) -> io::Result<(TcpStream, Peer)> {
+        let (tcp, address) = self.tcp.accept().await?;
+        let _ = tcp.set_nodelay(true);
+        Ok((tcp, Peer::At(address)))
+    }
+}
+
+impl Accept for Socket {
+    type Stream = UnixStream;
+
+    async fn accept(&self) -> io::Result<(UnixStream, Peer)> {
+        Ok((Self::accept(self).await?, Peer::Owner))
+    }
+}
+
+/// Accepts up to `most` connections at a time until `ending`, and returns those that are left.
+pub(super) async fn accept<A: Accept>(
+    from: A,
+    most: usize,
     router: Router,
-    essential: Router,
     host: Host,
+    ending: CancellationToken,
 ) -> JoinSet<()> {
-    let (settings, drain) = (&host.settings, host.drain());
     let (mut connections, mut spare) = (JoinSet::new(), JoinSet::new());
-    let crowd = Crowd::new(settings.max_connections_per_address);
+    let crowd = Crowd::new(host.settings.max_connections_per_address);
+    let essential = router.clone().layer(from_fn(overload::beyond_the_cap));
     loop {
-        host.overload().connected(connections.len());
-        tokio::select! {
-            () = drain.begun() => return connections,
+        let accepted = tokio::select! {
+            () = ending.cancelled() => return connections,
             Some(ended) = connections.join_next() => {
                 // The body of a response can panic too.
                 if let Err(error) = ended {
                     tracing::error!(%error, "a connection ended by a mistake of the server's own");
                 }
+                continue;
             }
-            Some(_) = spare.join_next() => {}
-            accepted = listener.tcp.accept() => match accepted {
-                Ok((tcp, address)) => {
-                    let has_room = connections.len() < settings.max_connections;
-                    match crowd.enter(address.ip()) {
-                        Ok(one) if has_room => {
-                            let _ = tcp.set_nodelay(true);
-                            let (router, host) = (router.clone(), host.clone());
-                            // Before the connection can read the count.
-                            host.overload().connected(connections.len() + 1);
-                            connections.spawn(async move {
-                                served(tcp, address, router, host).await;
-                                drop(one);
-                            });
-                        }
-                        Ok(_) | Err(_) if spare.len() >= SPARE => drop(tcp),
-                        Ok(_) => {
-                            let served = served(tcp, address, essential.clone(), host.clone());
-                            spare.spawn(cut(SHORT, served));
-                        }
-                        Err(TooMany) => {
-                            spare.spawn(cut(REFUSAL, refuse(tcp)));
-                        }
-                    }
+            Some(_) = spare.join_next() => continue,
+            accepted = from.accept() => accepted,
+        };
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be taken");
+                if !of_one_connection(&error) {
+                    tokio::time::sleep(PAUSE).await;
                 }
-                Err(error) => {
-                    tracing::warn!(%error, "a connection could not be taken");
-                    if !of_one_connection(&error) {
-                        tokio::time::sleep(PAUSE).await;
-                    }
-                }
-            },
+                continue;
+            }
+        };
+        let (host, ending) = (host.clone(), ending.clone());
+        let serve = |router| async move {
+            connection::serve(stream, peer, router, &host, ending.cancelled()).await;
+        };
+        match crowd.enter(peer) {
+            Ok(one) if connections.len() < most => {
+                let served = serve(router.clone());
+                connections.spawn(async move {
+                    served.await;
+                    drop(one);
+                });
+            }
+            Ok(_) | Err(TooMany) if spare.len() < SPARE => {
+                let served = tokio::time::timeout(SHORT, serve(essential.clone()));
+                spare.spawn(async move { drop(served.await) });
+            }
+            Ok(_) | Err(TooMany) => {}
         }
     }
-}
-
-async fn served(tcp: TcpStream, address: SocketAddr, router: Router, host: Host) {
-    let begun = host.drain().begun();
-    connection::serve(tcp, Peer::At(address), router, &host, begun).await;
 }
 
 /// Whether the next accept may well succeed.
@@ -206,31 +225,6 @@ fn of_one_connection(error: &io::Error) -> bool {
         error.kind(),
         ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted
     )
-}
-
-pub(super) async fn cut(within: Duration, what: impl Future<Output = ()>) {
-    let _ = tokio::time::timeout(within, what).await;
-}
-
-/// Refuses a client whose address has too many connections, before it sends anything.
-async fn refuse(mut tcp: TcpStream) {
-    const BODY: &str = "{\"error\":{\"message\":\"there are as many connections from your address as \
-        `server.max_connections_per_address` allows: try again\",\"type\":\"server_error\",\"param\":null,\
-        \"code\":\"overloaded\"}}";
-    let answer = format!(
-        "HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
-        content-type: application/json\r\ncontent-length: {}\r\n\r\n{BODY}",
-        BODY.len()
-    );
-    let told = async {
-        tcp.write_all(answer.as_bytes()).await?;
-        tcp.shutdown().await?;
-        // Closed with unread bytes, the refusal could be lost.
-        let mut unread = [0; 1_024];
-        while tcp.read(&mut unread).await? > 0 {}
-        Ok::<(), io::Error>(())
-    };
-    let _ = told.await;
 }
 
 /// Connections by address.
@@ -254,11 +248,12 @@ impl Crowd {
     }
 
     /// One more from there. Loopback is not counted: proxies are there.
-    fn enter(&self, from: IpAddr) -> Result<Option<One>, TooMany> {
-        let place = place_of(from);
-        if from.to_canonical().is_loopback() {
+    fn enter(&self, peer: Peer) -> Result<Option<One>, TooMany> {
+        let from = peer.address().map(|address| address.ip());
+        let Some(from) = from.filter(|from| !from.to_canonical().is_loopback()) else {
             return Ok(None);
-        }
+        };
+        let place = place_of(from);
         let mut places = self.places.lock();
         let count = places.entry(place).or_default();
         if *count >= self.most {

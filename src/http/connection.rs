@@ -7,6 +7,7 @@
 //! nothing of what it is sent.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     io::{self, IoSlice},
     net::SocketAddr,
@@ -24,18 +25,23 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto::Builder,
 };
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use parking_lot::Mutex;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::Instant,
+};
 use tower::Service as _;
-use watch::{Doings, InWork, Limits, Step, Watch};
 
-use super::Host;
-
-mod watch;
+use super::{Host, Settings};
 
 /// Longest head, and the send buffer of a connection.
 const BUFFER: usize = 64 << 10;
 const STREAMS: u32 = 128;
 const PING: Duration = Duration::from_secs(20);
+/// How long a connection that is told to end may take.
+const GRACE: Duration = Duration::from_secs(1);
+/// How often a busy connection is checked.
+const LOOK: Duration = Duration::from_secs(5);
 
 /// The other end of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -64,42 +70,6 @@ impl Peer {
     }
 }
 
-/// The body of a response.
-struct Sent {
-    body: Body,
-    in_work: InWork,
-    version: Version,
-}
-
-impl http_body::Body for Sent {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        if self.version != Version::HTTP_2 {
-            // Its socket shows as much.
-            return Pin::new(&mut self.body).poll_frame(context);
-        }
-        self.in_work.asked();
-        let polled = Pin::new(&mut self.body).poll_frame(context);
-        if let Poll::Ready(Some(_)) = &polled {
-            self.in_work.gave();
-        }
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
 /// Serves a connection until it ends or `ending` resolves.
 pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
@@ -108,22 +78,25 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     host: &Host,
     ending: impl Future<Output = ()>,
 ) {
-    let limits = Limits::from(&host.settings);
     let mut ending = pin!(ending);
-    let doings = Arc::new(Doings::new());
-    let io = TokioIo::new(Watched::new(stream, Arc::clone(&doings)));
+    let _counted = peer.address().map(|_| host.connections().one_more());
+    let activity = Activity::new();
+    let io = TokioIo::new(Watched {
+        stream,
+        activity: activity.clone(),
+    });
     let served = {
-        let doings = Arc::clone(&doings);
+        let activity = activity.clone();
         service_fn(move |request: Request<Incoming>| {
             let version = request.version();
-            let in_work = doings.begin(version);
+            let in_flight = activity.begin(version);
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(peer);
             let answer = router.clone().call(request);
             async move {
                 let sent = |body| Sent {
                     body,
-                    in_work,
+                    in_flight,
                     version,
                 };
                 answer.await.map(|response: Response| response.map(sent))
@@ -132,9 +105,9 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     };
     let builder = builder();
     let mut connection = pin!(builder.serve_connection(io, served));
-    let (mut watch, mut draining) = (Watch::new(doings, limits), false);
+    let mut draining = false;
     loop {
-        let wake = match watch.step() {
+        let wake = match activity.next_step(&host.settings) {
             Step::Wait(until) => until,
             Step::Close(until) => {
                 connection.as_mut().graceful_shutdown();
@@ -183,21 +156,184 @@ fn builder() -> Builder<TokioExecutor> {
     builder
 }
 
+/// What happens on a connection: written by its socket and its requests, read by the watch. Clones share it.
+#[derive(Debug, Clone)]
+struct Activity(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    in_flight: usize,
+    /// Whether it speaks HTTP/2, where bytes come that belong to no request.
+    is_http2: bool,
+    /// Since when bytes wait for the rest of their head.
+    head: Option<Instant>,
+    idle: Instant,
+    /// Since when the client takes nothing.
+    stuck: Option<Instant>,
+    /// HTTP/2 streams that gave a frame and were not polled since: the socket may have room and they none.
+    waiting: BTreeMap<u64, Instant>,
+    next: u64,
+    /// When a graceful shutdown is over.
+    closing: Option<Instant>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Look again at this time.
+    Wait(Instant),
+    /// Idle or late: begin a graceful shutdown, and look again at this time.
+    Close(Instant),
+    /// Drop it: the grace period is over.
+    End,
+    /// Drop it: its client takes nothing.
+    Cut,
+}
+
+impl Activity {
+    fn new() -> Self {
+        let now = Instant::now();
+        Self(Arc::new(Mutex::new(State {
+            in_flight: 0,
+            is_http2: false,
+            head: Some(now),
+            idle: now,
+            stuck: None,
+            waiting: BTreeMap::new(),
+            next: 0,
+            closing: None,
+        })))
+    }
+
+    /// Bytes have come.
+    fn received(&self) {
+        let mut state = self.0.lock();
+        if state.in_flight == 0 && !state.is_http2 {
+            state.head.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// The client took something, or the socket is full.
+    fn sent(&self, something: bool) {
+        let mut state = self.0.lock();
+        if something {
+            state.stuck = None;
+        } else {
+            state.stuck.get_or_insert_with(Instant::now);
+        }
+    }
+
+    fn begin(&self, version: Version) -> InFlight {
+        let mut state = self.0.lock();
+        state.is_http2 |= version == Version::HTTP_2;
+        state.in_flight += 1;
+        state.head = None;
+        state.next += 1;
+        InFlight {
+            activity: self.clone(),
+            number: state.next,
+        }
+    }
+
+    fn next_step(&self, settings: &Settings) -> Step {
+        let mut state = self.0.lock();
+        let now = Instant::now();
+        let stuck = state.waiting.values().copied().chain(state.stuck).min();
+        let stuck = stuck.map(|since| since + settings.write_timeout);
+        let is_busy = state.in_flight > 0;
+        if stuck.is_some_and(|until| until <= now) {
+            return Step::Cut;
+        }
+        if let Some(until) = &mut state.closing {
+            // Requests that crossed the shutdown are answered.
+            if is_busy {
+                *until = now + GRACE;
+            }
+            return match *until <= now {
+                true => Step::End,
+                false => Step::Wait(*until),
+            };
+        }
+        if is_busy {
+            let until = stuck.unwrap_or(now + settings.write_timeout);
+            return Step::Wait(until.min(now + LOOK));
+        }
+        let head = state.head.map(|since| since + settings.header_timeout);
+        let idle = state.idle + settings.idle_timeout;
+        let next = head.into_iter().chain(stuck).fold(idle, Instant::min);
+        match next <= now {
+            true => Step::Close(*state.closing.insert(now + GRACE)),
+            false => Step::Wait(next),
+        }
+    }
+}
+
+/// A request in flight, until its response is sent.
+#[derive(Debug)]
+struct InFlight {
+    activity: Activity,
+    number: u64,
+}
+
+impl InFlight {
+    fn asked(&self) {
+        self.activity.0.lock().waiting.remove(&self.number);
+    }
+
+    fn gave(&self) {
+        let mut state = self.activity.0.lock();
+        state.waiting.insert(self.number, Instant::now());
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        let mut state = self.activity.0.lock();
+        state.waiting.remove(&self.number);
+        state.idle = Instant::now();
+        state.in_flight -= 1;
+    }
+}
+
+/// The body of a response.
+struct Sent {
+    body: Body,
+    in_flight: InFlight,
+    version: Version,
+}
+
+impl http_body::Body for Sent {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if self.version != Version::HTTP_2 {
+            // Its socket shows as much.
+            return Pin::new(&mut self.body).poll_frame(context);
+        }
+        self.in_flight.asked();
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if let Poll::Ready(Some(_)) = &polled {
+            self.in_flight.gave();
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
 /// A socket that reports when bytes come and go.
 struct Watched<S> {
     stream: S,
-    doings: Arc<Doings>,
-}
-
-impl<S> Watched<S> {
-    const fn new(stream: S, doings: Arc<Doings>) -> Self {
-        Self { stream, doings }
-    }
-
-    fn written(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        self.doings.sent(written.is_ready());
-        written
-    }
+    activity: Activity,
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
@@ -209,7 +345,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         let before = into.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, into);
         if into.filled().len() > before {
-            self.doings.received();
+            self.activity.received();
         }
         read
     }
@@ -222,7 +358,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.written(written)
+        self.activity.sent(written.is_ready());
+        written
     }
 
     fn poll_write_vectored(
@@ -231,7 +368,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.written(written)
+        self.activity.sent(written.is_ready());
+        written
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -244,5 +382,139 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn pass(seconds: u64) {
+        tokio::time::advance(Duration::from_secs(seconds)).await;
+    }
+
+    fn wait(seconds: u64) -> Step {
+        Step::Wait(Instant::now() + Duration::from_secs(seconds))
+    }
+
+    fn closes() -> Step {
+        Step::Close(Instant::now() + GRACE)
+    }
+
+    /// By the default time-outs: 10 s for a head, 120 s idle, 30 s for a write.
+    fn next(activity: &Activity) -> Step {
+        activity.next_step(&Settings::default())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_has_to_come_in_time_whether_it_is_the_first_or_not() {
+        let activity = Activity::new();
+        assert_eq!(next(&activity), wait(10), "nothing has come yet");
+        pass(9).await;
+        activity.received();
+        assert_eq!(next(&activity), wait(1), "a byte does not help");
+        drop(activity.begin(Version::HTTP_11));
+        assert_eq!(next(&activity), wait(120), "answered");
+        pass(100).await;
+        activity.received();
+        assert_eq!(next(&activity), wait(10));
+        pass(5).await;
+        activity.received();
+        pass(5).await;
+        assert_eq!(next(&activity), closes());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_rests_is_closed_and_one_that_works_is_not() {
+        let activity = Activity::new();
+        let (one, other) = (
+            activity.begin(Version::HTTP_11),
+            activity.begin(Version::HTTP_11),
+        );
+        pass(1_000).await;
+        assert_eq!(next(&activity), wait(5));
+        drop(one);
+        assert_eq!(next(&activity), wait(5), "the other one is worked on");
+        drop(other);
+        pass(119).await;
+        assert_eq!(next(&activity), wait(1));
+        pass(1).await;
+        assert_eq!(next(&activity), closes());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_takes_nothing_is_cut_off_and_who_takes_something_is_not() {
+        let activity = Activity::new();
+        let _in_flight = activity.begin(Version::HTTP_11);
+        activity.sent(false);
+        pass(28).await;
+        activity.sent(false);
+        assert_eq!(next(&activity), wait(2), "still the same stop");
+        activity.sent(true);
+        assert_eq!(next(&activity), wait(5));
+        activity.sent(false);
+        pass(30).await;
+        assert_eq!(next(&activity), Step::Cut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_many_streams_on_a_connection_the_one_that_waits_longest_counts() {
+        let activity = Activity::new();
+        let (one, other) = (
+            activity.begin(Version::HTTP_11),
+            activity.begin(Version::HTTP_11),
+        );
+        one.gave();
+        pass(20).await;
+        other.gave();
+        pass(6).await;
+        assert_eq!(next(&activity), wait(4));
+        one.asked();
+        assert_eq!(next(&activity), wait(5));
+        pass(24).await;
+        assert_eq!(next(&activity), Step::Cut);
+        drop(other);
+        assert_eq!(next(&activity), wait(5), "it has gone");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bytes_between_requests_of_http_2_are_no_head() {
+        let activity = Activity::new();
+        assert_eq!(next(&activity), wait(10), "before the first one");
+        drop(activity.begin(Version::HTTP_2));
+        pass(60).await;
+        // An answer to a ping, or room for what is sent.
+        activity.received();
+        assert_eq!(next(&activity), wait(60), "it only rests");
+        pass(60).await;
+        assert_eq!(next(&activity), closes());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_while_a_connection_is_told_to_end_is_answered() {
+        let activity = Activity::new();
+        drop(activity.begin(Version::HTTP_2));
+        pass(120).await;
+        assert_eq!(next(&activity), closes());
+        let late = activity.begin(Version::HTTP_2);
+        for _ in 0..5 {
+            pass(1).await;
+            assert_eq!(next(&activity), wait(1));
+        }
+        drop(late);
+        assert_eq!(next(&activity), wait(1), "it may be on its way");
+        pass(1).await;
+        assert_eq!(next(&activity), Step::End);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_takes_nothing_is_cut_off_also_while_it_is_told_to_end() {
+        let activity = Activity::new();
+        pass(10).await;
+        assert_eq!(next(&activity), closes());
+        let _late = activity.begin(Version::HTTP_11);
+        activity.sent(false);
+        pass(30).await;
+        assert_eq!(next(&activity), Step::Cut);
     }
 }

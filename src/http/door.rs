@@ -2,13 +2,7 @@
 //!
 //! **Invariant:** an unknown, expired or revoked key is answered like none at all.
 
-use std::{
-    net::IpAddr,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use axum::{
     Extension,
@@ -19,14 +13,14 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use http_body::Frame;
+use futures_util::{StreamExt as _, stream};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{
     Host, Problem, Settings,
     connection::Peer,
-    front::{Held, Quiet},
+    front::{Quiet, held},
 };
 use crate::{
     access::{AtWork, Attempts, Judgement, KeyId},
@@ -71,66 +65,47 @@ impl Porter {
     }
 }
 
-/// Authenticates a request and counts it for its tenant.
-pub(super) async fn guard(State(host): State<Host>, request: Request, next: Next) -> Response {
-    let_through(host, For::All, request, next).await
-}
-
-/// For routes with which an operator sees and mends what is wrong: limits of their tenant do not hold there.
-pub(super) async fn guard_operators(
-    State(host): State<Host>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let_through(host, For::Operators, request, next).await
-}
-
+/// Which routes are guarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum For {
+pub(super) enum For {
     All,
+    /// Those by which an operator sees and mends what is wrong: limits of their tenant do not hold there.
     Operators,
 }
 
-async fn let_through(host: Host, routes: For, mut request: Request, next: Next) -> Response {
-    match let_in(&host, routes, &mut request) {
-        Ok(guest) => {
-            request.extensions_mut().insert(guest.who.clone());
-            guest.answered(next.run(request).await)
-        }
+/// Authenticates a request and counts it for its tenant until its response is sent.
+pub(super) async fn guard(
+    State((host, routes)): State<(Host, For)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let (who, pass, at_work) = match let_in(&host, routes, &mut request) {
+        Ok(guest) => guest,
         Err(problem) => {
             // Counted, but guessing keys must not fill the log.
             let quiet = problem.is_too_many_attempts().then_some(Extension(Quiet));
-            (quiet, problem).into_response()
+            return (quiet, problem).into_response();
         }
-    }
+    };
+    request.extensions_mut().insert(who.clone());
+    let mut response = next.run(request).await;
+    // For the log.
+    response.extensions_mut().insert(who);
+    let farewell = response.extensions_mut().remove::<Farewell>();
+    response.map(|body| {
+        let body = match farewell.zip(pass) {
+            Some((farewell, pass)) => while_it_holds(body, pass, farewell),
+            None => body,
+        };
+        match at_work {
+            Some(at_work) => held(body, at_work),
+            None => body,
+        }
+    })
 }
 
-struct Guest {
-    who: Principal,
-    /// None for the owner of the process.
-    pass: Option<Pass>,
-    at_work: Option<AtWork>,
-}
-
-impl Guest {
-    /// The response, which counts until it is sent.
-    fn answered(self, mut response: Response) -> Response {
-        // For the log.
-        response.extensions_mut().insert(self.who);
-        let farewell = response.extensions_mut().remove::<Farewell>();
-        let (pass, at_work) = (self.pass, self.at_work);
-        response.map(|body| {
-            let body = match farewell.zip(pass) {
-                Some((farewell, pass)) => Body::new(Passing::new(body, pass, farewell)),
-                None => body,
-            };
-            match at_work {
-                Some(at_work) => Body::new(Held::new(body, at_work)),
-                None => body,
-            }
-        })
-    }
-}
+/// Who asks, their pass (none for the owner of the process), and what counts the request for their tenant.
+type Guest = (Principal, Option<Pass>, Option<AtWork>);
 
 fn let_in(host: &Host, routes: For, request: &mut Request) -> Result<Guest, Problem> {
     let peer = request.extensions().get::<Peer>().copied();
@@ -160,11 +135,7 @@ fn let_in(host: &Host, routes: For, request: &mut Request) -> Result<Guest, Prob
     };
     let owns = matches!(peer, Some(Peer::Owner));
     let host = host.clone();
-    Ok(Guest {
-        who,
-        pass: (!owns).then_some(Pass { host, key }),
-        at_work,
-    })
+    Ok((who, (!owns).then_some(Pass { host, key }), at_work))
 }
 
 /// The principal where there are no keys.
@@ -220,50 +191,16 @@ impl Pass {
 }
 
 /// The body of a stream. Each piece is checked, so an idle one ends with its next keep-alive.
-struct Passing {
-    body: Body,
-    pass: Pass,
-    farewell: Farewell,
-    over: bool,
-}
-
-impl Passing {
-    const fn new(body: Body, pass: Pass, farewell: Farewell) -> Self {
-        Self {
-            body,
-            pass,
-            farewell,
-            over: false,
-        }
-    }
-}
-
-impl http_body::Body for Passing {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        if self.over {
-            return Poll::Ready(None);
-        }
-        let polled = ready!(Pin::new(&mut self.body).poll_frame(context));
-        if polled.is_none() || self.pass.holds() {
-            return Poll::Ready(polled);
-        }
-        self.over = true;
-        // Drops what it held at once.
-        self.body = Body::empty();
-        let Farewell(farewell) = self.farewell;
-        let last = farewell(&Problem::no_key());
-        Poll::Ready(Some(Ok(Frame::data(last))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.over
-    }
+fn while_it_holds(body: Body, pass: Pass, Farewell(farewell): Farewell) -> Body {
+    let pieces = Some((body.into_data_stream(), pass));
+    Body::from_stream(stream::unfold(pieces, move |pieces| async move {
+        let (mut pieces, pass) = pieces?;
+        let piece = pieces.next().await?;
+        Some(match pass.holds() {
+            true => (piece, Some((pieces, pass))),
+            false => (Ok(farewell(&Problem::no_key())), None),
+        })
+    }))
 }
 
 impl Host {

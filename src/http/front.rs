@@ -3,13 +3,7 @@
 //! Lines have the target `oracle::access` and stable fields. `what` is `answered`, or `left` where the client
 //! disconnected; a stream has a second line when it has `ended`.
 
-use std::{
-    any::Any,
-    net::SocketAddr,
-    panic::AssertUnwindSafe,
-    pin::Pin,
-    task::{Context, Poll},
-};
+use std::{any::Any, net::SocketAddr, panic::AssertUnwindSafe};
 
 use axum::{
     body::Body,
@@ -18,9 +12,8 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use bytes::Bytes;
 use futures_util::FutureExt as _;
-use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt as _;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -111,7 +104,7 @@ enum Wait {
 
 impl Line {
     fn answered(mut self, response: Response) -> Response {
-        self.host.overload().answered(response.status());
+        self.host.overload().answered(Some(response.status()));
         let by = response.extensions().get::<Principal>();
         let by = by.map(|principal| &*principal.name);
         if response.extensions().get::<Quiet>().is_none() {
@@ -119,7 +112,7 @@ impl Line {
         }
         if is_stream(&response) {
             self.waits_for = Wait::End;
-            return response.map(|body| Body::new(Held::new(body, self)));
+            return response.map(|body| held(body, self));
         }
         self.waits_for = Wait::Nothing;
         response
@@ -145,7 +138,7 @@ impl Drop for Line {
     fn drop(&mut self) {
         match self.waits_for {
             Wait::Answer => {
-                self.host.overload().left();
+                self.host.overload().answered(None);
                 self.write(None, None, "left");
             }
             Wait::End => self.write(None, None, "ended"),
@@ -167,33 +160,9 @@ fn broken(id: &RequestId, panic: &(dyn Any + Send)) -> Response {
 }
 
 /// A body with a guard that is dropped once it is sent.
-pub(super) struct Held<T> {
-    body: Body,
-    _kept: T,
-}
-
-impl<T> Held<T> {
-    pub(super) const fn new(body: Body, kept: T) -> Self {
-        Self { body, _kept: kept }
-    }
-}
-
-impl<T: Unpin> http_body::Body for Held<T> {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
+pub(super) fn held<T: Send + 'static>(body: Body, guard: T) -> Body {
+    Body::new(body.map_frame(move |frame| {
+        let _held = &guard;
+        frame
+    }))
 }

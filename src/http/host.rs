@@ -20,6 +20,7 @@ struct Inner {
     overload: Overload,
     porter: Porter,
     handed_in: Several,
+    connections: Several,
     counts: TaskTracker,
 }
 
@@ -47,6 +48,7 @@ impl Host {
             overload,
             porter,
             handed_in: Several::default(),
+            connections: Several::default(),
             counts: TaskTracker::new(),
         }))
     }
@@ -59,6 +61,10 @@ impl Host {
 
     pub(super) fn handed_in(&self) -> &Several {
         &self.0.handed_in
+    }
+
+    pub(super) fn connections(&self) -> &Several {
+        &self.0.connections
     }
 
     pub(super) fn counts(&self) -> &TaskTracker {
@@ -151,6 +157,11 @@ impl Drain {
     #[must_use]
     pub fn has_begun(&self) -> bool {
         self.begun.is_cancelled()
+    }
+
+    /// Cancelled when it has begun.
+    pub(super) const fn beginning(&self) -> &CancellationToken {
+        &self.begun
     }
 
     /// Resolves when it has begun.

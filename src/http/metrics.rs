@@ -10,8 +10,8 @@ use axum::{
 };
 use prometheus_client::{
     collector::Collector,
-    encoding::{DescriptorEncoder, NoLabelSet, text},
-    metrics::MetricType,
+    encoding::{DescriptorEncoder, text},
+    metrics::{MetricType, gauge::ConstGauge},
     registry::Registry,
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -39,10 +39,14 @@ async fn metrics(State(host): State<Host>, _: Admin) -> Response {
     registry.register_collector(Box::new(Read {
         depths: host.oracle.depths(),
         providers: host.oracle.providers(),
-        requests: host.overload().in_work(),
-        connections: host.overload().connections(),
-        answers: host.overload().answers(),
     }));
+    let connections = ConstGauge::new(host.connections().now() as u64);
+    registry.register("http_connections", "Connections", connections);
+    let requests = ConstGauge::new(host.overload().in_work() as u64);
+    let help = "Requests that are worked on, streams among them";
+    registry.register("http_requests_in_work", help, requests);
+    let help = "Answers, by the class of their status, and clients that left before theirs";
+    registry.register("http_answers", help, host.overload().answers().clone());
     let mut text = String::new();
     match text::encode(&mut text, &registry) {
         Ok(()) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
@@ -55,9 +59,6 @@ async fn metrics(State(host): State<Host>, _: Admin) -> Response {
 struct Read {
     depths: Depths,
     providers: Vec<ProviderState>,
-    requests: usize,
-    connections: usize,
-    answers: Vec<(&'static str, u64)>,
 }
 
 /// Encodes a gauge; a row is its labels and its value.
@@ -76,23 +77,7 @@ fn gauge<'a, const N: usize>(
 impl Collector for Read {
     fn encode(&self, mut to: DescriptorEncoder<'_>) -> fmt::Result {
         self.depths(&mut to)?;
-        self.gateways(&mut to)?;
-        let requests = "Requests that are worked on, streams among them";
-        for (name, help, now) in [
-            ("http_connections", "Connections", self.connections),
-            ("http_requests_in_work", requests, self.requests),
-        ] {
-            to.encode_descriptor(name, help, None, MetricType::Gauge)?
-                .encode_gauge(&now)?;
-        }
-        let help = "Answers, by the class of their status, and clients that left before theirs";
-        let mut answers = to.encode_descriptor("http_answers", help, None, MetricType::Counter)?;
-        for (class, count) in &self.answers {
-            answers
-                .encode_family(&[("status", *class)])?
-                .encode_counter::<NoLabelSet, u64, f64>(count, None)?;
-        }
-        Ok(())
+        self.gateways(&mut to)
     }
 }
 

@@ -1,31 +1,24 @@
 //! Admission: how many requests are in flight, and how much memory their bodies take. A request without room is
 //! rejected at once, with a retry hint.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     body::Body,
     extract::{Request, State},
-    http::{StatusCode, header},
+    http::{HeaderValue, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
+use prometheus_client::metrics::{counter::Counter, family::Family};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{Host, Problem, Settings, front::Held};
+use super::{Host, Problem, Settings, front::held};
 
 /// Memory of all bodies, in largest bodies.
 const LARGEST_BODIES: usize = 64;
-/// Unit of that memory, in bytes.
-const PIECE: usize = 1_024;
 /// Classes of status; the last is that of clients that disconnected.
 const CLASSES: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", "left"];
 /// Longer bodies are not shed early.
@@ -33,25 +26,30 @@ const SMALL: u64 = 64 << 10;
 /// How long an unread body may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Labels of a count of answers.
+type Status = [(&'static str, &'static str); 1];
+
 pub(super) struct Overload {
     requests: Arc<Semaphore>,
     most: usize,
-    /// In pieces.
+    /// In bytes.
     bodies: Arc<Semaphore>,
-    connections: AtomicUsize,
     /// By class of status.
-    answers: [AtomicU64; CLASSES.len()],
+    answers: Family<Status, Counter>,
 }
 
 impl Overload {
     pub(super) fn new(settings: &Settings) -> Self {
-        let bodies = settings.max_body.saturating_mul(LARGEST_BODIES) / PIECE;
+        let bodies = settings.max_body.saturating_mul(LARGEST_BODIES);
+        let answers = Family::default();
+        for class in CLASSES {
+            drop(answers.get_or_create(&[("status", class)]));
+        }
         Self {
             requests: Arc::new(Semaphore::new(settings.max_requests)),
             most: settings.max_requests,
-            bodies: Arc::new(Semaphore::new(bodies.clamp(1, Semaphore::MAX_PERMITS))),
-            connections: AtomicUsize::new(0),
-            answers: Default::default(),
+            bodies: Arc::new(Semaphore::new(bodies.min(Semaphore::MAX_PERMITS))),
+            answers,
         }
     }
 
@@ -59,33 +57,16 @@ impl Overload {
         self.most.saturating_sub(self.requests.available_permits())
     }
 
-    pub(super) fn connected(&self, connections: usize) {
-        self.connections.store(connections, Ordering::Relaxed);
-    }
-
-    pub(super) fn connections(&self) -> usize {
-        self.connections.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn answered(&self, status: StatusCode) {
-        let class = usize::from(status.as_u16() / 100).checked_sub(1);
-        if let Some(count) = class.and_then(|class| self.answers.get(class)) {
-            count.fetch_add(1, Ordering::Relaxed);
+    /// Counts an answer; without a status, a client that disconnected.
+    pub(super) fn answered(&self, status: Option<StatusCode>) {
+        let class = status.map_or(CLASSES.len(), |status| usize::from(status.as_u16() / 100));
+        if let Some(class) = CLASSES.get(class.saturating_sub(1)) {
+            self.answers.get_or_create(&[("status", *class)]).inc();
         }
     }
 
-    pub(super) fn left(&self) {
-        if let Some(count) = self.answers.last() {
-            count.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    pub(super) fn answers(&self) -> Vec<(&'static str, u64)> {
-        let counts = self
-            .answers
-            .iter()
-            .map(|count| count.load(Ordering::Relaxed));
-        CLASSES.into_iter().zip(counts).collect()
+    pub(super) const fn answers(&self) -> &Family<Status, Counter> {
+        &self.answers
     }
 }
 
@@ -100,7 +81,7 @@ pub(super) async fn admit(State(host): State<Host>, request: Request, next: Next
         return problem.into_response();
     };
     let response = next.run(request).await;
-    response.map(|body| Body::new(Held::new(body, place)))
+    response.map(|body| held(body, place))
 }
 
 /// Sheds a message for which there is no room before door, body and JSON, which cost more than the refusal. It tells
@@ -118,9 +99,26 @@ pub(super) async fn shed(State(host): State<Host>, request: Request, next: Next)
     }
 }
 
-/// Refuses whatever is not essential, where connections are at their cap.
-pub(super) async fn no_connection(request: Request) -> Response {
-    let what = "there are as many connections as `server.max_connections` allows: try again";
+/// Marks a request on a connection beyond the cap.
+#[derive(Debug, Clone, Copy)]
+struct BeyondTheCap;
+
+/// Serves one request of a connection beyond the cap.
+pub(super) async fn beyond_the_cap(mut request: Request, next: Next) -> Response {
+    request.extensions_mut().insert(BeyondTheCap);
+    let mut response = next.run(request).await;
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(header::CONNECTION, close);
+    response
+}
+
+/// Refuses such a request, where it is not for one of the essential routes: health, figures and control.
+pub(super) async fn unless_beyond_the_cap(request: Request, next: Next) -> Response {
+    if request.extensions().get::<BeyondTheCap>().is_none() {
+        return next.run(request).await;
+    }
+    let what = "there are as many connections as `server.max_connections`, or from your address \
+                `server.max_connections_per_address`, allows: try again";
     refuse(request.into_body(), Problem::overloaded(what)).await
 }
 
@@ -143,12 +141,10 @@ pub(super) async fn take_body(State(host): State<Host>, request: Request, next: 
     }
 }
 
-type Room = Option<OwnedSemaphorePermit>;
-
-/// A body with its permits.
+/// A body with its share of the memory.
 struct Kept {
-    bytes: Bytes,
-    _room: Room,
+    bytes: Vec<u8>,
+    _room: OwnedSemaphorePermit,
 }
 
 impl AsRef<[u8]> for Kept {
@@ -158,14 +154,22 @@ impl AsRef<[u8]> for Kept {
 }
 
 async fn whole(host: &Host, mut body: Body) -> Result<Bytes, Problem> {
-    use http_body::Body as _;
     let most = host.settings.max_body;
     let too_large = || Problem::body_too_large(most);
-    let told = body.size_hint();
-    if usize::try_from(told.lower()).unwrap_or(usize::MAX) > most {
+    let room_for = |bytes: usize| {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let room = Arc::clone(&host.overload().bodies).try_acquire_many_owned(bytes);
+        room.map_err(|_| {
+            Problem::overloaded(
+                "the bodies of all requests together take too much memory: try again",
+            )
+        })
+    };
+    let announced = http_body::Body::size_hint(&body).lower();
+    if usize::try_from(announced).unwrap_or(usize::MAX) > most {
         return Err(too_large());
     }
-    let (mut room, mut bytes) = (None, Vec::new());
+    let (mut room, mut bytes) = (room_for(0)?, Vec::new());
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| Problem::broken_body())?;
         let Ok(data) = frame.into_data() else {
@@ -174,35 +178,8 @@ async fn whole(host: &Host, mut body: Body) -> Result<Bytes, Problem> {
         if data.len() > most - bytes.len() {
             return Err(too_large());
         }
-        // Mostly one frame is all there is, and needs no copy.
-        let is_whole = bytes.is_empty() && body.is_end_stream();
-        take_room(host.overload(), &mut room, bytes.len() + data.len())?;
-        if is_whole {
-            return Ok(kept(data, room));
-        }
+        room.merge(room_for(data.len())?);
         bytes.extend_from_slice(&data);
     }
-    Ok(kept(bytes.into(), room))
-}
-
-fn kept(bytes: Bytes, room: Room) -> Bytes {
-    Bytes::from_owner(Kept { bytes, _room: room })
-}
-
-fn take_room(overload: &Overload, room: &mut Room, bytes: usize) -> Result<(), Problem> {
-    let has = room.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-    let more = u32::try_from(bytes.div_ceil(PIECE).saturating_sub(has)).unwrap_or(u32::MAX);
-    if more == 0 {
-        return Ok(());
-    }
-    let bodies = Arc::clone(&overload.bodies);
-    let Ok(permit) = bodies.try_acquire_many_owned(more) else {
-        let what = "the bodies of all requests together take too much memory: try again";
-        return Err(Problem::overloaded(what));
-    };
-    match room {
-        Some(room) => room.merge(permit),
-        None => *room = Some(permit),
-    }
-    Ok(())
+    Ok(Bytes::from_owner(Kept { bytes, _room: room }))
 }

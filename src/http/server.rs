@@ -1,46 +1,52 @@
-//! The server from start to graceful shutdown.
+//! The server from start to graceful shutdown, and the same routes on a Unix socket.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use tokio::{
-    task::{JoinHandle, JoinSet},
-    time::Instant,
+use axum::{
+    extract::{Request, State},
+    middleware::{Next, from_fn_with_state},
+    response::{IntoResponse as _, Response},
 };
+use tokio::{sync::Semaphore, task::JoinSet, time::Instant};
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-use super::{Host, Routes, accept, accept::Listener, routes};
-use crate::actor::System;
+use super::{
+    Host, Problem,
+    accept::{self, Listener},
+    front::{held, is_stream},
+    routes,
+};
+use crate::{actor::System, control::socket::Socket};
 
 /// How long connections may take to send their last bytes.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(10);
+/// Connections at a time on a Unix socket; a few more may still carry out verbs.
+const CONNECTIONS: usize = 64;
+/// Streams at a time there, so that watching leaves room for verbs.
+const STREAMS: usize = 48;
 
 /// A running server. Dropping it ends it at once.
 #[must_use = "dropping it ends the server"]
 pub struct Server {
     address: SocketAddr,
     host: Host,
-    accepting: JoinHandle<JoinSet<()>>,
-    keys: JoinHandle<()>,
+    accepting: AbortOnDropHandle<JoinSet<()>>,
+    _keys: AbortOnDropHandle<()>,
 }
 
 impl Server {
     /// Serves all routes.
     pub fn start(listener: Listener, host: Host) -> Self {
         let address = listener.address();
-        let Routes { all, essential, .. } = routes(host.clone());
-        let accepting = accept::accept(listener, all, essential, host.clone());
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "ends with its owner, see `Drop` and `shut_down`"
-        )]
-        let accepting = tokio::spawn(accepting);
-        #[expect(clippy::disallowed_methods, reason = "ends with its owner, see `Drop`")]
-        let keys = tokio::spawn(host.clone().watch_keys());
+        let (router, _) = routes(host.clone());
+        let most = host.settings.max_connections;
+        let ending = host.drain().beginning().clone();
         Self {
             address,
+            accepting: spawn(accept::accept(listener, most, router, host.clone(), ending)),
+            _keys: spawn(host.clone().watch_keys()),
             host,
-            accepting,
-            keys,
         }
     }
 
@@ -66,27 +72,76 @@ impl Server {
         }
         self.host.drain().finish();
         let mut connections = connections.unwrap_or_default();
-        let last_words = deadline.min(Instant::now() + LAST_WORDS);
-        all_ended(&mut connections, last_words).await;
+        all_ended(&mut connections, deadline).await;
         // What is left waits for the system and ends with it.
         let ended = system.shut_down(Duration::ZERO);
         if tokio::time::timeout_at(deadline, ended).await.is_err() {
             tracing::warn!("the system did not end within `server.drain_deadline` ({within:?})");
         }
-        let last_words = deadline.min(Instant::now() + LAST_WORDS);
-        all_ended(&mut connections, last_words).await;
+        all_ended(&mut connections, deadline).await;
     }
-}
-
-async fn all_ended(connections: &mut JoinSet<()>, until: Instant) {
-    let all = async { while connections.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout_at(until, all).await;
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         self.host.drain().finish();
-        self.accepting.abort();
-        self.keys.abort();
     }
+}
+
+/// Serves a Unix socket, whose clients need no key, until it is closed or dropped.
+#[must_use = "dropping it closes the socket"]
+pub struct LocalServer {
+    ending: CancellationToken,
+    serving: AbortOnDropHandle<()>,
+}
+
+impl LocalServer {
+    /// Serves all routes on this socket. Unlike a [`Server`], it goes on while the system drains.
+    pub fn start(socket: Socket, host: Host) -> Self {
+        let ending = CancellationToken::new();
+        let (router, _) = routes(host.clone());
+        let bounded = from_fn_with_state(Arc::new(Semaphore::new(STREAMS)), bounded);
+        let router = router.layer(bounded);
+        let left = accept::accept(socket, CONNECTIONS, router, host, ending.clone());
+        let serving = spawn(async move {
+            let mut left = left.await;
+            all_ended(&mut left, Instant::now() + LAST_WORDS).await;
+        });
+        Self { ending, serving }
+    }
+
+    /// Ends it.
+    pub async fn close(mut self) {
+        self.ending.cancel();
+        let _ = tokio::time::timeout(2 * LAST_WORDS, &mut self.serving).await;
+    }
+}
+
+async fn bounded(State(room): State<Arc<Semaphore>>, request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    if !is_stream(&response) {
+        return response;
+    }
+    match room.try_acquire_owned() {
+        Ok(place) => response.map(|body| held(body, place)),
+        Err(_) => Problem::overloaded(format!(
+            "{STREAMS} streams are open on the control channel, and more cannot be: end an `oracle ctl \
+             watch`, or try again"
+        ))
+        .into_response(),
+    }
+}
+
+fn spawn<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> AbortOnDropHandle<T> {
+    #[expect(clippy::disallowed_methods, reason = "ends with its owner")]
+    AbortOnDropHandle::new(tokio::spawn(work))
+}
+
+/// Gives connections a moment to end, until the deadline at the latest.
+async fn all_ended(connections: &mut JoinSet<()>, deadline: Instant) {
+    let all = async { while connections.join_next().await.is_some() {} };
+    let until = deadline.min(Instant::now() + LAST_WORDS);
+    let _ = tokio::time::timeout_at(until, all).await;
 }

@@ -9,6 +9,8 @@ use axum::{body::Body, routing::get};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, future::join_all, stream};
 
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
 use super::*;
 use crate::{
     http::{Drain, Shares},
@@ -60,12 +62,13 @@ async fn serve(given: &Arc<Given>) -> (TestSystem, JoinSet<JoinSet<()>>, SocketA
         settings,
     });
     let drain = host.drain().clone();
+    let ending = drain.beginning().clone();
     let given = Arc::clone(given);
     let routes = Router::new()
         .route("/endless", get(async move || endless(given)))
         .route("/short", get(async || "short"));
     let mut server = JoinSet::new();
-    server.spawn(accept(listener, routes.clone(), routes, host));
+    server.spawn(accept(listener, 1_000, routes, host, ending));
     (system, server, address, drain)
 }
 
@@ -168,7 +171,7 @@ async fn who_requires_keys_does_not_serve_without() {
 #[test]
 fn an_address_has_so_many_and_others_have_theirs() {
     let crowd = Crowd::new(2);
-    let enter = |from: &str| crowd.enter(from.parse().unwrap());
+    let enter = |from: &str| crowd.enter(Peer::At((from.parse::<IpAddr>().unwrap(), 9).into()));
     let all: Vec<_> = [
         "192.0.2.1",
         "192.0.2.1",

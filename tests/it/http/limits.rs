@@ -223,7 +223,12 @@ async fn bodies_of_all_together_have_a_bound() {
         raw.send(head).send(&most);
     }
     let client = client();
-    let one = || client.post(server.url("/nowhere")).body("x").send();
+    let one = || {
+        client
+            .post(server.url("/nowhere"))
+            .body("x".repeat(65))
+            .send()
+    };
     let refused = loop {
         let answer = one().await.unwrap();
         if answer.status() != 404 {
