@@ -47,7 +47,7 @@ mod refused;
 #[cfg(any(feature = "cli", feature = "server"))]
 pub mod socket;
 mod subject;
-mod verb;
+pub(crate) mod verb;
 
 pub use answer::{Answer, Seen};
 #[cfg(any(feature = "cli", feature = "server"))]

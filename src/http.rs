@@ -60,9 +60,8 @@ mod openai;
 mod overload;
 mod problem;
 mod server;
+mod sse;
 mod tenants;
-
-use std::time::Duration;
 
 use axum::{
     Extension, Router,
@@ -71,7 +70,10 @@ use axum::{
 };
 use utoipa::{
     Modify, OpenApi,
-    openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
+    openapi::{
+        ContentBuilder, Ref, RefOr, ResponseBuilder,
+        security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
+    },
 };
 
 pub use crate::config::Server as Settings;
@@ -81,9 +83,6 @@ pub use host::{Drain, Host, OneMore, Shares};
 pub use problem::Problem;
 pub use server::{LocalServer, Server};
 pub use tenants::Place;
-
-/// A stream that has nothing to say says so this often.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// What the description says of the whole.
 #[derive(OpenApi)]
@@ -144,6 +143,7 @@ fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
         description.merge(of_group);
         router.method_not_allowed_fallback(problem::no_such_method)
     });
+    refusable(&mut description);
     let guard = |routes| from_fn_with_state((host.clone(), routes), door::guard);
     let admit = from_fn_with_state(host.clone(), overload::admit);
     let take_body = from_fn_with_state(host.clone(), overload::take_body);
@@ -179,4 +179,19 @@ fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(host, front::meet));
     (router, description)
+}
+
+/// Says of each request that it may be refused.
+fn refusable(description: &mut utoipa::openapi::OpenApi) {
+    let body = Ref::from_schema_name("ProblemBody");
+    let body = ContentBuilder::new().schema(Some(body)).build();
+    let refused = ResponseBuilder::new().content("application/json", body);
+    let refused = RefOr::T(refused.build());
+    for path in description.paths.paths.values_mut() {
+        let operations = [&mut path.get, &mut path.post, &mut path.delete];
+        for operation in operations.into_iter().flatten() {
+            let responses = &mut operation.responses.responses;
+            responses.extend(["4XX", "5XX"].map(|class| (class.to_owned(), refused.clone())));
+        }
+    }
 }

@@ -12,6 +12,7 @@ use std::{
 };
 
 use serde::Deserialize;
+use tempfile::NamedTempFile;
 
 use super::book::{Book, VERSION};
 
@@ -206,8 +207,7 @@ impl KeyFile {
     fn lock(&self) -> Result<File, FileError> {
         let failed = |error| self.failed(error);
         let lock = self.directory.join("keys.lock");
-        let lock = private().create(true).truncate(false).open(lock);
-        let lock = lock.map_err(failed)?;
+        let lock = open(&lock).map_err(failed)?;
         for _ in 0..TRIES {
             match lock.try_lock() {
                 Ok(()) => return Ok(lock),
@@ -220,18 +220,13 @@ impl KeyFile {
     }
 
     fn write(&self, book: &Book) -> Result<(), FileError> {
-        let draft = self.directory.join("keys.json.new");
         let written = || -> io::Result<()> {
-            match fs::remove_file(&draft) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                Ok(()) | Err(_) => {}
-            }
-            let mut text = serde_json::to_string_pretty(book)?;
-            text.push('\n');
-            let mut file = private().create_new(true).open(&draft)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&draft, &self.path)?;
+            // Nobody else may read it.
+            let mut draft = NamedTempFile::new_in(&self.directory)?;
+            draft.write_all(serde_json::to_string_pretty(book)?.as_bytes())?;
+            draft.write_all(b"\n")?;
+            draft.as_file().sync_all()?;
+            draft.persist(&self.path)?;
             sync_directory(&self.directory)
         };
         written().map_err(|error| self.failed(error))
@@ -248,13 +243,13 @@ impl KeyFile {
     }
 }
 
-/// For files that only their owner may read.
-fn private() -> OpenOptions {
+/// A file that only its owner may read.
+fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true);
+    options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
+    options.open(path)
 }
 
 fn private_directory(path: &Path) -> io::Result<()> {

@@ -10,11 +10,10 @@
 //!   What was read last holds for a short time, in which whoever edits it can mend it; after that nobody is
 //!   let in.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError, RwLock},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 
 use super::{Entry, FileError, Hash, Key, KeyFile, KeyId, State, file::Stamp};
 use crate::model::{Principal, Timestamp};
@@ -46,9 +45,8 @@ pub enum Judgement {
 #[derive(Debug, Default)]
 pub struct Keyring {
     file: Option<KeyFile>,
-    // A lock, because requests come at the same time; held for taking or putting a pointer.
-    known: RwLock<Arc<Known>>,
-    // A lock, so that what was read first is not put over what was read later; held for a look.
+    known: ArcSwap<Known>,
+    // So that what was read first is not put over what was read later; held for a look.
     looking: Mutex<()>,
 }
 
@@ -81,7 +79,7 @@ impl Keyring {
         known.read(&file)?;
         Ok(Self {
             file: Some(file),
-            known: RwLock::new(Arc::new(known)),
+            known: ArcSwap::from_pointee(known),
             looking: Mutex::default(),
         })
     }
@@ -89,7 +87,7 @@ impl Keyring {
     /// Whether keys are asked for.
     #[must_use]
     pub fn is_guarded(&self) -> bool {
-        self.known().guarded
+        self.known.load().guarded
     }
 
     /// Whether there is a file to look at.
@@ -101,10 +99,10 @@ impl Keyring {
     /// Looks whether the file has changed, and waits for the disk. `now` as for [`Self::judge`].
     pub fn refresh(&self, now: Duration) {
         let Some(file) = &self.file else { return };
-        let _alone = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut known = Known::clone(&self.known());
+        let _alone = self.looking.lock();
+        let mut known = Known::clone(&self.known.load());
         known.refresh(file, now);
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(known);
+        self.known.store(Arc::new(known));
     }
 
     /// Judges what was shown. `now` goes on steadily from wherever it began, `at` is the time of the
@@ -114,7 +112,7 @@ impl Keyring {
         let shown = shown.map(Key::read);
         let key = shown.as_ref().and_then(Option::as_ref);
         let hash = key.map_or(Hash::NONE, Key::hash);
-        let known = self.known();
+        let known = self.known.load();
         if self.is_stale(&known, now) {
             return Judgement::Unknowable;
         }
@@ -138,7 +136,7 @@ impl Keyring {
     /// Whether who was let in by this key, or by none, would be let in again.
     #[must_use]
     pub fn still_opens(&self, key: Option<&KeyId>, at: Timestamp, now: Duration) -> bool {
-        let known = self.known();
+        let known = self.known.load();
         if self.is_stale(&known, now) {
             return false;
         }
@@ -149,11 +147,6 @@ impl Keyring {
                 entry.is_some_and(|entry| entry.state(at) == State::Valid)
             }
         }
-    }
-
-    fn known(&self) -> Arc<Known> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(&known)
     }
 
     fn is_stale(&self, known: &Known, now: Duration) -> bool {

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     journal::Entry,
-    model::{Attempt, Event, QueryId, Record, Seq, SessionKey, Severity, Turn},
+    model::{Attempt, Event, QueryId, Record, Seq, SessionKey, Severity, Turn, record::Fact},
 };
 
 /// When a subscriber that is behind gets its gap markers, if nothing else is published.
@@ -138,10 +138,14 @@ impl Filter {
     /// Whether it lets a record through.
     #[must_use]
     pub fn wants(&self, record: &SessionRecord) -> bool {
-        let severe = |least| record.fact.severity() >= least;
-        self.wants_session(&record.session)
-            && self.wants_kind(record.kind())
-            && self.severity.is_none_or(severe)
+        self.wants_session(&record.session) && self.wants_fact(&record.fact)
+    }
+
+    /// Whether it lets a record of this fact through, in any session.
+    #[must_use]
+    pub fn wants_fact(&self, fact: &Fact) -> bool {
+        let severe = |least| fact.severity() >= least;
+        self.wants_kind(fact.kind()) && self.severity.is_none_or(severe)
     }
 
     fn wants_session(&self, key: &SessionKey) -> bool {

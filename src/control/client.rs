@@ -203,16 +203,9 @@ impl Client {
     /// # Errors
     /// See [`ClientError`].
     pub async fn watch(&self, wanted: &Watching) -> Result<Events<Seen>, ClientError> {
-        let text = |value: &dyn ToString| Some(value.to_string());
-        let types = (!wanted.types.is_empty()).then(|| wanted.types.join(","));
-        let query = [
-            ("session", wanted.session.as_ref().and_then(|it| text(it))),
-            ("tenant", wanted.tenant.as_ref().and_then(|it| text(it))),
-            ("after", wanted.after.as_ref().and_then(|it| text(it))),
-            ("types", types),
-            ("severity", wanted.severity.map(|it| it.as_str().to_owned())),
-        ];
-        self.stream(&["api", "control", "watch"], query).await
+        let query = serde_urlencoded::to_string(wanted);
+        let query = query.map_err(|error| ClientError::NotUnderstood(error.to_string()))?;
+        self.stream(&["api", "control", "watch"], &query).await
     }
 
     /// Submits a message; it is durable when this returns. An import is not sent.
@@ -243,12 +236,8 @@ impl Client {
         session: &SessionName,
         after: Seq,
     ) -> Result<Events<Told>, ClientError> {
-        let query = [
-            ("after", Some(after.to_string())),
-            ("frames", Some("1".to_owned())),
-        ];
         let path = ["api", "sessions", session.as_str(), "events"];
-        self.stream(&path, query).await
+        self.stream(&path, &format!("after={after}&frames=1")).await
     }
 
     fn url(&self, path: &[&str]) -> Url {
@@ -277,17 +266,9 @@ impl Client {
         read(&body)
     }
 
-    async fn stream<T>(
-        &self,
-        path: &[&str],
-        query: impl IntoIterator<Item = (&str, Option<String>)>,
-    ) -> Result<Events<T>, ClientError> {
+    async fn stream<T>(&self, path: &[&str], query: &str) -> Result<Events<T>, ClientError> {
         let mut url = self.url(path);
-        for (name, value) in query {
-            if let Some(value) = value {
-                url.query_pairs_mut().append_pair(name, &value);
-            }
-        }
+        url.set_query(Some(query));
         let place = url.to_string();
         let request = self.http.get(url);
         let request = request.header(header::ACCEPT, "text/event-stream");

@@ -207,23 +207,44 @@ pub enum Verb {
 
 /// What of the events that are recorded from now on somebody wants to hear.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::IntoParams))]
 #[serde(default, deny_unknown_fields)]
+#[cfg_attr(feature = "server", into_params(parameter_in = Query))]
 pub struct Watching {
-    /// Only of this session; of all if none is named.
+    /// Only of this session, `NAME` or `TENANT/NAME`; of all if none is named.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "server", param(inline))]
     pub session: Option<Subject>,
-    /// Only of this tenant's; of all if none is named.
+    /// Only of this tenant's sessions; of all if none is named.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "server", param(inline))]
     pub tenant: Option<TenantId>,
     /// First what the session recorded after this number; only with `session`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "server", param(inline))]
     pub after: Option<Seq>,
-    /// Only types that begin with one of these.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Only types that begin with one of these, with commas between them.
+    #[serde(skip_serializing_if = "Vec::is_empty", with = "commas")]
+    #[cfg_attr(feature = "server", param(style = Form, explode = false))]
     pub types: Vec<String>,
     /// Only what matters this much.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "server", param(inline))]
     pub severity: Option<Severity>,
+}
+
+/// A list as a text with commas.
+pub(crate) mod commas {
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(list: &[String], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&list.join(","))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+        let text = String::deserialize(from)?;
+        Ok(text.split(',').map(str::to_owned).collect())
+    }
 }
 
 impl Verb {
@@ -242,31 +263,6 @@ impl Verb {
             return Err(Refused::new(Code::InvalidValue, message));
         }
         serde_json::from_slice(text).map_err(|error| invalid(&error))
-    }
-
-    /// The session that it is about, if it is about one.
-    #[must_use]
-    pub const fn session(&self) -> Option<&Subject> {
-        match self {
-            Self::Inspect { session }
-            | Self::Tail { session, .. }
-            | Self::Pause { session }
-            | Self::Resume { session }
-            | Self::Interrupt { session, .. }
-            | Self::FinishNow { session }
-            | Self::Steer { session, .. }
-            | Self::SetBudget { session, .. }
-            | Self::Continue { session, .. }
-            | Self::Restart { session }
-            | Self::Release { session }
-            | Self::Fork { session, .. }
-            | Self::Close { session }
-            | Self::Delete { session, .. }
-            | Self::Approve { session, .. }
-            | Self::Deny { session, .. }
-            | Self::AttachTool { session, .. } => Some(session),
-            _ => None,
-        }
     }
 }
 

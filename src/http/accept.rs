@@ -4,12 +4,10 @@ use std::{
     collections::HashMap,
     io,
     net::{IpAddr, SocketAddr},
-    sync::Arc,
     time::Duration,
 };
 
 use axum::{Router, middleware::from_fn};
-use parking_lot::Mutex;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -21,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Host, Settings,
     connection::{self, Peer},
+    host::{OneMore, Several},
     overload,
 };
 use crate::{access::place_of, control::socket::Socket};
@@ -172,7 +171,7 @@ pub(super) async fn accept<A: Accept>(
     ending: CancellationToken,
 ) -> JoinSet<()> {
     let (mut connections, mut spare) = (JoinSet::new(), JoinSet::new());
-    let crowd = Crowd::new(host.settings.max_connections_per_address);
+    let mut crowd = Crowd::new(host.settings.max_connections_per_address);
     let essential = router.clone().layer(from_fn(overload::beyond_the_cap));
     loop {
         let accepted = tokio::select! {
@@ -209,11 +208,11 @@ pub(super) async fn accept<A: Accept>(
                     drop(one);
                 });
             }
-            Ok(_) | Err(TooMany) if spare.len() < SPARE => {
+            _ if spare.len() < SPARE => {
                 let served = tokio::time::timeout(SHORT, serve(essential.clone()));
                 spare.spawn(async move { drop(served.await) });
             }
-            Ok(_) | Err(TooMany) => {}
+            _ => {}
         }
     }
 }
@@ -231,51 +230,31 @@ fn of_one_connection(error: &io::Error) -> bool {
 #[derive(Debug)]
 struct Crowd {
     most: usize,
-    places: Arc<Mutex<HashMap<IpAddr, usize>>>,
-}
-
-/// A counted connection.
-#[derive(Debug)]
-struct One {
-    place: IpAddr,
-    places: Arc<Mutex<HashMap<IpAddr, usize>>>,
-}
-
-impl Crowd {
-    fn new(most: usize) -> Self {
-        let places = Arc::default();
-        Self { most, places }
-    }
-
-    /// One more from there. Loopback is not counted: proxies are there.
-    fn enter(&self, peer: Peer) -> Result<Option<One>, TooMany> {
-        let from = peer.address().map(|address| address.ip());
-        let Some(from) = from.filter(|from| !from.to_canonical().is_loopback()) else {
-            return Ok(None);
-        };
-        let place = place_of(from);
-        let mut places = self.places.lock();
-        let count = places.entry(place).or_default();
-        if *count >= self.most {
-            return Err(TooMany);
-        }
-        *count += 1;
-        let places = Arc::clone(&self.places);
-        Ok(Some(One { place, places }))
-    }
+    places: HashMap<IpAddr, Several>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct TooMany;
 
-impl Drop for One {
-    fn drop(&mut self) {
-        let mut places = self.places.lock();
-        if let Some(count) = places.get_mut(&self.place) {
-            *count -= 1;
-            if *count == 0 {
-                places.remove(&self.place);
-            }
+impl Crowd {
+    fn new(most: usize) -> Self {
+        let places = HashMap::new();
+        Self { most, places }
+    }
+
+    /// One more from there. Loopback is not counted: proxies are there.
+    fn enter(&mut self, peer: Peer) -> Result<Option<OneMore>, TooMany> {
+        let from = peer.address().map(|address| address.ip());
+        let Some(from) = from.filter(|from| !from.to_canonical().is_loopback()) else {
+            return Ok(None);
+        };
+        if self.places.len() == self.places.capacity() {
+            self.places.retain(|_, place| place.now() > 0);
+        }
+        let one = self.places.entry(place_of(from)).or_default().one_more();
+        match one.before() < self.most {
+            true => Ok(Some(one)),
+            false => Err(TooMany),
         }
     }
 }

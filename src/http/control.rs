@@ -1,32 +1,26 @@
 //! The control channel over HTTP: `POST /api/control` carries out a verb, `GET /api/control/watch` shows
 //! what is recorded. For the role `admin` alone.
 
-use std::convert::Infallible;
-
 use axum::{
-    Extension, Json,
+    Json,
     extract::State,
-    http::{HeaderMap, HeaderName},
-    response::{
-        IntoResponse, Sse,
-        sse::{Event, KeepAlive},
-    },
+    http::HeaderMap,
+    response::{Response, sse::Event},
 };
 use bytes::Bytes;
 use futures_util::stream;
-use serde::Deserialize;
-use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    Admin, Host, KEEP_ALIVE, Problem,
+    Admin, Host, Problem,
     door::Farewell,
     extract::{self, Query},
     problem::ProblemBody,
+    sse,
 };
 use crate::{
-    control::{Answer, Code, Controller, Follow, Refused, Seen, Subject, Verb, Watching},
-    model::{By, Seq, Severity, TenantId},
+    control::{Answer, Code, Controller, Follow, Refused, Seen, Verb, Watching},
+    model::By,
 };
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
@@ -44,8 +38,6 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
     (status = 403, description = "The key is not of the role `admin`.", body = ProblemBody),
     (status = 404, description = "There is no such session, or no such tool.", body = ProblemBody),
     (status = 409, description = "The session does not stand so that it could be done.", body = ProblemBody),
-    (status = "4XX", body = ProblemBody),
-    (status = "5XX", body = ProblemBody),
 ))]
 async fn carry_out(
     State(host): State<Host>,
@@ -79,89 +71,34 @@ fn refused(why: Refused) -> Problem {
     Problem::from(why).of(field)
 }
 
-/// What is to be seen.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct Wanted {
-    /// Only of this session, `NAME` or `TENANT/NAME`; of all if none is named.
-    #[param(inline)]
-    session: Option<Subject>,
-    /// Only of this tenant's sessions; of all if none is named.
-    #[param(inline)]
-    tenant: Option<TenantId>,
-    /// First what the session recorded after this number; only with `session`.
-    after: Option<u64>,
-    /// Only types that begin with one of these, with commas between them.
-    #[serde(default, deserialize_with = "extract::list")]
-    #[param(style = Form, explode = false)]
-    types: Vec<String>,
-    /// Only what matters this much.
-    #[param(inline)]
-    severity: Option<Severity>,
-}
-
-impl From<Wanted> for Watching {
-    fn from(wanted: Wanted) -> Self {
-        let types = wanted.types.iter().map(|kind| kind.trim());
-        let types = types.filter(|kind| !kind.is_empty()).map(str::to_owned);
-        Self {
-            session: wanted.session,
-            tenant: wanted.tenant,
-            after: wanted.after.map(Seq),
-            types: types.collect(),
-            severity: wanted.severity,
-        }
-    }
-}
-
 /// Shows what sessions record from now on, as server-sent events.
 ///
 /// Each has the type of what was recorded, and a JSON object with `seen`: `event` (with `tenant` and
 /// `event`), `gap` (events of a session are missing, from a number on), `lost` (events of any session may be
 /// missing) or `end`.
-#[utoipa::path(get, path = "/api/control/watch", tag = "control", params(Wanted), responses(
+#[utoipa::path(get, path = "/api/control/watch", tag = "control", params(Watching), responses(
     (status = 200, content_type = "text/event-stream", body = str),
     (status = 400, description = "A parameter is not in order.", body = ProblemBody),
     (status = 403, description = "The key is not of the role `admin`.", body = ProblemBody),
     (status = 404, description = "There is no such session.", body = ProblemBody),
-    (status = "4XX", body = ProblemBody),
-    (status = "5XX", body = ProblemBody),
 ))]
 async fn watch(
     State(host): State<Host>,
     Admin(who): Admin,
-    Query(wanted): Query<Wanted>,
-) -> Result<impl IntoResponse, Problem> {
+    Query(wanted): Query<Watching>,
+) -> Result<Response, Problem> {
     let controller = Controller::new(host.oracle.clone());
-    let follow = controller
-        .watch(&who, wanted.into())
-        .await
-        .map_err(refused)?;
+    let follow = controller.watch(&who, wanted).await.map_err(refused)?;
     tracing::debug!(by = %By::from(&who), "somebody watches");
     let shown = stream::unfold(Some((follow, host)), |showing| async {
         let (mut follow, host) = showing?;
         let seen = next(&mut follow, &host).await;
         let is_end = matches!(seen, Seen::End { .. });
-        Some((
-            Ok::<_, Infallible>(event(&seen)),
-            (!is_end).then_some((follow, host)),
-        ))
+        Some((event(&seen), (!is_end).then_some((follow, host))))
     });
-    let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("keep-alive");
-    // So that proxies hand on each event when it comes.
-    let at_once = [(HeaderName::from_static("x-accel-buffering"), "no")];
-    let farewell = Extension(Farewell(farewell));
-    Ok((at_once, farewell, Sse::new(shown).keep_alive(keep_alive)))
-}
-
-/// The last event, where the key opens nothing any more.
-fn farewell(why: &Problem) -> Bytes {
-    let why = why.body().message().to_owned();
-    let end = Seen::End { why };
-    // It has a form in JSON like all others.
-    let data = serde_json::to_string(&end).unwrap_or_default();
-    format!("event: end\ndata: {data}\n\n").into()
+    let why = Problem::no_key().body().message().to_owned();
+    let farewell = Farewell::new(Some("end"), &Seen::End { why });
+    Ok(sse::response(shown, farewell))
 }
 
 async fn next(follow: &mut Follow, host: &Host) -> Seen {
@@ -181,7 +118,5 @@ fn event(seen: &Seen) -> Event {
         Seen::Lost {} => "lost",
         Seen::End { .. } => "end",
     };
-    let event = Event::default().event(kind);
-    // What was read from the journal has a form in JSON.
-    event.json_data(seen).unwrap_or_default()
+    sse::named(kind, seen)
 }

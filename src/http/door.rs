@@ -15,6 +15,7 @@ use axum::{
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use parking_lot::Mutex;
+use serde::Serialize;
 use tokio::time::Instant;
 
 use super::{
@@ -174,8 +175,17 @@ fn shown(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// The last event of a stream whose key is revoked, from the response's extensions; a stream without one goes on.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Farewell(pub(super) fn(&Problem) -> Bytes);
+#[derive(Debug, Clone)]
+pub(super) struct Farewell(Bytes);
+
+impl Farewell {
+    /// An event, of a name where it has one.
+    pub(super) fn new(name: Option<&str>, data: &impl Serialize) -> Self {
+        let name = name.map_or_else(String::new, |name| format!("event: {name}\n"));
+        let data = serde_json::to_string(data).unwrap_or_default();
+        Self(format!("{name}data: {data}\n\n").into())
+    }
+}
 
 struct Pass {
     host: Host,
@@ -192,13 +202,13 @@ impl Pass {
 
 /// The body of a stream. Each piece is checked, so an idle one ends with its next keep-alive.
 fn while_it_holds(body: Body, pass: Pass, Farewell(farewell): Farewell) -> Body {
-    let pieces = Some((body.into_data_stream(), pass));
-    Body::from_stream(stream::unfold(pieces, move |pieces| async move {
-        let (mut pieces, pass) = pieces?;
+    let rest = Some((body.into_data_stream(), pass, farewell));
+    Body::from_stream(stream::unfold(rest, async |rest| {
+        let (mut pieces, pass, farewell) = rest?;
         let piece = pieces.next().await?;
         Some(match pass.holds() {
-            true => (piece, Some((pieces, pass))),
-            false => (Ok(farewell(&Problem::no_key())), None),
+            true => (piece, Some((pieces, pass, farewell))),
+            false => (Ok(farewell), None),
         })
     }))
 }

@@ -216,12 +216,6 @@ fn texts<T: DeserializeOwned>(encoded: &str, whole: &'static str) -> Result<T, P
     read.map_err(|error| problem(error.path(), &error.inner().to_string(), whole))
 }
 
-/// A parameter with commas in it.
-pub(super) fn list<'de, D: Deserializer<'de>>(text: D) -> Result<Vec<String>, D::Error> {
-    let text = String::deserialize(text)?;
-    Ok(text.split(',').map(str::to_owned).collect())
-}
-
 /// A parameter that is `1` or `0`.
 pub(super) fn flag<'de, D: Deserializer<'de>>(text: D) -> Result<bool, D::Error> {
     match String::deserialize(text)?.as_str() {

@@ -161,8 +161,9 @@ fn broken(id: &RequestId, panic: &(dyn Any + Send)) -> Response {
 
 /// A body with a guard that is dropped once it is sent.
 pub(super) fn held<T: Send + 'static>(body: Body, guard: T) -> Body {
-    Body::new(body.map_frame(move |frame| {
+    // Other combinators lose the length.
+    Body::new(body.map_err(move |error| {
         let _held = &guard;
-        frame
+        error
     }))
 }

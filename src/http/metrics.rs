@@ -30,8 +30,6 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
 #[utoipa::path(get, path = "/metrics", tag = "health", responses(
     (status = 200, body = str, content_type = "application/openmetrics-text"),
     (status = 403, description = "The key is not of the role `admin`.", body = ProblemBody),
-    (status = "4XX", body = ProblemBody),
-    (status = "5XX", body = ProblemBody),
 ))]
 async fn metrics(State(host): State<Host>, _: Admin) -> Response {
     let mut registry = Registry::with_prefix("oracle");

@@ -23,7 +23,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Caller, Host, Problem, problem::ProblemBody};
+use super::{Caller, Host, Problem};
 use crate::{
     actor::{AskError, SessionHandle},
     model::{SessionName, TenantId},
@@ -85,8 +85,6 @@ impl Described {
 /// The OpenAPI description of everything that this server answers.
 #[utoipa::path(get, path = "/api/openapi.json", tag = "api", responses(
     (status = 200, description = "An OpenAPI document.", body = serde_json::Value),
-    (status = "4XX", body = ProblemBody),
-    (status = "5XX", body = ProblemBody),
 ))]
 async fn show(Extension(Described(json)): Extension<Described>) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], json).into_response()

@@ -120,13 +120,16 @@ pub struct ForkPoint {
 /// Instructions and earlier messages from elsewhere, recorded with the message that brings them.
 /// All of it is data: signals in it mean nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Import {
     /// Instructions behind the composed prompt, from the next call on. `None` keeps the present
     /// ones, an empty text removes them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     /// Messages, oldest first; only with the first message of a session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "server", schema(max_items = 4096))]
     pub messages: Vec<ImportedMessage>,
 }
 
@@ -141,6 +144,8 @@ impl Import {
 
 /// An imported message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
 pub struct ImportedMessage {
     /// Its speaker.
     pub speaker: Speaker,

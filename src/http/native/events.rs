@@ -3,16 +3,15 @@
 //! A stream is pulled by the connection: the next event is made when the one before has been taken. What a slow reader
 //! misses on the bus is read from the journal.
 
-use std::{convert::Infallible, time::Duration};
+use std::time::Duration;
 
 use axum::{
-    Extension, Json as Answer,
-    body::{Body, Bytes},
+    Json as Answer,
     extract::State,
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
-    response::{IntoResponse, Response},
+    http::{HeaderMap, HeaderName, StatusCode, header},
+    response::{IntoResponse as _, Response, sse},
 };
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::time::Instant;
@@ -20,19 +19,21 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{InSession, schemas, session, shapes::limit};
 use crate::{
-    actor::{AskError, EventStream, Frames, LogPage, Progress, SessionHandle},
+    actor::{AskError, EventStream, Filter, Frames, LogPage, Progress, SessionHandle},
+    control::verb::commas,
     http::{
-        Caller, Drain, Host, KEEP_ALIVE, Problem,
+        Caller, Drain, Host, Problem,
         door::Farewell,
         extract::{self, Path, Query},
         problem::ProblemBody,
+        sse::{named, response, with},
     },
     model::{Event, Seq, SessionName, Severity},
 };
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// When a client may reconnect, in milliseconds.
-const RETRY: u32 = 2_000;
+/// When a client may reconnect.
+const RETRY: Duration = Duration::from_secs(2);
 /// Pause before the journal is read again.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long that is tried.
@@ -54,7 +55,7 @@ pub(super) struct Wanted {
     #[param(minimum = 1, maximum = 500, default = 100)]
     limit: Option<u16>,
     /// Only types that begin with one of these; several with commas between them.
-    #[serde(default, rename = "type", deserialize_with = "extract::list")]
+    #[serde(default, rename = "type", deserialize_with = "commas::deserialize")]
     #[param(style = Form, explode = false, schema_with = schemas::kinds)]
     kinds: Vec<String>,
     /// Only those that matter at least this much.
@@ -66,34 +67,15 @@ pub(super) struct Wanted {
     frames: bool,
 }
 
-/// Which events are told.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Sieve {
-    kinds: Vec<String>,
-    severity: Option<Severity>,
-}
-
-impl Sieve {
-    const fn lets_all_through(&self) -> bool {
-        self.kinds.is_empty() && self.severity.is_none()
-    }
-
-    pub(super) fn lets_through(&self, event: &Event) -> bool {
-        let wanted = |kind: &String| event.kind.starts_with(kind.as_str());
-        (self.kinds.is_empty() || self.kinds.iter().any(wanted))
-            && self.severity.is_none_or(|least| event.severity >= least)
-    }
-}
-
 /// A page of events.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EventsPage {
     /// In order.
     events: Vec<Event>,
     /// Give it as `after` for more; null if there is no more by now. A page may be short and not the last.
-    next: Option<u64>,
+    next: Option<Seq>,
     /// The number of the log's last event.
-    last: u64,
+    last: Seq,
 }
 
 /// Tells the events of a session: as a stream that goes on where `accept` has `text/event-stream`, else a
@@ -116,8 +98,6 @@ pub(super) struct EventsPage {
         (status = 400, description = "A parameter is not in order.", body = ProblemBody),
         (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
         (status = 404, description = "There is no such session.", body = ProblemBody),
-        (status = "4XX", body = ProblemBody),
-        (status = "5XX", body = ProblemBody),
     )
 )]
 pub(super) async fn tell(
@@ -132,13 +112,14 @@ pub(super) async fn tell(
         return Err(Problem::bad("type", "`type` has an empty part"));
     }
     let limit = limit(wanted.limit, 100, 500)?;
-    let after = after(&headers, wanted.after)?;
-    let sieve = Sieve {
+    let (after, param) = after(&headers, wanted.after)?;
+    let filter = Filter {
         kinds: wanted.kinds,
         severity: wanted.severity,
+        ..Filter::default()
     };
     if !wants_stream(&headers) {
-        let page = page(&session, after.seq, &sieve, limit).await?;
+        let page = page(&session, after, &filter, limit).await?;
         return Ok(Answer(page).into_response());
     }
     if host.drain().has_begun() {
@@ -149,36 +130,38 @@ pub(super) async fn tell(
     } else {
         Frames::No
     };
-    let follow = session.follow(after.seq, frames).await?;
-    if after.seq > follow.end() {
-        let (Seq(last), name) = (follow.end(), after.param);
+    let follow = session.follow(after, frames).await?;
+    if after > follow.end() {
+        let last = follow.end();
         let what =
-            format!("`{name}` is beyond the session's last event, which has the number {last}");
-        return Err(Problem::bad(name, what));
+            format!("`{param}` is beyond the session's last event, which has the number {last}");
+        return Err(Problem::bad(param, what));
     }
-    let telling = Telling::new(follow, sieve, host.drain().clone());
-    Ok(response(telling))
+    let telling = Telling {
+        follow,
+        filter,
+        drain: host.drain().clone(),
+        failing: None,
+        over: false,
+    };
+    let retry = sse::Event::default().retry(RETRY);
+    let events = stream::once(async { retry }).chain(stream::unfold(telling, Telling::next));
+    let farewell = Farewell::new(Some("end"), &Problem::no_key().body());
+    Ok(response(events, farewell))
 }
 
-/// After which event.
-struct After {
-    seq: Seq,
-    /// Who says so.
-    param: &'static str,
-}
-
-fn after(headers: &HeaderMap, parameter: Option<u64>) -> Result<After, Problem> {
+/// After which event, and by which parameter.
+fn after(headers: &HeaderMap, parameter: Option<u64>) -> Result<(Seq, &'static str), Problem> {
     let Some(last) = headers.get(LAST_EVENT_ID) else {
-        let (seq, param) = (Seq(parameter.unwrap_or(0)), "after");
-        return Ok(After { seq, param });
+        return Ok((Seq(parameter.unwrap_or(0)), "after"));
     };
-    let number = last.to_str().ok().and_then(|text| text.parse().ok());
-    let Some(number) = number else {
-        let what = "`last-event-id` has to be the number of an event";
-        return Err(Problem::bad("last-event-id", what));
-    };
-    let (seq, param) = (Seq(number), "last-event-id");
-    Ok(After { seq, param })
+    match last.to_str().ok().and_then(|text| text.parse().ok()) {
+        Some(number) => Ok((Seq(number), "last-event-id")),
+        None => {
+            let what = "`last-event-id` has to be the number of an event";
+            Err(Problem::bad("last-event-id", what))
+        }
+    }
 }
 
 fn wants_stream(headers: &HeaderMap) -> bool {
@@ -195,15 +178,12 @@ fn wants_stream(headers: &HeaderMap) -> bool {
 async fn page(
     session: &SessionHandle,
     after: Seq,
-    sieve: &Sieve,
+    filter: &Filter,
     limit: usize,
 ) -> Result<EventsPage, Problem> {
     // Where few are wanted, many are looked through for them.
-    let at_a_time = if sieve.lets_all_through() {
-        limit
-    } else {
-        PAGE
-    };
+    let all = filter.kinds.is_empty() && filter.severity.is_none();
+    let at_a_time = if all { limit } else { PAGE };
     let (mut events, mut read_to) = (Vec::new(), after);
     loop {
         let LogPage { entries, last } = session.page(read_to, at_a_time).await?;
@@ -213,20 +193,15 @@ async fn page(
                 break;
             }
             read_to = entry.seq;
-            let event = entry.event(&session.key().name);
-            if sieve.lets_through(&event) {
-                events.push(event);
+            if filter.wants_fact(&entry.record.fact) {
+                events.push(entry.event(&session.key().name));
             }
         }
         let is_all = read_to >= last || page_is_empty;
         let looked_through = read_to.0.saturating_sub(after.0);
         if is_all || events.len() == limit || looked_through >= LOOKED_THROUGH {
-            let next = (!is_all).then_some(read_to.0);
-            return Ok(EventsPage {
-                events,
-                next,
-                last: last.0,
-            });
+            let next = (!is_all).then_some(read_to);
+            return Ok(EventsPage { events, next, last });
         }
     }
 }
@@ -250,8 +225,6 @@ pub(super) struct OneEvent {
         (status = 400, description = "That is no name, or no number.", body = ProblemBody),
         (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
         (status = 404, description = "There is no such session, or no such event.", body = ProblemBody),
-        (status = "4XX", body = ProblemBody),
-        (status = "5XX", body = ProblemBody),
     )
 )]
 pub(super) async fn body(
@@ -263,9 +236,11 @@ pub(super) async fn body(
     let name = &session.key().name;
     let page = session.page(Seq(seq.saturating_sub(1)), 1).await?;
     match page.entries.first() {
-        Some(entry) if entry.seq == Seq(seq) => {
-            Ok(Answer(Event::with_whole_texts(name, entry.seq, &entry.record)))
-        }
+        Some(entry) if entry.seq == Seq(seq) => Ok(Answer(Event::with_whole_texts(
+            name,
+            entry.seq,
+            &entry.record,
+        ))),
         _ => {
             let what = format!("the log of `{name}` has no event {seq}");
             Err(Problem::new(StatusCode::NOT_FOUND, "no_event", what).of("seq"))
@@ -276,117 +251,63 @@ pub(super) async fn body(
 /// A stream of events in the making.
 struct Telling {
     follow: EventStream,
-    sieve: Sieve,
+    filter: Filter,
     drain: Drain,
-    at: At,
-    /// When something has to be said at the latest.
-    due: Instant,
-}
-
-/// How far a stream has come.
-enum At {
-    /// Nothing was said yet.
-    Beginning,
-    /// Events are told as they come.
-    Telling,
-    /// Since then the journal cannot be read.
-    Failing(Instant),
-    /// All is said.
-    Ended,
+    /// Since when the journal cannot be read.
+    failing: Option<Instant>,
+    over: bool,
 }
 
 impl Telling {
-    fn new(follow: EventStream, sieve: Sieve, drain: Drain) -> Self {
-        Self {
-            follow,
-            sieve,
-            drain,
-            at: At::Beginning,
-            due: Instant::now() + KEEP_ALIVE,
-        }
-    }
-
-    /// What is to be said next; none after the end.
-    async fn next(&mut self) -> Option<Bytes> {
-        let said = match self.at {
-            At::Ended => return None,
-            At::Beginning => {
-                self.at = At::Telling;
-                format!("retry: {RETRY}\n\n").into()
-            }
-            At::Telling | At::Failing(_) => self.something().await,
-        };
-        self.due = Instant::now() + KEEP_ALIVE;
-        Some(said)
-    }
-
-    async fn something(&mut self) -> Bytes {
-        loop {
+    /// What is to be told next; none after the end.
+    async fn next(mut self) -> Option<(sse::Event, Self)> {
+        while !self.over {
             let drain = self.drain.clone();
             let happened = tokio::select! {
                 biased;
-                () = drain.begun() => return self.end(&Problem::ends()),
-                happened = tokio::time::timeout_at(self.due, self.happens()) => happened,
+                () = drain.begun() => Err(Problem::ends()),
+                happened = self.happens() => self.event(happened),
             };
             match happened {
-                Err(_) => return Bytes::from_static(b": keep-alive\n\n"),
-                Ok(Ok(Progress::Record(record))) => {
-                    self.at = At::Telling;
-                    let event = record.event();
-                    if self.sieve.lets_through(&event) {
-                        let id = format!("id: {}\n", event.seq);
-                        return named(&id, &event.kind, &event);
-                    }
+                Ok(Some(event)) => return Some((event, self)),
+                Ok(None) => {}
+                Err(why) => {
+                    self.over = true;
+                    return Some((named("end", &why.body()), self));
                 }
-                Ok(Ok(Progress::Frame(frame))) => return named("", "frame", &*frame),
-                Ok(Err(AskError::Journal(error))) => match self.at {
-                    At::Failing(since) if since.elapsed() >= PATIENCE => {
-                        return self.end(&AskError::Journal(error).into());
-                    }
-                    At::Failing(_) => {}
-                    At::Beginning | At::Telling | At::Ended => {
-                        self.at = At::Failing(Instant::now());
-                        let from = self.follow.seen().next();
-                        return named("", "gap", &json!({ "from": from }));
-                    }
-                },
-                Ok(Err(error)) => return self.end(&error.into()),
             }
         }
+        None
     }
 
     async fn happens(&mut self) -> Result<Progress, AskError> {
-        if let At::Failing(_) = self.at {
+        if self.failing.is_some() {
             tokio::time::sleep(PAUSE).await;
         }
         self.follow.next().await
     }
 
-    fn end(&mut self, why: &Problem) -> Bytes {
-        self.at = At::Ended;
-        named("", "end", &why.body())
+    fn event(
+        &mut self,
+        happened: Result<Progress, AskError>,
+    ) -> Result<Option<sse::Event>, Problem> {
+        match (happened, self.failing) {
+            (Ok(Progress::Record(record)), _) => {
+                self.failing = None;
+                Ok(self.filter.wants(&record).then(|| {
+                    let event = record.event();
+                    let id = sse::Event::default().id(event.seq.to_string());
+                    with(id.event(&event.kind), &event)
+                }))
+            }
+            (Ok(Progress::Frame(frame)), _) => Ok(Some(named("frame", &*frame))),
+            (Err(AskError::Journal(_)), None) => {
+                self.failing = Some(Instant::now());
+                let from = self.follow.seen().next();
+                Ok(Some(named("gap", &json!({ "from": from }))))
+            }
+            (Err(AskError::Journal(_)), Some(since)) if since.elapsed() < PATIENCE => Ok(None),
+            (Err(error), _) => Err(error.into()),
+        }
     }
-}
-
-fn named(id: &str, name: &str, data: &impl Serialize) -> Bytes {
-    // Our own objects have nothing that JSON cannot say, and JSON has no line breaks.
-    let data = serde_json::to_string(data).unwrap_or_default();
-    format!("{id}event: {name}\ndata: {data}\n\n").into()
-}
-
-/// The stream as a response.
-fn response(telling: Telling) -> Response {
-    let pieces = stream::unfold(telling, |mut telling| async {
-        let next = telling.next().await?;
-        Some((Ok::<_, Infallible>(next), telling))
-    });
-    let farewell = Farewell(|why| named("", "end", &why.body()));
-    let headers = [
-        (header::CONTENT_TYPE, "text/event-stream"),
-        (header::CACHE_CONTROL, "no-cache"),
-        // So that proxies hand on each event when it comes.
-        (HeaderName::from_static("x-accel-buffering"), "no"),
-    ];
-    let headers = headers.map(|(name, value)| (name, HeaderValue::from_static(value)));
-    (headers, Extension(farewell), Body::from_stream(pieces)).into_response()
 }

@@ -69,8 +69,6 @@ pub(super) struct AcceptedMessage {
             headers(("retry-after" = u64))),
         (status = 503, description = "The system has no room, or ends.", body = ProblemBody,
             headers(("retry-after" = u64))),
-        (status = "4XX", body = ProblemBody),
-        (status = "5XX", body = ProblemBody),
     )
 )]
 pub(super) async fn submit(

@@ -225,8 +225,6 @@ pub(super) struct QueriesPage {
         (status = 400, description = "A parameter is not in order.", body = ProblemBody),
         (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
         (status = 404, description = "There is no such session.", body = ProblemBody),
-        (status = "4XX", body = ProblemBody),
-        (status = "5XX", body = ProblemBody),
     )
 )]
 pub(super) async fn list(
@@ -269,8 +267,6 @@ pub(super) struct OneQuery {
         (status = 400, description = "That is no name, or no number.", body = ProblemBody),
         (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
         (status = 404, description = "There is no such session, or no such query.", body = ProblemBody),
-        (status = "4XX", body = ProblemBody),
-        (status = "5XX", body = ProblemBody),
     )
 )]
 pub(super) async fn show(

@@ -23,7 +23,7 @@ use crate::{
         problem::ProblemBody,
     },
     journal::Only,
-    model::{Import, ProfileName, SessionName, Speaker, Timestamp, command::ImportedMessage},
+    model::{Import, ProfileName, Seq, SessionName, Timestamp},
 };
 
 /// A session that is wanted.
@@ -35,43 +35,7 @@ pub(super) struct NewSession {
     /// The profile that it lives by; without one the default one.
     profile: Option<ProfileName>,
     /// What was said elsewhere before.
-    import: Option<ImportObject>,
-}
-
-/// What a conversation brings along from elsewhere. All of it is data: a signal in it means nothing.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = Import)]
-struct ImportObject {
-    /// How the conversation is to be led.
-    instructions: Option<String>,
-    /// What was said, oldest first.
-    #[serde(default)]
-    #[schema(max_items = 4096)]
-    messages: Vec<ImportedObject>,
-}
-
-/// A message that was said elsewhere.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = ImportedMessage)]
-struct ImportedObject {
-    /// Who said it.
-    speaker: Speaker,
-    /// What.
-    text: String,
-}
-
-impl From<ImportObject> for Import {
-    fn from(object: ImportObject) -> Self {
-        let said = object.messages.into_iter();
-        let messages =
-            said.map(|ImportedObject { speaker, text }| ImportedMessage { speaker, text });
-        Self {
-            instructions: object.instructions,
-            messages: messages.collect(),
-        }
-    }
+    import: Option<Import>,
 }
 
 /// Makes a session.
@@ -86,8 +50,6 @@ impl From<ImportObject> for Import {
         (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
         (status = 409, description = "There is one of this name.", body = ProblemBody),
         (status = 413, description = "It brings along too much.", body = ProblemBody),
-        (status = "4XX", body = ProblemBody),
-        (status = "5XX", body = ProblemBody),
     )
 )]
 pub(super) async fn create(
@@ -106,9 +68,7 @@ pub(super) async fn create(
     let oracle = host.oracle.acting(caller.by());
     let key = caller.session(name);
     let room = host.room_for_a_session(&key).await?;
-    let made = oracle
-        .create(key, profile, wanted.import.map(Import::from))
-        .await;
+    let made = oracle.create(key, profile, wanted.import).await;
     room.settle(&made);
     let made = made.map_err(|error| Problem::of_asking(error, "import", "import"))?;
     let at = format!("/api/sessions/{}", made.key().name);
@@ -174,7 +134,7 @@ struct ListedObject {
     /// How it stands.
     state: SessionState,
     /// The number of its last event.
-    last: u64,
+    last: Seq,
     /// When that was recorded.
     updated: Option<Timestamp>,
 }
@@ -184,7 +144,7 @@ impl From<Listed> for ListedObject {
         Self {
             session: listed.key.name,
             state: listed.state,
-            last: listed.last.0,
+            last: listed.last,
             updated: listed.updated,
         }
     }
@@ -196,8 +156,6 @@ impl From<Listed> for ListedObject {
     responses(
         (status = 200, body = SessionPage),
         (status = 400, description = "A parameter is not in order.", body = ProblemBody),
-        (status = "4XX", body = ProblemBody),
-        (status = "5XX", body = ProblemBody),
     )
 )]
 pub(super) async fn list(
@@ -231,8 +189,6 @@ pub(super) async fn list(
         (status = 400, description = "That is no name.", body = ProblemBody),
         (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
         (status = 404, description = "There is no such session.", body = ProblemBody),
-        (status = "4XX", body = ProblemBody),
-        (status = "5XX", body = ProblemBody),
     )
 )]
 pub(super) async fn show(
@@ -261,7 +217,7 @@ pub(super) struct DeletedSession {
     /// Its name.
     session: SessionName,
     /// How many events it had.
-    events: u64,
+    events: Seq,
     /// How many sessions of sub-agents went with it.
     sub_agents: usize,
 }
@@ -275,8 +231,6 @@ pub(super) struct DeletedSession {
         (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
         (status = 404, description = "There is no such session.", body = ProblemBody),
         (status = 409, description = "It is in the middle of a query.", body = ProblemBody),
-        (status = "4XX", body = ProblemBody),
-        (status = "5XX", body = ProblemBody),
     )
 )]
 pub(super) async fn delete(
@@ -291,7 +245,7 @@ pub(super) async fn delete(
     let deleted = oracle.delete(&key, from).await?;
     Ok(Answer(DeletedSession {
         session: key.name,
-        events: deleted.known.last.0,
+        events: deleted.known.last,
         sub_agents: deleted.sub_agents.len(),
     }))
 }

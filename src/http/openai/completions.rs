@@ -5,10 +5,10 @@
 //! `Idempotency-Key`, with `store: true`, or where a tool of the profile may wait for a person. With
 //! `X-Oracle-Session` it continues that session.
 
-use std::{borrow::Cow, ops::Deref};
+use std::borrow::Cow;
 
 use axum::{
-    Extension, Json,
+    Json,
     extract::State,
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     actor::{AskError, Detail, Ephemeral, SessionHandle, Watch},
-    http::{Caller, Host, Problem, door::Farewell, problem::ProblemBody},
+    http::{Caller, Host, Problem, door::Farewell, sse},
     model::{
         BusyPolicy, Outcome, QueryId, SessionName, Submission,
         command::{MAX_KEY, UnknownBusyPolicy},
@@ -63,8 +63,6 @@ const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
         (status = 200, description = "The answer; a stream of pieces where one was asked for.", content(
             (Completion = "application/json"), (Chunk<'static> = "text/event-stream")
         )),
-        (status = "4XX", body = ProblemBody),
-        (status = "5XX", body = ProblemBody),
     )
 )]
 pub(super) async fn create(
@@ -81,14 +79,23 @@ pub(super) async fn create(
     drop(host.room_for_a_query()?);
     let oracle = host.oracle.acting(caller.by());
     let session = match wishes.durable(&asked, asks_people) {
-        Some(name) => Session::Durable(oracle.session_of(caller.session(name), profile)),
-        None => Session::Memory(oracle.ephemeral(caller.0.tenant.clone(), profile)),
+        Some(name) => Session {
+            handle: oracle.session_of(caller.session(name), profile),
+            memory: None,
+        },
+        None => {
+            let memory = oracle.ephemeral(caller.0.tenant.clone(), profile);
+            Session {
+                handle: SessionHandle::clone(&memory),
+                memory: Some(memory),
+            }
+        }
     };
     let watch = ask(&host, &session, &asked, &wishes).await?;
     let told = [
         (
             SESSION,
-            HeaderValue::from_str(session.key().name.as_str()).ok(),
+            HeaderValue::from_str(session.handle.key().name.as_str()).ok(),
         ),
         (QUERY, Some(HeaderValue::from(watch.query().0))),
     ];
@@ -124,21 +131,10 @@ pub(super) async fn create(
 }
 
 /// The session that answers.
-pub(super) enum Session {
-    Durable(SessionHandle),
+pub(super) struct Session {
+    pub handle: SessionHandle,
     /// Cancelled and gone when it is dropped.
-    Memory(Ephemeral),
-}
-
-impl Deref for Session {
-    type Target = SessionHandle;
-
-    fn deref(&self) -> &SessionHandle {
-        match self {
-            Self::Durable(session) => session,
-            Self::Memory(session) => session,
-        }
-    }
+    memory: Option<Ephemeral>,
 }
 
 /// Asks, unless it was asked before, and follows.
@@ -153,10 +149,11 @@ async fn ask(
         true => Detail::Events,
         false => Detail::End,
     };
-    let is_new = match session {
-        Session::Memory(_) => true,
-        Session::Durable(session) => session.last().await?.is_none(),
-    };
+    let Session {
+        handle: session,
+        memory,
+    } = session;
+    let is_new = memory.is_some() || session.last().await?.is_none();
     let (text, import) = match is_new {
         true => (asked.question.clone(), asked.whole()),
         false => asked.tail(),
@@ -187,14 +184,10 @@ async fn repeated(session: &SessionHandle, question: &str) -> Result<Option<Quer
 }
 
 fn streamed(story: Story, watch: Watch) -> Response {
-    let headers = [
-        (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),
-        (header::CACHE_CONTROL, "no-cache"),
-        // So that proxies forward each piece when it comes.
-        (HeaderName::from_static("x-accel-buffering"), "no"),
-    ];
-    let farewell = Extension(Farewell(|why| stream::event_of(&why.body())));
-    (headers, farewell, stream::body(story, watch)).into_response()
+    let kind = [(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")];
+    let farewell = Farewell::new(None, &Problem::no_key().body());
+    let response = sse::response(stream::events(story, watch), farewell);
+    (kind, response).into_response()
 }
 
 /// The answer in one piece.
@@ -210,7 +203,7 @@ async fn whole(head: Head, session: Session, watch: Watch) -> Result<Response, P
     let completion = Completion {
         head,
         object: "chat.completion",
-        oracle: Told::of(session.key(), &answer),
+        oracle: Told::of(session.handle.key(), &answer),
         usage: answer.usage.into(),
         choices: [Choice::new(text, reason)],
     };

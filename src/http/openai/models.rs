@@ -13,7 +13,7 @@ use crate::{
 
 /// Lists the models.
 #[utoipa::path(get, path = "/v1/models", tag = "openai", responses(
-    (status = 200, body = Models), (status = "4XX", body = ProblemBody), (status = "5XX", body = ProblemBody)
+    (status = 200, body = Models)
 ))]
 pub(super) async fn list(State(host): State<Host>, _: Caller) -> Json<Models> {
     let profiles = host.oracle.profiles();
@@ -38,8 +38,6 @@ pub(super) struct OfModel {
     responses(
         (status = 200, body = Model),
         (status = 404, description = "There is no such model.", body = ProblemBody),
-        (status = "4XX", body = ProblemBody),
-        (status = "5XX", body = ProblemBody),
     )
 )]
 pub(super) async fn show(

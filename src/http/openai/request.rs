@@ -152,7 +152,16 @@ impl PartialSchema for Text {
     }
 }
 
-impl ToSchema for Text {}
+impl ToSchema for Text {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("ChatContent")
+    }
+
+    fn schemas(all: &mut Vec<(String, RefOr<Schema>)>) {
+        all.push((Part::name().into_owned(), Part::schema()));
+        Part::schemas(all);
+    }
+}
 
 /// How a stream is to look.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -3,10 +3,10 @@
 //! Pulled by the connection: nothing is put together before its reader has taken what came before, so a slow
 //! one costs what one turn said and no more. Holes that come of that are filled from the journal.
 
-use std::{collections::VecDeque, convert::Infallible};
+use std::collections::VecDeque;
 
-use axum::body::{Body, Bytes};
-use futures_util::stream;
+use axum::response::sse::Event;
+use futures_util::{Stream, stream};
 use serde::Serialize;
 
 use super::{
@@ -15,9 +15,9 @@ use super::{
 };
 use crate::{
     actor::{Answer, Progress, SessionRecord, Watch},
-    http::{Drain, KEEP_ALIVE, Problem},
+    http::{Drain, Problem, sse},
     model::{
-        Event,
+        self,
         record::{Fact, TurnFact},
     },
 };
@@ -36,13 +36,13 @@ pub(super) struct Story {
     pub drain: Drain,
 }
 
-/// Tells it, as the body of a response.
-pub(super) fn body(story: Story, watch: Watch) -> Body {
+/// Tells it.
+pub(super) fn events(story: Story, watch: Watch) -> impl Stream<Item = Event> {
     let telling = Telling::begin(story, watch);
-    Body::from_stream(stream::unfold(telling, |mut telling| async {
+    stream::unfold(telling, |mut telling| async {
         let next = telling.next().await?;
-        Some((Ok::<_, Infallible>(next), telling))
-    }))
+        Some((next, telling))
+    })
 }
 
 struct Telling {
@@ -50,7 +50,7 @@ struct Telling {
     /// None when all is said.
     watch: Option<Watch>,
     /// Events that are still to be taken.
-    ready: VecDeque<Bytes>,
+    ready: VecDeque<Event>,
     /// All text so far.
     told: String,
 }
@@ -69,7 +69,7 @@ impl Telling {
     }
 
     /// The next event; none after the last.
-    async fn next(&mut self) -> Option<Bytes> {
+    async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Some(event);
@@ -85,15 +85,10 @@ impl Telling {
     /// Waits for something to tell; gives the watch back unless that was the end.
     async fn go_on(&mut self, mut watch: Watch) -> Result<Option<Watch>, Problem> {
         let happened = tokio::select! {
-            happened = tokio::time::timeout(KEEP_ALIVE, watch.next()) => happened,
+            happened = watch.next() => happened?,
             () = self.story.drain.over() => return Err(Problem::ends()),
         };
-        let Ok(happened) = happened else {
-            self.ready
-                .push_back(Bytes::from_static(b": keep-alive\n\n"));
-            return Ok(Some(watch));
-        };
-        match happened? {
+        match happened {
             Some(Progress::Record(record)) => self.record(&record),
             // It may have to be taken back.
             Some(Progress::Frame(_)) => {}
@@ -144,7 +139,7 @@ impl Telling {
         if let Some(rest) = readable.strip_prefix(&self.told) {
             self.text(rest);
         }
-        let told = Told::of(self.story.session.key(), answer);
+        let told = Told::of(self.story.session.handle.key(), answer);
         let mut last = self.story.head.chunk(Some(ChunkChoice::end(reason)));
         last.oracle = Some(told);
         let last = self.with_usage(last);
@@ -155,8 +150,7 @@ impl Telling {
             let usage = event_of(&usage);
             self.ready.push_back(usage);
         }
-        self.ready
-            .push_back(Bytes::from_static(b"data: [DONE]\n\n"));
+        self.ready.push_back(Event::default().data("[DONE]"));
     }
 
     fn delta(&mut self, delta: Delta) {
@@ -166,7 +160,7 @@ impl Telling {
     }
 
     /// Where what was used is asked for, every piece but the last says that it does not know.
-    fn with_usage(&self, mut chunk: Chunk<'_>) -> Bytes {
+    fn with_usage(&self, mut chunk: Chunk<'_>) -> Event {
         chunk.usage = self.story.include_usage.then_some(None);
         event_of(&chunk)
     }
@@ -176,14 +170,12 @@ impl Telling {
     }
 }
 
-pub(super) fn event_of(body: &impl Serialize) -> Bytes {
-    // Our own objects have nothing that JSON cannot say.
-    let json = serde_json::to_string(body).unwrap_or_default();
-    format!("data: {json}\n\n").into()
+fn event_of(body: &impl Serialize) -> Event {
+    sse::with(Event::default(), body)
 }
 
 /// What an event means to a reader, in a line of words; none where it means nothing to them.
-fn line(event: &Event) -> Option<String> {
+fn line(event: &model::Event) -> Option<String> {
     let turn = event.turn.map_or(0, |turn| turn.0 + 1);
     let text = |name: &str| event.payload[name].as_str().unwrap_or_default();
     let line = match event.kind.as_str() {

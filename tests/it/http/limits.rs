@@ -443,7 +443,7 @@ async fn without_room_a_message_is_refused_before_it_is_read() {
         (
             "too large to be thrown away",
             post("/v1/chat/completions").body(large),
-            (400, "invalid_value"),
+            (400, "invalid_json"),
         ),
         (
             "no message",
