@@ -18,7 +18,7 @@ mod tenants;
 pub use attempts::{Attempts, TooMany, place_of};
 pub use book::{Book, BookError, Entry, NewKey, State};
 pub use bucket::Bucket;
-pub use file::{FileError, KeyFile};
+pub use file::{FileError, FileFault, KeyFile};
 pub use key::{Hash, Key, KeyId, NoRandomness};
 pub use name::{KeyName, NotAName};
 pub use ring::{Judgement, Keyring};

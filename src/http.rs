@@ -185,8 +185,8 @@ fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
 fn refusable(description: &mut utoipa::openapi::OpenApi) {
     let body = Ref::from_schema_name("ProblemBody");
     let body = ContentBuilder::new().schema(Some(body)).build();
-    let refused = ResponseBuilder::new().content("application/json", body);
-    let refused = RefOr::T(refused.build());
+    let refused = ResponseBuilder::new().description("It is refused, and `error` says why.");
+    let refused = RefOr::T(refused.content("application/json", body).build());
     for path in description.paths.paths.values_mut() {
         let operations = [&mut path.get, &mut path.post, &mut path.delete];
         for operation in operations.into_iter().flatten() {

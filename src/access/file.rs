@@ -16,10 +16,6 @@ use tempfile::NamedTempFile;
 
 use super::book::{Book, VERSION};
 
-mod trust;
-
-use trust::Stranger;
-
 /// Larger than any file of ours.
 const LARGEST: u64 = 16 << 20;
 /// How often, and after which pauses, it is tried to be the one who changes the file.
@@ -28,60 +24,42 @@ const PAUSE: Duration = Duration::from_millis(25);
 
 /// Why the keys cannot be read or changed.
 #[derive(Debug, thiserror::Error)]
-pub enum FileError {
+#[error("{path}: {fault}", path = path.display())]
+pub struct FileError {
+    /// The file, or its directory.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    #[source]
+    pub fault: FileFault,
+}
+
+/// What is wrong with the keys.
+#[derive(Debug, thiserror::Error)]
+pub enum FileFault {
     /// The machine says no.
-    #[error("{path}: the keys cannot be read or written: {source}")]
-    Io {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// It is not as it was written.
-    #[error("{path}: the keys are not in order ({why}): mend the file, or put a copy of it back")]
-    Broken {
-        /// Which file.
-        path: PathBuf,
-        /// What is wrong; never what stands there.
-        why: String,
-    },
-    /// A newer program wrote it.
-    #[error(
-        "{path}: the keys are of layout {found}, and this program knows layout {VERSION}: use a newer one"
-    )]
-    Version {
-        /// Which file.
-        path: PathBuf,
-        /// Its layout.
-        found: u64,
-    },
+    #[error("the keys cannot be read or written: {0}")]
+    Io(#[from] io::Error),
+    /// It is not as it was written, and why; never what stands there.
+    #[error("the keys are not in order ({0}): mend the file, or put a copy of it back")]
+    Broken(String),
+    /// A newer program wrote it, in this layout.
+    #[error("the keys are of layout {0}, and this program knows layout {VERSION}: use a newer one")]
+    Version(u64),
     /// Whoever may write to it can let himself in.
-    #[error("{path}: others may write to the keys: chmod 600 {path}")]
-    Writable {
-        /// Which file.
-        path: PathBuf,
-    },
+    #[error("others may write to the keys: make it yours alone (chmod 600)")]
+    Writable,
     /// Whoever may put another file in its place can let himself in.
-    #[error("{path}: others may replace the keys in it: chmod go-w {path}")]
-    Replaceable {
-        /// Which directory.
-        path: PathBuf,
-    },
+    #[error("others may replace the keys in it: make it yours alone (chmod go-w)")]
+    Replaceable,
     /// Whoever it belongs to can let himself in.
     #[error(
-        "{path}: it belongs to somebody else, who could let himself in: give it to the user that runs this \
-         program, or to root, by chown"
+        "it belongs to somebody else, who could let himself in: give it to the user that runs this program, \
+         or to root, by chown"
     )]
-    Foreign {
-        /// Which file or directory.
-        path: PathBuf,
-    },
+    Foreign,
     /// Somebody else changes it all the time.
-    #[error("{path}: somebody else is changing the keys: try again")]
-    Locked {
-        /// Which file.
-        path: PathBuf,
-    },
+    #[error("somebody else is changing the keys: try again")]
+    Locked,
 }
 
 /// By what a change of the file is noticed.
@@ -124,7 +102,7 @@ impl KeyFile {
         let file = match File::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(self.failed(error)),
+            Err(error) => return Err(self.fails(error)),
         };
         self.trusts(&file)?;
         let mut text = String::new();
@@ -132,9 +110,9 @@ impl KeyFile {
         match read {
             Ok(_) => self.parse(&text).map(Some),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                Err(self.broken("it is not text".to_owned()))
+                Err(self.fails(FileFault::Broken("it is not text".to_owned())))
             }
-            Err(error) => Err(self.failed(error)),
+            Err(error) => Err(self.fails(error)),
         }
     }
 
@@ -146,7 +124,7 @@ impl KeyFile {
         &self,
         change: impl FnOnce(&mut Book) -> Result<T, E>,
     ) -> Result<T, E> {
-        private_directory(&self.directory).map_err(|error| self.failed(error))?;
+        private_directory(&self.directory).map_err(|error| self.fails(error))?;
         let _mine = self.lock()?;
         let mut book = self.read()?.unwrap_or_default();
         let changed = change(&mut book)?;
@@ -166,18 +144,31 @@ impl KeyFile {
         }
     }
 
+    /// Whether nobody but the one who runs this program, and root, can have put the file there.
     fn trusts(&self, file: &File) -> Result<(), FileError> {
-        let of_file = trust::of_file(file).map_err(|error| self.failed(error))?;
-        let of_directory = trust::of_directory(&self.directory);
-        let of_directory = of_directory.map_err(|error| self.failed(error))?;
-        let (path, directory) = (self.path.clone(), self.directory.clone());
-        match (of_file, of_directory) {
-            (Some(Stranger::Owner), _) => Err(FileError::Foreign { path }),
-            (Some(Stranger::Writers), _) => Err(FileError::Writable { path }),
-            (None, Some(Stranger::Owner)) => Err(FileError::Foreign { path: directory }),
-            (None, Some(Stranger::Writers)) => Err(FileError::Replaceable { path: directory }),
-            (None, None) => Ok(()),
+        let failed = |error| self.fails(error);
+        let of_file = file.metadata().map_err(failed)?;
+        let of_directory = fs::metadata(&self.directory).map_err(failed)?;
+        let in_directory = |fault| FileError {
+            path: self.directory.clone(),
+            fault,
+        };
+        let (is_trusted, mode) = owner_and_mode(&of_file);
+        if !is_trusted {
+            return Err(self.fails(FileFault::Foreign));
         }
+        if mode & WRITE != 0 {
+            return Err(self.fails(FileFault::Writable));
+        }
+        let (is_trusted, mode) = owner_and_mode(&of_directory);
+        if !is_trusted {
+            return Err(in_directory(FileFault::Foreign));
+        }
+        // Where only owners may take files away, what others put there is theirs, and told by that.
+        if mode & WRITE != 0 && mode & STICKY == 0 {
+            return Err(in_directory(FileFault::Replaceable));
+        }
+        Ok(())
     }
 
     fn parse(&self, text: &str) -> Result<Book, FileError> {
@@ -192,20 +183,25 @@ impl KeyFile {
             } else {
                 "no JSON"
             };
-            self.broken(format!("{what} in line {}", error.line()))
+            self.fails(FileFault::Broken(format!(
+                "{what} in line {}",
+                error.line()
+            )))
         };
         let Head { version: found } = serde_json::from_str(text).map_err(why)?;
         if found != u64::from(VERSION) {
-            let path = self.path.clone();
-            return Err(FileError::Version { path, found });
+            return Err(self.fails(FileFault::Version(found)));
         }
         let book: Book = serde_json::from_str(text).map_err(why)?;
-        book.flaw().map_or(Ok(book), |why| Err(self.broken(why)))
+        match book.flaw() {
+            None => Ok(book),
+            Some(why) => Err(self.fails(FileFault::Broken(why))),
+        }
     }
 
     /// Alone with the file, until what is given is dropped.
     fn lock(&self) -> Result<File, FileError> {
-        let failed = |error| self.failed(error);
+        let failed = |error| self.fails(error);
         let lock = self.directory.join("keys.lock");
         let lock = open(&lock).map_err(failed)?;
         for _ in 0..TRIES {
@@ -215,8 +211,7 @@ impl KeyFile {
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
         }
-        let path = self.path.clone();
-        Err(FileError::Locked { path })
+        Err(self.fails(FileFault::Locked))
     }
 
     fn write(&self, book: &Book) -> Result<(), FileError> {
@@ -229,18 +224,39 @@ impl KeyFile {
             draft.persist(&self.path)?;
             sync_directory(&self.directory)
         };
-        written().map_err(|error| self.failed(error))
+        written().map_err(|error| self.fails(error))
     }
 
-    fn failed(&self, source: io::Error) -> FileError {
-        let path = self.path.clone();
-        FileError::Io { path, source }
+    fn fails(&self, fault: impl Into<FileFault>) -> FileError {
+        FileError {
+            path: self.path.clone(),
+            fault: fault.into(),
+        }
     }
+}
 
-    fn broken(&self, why: String) -> FileError {
-        let path = self.path.clone();
-        FileError::Broken { path, why }
-    }
+/// Others than the owner may write.
+const WRITE: u32 = 0o022;
+/// Only owners may take files away.
+const STICKY: u32 = 0o1000;
+
+/// Whether its owner is trusted, and its mode.
+#[cfg(unix)]
+fn owner_and_mode(found: &fs::Metadata) -> (bool, u32) {
+    use std::os::unix::fs::MetadataExt as _;
+    let own = rustix::process::geteuid().as_raw();
+    (is_trusted(found.uid(), own), found.mode())
+}
+
+#[cfg(not(unix))]
+fn owner_and_mode(_: &fs::Metadata) -> (bool, u32) {
+    (true, 0)
+}
+
+/// Root may do anything in any case.
+#[cfg(unix)]
+const fn is_trusted(owner: u32, own: u32) -> bool {
+    owner == own || owner == 0
 }
 
 /// A file that only its owner may read.

@@ -22,31 +22,14 @@ const WAITING: usize = 64;
 pub struct Follow {
     oracle: Oracle,
     source: Source,
-    wanted: Wanted,
+    tenant: Option<TenantId>,
+    filter: Filter,
     over: bool,
 }
 
 enum Source {
     One(Box<actor::EventStream>),
     All(Subscription),
-}
-
-struct Wanted {
-    tenant: Option<TenantId>,
-    filter: Filter,
-}
-
-impl Wanted {
-    fn event(&self, record: &SessionRecord) -> Option<Seen> {
-        self.filter.wants(record).then(|| Seen::Event {
-            tenant: record.session.tenant.clone(),
-            event: Arc::new(record.event()),
-        })
-    }
-
-    fn is_of(&self, tenant: &TenantId) -> bool {
-        self.tenant.as_ref().is_none_or(|wanted| wanted == tenant)
-    }
 }
 
 impl Follow {
@@ -81,7 +64,8 @@ impl Follow {
         Ok(Self {
             oracle,
             source,
-            wanted: Wanted { tenant, filter },
+            tenant,
+            filter,
             over: false,
         })
     }
@@ -91,7 +75,7 @@ impl Follow {
         while !self.over {
             let seen = match &mut self.source {
                 Source::One(follow) => match follow.next().await {
-                    Ok(Progress::Record(record)) => self.wanted.event(&record),
+                    Ok(Progress::Record(record)) => self.event(&record),
                     Ok(Progress::Frame(_)) => None,
                     Err(error) => Some(self.end(why(&error))),
                 },
@@ -107,12 +91,21 @@ impl Follow {
         None
     }
 
+    fn event(&self, record: &SessionRecord) -> Option<Seen> {
+        self.filter.wants(record).then(|| Seen::Event {
+            tenant: record.session.tenant.clone(),
+            event: Arc::new(record.event()),
+        })
+    }
+
+    fn is_of(&self, tenant: &TenantId) -> bool {
+        self.tenant.as_ref().is_none_or(|wanted| wanted == tenant)
+    }
+
     fn of_all(&self, notice: Notice) -> Option<Seen> {
         match notice {
-            Notice::Record(record) if self.wanted.is_of(&record.session.tenant) => {
-                self.wanted.event(&record)
-            }
-            Notice::Gap { session, from } if self.wanted.is_of(&session.tenant) => {
+            Notice::Record(record) if self.is_of(&record.session.tenant) => self.event(&record),
+            Notice::Gap { session, from } if self.is_of(&session.tenant) => {
                 let session = session.into();
                 Some(Seen::Gap { session, from })
             }
@@ -126,7 +119,7 @@ impl Follow {
         if self.oracle.has_ended() {
             return Some(self.end(ENDED.to_owned()));
         }
-        let filter = self.wanted.filter.clone();
+        let filter = self.filter.clone();
         self.source = Source::All(self.oracle.subscribe_briefly(filter, WAITING));
         Some(Seen::Lost {})
     }

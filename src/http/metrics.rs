@@ -1,7 +1,7 @@
 //! Metrics of the system and of the server, for Prometheus. Names and labels are part of the interface; no
 //! label names a session or a tenant.
 
-use std::fmt;
+use std::{fmt, sync::atomic::AtomicU64};
 
 use axum::{
     extract::State,
@@ -9,15 +9,20 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use prometheus_client::{
-    collector::Collector,
-    encoding::{DescriptorEncoder, text},
-    metrics::{MetricType, gauge::ConstGauge},
+    encoding::text,
+    metrics::{
+        family::Family,
+        gauge::{ConstGauge, Gauge},
+    },
     registry::Registry,
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Admin, Host, Problem, problem::ProblemBody};
 use crate::actor::{Depths, ProviderState};
+
+/// Gauges of one name, by their labels.
+type Gauges = Family<Vec<(&'static str, String)>, Gauge<u64, AtomicU64>>;
 
 /// The content type that Prometheus prefers.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -34,10 +39,8 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
 async fn metrics(State(host): State<Host>, _: Admin) -> Response {
     let mut registry = Registry::with_prefix("oracle");
     registry.register_collector(Box::new(host.oracle.collector()));
-    registry.register_collector(Box::new(Read {
-        depths: host.oracle.depths(),
-        providers: host.oracle.providers(),
-    }));
+    depths(&mut registry, &host.oracle.depths());
+    gateways(&mut registry, &host.oracle.providers());
     let connections = ConstGauge::new(host.connections().now() as u64);
     registry.register("http_connections", "Connections", connections);
     let requests = ConstGauge::new(host.overload().in_work() as u64);
@@ -52,106 +55,88 @@ async fn metrics(State(host): State<Host>, _: Admin) -> Response {
     }
 }
 
-/// What is read when it is scraped.
-#[derive(Debug)]
-struct Read {
-    depths: Depths,
-    providers: Vec<ProviderState>,
-}
-
-/// Encodes a gauge; a row is its labels and its value.
-fn gauge<'a, const N: usize>(
-    to: &mut DescriptorEncoder<'_>,
+/// Registers gauges; a row is its labels and its value.
+fn gauges<'a, const N: usize>(
+    registry: &mut Registry,
     (name, help): (&str, &str),
-    rows: impl IntoIterator<Item = ([(&'a str, &'a str); N], u64)>,
-) -> fmt::Result {
-    let mut encoder = to.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    rows: impl IntoIterator<Item = ([(&'static str, &'a str); N], u64)>,
+) {
+    let gauges = Gauges::default();
     for (labels, value) in rows {
-        encoder.encode_family(&labels)?.encode_gauge(&value)?;
+        let labels = labels.map(|(name, value)| (name, value.to_owned()));
+        gauges.get_or_create(&labels.into()).set(value);
     }
-    Ok(())
+    registry.register(name, help, gauges);
 }
 
-impl Collector for Read {
-    fn encode(&self, mut to: DescriptorEncoder<'_>) -> fmt::Result {
-        self.depths(&mut to)?;
-        self.gateways(&mut to)
+fn depths(registry: &mut Registry, all: &Depths) {
+    let mailboxes = Gauges::default();
+    for (actor, waiting) in [
+        ("shard", &all.shards),
+        ("classifier", &all.classifiers),
+        ("composer", &all.composers),
+        ("bus", &all.buses),
+    ] {
+        for (number, waiting) in waiting.iter().enumerate() {
+            let labels = vec![("actor", actor.to_owned()), ("number", number.to_string())];
+            mailboxes.get_or_create(&labels).set(*waiting as u64);
+        }
     }
+    let help = "Messages that wait for actors that all sessions share";
+    registry.register("mailbox_waiting", help, mailboxes);
+    let help = "Messages that wait for the gateway of a provider";
+    let rows = all.gateways.iter();
+    let rows = rows.map(|(provider, waiting)| ([("provider", &**provider)], *waiting as u64));
+    gauges(registry, ("gateway_mailbox_waiting", help), rows);
 }
 
-impl Read {
-    fn depths(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let all = &self.depths;
-        let help = "Messages that wait for actors that all sessions share";
-        let mut encoder = to.encode_descriptor("mailbox_waiting", help, None, MetricType::Gauge)?;
-        for (actor, waiting) in [
-            ("shard", &all.shards),
-            ("classifier", &all.classifiers),
-            ("composer", &all.composers),
-            ("bus", &all.buses),
-        ] {
-            for (number, waiting) in waiting.iter().enumerate() {
-                let labels = [("actor", actor.to_owned()), ("number", number.to_string())];
-                encoder.encode_family(&labels)?.encode_gauge(waiting)?;
+fn gateways(registry: &mut Registry, providers: &[ProviderState]) {
+    let (mut calls, mut capacity, mut circuits) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut held, mut most, mut limits) = (Vec::new(), Vec::new(), Vec::new());
+    for one in providers {
+        let provider = ("provider", &*one.provider);
+        let running = ("running", one.running, one.concurrency);
+        for (state, now, may) in [running, ("waiting", one.waiting, one.queue)] {
+            calls.push(([provider, ("state", state)], now as u64));
+            capacity.push(([provider, ("state", state)], may as u64));
+        }
+        let own = (
+            "",
+            one.circuit,
+            one.requests_per_minute,
+            one.tokens_per_minute,
+        );
+        let models = one.models.iter().map(|of| {
+            let limits = (of.requests_per_minute, of.tokens_per_minute);
+            (&*of.model, of.circuit, limits.0, limits.1)
+        });
+        for (name, circuit, requests, tokens) in [own].into_iter().chain(models) {
+            let model = ("model", name);
+            for state in ["closed", "open", "half_open"] {
+                let is = u64::from(state == circuit.as_str());
+                circuits.push(([provider, model, ("state", state)], is));
+            }
+            for (of, limit) in [("requests", requests), ("tokens", tokens)] {
+                limits.extend(limit.map(|limit| ([provider, model, ("of", of)], limit)));
             }
         }
-        let help = "Messages that wait for the gateway of a provider";
-        let rows = all.gateways.iter();
-        let rows = rows.map(|(provider, waiting)| ([("provider", &**provider)], *waiting as u64));
-        gauge(to, ("gateway_mailbox_waiting", help), rows)
-    }
-
-    fn gateways(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let (mut calls, mut capacity, mut circuits) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut held, mut most, mut limits) = (Vec::new(), Vec::new(), Vec::new());
-        for one in &self.providers {
-            let provider = ("provider", &*one.provider);
-            let running = ("running", one.running, one.concurrency);
-            for (state, now, may) in [running, ("waiting", one.waiting, one.queue)] {
-                calls.push(([provider, ("state", state)], now as u64));
-                capacity.push(([provider, ("state", state)], may as u64));
-            }
-            let own = (
-                "",
-                one.circuit,
-                one.requests_per_minute,
-                one.tokens_per_minute,
-            );
-            let models = one.models.iter().map(|of| {
-                let limits = (of.requests_per_minute, of.tokens_per_minute);
-                (&*of.model, of.circuit, limits.0, limits.1)
-            });
-            for (name, circuit, requests, tokens) in [own].into_iter().chain(models) {
-                let model = ("model", name);
-                for state in ["closed", "open", "half_open"] {
-                    let is = u64::from(state == circuit.as_str());
-                    circuits.push(([provider, model, ("state", state)], is));
-                }
-                for (of, limit) in [("requests", requests), ("tokens", tokens)] {
-                    limits.extend(limit.map(|limit| ([provider, model, ("of", of)], limit)));
-                }
-            }
-            for of in &one.models {
-                let model = [("model", &*of.model)];
-                held.push((model, u64::from(of.held_until.is_some())));
-                most.extend(of.concurrency.map(|limit| (model, limit as u64)));
-            }
+        for of in &one.models {
+            let model = [("model", &*of.model)];
+            held.push((model, u64::from(of.held_until.is_some())));
+            most.extend(of.concurrency.map(|limit| (model, limit as u64)));
         }
-        gauge(
-            to,
-            ("gateway_calls", "Calls at a provider's gateway"),
-            calls,
-        )?;
-        let help = "Calls that may run and wait at a provider's gateway";
-        gauge(to, ("gateway_capacity", help), capacity)?;
-        let help = "Whether calls are let through: 1 for the state that the circuit is in; without a model, that of the provider as a whole";
-        gauge(to, ("gateway_circuit", help), circuits)?;
-        let help = "Whether a 429 holds back all calls of a model";
-        gauge(to, ("gateway_held", help), held)?;
-        let help = "Calls of a model that may run at a time, where 429s have shown a limit";
-        gauge(to, ("gateway_concurrency_limit", help), most)?;
-        let help =
-            "Limits of a provider: by the configuration, and of a model by the provider's own word";
-        gauge(to, ("gateway_limit_per_minute", help), limits)
     }
+    let help = "Calls at a provider's gateway";
+    gauges(registry, ("gateway_calls", help), calls);
+    let help = "Calls that may run and wait at a provider's gateway";
+    gauges(registry, ("gateway_capacity", help), capacity);
+    let help = "Whether calls are let through: 1 for the state that the circuit is in; without a model, that of the provider as a whole";
+    gauges(registry, ("gateway_circuit", help), circuits);
+    let help = "Whether a 429 holds back all calls of a model";
+    gauges(registry, ("gateway_held", help), held);
+    let help = "Calls of a model that may run at a time, where 429s have shown a limit";
+    gauges(registry, ("gateway_concurrency_limit", help), most);
+    let help =
+        "Limits of a provider: by the configuration, and of a model by the provider's own word";
+    gauges(registry, ("gateway_limit_per_minute", help), limits);
 }

@@ -17,7 +17,7 @@ use crate::{
     kernel::Refusal,
 };
 
-/// When a server that is full may have room again.
+/// When a status that passes is worth another try, where nothing else is known.
 const SOON: Duration = Duration::from_secs(1);
 /// When a server that ends may have been started again.
 const LATER: Duration = Duration::from_secs(5);
@@ -139,20 +139,17 @@ fn kind(status: StatusCode) -> &'static str {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut response = (self.status, Json(self.body())).into_response();
-        if let Some(after) = self.retry_after {
-            // Whole seconds, and never at once.
-            let seconds = after.as_secs_f64().ceil().max(1.0) as u64;
-            let headers = response.headers_mut();
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-        }
-        if self.status == StatusCode::UNAUTHORIZED {
-            let bearer = HeaderValue::from_static("Bearer");
-            response
-                .headers_mut()
-                .insert(header::WWW_AUTHENTICATE, bearer);
-        }
-        response
+        let passes = matches!(
+            self.status,
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+        );
+        let after = self.retry_after.or_else(|| passes.then_some(SOON));
+        // Whole seconds, and never at once.
+        let after = after.map(|after| after.as_secs_f64().ceil().max(1.0) as u64);
+        let after = after.map(|seconds| [(header::RETRY_AFTER, HeaderValue::from(seconds))]);
+        let no_key = self.status == StatusCode::UNAUTHORIZED;
+        let scheme = no_key.then_some([(header::WWW_AUTHENTICATE, "Bearer")]);
+        (self.status, after, scheme, Json(self.body())).into_response()
     }
 }
 
@@ -177,7 +174,7 @@ impl Problem {
     /// The system has no room.
     #[must_use]
     pub fn overloaded(what: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", what).retry_after(SOON)
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", what)
     }
 
     /// The server ends, or drains.
@@ -304,22 +301,12 @@ impl Problem {
 
 impl From<Refused> for Problem {
     fn from(refused: Refused) -> Self {
-        let again = refused.retry_after().or_else(|| again(refused.code));
-        let problem = Self::new(status(refused.code), refused.code.as_str(), refused.message);
-        match again {
-            Some(after) => problem.retry_after(after),
-            None => problem,
+        let retry_after = refused.retry_after();
+        Self {
+            retry_after,
+            ..Self::new(status(refused.code), refused.code.as_str(), refused.message)
         }
     }
-}
-
-/// Clients of HTTP expect to be told, where a status says that it passes.
-fn again(code: Code) -> Option<Duration> {
-    let passes = matches!(
-        status(code),
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
-    );
-    passes.then_some(Duration::from_secs(1))
 }
 
 const fn status(code: Code) -> StatusCode {

@@ -124,7 +124,10 @@ fn a_file_that_others_may_replace_is_not_trusted() {
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
         match file.read() {
             Ok(_) => assert!(trusted, "{mode:o}"),
-            Err(FileError::Replaceable { path }) => {
+            Err(FileError {
+                path,
+                fault: FileFault::Replaceable,
+            }) => {
                 assert!(!trusted, "{mode:o}");
                 assert_eq!(path, folder.path());
             }
@@ -148,12 +151,18 @@ fn a_file_that_belongs_to_somebody_else_is_not_trusted() {
     for path in [file.path(), folder.path()] {
         chown(path, Some(STRANGER), None).unwrap();
         match file.read() {
-            Err(FileError::Foreign { path: told }) => assert_eq!(told, path),
+            Err(FileError {
+                path: told,
+                fault: FileFault::Foreign,
+            }) => assert_eq!(told, path),
             other => panic!("{}: {other:?}", path.display()),
         }
         assert!(matches!(
             add(&file, "b"),
-            Err(Refused::File(FileError::Foreign { .. }))
+            Err(Refused::File(FileError {
+                fault: FileFault::Foreign,
+                ..
+            }))
         ));
         chown(path, Some(0), None).unwrap();
         assert_eq!(names(&file), ["a"]);
@@ -193,4 +202,18 @@ fn of_many_who_change_it_at_once_nothing_is_lost() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), 32);
+}
+
+#[cfg(unix)]
+#[test]
+fn only_root_and_who_runs_this_are_trusted() {
+    for (owner, own, trusted) in [
+        (1_000, 1_000, true),
+        (0, 1_000, true),
+        (0, 0, true),
+        (1_001, 1_000, false),
+        (1_000, 0, false),
+    ] {
+        assert_eq!(is_trusted(owner, own), trusted, "{owner} for {own}");
+    }
 }

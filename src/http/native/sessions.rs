@@ -3,7 +3,7 @@
 use axum::{
     Json as Answer,
     extract::State,
-    http::{HeaderValue, StatusCode, header},
+    http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
 use serde::{Deserialize, Serialize};
@@ -73,11 +73,7 @@ pub(super) async fn create(
     let made = made.map_err(|error| Problem::of_asking(error, "import", "import"))?;
     let at = format!("/api/sessions/{}", made.key().name);
     let view = SessionObject::from(made.view().await?);
-    let mut response = (StatusCode::CREATED, Answer(view)).into_response();
-    if let Ok(at) = HeaderValue::try_from(at) {
-        response.headers_mut().insert(header::LOCATION, at);
-    }
-    Ok(response)
+    Ok((StatusCode::CREATED, [(header::LOCATION, at)], Answer(view)).into_response())
 }
 
 fn profile(host: &Host, wanted: Option<ProfileName>) -> Result<ProfileName, Problem> {

@@ -93,15 +93,12 @@ pub(super) async fn create(
     };
     let watch = ask(&host, &session, &asked, &wishes).await?;
     let told = [
-        (
-            SESSION,
-            HeaderValue::from_str(session.handle.key().name.as_str()).ok(),
-        ),
-        (QUERY, Some(HeaderValue::from(watch.query().0))),
+        (SESSION, session.handle.key().name.to_string()),
+        (QUERY, watch.query().0.to_string()),
     ];
     let head = Head::new(Uuid::now_v7(), asked.model);
     let drain = host.drain().clone();
-    let mut response = match asked.stream {
+    let response = match asked.stream {
         true => {
             let progress = wishes.progress.unwrap_or(host.settings.progress);
             streamed(
@@ -123,11 +120,7 @@ pub(super) async fn create(
             answered.unwrap_or_else(IntoResponse::into_response)
         }
     };
-    let told = told
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)));
-    response.headers_mut().extend(told);
-    Ok(response)
+    Ok((told, response).into_response())
 }
 
 /// The session that answers.

@@ -148,21 +148,13 @@ pub(super) struct ChunkChoice {
 }
 
 impl ChunkChoice {
-    /// Something new.
-    pub(super) const fn new(delta: Delta) -> Self {
+    /// Something new, or the end.
+    pub(super) const fn new(delta: Delta, finish_reason: Option<FinishReason>) -> Self {
         Self {
             index: 0,
             delta,
             logprobs: None,
-            finish_reason: None,
-        }
-    }
-
-    /// The end.
-    pub(super) fn end(reason: FinishReason) -> Self {
-        Self {
-            finish_reason: Some(reason),
-            ..Self::new(Delta::default())
+            finish_reason,
         }
     }
 }
@@ -173,40 +165,13 @@ impl ChunkChoice {
 pub(super) struct Delta {
     /// `assistant`, in the first piece.
     #[serde(skip_serializing_if = "Option::is_none")]
-    role: Option<&'static str>,
+    pub role: Option<&'static str>,
     /// More of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<String>,
+    pub content: Option<String>,
     /// What goes on meanwhile, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning_content: Option<String>,
-}
-
-impl Delta {
-    /// The first one.
-    pub(super) fn begin() -> Self {
-        Self {
-            role: Some("assistant"),
-            content: Some(String::new()),
-            reasoning_content: None,
-        }
-    }
-
-    /// More of the answer.
-    pub(super) fn content(text: String) -> Self {
-        Self {
-            content: Some(text),
-            ..Self::default()
-        }
-    }
-
-    /// What goes on meanwhile.
-    pub(super) fn reasoning(text: String) -> Self {
-        Self {
-            reasoning_content: Some(text),
-            ..Self::default()
-        }
-    }
+    pub reasoning_content: Option<String>,
 }
 
 /// Why an answer ends.

@@ -64,7 +64,11 @@ impl Telling {
             ready,
             told,
         };
-        telling.delta(Delta::begin());
+        telling.delta(Delta {
+            role: Some("assistant"),
+            content: Some(String::new()),
+            ..Delta::default()
+        });
         telling
     }
 
@@ -105,7 +109,10 @@ impl Telling {
         if self.story.progress
             && let Some(line) = line(&record.event())
         {
-            self.delta(Delta::reasoning(line));
+            self.delta(Delta {
+                reasoning_content: Some(line),
+                ..Delta::default()
+            });
         }
         if let Fact::Turn(TurnFact::Replied(replied)) = &record.fact
             && !replied.text.is_empty()
@@ -121,7 +128,10 @@ impl Telling {
         let mut rest = text;
         while !rest.is_empty() {
             let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE));
-            self.delta(Delta::content(piece.to_owned()));
+            self.delta(Delta {
+                content: Some(piece.to_owned()),
+                ..Delta::default()
+            });
             rest = after;
         }
     }
@@ -140,7 +150,10 @@ impl Telling {
             self.text(rest);
         }
         let told = Told::of(self.story.session.handle.key(), answer);
-        let mut last = self.story.head.chunk(Some(ChunkChoice::end(reason)));
+        let mut last = self
+            .story
+            .head
+            .chunk(Some(ChunkChoice::new(Delta::default(), Some(reason))));
         last.oracle = Some(told);
         let last = self.with_usage(last);
         self.ready.push_back(last);
@@ -154,7 +167,7 @@ impl Telling {
     }
 
     fn delta(&mut self, delta: Delta) {
-        let chunk = self.story.head.chunk(Some(ChunkChoice::new(delta)));
+        let chunk = self.story.head.chunk(Some(ChunkChoice::new(delta, None)));
         let event = self.with_usage(chunk);
         self.ready.push_back(event);
     }
