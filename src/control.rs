@@ -49,9 +49,9 @@ pub mod socket;
 mod subject;
 pub(crate) mod verb;
 
-pub use answer::{Answer, Seen};
+pub use answer::{Accepted, Answer, Seen};
 #[cfg(any(feature = "cli", feature = "server"))]
-pub use client::{Accepted, Client, ClientError, Events, TextFrame, Told};
+pub use client::{Client, ClientError, Events, TextFrame, Told};
 pub use controller::Controller;
 pub use follow::Follow;
 pub use refused::{Code, Refused};

@@ -78,6 +78,19 @@ pub enum Answer {
     },
 }
 
+/// A message that is durable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
+pub struct Accepted {
+    /// The session.
+    pub session: SessionName,
+    /// The query that answers it.
+    pub query: QueryId,
+    /// Where that query's acceptance stands in the session's log: what comes of it follows. Null where it was
+    /// accepted before, and that cannot be looked up right now.
+    pub seq: Option<Seq>,
+}
+
 /// An item of a watch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "seen", rename_all = "snake_case")]

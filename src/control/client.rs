@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::json;
 use tokio::{net::UnixStream, time::timeout};
 
-use super::{Answer, Code, Refused, Seen, Verb, Watching, socket::Address};
+use super::{Accepted, Answer, Code, Refused, Seen, Verb, Watching, socket::Address};
 use crate::{
     llm::plain_client,
     model::{Attempt, Event, QueryId, Seq, SessionName, Submission, Turn},
@@ -108,15 +108,6 @@ pub struct Client {
     key: Option<SecretString>,
     /// Keeps the path of a socket valid.
     _socket: Option<Address>,
-}
-
-/// A message that is durable.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Accepted {
-    /// Its query.
-    pub query: QueryId,
-    /// Its acceptance in the session's log; none if that could not be looked up.
-    pub seq: Option<Seq>,
 }
 
 /// Text of a reply while the model writes it; not durable.

@@ -253,21 +253,45 @@ impl Verb {
     /// # Errors
     /// [`Code::InvalidValue`], with what is wrong.
     pub fn from_json(text: &[u8]) -> Result<Self, Refused> {
+        Self::read(text).map_err(|why| {
+            let message = format!("that is no verb of the control channel: {why}");
+            Refused::new(Code::InvalidValue, message)
+        })
+    }
+
+    /// Reads a verb, or says what is wrong with it.
+    pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
         // serde would take a list of the values and the number of a verb too, and numbers change.
         let fields: HashMap<String, &RawValue> =
-            serde_json::from_slice(text).map_err(|error| invalid(&error))?;
-        if let Some(verb) = fields.get("verb")
-            && !verb.get().starts_with('"')
-        {
-            let message = "that is no verb of the control channel: `verb` has to be its name";
-            return Err(Refused::new(Code::InvalidValue, message));
+            serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        match fields.get("verb") {
+            Some(verb) if !verb.get().starts_with('"') => Err("`verb` has to be its name".into()),
+            _ => serde_json::from_slice(text).map_err(|error| error.to_string()),
         }
-        serde_json::from_slice(text).map_err(|error| invalid(&error))
     }
-}
 
-/// What was sent cannot be read.
-fn invalid(error: &serde_json::Error) -> Refused {
-    let message = format!("that is no verb of the control channel: {error}");
-    Refused::new(Code::InvalidValue, message)
+    /// The session that it is about, if it is about one.
+    #[must_use]
+    pub const fn session(&self) -> Option<&Subject> {
+        match self {
+            Self::Inspect { session }
+            | Self::Tail { session, .. }
+            | Self::Pause { session }
+            | Self::Resume { session }
+            | Self::Interrupt { session, .. }
+            | Self::FinishNow { session }
+            | Self::Steer { session, .. }
+            | Self::SetBudget { session, .. }
+            | Self::Continue { session, .. }
+            | Self::Restart { session }
+            | Self::Release { session }
+            | Self::Fork { session, .. }
+            | Self::Close { session }
+            | Self::Delete { session, .. }
+            | Self::Approve { session, .. }
+            | Self::Deny { session, .. }
+            | Self::AttachTool { session, .. } => Some(session),
+            _ => None,
+        }
+    }
 }

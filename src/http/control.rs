@@ -45,7 +45,7 @@ async fn carry_out(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Json<Answer>, Problem> {
-    let verb = extract::tagged(&headers, &body, "verb")?;
+    let verb = extract::verb(&headers, &body)?;
     drop(body);
     let controller = Controller::new(host.oracle.clone());
     let answer = controller.carry_out(&who, verb).await.map_err(refused)?;

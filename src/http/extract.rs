@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 use serde_path_to_error::{Path as FieldPath, Segment};
 
 use super::Problem;
+use crate::control::Verb;
 
 /// Sorts after every field.
 const NO_FIELD: &str = "\u{10ffff}";
@@ -101,51 +102,36 @@ fn is_object(body: &[u8]) -> Result<(), Problem> {
     }
 }
 
-/// Reads an internally tagged enum, which has to refuse unknown fields.
-pub(super) fn tagged<T: DeserializeOwned>(
-    headers: &HeaderMap,
-    body: &[u8],
-    tag: &str,
-) -> Result<T, Problem> {
+/// Reads a verb of the control channel.
+pub(super) fn verb(headers: &HeaderMap, body: &[u8]) -> Result<Verb, Problem> {
     is_json(headers)?;
     is_object(body)?;
-    let fields: BTreeMap<String, &RawValue> =
-        serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
-    // serde would take the number of a variant too.
-    if let Some(kind) = fields.get(tag)
-        && !kind.get().starts_with('"')
-    {
-        return Err(Problem::bad(
-            tag.to_owned(),
-            format!("`{tag}` has to be a word"),
-        ));
-    }
-    serde_json::from_slice(body).map_err(|error| {
-        let (field, what) = wrong_field::<T>(&fields, tag).unwrap_or_else(|| {
-            let what = plain(&error.to_string());
-            let field = named(&what).unwrap_or(tag).to_owned();
-            (field, what)
+    Verb::read(body).map_err(|why| {
+        let fields = match serde_json::from_slice(body) {
+            Ok(fields) => fields,
+            Err(error) => return unreadable(&error),
+        };
+        let (field, what) = wrong_field(&fields).unwrap_or_else(|| {
+            let what = plain(&why);
+            (named(&what).unwrap_or("verb").to_owned(), what)
         });
         let what = format!("`{field}` is not in order: {what}");
         Problem::bad(field, what)
     })
 }
 
-/// The wrong field of a tagged object: serde buffers such fields and loses their path, so each is read alone.
-fn wrong_field<T: DeserializeOwned>(
-    fields: &BTreeMap<String, &RawValue>,
-    tag: &str,
-) -> Option<(String, String)> {
-    let kind = *fields.get(tag)?;
+/// The wrong field of a verb: serde buffers the fields and loses their path, so each is read alone.
+fn wrong_field(fields: &BTreeMap<String, &RawValue>) -> Option<(String, String)> {
+    let verb = *fields.get("verb")?;
     let fault_of = |field: Option<(&str, &RawValue)>| {
-        let mut alone = BTreeMap::from([(tag, kind), (NO_FIELD, RawValue::NULL)]);
+        let mut alone = BTreeMap::from([("verb", verb), (NO_FIELD, RawValue::NULL)]);
         alone.extend(field);
-        let alone = serde_json::to_string(&alone).ok()?;
-        let fault = plain(&serde_json::from_str::<T>(&alone).err()?.to_string());
+        let alone = serde_json::to_vec(&alone).ok()?;
+        let fault = plain(&Verb::read(&alone).err()?);
         (named(&fault) != Some(NO_FIELD)).then_some(fault)
     };
     if let Some(fault) = fault_of(None) {
-        return Some((tag.to_owned(), fault));
+        return Some(("verb".to_owned(), fault));
     }
     fields.iter().find_map(|(name, value)| {
         let fault = fault_of(Some((name.as_str(), *value)))?;

@@ -3,10 +3,7 @@
 use serde::Deserialize;
 
 use super::*;
-use crate::{
-    control::Verb,
-    model::{BusyPolicy, SessionName},
-};
+use crate::model::{BusyPolicy, SessionName};
 
 #[derive(Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
@@ -178,15 +175,11 @@ fn a_wrong_field_of_a_tagged_body_is_named() {
             "limits",
         ),
     ] {
-        let problem = tagged::<Verb>(&json, body.as_bytes(), "verb").unwrap_err();
+        let problem = verb(&json, body.as_bytes()).unwrap_err();
         assert_eq!(param(&problem).1, field, "{body}: {problem:?}");
     }
-    let verb = tagged::<Verb>(
-        &json,
-        fork(r#", "into": "t", "query": 1"#).as_bytes(),
-        "verb",
-    );
-    assert!(matches!(verb.unwrap(), Verb::Fork { session, .. } if session.to_string() == "s"));
-    let problem = tagged::<Verb>(&HeaderMap::new(), b"{}", "verb").unwrap_err();
+    let read = verb(&json, fork(r#", "into": "t", "query": 1"#).as_bytes());
+    assert!(matches!(read.unwrap(), Verb::Fork { session, .. } if session.to_string() == "s"));
+    let problem = verb(&HeaderMap::new(), b"{}").unwrap_err();
     assert_eq!(problem.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE);
 }

@@ -5,18 +5,19 @@ use axum::{
     extract::State,
     http::{HeaderMap, HeaderName, StatusCode},
 };
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{InSession, session, shapes::check};
 use crate::{
     actor::Submitted,
+    control::Accepted,
     http::{
         Caller, Host, Problem,
         extract::{Json, Path},
         problem::ProblemBody,
     },
-    model::{BusyPolicy, Limits, QueryId, Seq, SessionName, Submission, command::MAX_KEY},
+    model::{BusyPolicy, Limits, Submission, command::MAX_KEY},
 };
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -35,18 +36,6 @@ pub(super) struct NewMessage {
     limits: Option<Limits>,
 }
 
-/// A message that is durable.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct AcceptedMessage {
-    /// The session.
-    session: SessionName,
-    /// The query that answers it.
-    query: QueryId,
-    /// Where that query's acceptance stands in the session's log: what comes of it follows. Null where it was
-    /// accepted before, and that cannot be looked up right now.
-    seq: Option<Seq>,
-}
-
 /// Hands in a message. It is durable when this is answered, and it will be answered whatever happens to
 /// the server; the events tell what comes of it.
 ///
@@ -59,7 +48,7 @@ pub(super) struct AcceptedMessage {
     ),
     request_body = NewMessage,
     responses(
-        (status = 202, description = "It is durable.", body = AcceptedMessage),
+        (status = 202, description = "It is durable.", body = Accepted),
         (status = 400, description = "A field is not in order.", body = ProblemBody),
         (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
         (status = 409, description = "The session is busy, closed or set aside.", body = ProblemBody),
@@ -77,7 +66,7 @@ pub(super) async fn submit(
     Path(InSession { id }): Path<InSession>,
     headers: HeaderMap,
     Json(message): Json<NewMessage>,
-) -> Result<(StatusCode, Answer<AcceptedMessage>), Problem> {
+) -> Result<(StatusCode, Answer<Accepted>), Problem> {
     let session = session(&host, &caller, id)?;
     message.limits.as_ref().map_or(Ok(()), check)?;
     let submission = Submission {
@@ -100,7 +89,7 @@ pub(super) async fn submit(
             account.map(|account| account.seq)
         }
     };
-    let accepted = AcceptedMessage {
+    let accepted = Accepted {
         session: session.key().name.clone(),
         query,
         seq,
