@@ -15,8 +15,8 @@ pub struct NotAllowed(pub(super) String);
 /// Most models in a chain.
 const MOST: usize = 8;
 
-/// Models as `provider/model`, the first choice first; one to eight, none twice. In text one name,
-/// or several with commas between them; `offline` is short for `offline/offline`. The model of
+/// Models as `provider/model`, the first choice first; one to eight, none twice. The configuration also takes
+/// a text with commas between the names; `offline` is short for `offline/offline`. The model of
 /// `scripted` is a path, which may hold white space.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<String>")]

@@ -6,7 +6,7 @@
 //!
 //! **Invariant:** the estimate covers the whole rendered content, separators included.
 
-use std::{fmt::Write, sync::Arc};
+use std::sync::Arc;
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -126,8 +126,11 @@ impl Composer {
 
     fn fit(&self, input: &ComposeInput, cut: ToolCut) -> Result<ComposedPrompt, Error> {
         let values = input.variables.values(input.query_type, cut);
-        let mut draft = Draft::new(self.token_budget);
-        draft.warnings = input.variables.warnings(input.query_type, cut);
+        let mut draft = Draft {
+            budget: self.token_budget,
+            warnings: input.variables.warnings(input.query_type, cut),
+            ..Draft::default()
+        };
         for file in self.selected(input) {
             let text = self
                 .prompts
@@ -146,6 +149,7 @@ impl Composer {
     }
 }
 
+#[derive(Default)]
 struct Draft {
     budget: u64,
     content: String,
@@ -155,16 +159,6 @@ struct Draft {
 }
 
 impl Draft {
-    const fn new(budget: u64) -> Self {
-        Self {
-            budget,
-            content: String::new(),
-            characters: 0,
-            included: Vec::new(),
-            warnings: Vec::new(),
-        }
-    }
-
     /// Adds a segment, omits it with a warning, or fails if it is required.
     fn add(&mut self, file: &PromptFile, text: &str) -> Result<(), Error> {
         let (segment, presence) = (file.segment.id, file.segment.presence);
@@ -224,12 +218,7 @@ impl Draft {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

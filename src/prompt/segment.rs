@@ -5,12 +5,13 @@
 
 use std::{fmt, str::FromStr};
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::model::QueryType;
 
 /// The id of a segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum SegmentId {
     /// Identity, constraints and the project.
     Base,
@@ -163,12 +164,6 @@ impl SegmentId {
 impl fmt::Display for SegmentId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-impl Serialize for SegmentId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
     }
 }
 

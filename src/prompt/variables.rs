@@ -98,7 +98,8 @@ impl Variables {
             max_turns: self.max_turns,
             tools: tools.collect(),
         };
-        let fingerprint = fingerprint(&variables, cut.as_deref());
+        // The names of fields and the quotes around texts keep different values apart.
+        let fingerprint = Sha256::digest(format!("{variables:?}{cut:?}")).into();
         Prepared {
             variables,
             cut,
@@ -254,33 +255,6 @@ fn cap(text: &str) -> (String, Option<String>) {
     let tokens = tokens(text.chars().count());
     let warning = format!("project context cut from {tokens} to {PROJECT_CONTEXT_TOKENS} tokens");
     (kept, Some(warning))
-}
-
-/// Hashes parts with their lengths, so different values differ in bytes.
-fn fingerprint(variables: &Variables, cut: Option<&str>) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    let mut add = |part: &str| {
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
-    };
-    add(&variables.project_name);
-    add(&variables.project_context);
-    add(&variables
-        .max_turns
-        .map(|turns| turns.to_string())
-        .unwrap_or_default());
-    add(cut.unwrap_or_default());
-    for tool in &variables.tools {
-        add(&tool.name);
-        add(&tool.summary);
-        add(match tool.serves {
-            ToolNeed::Code => "code",
-            ToolNeed::Vault => "vault",
-            ToolNeed::Web => "web",
-            ToolNeed::General => "general",
-        });
-    }
-    hash.finalize().into()
 }
 
 #[cfg(test)]

@@ -42,6 +42,8 @@ use scan::Scanner;
 pub use settings::CodeSearchSettings;
 use settings::MOST_RESULTS;
 
+/// Searches that run at the same time.
+const CONCURRENT: usize = 2;
 /// Longest query, in characters.
 const MAX_QUERY: usize = 1_000;
 const MOST_CONTEXT: u64 = 5;
@@ -98,7 +100,7 @@ pub fn code_search(root: ProjectRoot, settings: CodeSearchSettings, progress: Pr
         .to_owned();
     let spec = arguments::reading::<Arguments>("code_search", description, ToolNeed::Code);
     let index = ProjectIndex::new(root.clone(), &settings, progress);
-    Blocking::new(settings.concurrent, settings.deadline).tool(spec, move |wanted, stop| {
+    Blocking::new(CONCURRENT, settings.deadline).tool(spec, move |wanted, stop| {
         search(&root, &index, &wanted, &settings, stop)
     })
 }

@@ -11,7 +11,7 @@ mod git;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt::Write as _, path::Path, sync::Arc, time::Duration};
+use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use jiff::civil::Date;
 use schemars::JsonSchema;
@@ -26,7 +26,7 @@ use super::{
 };
 use crate::model::tool::ToolNeed;
 
-use git::{Ended, Git, refused};
+use git::{Ended, Git, Repository, refused};
 
 /// Calls that run at the same time.
 const CONCURRENT: usize = 2;
@@ -95,11 +95,10 @@ fn tool(git: Git, deadline: Duration) -> FnTool {
         async move {
             let wanted = arguments.wanted(git.root())?;
             let _turn = turns.turn().await?;
-            let until = Instant::now() + deadline;
-            let (top, is_shallow) = git.repository(until).await?;
+            let repository = git.repository(Instant::now() + deadline).await?;
             match &wanted.commit {
-                Some(hash) => show(&git, top, &wanted, hash, is_shallow, until).await,
-                None => list(&git, top, &wanted, is_shallow, until).await,
+                Some(hash) => show(&repository, &wanted, hash).await,
+                None => list(&repository, &wanted).await,
             }
         }
     })
@@ -212,13 +211,7 @@ fn moment(name: &str, text: &str) -> Result<String, ToolError> {
     }
 }
 
-async fn list(
-    git: &Git,
-    top: &Path,
-    wanted: &Wanted,
-    is_shallow: bool,
-    until: Instant,
-) -> Result<ToolOutput, ToolError> {
+async fn list(repository: &Repository<'_>, wanted: &Wanted) -> Result<ToolOutput, ToolError> {
     // Days choose by when a commit was made; its author may have written it on another day.
     let has_days = wanted
         .options
@@ -226,17 +219,16 @@ async fn list(
         .any(|option| option.contains("T00:") || option.contains("T23:"));
     let date = if has_days { "%cI" } else { "%aI" };
     let how = "log --name-only --fixed-strings --all-match --regexp-ignore-case";
-    let mut arguments = command(git, top, how, date);
+    let mut arguments = command(repository, how, date);
     arguments.push(format!("--max-count={}", MOST_COMMITS + 1));
     arguments.extend(wanted.options.iter().cloned());
     arguments.extend(["HEAD", "--"].map(str::to_owned));
-    let is_top = top == git.root().path();
-    arguments.extend(wanted.path.clone().or((!is_top).then(|| ".".to_owned())));
-    let ended = git.run(top, arguments, until).await?;
+    let part = (!repository.is_whole()).then(|| ".".to_owned());
+    arguments.extend(wanted.path.clone().or(part));
+    let ended = repository.run(arguments).await?;
     if ended.success == Some(false) {
-        let head = git
-            .run(top, ["rev-parse", "--quiet", "--verify", "HEAD"], until)
-            .await?;
+        let head = ["rev-parse", "--quiet", "--verify", "HEAD"];
+        let head = repository.run(head).await?;
         return Err(match head.success {
             Some(false) => ToolError::tell("the repository has no commits yet"),
             _ => refused(&ended),
@@ -246,7 +238,8 @@ async fn list(
     if is_stopped && ended.output.is_empty() {
         return Err(refused(&ended));
     }
-    Ok(report(&ended, &wanted.words, is_stopped, is_shallow))
+    let words = &wanted.words;
+    Ok(report(&ended, words, is_stopped, repository.is_shallow))
 }
 
 fn report(ended: &Ended, words: &str, is_stopped: bool, is_shallow: bool) -> ToolOutput {
@@ -301,21 +294,18 @@ fn report(ended: &Ended, words: &str, is_stopped: bool, is_shallow: bool) -> Too
 }
 
 async fn show(
-    git: &Git,
-    top: &Path,
+    repository: &Repository<'_>,
     wanted: &Wanted,
     hash: &str,
-    is_shallow: bool,
-    until: Instant,
 ) -> Result<ToolOutput, ToolError> {
-    let shallow = if is_shallow {
+    let shallow = if repository.is_shallow {
         format!("; {SHALLOW}")
     } else {
         String::new()
     };
     let wants = ["rev-parse", "--quiet", "--verify"].map(str::to_owned);
     let found = wants.into_iter().chain([format!("{hash}^{{commit}}")]);
-    let found = git.run(top, found, until).await?;
+    let found = repository.run(found).await?;
     let commit = String::from_utf8_lossy(&found.output).trim().to_owned();
     // A tag or branch may be called so.
     if found.success.is_none() {
@@ -326,16 +316,16 @@ async fn show(
             "no commit, or more than one, has a hash that begins with `{hash}`{shallow}"
         )));
     }
-    let mut arguments = command(git, top, "show --numstat --patch --unified=3", "%aI");
+    let mut arguments = command(repository, "show --numstat --patch --unified=3", "%aI");
     arguments.extend([commit, "--".to_owned()]);
     arguments.extend(wanted.path.clone());
-    let ended = git.run(top, arguments, until).await?;
+    let ended = repository.run(arguments).await?;
     if ended.success != Some(true) && !ended.cut {
         return Err(refused(&ended));
     }
     let log = String::from_utf8_lossy(&ended.output);
-    let is_top = top == git.root().path();
-    let commit = Commit::one(&log).filter(|commit| is_top || !commit.changes.is_empty());
+    let is_whole = repository.is_whole();
+    let commit = Commit::one(&log).filter(|commit| is_whole || !commit.changes.is_empty());
     let Some(commit) = commit else {
         return Err(ToolError::Tell(format!(
             "the commit `{hash}` changed nothing in this folder"
@@ -370,12 +360,12 @@ async fn show(
     Ok(ToolOutput::new(text, &data))
 }
 
-fn command(git: &Git, top: &Path, how: &str, date: &str) -> Vec<String> {
+fn command(repository: &Repository<'_>, how: &str, date: &str) -> Vec<String> {
     let (verb, how) = how.split_once(' ').unwrap_or((how, ""));
     let words = OPTIONS.split(' ').chain(how.split(' '));
     let mut arguments: Vec<String> = [verb].into_iter().chain(words).map(str::to_owned).collect();
     arguments.push(format!("--format=%x00%h%x00{date}%x00%an%x00%B%x00"));
-    if top != git.root().path() {
+    if !repository.is_whole() {
         arguments.push("--relative".to_owned());
     }
     arguments

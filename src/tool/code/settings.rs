@@ -20,8 +20,6 @@ pub struct CodeSearchSettings {
     pub max_file_bytes: u64,
     /// How long a search may take; what was found by then is shown.
     pub deadline: Duration,
-    /// Searches that run at the same time.
-    pub concurrent: usize,
     /// Most files that the index for plain questions has. The other modes search all files.
     pub index_files: usize,
     /// About how much memory the index takes at most, in bytes.
@@ -37,7 +35,6 @@ impl Default for CodeSearchSettings {
             max_output_bytes: 24 * 1024,
             max_file_bytes: 2 * 1024 * 1024,
             deadline: Duration::from_secs(5),
-            concurrent: 2,
             index_files: 100_000,
             index_bytes: 512 * 1024 * 1024,
         }

@@ -157,25 +157,18 @@ fn missing(shown: &str, wanted: &str, symbols: &[Symbol], segments: &[&str]) -> 
         let full = outline::qualified(shown, symbols, symbol);
         format!("{} (line {})", quoted(&full), symbol.line)
     };
-    let list = |symbols: Vec<String>| symbols.join(", ");
     if near.is_empty() {
-        let top = symbols
-            .iter()
-            .filter(|symbol| symbol.depth == 0)
-            .take(MAX_NAMED);
+        let top = symbols.iter().filter(|symbol| symbol.depth == 0);
+        let top: Vec<String> = top.take(MAX_NAMED).map(named).collect();
+        let top = top.join(", ");
         return format!(
-            "there is no {wanted} in `{shown}`; it begins with {}: find the name with `code_search`",
-            list(top.map(named).collect())
+            "there is no {wanted} in `{shown}`; it begins with {top}: find the name with `code_search`"
         );
     }
-    let near = near
-        .into_iter()
-        .take(MAX_NAMED)
-        .map(|(_, symbol)| named(symbol));
-    format!(
-        "there is no {wanted} in `{shown}`: did you mean {}?",
-        list(near.collect())
-    )
+    let near = near.into_iter().take(MAX_NAMED);
+    let near: Vec<String> = near.map(|(_, symbol)| named(symbol)).collect();
+    let near = near.join(", ");
+    format!("there is no {wanted} in `{shown}`: did you mean {near}?")
 }
 
 fn distance(a: &str, b: &str) -> usize {
@@ -189,32 +182,24 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 pub(super) fn note(place: &Place, last: Option<u64>) -> String {
-    let mut note = String::new();
-    match last {
-        Some(last) if last < place.span.end => note.push_str(&format!(
-            "\n… {} goes on to line {}; go on with start_line={}",
-            place.words,
-            place.span.end,
+    let (words, end) = (&place.words, place.span.end);
+    let mut note = match last {
+        Some(last) if last < end => format!(
+            "\n… {words} goes on to line {end}; go on with start_line={}",
             last + 1
-        )),
-        _ => note.push_str(&format!("\n… all of {}", place.words)),
-    }
-    if !place.others.is_empty() {
-        let lines: Vec<String> = place
-            .others
-            .iter()
-            .take(MAX_NAMED)
-            .map(u32::to_string)
-            .collect();
-        let more = if place.others.len() > MAX_NAMED {
+        ),
+        _ => format!("\n… all of {words}"),
+    };
+    let others = &place.others;
+    if !others.is_empty() {
+        let lines: Vec<String> = others.iter().take(MAX_NAMED).map(u32::to_string).collect();
+        let more = if others.len() > MAX_NAMED {
             ", …"
         } else {
             ""
         };
-        note.push_str(&format!(
-            "; others of that name: line {}{more}",
-            lines.join(", ")
-        ));
+        let lines = lines.join(", ");
+        note.push_str(&format!("; others of that name: line {lines}{more}"));
     }
     note
 }

@@ -62,30 +62,52 @@ impl Git {
         &self.root
     }
 
-    pub(super) async fn repository(&self, until: Instant) -> Result<(&Path, bool), ToolError> {
+    pub(super) async fn repository(&self, until: Instant) -> Result<Repository<'_>, ToolError> {
         let mut folders = self.root.path().ancestors();
         let Some(top) = folders.find(|folder| folder.join(".git").exists()) else {
             return Err(ToolError::tell(
                 "the project is no git repository, so there is no history to search: go on without it",
             ));
         };
-        let about = ["rev-parse", "--is-shallow-repository"];
-        let about = self.run(top, about, until).await?;
+        let mut repository = Repository {
+            git: self,
+            top,
+            until,
+            is_shallow: false,
+        };
+        let about = repository
+            .run(["rev-parse", "--is-shallow-repository"])
+            .await?;
         if about.success != Some(true) {
             return Err(refused(&about));
         }
-        let is_shallow = String::from_utf8_lossy(&about.output).trim() == "true";
-        Ok((top, is_shallow))
+        repository.is_shallow = String::from_utf8_lossy(&about.output).trim() == "true";
+        Ok(repository)
+    }
+}
+
+/// The repository of the project, for one call.
+pub(super) struct Repository<'a> {
+    git: &'a Git,
+    /// The folder of its files.
+    top: &'a Path,
+    until: Instant,
+    pub(super) is_shallow: bool,
+}
+
+impl Repository<'_> {
+    /// Whether the project is all of it.
+    pub(super) fn is_whole(&self) -> bool {
+        self.top == self.git.root.path()
     }
 
-    /// Runs git for the repository whose files lie in `top`, whatever its settings say.
+    /// Runs git, whatever the settings of the repository say.
     pub(super) async fn run(
         &self,
-        top: &Path,
         arguments: impl IntoIterator<Item = impl Into<OsString>>,
-        until: Instant,
     ) -> Result<Ended, ToolError> {
-        let mut command = Command::new(&self.program);
+        let (top, until) = (self.top, self.until);
+        let mut command = Command::new(&self.git.program);
         command
             .args([
                 "--no-pager",
@@ -95,7 +117,7 @@ impl Git {
             ])
             .args(OFF.split(' ').flat_map(|setting| ["-c", setting]))
             .args(arguments.into_iter().map(Into::into))
-            .current_dir(self.root.path())
+            .current_dir(self.git.root.path())
             .env_clear()
             .envs(environment())
             .env("GIT_WORK_TREE", top)

@@ -60,20 +60,18 @@ impl Language {
         let line = text.lines().next()?.strip_prefix("#!")?;
         // A first line may be all there is of a huge text.
         let line = line.get(..200).unwrap_or(line);
-        let names = |names: &[&str]| names.iter().any(|name| line.contains(name));
-        if names(&["python"]) {
-            Some(Self::Python)
-        } else if names(&["ruby"]) {
-            Some(Self::Ruby)
-        } else if names(&["node", "deno", "bun"]) {
-            Some(Self::Script)
-        } else if names(&["php"]) {
-            Some(Self::Php)
-        } else if names(&["sh"]) {
-            Some(Self::Shell)
-        } else {
-            None
-        }
+        const PROGRAMS: [(&str, Language); 7] = [
+            ("python", Language::Python),
+            ("ruby", Language::Ruby),
+            ("node", Language::Script),
+            ("deno", Language::Script),
+            ("bun", Language::Script),
+            ("php", Language::Php),
+            ("sh", Language::Shell),
+        ];
+        let mut programs = PROGRAMS.into_iter();
+        let known = programs.find(|(name, _)| line.contains(name));
+        known.map(|(_, language)| language)
     }
 
     /// What comments begin with, and whether they may also stand between `/*` and `*/`.
@@ -117,11 +115,8 @@ const LANGUAGES: [(Language, &str, &[&str], bool); 18] = [
 
 #[derive(Debug)]
 struct Raw<'a> {
-    kind: SymbolKind,
-    name: &'a str,
-    owner: Option<&'a str>,
+    definition: Definition<'a>,
     start: usize,
-    at: usize,
     end: usize,
 }
 
@@ -173,12 +168,13 @@ impl<'a> Collector<'a> {
             return None;
         }
         self.found.push(Raw {
-            kind: definition.kind,
-            name: short(name),
-            owner: definition.owner.map(short),
             start: start.min(definition.at),
-            at: definition.at,
             end: end.max(definition.at),
+            definition: Definition {
+                name: short(name),
+                owner: definition.owner.map(short),
+                ..definition
+            },
         });
         Some(self.found.len() - 1)
     }
@@ -211,16 +207,22 @@ impl<'a> Collector<'a> {
                 open.pop();
             }
             let parent = open.last().copied();
-            let (line, last) = (lines.of(raw.at), lines.of(raw.end));
+            let Definition {
+                kind,
+                name,
+                owner,
+                at,
+            } = raw.definition;
+            let (line, last) = (lines.of(at), lines.of(raw.end));
             let start = lines.of(raw.start);
             if above.0 != start {
                 above = (start, self.above(&lines, start));
             }
             let first = above.1;
             let mut symbol = Symbol {
-                kind: raw.kind,
-                name: raw.name.into(),
-                owner: raw.owner.map(Into::into),
+                kind,
+                name: name.into(),
+                owner: owner.map(Into::into),
                 line: number(line),
                 first_line: number(first),
                 last_line: number(last),

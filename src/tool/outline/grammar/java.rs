@@ -21,7 +21,7 @@ pub(super) fn opening<'a>(top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
     // A property of C#, which ends with its block.
     let name = top.0.len().checked_sub(1).filter(|&last| last > at);
     match name.and_then(|last| top.word(last)) {
-        Some(name) if matches!(place, Role::Type(_)) && !has_call(top) => {
+        Some(name) if matches!(place, Role::Type(_)) && !top.has("(") => {
             body(define(SymbolKind::Variable, name))
         }
         _ => Opening::Block(Role::Other),
@@ -127,8 +127,4 @@ fn is_dot_of_type(before: &[Token<'_>]) -> bool {
         .iter()
         .any(|token| matches!(token.text, "=" | "=>" | "->"))
         && before.last().is_some_and(|last| !last.is("."))
-}
-
-fn has_call(top: &Top<'_>) -> bool {
-    top.has("(")
 }

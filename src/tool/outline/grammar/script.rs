@@ -84,7 +84,7 @@ fn definition<'a>(
             top.word(at + 2).map(|name| define(SymbolKind::Type, name))
         }
         "const" | "let" | "var" => variable(head, top, at, place),
-        _ if is_default && has_arrow(top) => or_default(SymbolKind::Function, None),
+        _ if is_default && top.has("=>") => or_default(SymbolKind::Function, None),
         _ => member(head, top, at, place, opens).or_else(|| assigned(top, at)),
     }
 }
@@ -167,10 +167,6 @@ fn wrapped(head: &Head<'_>, top: &Top<'_>, at: usize) -> Option<SymbolKind> {
         || (first == "(" && next() == ")" && matches!(next(), "=>" | ":"))
         || (first.starts_with(char::is_alphabetic) && next() == "=>");
     is_function.then_some(SymbolKind::Function)
-}
-
-fn has_arrow(top: &Top<'_>) -> bool {
-    top.has("=>")
 }
 
 /// `name(…) {` and `name = (…) => {` of classes and objects, `name(…): T;` of interfaces.
