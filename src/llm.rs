@@ -30,7 +30,7 @@ pub mod script;
 pub mod scripted;
 mod secrets;
 mod sse;
-mod surrogates;
+pub(crate) mod surrogates;
 mod wire;
 
 pub use estimate::{estimate_tokens, estimate_usage};

@@ -125,7 +125,7 @@ impl Chat<'_> {
         }
         while !self.leaves {
             self.reader.prompt(self.terminal);
-            let typed = tokio::select! {
+            let (typed, complaint) = tokio::select! {
                 // A press that was there before the line is not meant for it.
                 biased;
                 () = self.interrupts.pressed() => {
@@ -134,7 +134,7 @@ impl Chat<'_> {
                 }
                 typed = self.reader.typed() => typed,
             };
-            if let Some(complaint) = self.reader.complaint() {
+            if let Some(complaint) = complaint {
                 self.terminal.note(&format!("oracle: {complaint}"));
             }
             let text = match typed {

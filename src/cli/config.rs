@@ -4,7 +4,6 @@
 use std::{io::Write, path::Path};
 
 use clap::Subcommand;
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{Stop, exit, terminal::Terminal};
@@ -25,13 +24,6 @@ pub enum ConfigCommand {
     Show,
     /// Say whether everything is in order: values, prompts, lexicon, models, project folder
     Check,
-}
-
-/// What a check gave, as JSON.
-#[derive(Serialize)]
-struct Checked<'a> {
-    file: Option<&'a Path>,
-    problems: &'a [String],
 }
 
 /// Prints every value with its source.
@@ -93,7 +85,9 @@ pub fn report(
     terminal: &mut Terminal,
 ) -> Result<u8, Stop> {
     if json {
-        terminal.out.json(&Checked { file, problems })?;
+        terminal
+            .out
+            .json(&json!({ "file": file, "problems": problems }))?;
     } else if problems.is_empty() {
         let file = file.map_or("no file".into(), |file| {
             format!("file `{}`", file.display())

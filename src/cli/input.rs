@@ -5,7 +5,6 @@
 //! character, which no text can hold.
 
 use std::{
-    borrow::Cow,
     fmt::Display,
     fs::File,
     io::{BufRead, BufReader, Read},
@@ -15,13 +14,14 @@ use std::{
 use serde::de::DeserializeOwned;
 
 use super::{Stop, terminal::Input};
-use crate::{actor::AskError, model::command::MAX_QUESTION};
+use crate::{
+    actor::AskError, llm::surrogates::mended as half_characters_replaced,
+    model::command::MAX_QUESTION,
+};
 
 const BOM: &[u8] = "\u{feff}".as_bytes();
 
 const STANDARD: &str = "standard input";
-
-const ESCAPE: usize = 6;
 
 /// The longest end of a line, which is no part of a question, in bytes.
 const LINE_END: u64 = 2;
@@ -164,7 +164,7 @@ impl<'a> Source<'a> {
     }
 
     fn parsed<T: DeserializeOwned + From<String>>(&self, line: &str) -> Result<T, Stop> {
-        let line = &*whole_characters(line);
+        let line = &*half_characters_replaced(line);
         let record = match line.trim_start().chars().next() {
             None => Ok(T::from(String::new())),
             Some('"') => serde_json::from_str(line).map(|text: String| T::from(text)),
@@ -183,37 +183,6 @@ impl<'a> Source<'a> {
             "{what}: with `--jsonl` every line is a JSON object or string, see `--help`"
         ))
     }
-}
-
-/// A line of JSON in which the escapes of a surrogate without its other half stand for U+FFFD.
-fn whole_characters(line: &str) -> Cow<'_, str> {
-    let unit = |at: usize| -> Option<u16> {
-        let digits = line.get(at..)?.strip_prefix("\\u")?.get(..4)?;
-        u16::from_str_radix(digits, 16).ok()
-    };
-    let mut halves = Vec::new();
-    let mut at = 0;
-    while let Some(found) = line.get(at..).and_then(|rest| rest.find('\\')) {
-        at += found;
-        at += match (unit(at), unit(at + ESCAPE)) {
-            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 2 * ESCAPE,
-            (Some(0xd800..=0xdfff), _) => {
-                halves.push(at);
-                ESCAPE
-            }
-            (Some(_), _) => ESCAPE,
-            // The escape of a backslash is two of them.
-            (None, _) => 2,
-        };
-    }
-    if halves.is_empty() {
-        return Cow::Borrowed(line);
-    }
-    let mut whole = line.to_owned();
-    for at in halves {
-        whole.replace_range(at..at + ESCAPE, "\\ufffd");
-    }
-    Cow::Owned(whole)
 }
 
 fn text(mut bytes: Vec<u8>, place: Place, name: &str) -> Result<String, Stop> {

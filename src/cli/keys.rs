@@ -6,11 +6,11 @@
 use std::{io::Write as _, time::Duration};
 
 use clap::Subcommand;
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{Stop, arguments::one_of, terminal::Terminal};
 use crate::{
-    access::{BookError, Entry, FileError, Key, KeyFile, KeyId, KeyName, NewKey},
+    access::{BookError, Entry, FileError, Key, KeyFile, KeyName, NewKey},
     model::{TenantId, Timestamp, access::Role},
 };
 
@@ -78,38 +78,18 @@ fn lifetime(text: &str) -> Result<Duration, &'static str> {
     span.ok_or("a time from 1m to 100 years, written like 90m, 12h, 30d or 52w")
 }
 
-#[derive(Serialize)]
-struct Listed<'a> {
-    id: &'a KeyId,
-    name: &'a KeyName,
-    tenant: &'a TenantId,
-    role: Role,
-    state: &'static str,
-    created: Timestamp,
-    expires: Option<Timestamp>,
-    revoked: Option<Timestamp>,
-}
-
-impl<'a> Listed<'a> {
-    fn of(entry: &'a Entry, now: Timestamp) -> Self {
-        Self {
-            id: &entry.id,
-            name: &entry.name,
-            tenant: &entry.tenant,
-            role: entry.role,
-            state: entry.state(now).as_str(),
-            created: entry.created,
-            expires: entry.expires,
-            revoked: entry.revoked,
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Made<'a> {
-    key: &'a str,
-    #[serde(flatten)]
-    listed: Listed<'a>,
+/// What may be shown of a key.
+fn shown(entry: &Entry, now: Timestamp) -> Value {
+    json!({
+        "id": entry.id,
+        "name": entry.name,
+        "tenant": entry.tenant,
+        "role": entry.role,
+        "state": entry.state(now).as_str(),
+        "created": entry.created,
+        "expires": entry.expires,
+        "revoked": entry.revoked,
+    })
 }
 
 /// Carries out a command.
@@ -143,8 +123,9 @@ fn create(
     };
     let entry = file.change(|book| Ok::<_, Stop>(book.add(&key, new, now)?))?;
     if json {
-        let (key, listed) = (key.reveal(), Listed::of(&entry, now));
-        return terminal.out.json(&Made { key, listed });
+        let mut made = shown(&entry, now);
+        made["key"] = key.reveal().into();
+        return terminal.out.json(&made);
     }
     writeln!(terminal.out, "{}", key.reveal())?;
     let until = entry
@@ -159,22 +140,19 @@ fn create(
 
 fn list(file: &KeyFile, now: Timestamp, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
     let book = file.read()?.unwrap_or_default();
-    let listed = book.keys().iter().map(|entry| Listed::of(entry, now));
     if json {
-        for key in listed {
-            terminal.out.json(&key)?;
-        }
-        return Ok(());
+        let mut keys = book.keys().iter();
+        return keys.try_for_each(|entry| terminal.out.json(&shown(entry, now)));
     }
-    let rows = listed.map(|key| {
-        let expires = key.expires.map(|at| at.to_string());
+    let rows = book.keys().iter().map(|entry| {
+        let expires = entry.expires.map(|at| at.to_string());
         [
-            key.id.to_string(),
-            key.name.to_string(),
-            key.tenant.to_string(),
-            key.role.to_string(),
-            key.state.to_owned(),
-            key.created.to_string(),
+            entry.id.to_string(),
+            entry.name.to_string(),
+            entry.tenant.to_string(),
+            entry.role.to_string(),
+            entry.state(now).as_str().to_owned(),
+            entry.created.to_string(),
             expires.unwrap_or_else(|| "-".to_owned()),
         ]
     });
@@ -203,7 +181,7 @@ fn revoke(
         None => return Err(BookError::Unknown(args.key.clone()).into()),
     };
     if json {
-        return terminal.out.json(&Listed::of(&entry, now));
+        return terminal.out.json(&shown(&entry, now));
     }
     let Entry { id, name, .. } = &entry;
     writeln!(

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     Stop, exit,
+    signal::shown,
     terminal::{Terminal, harmless},
     text::event_line,
 };
@@ -28,7 +29,7 @@ use crate::{
 
 mod scenario;
 
-pub use scenario::{Scenario, ScenarioError, ScriptedTool};
+pub use scenario::{Scenario, ScenarioError};
 
 /// Plays a scenario on a system that was put together for it, and says with which code to exit.
 pub async fn run(
@@ -119,9 +120,7 @@ fn turns(log: &[Entry]) -> Vec<TurnReport> {
             }
             Fact::Signal(SignalFact::Emitted(signal)) => {
                 state.record_signal(signal);
-                let mut shown = json!(signal);
-                shown.as_object_mut().map(|shown| shown.remove("timestamp"));
-                signalled = Some(shown);
+                signalled = Some(shown(signal));
             }
             Fact::Agent(AgentFact::FallbackTriggered(fallback)) => {
                 if let Some(turn) = turns.last_mut() {

@@ -5,11 +5,11 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Stop, input::Source, terminal::Terminal};
 use crate::{
-    model::{Signal, SignalFields, SignalType, Timestamp},
+    model::{Signal, Timestamp},
     signal,
 };
 
@@ -37,18 +37,9 @@ impl From<String> for Line {
 
 #[derive(Serialize)]
 struct Printed {
-    signal: Option<PrintedSignal>,
+    signal: Option<Value>,
     rejected: Option<String>,
     text: String,
-}
-
-#[derive(Serialize)]
-struct PrintedSignal {
-    #[serde(rename = "type")]
-    kind: SignalType,
-    confidence: f64,
-    fields: Value,
-    raw_xml: String,
 }
 
 /// Reads the reply, or every line of replies as it comes.
@@ -56,41 +47,33 @@ pub fn run(args: &SignalArgs, terminal: &mut Terminal) -> Result<(), Stop> {
     let Terminal { input, out, .. } = terminal;
     let mut source = Source::open(args.file.as_deref(), input)?;
     if !args.jsonl {
-        return out.json(&read(&source.whole()?)?);
+        return out.json(&read(&source.whole()?));
     }
     while let Some(Line { response }) = source.record()? {
-        out.json(&read(&response)?)?;
+        out.json(&read(&response))?;
     }
     Ok(())
 }
 
-fn read(reply: &str) -> Result<Printed, Stop> {
+fn read(reply: &str) -> Printed {
     let signal::Reading { finding, text } = signal::read(reply, Timestamp::default());
     let (signal, rejected) = match finding {
         signal::Finding::Nothing => (None, None),
-        signal::Finding::Signal(signal) => (Some(printed(signal)?), None),
+        signal::Finding::Signal(signal) => (Some(shown(&signal)), None),
         signal::Finding::Rejection(rejection) => (None, Some(rejection.reason)),
     };
-    Ok(Printed {
+    Printed {
         signal,
         rejected,
         text,
-    })
+    }
 }
 
-fn printed(signal: Signal) -> Result<PrintedSignal, Stop> {
-    let fields = match &signal.fields {
-        SignalFields::NeedTurn(fields) => serde_json::to_value(fields),
-        SignalFields::ContextSufficient(fields) => serde_json::to_value(fields),
-        SignalFields::Stuck(fields) => serde_json::to_value(fields),
-        SignalFields::NeedCapability(fields) => serde_json::to_value(fields),
-        SignalFields::PartialAnswer(fields) => serde_json::to_value(fields),
-        SignalFields::DelegationRecommended(fields) => serde_json::to_value(fields),
-    };
-    Ok(PrintedSignal {
-        kind: signal.kind(),
-        confidence: signal.confidence,
-        fields: fields.map_err(Stop::no_json)?,
-        raw_xml: signal.raw_xml,
-    })
+/// A signal without the time at which it was read.
+pub(super) fn shown(signal: &Signal) -> Value {
+    let mut shown = json!(signal);
+    if let Some(fields) = shown.as_object_mut() {
+        fields.remove("timestamp");
+    }
+    shown
 }

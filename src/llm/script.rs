@@ -7,14 +7,11 @@
 //! **Invariant:** what is unknown or does not go together is refused with its line.
 
 use std::{
-    fmt, fs, io,
+    fs, io,
     path::{Path, PathBuf},
 };
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{self, IgnoredAny, SeqAccess, Visitor},
-};
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::Value;
 
 /// Editors on some systems put it at the beginning of a file.
@@ -79,7 +76,8 @@ pub struct ScriptReply {
 }
 
 /// The text of a reply: `reply` or `chunks`, which are two names of one thing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged, expecting = "expected a text, or the list of its pieces")]
 pub enum ScriptText {
     /// As a whole.
     Whole(String),
@@ -126,34 +124,6 @@ impl Default for ScriptText {
     }
 }
 
-impl<'de> Deserialize<'de> for ScriptText {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-
-        impl<'de> Visitor<'de> for Text {
-            type Value = ScriptText;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text, or the list of its pieces")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<ScriptText, E> {
-                Ok(ScriptText::Whole(text.to_owned()))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut pieces: A) -> Result<ScriptText, A::Error> {
-                let mut chunks = Vec::new();
-                while let Some(chunk) = pieces.next_element()? {
-                    chunks.push(chunk);
-                }
-                Ok(ScriptText::Chunks(chunks))
-            }
-        }
-
-        deserializer.deserialize_any(Text)
-    }
-}
-
 /// A call that a reply asks for.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -169,6 +139,18 @@ pub struct ScriptCall {
     /// In a replay, what it answers. Without one, the answer is unlike any other (spec 3).
     #[serde(default)]
     pub result: Option<Value>,
+}
+
+impl ScriptCall {
+    /// Its arguments as a provider would send them: text that should be JSON and may not be.
+    #[must_use]
+    pub fn sent(&self) -> String {
+        match &self.arguments {
+            None => "{}".to_owned(),
+            Some(Value::String(raw)) => raw.clone(),
+            Some(arguments) => arguments.to_string(),
+        }
+    }
 }
 
 /// A try that fails.

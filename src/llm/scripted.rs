@@ -14,13 +14,14 @@
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use futures_util::{StreamExt, stream};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::{
@@ -258,23 +259,18 @@ impl Scripted {
     /// the script to ask after handing it over.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
-        self.lock().iter().cloned().collect()
+        self.seen.lock().iter().cloned().collect()
     }
 
     fn remember(&self, request: Request) {
         if self.kept == 0 {
             return;
         }
-        let mut seen = self.lock();
+        let mut seen = self.seen.lock();
         if seen.len() == self.kept {
             seen.pop_front();
         }
         seen.push_back(request);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Request>> {
-        // A push cannot leave the queue half done, so a panic elsewhere does not spoil it.
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn index(&self, request: &Request) -> usize {

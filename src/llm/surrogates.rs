@@ -14,7 +14,7 @@ enum Half {
     Low,
 }
 
-pub(super) fn mended(json: &str) -> Cow<'_, str> {
+pub(crate) fn mended(json: &str) -> Cow<'_, str> {
     let bytes = json.as_bytes();
     let (mut mended, mut kept, mut at) = (String::new(), 0, 0);
     while let Some(found) = bytes.get(at..).and_then(|rest| memchr(b'\\', rest)) {

@@ -12,7 +12,7 @@ use axum::{
     body::Body,
     extract::{DefaultBodyLimit, FromRequest as _, Request, State},
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header::CONTENT_TYPE},
-    response::Response,
+    response::{IntoResponse as _, Response},
     routing::{MethodRouter, get, post},
 };
 use bytes::Bytes;
@@ -132,12 +132,8 @@ fn json(status: u16, body: &serde_json::Value) -> Response {
 }
 
 fn respond(status: u16, kind: &'static str, body: Body) -> Response {
-    let mut response = Response::new(body);
-    *response.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    response
+    let status = StatusCode::from_u16(status).unwrap_or_default();
+    (status, [(CONTENT_TYPE, kind)], body).into_response()
 }
 
 async fn answer(

@@ -187,11 +187,7 @@ impl Played {
                     .map(|(n, call)| Call {
                         id: call_id(asked, n),
                         name: call.name.clone(),
-                        arguments: match &call.arguments {
-                            None => "{}".to_owned(),
-                            Some(serde_json::Value::String(text)) => text.clone(),
-                            Some(arguments) => arguments.to_string(),
-                        },
+                        arguments: call.sent(),
                     })
                     .collect();
                 if !said.calls.is_empty() {

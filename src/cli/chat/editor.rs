@@ -36,7 +36,6 @@ pub(super) struct Editor {
     waiting: bool,
     begun: String,
     printer: Option<Box<dyn ExternalPrinter + Send>>,
-    complaint: Option<String>,
 }
 
 impl Editor {
@@ -70,24 +69,22 @@ impl Editor {
             waiting: false,
             begun: String::new(),
             printer: printer.map(|printer| Box::new(printer) as Box<_>),
-            complaint: None,
         })
     }
 
-    pub(super) async fn typed(&mut self) -> Typed {
+    /// What is typed, and what is wrong with the file of what was typed before.
+    pub(super) async fn typed(&mut self) -> (Typed, Option<String>) {
         // A thread that is gone has panicked; whoever types is not to be left waiting for it.
         if !self.waiting {
             let begun = std::mem::take(&mut self.begun);
             if self.asks.try_send(begun).is_err() {
-                return Typed::End;
+                return (Typed::End, None);
             }
         }
         self.waiting = true;
         let typed = self.typed.recv().await;
         self.waiting = false;
-        let (typed, complaint) = typed.unwrap_or((Typed::End, None));
-        self.complaint = complaint;
-        typed
+        typed.unwrap_or((Typed::End, None))
     }
 
     pub(super) fn begin_with(&mut self, text: String) {
@@ -99,10 +96,6 @@ impl Editor {
             // Whoever cannot be told loses nothing by it.
             let _ = printer.print(line.to_owned());
         }
-    }
-
-    pub(super) const fn complaint(&mut self) -> Option<String> {
-        self.complaint.take()
     }
 }
 

@@ -81,17 +81,11 @@ impl Reader {
         }
     }
 
-    pub(super) async fn typed(&mut self) -> Typed {
+    /// What is typed, and what is wrong with the file of what was typed before.
+    pub(super) async fn typed(&mut self) -> (Typed, Option<String>) {
         match self {
-            Self::Lines(lines) => lines.typed().await,
+            Self::Lines(lines) => (lines.typed().await, None),
             Self::Editor(editor) => editor.typed().await,
-        }
-    }
-
-    pub(super) const fn complaint(&mut self) -> Option<String> {
-        match self {
-            Self::Lines(_) => None,
-            Self::Editor(editor) => editor.complaint(),
         }
     }
 }

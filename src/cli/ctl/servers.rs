@@ -1,8 +1,6 @@
 //! The servers over one data directory: usually one. Of several, each is asked for what it has, and the owner of a
 //! session for that.
 
-use std::collections::{BTreeMap, btree_map::Entry};
-
 use futures_util::stream::{self, SelectAll, Stream, StreamExt as _, TryStreamExt as _};
 
 use super::{Server, tell};
@@ -102,47 +100,36 @@ fn to_its_end(events: Events<Seen>) -> impl Stream<Item = Result<Seen, Stop>> {
 
 /// One list of all: each server knows all sessions, and only of those that it owns what they do.
 fn sessions(answers: Vec<Answer>, wanted: Option<SessionState>, limit: u32) -> Answer {
-    let everywhere = answers.len();
-    let mut known = BTreeMap::<SessionName, (Listed, usize)>::new();
-    // A page is known up to its last session.
-    let mut end: Option<SessionName> = None;
+    let servers = answers.len();
+    let (mut all, mut next) = (Vec::<Listed>::new(), None);
     for answer in answers {
-        let Answer::Sessions { sessions, next } = answer else {
+        let Answer::Sessions {
+            sessions,
+            next: other,
+        } = answer
+        else {
             continue;
         };
-        end = match (end, next) {
-            (Some(one), Some(other)) => Some(one.min(other)),
+        all.extend(sessions);
+        // A page is known up to its last session.
+        next = match (next, other) {
+            (Some(one), Some(other)) => Some(SessionName::min(one, other)),
             (one, other) => one.or(other),
         };
-        for listed in sessions {
-            match known.entry(listed.key.name.clone()) {
-                Entry::Vacant(entry) => drop(entry.insert((listed, 1))),
-                Entry::Occupied(mut entry) => {
-                    let (known, times) = entry.get_mut();
-                    *times += 1;
-                    if known.state == SessionState::Suspended {
-                        *known = listed;
-                    }
-                }
-            }
-        }
     }
-    let suspended = wanted == Some(SessionState::Suspended);
-    let mut sessions: Vec<Listed> = known
-        .into_values()
-        .filter(|(listed, _)| end.as_ref().is_none_or(|end| listed.key.name <= *end))
-        .filter(|(_, times)| !suspended || *times == everywhere)
-        .map(|(listed, _)| listed)
-        .collect();
+    all.retain(|listed| next.as_ref().is_none_or(|end| listed.key.name <= *end));
+    // What an owner says comes first.
+    let suspended = |listed: &Listed| listed.state == SessionState::Suspended;
+    all.sort_by_key(|listed| (listed.key.name.clone(), suspended(listed)));
+    let told = all.chunk_by(|one, other| one.key == other.key);
+    let told = told.filter(|told| wanted != Some(SessionState::Suspended) || told.len() == servers);
+    let mut sessions: Vec<Listed> = told.filter_map(|told| told.first().cloned()).collect();
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     if sessions.len() > limit {
         sessions.truncate(limit);
-        end = sessions.last().map(|listed| listed.key.name.clone());
+        next = sessions.last().map(|listed| listed.key.name.clone());
     }
-    Answer::Sessions {
-        sessions,
-        next: end,
-    }
+    Answer::Sessions { sessions, next }
 }
 
 /// All calls that wait: one of a session that rests is known to every server.

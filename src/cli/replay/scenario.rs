@@ -5,8 +5,8 @@ use std::{
     sync::Arc,
 };
 
-use futures_util::future::{BoxFuture, FutureExt, ready};
-use serde::{Deserialize, Deserializer};
+use futures_util::future::ready;
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::Value;
 
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
         CallId, ToolSpec,
         tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
     },
-    tool::{Tool, ToolContext, ToolError, ToolOutput},
+    tool::{FnTool, ToolError, ToolOutput},
 };
 
 /// A scripted conversation.
@@ -120,27 +120,41 @@ impl Scenario {
 
     /// The tools that answer as it says.
     #[must_use]
-    pub fn tools(&self) -> Vec<ScriptedTool> {
-        let mut answers = BTreeMap::new();
+    pub fn tools(&self) -> Vec<FnTool> {
+        let (mut answers, mut names) = (BTreeMap::new(), BTreeSet::new());
         for (step, turn) in self.turns.iter().enumerate() {
             for (n, call) in turn.tool_calls().iter().enumerate() {
-                answers.insert(
-                    CallId::new(&format!("call_{step}_{n}")),
-                    answer(call, (step, n)),
-                );
+                let id = CallId::new(&format!("call_{step}_{n}"));
+                answers.insert(id, answer(call, (step, n)));
+                names.insert(&*call.name);
             }
         }
         let answers = Arc::new(answers);
-        let names: BTreeSet<&str> = self
-            .turns
-            .iter()
-            .flat_map(ScriptTurn::tool_calls)
-            .map(|call| &*call.name)
-            .collect();
         names
             .into_iter()
-            .map(|name| ScriptedTool::new(name, Arc::clone(&answers)))
+            .map(|name| {
+                let answers = Arc::clone(&answers);
+                FnTool::new(spec(name), move |_: IgnoredAny, context| {
+                    let unscripted =
+                        || Err(ToolError::tell("the script has no answer to this call"));
+                    let answer = answers.get(&context.call).cloned();
+                    let answer = answer.unwrap_or_else(unscripted);
+                    ready(answer.map(ToolOutput::from))
+                })
+            })
             .collect()
+    }
+}
+
+fn spec(name: &str) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        description: "Answers by the script.".into(),
+        schema: serde_json::json!({ "type": "object" }),
+        serves: ToolNeed::General,
+        effect: ToolEffect::ReadOnly,
+        repeat: ToolRepeat::Safe,
+        approval: ToolApproval::NotNeeded,
     }
 }
 
@@ -159,8 +173,6 @@ fn section_of(key: &str) -> Option<&'static str> {
     }
 }
 
-type Answers = BTreeMap<CallId, Result<String, ToolError>>;
-
 fn answer(call: &ScriptCall, (step, n): (usize, usize)) -> Result<String, ToolError> {
     let text = match &call.result {
         Some(Value::String(text)) => text.clone(),
@@ -171,51 +183,5 @@ fn answer(call: &ScriptCall, (step, n): (usize, usize)) -> Result<String, ToolEr
         Ok(text)
     } else {
         Err(ToolError::Tell(text))
-    }
-}
-
-/// A tool that answers by the script.
-#[derive(Debug, Clone)]
-pub struct ScriptedTool {
-    spec: ToolSpec,
-    answers: Arc<Answers>,
-}
-
-impl ScriptedTool {
-    fn new(name: &str, answers: Arc<Answers>) -> Self {
-        let spec = ToolSpec {
-            name: name.to_owned(),
-            description: "Answers by the script.".into(),
-            schema: serde_json::json!({ "type": "object" }),
-            serves: ToolNeed::General,
-            effect: ToolEffect::ReadOnly,
-            repeat: ToolRepeat::Safe,
-            approval: ToolApproval::NotNeeded,
-        };
-        Self { spec, answers }
-    }
-}
-
-impl Tool for ScriptedTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn call(
-        &self,
-        _: Value,
-        context: ToolContext,
-    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let unscripted = || {
-            Err(ToolError::Tell(
-                "the script has no answer to this call".into(),
-            ))
-        };
-        let answer = self
-            .answers
-            .get(&context.call)
-            .cloned()
-            .unwrap_or_else(unscripted);
-        ready(answer.map(ToolOutput::from)).boxed()
     }
 }

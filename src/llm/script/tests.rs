@@ -134,7 +134,7 @@ fn what_is_wrong_is_said_with_its_line() {
         (
             "a text of another type",
             "{\"turns\": [\n{\"reply\": 3}\n]\n}",
-            "line 2 of the script `s.json`: invalid type: integer `3`, expected a text, or the list of its pieces",
+            "line 2 of the script `s.json`: expected a text, or the list of its pieces",
         ),
         (
             "an unknown fault",

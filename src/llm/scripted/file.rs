@@ -3,13 +3,12 @@
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use futures_util::{StreamExt, stream};
-use serde_json::Value;
 
 use super::{Scripted, ScriptedReply, Try};
 use crate::{
     llm::{
         Backend, DeltaStream, Request,
-        script::{Script, ScriptError, ScriptFault, ScriptReply, ScriptText, ScriptTurn},
+        script::{Script, ScriptError, ScriptFault, ScriptReply, ScriptTurn},
     },
     model::{Fault, FaultClass},
 };
@@ -78,21 +77,13 @@ impl Scripted {
 }
 
 fn given(reply: &ScriptReply) -> Try {
-    let text = match &reply.text {
-        ScriptText::Whole(text) => ScriptedReply::text(text),
-        ScriptText::Chunks(chunks) => ScriptedReply::chunks(chunks),
-    };
+    let text = ScriptedReply::of(reply.text.clone());
     let calls = reply.tool_calls.iter();
-    Try::Reply(calls.fold(text, |reply, call| match &call.arguments {
-        None => reply.raw_call(&call.name, "{}"),
-        // As a provider would send it: text that should be JSON and may not be.
-        Some(Value::String(raw)) => reply.raw_call(&call.name, raw),
-        Some(arguments) => reply.call(&call.name, arguments.clone()),
-    }))
+    Try::Reply(calls.fold(text, |reply, call| reply.raw_call(&call.name, call.sent())))
 }
 
 fn failing(fault: &ScriptFault) -> Try {
-    match fault {
+    match fault.clone() {
         ScriptFault::Fault {
             shown,
             code,
@@ -100,14 +91,10 @@ fn failing(fault: &ScriptFault) -> Try {
             permanent,
             after_ms,
         } => {
-            let class = if *permanent {
-                FaultClass::Permanent
-            } else {
-                let after_ms = *after_ms;
-                FaultClass::Retryable { after_ms }
+            let class = match permanent {
+                true => FaultClass::Permanent,
+                false => FaultClass::Retryable { after_ms },
             };
-            let (shown, code) = (shown.clone(), code.clone());
-            let detail = detail.clone();
             let fault = Fault {
                 class,
                 code,
@@ -115,12 +102,8 @@ fn failing(fault: &ScriptFault) -> Try {
             };
             Try::Fault { shown, fault }
         }
-        ScriptFault::Stall { shown } => Try::Stall {
-            shown: shown.clone(),
-        },
-        ScriptFault::Cut { shown } => Try::Cut {
-            shown: shown.clone(),
-        },
+        ScriptFault::Stall { shown } => Try::Stall { shown },
+        ScriptFault::Cut { shown } => Try::Cut { shown },
     }
 }
 

@@ -6,6 +6,7 @@ use crate::{
     llm::{
         Delta, Request, estimate_usage,
         pieces::{self, Cut, Item},
+        script::ScriptText,
     },
     model::{CallId, Fault, Part, Reply, StopReason, ToolCall, Usage},
 };
@@ -37,37 +38,28 @@ pub enum Try {
 /// A reply as the script has it.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptedReply {
-    text: Text,
+    text: ScriptText,
     calls: Vec<(String, String)>,
     stop: Option<StopReason>,
     usage: Option<Usage>,
 }
 
-#[derive(Debug, Clone)]
-enum Text {
-    Whole(String),
-    Chunks(Vec<String>),
-}
-
-impl Default for Text {
-    fn default() -> Self {
-        Self::Whole(String::new())
-    }
-}
-
 impl ScriptedReply {
     /// A reply of text, with its signal as written. Empty text makes a reply without text part.
     pub fn text(text: impl Into<String>) -> Self {
-        Self {
-            text: Text::Whole(text.into()),
-            ..Self::default()
-        }
+        Self::of(ScriptText::Whole(text.into()))
     }
 
     /// A reply of text that arrives in these pieces.
     pub fn chunks<T: Into<String>>(chunks: impl IntoIterator<Item = T>) -> Self {
+        Self::of(ScriptText::Chunks(
+            chunks.into_iter().map(Into::into).collect(),
+        ))
+    }
+
+    pub(super) fn of(text: ScriptText) -> Self {
         Self {
-            text: Text::Chunks(chunks.into_iter().map(Into::into).collect()),
+            text,
             ..Self::default()
         }
     }
@@ -101,15 +93,15 @@ impl ScriptedReply {
 
     pub(super) const fn pauses(&self) -> Pauses {
         match self.text {
-            Text::Whole(_) => Pauses::Once,
-            Text::Chunks(_) => Pauses::Between,
+            ScriptText::Whole(_) => Pauses::Once,
+            ScriptText::Chunks(_) => Pauses::Between,
         }
     }
 
     pub(super) fn at_step(&self, step: usize, request: &Request, cut: Cut) -> Vec<Item> {
         match &self.text {
-            Text::Whole(text) => pieces::of_reply(self.whole(text, step, request), cut),
-            Text::Chunks(chunks) => {
+            ScriptText::Whole(text) => pieces::of_reply(self.whole(text, step, request), cut),
+            ScriptText::Chunks(chunks) => {
                 let reply = self.whole(&chunks.concat(), step, request);
                 let chunk = |chunk: &String| Ok(Delta::Text(chunk.clone()));
                 let mut items: Vec<Item> = chunks.iter().map(chunk).collect();
