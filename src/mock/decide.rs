@@ -131,8 +131,7 @@ impl Call<'_> {
         if let (true, Some(breach)) = (settings.strict, breaches.first()) {
             return Err(Problem::new(400, breach.to_string()));
         }
-        if !settings.models.is_empty() && !settings.models.iter().any(|model| *model == asked.model)
-        {
+        if !settings.models.is_empty() && !settings.models.contains(&asked.model) {
             let what = format!("the model `{}` does not exist", asked.model);
             return Err(Problem::new(404, what));
         }
