@@ -30,6 +30,7 @@ use super::{
     ledger::Ledger,
     mailbox::{Counted, Depth, Full},
     message::local_messages,
+    meter::Meter,
     pool::Pool,
     pulse::Pulse,
     session::SessionMsg,
@@ -39,7 +40,7 @@ use super::{
 use crate::{
     kernel::{CallToken, Report},
     llm::{Backend, RateLimits, Request},
-    model::{Fault, FaultClass, Part, Reply, SessionKey, Sid, Usage, record::Waiting},
+    model::{Fault, FaultClass, Part, Reply, SessionKey, Sid, Usage},
 };
 
 mod breaker;
@@ -213,6 +214,7 @@ impl From<Fault> for Failed {
 
 /// Who made a call. Dropped without an end, it reports the call as lost.
 pub(super) struct Caller {
+    meter: Meter,
     /// Cancelled when the end is not waited for any more: then nothing is reported.
     gave_up: CancellationToken,
     end: Option<Box<dyn FnOnce(Result<Reply, Failed>) + Send>>,
@@ -221,28 +223,38 @@ pub(super) struct Caller {
 impl Caller {
     /// Hears of the end of a call, unless the guard is dropped before.
     pub(super) fn new(
+        meter: &Meter,
         end: impl FnOnce(Result<Reply, Failed>) + Send + 'static,
     ) -> (Self, DropGuard) {
         let gave_up = CancellationToken::new();
         let guard = gave_up.clone().drop_guard();
-        let end: Box<dyn FnOnce(_) + Send> = Box::new(end);
-        let end = Some(end);
-        (Self { gave_up, end }, guard)
+        let caller = Self {
+            meter: meter.clone(),
+            gave_up,
+            end: Some(Box::new(end)),
+        };
+        (caller, guard)
     }
 
     fn end(mut self, answer: Result<Reply, Failed>) {
-        if let Some(end) = self.end.take() {
-            end(answer);
+        self.tell(answer);
+    }
+
+    fn tell(&mut self, answer: Result<Reply, Failed>) {
+        let Some(end) = self.end.take() else { return };
+        if self.gave_up.is_cancelled() {
+            return self.meter.called(Some(&FaultClass::Cancelled));
         }
+        let fault = answer.as_ref().err().map(|failed| &failed.fault.class);
+        self.meter.called(fault);
+        end(answer);
     }
 }
 
 impl Drop for Caller {
     fn drop(&mut self) {
-        if let Some(end) = self.end.take_if(|_| !self.gave_up.is_cancelled()) {
-            let detail = "the call was lost on its way; it is made anew";
-            end(Err(Fault::retryable("gateway", detail).into()));
-        }
+        let detail = "the call was lost on its way; it is made anew";
+        self.tell(Err(Fault::retryable("gateway", detail).into()));
     }
 }
 
@@ -283,20 +295,6 @@ impl Ticket {
 
     pub(super) fn refuse_for_now(self, full: Full) {
         self.refuse(full.fault("queue_full", "this model"));
-    }
-
-    fn waits(&self, waiting: Waiting) {
-        self.report(Report::CallWaits {
-            token: self.token,
-            waiting,
-        });
-    }
-
-    fn admitted(&self, waited: Duration) {
-        self.report(Report::CallAdmitted {
-            token: self.token,
-            waited,
-        });
     }
 
     fn report(&self, report: Report) {

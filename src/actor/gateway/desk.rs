@@ -28,7 +28,7 @@ use crate::{
         shard::ShardMsg,
         task::Task,
     },
-    kernel::CallToken,
+    kernel::{CallToken, Report},
     llm::{RateLimits, Request},
     model::{Fault, Usage},
 };
@@ -285,7 +285,9 @@ impl GatewayState {
         self.leaves_queue(&waiter.ticket);
         if !waiter.ticket.caller.gave_up.is_cancelled() {
             if waiter.told {
-                waiter.ticket.admitted(now.saturating_sub(waiter.since));
+                let (token, waited) = (waiter.ticket.token, now.saturating_sub(waiter.since));
+                let admitted = Report::CallAdmitted { token, waited };
+                waiter.ticket.report(admitted);
             }
             self.begin(*waiter.ticket, model, waiter.tokens, now);
         }

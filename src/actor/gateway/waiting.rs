@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     actor::task::Task,
+    kernel::Report,
     model::{
         Fault, Span,
         record::{WaitReason, Waiting},
@@ -86,12 +87,14 @@ impl GatewayState {
             Ok(()) => (WaitReason::OtherCalls, None),
         };
         waiter.told = true;
-        waiter.ticket.waits(Waiting {
-            attempt: waiter.ticket.token.attempt,
+        let token = waiter.ticket.token;
+        let waiting = Waiting {
+            attempt: token.attempt,
             model: model.to_owned(),
             reason,
             until: wait.map(|wait| wall.plus(wait)),
-        });
+        };
+        waiter.ticket.report(Report::CallWaits { token, waiting });
     }
 
     pub(super) fn wait(&mut self, ticket: Box<Ticket>, model: &Arc<str>, tokens: u64) {

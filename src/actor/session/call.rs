@@ -53,7 +53,7 @@ impl SessionState {
             },
         };
         let estimate = query.token_estimate();
-        let (caller, call) = reporting(me, move |answer| match answer {
+        let (caller, call) = self.reporting(me, move |answer| match answer {
             Ok(reply) => Report::ModelReplied { token, reply },
             Err(Failed { fault, usage }) => Report::ModelFailed {
                 token,
@@ -101,7 +101,7 @@ impl SessionState {
         instruction: &'static str,
         text: &str,
     ) -> Option<Work> {
-        let (caller, call) = reporting(me, move |answer| match answer {
+        let (caller, call) = self.reporting(me, move |answer| match answer {
             Ok(reply) => Report::Compacted { token, reply },
             Err(Failed { fault, usage }) => Report::CompactionFailed {
                 token,
@@ -124,7 +124,8 @@ impl SessionState {
         within: Duration,
     ) -> Option<Work> {
         let (told, answer) = oneshot::channel();
-        let (caller, call) = Caller::new(move |answer| drop(told.send(answer)));
+        let meter = &self.services.meter;
+        let (caller, call) = Caller::new(meter, move |answer| drop(told.send(answer)));
         let mut ticket = self.aside(token, model, instruction, &text, caller)?;
         // It has a deadline of its own, and nobody is told that it waits.
         (ticket.patience, ticket.outage) = (within, within);
@@ -145,6 +146,18 @@ impl SessionState {
             });
         });
         Some(Work::of_call(call, Some(asked)))
+    }
+
+    /// Reports the end of a call, unless the guard is dropped before.
+    fn reporting(
+        &self,
+        me: &ActorRef<SessionMsg>,
+        report: impl FnOnce(Result<Reply, Failed>) -> Report + Send + 'static,
+    ) -> (Caller, DropGuard) {
+        let me = me.clone();
+        Caller::new(&self.services.meter, move |answer| {
+            let _ = me.cast(SessionMsg::Report(report(answer)));
+        })
     }
 
     /// A call beside the conversation: an instruction and a text.
@@ -212,15 +225,6 @@ impl SessionState {
             flight: self.pulse.take_off(tokens),
         }))
     }
-}
-
-/// Reports the end of a call to the session, unless the guard is dropped before.
-fn reporting(
-    me: &ActorRef<SessionMsg>,
-    report: impl FnOnce(Result<Reply, Failed>) -> Report + Send + 'static,
-) -> (Caller, DropGuard) {
-    let me = me.clone();
-    Caller::new(move |answer| drop(me.cast(SessionMsg::Report(report(answer)))))
 }
 
 /// Hands a call to its gateway. One that is being replaced loses it, which is reported.

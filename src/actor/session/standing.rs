@@ -6,15 +6,13 @@ use super::state::SessionState;
 use crate::{
     access::Inbox,
     actor::{
-        ledger::Ledger,
         meter::{Activity, Alive},
-        pulse::Pulse,
         services::Services,
     },
     journal::Standing,
-    kernel::{Opinion, Phase, Report, Session, Step},
+    kernel::{Phase, Session, Step},
     model::{
-        FaultClass, QueryId, Record, SessionKey,
+        QueryId, Record, TenantId,
         record::{
             BudgetFact, Fact, LlmFact, QueryFact, SessionFact, SignalFact, SignalPresence,
             TurnFact, TurnMode,
@@ -22,16 +20,13 @@ use crate::{
     },
 };
 
-/// What others see of a live session, derived from the kernel's state after each step. Its gauges are let go of
-/// when it is dropped, so that a session that crashes leaves nothing counted.
+/// What others see of a live session. Its gauges are let go of when it is dropped, so that a session that crashes
+/// leaves nothing counted.
 pub(super) struct Outside {
-    key: SessionKey,
-    pulse: Arc<Pulse>,
-    ledger: Ledger,
     alive: Alive,
     /// None where its tenant has no limits.
     pub(super) inbox: Option<Inbox>,
-    /// As it was last entered.
+    /// As it was last entered in the ledger.
     running: Option<Running>,
 }
 
@@ -39,33 +34,34 @@ pub(super) struct Outside {
 type Running = Option<(QueryId, u32, u32)>;
 
 impl Outside {
-    pub(super) fn new(key: &SessionKey, pulse: &Arc<Pulse>, services: &Services) -> Self {
+    pub(super) fn new(tenant: &TenantId, services: &Services) -> Self {
         Self {
-            key: key.clone(),
-            pulse: Arc::clone(pulse),
-            ledger: services.router.ledger.clone(),
             alive: services.meter.enter(),
-            inbox: services.tenants.account(&key.tenant).map(Inbox::new),
+            inbox: services.tenants.account(tenant).map(Inbox::new),
             running: None,
         }
     }
+}
 
-    pub(super) fn update(&mut self, session: &Session, now: u64) {
+impl SessionState {
+    /// Shows what the kernel's state has come to.
+    pub(super) fn show(&mut self, now: u64) {
+        let (session, outside) = (&self.session, &mut self.outside);
         let query = session.query();
-        if let Some(inbox) = &mut self.inbox {
+        if let Some(inbox) = &mut outside.inbox {
             inbox.runs(query.is_some());
             inbox.holds(session.waiting());
         }
         let activity = activity(session);
-        self.alive.now_at(activity);
-        self.alive.holds(session.waiting());
+        outside.alive.now_at(activity);
+        outside.alive.holds(session.waiting());
         self.pulse.at(activity, session.may_rest(), now);
         let running = query.map(|query| (query.id(), query.limits().max_turns, query.turns()));
-        let before = self.running.replace(running);
+        let before = outside.running.replace(running);
         if before == Some(running) {
             return;
         }
-        self.ledger.runs(&self.key, running);
+        self.services.router.ledger.runs(&self.key, running);
         let turns = |running: Running| running.map(|(query, _, turns)| (query, turns));
         if running.is_none() || before.is_some_and(|before| turns(before) != turns(running)) {
             self.pulse.progresses();
@@ -181,29 +177,5 @@ impl SessionState {
                 _ => {}
             }
         }
-    }
-
-    /// How a call ended, if that is what is reported.
-    pub(super) fn count_call(&self, report: &Report) {
-        let fault = match report {
-            Report::ModelReplied { .. }
-            | Report::Compacted { .. }
-            | Report::SecondOpinion {
-                opinion: Opinion::Named { .. } | Opinion::NotUnderstood { .. },
-                ..
-            } => None,
-            Report::ModelFailed { fault, .. }
-            | Report::CompactionFailed { fault, .. }
-            | Report::SecondOpinion {
-                opinion: Opinion::Failed { fault, .. },
-                ..
-            } => Some(&fault.class),
-            Report::SecondOpinion {
-                opinion: Opinion::Late,
-                ..
-            } => Some(&FaultClass::Cancelled),
-            _ => return,
-        };
-        self.services.meter.called(fault);
     }
 }

@@ -85,7 +85,7 @@ impl SessionState {
             last,
         } = Replayed::new(opening, &profiles);
         Self {
-            outside: Outside::new(&key, &pulse, &services),
+            outside: Outside::new(&key.tenant, &services),
             key,
             opening,
             shard,
@@ -154,7 +154,6 @@ impl SessionState {
         if let Report::ToolEnded { result, .. } = &report {
             self.tools.remove(&result.call);
         }
-        self.count_call(&report);
         let decision = self.session.observe(report, self.moment());
         self.step(me, decision).await
     }
@@ -257,7 +256,7 @@ impl SessionState {
             self.pulse.beat(now);
         }
         // Before the effects: the ledger must know of a query before its call is made.
-        self.outside.update(&self.session, now);
+        self.show(now);
         if self.session.query().is_none() {
             (self.work, self.prompt) = (None, None);
             self.tools.clear();

@@ -216,7 +216,7 @@ impl Waits {
 
 fn ticket(sid: Sid, turn: u32) -> (Box<Ticket>, Waits) {
     let (told, answer) = tokio::sync::oneshot::channel();
-    let (caller, _call) = Caller::new(move |answer| drop(told.send(answer)));
+    let (caller, _call) = Caller::new(&Meter::default(), move |answer| drop(told.send(answer)));
     let request = Request {
         model: "test".into(),
         system: "".into(),
