@@ -133,13 +133,11 @@ fn classify(
 }
 
 pub(super) fn composer(composer: Arc<Composer>) -> Work<Composition> {
-    let mut cache = Cache::new(composer);
+    let mut cache = Cache::default();
     let mut compose = move |voice: Voice, query_type| {
         let input = ComposeInput::new(voice.values, query_type);
-        let composed = match voice.composer {
-            Some(own) => cache.compose_with(&own, &input),
-            None => cache.compose(&input),
-        };
+        let composer = voice.composer.as_ref().unwrap_or(&composer);
+        let composed = cache.compose(composer, &input);
         composed.map_err(|error| Fault::permanent("prompt", error.to_string()))
     };
     Box::new(move |composition| match composition {

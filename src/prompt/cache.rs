@@ -15,11 +15,9 @@ use crate::model::QueryType;
 const ENTRIES: usize = 256;
 
 /// Least recently used entries are evicted.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Cache {
-    composer: Arc<Composer>,
     entries: HashMap<Key, Entry>,
-    most: usize,
     lookups: u64,
 }
 
@@ -40,36 +38,11 @@ struct Entry {
 }
 
 impl Cache {
-    /// An empty cache for this composer.
-    #[must_use]
-    pub fn new(composer: Arc<Composer>) -> Self {
-        Self {
-            composer,
-            entries: HashMap::new(),
-            most: ENTRIES,
-            lookups: 0,
-        }
-    }
-
-    /// Switches to another snapshot and drops the old prompts.
-    pub fn publish(&mut self, composer: Arc<Composer>) {
-        *self = Self::new(composer);
-    }
-
     /// The cached or composed prompt.
     ///
     /// # Errors
     /// Those of [`Composer::compose`].
-    pub fn compose(&mut self, input: &ComposeInput) -> Result<Arc<ComposedPrompt>, Error> {
-        let composer = Arc::clone(&self.composer);
-        self.compose_with(&composer, input)
-    }
-
-    /// The cached or composed prompt of another snapshot.
-    ///
-    /// # Errors
-    /// Those of [`Composer::compose`].
-    pub fn compose_with(
+    pub fn compose(
         &mut self,
         composer: &Arc<Composer>,
         input: &ComposeInput,
@@ -86,7 +59,7 @@ impl Cache {
             return Ok(Arc::clone(&entry.prompt));
         }
         let prompt = Arc::new(composer.compose(input)?);
-        self.make_room();
+        self.make_room(ENTRIES);
         let entry = Entry {
             _composer: Arc::clone(composer),
             prompt: Arc::clone(&prompt),
@@ -97,8 +70,8 @@ impl Cache {
     }
 
     /// A scan is cheap compared with a composition.
-    fn make_room(&mut self) {
-        let full = self.entries.len() >= self.most;
+    fn make_room(&mut self, most: usize) {
+        let full = self.entries.len() >= most;
         let oldest = self.entries.values().map(|entry| entry.last_lookup).min();
         if let (true, Some(oldest)) = (full, oldest) {
             self.entries.retain(|_, entry| entry.last_lookup != oldest);

@@ -2,7 +2,7 @@
 
 use std::{fs, sync::Arc};
 
-use super::{Cache, ComposeInput, Composer, Error, Prompts, SegmentId, ToolLine, Variables};
+use super::{ComposeInput, Composer, Error, Prompts, SegmentId, ToolLine, Variables};
 use crate::model::{QueryType, tool::ToolNeed};
 
 /// Short required segments, so that sizes can be counted by hand.
@@ -23,10 +23,6 @@ pub(super) fn prompts(files: &[(&str, &str)]) -> Result<Prompts, Error> {
 pub(super) fn composer(files: &[(&str, &str)], token_budget: u64) -> Composer {
     let files = [&SHORT, files].concat();
     Composer::new(prompts(&files).unwrap(), token_budget)
-}
-
-pub(super) fn cache(composer: Composer) -> Cache {
-    Cache::new(Arc::new(composer))
 }
 
 /// A tool whose summary has 40 characters.

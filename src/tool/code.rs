@@ -17,13 +17,12 @@ pub(super) mod question;
 pub(super) mod rank;
 mod report;
 mod scan;
-mod settings;
 #[cfg(unix)]
 #[cfg(test)]
 mod tests;
 pub(super) mod words;
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -39,8 +38,6 @@ use crate::model::tool::ToolNeed;
 use index::{Known, ProjectIndex};
 use pattern::Pattern;
 use scan::Scanner;
-pub use settings::CodeSearchSettings;
-use settings::MOST_RESULTS;
 
 /// Searches that run at the same time.
 const CONCURRENT: usize = 2;
@@ -50,6 +47,45 @@ const MOST_CONTEXT: u64 = 5;
 /// Places for a plain question that names no number, and lines around what matters in them.
 const PLACES: usize = 12;
 const CONTEXT: u64 = 1;
+
+/// Most matches that a call may ask for.
+const MOST_RESULTS: u32 = 100;
+
+/// Settings of `code_search`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CodeSearchSettings {
+    /// Matches shown when the call names no number.
+    pub max_results: u32,
+    /// Most matches shown of one file.
+    pub max_per_file: u32,
+    /// Longest piece of a line that is shown, in characters.
+    pub max_line_chars: usize,
+    /// Largest result, in bytes.
+    pub max_output_bytes: usize,
+    /// Larger files are skipped, in bytes.
+    pub max_file_bytes: u64,
+    /// How long a search may take; what was found by then is shown.
+    pub deadline: Duration,
+    /// Most files that the index for plain questions has. The other modes search all files.
+    pub index_files: usize,
+    /// About how much memory the index takes at most, in bytes.
+    pub index_bytes: usize,
+}
+
+impl Default for CodeSearchSettings {
+    fn default() -> Self {
+        Self {
+            max_results: 50,
+            max_per_file: 10,
+            max_line_chars: 240,
+            max_output_bytes: 24 * 1024,
+            max_file_bytes: 2 * 1024 * 1024,
+            deadline: Duration::from_secs(5),
+            index_files: 100_000,
+            index_bytes: 512 * 1024 * 1024,
+        }
+    }
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

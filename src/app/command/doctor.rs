@@ -23,9 +23,6 @@ use crate::{
 
 mod local;
 mod probe;
-mod remedy;
-
-use remedy::remedy;
 
 const LISTING: Duration = Duration::from_secs(15);
 /// How long a try may take: a local server may have to load the model first.
@@ -159,7 +156,7 @@ impl Patient<'_> {
                 Ok(true)
             }
             Err(fault) if probe::is_final(&fault) => {
-                let mend = format!("{}; {LEFT_OUT}", remedy(&fault, provider));
+                let mend = format!("{}; {LEFT_OUT}", probe::remedy(&fault, provider));
                 self.report
                     .add(Finding::fail(CHECK, fault.to_string(), mend))?;
                 Ok(false)

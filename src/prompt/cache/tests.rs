@@ -5,12 +5,25 @@ use crate::{
     model::tool::ToolNeed,
     prompt::{
         Variables,
-        fixture::{cache, composer, query, tool},
+        fixture::{composer, query, tool},
     },
 };
 
-fn get(cache: &mut Cache, input: &ComposeInput) -> Arc<ComposedPrompt> {
-    cache.compose(input).unwrap()
+/// A cache that is asked with one composer.
+struct Cached {
+    cache: Cache,
+    composer: Arc<Composer>,
+}
+
+fn cache(composer: Composer) -> Cached {
+    Cached {
+        cache: Cache::default(),
+        composer: Arc::new(composer),
+    }
+}
+
+fn get(cached: &mut Cached, input: &ComposeInput) -> Arc<ComposedPrompt> {
+    cached.cache.compose(&cached.composer, input).unwrap()
 }
 
 #[test]
@@ -58,45 +71,63 @@ fn every_part_of_the_input_tells_prompts_apart() {
 
 #[test]
 fn the_least_recently_used_prompt_makes_room() {
-    let mut cache = cache(composer(&[], 8_000));
-    cache.most = 2;
+    let mut cached = cache(composer(&[], 8_000));
     let [code, docs, research] = [
         QueryType::Code,
         QueryType::Documentation,
         QueryType::Research,
     ]
     .map(|t| query(t, &[]));
-    let first = get(&mut cache, &code);
-    let second = get(&mut cache, &docs);
-    get(&mut cache, &code);
-    get(&mut cache, &research);
-    assert_eq!(cache.entries.len(), 2, "bounded");
+    let first = get(&mut cached, &code);
+    let second = get(&mut cached, &docs);
+    get(&mut cached, &code);
+    cached.cache.make_room(2);
+    get(&mut cached, &research);
+    assert_eq!(cached.cache.entries.len(), 2, "bounded");
     assert!(
-        Arc::ptr_eq(&first, &get(&mut cache, &code)),
+        Arc::ptr_eq(&first, &get(&mut cached, &code)),
         "used lately: kept"
     );
     assert!(
-        !Arc::ptr_eq(&second, &get(&mut cache, &docs)),
+        !Arc::ptr_eq(&second, &get(&mut cached, &docs)),
         "not used lately: composed anew"
     );
 }
 
 #[test]
-fn a_new_snapshot_leaves_no_old_prompt() {
-    let mut cache = cache(composer(&[], 100));
+fn never_more_than_the_most_are_kept() {
+    let mut cached = cache(composer(&[], 8_000));
+    for session in 0..ENTRIES + 10 {
+        let variables = Variables {
+            project_name: session.to_string(),
+            ..Variables::default()
+        };
+        let input = ComposeInput::new(Arc::new(variables.prepare()), QueryType::Code);
+        get(&mut cached, &input);
+    }
+    assert_eq!(cached.cache.entries.len(), ENTRIES);
+}
+
+#[test]
+fn another_composer_gets_no_prompt_of_this_one() {
+    let mut cached = cache(composer(&[], 100));
     let input = query(QueryType::Code, &[]);
-    get(&mut cache, &input);
-    cache.publish(Arc::new(composer(&[("base.md", "new")], 100)));
-    assert!(get(&mut cache, &input).content.starts_with("new"));
+    let old = get(&mut cached, &input);
+    cached.composer = Arc::new(composer(&[("base.md", "new")], 100));
+    assert!(get(&mut cached, &input).content.starts_with("new"));
+    assert!(!old.content.starts_with("new"));
 }
 
 #[test]
 fn a_failure_is_reported_each_time() {
-    let mut cache = cache(composer(&[], 1));
+    let Cached {
+        mut cache,
+        composer,
+    } = cache(composer(&[], 1));
     let input = query(QueryType::Code, &[]);
     let errors = [
-        cache.compose(&input).unwrap_err(),
-        cache.compose(&input).unwrap_err(),
+        cache.compose(&composer, &input).unwrap_err(),
+        cache.compose(&composer, &input).unwrap_err(),
     ];
     assert!(errors.iter().all(Error::is_over_budget), "{errors:?}");
     assert!(cache.entries.is_empty());
