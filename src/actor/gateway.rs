@@ -212,12 +212,15 @@ impl From<Fault> for Failed {
     }
 }
 
+/// Tells the caller how a call ended.
+type OnEnd = dyn FnOnce(Result<Reply, Failed>) + Send;
+
 /// Who made a call. Dropped without an end, it reports the call as lost.
 pub(super) struct Caller {
     meter: Meter,
     /// Cancelled when the end is not waited for any more: then nothing is reported.
     gave_up: CancellationToken,
-    end: Option<Box<dyn FnOnce(Result<Reply, Failed>) + Send>>,
+    end: Option<Box<OnEnd>>,
 }
 
 impl Caller {
