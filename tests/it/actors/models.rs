@@ -203,6 +203,8 @@ async fn cancel_during_a_call_drops_the_stream() {
         tokio::task::yield_now().await;
     }
     assert_eq!((backend.opened(), backend.dropped()), (1, 1));
+    let figures = oracle.oracle().figures();
+    assert_eq!(figures.calls.get("cancelled"), Some(1));
 }
 
 /// A script in the form in which people write it.
