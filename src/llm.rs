@@ -38,7 +38,7 @@ pub use limits::{Allowance, RateLimits};
 pub use provider::{Dialect, ModelSettings, ProviderSettings, Streaming};
 
 pub use http::SetupError;
-#[cfg(feature = "server")]
+#[cfg(any(feature = "cli", feature = "server"))]
 pub(crate) use http::plain_client;
 pub use offline::{OFFLINE, Offline};
 pub use remote::Remote;
