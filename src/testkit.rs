@@ -17,6 +17,7 @@
 //! # }
 //! ```
 
+mod around;
 mod backend;
 mod doomed;
 mod events;
@@ -33,6 +34,7 @@ mod tool;
 pub mod tool_conformance;
 
 pub use crate::{http::described as router, mock};
+pub use around::{Around, Call};
 pub use backend::{Drip, Probe, Silence};
 pub use doomed::{Death, Doom, Doomed, Landed, NoDoom, Side};
 pub use events::{line, lines};

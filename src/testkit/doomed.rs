@@ -7,18 +7,22 @@ use std::{
     fmt, process,
     str::FromStr,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::Panics;
+use super::{
+    Panics,
+    around::{Around, Call, Operation},
+};
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Standing},
-    model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId},
+    journal::{Error, Journal},
+    model::{Record, Sid},
 };
 
 /// The side of the append.
@@ -50,9 +54,9 @@ impl Doom {
         Self { side, kind, number }
     }
 
-    fn meets(&self, records: &[Arc<Record>]) -> bool {
+    fn meets(&self, call: &Call) -> bool {
         let has = |kind: &String| {
-            let mut records = records.iter();
+            let mut records = call.records.iter();
             records.any(|record| record.fact.kind() == kind)
         };
         self.kind.as_ref().is_none_or(has)
@@ -153,12 +157,11 @@ impl Doomed {
     /// Appends that landed.
     #[must_use]
     pub fn landed(&self) -> Vec<Landed> {
-        let landed = self.landed.lock();
-        landed.unwrap_or_else(PoisonError::into_inner).clone()
+        self.landed.lock().clone()
     }
 
-    fn is_doomed(&self, records: &[Arc<Record>]) -> Option<Side> {
-        let doom = self.doom.as_ref().filter(|doom| doom.meets(records))?;
+    fn is_doomed(&self, call: &Call) -> Option<Side> {
+        let doom = self.doom.as_ref().filter(|doom| doom.meets(call))?;
         let number = self.counted.fetch_add(1, Ordering::Relaxed) + 1;
         (number == doom.number).then_some(doom.side)
     }
@@ -171,121 +174,42 @@ impl Doomed {
             Death::Process => process::abort(),
         }
     }
-
-    async fn alive(&self) {
-        if self.death == Death::System && self.is_met() {
-            std::future::pending().await
-        }
-    }
-
-    /// Appends, unless that is doomed.
-    async fn land<T>(
-        &self,
-        records: &[Arc<Record>],
-        append: impl Future<Output = Result<T, Error>>,
-        sid: impl Fn(&T) -> Sid,
-    ) -> Result<T, Error> {
-        self.alive().await;
-        let doomed = self.is_doomed(records);
-        if doomed == Some(Side::Before) {
-            self.die().await;
-        }
-        let kinds = records.iter().map(|record| record.fact.kind()).collect();
-        let done = append.await?;
-        self.landed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push((sid(&done), kinds));
-        if doomed == Some(Side::After) {
-            self.die().await;
-        }
-        Ok(done)
-    }
 }
 
-impl Journal for Doomed {
-    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
+impl Around for Doomed {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
+
+    fn around<'a, T: Send + 'a>(
+        &'a self,
+        call: Call,
+        done: impl FnOnce() -> BoxFuture<'a, Result<T, Error>> + Send + 'a,
+    ) -> BoxFuture<'a, Result<T, Error>> {
         async move {
-            self.alive().await;
-            self.inner.claim(key).await
+            let is_write = matches!(call.operation, Operation::Claim | Operation::Append);
+            if is_write && self.death == Death::System && self.is_met() {
+                std::future::pending::<()>().await;
+            }
+            if call.operation != Operation::Append {
+                return done().await;
+            }
+            let doomed = self.is_doomed(&call);
+            if doomed == Some(Side::Before) {
+                self.die().await;
+            }
+            let answer = done().await?;
+            if doomed == Some(Side::After) {
+                self.die().await;
+            }
+            Ok(answer)
         }
         .boxed()
     }
 
-    fn begin(
-        &self,
-        key: SessionKey,
-        records: Vec<Arc<Record>>,
-        leaves: Standing,
-    ) -> BoxFuture<'_, Result<Claim, Error>> {
-        async move {
-            let begun = self.inner.begin(key, records.clone(), leaves);
-            self.land(&records, begun, |claim| claim.sid).await
-        }
-        .boxed()
-    }
-
-    fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
-        self.inner.release(sid, epoch)
-    }
-
-    fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
-        async move {
-            let (sid, records) = (append.sid, append.records.clone());
-            let appended = self.inner.append(append);
-            self.land(&records, appended, |_| sid).await
-        }
-        .boxed()
-    }
-
-    fn read(&self, sid: Sid, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
-        self.inner.read(sid, after, limit)
-    }
-
-    fn find(&self, key: SessionKey) -> BoxFuture<'_, Result<Option<Known>, Error>> {
-        self.inner.find(key)
-    }
-
-    fn list(
-        &self,
-        tenant: TenantId,
-        after: Option<SessionName>,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        self.inner.list(tenant, after, limit)
-    }
-
-    fn tenants(
-        &self,
-        after: Option<TenantId>,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>> {
-        self.inner.tenants(after, limit)
-    }
-
-    fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        self.inner.unfinished(after, limit)
-    }
-
-    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>> {
-        self.inner.save(sid, epoch, snapshot)
-    }
-
-    fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>> {
-        self.inner.snapshot(sid)
-    }
-
-    fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        self.inner.delete(sid, only)
-    }
-
-    fn search(
-        &self,
-        tenant: TenantId,
-        words: String,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
-        self.inner.search(tenant, words, limit)
+    fn has_landed(&self, sid: Sid, records: &[Arc<Record>]) {
+        let kinds = records.iter().map(|record| record.fact.kind());
+        self.landed.lock().push((sid, kinds.collect()));
     }
 }
 

@@ -4,64 +4,13 @@
 //! outside of a broken connection looks like. Which calls fail follows from the plan and from how
 //! many calls came before, never from time or chance; where a plan has a seed, from that.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Standing},
-    model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId},
-};
-
-/// What a call asks of the journal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
-    /// [`Journal::claim`]
-    Claim,
-    /// [`Journal::append`] and [`Journal::begin`]
-    Append,
-    /// [`Journal::read`]
-    Read,
-    /// [`Journal::find`]
-    Find,
-    /// [`Journal::list`]
-    List,
-    /// [`Journal::tenants`]
-    Tenants,
-    /// [`Journal::unfinished`]
-    Unfinished,
-    /// [`Journal::save`]
-    Save,
-    /// [`Journal::snapshot`]
-    Snapshot,
-    /// [`Journal::delete`]
-    Delete,
-    /// [`Journal::search`]
-    Search,
-}
-
-impl Operation {
-    const COUNT: usize = 11;
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Claim => "claim",
-            Self::Append => "append",
-            Self::Read => "read",
-            Self::Find => "find",
-            Self::List => "list",
-            Self::Tenants => "tenants",
-            Self::Unfinished => "unfinished",
-            Self::Save => "save",
-            Self::Snapshot => "snapshot",
-            Self::Delete => "delete",
-            Self::Search => "search",
-        }
-    }
-}
+pub use super::around::Operation;
+use super::around::{Around, Call};
+use crate::journal::{Error, Journal};
 
 /// How a call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,7 +123,7 @@ impl Plan {
 pub struct Faulty<J> {
     inner: J,
     plan: Plan,
-    counts: [AtomicU64; Operation::COUNT],
+    counts: [AtomicU64; Operation::Search as usize + 1],
 }
 
 impl<J: Journal> Faulty<J> {
@@ -187,115 +136,36 @@ impl<J: Journal> Faulty<J> {
         }
     }
 
-    /// The journal inside, which never fails by plan.
-    pub const fn inner(&self) -> &J {
-        &self.inner
-    }
-
     /// How many calls of this kind there were, failed ones included.
     pub fn calls(&self, operation: Operation) -> u64 {
         self.counts[operation as usize].load(Ordering::Relaxed)
     }
-
-    async fn perform<T: Send>(
-        &self,
-        operation: Operation,
-        call: BoxFuture<'_, Result<T, Error>>,
-    ) -> Result<T, Error> {
-        let number = self.counts[operation as usize].fetch_add(1, Ordering::Relaxed) + 1;
-        let lost = || {
-            let name = operation.name();
-            Error::Unavailable(format!("{name} number {number} fails by plan"))
-        };
-        match self.plan.failure(operation, number) {
-            None => call.await,
-            Some(Failure::NotDone) => Err(lost()),
-            Some(Failure::DoneUnanswered) => call.await.and_then(|_| Err(lost())),
-        }
-    }
 }
 
-impl<J: Journal> Journal for Faulty<J> {
-    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
-        self.perform(Operation::Claim, self.inner.claim(key))
-            .boxed()
+impl<J: Journal> Around for Faulty<J> {
+    fn inner(&self) -> &dyn Journal {
+        &self.inner
     }
 
-    fn begin(
-        &self,
-        key: SessionKey,
-        records: Vec<Arc<Record>>,
-        leaves: Standing,
-    ) -> BoxFuture<'_, Result<Claim, Error>> {
-        let begun = self.inner.begin(key, records, leaves);
-        self.perform(Operation::Append, begun).boxed()
-    }
-
-    fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
-        self.inner.release(sid, epoch)
-    }
-
-    fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
-        self.perform(Operation::Append, self.inner.append(append))
-            .boxed()
-    }
-
-    fn read(&self, sid: Sid, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
-        self.perform(Operation::Read, self.inner.read(sid, after, limit))
-            .boxed()
-    }
-
-    fn find(&self, key: SessionKey) -> BoxFuture<'_, Result<Option<Known>, Error>> {
-        self.perform(Operation::Find, self.inner.find(key)).boxed()
-    }
-
-    fn list(
-        &self,
-        tenant: TenantId,
-        after: Option<SessionName>,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        self.perform(Operation::List, self.inner.list(tenant, after, limit))
-            .boxed()
-    }
-
-    fn tenants(
-        &self,
-        after: Option<TenantId>,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>> {
-        self.perform(Operation::Tenants, self.inner.tenants(after, limit))
-            .boxed()
-    }
-
-    fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        self.perform(Operation::Unfinished, self.inner.unfinished(after, limit))
-            .boxed()
-    }
-
-    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>> {
-        self.perform(Operation::Save, self.inner.save(sid, epoch, snapshot))
-            .boxed()
-    }
-
-    fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>> {
-        self.perform(Operation::Snapshot, self.inner.snapshot(sid))
-            .boxed()
-    }
-
-    fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        self.perform(Operation::Delete, self.inner.delete(sid, only))
-            .boxed()
-    }
-
-    fn search(
-        &self,
-        tenant: TenantId,
-        words: String,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
-        self.perform(Operation::Search, self.inner.search(tenant, words, limit))
-            .boxed()
+    fn around<'a, T: Send + 'a>(
+        &'a self,
+        call: Call,
+        done: impl FnOnce() -> BoxFuture<'a, Result<T, Error>> + Send + 'a,
+    ) -> BoxFuture<'a, Result<T, Error>> {
+        async move {
+            let operation = call.operation;
+            let number = self.counts[operation as usize].fetch_add(1, Ordering::Relaxed) + 1;
+            let lost = || {
+                let what = format!("{operation:?} number {number} fails by plan");
+                Error::Unavailable(what.to_lowercase())
+            };
+            match self.plan.failure(operation, number) {
+                None => done().await,
+                Some(Failure::NotDone) => Err(lost()),
+                Some(Failure::DoneUnanswered) => done().await.and_then(|_| Err(lost())),
+            }
+        }
+        .boxed()
     }
 }
 

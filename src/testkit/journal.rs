@@ -3,18 +3,22 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
+use parking_lot::Mutex;
 
-use super::Panics;
+use super::{
+    Panics,
+    around::{Around, Call, Operation},
+};
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Standing},
-    model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId},
+    journal::{Error, Journal},
+    model::{Record, Seq, Sid},
 };
 
 /// What the journal does at present.
@@ -74,7 +78,7 @@ impl Obstructed {
 
     /// From now on.
     pub fn set(&self, obstacle: Obstacle) {
-        *self.obstacle.lock().unwrap_or_else(PoisonError::into_inner) = obstacle;
+        *self.obstacle.lock() = obstacle;
     }
 
     /// How often a call met the obstacle.
@@ -94,55 +98,6 @@ impl Obstructed {
     pub fn listings(&self) -> u64 {
         self.listed.load(Ordering::Relaxed)
     }
-
-    fn now(&self) -> Obstacle {
-        *self.obstacle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn hit<T>(&self, error: Error) -> Result<T, Error> {
-        self.hits.fetch_add(1, Ordering::Relaxed);
-        Err(error)
-    }
-
-    /// Appends records, as far as the obstacle lets them through.
-    async fn land<T>(
-        &self,
-        sid: Option<Sid>,
-        records: &[Arc<Record>],
-        append: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Error> {
-        self.up()?;
-        match self.now() {
-            Obstacle::SilentAppends => {
-                self.hits.fetch_add(1, Ordering::Relaxed);
-                append.await?;
-                std::future::pending().await
-            }
-            Obstacle::LateAppends(time) => {
-                self.hits.fetch_add(1, Ordering::Relaxed);
-                let appended = append.await;
-                tokio::time::sleep(time).await;
-                appended
-            }
-            Obstacle::Stuck(stuck) if Some(stuck) == sid => {
-                self.hits.fetch_add(1, Ordering::Relaxed);
-                std::future::pending().await
-            }
-            Obstacle::RefusedLarge(most) if size(records) > most => {
-                self.hit(Error::Unavailable("there is no room for so much".into()))
-            }
-            Obstacle::RefusedAppends => self.hit(Error::Unavailable("it is full".into())),
-            _ => append.await,
-        }
-    }
-
-    fn up(&self) -> Result<(), Error> {
-        match self.now() {
-            Obstacle::Down => self.hit(Error::Unavailable("it is down".into())),
-            Obstacle::Broken => self.hit(Error::Broken("the disk lies".into())),
-            _ => Ok(()),
-        }
-    }
 }
 
 /// How many bytes the records take as JSON.
@@ -151,150 +106,86 @@ fn size(records: &[Arc<Record>]) -> usize {
     bytes.flatten().map(|bytes| bytes.len()).sum()
 }
 
-impl Journal for Obstructed {
-    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
-        async move {
-            self.up()?;
-            self.inner.claim(key).await
-        }
-        .boxed()
-    }
-
-    fn begin(
-        &self,
-        key: SessionKey,
-        records: Vec<Arc<Record>>,
-        leaves: Standing,
-    ) -> BoxFuture<'_, Result<Claim, Error>> {
-        async move {
-            let begun = self.inner.begin(key, records.clone(), leaves);
-            self.land(None, &records, begun).await
-        }
-        .boxed()
-    }
-
-    fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
-        self.inner.release(sid, epoch)
-    }
-
-    fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
-        async move {
-            let (sid, records) = (append.sid, append.records.clone());
-            let appended = self.inner.append(append);
-            self.land(Some(sid), &records, appended).await
-        }
-        .boxed()
-    }
-
-    fn read(&self, sid: Sid, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
-        async move {
-            self.up()?;
-            if self.now() == Obstacle::Unreadable(sid) {
-                let (seq, why) = (Seq(1), "it is broken".into());
-                return self.hit(Error::Unreadable { sid, seq, why });
+impl Obstacle {
+    fn meets(self, call: &Call) -> bool {
+        let is = |operation| call.operation == operation;
+        match self {
+            Self::None => false,
+            Self::Down | Self::Broken => true,
+            Self::Unreadable(sid) | Self::Panic(sid) => {
+                is(Operation::Read) && call.sid == Some(sid)
             }
-            if self.now() == Obstacle::SilentReads {
-                self.hits.fetch_add(1, Ordering::Relaxed);
-                return std::future::pending().await;
+            Self::SilentReads => is(Operation::Read),
+            Self::Stuck(sid) => is(Operation::Append) && call.sid == Some(sid),
+            Self::SilentAppends | Self::LateAppends(_) | Self::RefusedAppends => {
+                is(Operation::Append)
             }
-            if self.now() == Obstacle::Panic(sid) {
-                self.set(Obstacle::None);
-                self.hits.fetch_add(1, Ordering::Relaxed);
-                Panics::times(1).maybe();
+            Self::RefusedLarge(most) => is(Operation::Append) && size(&call.records) > most,
+            Self::SilentSnapshots => is(Operation::Save),
+            Self::SlowLists(_) => is(Operation::List),
+        }
+    }
+}
+
+impl Around for Obstructed {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
+
+    fn around<'a, T: Send + 'a>(
+        &'a self,
+        call: Call,
+        done: impl FnOnce() -> BoxFuture<'a, Result<T, Error>> + Send + 'a,
+    ) -> BoxFuture<'a, Result<T, Error>> {
+        async move {
+            if call.operation == Operation::List {
+                self.listed.fetch_add(1, Ordering::Relaxed);
+                // As one that has to wait for a disk.
+                tokio::task::yield_now().await;
             }
-            let entries = self.inner.read(sid, after, limit).await?;
-            self.read.fetch_add(entries.len() as u64, Ordering::Relaxed);
-            Ok(entries)
-        }
-        .boxed()
-    }
-
-    fn find(&self, key: SessionKey) -> BoxFuture<'_, Result<Option<Known>, Error>> {
-        async move {
-            self.up()?;
-            self.inner.find(key).await
-        }
-        .boxed()
-    }
-
-    fn list(
-        &self,
-        tenant: TenantId,
-        after: Option<SessionName>,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        async move {
-            self.up()?;
-            self.listed.fetch_add(1, Ordering::Relaxed);
-            // As one that has to wait for a disk.
-            tokio::task::yield_now().await;
-            if let Obstacle::SlowLists(time) = self.now() {
-                self.hits.fetch_add(1, Ordering::Relaxed);
-                tokio::time::sleep(time).await;
+            let obstacle = *self.obstacle.lock();
+            if !obstacle.meets(&call) {
+                return done().await;
             }
-            self.inner.list(tenant, after, limit).await
-        }
-        .boxed()
-    }
-
-    fn tenants(
-        &self,
-        after: Option<TenantId>,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>> {
-        async move {
-            self.up()?;
-            self.inner.tenants(after, limit).await
-        }
-        .boxed()
-    }
-
-    fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        async move {
-            self.up()?;
-            self.inner.unfinished(after, limit).await
-        }
-        .boxed()
-    }
-
-    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>> {
-        async move {
-            self.up()?;
-            if self.now() == Obstacle::SilentSnapshots {
-                self.hits.fetch_add(1, Ordering::Relaxed);
-                return std::future::pending().await;
+            self.hits.fetch_add(1, Ordering::Relaxed);
+            let unavailable = |why: &str| Err(Error::Unavailable(why.to_owned()));
+            match obstacle {
+                Obstacle::Down => unavailable("it is down"),
+                Obstacle::RefusedAppends => unavailable("it is full"),
+                Obstacle::RefusedLarge(_) => unavailable("there is no room for so much"),
+                Obstacle::Broken => Err(Error::Broken("the disk lies".into())),
+                Obstacle::Unreadable(sid) => {
+                    let (seq, why) = (Seq(1), "it is broken".into());
+                    Err(Error::Unreadable { sid, seq, why })
+                }
+                Obstacle::Stuck(_) | Obstacle::SilentReads | Obstacle::SilentSnapshots => {
+                    std::future::pending().await
+                }
+                Obstacle::SilentAppends => {
+                    done().await?;
+                    std::future::pending().await
+                }
+                Obstacle::LateAppends(time) => {
+                    let appended = done().await;
+                    tokio::time::sleep(time).await;
+                    appended
+                }
+                Obstacle::SlowLists(time) => {
+                    tokio::time::sleep(time).await;
+                    done().await
+                }
+                Obstacle::Panic(_) => {
+                    self.set(Obstacle::None);
+                    Panics::times(1).maybe();
+                    done().await
+                }
+                Obstacle::None => done().await,
             }
-            self.inner.save(sid, epoch, snapshot).await
         }
         .boxed()
     }
 
-    fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>> {
-        async move {
-            self.up()?;
-            self.inner.snapshot(sid).await
-        }
-        .boxed()
-    }
-
-    fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        async move {
-            self.up()?;
-            self.inner.delete(sid, only).await
-        }
-        .boxed()
-    }
-
-    fn search(
-        &self,
-        tenant: TenantId,
-        words: String,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
-        async move {
-            self.up()?;
-            self.inner.search(tenant, words, limit).await
-        }
-        .boxed()
+    fn has_read(&self, records: usize) {
+        self.read.fetch_add(records as u64, Ordering::Relaxed);
     }
 }

@@ -56,23 +56,6 @@ pub async fn check<J: Journal>(make: impl Fn() -> J, seeds: Range<u64>) -> Resul
     )
 }
 
-/// Gives two journals the same random calls, for each of `seeds`, and compares their answers call by
-/// call: they must be the same, the numbers of sessions and epochs included.
-///
-/// # Errors
-/// The first difference.
-pub async fn alike<J: Journal, K: Journal>(
-    one: impl Fn() -> J,
-    other: impl Fn() -> K,
-    seeds: Range<u64>,
-) -> Result<(), Violation> {
-    for seed in seeds {
-        let check = format!("two journals alike, seed {seed}");
-        named(&check, random::alike(&one(), &other(), seed).await)?;
-    }
-    Ok(())
-}
-
 fn named(check: &str, checked: Checked) -> Result<(), Violation> {
     checked.map_err(|detail| Violation {
         check: check.to_owned(),

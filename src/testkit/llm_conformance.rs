@@ -13,8 +13,7 @@ use serde_json::json;
 
 use crate::llm::{Backend, Delta, Request, ToolChoice};
 use crate::model::{
-    CallId, Fault, Message, Part, Reply, Role, StopReason, ToolCall, ToolResult, ToolSpec,
-    ToolStatus, Usage,
+    CallId, Message, Part, Reply, Role, StopReason, ToolCall, ToolResult, ToolSpec, ToolStatus,
     tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
 };
 
@@ -46,100 +45,13 @@ pub enum Determinism {
 }
 
 /// What a backend did that it must not.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Breach {
-    /// The stream ended without a whole reply.
-    #[error("{scenario:?}: the stream ended without a whole reply")]
-    NoEnd {
-        /// Where.
-        scenario: Scenario,
-    },
-    /// Something came after the end.
-    #[error("{scenario:?}: after its end the stream went on with {after}")]
-    AfterEnd {
-        /// Where.
-        scenario: Scenario,
-        /// What came.
-        after: String,
-    },
-    /// A fault where a reply was due.
-    #[error("{scenario:?}: a reply was due, not the fault `{fault}`")]
-    Faulted {
-        /// Where.
-        scenario: Scenario,
-        /// Which.
-        fault: Fault,
-    },
-    /// The text of the pieces is not that of the reply.
-    #[error("{scenario:?}: the pieces say {pieces:?}, the reply {reply:?}")]
-    Text {
-        /// Where.
-        scenario: Scenario,
-        /// The pieces, joined.
-        pieces: String,
-        /// The texts of the reply, joined.
-        reply: String,
-    },
-    /// Arguments that are not a JSON object.
-    #[error("{scenario:?}: the arguments {arguments:?} of `{name}` are not a JSON object")]
-    Arguments {
-        /// Where.
-        scenario: Scenario,
-        /// Whose.
-        name: String,
-        /// As received.
-        arguments: String,
-    },
-    /// A call's id that the conversation has already.
-    #[error("{scenario:?}: the id `{id}` was given to two calls")]
-    SameId {
-        /// Where.
-        scenario: Scenario,
-        /// Which.
-        id: CallId,
-    },
-    /// A call where none was allowed.
-    #[error("{scenario:?}: `{name}` was asked for, and tools were not to be")]
-    Uninvited {
-        /// Where.
-        scenario: Scenario,
-        /// Which tool.
-        name: String,
-    },
-    /// A stop reason that does not fit.
-    #[error("{scenario:?}: {calls} calls in a reply that stopped with {stop:?}")]
-    Stop {
-        /// Where.
-        scenario: Scenario,
-        /// How many calls there are.
-        calls: usize,
-        /// As received.
-        stop: StopReason,
-    },
-    /// Usage was not filled in.
-    #[error("{scenario:?}: usage is not filled in: {usage:?}")]
-    NoUsage {
-        /// Where.
-        scenario: Scenario,
-        /// As received.
-        usage: Usage,
-    },
-    /// Not `provider/model`.
-    #[error("{scenario:?}: the reply is by `{model}`, not by a model of `{provider}`")]
-    Model {
-        /// Where.
-        scenario: Scenario,
-        /// As received.
-        model: String,
-        /// The backend's own name.
-        provider: String,
-    },
-    /// The same request gave another reply.
-    #[error("{scenario:?}: the same request gave two replies")]
-    Changed {
-        /// Where.
-        scenario: Scenario,
-    },
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{scenario:?}: {what}")]
+pub struct Breach {
+    /// Where.
+    pub scenario: Scenario,
+    /// What was seen.
+    pub what: String,
 }
 
 /// Puts a backend through all scenarios; `make` gives one, ready for two calls of the same request.
@@ -153,105 +65,87 @@ pub async fn check(
     for scenario in Scenario::ALL {
         let (backend, request) = (make(scenario), request(scenario));
         match scenario {
-            Scenario::Dropped => dropped(&*backend, request, scenario).await?,
+            Scenario::Dropped => dropped(&*backend, request).await,
             Scenario::Question | Scenario::Results | Scenario::NoTools => {
-                let first = checked_reply(&*backend, request.clone(), scenario).await?;
-                let second = checked_reply(&*backend, request, scenario).await?;
-                if determinism == Determinism::Deterministic && first != second {
-                    return Err(Breach::Changed { scenario });
-                }
+                twice(&*backend, request, determinism).await
             }
         }
+        .map_err(|what| Breach { scenario, what })?;
     }
     Ok(())
 }
 
-/// A stream that is dropped, at once or after its first piece, leaves the backend as it was.
-async fn dropped(
+async fn twice(
     backend: &dyn Backend,
     request: Request,
-    scenario: Scenario,
-) -> Result<(), Breach> {
+    determinism: Determinism,
+) -> Result<(), String> {
+    let first = checked_reply(backend, request.clone()).await?;
+    let second = checked_reply(backend, request).await?;
+    match determinism == Determinism::Deterministic && first != second {
+        true => Err("the same request gave two replies".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// A stream that is dropped, at once or after its first piece, leaves the backend as it was.
+async fn dropped(backend: &dyn Backend, request: Request) -> Result<(), String> {
     drop(backend.call(request.clone()));
     let mut begun = backend.call(request.clone());
     let _ = begun.next().await;
     drop(begun);
-    checked_reply(backend, request, scenario).await.map(drop)
+    checked_reply(backend, request).await.map(drop)
 }
 
-async fn checked_reply(
-    backend: &dyn Backend,
-    request: Request,
-    scenario: Scenario,
-) -> Result<Reply, Breach> {
-    let (pieces, reply) = whole_reply(backend, request.clone(), scenario).await?;
-    check_text(pieces, &reply, scenario)?;
-    check_calls(&request, &reply, scenario)?;
+async fn checked_reply(backend: &dyn Backend, request: Request) -> Result<Reply, String> {
+    let (pieces, reply) = whole_reply(backend, request.clone()).await?;
+    check_text(&pieces, &reply)?;
+    check_calls(&request, &reply)?;
     let usage = reply.usage;
     if usage.input_tokens == 0 || usage.output_tokens == 0 {
-        return Err(Breach::NoUsage { scenario, usage });
+        return Err(format!("usage is not filled in: {usage:?}"));
     }
-    let provider = backend.provider();
-    match reply.model.split_once('/') {
+    let (provider, model) = (backend.provider(), &reply.model);
+    match model.split_once('/') {
         Some((by, model)) if by == provider && !model.is_empty() => Ok(reply),
-        Some(_) | None => Err(Breach::Model {
-            scenario,
-            model: reply.model,
-            provider: provider.to_owned(),
-        }),
+        Some(_) | None => Err(format!(
+            "the reply is by `{model}`, not by a model of `{provider}`"
+        )),
     }
 }
 
 /// Reads a stream to its end: the joined pieces of text, and the reply.
-async fn whole_reply(
-    backend: &dyn Backend,
-    request: Request,
-    scenario: Scenario,
-) -> Result<(String, Reply), Breach> {
+async fn whole_reply(backend: &dyn Backend, request: Request) -> Result<(String, Reply), String> {
     let mut stream = backend.call(request);
     let mut pieces = String::new();
     let reply = loop {
         match stream.next().await {
             Some(Ok(Delta::Text(piece))) => pieces.push_str(&piece),
-            Some(Ok(
-                Delta::Reasoning(_)
-                | Delta::Progress
-                | Delta::Alive
-                | Delta::Used(_)
-                | Delta::Limits(_),
-            )) => {}
             Some(Ok(Delta::Done(reply))) => break reply,
-            Some(Err(fault)) => return Err(Breach::Faulted { scenario, fault }),
-            None => return Err(Breach::NoEnd { scenario }),
+            Some(Ok(_)) => {}
+            Some(Err(fault)) => return Err(format!("a reply was due, not the fault `{fault}`")),
+            None => return Err("the stream ended without a whole reply".to_owned()),
         }
     };
     match stream.next().await {
         None => Ok((pieces, reply)),
-        Some(after) => Err(Breach::AfterEnd {
-            scenario,
-            after: format!("{after:?}"),
-        }),
+        Some(after) => Err(format!("after its end the stream went on with {after:?}")),
     }
 }
 
-fn check_text(pieces: String, reply: &Reply, scenario: Scenario) -> Result<(), Breach> {
+fn check_text(pieces: &str, reply: &Reply) -> Result<(), String> {
     let texts = reply.parts.iter().filter_map(|part| match part {
         Part::Text { text } => Some(text.as_str()),
         Part::ToolCall(_) | Part::ToolResult(_) | Part::Opaque(_) => None,
     });
     let text: String = texts.collect();
-    if text == pieces {
-        Ok(())
-    } else {
-        Err(Breach::Text {
-            scenario,
-            pieces,
-            reply: text,
-        })
+    match text == pieces {
+        true => Ok(()),
+        false => Err(format!("the pieces say {pieces:?}, the reply {text:?}")),
     }
 }
 
-fn check_calls(request: &Request, reply: &Reply, scenario: Scenario) -> Result<(), Breach> {
+fn check_calls(request: &Request, reply: &Reply) -> Result<(), String> {
     let message = Message {
         role: Role::Assistant,
         parts: reply.parts.clone(),
@@ -259,41 +153,34 @@ fn check_calls(request: &Request, reply: &Reply, scenario: Scenario) -> Result<(
     let before = request.messages.iter().flat_map(|message| message.calls());
     let mut ids: BTreeSet<CallId> = before.map(|call| call.id.clone()).collect();
     for call in message.calls() {
+        let ToolCall {
+            name,
+            arguments,
+            id,
+        } = call;
         if call.parsed().is_err() {
-            let (name, arguments) = (call.name.clone(), call.arguments.clone());
-            return Err(Breach::Arguments {
-                scenario,
-                name,
-                arguments,
-            });
+            return Err(format!(
+                "the arguments {arguments:?} of `{name}` are not a JSON object"
+            ));
         }
         if request.tool_choice == ToolChoice::None {
-            return Err(Breach::Uninvited {
-                scenario,
-                name: call.name.clone(),
-            });
+            return Err(format!("`{name}` was asked for, and tools were not to be"));
         }
-        if !ids.insert(call.id.clone()) {
-            return Err(Breach::SameId {
-                scenario,
-                id: call.id.clone(),
-            });
+        if !ids.insert(id.clone()) {
+            return Err(format!("the id `{id}` was given to two calls"));
         }
     }
-    let calls = message.calls().count();
-    let fits = match reply.stop {
+    let (calls, stop) = (message.calls().count(), reply.stop);
+    let fits = match stop {
         StopReason::ToolCalls => calls > 0,
         StopReason::EndTurn => calls == 0,
         StopReason::MaxTokens | StopReason::Refusal | StopReason::ContentFilter => true,
     };
-    if fits {
-        Ok(())
-    } else {
-        Err(Breach::Stop {
-            scenario,
-            calls,
-            stop: reply.stop,
-        })
+    match fits {
+        true => Ok(()),
+        false => Err(format!(
+            "{calls} calls in a reply that stopped with {stop:?}"
+        )),
     }
 }
 

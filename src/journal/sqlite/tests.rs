@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    journal::{Memory, Standing},
+    journal::Standing,
     model::{
         By, Record, Timestamp,
         command::Author,
@@ -153,15 +153,6 @@ impl Reasons {
 async fn keeps_the_contract() {
     let fresh = Fresh::new();
     journal_conformance::check(|| fresh.journal(), 0..10)
-        .await
-        .unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn answers_like_the_journal_in_memory() {
-    let fresh = Fresh::new();
-    let sqlite = || fresh.journal();
-    journal_conformance::alike(Memory::new, sqlite, 0..10)
         .await
         .unwrap();
 }

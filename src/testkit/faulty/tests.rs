@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
-    journal::{Memory, Standing},
+    journal::{Append, Claim, Memory, Snapshot, Standing},
     model::{
-        By, Record, Timestamp,
+        By, Record, Seq, SessionKey, SessionName, TenantId, Timestamp,
         command::Author,
         record::{ControlFact, Steered},
     },
@@ -59,7 +59,7 @@ async fn an_append_fails_done_or_not_done() {
         };
         let answer = journal.append(append.clone()).await;
         assert_eq!(answer, Err(lost("append number 1")), "{failure:?}");
-        let inside = journal.inner().read(sid, Seq(0), 9).await.unwrap();
+        let inside = Around::inner(&journal).read(sid, Seq(0), 9).await.unwrap();
         assert_eq!(inside.len(), landed, "{failure:?}");
         assert_eq!(
             journal.append(append).await,

@@ -38,20 +38,6 @@ pub(super) async fn check<J: Journal>(journal: &J, seed: u64) -> Checked {
     Ok(())
 }
 
-/// Makes the calls of this seed on two journals and compares every answer, the numbers they give
-/// included.
-pub(super) async fn alike<J: Journal, K: Journal>(one: &J, other: &K, seed: u64) -> Checked {
-    let (mut model, mut draw) = (Model::default(), Draw::new(seed)?);
-    for number in 0..CALLS {
-        let call = draw.call(&model);
-        let want = call.clone().on(one).await;
-        let given = call.clone().on(other).await;
-        same(&format!("call {number}, {call:?}"), &given, &want)?;
-        model.answer(&call, &want);
-    }
-    Ok(())
-}
-
 /// Random numbers (SplitMix64: a counter and a mix; no state to get wrong) and what is drawn by
 /// them.
 struct Draw {

@@ -570,14 +570,3 @@ async fn races_find_a_journal_that_does_not_fence() {
     let found = race::two_owners(journal).await;
     assert!(found.is_err(), "two owners interleaved unseen");
 }
-
-#[tokio::test]
-async fn journals_that_differ_are_found() {
-    alike(Memory::new, Memory::new, 0..4).await.unwrap();
-    let other = || Defective::new(Defect::SearchIsBackwards);
-    let error = alike(Memory::new, other, 0..4).await.unwrap_err();
-    assert!(
-        error.check.starts_with("two journals alike, seed "),
-        "{error}"
-    );
-}
