@@ -123,6 +123,12 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Records with the numbers that follow one.
+    pub(crate) fn numbered(after: Seq, records: Vec<Arc<Record>>) -> Vec<Self> {
+        let numbered = (after.0 + 1..).map(Seq).zip(records);
+        numbered.map(|(seq, record)| Self { seq, record }).collect()
+    }
+
     /// The event of a session that it is, with long texts by reference.
     #[must_use]
     pub fn event(&self, session: &SessionName) -> Event {

@@ -2,6 +2,42 @@
 //!
 //! Data and small total functions. No decisions, no I/O, no clock.
 
+/// An enum whose variants are words: on the wire, in texts and on the command line.
+macro_rules! words {
+    (
+        $(#[$doc:meta])*
+        $name:ident {
+            $( $(#[$vdoc:meta])* $variant:ident = $word:literal, )+
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+        pub enum $name {
+            $( $(#[$vdoc])* #[serde(rename = $word)] $variant, )+
+        }
+
+        impl $name {
+            /// All of them.
+            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
+
+            /// Its word.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $( Self::$variant => $word, )+
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use words;
+
 pub mod access;
 pub mod classification;
 pub mod command;

@@ -191,9 +191,8 @@ impl Writer {
         };
         let last = within(self.deadline, self.journal.append(append)).await?;
         self.claim = Some(Claim { last, ..claim });
-        let numbered = (claim.last.0 + 1..).map(Seq).zip(records);
-        let entries = numbered.map(|(seq, record)| Entry { seq, record });
-        self.bus.publish(&self.key, entries.collect());
+        let entries = Entry::numbered(claim.last, records);
+        self.bus.publish(&self.key, entries);
         Ok(())
     }
 }

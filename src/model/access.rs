@@ -6,33 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::id::TenantId;
 
-/// The access that a key grants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// The conversations of one tenant.
-    User,
-    /// All tenants' conversations, and the system.
-    Admin,
-}
-
-impl Role {
-    /// The roles, lesser first.
-    pub const ALL: [Self; 2] = [Self::User, Self::Admin];
-
-    /// The name on the wire and on the command line.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Admin => "admin",
-        }
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+words! {
+    /// The access that a key grants.
+    #[derive(PartialOrd, Ord)]
+    Role {
+        /// The conversations of one tenant.
+        User = "user",
+        /// All tenants' conversations, and the system.
+        Admin = "admin",
     }
 }
 

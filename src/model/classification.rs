@@ -1,23 +1,22 @@
 //! Query types, and the context and prompt that they need.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
-/// The type of a query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum QueryType {
-    /// About the implementation.
-    Code,
-    /// About decisions, architecture, specifications, process.
-    Documentation,
-    /// About the world outside: comparisons, practices, news.
-    Research,
-    /// Thanks, follow-ups, small talk.
-    Conversational,
-    /// To write or change something.
-    Action,
+words! {
+    /// The type of a query.
+    #[derive(PartialOrd, Ord)]
+    QueryType {
+        /// About the implementation.
+        Code = "code",
+        /// About decisions, architecture, specifications, process.
+        Documentation = "documentation",
+        /// About the world outside: comparisons, practices, news.
+        Research = "research",
+        /// Thanks, follow-ups, small talk.
+        Conversational = "conversational",
+        /// To write or change something.
+        Action = "action",
+    }
 }
 
 /// The sources that a query needs.
@@ -33,27 +32,6 @@ pub struct Needs {
 }
 
 impl QueryType {
-    /// All types, in table order.
-    pub const ALL: [Self; 5] = [
-        Self::Code,
-        Self::Documentation,
-        Self::Research,
-        Self::Conversational,
-        Self::Action,
-    ];
-
-    /// The name on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Code => "code",
-            Self::Documentation => "documentation",
-            Self::Research => "research",
-            Self::Conversational => "conversational",
-            Self::Action => "action",
-        }
-    }
-
     /// The sources of the type.
     #[must_use]
     pub const fn needs(self) -> Needs {
@@ -79,12 +57,6 @@ impl QueryType {
             Self::Research => "research",
             Self::Conversational => "conversation",
         }
-    }
-}
-
-impl fmt::Display for QueryType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

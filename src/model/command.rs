@@ -21,34 +21,19 @@ pub const MAX_IMPORT: usize = 4 << 20;
 /// Longest idempotency key, in bytes.
 pub const MAX_KEY: usize = 256;
 
-/// Handling of a message while the session is busy.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BusyPolicy {
-    /// Wait in the bounded queue.
-    #[default]
-    Queue,
-    /// Refuse it.
-    Reject,
-    /// Cancel the running query first.
-    Interrupt,
-    /// Add it to the running query.
-    Steer,
-}
-
-impl BusyPolicy {
-    /// All policies, the default first.
-    pub const ALL: [Self; 4] = [Self::Queue, Self::Reject, Self::Interrupt, Self::Steer];
-
-    /// The name on the wire and on the command line.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Queue => "queue",
-            Self::Reject => "reject",
-            Self::Interrupt => "interrupt",
-            Self::Steer => "steer",
-        }
+words! {
+    /// Handling of a message while the session is busy.
+    #[derive(Default)]
+    BusyPolicy {
+        /// Wait in the bounded queue.
+        #[default]
+        Queue = "queue",
+        /// Refuse it.
+        Reject = "reject",
+        /// Cancel the running query first.
+        Interrupt = "interrupt",
+        /// Add it to the running query.
+        Steer = "steer",
     }
 }
 

@@ -2,35 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The cause of a forced end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ForcedBy {
-    /// The turn budget.
-    Budget,
-    /// A loop.
-    Loop,
-    /// Tokens.
-    Tokens,
-    /// Money.
-    Cost,
-    /// An operator.
-    Operator,
+words! {
+    /// The cause of a forced end.
+    ForcedBy {
+        /// The turn budget.
+        Budget = "budget",
+        /// A loop.
+        Loop = "loop",
+        /// Tokens.
+        Tokens = "tokens",
+        /// Money.
+        Cost = "cost",
+        /// An operator.
+        Operator = "operator",
+    }
 }
 
 impl ForcedBy {
-    /// The name on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Budget => "budget",
-            Self::Loop => "loop",
-            Self::Tokens => "tokens",
-            Self::Cost => "cost",
-            Self::Operator => "operator",
-        }
-    }
-
     /// The mark for the missing rest of an answer: behind a text, and alone.
     pub(crate) const fn marks(self) -> [&'static str; 2] {
         match self {

@@ -2,7 +2,7 @@
 //!
 //! The `signal` room reads them from replies. A [`Signal`] does not change.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -11,22 +11,22 @@ use super::time::Timestamp;
 /// Fields outside the schema, by lower-cased name.
 pub type Extra = BTreeMap<String, String>;
 
-/// The type of a signal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SignalType {
-    /// Another turn is needed.
-    NeedTurn,
-    /// Enough to answer.
-    ContextSufficient,
-    /// No way forward.
-    Stuck,
-    /// A tool is missing.
-    NeedCapability,
-    /// An answer with known gaps.
-    PartialAnswer,
-    /// A part for a sub-agent.
-    DelegationRecommended,
+words! {
+    /// The type of a signal.
+    SignalType {
+        /// Another turn is needed.
+        NeedTurn = "need_turn",
+        /// Enough to answer.
+        ContextSufficient = "context_sufficient",
+        /// No way forward.
+        Stuck = "stuck",
+        /// A tool is missing.
+        NeedCapability = "need_capability",
+        /// An answer with known gaps.
+        PartialAnswer = "partial_answer",
+        /// A part for a sub-agent.
+        DelegationRecommended = "delegation_recommended",
+    }
 }
 
 /// Whether a signal ends the query.
@@ -39,29 +39,6 @@ pub enum SignalClass {
 }
 
 impl SignalType {
-    /// All types, in table order.
-    pub const ALL: [Self; 6] = [
-        Self::NeedTurn,
-        Self::ContextSufficient,
-        Self::Stuck,
-        Self::NeedCapability,
-        Self::PartialAnswer,
-        Self::DelegationRecommended,
-    ];
-
-    /// The name on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NeedTurn => "need_turn",
-            Self::ContextSufficient => "context_sufficient",
-            Self::Stuck => "stuck",
-            Self::NeedCapability => "need_capability",
-            Self::PartialAnswer => "partial_answer",
-            Self::DelegationRecommended => "delegation_recommended",
-        }
-    }
-
     /// Parses a type name in any letter case.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
@@ -79,12 +56,6 @@ impl SignalType {
                 SignalClass::Continuation
             }
         }
-    }
-}
-
-impl fmt::Display for SignalType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -9,7 +9,7 @@ mod hash;
 
 use std::sync::Arc;
 
-use self::hash::{Table, WordTable};
+use self::hash::Table;
 use super::forms;
 use super::lexicon::{Grammar, Lexicon};
 use super::pattern::Pattern;
@@ -25,7 +25,7 @@ pub(super) struct Evidence {
 
 #[derive(Debug, Clone)]
 pub(super) struct Matcher {
-    words: WordTable,
+    words: Table<Box<str>>,
     /// The node of each first word.
     starts: Vec<NodeId>,
     edges: Table<(NodeId, WordId)>,
@@ -71,7 +71,9 @@ type Reach = (usize, u8);
 impl Matcher {
     /// Reads a text: words and evidence, each entry once.
     pub(super) fn read(&self, text: &str, reading: &mut Reading) {
-        reading.cut(text, |word| self.words.get(word));
+        reading.cut(text, |word| {
+            self.words.get(word).copied().unwrap_or(UNKNOWN)
+        });
         let Reading {
             tokens,
             found,
@@ -168,7 +170,7 @@ impl Matcher {
 
     fn edge(&self, node: NodeId, word: WordId) -> NodeId {
         match self.nodes[node as usize].may_go_on(word) {
-            true => self.edges.get((node, word)),
+            true => self.edges.get(&(node, word)).copied().unwrap_or(NOWHERE),
             false => NOWHERE,
         }
     }
@@ -180,7 +182,7 @@ const MOST_SEQUENCES: usize = 256;
 impl Matcher {
     pub(super) fn new(lexicon: &Lexicon) -> Self {
         let mut matcher = Self {
-            words: WordTable::default(),
+            words: Table::default(),
             starts: vec![NOWHERE; CLOSES as usize + 1],
             edges: Table::default(),
             nodes: vec![Node::default()],
@@ -242,20 +244,18 @@ impl Matcher {
     }
 
     fn word(&mut self, word: &str) -> WordId {
-        let known = self.words.get(word);
-        if known != UNKNOWN {
-            return known;
+        if let Some(known) = self.words.get(word) {
+            return *known;
         }
         let id = index(self.starts.len());
-        self.words.insert(word, id);
+        self.words.insert(word.into(), id);
         self.starts.push(NOWHERE);
         id
     }
 
     fn step(&mut self, node: NodeId, word: WordId) -> NodeId {
-        let there = self.edges.get((node, word));
-        if there != NOWHERE {
-            return there;
+        if let Some(there) = self.edges.get(&(node, word)) {
+            return *there;
         }
         let next = index(self.nodes.len());
         self.nodes.push(Node::default());

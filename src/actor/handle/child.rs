@@ -1,4 +1,4 @@
-//! A sub-agent: a session of its own, whose answer comes back as data (spec 11).
+//! A sub-agent: a session of its own, whose answer comes back as data.
 //!
 //! **Invariant:** both ways of following a child come to an end that can be recorded, and neither lets it
 //! run on unseen. One that was taken back is waited for within a deadline; one that cannot be reached
@@ -6,14 +6,14 @@
 
 use std::time::Duration;
 
-use super::{Answer, AskError, Detail, Router, SessionHandle, Watch};
+use super::{Answer, AskError, Detail, QueryAccount, Router, SessionHandle, Watch};
 use crate::{
     actor::session::Opening,
-    journal::{self, Entry},
+    journal,
     kernel::{Command, Refusal},
     model::{
-        By, Limits, Outcome, ProfileName, QueryId, Seq, SessionKey, Submission, Usage,
-        record::{AgentFact, ChildEnd, Fact, Parent, QueryFact, TurnFact},
+        By, Limits, Outcome, ProfileName, Seq, SessionKey, Submission, Usage,
+        record::{ChildEnd, Parent},
     },
 };
 
@@ -123,8 +123,8 @@ impl Child {
     async fn try_to_take_back(&self) -> Result<Option<Answer>, AskError> {
         // Where it is not on record yet, or that cannot be read, it is whatever the child is at when it
         // hears of this.
-        let query = match self.log().await {
-            Ok(log) => delegated(&log),
+        let query = match self.account().await {
+            Ok(account) => account.map(|account| account.query),
             Err(AskError::Journal(journal::Error::Unreadable { .. })) => None,
             Err(error) => return Err(error),
         };
@@ -135,7 +135,7 @@ impl Child {
             Err(error) => return Err(error),
         }
         // What had been handed in before was heard before.
-        let Some(query) = delegated(&self.log().await?) else {
+        let Some(QueryAccount { query, .. }) = self.account().await? else {
             return Ok(None);
         };
         let events = self.session.listen(Detail::End);
@@ -143,8 +143,14 @@ impl Child {
         watch.answer().await.map(Some)
     }
 
-    async fn log(&self) -> Result<Vec<Entry>, AskError> {
-        self.session.log(Seq(0)).await
+    /// The delegated query, if it was accepted.
+    async fn account(&self) -> Result<Option<QueryAccount>, AskError> {
+        let page = match self.session.queries(Seq(0), usize::MAX).await {
+            Err(AskError::NoSession { .. }) => return Ok(None),
+            page => page?,
+        };
+        let is_it = |account: &QueryAccount| account.idempotency_key.as_deref() == Some(KEY);
+        Ok(page.queries.into_iter().find(is_it))
     }
 
     fn ended(&self, answer: Answer) -> ChildEnd {
@@ -158,11 +164,12 @@ impl Child {
 
     /// An end with what its log says it used, if that can be read.
     async fn lost(&self, why: &str) -> ChildEnd {
-        let log = tokio::time::timeout(self.session.router.acknowledge, self.log()).await;
-        match log {
-            Ok(Ok(log)) => {
+        let account = tokio::time::timeout(self.session.router.acknowledge, self.account());
+        match account.await {
+            Ok(Ok(account)) => {
                 let detail = format!("{why}; what it recorded of its use until then counts");
-                self.failed(detail, used(&log))
+                let used = account.map(|account| account.usage);
+                self.failed(detail, used.unwrap_or_default())
             }
             Ok(Err(_)) | Err(_) => {
                 let detail = format!("{why}; what it used is not known and counts as nothing");
@@ -196,32 +203,6 @@ fn may_pass(error: &AskError) -> bool {
                     | journal::Error::Unknown { .. },
             )
     )
-}
-
-/// The query that was delegated, if it was accepted.
-fn delegated(log: &[Entry]) -> Option<QueryId> {
-    log.iter().find_map(|Entry { record, .. }| {
-        let Fact::Query(QueryFact::Accepted(accepted)) = &record.fact else {
-            return None;
-        };
-        let mine = accepted.idempotency_key.as_deref() == Some(KEY);
-        record.query.filter(|_| mine)
-    })
-}
-
-/// What the delegated query used, children of its own included, as far as it is recorded.
-fn used(log: &[Entry]) -> Usage {
-    let query = delegated(log);
-    let mut usage = Usage::default();
-    for Entry { record, .. } in log.iter().filter(|entry| entry.record.query == query) {
-        if let Fact::Turn(TurnFact::Replied(replied)) = &record.fact {
-            usage += replied.usage;
-        }
-        if let Fact::Agent(AgentFact::DelegationFinished(end)) = &record.fact {
-            usage += end.usage;
-        }
-    }
-    usage
 }
 
 #[cfg(test)]

@@ -63,12 +63,9 @@ impl Oracle {
             .session
             .forked(forked, self.by.clone(), now)
             .records;
-        let own: Vec<Arc<Record>> = cut.into_iter().map(Arc::new).collect();
-        copy.records.extend(own.iter().cloned());
-        self.router.begin_with(&key, copy.records).await?;
-        let numbers = (copy.replayed.last.0 + 1..).map(Seq).zip(own);
-        let entries = numbers.map(|(seq, record)| Entry { seq, record });
-        self.router.bus.publish(&key, entries.collect());
+        copy.records.extend(cut.into_iter().map(Arc::new));
+        let copied = copy.replayed.last;
+        self.router.begin_with(&key, copy.records, copied).await?;
         Ok(self.session(key))
     }
 }
@@ -170,19 +167,24 @@ fn ends(point: ForkPoint, record: &Record) -> bool {
 }
 
 impl Router {
+    /// Begins a session with these records, and publishes those that are news.
     pub(super) async fn begin_with(
         &self,
         key: &SessionKey,
         records: Vec<Arc<Record>>,
+        copied: Seq,
     ) -> Result<(), AskError> {
         let (journal, deadline) = (&self.journal, self.acknowledge);
-        let begun = journal.begin(key.clone(), records, Standing::Resting);
+        let begun = journal.begin(key.clone(), records.clone(), Standing::Resting);
         let claim = match within(deadline, begun).await {
             Err(journal::Error::Stands { .. }) => return Err(Refusal::AlreadyOpen.into()),
             claim => claim?,
         };
         // Another process may claim it; one that cannot be released is when this process ends.
         let _ = within(deadline, journal.release(claim.sid, claim.epoch)).await;
+        let mut news = Entry::numbered(Seq(0), records);
+        news.retain(|entry| entry.seq > copied);
+        self.bus.publish(key, news);
         Ok(())
     }
 }

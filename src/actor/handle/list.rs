@@ -8,10 +8,10 @@ use crate::{
         replay::{Replayed, within},
         session::Opening,
     },
-    journal::{Entry, Known, Standing},
+    journal::{Known, Standing},
     model::{
         Import, ProfileName, Record, Seq, SessionKey, SessionName, TenantId, Timestamp,
-        record::Opened,
+        record::Opened, words,
     },
 };
 
@@ -20,49 +20,26 @@ const PAGE: usize = 256;
 /// Most sessions that are looked through for a page: where few fit, it may be short and not the last.
 const LOOKED_THROUGH: usize = 8_192;
 
-/// State of a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SessionState {
-    /// Nothing runs.
-    Idle,
-    /// A query runs.
-    Running,
-    /// A query waits for a person, or is paused.
-    Waiting,
-    /// A query has not ended, and the session is not live here: it waits for a person, was cut off, or runs
-    /// in another process.
-    Suspended,
-    /// It rejects messages.
-    Closed,
-    /// It was quarantined after failures.
-    Quarantined,
+words! {
+    /// State of a session.
+    SessionState {
+        /// Nothing runs.
+        Idle = "idle",
+        /// A query runs.
+        Running = "running",
+        /// A query waits for a person, or is paused.
+        Waiting = "waiting",
+        /// A query has not ended, and the session is not live here: it waits for a person, was cut off, or runs
+        /// in another process.
+        Suspended = "suspended",
+        /// It rejects messages.
+        Closed = "closed",
+        /// It was quarantined after failures.
+        Quarantined = "quarantined",
+    }
 }
 
 impl SessionState {
-    /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::Idle,
-        Self::Running,
-        Self::Waiting,
-        Self::Suspended,
-        Self::Closed,
-        Self::Quarantined,
-    ];
-
-    /// The name on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Running => "running",
-            Self::Waiting => "waiting",
-            Self::Suspended => "suspended",
-            Self::Closed => "closed",
-            Self::Quarantined => "quarantined",
-        }
-    }
-
     const fn at_rest(standing: Standing) -> Self {
         match standing {
             Standing::Resting => Self::Idle,
@@ -147,10 +124,7 @@ impl Oracle {
         let now = self.clock.moment();
         let begun = new.session.begun(opened, import.map(Box::new), now)?;
         let records: Vec<Arc<Record>> = begun.records.into_iter().map(Arc::new).collect();
-        self.router.begin_with(&key, records.clone()).await?;
-        let entries = (1..).map(Seq).zip(records);
-        let entries = entries.map(|(seq, record)| Entry { seq, record });
-        self.router.bus.publish(&key, entries.collect());
+        self.router.begin_with(&key, records, Seq(0)).await?;
         Ok(self.session_of(key, profile))
     }
 

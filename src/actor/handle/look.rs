@@ -15,7 +15,8 @@ use crate::{
         CallId, Event, Limits, QueryId, Seq, Sid, Timestamp, Usage,
         command::Author,
         record::{
-            Accepted, ApprovalFact, Classified, ControlFact, Fact, Finished, QueryFact, TurnFact,
+            Accepted, AgentFact, ApprovalFact, Classified, ControlFact, Fact, Finished, QueryFact,
+            TurnFact,
         },
     },
 };
@@ -59,7 +60,7 @@ pub struct QueryAccount {
     pub begun: bool,
     /// Completed turns.
     pub turns: u32,
-    /// Its usage; with that of children once it has ended.
+    /// Its usage, with that of children that have ended.
     pub usage: Usage,
     /// How and when it ended; in a list without the answer.
     pub finished: Option<(Timestamp, Finished)>,
@@ -106,6 +107,7 @@ impl QueryAccount {
                 self.finished = Some((record.at, finished.clone()));
             }
             Fact::Turn(TurnFact::Replied(_)) => self.turns += 1,
+            Fact::Agent(AgentFact::DelegationFinished(end)) => self.usage += end.usage,
             Fact::Signal(_) => self.signals.push(entry.clone()),
             _ => {}
         }

@@ -323,14 +323,8 @@ impl SessionState {
     }
 
     fn publish(&mut self, records: Vec<Arc<Record>>) {
-        let entries = records.into_iter().map(|record| {
-            self.last = self.last.next();
-            Entry {
-                seq: self.last,
-                record,
-            }
-        });
-        let entries: Vec<_> = entries.collect();
+        let entries = Entry::numbered(self.last, records);
+        self.last = entries.last().map_or(self.last, |last| last.seq);
         self.services.router.bus.publish(&self.key, entries);
     }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
-    journal::{Append, Claim, Memory, Snapshot, Standing},
+    journal::{Append, Claim, Memory, Standing},
     model::{
-        By, Record, Seq, SessionKey, SessionName, TenantId, Timestamp,
+        By, Record, Seq, SessionKey, SessionName, Sid, TenantId, Timestamp,
         command::Author,
         record::{ControlFact, Steered},
     },

@@ -34,7 +34,7 @@ pub(super) async fn own_sessions<J: Journal>(journal: Arc<J>) -> Checked {
                 yield_now().await;
             }
             let log = journal.read(claim.sid, Seq(0), usize::MAX).await;
-            same("the log", &log, &Ok(entries(written)))
+            same("the log", &log, &Ok(Entry::numbered(Seq(0), written)))
         });
     }
     while let Some(ended) = tasks.join_next().await {
@@ -66,12 +66,8 @@ pub(super) async fn two_owners<J: Journal>(journal: Arc<J>) -> Checked {
     let epochs: Vec<Epoch> = landed.iter().map(|landed| landed.epoch).collect();
     same("epochs follow one another", &epochs.is_sorted(), &true)?;
     let claim = journal.claim(key).await.map_err(said)?;
-    let want = entries(
-        landed
-            .into_iter()
-            .flat_map(|landed| landed.records)
-            .collect(),
-    );
+    let records = landed.into_iter().flat_map(|landed| landed.records);
+    let want = Entry::numbered(Seq(0), records.collect());
     same(
         "the log",
         &journal.read(claim.sid, Seq(0), usize::MAX).await,
@@ -123,13 +119,6 @@ fn by(claim: Claim, after: Seq, records: Vec<Arc<Record>>) -> Append {
 fn batch(name: &str, length: u64) -> Vec<Arc<Record>> {
     (0..length)
         .map(|index| sample::steered(format!("{name}/{index}")))
-        .collect()
-}
-
-fn entries(records: Vec<Arc<Record>>) -> Vec<Entry> {
-    let numbered = (1..).map(Seq).zip(records);
-    numbered
-        .map(|(seq, record)| Entry { seq, record })
         .collect()
 }
 

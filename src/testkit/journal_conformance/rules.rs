@@ -71,10 +71,7 @@ async fn a_new_session_is_there_and_empty<J: Journal>(journal: &J) -> Checked {
 async fn each_claim_gives_a_higher_epoch_and_the_same_sid<J: Journal>(journal: &J) -> Checked {
     let key = key("default", "claimed")?;
     let first = claim(journal, &key).await?;
-    journal
-        .append(numbered(first, 0, &[1, 2]))
-        .await
-        .map_err(said)?;
+    add(journal, numbered(first, 0, &[1, 2])).await?;
     let mut before = first.epoch;
     for _ in 0..3 {
         let again = claim(journal, &key).await?;
@@ -111,10 +108,7 @@ async fn records_come_back_as_they_were<J: Journal>(journal: &J) -> Checked {
 
 async fn an_append_elsewhere_is_a_conflict<J: Journal>(journal: &J) -> Checked {
     let claim = claim(journal, &key("default", "conflict")?).await?;
-    journal
-        .append(numbered(claim, 0, &[1, 2, 3]))
-        .await
-        .map_err(said)?;
+    add(journal, numbered(claim, 0, &[1, 2, 3])).await?;
     for after in [0, 1, 2, 4, u64::MAX] {
         let conflict = Error::Conflict {
             sid: claim.sid,
@@ -129,14 +123,8 @@ async fn an_append_elsewhere_is_a_conflict<J: Journal>(journal: &J) -> Checked {
 
 async fn the_same_append_again_is_answered_like_the_first<J: Journal>(journal: &J) -> Checked {
     let claim = claim(journal, &key("default", "repeated")?).await?;
-    journal
-        .append(numbered(claim, 0, &[1, 2]))
-        .await
-        .map_err(said)?;
-    journal
-        .append(numbered(claim, 2, &[3]))
-        .await
-        .map_err(said)?;
+    add(journal, numbered(claim, 0, &[1, 2])).await?;
+    add(journal, numbered(claim, 2, &[3])).await?;
     for (what, after, numbers, end) in [
         ("the latest", 2, &[3][..], 3),
         ("an earlier one", 0, &[1, 2], 2),
@@ -151,10 +139,7 @@ async fn the_same_append_again_is_answered_like_the_first<J: Journal>(journal: &
 
 async fn a_repetition_that_goes_on_is_a_conflict<J: Journal>(journal: &J) -> Checked {
     let claim = claim(journal, &key("default", "longer")?).await?;
-    journal
-        .append(numbered(claim, 0, &[1, 2]))
-        .await
-        .map_err(said)?;
+    add(journal, numbered(claim, 0, &[1, 2])).await?;
     let conflict = Error::Conflict {
         sid: claim.sid,
         expected: Seq(1),
@@ -171,7 +156,7 @@ async fn a_repetition_that_goes_on_is_a_conflict<J: Journal>(journal: &J) -> Che
 async fn a_fenced_owner_is_told_first<J: Journal>(journal: &J) -> Checked {
     let key = key("default", "fenced")?;
     let old = claim(journal, &key).await?;
-    journal.append(numbered(old, 0, &[1])).await.map_err(said)?;
+    add(journal, numbered(old, 0, &[1])).await?;
     let new = claim(journal, &key).await?;
     let unborn = Claim {
         epoch: new.epoch.next(),
@@ -202,7 +187,7 @@ async fn a_fenced_owner_is_told_first<J: Journal>(journal: &J) -> Checked {
 async fn an_owner_cannot_repeat_what_another_appended<J: Journal>(journal: &J) -> Checked {
     let key = key("default", "taken-over")?;
     let old = claim(journal, &key).await?;
-    journal.append(numbered(old, 0, &[1])).await.map_err(said)?;
+    add(journal, numbered(old, 0, &[1])).await?;
     let new = claim(journal, &key).await?;
     let conflict = Error::Conflict {
         sid: new.sid,
@@ -262,6 +247,10 @@ async fn an_unknown_session_is_named<J: Journal>(journal: &J) -> Checked {
 
 async fn claim<J: Journal>(journal: &J, key: &SessionKey) -> Result<Claim, String> {
     journal.claim(key.clone()).await.map_err(said)
+}
+
+async fn add<J: Journal>(journal: &J, append: Append) -> Checked {
+    journal.append(append).await.map(drop).map_err(said)
 }
 
 /// An append of numbered records in the name of a claim.

@@ -7,7 +7,7 @@ use crate::{
     actor::System,
     journal::{Journal as _, Memory},
     llm::Scripted,
-    model::SessionName,
+    model::{QueryId, SessionName},
     testkit::{Obstacle, Obstructed, Probe, TestOracle, let_pass},
 };
 

@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 
-use super::{Rule, claim, empty, entries, holds, numbered, said, unknown};
+use super::{Rule, add, claim, empty, entries, holds, numbered, said, unknown};
 use crate::{
     journal::{Append, Error, Journal, Only, Snapshot, Standing},
     model::{Seq, Sid},
@@ -25,7 +25,7 @@ async fn a_deleted_session_is_unknown<J: Journal>(journal: &J) -> Checked {
             leaves: Standing::Busy,
             ..numbered(by, 0, &[1, 2])
         };
-        journal.append(append).await.map_err(said)?;
+        add(journal, append).await?;
         let snapshot = Snapshot {
             seq: Seq(1),
             body: b"state"[..].into(),
@@ -72,7 +72,7 @@ async fn a_deletion_under_a_condition_that_fails_changes_nothing<J: Journal>(
         leaves: Standing::Busy,
         ..numbered(by, 0, &[1])
     };
-    journal.append(append).await.map_err(said)?;
+    add(journal, append).await?;
     let stands = Error::Stands {
         sid: by.sid,
         last: Seq(1),
@@ -100,7 +100,7 @@ async fn sub_agents_go_with_their_parent_and_no_copy_of_them<J: Journal>(journal
             leaves,
             ..numbered(by, 0, &[])
         };
-        journal.append(append).await.map_err(said)?;
+        add(journal, append).await?;
         Ok::<_, String>(by)
     };
     let rests = Standing::Resting;
@@ -159,10 +159,7 @@ async fn a_name_comes_into_being_anew_with_another_number<J: Journal>(journal: &
         let known = empty(by.sid, key.clone());
         same("find", &journal.find(key.clone()).await, &Ok(Some(known)))?;
         same("snapshot", &journal.snapshot(by.sid).await, &Ok(None))?;
-        journal
-            .append(numbered(by, 0, &[1, 2]))
-            .await
-            .map_err(said)?;
+        add(journal, numbered(by, 0, &[1, 2])).await?;
         let log = journal.read(by.sid, Seq(0), 9).await;
         same("read", &log, &Ok(entries(&[1, 2])))?;
         let found = journal.search(key.tenant.clone(), "words".into(), 9).await;

@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 
-use super::{Rule, claim, empty, entries, numbered, said};
+use super::{Rule, add, claim, empty, entries, numbered, said};
 use crate::{
     journal::{Claim, Journal, Known, Only},
     model::{Seq, TenantId},
@@ -18,10 +18,7 @@ rules![
 
 async fn reads_are_bounded<J: Journal>(journal: &J) -> Checked {
     let claim = claim(journal, &key("default", "read")?).await?;
-    journal
-        .append(numbered(claim, 0, &[1, 2, 3, 4, 5]))
-        .await
-        .map_err(said)?;
+    add(journal, numbered(claim, 0, &[1, 2, 3, 4, 5])).await?;
     for (after, limit, want) in [
         (0, 5, &[1, 2, 3, 4, 5][..]),
         (0, 2, &[1, 2]),
@@ -46,10 +43,7 @@ async fn names_belong_to_their_tenant<J: Journal>(journal: &J) -> Checked {
     let (here, there) = (key("here", "same")?, key("there", "same")?);
     let (first, second) = (claim(journal, &here).await?, claim(journal, &there).await?);
     same("two sessions", &(first.sid != second.sid), &true)?;
-    journal
-        .append(numbered(first, 0, &[1]))
-        .await
-        .map_err(said)?;
+    add(journal, numbered(first, 0, &[1])).await?;
     let first = Known {
         last: Seq(1),
         at: Some(sample::numbered(1).at),

@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 
-use super::{Rule, claim, numbered, said, unknown};
+use super::{Rule, add, claim, numbered, unknown};
 use crate::{
     journal::{Claim, Error, Journal, Snapshot},
     model::Seq,
@@ -19,10 +19,7 @@ async fn a_newer_snapshot_takes_the_place_of_an_older_one<J: Journal>(journal: &
     let by = claim(journal, &key("default", "saved")?).await?;
     let kept = journal.snapshot(by.sid).await;
     same("before the first", &kept, &Ok(None))?;
-    journal
-        .append(numbered(by, 0, &[1, 2, 3, 4]))
-        .await
-        .map_err(said)?;
+    add(journal, numbered(by, 0, &[1, 2, 3, 4])).await?;
     for (what, seq, body, kept) in [
         ("ahead of the log", 5, "a", None),
         ("the first", 2, "b", Some((2, "b"))),
@@ -48,7 +45,7 @@ async fn a_newer_snapshot_takes_the_place_of_an_older_one<J: Journal>(journal: &
 async fn only_the_owner_may_save<J: Journal>(journal: &J) -> Checked {
     let key = key("default", "saved")?;
     let old = claim(journal, &key).await?;
-    journal.append(numbered(old, 0, &[1])).await.map_err(said)?;
+    add(journal, numbered(old, 0, &[1])).await?;
     let new = claim(journal, &key).await?;
     let fenced = Error::Fenced {
         sid: new.sid,
@@ -71,7 +68,7 @@ async fn only_the_owner_may_save<J: Journal>(journal: &J) -> Checked {
 async fn a_snapshot_outlives_its_owner<J: Journal>(journal: &J) -> Checked {
     let key = key("default", "saved")?;
     let by = claim(journal, &key).await?;
-    journal.append(numbered(by, 0, &[1])).await.map_err(said)?;
+    add(journal, numbered(by, 0, &[1])).await?;
     let saved = journal.save(by.sid, by.epoch, taken(1, "mine")).await;
     same("save", &saved, &Ok(()))?;
     let Claim { sid, epoch, .. } = claim(journal, &key).await?;

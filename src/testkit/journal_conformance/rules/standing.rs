@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 
-use super::{Rule, claim, empty, entries, numbered, said};
+use super::{Rule, add, claim, empty, entries, numbered, said};
 use crate::{
     journal::{Append, Claim, Error, Journal, Known, Standing},
     model::{Seq, SessionKey, Sid},
@@ -116,7 +116,7 @@ async fn unfinished_sessions_come_in_the_order_of_their_numbers<J: Journal>(
         let key = key(tenant, name)?;
         let by = claim(journal, &key).await?;
         if let Some(standing) = standing {
-            journal.append(left(by, 1, standing)).await.map_err(said)?;
+            add(journal, left(by, 1, standing)).await?;
             let known = at(&key, by.sid, 1, standing);
             busy.extend((standing == Standing::Busy).then_some(known));
         }
