@@ -5,19 +5,13 @@
 //! high numbers lead to memory. Only the usage of their model calls is durable: an estimate before a call and its
 //! usage after it, in the reserved session `usage`.
 
-use std::{
-    ops::Deref,
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::{ops::Deref, sync::Arc};
 
 use dashmap::DashSet;
 use futures_util::{FutureExt, future::BoxFuture};
 use uuid::Uuid;
 
 use super::{
-    bus::BusHandle,
-    clock::Clock,
     handle::{Oracle, Router, SessionHandle},
     system_log::SystemLog,
     task::Task,
@@ -233,33 +227,18 @@ impl Journal for Split {
     }
 }
 
-/// Writes down what model calls of ephemeral sessions use. Its writer starts with the first of them.
+/// Writes down what model calls of ephemeral sessions use.
 pub(super) struct UsageLog {
-    pub journal: Arc<dyn Journal>,
-    pub bus: BusHandle,
-    pub clock: Clock,
-    pub deadline: Duration,
-    pub writer: OnceLock<(SystemLog, Task)>,
+    pub log: SystemLog,
+    /// Ends with the system's services.
+    _writer: Task,
 }
 
 impl UsageLog {
-    fn log(&self) -> &SystemLog {
-        let (log, _) = self.writer.get_or_init(|| {
-            let key = SessionKey::local(SessionName::usage());
-            let (log, unwritten) = SystemLog::open(key, self.clock.clone());
-            let journal = Arc::clone(&self.journal);
-            (
-                log,
-                unwritten.write(journal, self.bus.clone(), self.deadline),
-            )
-        });
-        log
-    }
-
-    /// Waits until all that was noted is durable, or given up.
-    pub(super) async fn written(&self) {
-        if let Some((log, _)) = self.writer.get() {
-            log.written().await;
+    pub(super) fn new((log, writer): (SystemLog, Task)) -> Self {
+        Self {
+            log,
+            _writer: writer,
         }
     }
 
@@ -269,7 +248,7 @@ impl UsageLog {
             input_tokens: call.tokens,
             ..Usage::default()
         };
-        let noted = self.log().record(LlmFact::Estimated(call.usage(estimate)));
+        let noted = self.log.record(LlmFact::Estimated(call.usage(estimate)));
         noted.await.map(drop).map_err(|error| {
             let detail = format!("what the call uses is not recorded: {error}");
             Fault::retryable("journal", detail)
@@ -278,7 +257,7 @@ impl UsageLog {
 
     /// Notes what a call has used.
     pub(super) async fn end(&self, call: Metered, usage: Usage) {
-        self.log().send(LlmFact::Used(call.usage(usage))).await;
+        self.log.send(LlmFact::Used(call.usage(usage))).await;
     }
 }
 

@@ -35,12 +35,16 @@ use super::{
     reload::Source,
     services::{All, Services},
     shard::{ShardActor, ShardArgs, ShardSettings},
-    system_log::{SystemLog, Unwritten},
+    system_log::SystemLog,
     task::Task,
     workers::{self, WorkerActor},
 };
 use crate::{
-    access::Tenants, journal::Journal, llm::Backend, model::By, prompt::Composer,
+    access::Tenants,
+    journal::Journal,
+    llm::Backend,
+    model::{By, SessionName},
+    prompt::Composer,
     query::QueryClassifier,
 };
 
@@ -115,13 +119,7 @@ impl SupervisorActor {
             durable: Arc::clone(&args.journal),
             ephemerals: Arc::clone(&ephemerals),
         });
-        let usage = UsageLog {
-            journal: Arc::clone(&args.journal),
-            bus: bus.clone(),
-            clock: args.clock.clone(),
-            deadline: settings.timeouts.append,
-            writer: OnceLock::new(),
-        };
+        let usage = UsageLog::new(Self::log(args, SessionName::usage(), bus.clone()));
         let router = Router {
             shards: Pool::new(settings.shards.clamp(1, 64), capacity),
             bus,
@@ -157,6 +155,12 @@ impl SupervisorActor {
         })
     }
 
+    /// Begins to write to a log of Oracle's own.
+    fn log(args: &SystemArgs, name: SessionName, bus: BusHandle) -> (SystemLog, Task) {
+        let (clock, journal) = (args.clock.clone(), Arc::clone(&args.journal));
+        SystemLog::start(name, clock, journal, bus, args.settings.timeouts.append)
+    }
+
     fn oracle(services: &Services, log: SystemLog) -> Oracle {
         Oracle {
             router: services.router.clone(),
@@ -178,15 +182,13 @@ impl SupervisorActor {
 impl Actor for SupervisorActor {
     type Msg = SupervisorMsg;
     type State = SupervisorState;
-    type Arguments = (SystemArgs, Services, (SystemLog, Unwritten));
+    type Arguments = (SystemArgs, Services, (SystemLog, Task));
 
     async fn pre_start(
         &self,
         me: ActorRef<SupervisorMsg>,
-        (args, services, (log, unwritten)): Self::Arguments,
+        (args, services, (log, writer)): Self::Arguments,
     ) -> Result<SupervisorState, ActorProcessingErr> {
-        let (journal, bus) = (Arc::clone(&args.journal), services.router.bus.clone());
-        let writer = unwritten.write(journal, bus, args.settings.timeouts.append);
         let mut state = SupervisorState {
             args,
             services,

@@ -1,6 +1,6 @@
-//! The log of what belongs to no session: the reserved session `system` (spec 9).
+//! The logs of what belongs to no session: the reserved sessions `system` and `usage`.
 //!
-//! A task, owned by the supervisor, writes it; nobody waits for that. What does not fit into its queue, or
+//! A task for each, owned by the system, writes it; nobody waits for that. What does not fit into its queue, or
 //! cannot be written, is told to the program's own log and otherwise lost: it is news for people, and no
 //! decision hangs on it. Several processes may share a journal: whoever has something to write claims the
 //! session, and claims it anew if another has done so since.
@@ -38,16 +38,24 @@ pub(super) struct SystemLog {
 }
 
 impl SystemLog {
-    /// The log of the system.
-    pub(super) fn of_system(clock: Clock) -> (Self, Unwritten) {
-        Self::open(SessionKey::local(SessionName::system()), clock)
-    }
-
-    /// What is written down waits until somebody begins to write.
-    pub(super) fn open(key: SessionKey, clock: Clock) -> (Self, Unwritten) {
+    /// Begins to write to a reserved session, for as long as the task is held.
+    pub(super) fn start(
+        name: SessionName,
+        clock: Clock,
+        journal: Arc<dyn Journal>,
+        bus: BusHandle,
+        deadline: Duration,
+    ) -> (Self, Task) {
         let (facts, waiting) = mpsc::channel(CAPACITY);
-        let log = Self { facts, clock };
-        (log.clone(), Unwritten { key, waiting, log })
+        let writer = Writer {
+            key: SessionKey::local(name),
+            journal,
+            bus,
+            clock: clock.clone(),
+            deadline,
+            claim: None,
+        };
+        (Self { facts, clock }, Task::spawn(writer.run(waiting)))
     }
 
     /// Writes down what happened.
@@ -83,33 +91,6 @@ impl SystemLog {
         let sent = self.facts.send(Line { record, done }).await;
         sent.map_err(|_| ended())?;
         written.await.unwrap_or_else(|_| Err(ended()))
-    }
-}
-
-/// What waits to be written, and nobody writes yet.
-pub(super) struct Unwritten {
-    key: SessionKey,
-    waiting: mpsc::Receiver<Line>,
-    log: SystemLog,
-}
-
-impl Unwritten {
-    /// Begins to write, for as long as the task is held.
-    pub(super) fn write(
-        self,
-        journal: Arc<dyn Journal>,
-        bus: BusHandle,
-        deadline: Duration,
-    ) -> Task {
-        let writer = Writer {
-            key: self.key,
-            journal,
-            bus,
-            clock: self.log.clock,
-            deadline,
-            claim: None,
-        };
-        Task::spawn(writer.run(self.waiting))
     }
 }
 

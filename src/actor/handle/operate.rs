@@ -75,7 +75,7 @@ impl Oracle {
 
     pub(in crate::actor) async fn settled(&self) {
         self.deletions.ended().await;
-        self.usage.written().await;
+        self.usage.log.written().await;
         self.log.written().await;
     }
 

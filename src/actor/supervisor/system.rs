@@ -17,7 +17,10 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{Oracle, Services, SupervisorActor, SupervisorMsg, SystemArgs};
-use crate::actor::{message::local_messages, system_log::SystemLog};
+use crate::{
+    actor::{message::local_messages, system_log::SystemLog},
+    model::SessionName,
+};
 
 /// How long the actors may take to stop.
 const STOP: Duration = Duration::from_secs(5);
@@ -124,9 +127,10 @@ async fn start(
     parent: Option<(ActorCell, Duration)>,
 ) -> Result<System, StartError> {
     let services = SupervisorActor::services(&args);
-    let (log, unwritten) = SystemLog::of_system(args.clock.clone());
+    let bus = services.bus.clone();
+    let (log, writer) = SupervisorActor::log(&args, SessionName::system(), bus);
     let oracle = SupervisorActor::oracle(&services, log.clone());
-    let state = (args, services.clone(), (log, unwritten));
+    let state = (args, services.clone(), (log, writer));
     let (supervisor, gone) = Actor::spawn(None, SupervisorActor, state).await?;
     let (orders, taken) = mpsc::channel(ORDERS);
     let (parent, drain) = parent.unzip();

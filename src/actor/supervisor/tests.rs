@@ -47,9 +47,10 @@ async fn parts(oracle: TestOracle) -> Parts {
     let args = oracle.args().unwrap();
     let services = SupervisorActor::services(&args);
     let gateways = Arc::clone(&services.gateways);
-    let (log, unwritten) = SystemLog::of_system(args.clock.clone());
+    let bus = services.bus.clone();
+    let (log, writer) = SupervisorActor::log(&args, SessionName::system(), bus);
     let oracle = SupervisorActor::oracle(&services, log.clone());
-    let state = (args, services.clone(), (log, unwritten));
+    let state = (args, services.clone(), (log, writer));
     let (supervisor, _) = Actor::spawn(None, SupervisorActor, state).await.unwrap();
     Parts {
         supervisor,

@@ -20,9 +20,8 @@ fn fact(provider: &str) -> LlmFact {
 fn start(journal: &Arc<dyn Journal>) -> (SystemLog, Task) {
     let bus = BusHandle::new(Pool::new(1, 16));
     let clock = Clock::from(Timestamp::from_millis(0));
-    let (log, unwritten) = SystemLog::of_system(clock);
-    let writer = unwritten.write(Arc::clone(journal), bus, Duration::from_secs(1));
-    (log, writer)
+    let (journal, deadline) = (Arc::clone(journal), Duration::from_secs(1));
+    SystemLog::start(SessionName::system(), clock, journal, bus, deadline)
 }
 
 /// The log, as soon as it has as many events.
