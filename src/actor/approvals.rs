@@ -128,8 +128,8 @@ impl Oracle {
         let (mut unfinished, mut after) = (HashSet::new(), Sid(0));
         let (mut incomplete, mut to_the_end) = (false, true);
         loop {
-            let page = self.router.journal.unfinished(after, PAGE);
-            let page = within(self.router.acknowledge, page).await?;
+            let page = self.router().journal.unfinished(after, PAGE);
+            let page = within(self.router().acknowledge, page).await?;
             let Some(last) = page.last() else { break };
             after = last.sid;
             let mut theirs: Vec<Known> = page
@@ -141,7 +141,7 @@ impl Oracle {
             let all =
                 stream::iter(&theirs).for_each_concurrent(AT_A_TIME, |known| self.look_at(known));
             let in_time = timeout_at(until, all).await.is_ok();
-            let knows = |known: &Known| self.router.approvals.knows(known);
+            let knows = |known: &Known| self.router().approvals.knows(known);
             incomplete |= !theirs.iter().all(knows);
             if !in_time {
                 (incomplete, to_the_end) = (true, false);
@@ -149,7 +149,7 @@ impl Oracle {
             }
         }
         let matters = |key: &SessionKey| !to_the_end || unfinished.contains(key) || self.lives(key);
-        let mut approvals = self.router.approvals.of(tenant, matters);
+        let mut approvals = self.router().approvals.of(tenant, matters);
         let limit = limit.clamp(1, MOST);
         let more = approvals.len().saturating_sub(limit);
         approvals.truncate(limit);
@@ -161,12 +161,12 @@ impl Oracle {
     }
 
     fn lives(&self, key: &SessionKey) -> bool {
-        let state = self.router.state(key);
+        let state = self.router().state(key);
         matches!(state, Some(SessionState::Running | SessionState::Waiting))
     }
 
     async fn look_at(&self, known: &Known) {
-        let approvals = &self.router.approvals;
+        let approvals = &self.router().approvals;
         if approvals.knows(known) {
             return;
         }

@@ -79,9 +79,9 @@ impl Oracle {
         let (oracle, key) = (self.clone(), key.clone());
         // To its end and on record, though the caller may go away in the middle.
         let deleted = async move {
-            let deletion = delete(&*oracle.router.journal, &key, only).await?;
+            let deletion = delete(&*oracle.router().journal, &key, only).await?;
             for gone in iter::once(&deletion.known).chain(&deletion.sub_agents) {
-                oracle.router.is_deleted(&gone.key).await;
+                oracle.router().is_deleted(&gone.key).await;
             }
             oracle.log.note(ControlFact::Deleted(Deleted {
                 session: key,

@@ -2,14 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    bus::BusMsg,
-    gateway::GatewayMsg,
-    pool::Pool,
-    services::{Gateways, Services},
-    shard::ShardMsg,
-    workers::{Composition, Preparation},
-};
+use super::services::Services;
 
 /// Messages that were sent to each shared actor and not yet taken.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
@@ -27,6 +20,21 @@ pub struct Depths {
 }
 
 impl Depths {
+    pub(super) fn of(services: &Services) -> Self {
+        let gateways = services.gateways.iter();
+        let gateways = gateways.map(|(provider, pool)| {
+            let waiting = pool.waiting().into_iter().sum();
+            (provider.clone(), waiting)
+        });
+        Self {
+            shards: services.router.shards.waiting(),
+            classifiers: services.classifiers.waiting(),
+            composers: services.composers.waiting(),
+            buses: services.router.bus.buses().waiting(),
+            gateways: gateways.collect(),
+        }
+    }
+
     /// The sum of all.
     #[must_use]
     pub fn total(&self) -> usize {
@@ -41,40 +49,5 @@ impl Depths {
             .flatten()
             .chain(self.gateways.values())
             .sum()
-    }
-}
-
-#[derive(Clone)]
-pub(super) struct Gauges {
-    shards: Pool<ShardMsg>,
-    classifiers: Pool<Preparation>,
-    composers: Pool<Composition>,
-    buses: Pool<BusMsg>,
-    gateways: Gateways,
-}
-
-impl Gauges {
-    pub(super) fn new(services: &Services, gateways: &Gateways) -> Self {
-        Self {
-            shards: services.router.shards.clone(),
-            classifiers: services.classifiers.clone(),
-            composers: services.composers.clone(),
-            buses: services.router.bus.buses().clone(),
-            gateways: Gateways::clone(gateways),
-        }
-    }
-
-    pub(super) fn read(&self) -> Depths {
-        let gateways = self.gateways.iter();
-        let gateway = |(provider, pool): (&String, &Pool<GatewayMsg>)| {
-            (provider.clone(), pool.waiting().into_iter().sum())
-        };
-        Depths {
-            shards: self.shards.waiting(),
-            classifiers: self.classifiers.waiting(),
-            composers: self.composers.waiting(),
-            buses: self.buses.waiting(),
-            gateways: gateways.map(gateway).collect(),
-        }
     }
 }

@@ -58,10 +58,10 @@ impl Oracle {
     pub fn ephemeral(&self, tenant: TenantId, profile: ProfileName) -> Ephemeral {
         let name = SessionName::ephemeral(Uuid::now_v7());
         let key = SessionKey { tenant, name };
-        self.router.ephemerals.live.insert(key.clone());
+        self.router().ephemerals.live.insert(key.clone());
         Ephemeral {
             session: self.session_of(key, profile),
-            router: self.router.clone(),
+            router: self.router().clone(),
         }
     }
 }

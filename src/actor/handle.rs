@@ -18,15 +18,15 @@ use super::{
     bus::{BusHandle, Filter, Notice, Subscription},
     clock::Clock,
     deletion::Deletions,
-    depths::{Depths, Gauges},
-    ephemeral::{Ephemerals, UsageLog},
-    gateway::{Board, Boards, ProviderState},
+    depths::Depths,
+    ephemeral::Ephemerals,
+    gateway::{Board, ProviderState},
     ledger::Ledger,
     mailbox::{Admission, Unanswered},
-    meter::Meter,
     pool::Pool,
     profile::Shelf,
     reload::Source,
+    services::Services,
     session::{Opening, SessionMsg},
     shard::ShardMsg,
     system_log::SystemLog,
@@ -117,14 +117,8 @@ impl Router {
 /// A handle to a running system. Cheap to clone.
 #[derive(Clone)]
 pub struct Oracle {
-    pub(super) router: Router,
-    pub(super) gauges: Gauges,
-    pub(super) meter: Meter,
-    pub(super) providers: Boards,
-    pub(super) tenants: Tenants,
-    pub(super) clock: Clock,
+    pub(super) services: Services,
     pub(super) log: SystemLog,
-    pub(super) usage: Arc<UsageLog>,
     pub(super) deletions: Deletions,
     pub(super) told_to_end: CancellationToken,
     pub(super) source: Source,
@@ -138,8 +132,12 @@ impl Oracle {
         Self { by, ..self.clone() }
     }
 
+    pub(super) fn router(&self) -> &Router {
+        &self.services.router
+    }
+
     pub(super) async fn park(&self, within: Duration) {
-        let shards = &self.router.shards;
+        let shards = &self.router().shards;
         let all = (0..shards.size()).filter_map(|index| shards.at(index));
         let parked = all.map(|shard| async move {
             let park = |done| ShardMsg::Park { done };
@@ -158,53 +156,55 @@ impl Oracle {
     #[must_use]
     pub fn session_of(&self, key: impl Into<SessionKey>, profile: ProfileName) -> SessionHandle {
         let parent = None;
-        let session = self.router.session(key.into(), Opening { profile, parent });
+        let session = self
+            .router()
+            .session(key.into(), Opening { profile, parent });
         session.acting(self.by.clone())
     }
 
     /// The records of all sessions from now on.
     #[must_use]
     pub fn subscribe(&self, filter: Filter) -> Subscription {
-        self.router
+        self.router()
             .bus
-            .subscribe(filter, self.router.subscriber_capacity)
+            .subscribe(filter, self.router().subscriber_capacity)
     }
 
     /// The records of all sessions from now on, with at most `waiting` notices queued at each bus; more become
     /// a gap.
     #[must_use]
     pub fn subscribe_briefly(&self, filter: Filter, waiting: usize) -> Subscription {
-        self.router.bus.subscribe(filter, waiting)
+        self.router().bus.subscribe(filter, waiting)
     }
 
     /// Running queries.
     #[must_use]
     pub fn running(&self) -> usize {
-        self.router.ledger.running()
+        self.router().ledger.running()
     }
 
     /// Usage and limits of tenants.
     #[must_use]
-    pub const fn tenants(&self) -> &Tenants {
-        &self.tenants
+    pub fn tenants(&self) -> &Tenants {
+        &self.services.tenants
     }
 
     /// Its clock.
     #[must_use]
-    pub const fn clock(&self) -> &Clock {
-        &self.clock
+    pub fn clock(&self) -> &Clock {
+        &self.services.clock
     }
 
     /// State of the model providers, by name. Asks no actor.
     #[must_use]
     pub fn providers(&self) -> Vec<ProviderState> {
-        self.providers.values().map(Board::read).collect()
+        self.services.providers.values().map(Board::read).collect()
     }
 
     /// Messages that wait for each of the shared actors.
     #[must_use]
     pub fn depths(&self) -> Depths {
-        self.gauges.read()
+        Depths::of(&self.services)
     }
 }
 

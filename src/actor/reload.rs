@@ -57,12 +57,12 @@ impl Oracle {
     /// The current profiles.
     #[must_use]
     pub fn profiles(&self) -> Arc<Profiles> {
-        self.router.profiles.now()
+        self.router().profiles.now()
     }
 
     /// Replaces the profiles: for new sessions at once, for others as soon as no query runs in them.
     pub fn live_by(&self, profiles: Profiles) {
-        self.router.profiles.put(profiles);
+        self.router().profiles.put(profiles);
     }
 
     /// Sets how the configuration is reloaded. The first call counts.

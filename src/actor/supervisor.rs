@@ -20,7 +20,6 @@ use super::{
     bus::{BusActor, BusHandle},
     clock::Clock,
     deletion::Deletions,
-    depths::Gauges,
     ephemeral::{Ephemerals, Split, UsageLog},
     gateway::{Board, GatewayActor, GatewayArgs},
     habits::Habits,
@@ -143,7 +142,7 @@ impl SupervisorActor {
             clock: args.clock.clone(),
             classifiers: Pool::new(settings.classifiers, capacity),
             composers: Pool::new(settings.composers, capacity),
-            usage: Arc::new(usage),
+            usage: usage,
             router,
             gateways: Arc::new(providers().map(gateway).collect()),
             meter: Meter::default(),
@@ -156,21 +155,15 @@ impl SupervisorActor {
     }
 
     /// Begins to write to a log of Oracle's own.
-    fn log(args: &SystemArgs, name: SessionName, bus: BusHandle) -> (SystemLog, Task) {
+    pub(super) fn log(args: &SystemArgs, name: SessionName, bus: BusHandle) -> (SystemLog, Task) {
         let (clock, journal) = (args.clock.clone(), Arc::clone(&args.journal));
         SystemLog::start(name, clock, journal, bus, args.settings.timeouts.append)
     }
 
     fn oracle(services: &Services, log: SystemLog) -> Oracle {
         Oracle {
-            router: services.router.clone(),
-            gauges: Gauges::new(services, &services.gateways),
-            meter: services.meter.clone(),
-            providers: Arc::clone(&services.providers),
-            tenants: services.tenants.clone(),
-            clock: services.clock.clone(),
+            services: services.clone(),
             log,
-            usage: Arc::clone(&services.usage),
             deletions: Deletions::default(),
             told_to_end: CancellationToken::new(),
             source: Source::default(),

@@ -4,7 +4,7 @@
 
 use std::{fmt, path::PathBuf, str::FromStr, sync::Arc};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// Longest session, tenant or profile name, in characters.
 pub const MAX_NAME: usize = 128;
@@ -65,7 +65,8 @@ fn checked(what: &'static str, name: &str) -> Result<Arc<str>, IdError> {
 macro_rules! name_type {
     ($(#[$doc:meta])* $name:ident, $what:literal) => {
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+        #[serde(transparent)]
         pub struct $name(Arc<str>);
 
         impl $name {
@@ -97,12 +98,6 @@ macro_rules! name_type {
             type Err = IdError;
             fn from_str(name: &str) -> Result<Self, IdError> {
                 Self::new(name)
-            }
-        }
-
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(&self.0)
             }
         }
 

@@ -7,57 +7,18 @@ use std::{
 
 use super::TestSession;
 use crate::{
-    actor::{
-        AskError, Clock, Oracle, Profile, Profiles, StartError, System, SystemArgs, SystemSettings,
-    },
-    http::BindError,
+    actor::{Clock, Oracle, Profile, Profiles, System, SystemArgs, SystemSettings},
     journal::{Journal, Memory},
     kernel::{ModelChoice, Policy},
     llm::Backend,
-    model::{IdError, ProfileName, SessionKey, SessionName, Timestamp},
+    model::{ProfileName, SessionKey, SessionName, Timestamp},
     prompt::{self, Composer, Prompts, Variables},
-    query::{Classifier, Lexicon, LexiconError, Weights, WeightsError},
-    tool::{Registry, RegistryError, Tool},
+    query::{Classifier, Lexicon, Weights},
+    tool::{Registry, Tool},
 };
 
 /// A failure of a test's system.
-#[derive(Debug, thiserror::Error)]
-pub enum TestError {
-    /// Invalid prompts.
-    #[error(transparent)]
-    Prompt(#[from] prompt::Error),
-    /// Invalid lexicon.
-    #[error(transparent)]
-    Lexicon(#[from] LexiconError),
-    /// Invalid weights.
-    #[error(transparent)]
-    Weights(#[from] WeightsError),
-    /// Tools that conflict.
-    #[error(transparent)]
-    Tools(#[from] RegistryError),
-    /// The system did not start.
-    #[error(transparent)]
-    Start(#[from] StartError),
-    /// An invalid name.
-    #[error(transparent)]
-    Name(#[from] IdError),
-    /// No port to listen on.
-    #[error(transparent)]
-    Bind(#[from] BindError),
-    /// The session refused.
-    #[error(transparent)]
-    Ask(#[from] AskError),
-    /// An expected event did not come.
-    #[error("`{kind}` did not come within {within:?}; there is\n{seen}")]
-    NotSeen {
-        /// Its type.
-        kind: String,
-        /// The time waited.
-        within: Duration,
-        /// The events that came.
-        seen: String,
-    },
-}
+pub type TestError = Box<dyn std::error::Error + Send + Sync>;
 
 type PolicyChange = Box<dyn FnOnce(&mut Policy) + Send>;
 

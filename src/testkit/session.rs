@@ -86,10 +86,7 @@ impl TestSession {
     }
 
     async fn not_seen(&self, kind: &str) -> Result<TestError, TestError> {
-        Ok(TestError::NotSeen {
-            kind: kind.into(),
-            within: PATIENCE,
-            seen: self.lines().await?,
-        })
+        let seen = self.lines().await?;
+        Ok(format!("`{kind}` did not come within {PATIENCE:?}; there is\n{seen}").into())
     }
 }

@@ -40,7 +40,7 @@ impl Oracle {
             let name = name.clone();
             return Err(AskError::Reserved { name });
         }
-        self.router.takes_new()?;
+        self.router().takes_new()?;
         let from = self.session(source.clone());
         if let Some(reason) = from.view().await?.quarantine {
             return Err(Refusal::Quarantined { reason }.into());
@@ -57,7 +57,7 @@ impl Oracle {
             query: point.query,
             turn: point.turn,
         };
-        let now = self.clock.moment();
+        let now = self.services.clock.moment();
         let cut = copy
             .replayed
             .session
@@ -65,7 +65,7 @@ impl Oracle {
             .records;
         copy.records.extend(cut.into_iter().map(Arc::new));
         let copied = copy.replayed.last;
-        self.router.begin_with(&key, copy.records, copied).await?;
+        self.router().begin_with(&key, copy.records, copied).await?;
         Ok(self.session(key))
     }
 }

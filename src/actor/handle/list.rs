@@ -106,7 +106,7 @@ impl Oracle {
         profile: ProfileName,
         import: Option<Import>,
     ) -> Result<SessionHandle, AskError> {
-        self.router.takes_new()?;
+        self.router().takes_new()?;
         if key.name.is_reserved() || key.name.is_ephemeral() {
             let name = key.name;
             return Err(AskError::Reserved { name });
@@ -115,16 +115,16 @@ impl Oracle {
             profile: profile.clone(),
             parent: None,
         };
-        let new = Replayed::new(opening, &self.router.profiles.now());
+        let new = Replayed::new(opening, &self.router().profiles.now());
         let opened = Opened {
             key: key.clone(),
             profile: profile.clone(),
             parent: None,
         };
-        let now = self.clock.moment();
+        let now = self.services.clock.moment();
         let begun = new.session.begun(opened, import.map(Box::new), now)?;
         let records: Vec<Arc<Record>> = begun.records.into_iter().map(Arc::new).collect();
-        self.router.begin_with(&key, records, Seq(0)).await?;
+        self.router().begin_with(&key, records, Seq(0)).await?;
         Ok(self.session_of(key, profile))
     }
 
@@ -139,8 +139,8 @@ impl Oracle {
     ) -> Result<TenantPage, AskError> {
         let limit = limit.clamp(1, MOST);
         // One more, to know whether that was all.
-        let found = self.router.journal.tenants(after, limit + 1);
-        let mut tenants = within(self.router.acknowledge, found).await?;
+        let found = self.router().journal.tenants(after, limit + 1);
+        let mut tenants = within(self.router().acknowledge, found).await?;
         let is_all = tenants.len() <= limit;
         tenants.truncate(limit);
         let next = tenants.last().filter(|_| !is_all).cloned();
@@ -202,12 +202,12 @@ impl Oracle {
         tenant: &TenantId,
         after: Option<SessionName>,
     ) -> Result<Vec<Known>, AskError> {
-        let page = self.router.journal.list(tenant.clone(), after, PAGE);
-        Ok(within(self.router.acknowledge, page).await?)
+        let page = self.router().journal.list(tenant.clone(), after, PAGE);
+        Ok(within(self.router().acknowledge, page).await?)
     }
 
     fn listed(&self, known: Known, filter: &SessionFilter) -> Option<Listed> {
-        let here = self.router.state(&known.key);
+        let here = self.router().state(&known.key);
         let state = here.unwrap_or_else(|| SessionState::at_rest(known.standing));
         let wanted = filter.state.is_none_or(|wanted| wanted == state)
             && filter

@@ -15,39 +15,39 @@ impl Oracle {
     /// Running queries, as their sessions count them. Cheaper than [`Self::running`], and a moment behind it.
     #[must_use]
     pub fn busy(&self) -> usize {
-        self.meter.busy()
+        self.services.meter.busy()
     }
 
     /// Work that waits: sessions that are being activated, queries before their first call, and calls in the
     /// queues of the gateways. Grows under overload. Asks no actor.
     #[must_use]
     pub fn backlog(&self) -> usize {
-        let waiting = self.providers.values().map(Board::waiting);
-        self.meter.beginning() + waiting.sum::<usize>()
+        let waiting = self.services.providers.values().map(Board::waiting);
+        self.services.meter.beginning() + waiting.sum::<usize>()
     }
 
     /// Running queries that wait for a person: for an approval, or for the end of a pause.
     #[must_use]
     pub fn resting(&self) -> usize {
-        self.meter.resting()
+        self.services.meter.resting()
     }
 
     /// What the system has done since its start. Asks no actor.
     #[must_use]
     pub fn figures(&self) -> Arc<Figures> {
-        Arc::clone(&self.meter.0)
+        Arc::clone(&self.services.meter.0)
     }
 
     /// The figures for a Prometheus registry.
     #[must_use]
     pub fn collector(&self) -> impl Collector + use<> {
-        self.meter.clone()
+        self.services.meter.clone()
     }
 
     /// Rejects new messages from now on, while running queries go on. Only a new start undoes it. Recorded in
     /// the log of `system`.
     pub fn drain(&self) {
-        if !self.router.draining.swap(true, Ordering::Relaxed) {
+        if !self.router().draining.swap(true, Ordering::Relaxed) {
             self.log.note(ControlFact::Drained(self.by.clone().into()));
         }
     }
@@ -64,25 +64,25 @@ impl Oracle {
 
     /// Rejects new messages from now on, because the process is about to end. Not recorded.
     pub fn stop_taking(&self) {
-        self.router.draining.store(true, Ordering::Relaxed);
+        self.router().draining.store(true, Ordering::Relaxed);
     }
 
     /// Whether new messages are rejected.
     #[must_use]
     pub fn is_draining(&self) -> bool {
-        self.router.is_draining()
+        self.router().is_draining()
     }
 
     pub(in crate::actor) async fn settled(&self) {
         self.deletions.ended().await;
-        self.usage.log.written().await;
+        self.services.usage.log.written().await;
         self.log.written().await;
     }
 
     /// Whether the system has ended.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        self.router.ended.is_cancelled()
+        self.router().ended.is_cancelled()
     }
 
     /// Waits until [`Self::shut_down`] is called.

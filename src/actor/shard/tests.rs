@@ -15,7 +15,6 @@ use crate::{
     actor::{
         session::Acknowledged,
         supervisor::{SupervisorActor, SystemSettings},
-        system_log::SystemLog,
     },
     journal::Memory,
     kernel::{Command, Reply},
@@ -93,7 +92,7 @@ impl Bench {
             max_live,
             ..
         } = args.settings;
-        let log = SystemLog::of_system(args.clock.clone());
+        let log = SupervisorActor::log(&args, SessionName::system(), services.bus.clone());
         let system = (args, services.clone(), log);
         // The services that sessions need; its own shards have nothing to do.
         let _system = Actor::spawn(None, SupervisorActor, system).await.unwrap();

@@ -17,10 +17,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{Oracle, Services, SupervisorActor, SupervisorMsg, SystemArgs};
-use crate::{
-    actor::{message::local_messages, system_log::SystemLog},
-    model::SessionName,
-};
+use crate::{actor::message::local_messages, model::SessionName};
 
 /// How long the actors may take to stop.
 const STOP: Duration = Duration::from_secs(5);
@@ -226,7 +223,7 @@ impl Kept {
                 Some(next) = orders.recv() => order = Some(next),
             }
         }
-        self.oracle.router.ended.cancel();
+        self.oracle.router().ended.cancel();
         let failure = self.services.failure.get();
         let failure = failure.map_or("it stopped", String::as_str).to_owned();
         match told {
@@ -252,7 +249,7 @@ async fn end(oracle: Oracle, supervisor: ActorRef<SupervisorMsg>, drain: Duratio
     }
     oracle.deletions.end();
     stop(supervisor).await;
-    oracle.router.ended.cancel();
+    oracle.router().ended.cancel();
 }
 
 async fn stop(supervisor: ActorRef<SupervisorMsg>) {

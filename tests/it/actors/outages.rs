@@ -11,8 +11,7 @@ use oracle_agent::{
     llm::Scripted,
     model::{Outcome, Submission},
     testkit::{
-        Death, Doomed, Obstacle, Obstructed, TestError, TestOracle, TestSession, TestSystem,
-        TestTool,
+        Death, Doomed, Obstacle, Obstructed, TestOracle, TestSession, TestSystem, TestTool,
         faulty::{Failure, Faulty, Plan},
         let_pass,
     },
@@ -184,7 +183,8 @@ async fn a_session_whose_records_alone_are_refused_is_quarantined_and_others_go_
     let (system, journal, script) = no_room_for_the_long_one().await;
     let session = system.session("s").unwrap();
     let refused = session.ask("what is long?").await.unwrap_err();
-    let TestError::Ask(AskError::Refused(Refusal::Quarantined { reason })) = refused else {
+    let refused = *refused.downcast::<AskError>().unwrap();
+    let AskError::Refused(Refusal::Quarantined { reason }) = refused else {
         panic!("{refused}");
     };
     let why = "the journal does not take its records: ";

@@ -26,7 +26,7 @@ async fn a_child_whose_records_cannot_be_read_is_told_and_not_followed_for_ever(
     let above = SessionKey::local(name("p"));
     journal.claim(above).await.unwrap();
     let (key, patience) = (SessionKey::local(name("p.1.1")), Duration::from_secs(60));
-    let router = &system.oracle().router;
+    let router = &system.oracle().router();
     let child = router.child(key.clone(), ProfileName::oracle(), parent, patience);
     let message = Submission {
         idempotency_key: Some(KEY.into()),

@@ -210,7 +210,7 @@ async fn a_system_that_fails_tells_its_host_which_starts_the_next_over_the_same_
     .await;
     let first = hosted.system().await;
     begins(first.oracle(), &tool).await;
-    kill(&first.oracle().router.shards);
+    kill(&first.oracle().router().shards);
     let why = hosted.hears().await;
     assert!(why.starts_with("failed: Shard("), "{why}");
     assert!(first.oracle().has_ended());
