@@ -92,7 +92,7 @@ impl Bench {
             max_live,
             ..
         } = args.settings;
-        let log = SupervisorActor::log(&args, SessionName::system(), services.bus.clone());
+        let log = SupervisorActor::log(&args, SessionName::system(), services.router.bus.clone());
         let system = (args, services.clone(), log);
         // The services that sessions need; its own shards have nothing to do.
         let _system = Actor::spawn(None, SupervisorActor, system).await.unwrap();

@@ -124,7 +124,7 @@ async fn start(
     parent: Option<(ActorCell, Duration)>,
 ) -> Result<System, StartError> {
     let services = SupervisorActor::services(&args);
-    let bus = services.bus.clone();
+    let bus = services.router.bus.clone();
     let (log, writer) = SupervisorActor::log(&args, SessionName::system(), bus);
     let oracle = SupervisorActor::oracle(&services, log.clone());
     let state = (args, services.clone(), (log, writer));

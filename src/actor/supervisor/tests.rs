@@ -47,7 +47,7 @@ async fn parts(oracle: TestOracle) -> Parts {
     let args = oracle.args().unwrap();
     let services = SupervisorActor::services(&args);
     let gateways = Arc::clone(&services.gateways);
-    let bus = services.bus.clone();
+    let bus = services.router.bus.clone();
     let (log, writer) = SupervisorActor::log(&args, SessionName::system(), bus);
     let oracle = SupervisorActor::oracle(&services, log.clone());
     let state = (args, services.clone(), (log, writer));
