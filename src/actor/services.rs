@@ -55,7 +55,7 @@ pub(super) struct All {
     pub clock: Clock,
     pub classifiers: Pool<Preparation>,
     pub composers: Pool<Composition>,
-    pub usage: UsageLog,
+    pub usage: Arc<UsageLog>,
     pub router: Router,
     pub gateways: Gateways,
     pub providers: Boards,

@@ -142,7 +142,7 @@ impl SupervisorActor {
             clock: args.clock.clone(),
             classifiers: Pool::new(settings.classifiers, capacity),
             composers: Pool::new(settings.composers, capacity),
-            usage,
+            usage: Arc::new(usage),
             router,
             gateways: Arc::new(providers().map(gateway).collect()),
             meter: Meter::default(),
