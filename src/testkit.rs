@@ -4,10 +4,13 @@
 //! at once.
 //!
 //! ```
-//! use oracle_agent::{llm::Scripted, model::Submission, testkit::TestOracle};
+//! use oracle_agent::{
+//!     llm::Scripted,
+//!     testkit::{TestError, TestOracle},
+//! };
 //!
 //! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # async fn main() -> Result<(), TestError> {
 //! let oracle = TestOracle::new(Scripted::new().reply("Hello.")).start().await?;
 //! let session = oracle.session("s")?;
 //! let answer = session.ask("hello").await?;

@@ -134,7 +134,7 @@ impl Chat<'_> {
             }
         };
         match done {
-            Err(Stop::Refused(refused)) if refused.code != Code::Unavailable => {
+            Err(Stop::Refused(refused)) if !self.oracle.has_ended() => {
                 self.terminal.note(&format!("oracle: {refused}"));
                 Ok(())
             }

@@ -116,16 +116,19 @@ async fn shown(oracle: &TestSystem) -> String {
         "gateway_circuit",
         "gateway_calls",
     ];
-    let lines = metrics.lines().filter(|line| {
+    let mut lines: Vec<&str> = metrics.lines().collect();
+    lines.retain(|line| {
         let of = own
             .iter()
             .any(|name| line.starts_with(&format!("oracle_{name}{{")));
         of && !line.ends_with(" 0")
     });
+    // Within a family they are in any order.
+    lines.sort_unstable();
     format!(
         "ready: {} {providers}\n{}\n",
         ready["ready"],
-        lines.collect::<Vec<_>>().join("\n")
+        lines.join("\n")
     )
 }
 
