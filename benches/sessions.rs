@@ -99,7 +99,7 @@ async fn system(
     change: impl FnOnce(&mut SystemSettings),
 ) -> Done<TestSystem> {
     let oracle = TestOracle::new(Mock).journal(Arc::clone(journal));
-    Ok(oracle.settings(change).start().await?)
+    oracle.settings(change).start().await
 }
 
 /// Ends the system, and waits until nobody holds the journal any more: it is opened again.
