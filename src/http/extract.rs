@@ -157,7 +157,10 @@ fn unreadable(error: &serde_json::Error) -> Problem {
 fn problem(path: &FieldPath, what: &str, whole: &'static str) -> Problem {
     let what = plain(what);
     let mut field = String::new();
+    // A field whose name is empty is one, too.
+    let mut is_whole = true;
     for segment in path {
+        is_whole &= matches!(segment, Segment::Enum { .. } | Segment::Unknown);
         match segment {
             Segment::Seq { index } => field.push_str(&format!("[{index}]")),
             Segment::Map { key } => step(&mut field, key),
@@ -165,11 +168,12 @@ fn problem(path: &FieldPath, what: &str, whole: &'static str) -> Problem {
         }
     }
     if let Some(name) = named(&what)
-        && field.rsplit('.').next() != Some(name)
+        && (is_whole || field.rsplit('.').next() != Some(name))
     {
+        is_whole = false;
         step(&mut field, name);
     }
-    if field.is_empty() {
+    if is_whole {
         whole.clone_into(&mut field);
     }
     let what = format!("`{field}` is not in order: {what}");

@@ -19,6 +19,7 @@ pub struct Limits {
     pub max_tokens: Option<u64>,
     /// Highest cost, in billionths of a US dollar, at least 1; `None` is unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "server", schema(value_type = Option<u64>, minimum = 1))]
     pub max_cost: Option<NanoUsd>,
 }
 

@@ -17,6 +17,7 @@ BEYOND_SCHEMAS = {
     ("POST", "/api/sessions"): {"profile", "import"},
     ("POST", "/api/sessions/{id}/messages"): {"text", "idempotency-key"},
     ("GET", "/api/sessions/{id}/events"): {"last-event-id", "after"},
+    ("GET", "/api/sessions/{id}/queries"): {"after"},
     ("GET", "/api/control/watch"): {"after"},
     ("POST", "/v1/chat/completions"): {"messages"},
 }

@@ -59,6 +59,7 @@ fn a_wrong_field_of_a_body_is_named() {
         (r#"{"name": 5}"#, "invalid_value", "name"),
         (r#"{"name": "a/b"}"#, "invalid_value", "name"),
         (r#"{"name": "a", "x": 1}"#, "invalid_value", "x"),
+        (r#"{"name": "a", "": 1}"#, "invalid_value", ""),
         (r#"{"name": "a", "busy": "x"}"#, "invalid_value", "busy"),
         (r#"{"name": "a", "busy": 1}"#, "invalid_value", "busy"),
         (

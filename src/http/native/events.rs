@@ -17,7 +17,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{InSession, schemas, session, shapes::limit};
+use super::{InSession, session, shapes::limit};
 use crate::{
     actor::{AskError, EventStream, Filter, Frames, LogPage, Progress, SessionHandle},
     control::verb::commas,
@@ -56,7 +56,7 @@ pub(super) struct Wanted {
     limit: Option<u16>,
     /// Only types that begin with one of these; several with commas between them.
     #[serde(default, rename = "type", deserialize_with = "commas::deserialize")]
-    #[param(style = Form, explode = false, schema_with = schemas::kinds)]
+    #[param(style = Form, explode = false)]
     kinds: Vec<String>,
     /// Only those that matter at least this much.
     #[param(inline)]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
-        ArrayBuilder, KnownFormat, ObjectBuilder, RefOr, SchemaFormat,
+        KnownFormat, ObjectBuilder, RefOr, SchemaFormat,
         schema::{Schema, Type},
     },
 };
@@ -40,12 +40,6 @@ fn time() -> RefOr<Schema> {
     let text = ObjectBuilder::new().schema_type(Type::String);
     let format = SchemaFormat::KnownFormat(KnownFormat::DateTime);
     text.format(Some(format)).into()
-}
-
-/// Beginnings of types of events.
-pub(super) fn kinds() -> RefOr<Schema> {
-    let text = ObjectBuilder::new().schema_type(Type::String);
-    ArrayBuilder::new().items(text.min_length(Some(1))).into()
 }
 
 macro_rules! described {

@@ -178,6 +178,7 @@ struct StreamOptions {
 struct ResponseFormat {
     /// Only `text`.
     #[serde(rename = "type")]
+    #[schema(pattern = "^text$")]
     kind: String,
 }
 
