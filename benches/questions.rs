@@ -20,6 +20,7 @@ use std::{
 };
 
 use oracle_agent::{
+    llm::offline::SURE,
     model::{CallId, QueryId, SessionKey, SessionName, tool::SearchData},
     tool::{
         CodeSearchSettings, FnTool, Progress, ProjectRoot, Tool as _, ToolContext, ToolOutput,
@@ -31,8 +32,6 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 const QUESTIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/questions");
-/// From this coverage on, the offline model takes the best place for an answer.
-const SURE: f64 = 0.6;
 /// What was written at a time, each with bars of its own.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("first group", &["axum", "fastify", "sphinx"]),

@@ -28,7 +28,7 @@ use super::{
     ephemeral::{Metered, UsageLog},
     flight::Flight,
     ledger::Ledger,
-    mailbox::{Counted, Depth, Full},
+    mailbox::{Counted, Depth, Full, overloaded},
     message::local_messages,
     meter::Meter,
     pool::Pool,
@@ -307,12 +307,7 @@ impl Ticket {
     }
 
     fn refuse_until(self, code: &str, after: Duration, detail: String) {
-        let after_ms = u64::try_from(after.as_millis()).ok();
-        self.refuse(Fault {
-            class: FaultClass::Overloaded { after_ms },
-            code: code.to_owned(),
-            detail,
-        });
+        self.refuse(overloaded(code, after, detail));
     }
 }
 

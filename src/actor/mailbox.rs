@@ -75,12 +75,17 @@ pub(super) struct Full {
 
 impl Full {
     pub(super) fn fault(self, code: &str, of_whom: &str) -> Fault {
-        let after_ms = u64::try_from(RETRY_AFTER.as_millis()).ok();
-        Fault {
-            class: FaultClass::Overloaded { after_ms },
-            code: code.to_owned(),
-            detail: format!("{} messages wait for {of_whom}", self.waiting),
-        }
+        let detail = format!("{} messages wait for {of_whom}", self.waiting);
+        overloaded(code, RETRY_AFTER, detail)
+    }
+}
+
+pub(super) fn overloaded(code: &str, after: Duration, detail: String) -> Fault {
+    let after_ms = u64::try_from(after.as_millis()).ok();
+    Fault {
+        class: FaultClass::Overloaded { after_ms },
+        code: code.to_owned(),
+        detail,
     }
 }
 

@@ -234,7 +234,7 @@ impl Default for Figures {
                 "fallbacks",
                 "What the fallback said",
                 "action",
-                ["continue", "force_response", "retry_with_hint", "escalate"],
+                FallbackAction::ALL.map(FallbackAction::as_str),
             ),
             budgets: all.tally(
                 "budgets",
@@ -248,7 +248,7 @@ impl Default for Figures {
                 "restarts",
                 "Sessions that were brought back",
                 "cause",
-                ["crash", "stall", "process_death"],
+                RestartCause::ALL.map(RestartCause::as_str),
             ),
             tools: all.tally(
                 "tool_calls",
@@ -332,13 +332,7 @@ impl Meter {
             Fact::Tool(fact) => add(&counts.tools, fact.kind(), "tool."),
             Fact::Budget(fact) => add(&counts.budgets, fact.kind(), "budget."),
             Fact::Agent(AgentFact::FallbackTriggered(fallback)) => {
-                let action = match fallback.action {
-                    FallbackAction::Continue => "continue",
-                    FallbackAction::ForceResponse => "force_response",
-                    FallbackAction::RetryWithHint => "retry_with_hint",
-                    FallbackAction::Escalate => "escalate",
-                };
-                counts.fallbacks.add(action, 1);
+                counts.fallbacks.add(fallback.action.as_str(), 1);
             }
             Fact::Agent(AgentFact::LoopDetected(_)) => {
                 counts.loops.inc();
@@ -346,12 +340,7 @@ impl Meter {
             Fact::Llm(LlmFact::Retried(_)) => counts.repeated.add("retried", 1),
             Fact::Llm(LlmFact::FailedOver(_)) => counts.repeated.add("failed_over", 1),
             Fact::Supervisor(SupervisorFact::Restarted(restarted)) => {
-                let cause = match restarted.cause {
-                    RestartCause::Crash => "crash",
-                    RestartCause::Stall => "stall",
-                    RestartCause::ProcessDeath => "process_death",
-                };
-                counts.restarts.add(cause, 1);
+                counts.restarts.add(restarted.cause.as_str(), 1);
             }
             _ => {}
         }

@@ -26,9 +26,9 @@ const TOOL: &str = "code_search";
 /// Most characters of a question that are searched for.
 const LONGEST_QUESTION: usize = 900;
 /// From this coverage on, the best place counts as an answer.
-const SURE: f64 = 0.6;
-/// How often a question is searched for while the search fails.
-const TRIES: usize = 2;
+pub const SURE: f64 = 0.6;
+/// How often a question is searched for at most while the search fails.
+const TRIES: usize = 6;
 /// How many places an answer names: the first is quoted.
 const PLACES: usize = 5;
 /// Longest quoted line, and longest text of a signal's field, in characters.
@@ -54,18 +54,13 @@ impl Backend for Offline {
 
 fn reply(request: &Request) -> Reply {
     let query = Query::read(&request.messages);
-    let is_offered = request.tool_choice == ToolChoice::Auto
-        && request.tools.iter().any(|tool| tool.name == TOOL);
-    let (parts, stop) = match query.result {
-        None if is_offered => (vec![searching(), query.call()], StopReason::ToolCalls),
-        // The index may not have been ready.
-        Some(ToolResult {
-            status: ToolStatus::Failed,
-            ..
-        }) if is_offered && query.tries < TRIES => {
-            (vec![searching(), query.call()], StopReason::ToolCalls)
-        }
-        result => (vec![answer(result)], StopReason::EndTurn),
+    let has_tool = request.tools.iter().any(|tool| tool.name == TOOL);
+    let is_offered = has_tool && request.tool_choice == ToolChoice::Auto;
+    let (parts, stop) = if is_offered && query.searches() {
+        (vec![query.searching(), query.call()], StopReason::ToolCalls)
+    } else {
+        let result = query.results.last().copied();
+        (vec![answer(result, has_tool)], StopReason::EndTurn)
     };
     Reply {
         usage: estimate_usage(request, &parts),
@@ -77,8 +72,7 @@ fn reply(request: &Request) -> Reply {
 
 struct Query<'a> {
     question: String,
-    result: Option<&'a ToolResult>,
-    tries: usize,
+    results: Vec<&'a ToolResult>,
     calls: usize,
 }
 
@@ -92,10 +86,28 @@ impl<'a> Query<'a> {
         let own = &messages[asked.map_or(0, |at| at + 1)..];
         Self {
             question: question.unwrap_or_default(),
-            result: own.iter().flat_map(|message| message.results()).last(),
-            tries: own.iter().map(|message| message.results().count()).sum(),
+            results: own.iter().flat_map(|message| message.results()).collect(),
             calls: messages.iter().map(|message| message.calls().count()).sum(),
         }
+    }
+
+    fn searches(&self) -> bool {
+        match self.results[..] {
+            [] => true,
+            // The same words twice: it will not get better.
+            [.., before, last] if before.content == last.content => false,
+            // The index may not be ready.
+            [.., last] => last.status == ToolStatus::Failed && self.results.len() < TRIES,
+        }
+    }
+
+    fn searching(&self) -> Part {
+        let mut reason = "The search results have to be read".to_owned();
+        if !self.results.is_empty() {
+            // The same reason three times would be a loop.
+            let _ = write!(reason, " (try {})", self.results.len() + 1);
+        }
+        Part::text(signal("need_turn", &[("reason", text(&reason))], 0.9))
     }
 
     fn call(&self) -> Part {
@@ -108,18 +120,17 @@ impl<'a> Query<'a> {
     }
 }
 
-fn searching() -> Part {
-    let fields = [("reason", text("The search results have to be read"))];
-    Part::text(signal("need_turn", &fields, 0.9))
-}
-
-fn answer(result: Option<&ToolResult>) -> Part {
+fn answer(result: Option<&ToolResult>, has_tool: bool) -> Part {
     let failed = |why: &str| stuck(&format!("The search did not work: {why}"));
     let Some(result) = result else {
         let missing = "a language model, or the tool `code_search` to look the question up";
         let fields = [("missing", text(missing))];
+        let why = match has_tool {
+            true => "no tool may be used in this turn",
+            false => "this session has no tool for that",
+        };
         return Part::text(format!(
-            "I can only search files, and this session has no tool for that.\n\n{HINT}\n\n{}",
+            "I can only search files, and {why}.\n\n{HINT}\n\n{}",
             signal("partial_answer", &fields, 0.3)
         ));
     };

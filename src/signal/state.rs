@@ -19,37 +19,19 @@ pub const LOOP_THRESHOLD: u32 = 3;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SignalState {
     signals: SharedList<Arc<Signal>>,
-    same_reason: u32,
-    same_capability: u32,
-    same_scope: u32,
+    same_topic: u32,
     silent_turns: u32,
 }
 
 impl SignalState {
     /// Counts a turn with a signal.
     pub fn record_signal(&mut self, signal: &Arc<Signal>) {
-        let topic = Topic::of(signal);
-        let counted = topic.as_ref().map(|topic| {
-            let before = self.last_signal().and_then(|last| Topic::of(last));
-            // Silence resets the count, so the same topic starts over.
-            let same = before.is_some_and(|before| before.is(topic));
-            (
-                topic.kind,
-                if same {
-                    self.count_of(topic.kind) + 1
-                } else {
-                    1
-                },
-            )
-        });
-        self.reset_counts();
-        if let Some((kind, count)) = counted {
-            match kind {
-                TopicKind::Reason => self.same_reason = count,
-                TopicKind::Capability => self.same_capability = count,
-                TopicKind::Scope => self.same_scope = count,
-            }
-        }
+        // Silence resets the count, so the same topic starts over.
+        self.same_topic = match (Topic::of(signal), self.last_topic()) {
+            (Some(topic), Some(before)) if topic.is(&before) => self.same_topic + 1,
+            (Some(_), _) => 1,
+            (None, _) => 0,
+        };
         self.silent_turns = 0;
         self.signals.push(Arc::clone(signal));
     }
@@ -57,7 +39,7 @@ impl SignalState {
     /// Counts a turn without a valid signal.
     pub fn record_silence(&mut self) {
         self.silent_turns = self.silent_turns.saturating_add(1);
-        self.reset_counts();
+        self.same_topic = 0;
     }
 
     /// Signals of the query.
@@ -74,20 +56,10 @@ impl SignalState {
 
     /// Turns in a row with the same `need_turn` reason.
     #[must_use]
-    pub const fn consecutive_same_reason(&self) -> u32 {
-        self.same_reason
-    }
-
-    /// Turns in a row with the same missing capability.
-    #[must_use]
-    pub const fn consecutive_same_capability(&self) -> u32 {
-        self.same_capability
-    }
-
-    /// Turns in a row with the same delegation scope.
-    #[must_use]
-    pub const fn consecutive_same_scope(&self) -> u32 {
-        self.same_scope
+    pub fn consecutive_same_reason(&self) -> u32 {
+        let topic = self.last_topic();
+        let reason = topic.filter(|topic| topic.kind == LoopKind::Reason);
+        reason.map_or(0, |_| self.same_topic)
     }
 
     /// Turns in a row without a valid signal.
@@ -96,70 +68,29 @@ impl SignalState {
         self.silent_turns
     }
 
-    /// Whether the last two signals are `need_turn` with the same reason.
-    #[must_use]
-    pub fn repeats_reason(&self) -> bool {
-        let mut reasons = self.signals.newest_first().map(|signal| {
-            let topic = Topic::of(signal);
-            topic.filter(|topic| topic.kind == TopicKind::Reason)
-        });
-        match (reasons.next().flatten(), reasons.next().flatten()) {
-            (Some(last), Some(before)) => last.is(&before),
-            (Some(_) | None, _) => false,
-        }
-    }
-
     /// The loop, and its repeated words.
     #[must_use]
     pub fn reason_loop(&self) -> Option<(LoopKind, String)> {
-        let topic = Topic::of(self.last_signal()?)?;
-        let kind = match topic.kind {
-            TopicKind::Reason => LoopKind::Reason,
-            TopicKind::Capability => LoopKind::Capability,
-            TopicKind::Scope => LoopKind::Delegation,
-        };
-        (self.count_of(topic.kind) >= LOOP_THRESHOLD).then(|| (kind, topic.words.to_owned()))
+        let topic = self.last_topic()?;
+        (self.same_topic >= LOOP_THRESHOLD).then(|| (topic.kind, topic.words.to_owned()))
     }
 
-    /// Whether the model was silent for `threshold` turns.
-    #[must_use]
-    pub const fn needs_fallback(&self, threshold: u32) -> bool {
-        self.silent_turns >= threshold
+    fn last_topic(&self) -> Option<Topic<'_>> {
+        Topic::of(self.last_signal()?)
     }
-
-    const fn count_of(&self, kind: TopicKind) -> u32 {
-        match kind {
-            TopicKind::Reason => self.same_reason,
-            TopicKind::Capability => self.same_capability,
-            TopicKind::Scope => self.same_scope,
-        }
-    }
-
-    const fn reset_counts(&mut self) {
-        self.same_reason = 0;
-        self.same_capability = 0;
-        self.same_scope = 0;
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TopicKind {
-    Reason,
-    Capability,
-    Scope,
 }
 
 struct Topic<'a> {
-    kind: TopicKind,
+    kind: LoopKind,
     words: &'a str,
 }
 
 impl<'a> Topic<'a> {
     fn of(signal: &'a Signal) -> Option<Self> {
         let (kind, words) = match &signal.fields {
-            SignalFields::NeedTurn(need) => (TopicKind::Reason, &need.reason),
-            SignalFields::NeedCapability(need) => (TopicKind::Capability, &need.capability),
-            SignalFields::DelegationRecommended(wish) => (TopicKind::Scope, &wish.scope),
+            SignalFields::NeedTurn(need) => (LoopKind::Reason, &need.reason),
+            SignalFields::NeedCapability(need) => (LoopKind::Capability, &need.capability),
+            SignalFields::DelegationRecommended(wish) => (LoopKind::Delegation, &wish.scope),
             _ => return None,
         };
         Some(Self { kind, words })

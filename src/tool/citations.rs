@@ -47,12 +47,12 @@ static PLACES: LazyLock<Option<[Regex; 3]>> = LazyLock::new(|| {
 
 /// The citations of a text that are real: the file is in the project and has these lines. In the
 /// order in which they appear, each once. Places in notes that lie outside of the project (`notes:a.md:1`)
-/// are none, nor are those in binary files, and beyond the first 64 MiB of a file.
+/// are none, nor are those in binary files, beyond the first 64 MiB of a file, and in fenced blocks, which quote.
 #[must_use]
 pub fn citations(root: &ProjectRoot, text: &str) -> Vec<Citation> {
     let mut found: Vec<(usize, Citation)> = Vec::new();
-    // Where lines are that are one place each: what stands in them is no other one.
-    let mut whole: Vec<Range<usize>> = Vec::new();
+    // Where quotes are, and lines that are one place each: what stands in them is no other one.
+    let mut whole = fenced(text);
     let mut files = Files::new(root);
     for (pattern, is_whole) in PLACES.iter().flatten().zip([true, true, false]) {
         for place in pattern.captures_iter(text) {
@@ -64,27 +64,26 @@ pub fn citations(root: &ProjectRoot, text: &str) -> Vec<Citation> {
             let (Some(path), Some(start)) = (place.get(1), number(2)) else {
                 continue;
             };
+            if whole.iter().any(|range| range.contains(&path.start())) {
+                continue;
+            }
             let end = number(3).unwrap_or(start);
-            let citation = Citation {
-                path: path.as_str().trim().to_owned(),
-                start,
-                end,
-            };
             let before = &text[..path.start()];
             // Names may have spaces, and end with that of a file of the project.
             let begun = before.rsplit(['`', '\n']).next().unwrap_or_default();
             let is_note =
                 before.ends_with(OUTSIDE) || is_outside(begun) || is_outside(path.as_str());
-            let within = whole.iter().any(|line| line.contains(&path.start()));
-            if within || (!is_note && !files.have(&citation)) {
+            // One place may be named in several ways.
+            let named = root.inside(path.as_str());
+            let citation = named.map(|path| Citation { path, start, end });
+            let citation = citation.ok().filter(|one| !is_note && files.have(one));
+            if citation.is_none() && !is_note {
                 continue;
             }
             if is_whole {
                 whole.push(path.range());
             }
-            if !is_note {
-                found.push((path.start(), citation));
-            }
+            found.extend(citation.map(|citation| (path.start(), citation)));
         }
     }
     found.sort_by_key(|(at, _)| *at);
@@ -92,6 +91,29 @@ pub fn citations(root: &ProjectRoot, text: &str) -> Vec<Citation> {
     let new = found.into_iter().map(|(_, citation)| citation);
     new.filter(|citation| seen.insert(citation.clone()))
         .collect()
+}
+
+/// Where the fenced blocks of a text are; the last one may have no end.
+fn fenced(text: &str) -> Vec<Range<usize>> {
+    let (mut blocks, mut open, mut at) = (Vec::new(), None, 0);
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim();
+        let mark = bare.chars().next().filter(|mark| ['`', '~'].contains(mark));
+        let rest = mark.map_or(bare, |mark| bare.trim_start_matches(mark));
+        let length = bare.len() - rest.len();
+        let next = at + line.len();
+        open = match open {
+            None if length >= 3 && !rest.contains('`') => Some((at, mark, length)),
+            Some((from, opened, least)) if mark == opened && length >= least && rest.is_empty() => {
+                blocks.push(from..next);
+                None
+            }
+            same => same,
+        };
+        at = next;
+    }
+    blocks.extend(open.map(|(from, ..)| from..at));
+    blocks
 }
 
 fn is_outside(path: &str) -> bool {
@@ -179,6 +201,7 @@ mod tests {
             end,
         };
         fs::write(folder.path().join("wide.md"), b"\xff\xfe\x41\x30").unwrap();
+        let absolute = format!("{0}/src/a.rs:1 `{0}/src/a.rs:1`", root.path().display());
         for (name, text, expected) in [
             ("text that is not read", "see wide.md:1", vec![]),
             (
@@ -237,6 +260,26 @@ mod tests {
             ("no such file", "src/b.rs:1", vec![]),
             ("a time of day", "at 10:30", vec![]),
             ("outside", "../a.rs:1 /etc/passwd:1", vec![]),
+            (
+                "by its whole path",
+                &absolute,
+                vec![place("src/a.rs", 1, 1)],
+            ),
+            (
+                "by several names",
+                "src/a.rs:1, ./src/../src/a.rs:1\n./src/a.rs:1",
+                vec![place("src/a.rs", 1, 1)],
+            ),
+            (
+                "what is quoted",
+                "`src/a.rs:1`\n````rs\nsrc/a.rs:2 `src/a.rs:2`\n```\nsrc/a.rs:3\n````\nsrc/a.rs:1-2",
+                vec![place("src/a.rs", 1, 1), place("src/a.rs", 1, 2)],
+            ),
+            (
+                "a quote without an end",
+                "src/a.rs:1\n  ~~~\n```\nsrc/a.rs:2",
+                vec![place("src/a.rs", 1, 1)],
+            ),
             (
                 "in order",
                 "src/a.rs:3, then\nmy notes.md:1\nthen src/a.rs:1-2",

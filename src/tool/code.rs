@@ -109,7 +109,7 @@ struct Arguments {
     #[serde(default)]
     #[schemars(with = "u32", range(min = 1, max = 100))]
     max_results: Option<u32>,
-    /// Show only the files with matches and their numbers.
+    /// Show only the files with matches and their numbers; with `words`, places without their lines.
     #[serde(default)]
     files_only: bool,
 }
@@ -208,7 +208,7 @@ fn search(
     let tally = scan::walk(&place, results as usize, stop, || {
         Scanner::new(&pattern, root, caps, stop)
     });
-    Ok(report::report(&wanted.query, &place, &tally, caps).into())
+    Ok(report::report(&wanted.query, &place, &tally, caps))
 }
 
 /// Answers a plain question from the index, or from an index of the place alone where that is in none:
@@ -226,7 +226,10 @@ fn answer(
     let mut known = index
         .ready(stop, settings.deadline / 10 * 9)
         .ok_or_else(|| {
-            ToolError::tell("the index is not ready yet: ask again, or use `literal` or `regex`")
+            ToolError::Tell(format!(
+                "the index is not ready yet{}: ask again, or use `literal` or `regex`",
+                index.progress()
+            ))
         })?;
     let holds = |known: &Known| {
         let mut files = known.shards.iter().flat_map(|shard| &shard.files);

@@ -216,7 +216,7 @@ async fn list(repository: &Repository<'_>, wanted: &Wanted) -> Result<ToolOutput
     let has_days = wanted
         .options
         .iter()
-        .any(|option| option.contains("T00:") || option.contains("T23:"));
+        .any(|option| option.starts_with("--since=") || option.starts_with("--until="));
     let date = if has_days { "%cI" } else { "%aI" };
     let how = "log --name-only --fixed-strings --all-match --regexp-ignore-case";
     let mut arguments = command(repository, how, date);
@@ -253,7 +253,7 @@ fn report(ended: &Ended, words: &str, is_stopped: bool, is_shallow: bool) -> Too
     let mut data = Vec::new();
     for commit in commits.iter().take(MOST_COMMITS) {
         let mut block = commit.head();
-        let files: Vec<String> = commit.files().map(line).collect();
+        let files: Vec<String> = commit.files().map(name).collect();
         if !files.is_empty() {
             let more = files.len().saturating_sub(FILES);
             let more = if more > 0 {
@@ -351,12 +351,18 @@ async fn show(
         text.push_str(&wanted.words);
     }
     text.push_str(&shallow);
-    let numbers = commit.changes.lines().take_while(|line| !line.is_empty());
-    let files: Vec<String> = numbers
-        .filter_map(|line| line.splitn(3, '\t').nth(2))
-        .map(line)
-        .collect();
-    let data = json!({ "commits": [commit.data(files)], "more": cut });
+    // A diff follows the names, so what is cut among them has no end of the line.
+    let lines = commit.changes.split_inclusive('\n');
+    let names = lines
+        .take_while(|line| *line != "\n")
+        .filter_map(|line| line.strip_suffix('\n')?.splitn(3, '\t').nth(2))
+        .map(name);
+    let mut room = MAX_OUTPUT;
+    let files = names.take_while(|name| {
+        room = room.saturating_sub(name.len());
+        room > 0
+    });
+    let data = json!({ "commits": [commit.data(files.collect())], "more": cut });
     Ok(ToolOutput::new(text, &data))
 }
 
@@ -430,6 +436,15 @@ impl<'a> Commit<'a> {
             "hash": self.hash, "date": self.date, "author": line(self.author), "subject": subject, "files": files,
         })
     }
+}
+
+/// A file's name without the quotes in which git puts some.
+fn name(text: &str) -> String {
+    let inner = text
+        .strip_prefix('"')
+        .and_then(|text| text.strip_suffix('"'));
+    let plain = inner.map(|inner| inner.replace("\\\"", "\"").replace("\\\\", "\\"));
+    line(plain.as_deref().unwrap_or(text))
 }
 
 fn line(text: &str) -> String {

@@ -211,6 +211,40 @@ fn a_quote_ends_neither_its_fence_nor_the_reply() {
 }
 
 #[test]
+fn a_search_is_tried_again_while_it_says_something_new() {
+    let mut messages = asked("x?", ToolStatus::Failed, None);
+    let mut reasons = Vec::new();
+    loop {
+        let reply = reply(&request(&[TOOL], messages.clone()));
+        if reply.stop != StopReason::ToolCalls {
+            break;
+        }
+        reasons.push(reply.parts[0].clone());
+        messages.extend_from_within(1..3);
+        let Some(Part::ToolResult(result)) = messages.last_mut().unwrap().parts.first_mut() else {
+            panic!("no result")
+        };
+        result.content = format!("not ready: {}", reasons.len());
+    }
+    assert_eq!(reasons.len(), TRIES - 1);
+    assert!(
+        reasons.windows(2).all(|two| two[0] != two[1]),
+        "{reasons:?}"
+    );
+}
+
+#[test]
+fn without_a_search_it_is_told_why_there_is_none() {
+    let mut request = request(&[TOOL], vec![Message::text(Role::User, "Where?")]);
+    request.tool_choice = ToolChoice::None;
+    let (text, _) = read(&reply(&request));
+    assert!(text.contains("no tool may be used in this turn"), "{text}");
+    request.tools = [].into();
+    let (text, _) = read(&reply(&request));
+    assert!(text.contains("has no tool for that"), "{text}");
+}
+
+#[test]
 fn a_failure_is_told_in_one_line_of_bounded_length() {
     let mut messages = asked("x?", ToolStatus::Failed, None);
     let Some(Part::ToolResult(result)) = messages[2].parts.first_mut() else {

@@ -47,18 +47,18 @@ pub enum FallbackCause {
     ToolLoop,
 }
 
-/// The fallback's action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FallbackAction {
-    /// Nothing.
-    Continue,
-    /// The next turn is final.
-    ForceResponse,
-    /// The hint goes to the model.
-    RetryWithHint,
-    /// The user is notified.
-    Escalate,
+words! {
+    /// The fallback's action.
+    FallbackAction {
+        /// Nothing.
+        Continue = "continue",
+        /// The next turn is final.
+        ForceResponse = "force_response",
+        /// The hint goes to the model.
+        RetryWithHint = "retry_with_hint",
+        /// The user is notified.
+        Escalate = "escalate",
+    }
 }
 
 /// `fallback.triggered`

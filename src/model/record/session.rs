@@ -77,16 +77,16 @@ facts! {
     }
 }
 
-/// The cause of a restart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RestartCause {
-    /// A panic or an error.
-    Crash,
-    /// No progress for the stall limit.
-    Stall,
-    /// The process ended.
-    ProcessDeath,
+words! {
+    /// The cause of a restart.
+    RestartCause {
+        /// A panic or an error.
+        Crash = "crash",
+        /// No progress for the stall limit.
+        Stall = "stall",
+        /// The process ended.
+        ProcessDeath = "process_death",
+    }
 }
 
 /// `supervisor.restarted`

@@ -52,65 +52,64 @@ fn after(turns: &[Turn]) -> SignalState {
 #[test]
 fn counters_follow_the_turns() {
     let (a, b) = (Need("waiting for tool"), Need("analyzing results"));
-    // Same reason, same capability, same scope, silent turns, signals.
+    // Same topic, same reason, silent turns, signals.
     for (name, turns, expected) in [
-        ("at the start", vec![], [0, 0, 0, 0, 0]),
-        ("a first need_turn", vec![a], [1, 0, 0, 0, 1]),
-        ("the same reason", vec![a, a], [2, 0, 0, 0, 2]),
-        ("another reason", vec![a, a, b], [1, 0, 0, 0, 3]),
-        ("another type", vec![a, a, Enough], [0, 0, 0, 0, 3]),
+        ("at the start", vec![], [0, 0, 0, 0]),
+        ("a first need_turn", vec![a], [1, 1, 0, 1]),
+        ("the same reason", vec![a, a], [2, 2, 0, 2]),
+        ("another reason", vec![a, a, b], [1, 1, 0, 3]),
+        ("another type", vec![a, a, Enough], [0, 0, 0, 3]),
         (
             "the same reason after another type",
             vec![a, Enough, a],
-            [1, 0, 0, 0, 3],
+            [1, 1, 0, 3],
         ),
-        ("silence", vec![a, a, Silent], [0, 0, 0, 1, 2]),
+        ("silence", vec![a, a, Silent], [0, 0, 1, 2]),
         (
             "the same reason after silence",
             vec![a, a, Silent, a],
-            [1, 0, 0, 0, 3],
+            [1, 1, 0, 3],
         ),
         (
             "silence adds up",
             vec![Silent, Silent, Silent, Silent],
-            [0, 0, 0, 4, 0],
+            [0, 0, 4, 0],
         ),
         (
             "a signal ends silence",
             vec![Silent, Silent, Enough],
-            [0, 0, 0, 0, 1],
+            [0, 0, 0, 1],
         ),
         (
             "reasons are trimmed, lower-cased and folded",
             vec![Need("Waiting  for\n TOOL"), Need(" waiting for tool ")],
-            [2, 0, 0, 0, 2],
+            [2, 2, 0, 2],
         ),
         (
             "capabilities",
             vec![Capability("shell"), Capability("Shell")],
-            [0, 2, 0, 0, 2],
+            [2, 0, 0, 2],
         ),
         (
             "another capability",
             vec![Capability("shell"), Capability("mail")],
-            [0, 1, 0, 0, 2],
+            [1, 0, 0, 2],
         ),
         (
             "scopes",
             vec![Scope("all of auth"), Scope("all of auth")],
-            [0, 0, 2, 0, 2],
+            [2, 0, 0, 2],
         ),
         (
             "counted apart",
             vec![Capability("shell"), Scope("shell"), Need("shell")],
-            [1, 0, 0, 0, 3],
+            [1, 1, 0, 3],
         ),
     ] {
         let state = after(&turns);
         let got = [
+            state.same_topic,
             state.consecutive_same_reason(),
-            state.consecutive_same_capability(),
-            state.consecutive_same_scope(),
             state.turns_without_signal(),
             u32::try_from(state.signals_emitted().len()).unwrap(),
         ];
@@ -154,30 +153,6 @@ fn three_turns_running_are_a_loop() {
         assert_eq!(after(&turns).reason_loop(), expected, "{name}");
     }
     assert_eq!(LOOP_THRESHOLD, 3, "T033: the threshold");
-}
-
-#[test]
-fn the_last_two_signals_repeat_a_reason() {
-    let a = Need("waiting for tool");
-    for (name, turns, expected) in [
-        ("T033: reasons match", vec![a, a], true),
-        (
-            "T033: reasons differ",
-            vec![a, Need("analyzing results")],
-            false,
-        ),
-        ("T033: not need_turn", vec![Enough, Enough], false),
-        ("T033: fewer than two", vec![a], false),
-        ("T033: none", vec![], false),
-        ("one of each", vec![Enough, a], false),
-        (
-            "capabilities are not reasons",
-            vec![Capability("shell"), Capability("shell")],
-            false,
-        ),
-    ] {
-        assert_eq!(after(&turns).repeats_reason(), expected, "{name}");
-    }
 }
 
 #[test]
@@ -242,17 +217,6 @@ fn reasons_are_the_same_but_for_letter_case_and_white_space() {
     ] {
         assert_eq!(same_words(one, other), same, "{name}");
         assert_eq!(same_words(other, one), same, "{name}, swapped");
-    }
-}
-
-#[test]
-fn silence_asks_for_the_fallback_at_its_threshold() {
-    for (silent, expected) in [(0, false), (2, false), (3, true), (5, true)] {
-        assert_eq!(
-            after(&vec![Silent; silent]).needs_fallback(3),
-            expected,
-            "{silent} turns"
-        );
     }
 }
 

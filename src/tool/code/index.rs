@@ -27,7 +27,7 @@ use super::{
     passages::{Entry, Shard, Spellings, Status},
 };
 use crate::tool::{
-    Progress, ProjectRoot, Work,
+    Progress, ProjectRoot, Step, Work,
     walk::{self, Listing, Place, Skipped, Stamp, Unread},
 };
 
@@ -135,6 +135,14 @@ impl ProjectIndex {
         let holds = known.seen >= asked || now() < known.until;
         known.age = (!holds || age >= TOLD).then_some(age);
         Some(known)
+    }
+
+    /// How far the reading of the files is, in brackets; empty if nothing is under way.
+    pub(super) fn progress(&self) -> String {
+        let step = self.shared.progress.now();
+        step.map_or_else(String::new, |Step { what, done, total }| {
+            format!(" ({what}: {done} of {})", total.unwrap_or(done))
+        })
     }
 
     pub(super) fn of(&self, place: &Place, known: Known, stop: &CancellationToken) -> Known {

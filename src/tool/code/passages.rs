@@ -100,19 +100,21 @@ impl Shard {
         self.terms.keys().map(|term| &**term)
     }
 
-    /// Takes the text of a file in, as far as there is room for `most` bytes in all; `shown` is its path.
+    /// Takes the text of a file in, as far as there is room for `most` bytes in all; `shown` is its path,
+    /// `note` where to cut it and a title that counts everywhere in it.
     pub(in crate::tool) fn read(
         &mut self,
         spellings: &mut Spellings,
         (shown, text): (&str, &str),
         mut entry: Entry,
         most: usize,
-        cuts: Option<Vec<(usize, usize)>>,
+        note: Option<(Vec<(usize, usize)>, &str)>,
     ) {
         let file = self.files.len() as u32;
         let lines: Vec<&str> = text.lines().take(MOST_LINES).collect();
         let symbols = outline::outline(shown, text);
-        for (first, end) in cuts.unwrap_or_else(|| pieces(&lines, &symbols)) {
+        let (cuts, title) = note.unwrap_or_else(|| (pieces(&lines, &symbols), ""));
+        for (first, end) in cuts {
             let (first, end) = (first.min(lines.len()), end.min(lines.len()));
             if self.bytes() >= most || self.passages.len() >= MOST_PASSAGES {
                 entry.status = Status::LeftOut;
@@ -141,6 +143,7 @@ impl Shard {
             }
             let (folders, name) = shown.rsplit_once('/').unwrap_or(("", shown));
             let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+            self.take(spellings, passage, title, OUTER_NAME);
             self.take(spellings, passage, stem, FILE_NAME);
             self.take(spellings, passage, folders, FOLDER);
             self.passages.push(Passage {

@@ -38,7 +38,7 @@ pub(super) struct Answer {
     pub(super) coverage: f64,
     pub(super) lacking: Vec<String>,
     pub(super) unknown: Vec<String>,
-    pub(super) read_as: Vec<(String, String)>,
+    pub(super) read_as: Vec<String>,
     pub(super) stopped: bool,
 }
 
@@ -69,8 +69,8 @@ pub(super) fn best(
     let sought = sought(shards, &question);
     let mut answer = Answer::default();
     for one in &sought {
-        match &one.read_as {
-            Some(read_as) => answer.read_as.push((one.shown.clone(), read_as.clone())),
+        match one.reading() {
+            Some(reading) => answer.read_as.push(reading),
             None if one.is_unknown() => answer.unknown.push(one.shown.clone()),
             None => {}
         }

@@ -8,6 +8,7 @@ use super::{
     question::{Question, Sort, Wanted},
     words::runs,
 };
+use crate::tool::text::quoted;
 
 /// BM25: how soon more of a word adds nothing, and how much longer passages are worth less; passages
 /// shorter than this many words count as this long.
@@ -49,13 +50,19 @@ pub(in crate::tool) struct Sought {
     /// What it is worth at most, and what it would be worth as it was asked for.
     worth: f32,
     full: f32,
-    pub(in crate::tool) read_as: Option<String>,
+    read_as: Option<String>,
     is_guess: bool,
 }
 
 impl Sought {
     pub(in crate::tool) fn is_unknown(&self) -> bool {
         self.terms.is_empty()
+    }
+
+    /// In words, as what a word is read that is in no file.
+    pub(in crate::tool) fn reading(&self) -> Option<String> {
+        let read_as = quoted(self.read_as.as_ref()?);
+        Some(format!("{} read as {read_as}", quoted(&self.shown)))
     }
 }
 

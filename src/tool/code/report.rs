@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use serde_json::json;
+
 use super::{
     Caps,
     index::Known,
@@ -12,6 +14,7 @@ use super::{
 use crate::{
     model::tool::{self, SearchData},
     tool::{
+        ToolOutput,
         text::{clipped, counted, quoted, shortened},
         walk::Place,
     },
@@ -31,8 +34,12 @@ const DATA_TEXT: usize = 8 * 1024;
 const BEST: usize = 24;
 const OTHERS: usize = 10;
 
-pub(super) fn report(query: &str, place: &Place, tally: &Tally, caps: Caps) -> String {
-    let mut text = String::new();
+pub(super) fn report(query: &str, place: &Place, tally: &Tally, caps: Caps) -> ToolOutput {
+    let (mut text, mut places) = (String::new(), Vec::new());
+    let mut add = |hits: &FileHits, shown: usize| {
+        let lines = hits.best.iter().take(shown);
+        places.extend(lines.map(|line| json!({ "path": hits.path, "start": line, "end": line })));
+    };
     let mut left = caps.results;
     let mut unshown = Unshown {
         files: tally.worse_files,
@@ -45,6 +52,7 @@ pub(super) fn report(query: &str, place: &Place, tally: &Tally, caps: Caps) -> S
             if left > 0 && line.len() <= room {
                 text.push_str(&line);
                 left -= 1;
+                add(hits, 1);
             } else {
                 unshown.files += 1;
                 unshown.matches += hits.total;
@@ -59,13 +67,14 @@ pub(super) fn report(query: &str, place: &Place, tally: &Tally, caps: Caps) -> S
             room,
         );
         left -= shown;
+        add(hits, shown);
         if hits.total > shown as u64 {
             unshown.files += 1;
             unshown.matches += hits.total - shown as u64;
         }
     }
     text.push_str(&last_line(query, place, tally, &unshown, caps));
-    text
+    ToolOutput::new(text, &json!({ "places": places, "more": unshown.matches }))
 }
 
 struct Unshown {
@@ -215,9 +224,7 @@ pub(super) fn answer(
         }
         _ => format!("all {places} shown; {searched} searched{words}"),
     }];
-    for (word, read_as) in answer.read_as.iter().take(WORDS) {
-        notes.push(format!("{} read as {}", quoted(word), quoted(read_as)));
-    }
+    notes.extend(answer.read_as.iter().take(WORDS).cloned());
     let list = |words: &[String]| {
         let words: Vec<String> = words.iter().take(WORDS).map(|word| quoted(word)).collect();
         words.join(", ")
@@ -265,6 +272,9 @@ fn place_block(found: &Found, caps: Caps, most: usize) -> String {
         );
     }
     block.push('\n');
+    if caps.files_only {
+        return block;
+    }
     let near = |number: u64| {
         let mut best = found.best.iter();
         best.any(|best| best.abs_diff(number) <= caps.context)

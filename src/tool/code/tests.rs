@@ -60,6 +60,22 @@ impl Tree {
         arguments: Value,
         stop: &CancellationToken,
     ) -> Result<String, ToolError> {
+        let output = self.try_output(root, arguments, stop);
+        output.map(|output| output.text)
+    }
+
+    fn data(&self, arguments: Value) -> Value {
+        let root = self.folder.path().to_owned();
+        let output = self.try_output(root, arguments, &CancellationToken::new());
+        output.unwrap().data.unwrap()
+    }
+
+    fn try_output(
+        &self,
+        root: PathBuf,
+        arguments: Value,
+        stop: &CancellationToken,
+    ) -> Result<ToolOutput, ToolError> {
         let root = ProjectRoot::open(&root).unwrap();
         let index = ProjectIndex::new(root.clone(), &self.settings, Progress::default());
         search(
@@ -69,7 +85,6 @@ impl Tree {
             &self.settings,
             stop,
         )
-        .map(|output| output.text)
     }
 }
 
@@ -463,6 +478,18 @@ fn files_alone_are_shown_with_their_numbers_of_matches() {
     let one = tree.search(json!({"query": "hit", "files_only": true, "max_results": 1}));
     let want = "a: 2\n…1 more match in 1 file; narrow the query; 3 files searched";
     assert_eq!(one, want);
+}
+
+#[test]
+fn the_data_has_the_matches_that_are_shown() {
+    let tree = Tree::of(&[("a", "hit\nno\nhit\n"), ("b", "hit\n")]);
+    let place = |path: &str, line: u64| json!({"path": path, "start": line, "end": line});
+    let data = tree.data(json!({"query": "hit", "max_results": 2, "context": 1}));
+    let places = [place("a", 1), place("a", 3)];
+    assert_eq!(data, json!({"places": places, "more": 1}));
+    let data = tree.data(json!({"query": "hit", "files_only": true}));
+    let places = [place("a", 1), place("b", 1)];
+    assert_eq!(data, json!({"places": places, "more": 0}));
 }
 
 #[test]

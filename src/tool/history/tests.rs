@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::{
     model::{CallId, QueryId, SessionKey, SessionName},
-    tool::{Tool as _, ToolContext, function::withdrawn},
+    tool::{MAX_DATA, Tool as _, ToolContext, function::withdrawn},
 };
 
 /// A deadline that no call here comes near.
@@ -101,11 +101,22 @@ fn context(cancelled: CancellationToken) -> ToolContext {
     }
 }
 
-async fn search(folder: &Path, arguments: Value) -> Result<String, ToolError> {
+async fn output(folder: &Path, arguments: Value) -> Result<ToolOutput, ToolError> {
     let root = ProjectRoot::open(folder).unwrap();
     let tool = history_search(root, LATE);
-    let found = tool.call(arguments, context(CancellationToken::new()));
-    Ok(found.await?.text)
+    let context = context(CancellationToken::new());
+    tool.call(arguments, context).await
+}
+
+async fn search(folder: &Path, arguments: Value) -> Result<String, ToolError> {
+    Ok(output(folder, arguments).await?.text)
+}
+
+/// The commits in the data.
+async fn commits(folder: &Path, arguments: Value) -> Value {
+    let data = output(folder, arguments).await.unwrap().data.unwrap();
+    assert!(serde_json::to_vec(&data).unwrap().len() <= MAX_DATA);
+    data["commits"].clone()
 }
 
 /// What git says, of one line.
@@ -211,6 +222,36 @@ async fn commits_are_found_by_message_path_author_and_days() {
         ("nothing", json!({"query": "absent"}), vec![]),
     ] {
         assert_eq!(subjects(folder.path(), arguments).await, want, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn with_days_the_day_of_the_commit_is_shown() {
+    let folder = repository();
+    let written = "2020-05-06T12:00:00+02:00";
+    let amend = ["commit", "-q", "--amend", "--no-edit", "--date", written];
+    git(folder.path(), "2024-03-04T12:00:00+02:00", &amend);
+    for (arguments, day) in [
+        (json!({}), "2020-05-06"),
+        (json!({"since": "2024-03-04"}), "2024-03-04"),
+        (json!({"since": "40 years ago"}), "2024-03-04"),
+        (json!({"until": "1 day ago"}), "2024-03-04"),
+    ] {
+        let found = commits(folder.path(), arguments.clone()).await;
+        let date = found[0]["date"].as_str().unwrap();
+        assert!(date.starts_with(day), "{arguments}: {date}");
+    }
+}
+
+#[tokio::test]
+async fn names_that_git_quotes_are_names() {
+    let folder = repository();
+    let name = r#"say "hi" \ now.txt"#;
+    commit(folder.path(), 5, name, "x", "Odd");
+    let hash = hash_of(folder.path(), "HEAD");
+    for arguments in [json!({}), json!({"commit": hash})] {
+        let found = commits(folder.path(), arguments).await;
+        assert_eq!(found[0]["files"], json!([name]));
     }
 }
 
@@ -601,12 +642,9 @@ async fn a_commit_is_shown_with_its_diff() {
         part.contains("Binary files") && !part.contains("src/a.rs"),
         "{part}"
     );
-    let root = ProjectRoot::open(folder.path()).unwrap();
-    let tool = history_search(root, LATE);
-    let output = tool.call(json!({"commit": hash}), context(CancellationToken::new()));
-    let data = output.await.unwrap().data.unwrap();
-    assert_eq!(data["commits"][0]["files"], json!(["logo.png", "src/a.rs"]));
-    assert_eq!(data["commits"][0]["subject"], "Fifth");
+    let shown = &commits(folder.path(), json!({"commit": hash})).await[0];
+    assert_eq!(shown["files"], json!(["logo.png", "src/a.rs"]));
+    assert_eq!(shown["subject"], "Fifth");
 }
 
 #[tokio::test]
@@ -670,6 +708,16 @@ async fn a_large_diff_is_cut() {
         found.ends_with("… the diff goes on: name a `path` to see its part"),
         "{found}"
     );
+    let folder = repository();
+    let name = |number| format!("{number:04}{}", "é".repeat(100));
+    for number in 0..1_000 {
+        fs::write(folder.path().join(name(number)), "x").unwrap();
+    }
+    commit(folder.path(), 5, "last", "x", "Many");
+    let hash = hash_of(folder.path(), "HEAD");
+    let found = commits(folder.path(), json!({"commit": hash})).await;
+    let files = found[0]["files"].as_array().unwrap();
+    assert!(files.len() > 50 && files[50] == *name(50), "{files:?}");
 }
 
 #[tokio::test]

@@ -31,9 +31,9 @@ impl Focus {
                     .rsplit_once('.')
                     .is_some_and(|(stem, end)| !stem.is_empty() && (1..=5).contains(&end.len()));
             if is_path && focus.paths.len() < MAX_WORDS {
-                let path = piece
-                    .trim_end_matches(|c: char| c.is_ascii_digit())
-                    .trim_end_matches(':');
+                let is_line = |line: &str| line.chars().all(|c| c.is_ascii_digit() || c == '-');
+                let at = piece.split_once(':').filter(|(_, line)| is_line(line));
+                let path = at.map_or(piece, |(path, _)| path);
                 focus.paths.push(path.to_lowercase());
             }
             // `Type::method` and `path/file.rs` are words besides.
@@ -150,6 +150,7 @@ mod tests {
             ),
             ("src/tool", "x", "src/tool/a.rs", 0, 84),
             ("guard/path.rs:12", "x", "src/guard/path.rs", 0, 172),
+            ("src/v2:10-12", "x", "src/v2/a.rs", 0, 84),
             ("HTTPServer", "HttpServerError", "a/http_server.go", 20, 40),
             ("the is of", "the", "the/is.rs", 0, 0),
             ("cat", "category", "category.rs", 0, 0),

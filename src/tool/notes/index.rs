@@ -15,7 +15,7 @@ use crate::tool::{
         kind::Kind,
         passages::{Entry, Shard, Spellings, Status},
         question::Question,
-        rank::{Lens, candidates, sought},
+        rank::{Lens, Sought, candidates, sought},
     },
     text::counted,
     walk::{Listed, Listing, Skipped, Stamp},
@@ -27,6 +27,7 @@ const MOST_OF_NOTE: usize = 3;
 #[derive(Debug, Default)]
 pub(super) struct Index {
     pub(super) pages: BTreeMap<String, Page>,
+    unread: HashMap<PathBuf, Stamp>,
     shard: Arc<Shard>,
     left_out: LeftOut,
 }
@@ -98,14 +99,17 @@ impl Index {
                 accepted.push(file);
             }
         }
-        let is_known = |file: &Listed| {
-            let page = self.pages.get(&file.shown);
-            page.is_some_and(|page| page.is_of(file))
+        let is_known = |file: &Listed| match self.unread.get(&file.path) {
+            Some(stamp) => *stamp == file.stamp && notes.text(&file.path).is_none(),
+            None => (self.pages.get(&file.shown)).is_some_and(|page| page.is_of(file)),
         };
-        if accepted.len() == self.pages.len() && accepted.iter().all(is_known) {
+        let known = self.pages.len() + self.unread.len();
+        if accepted.len() == known && accepted.iter().all(is_known) {
+            left_out.skipped.unreadable += self.unread.len() as u64;
             self.left_out = left_out;
             return;
         }
+        self.unread.clear();
         let old = Arc::clone(&self.shard);
         let (mut shard, mut spellings) = (Shard::default(), Spellings::default());
         let mut moved = vec![None; old.passages.len()];
@@ -129,6 +133,7 @@ impl Index {
             }
             let Some(text) = notes.text(&file.path) else {
                 left_out.skipped.unreadable += 1;
+                self.unread.insert(file.path, file.stamp);
                 continue;
             };
             let entry = Entry {
@@ -141,8 +146,12 @@ impl Index {
             let sections = note.sections.iter();
             let sections = sections.map(|one| (one.first as usize - 1, one.last as usize));
             let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-            let cuts = Some(sections.collect());
-            shard.read(&mut spellings, (&file.shown, text), entry, usize::MAX, cuts);
+            // A heading of that name counts by itself.
+            let title = note.title.as_deref();
+            let title = title.filter(|title| note.sections.iter().all(|one| one.heading != *title));
+            let cuts = (sections.collect(), title.unwrap_or_default());
+            let shown = (file.shown.as_str(), text);
+            shard.read(&mut spellings, shown, entry, usize::MAX, Some(cuts));
             kept.insert(file.shown.clone());
             let page = Page {
                 file: file.path,
@@ -165,14 +174,14 @@ impl Index {
     }
 
     /// The sections with most of these words, the best first, below a folder or in a file (all, if that is
-    /// empty); and how many there are in all.
+    /// empty); how many there are in all; and which words are read as others.
     pub(super) fn search(
         &self,
         notes: &Notes,
         query: &str,
         within: &str,
         most: usize,
-    ) -> (Vec<Hit>, usize) {
+    ) -> (Vec<Hit>, usize, Vec<String>) {
         let shards = std::slice::from_ref(&self.shard);
         let question = Question::read(query);
         let sought = sought(shards, &question);
@@ -196,7 +205,8 @@ impl Index {
         let mut lens = Lens::new(&sought, &question.run);
         let hits = best.into_iter().chain(spare).take(most);
         let hits = hits.filter_map(|one| self.hit(notes, &mut lens, one.passage));
-        (hits.collect(), all)
+        let readings = sought.iter().filter_map(Sought::reading);
+        (hits.collect(), all, readings.collect())
     }
 
     fn hit(&self, notes: &Notes, lens: &mut Lens<'_>, passage: usize) -> Option<Hit> {
@@ -252,10 +262,6 @@ impl Index {
         }
         notes.join("; ")
     }
-}
-
-pub(super) fn has_words(query: &str) -> bool {
-    query.contains(char::is_alphanumeric)
 }
 
 pub(super) fn stem(path: &str) -> &str {

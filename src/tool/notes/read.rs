@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     CONCURRENT, Notes, OUTSIDE,
-    index::{Index, Page, has_words, stem},
+    index::{Index, Page, stem},
     note::{Note, Section, WITHIN},
     write::version,
 };
@@ -17,6 +17,7 @@ use crate::model::tool::ToolNeed;
 use crate::tool::{
     FnTool, ToolError, ToolOutput, arguments,
     blocking::Blocking,
+    code::question::Question,
     text::{clipped, counted, on_one_line, quoted},
 };
 
@@ -74,9 +75,9 @@ fn search(
             "`query` is longer than {MAX_QUERY} characters: ask for a part of it"
         )));
     }
-    if !has_words(query) {
+    if Question::read(query).wanted.is_empty() {
         return Err(ToolError::tell(
-            "`query` has no words: say what to look for",
+            "`query` has only common words or letters: name what to look for",
         ));
     }
     let most = wanted.max_results.unwrap_or(RESULTS);
@@ -90,7 +91,7 @@ fn search(
         None => String::new(),
     };
     notes.with_index(stop, |index| {
-        let (hits, all) = index.search(notes, query, &within, most as usize);
+        let (hits, all, readings) = index.search(notes, query, &within, most as usize);
         let mut text = String::new();
         let mut places = Vec::new();
         for hit in &hits {
@@ -115,7 +116,9 @@ fn search(
             }
             (shown, all) => write!(text, "\nthe best {shown} of {all} sections that match"),
         };
-        let _ = write!(text, "; {}", index.extent(notes.settings.max_file_bytes));
+        for note in readings.iter().chain([&index.extent(notes.settings.max_file_bytes)]) {
+            let _ = write!(text, "; {note}");
+        }
         let data = json!({ "places": places, "more": all - places.len() });
         Ok(ToolOutput::new(text, &data))
     })

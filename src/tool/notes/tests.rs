@@ -146,6 +146,45 @@ async fn words_are_found_in_other_forms_and_in_names_and_tags() {
         found.starts_with("no section has any of these words; "),
         "{found}"
     );
+    let found = search(&notes, "the jurnal").await;
+    assert!(found.contains("; `jurnal` read as `journal`; "), "{found}");
+}
+
+#[tokio::test]
+async fn a_title_counts_in_every_section_of_its_note() {
+    let folder = folder(&[
+        ("a.md", "---\ntitle: Elephants\n---\n# Feeding\n\nHay.\n"),
+        ("b.md", "# Feeding\n\nNot for elephants.\n"),
+    ]);
+    write(&folder, "days.md", &"# Day\n\nNothing.\n".repeat(20));
+    let tool = note_search(notes(&folder));
+    let found = call(&tool, json!({"query": "feeding elephants"})).await;
+    let place = &found.unwrap().data.unwrap()["places"][0];
+    assert_eq!(
+        (&place["path"], &place["start"]),
+        (&json!("a.md"), &json!(4))
+    );
+}
+
+#[test]
+fn a_note_that_cannot_be_read_is_no_reason_to_read_all() {
+    let folder = sample();
+    fs::write(folder.path().join("binary.md"), b"journal\0").unwrap();
+    let (notes, stop, mut index) = (notes(&folder), CancellationToken::new(), Index::default());
+    let mut refreshed = || {
+        let progress = Progress::default();
+        let work = progress.begin("reading", None);
+        index.refresh(&notes, notes.list(&stop), &work, &stop);
+        (progress.now().unwrap().done, index.extent(1024))
+    };
+    let skipped = "7 sections in 3 notes searched; skipped: 1 unreadable".to_owned();
+    assert_eq!(refreshed(), (4, skipped.clone()));
+    assert_eq!(refreshed(), (0, skipped));
+    write(&folder, "binary.md", "journal\n");
+    assert_eq!(
+        refreshed(),
+        (4, "8 sections in 4 notes searched".to_owned())
+    );
 }
 
 #[tokio::test]
@@ -166,21 +205,28 @@ async fn a_search_may_be_of_a_part() {
     }
     let tool = note_search(notes);
     for (arguments, says) in [
-        (json!({"query": " ?"}), "`query` has no words"),
+        (
+            json!({"query": "x ?"}),
+            "`query` has only common words or letters",
+        ),
+        (
+            json!({"query": "What is it about?"}),
+            "`query` has only common words or letters: name",
+        ),
         (
             json!({"query": "x".repeat(1_001)}),
             "`query` is longer than 1000",
         ),
         (
-            json!({"query": "x", "max_results": 51}),
+            json!({"query": "size", "max_results": 51}),
             "`max_results` is 51, allowed is 1 to 50",
         ),
         (
-            json!({"query": "x", "path": "../x"}),
+            json!({"query": "size", "path": "../x"}),
             "`../x` is no folder and no note",
         ),
         (
-            json!({"query": "x", "path": "none"}),
+            json!({"query": "size", "path": "none"}),
             "`none` is no folder and no note",
         ),
     ] {

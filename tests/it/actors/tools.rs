@@ -4,8 +4,9 @@ use oracle_agent::{
     llm::Scripted,
     model::{Part, Role},
     testkit::{Panics, TestOracle, TestSystem, TestTool},
+    tool::{FnTool, MAX_DATA, Tool as _, ToolOutput},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{answered, counts, done, end, last};
 
@@ -69,6 +70,26 @@ async fn whatever_a_tool_does_the_model_gets_words_and_the_query_goes_on() {
             [0],
             "{name}"
         );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn data_that_is_too_large_is_left_out_and_the_text_stays() {
+    // Each number has two bytes, and one bracket is more.
+    for (numbers, is_kept) in [(MAX_DATA / 2 - 1, true), (MAX_DATA / 2, false)] {
+        let output = ToolOutput::new("found", &vec![0; numbers]);
+        let spec = TestTool::new("t").spec().clone();
+        let tool = FnTool::new(spec, move |_: Value, _| {
+            std::future::ready(Ok(output.clone()))
+        });
+        let script = script(&["t"]);
+        let oracle = TestOracle::new(script.clone()).tool(tool);
+        let oracle = oracle.start().await.unwrap();
+        let session = oracle.session("s").unwrap();
+        session.ask("look it up").await.unwrap();
+        assert_eq!(results(&script), ["Ok: found"]);
+        let result = last(&session, "tool.finished").await;
+        assert_eq!(result.get("data").is_some(), is_kept, "{numbers}");
     }
 }
 

@@ -437,6 +437,15 @@ fn the_data_has_the_places_and_their_lines() {
 }
 
 #[test]
+fn places_can_be_had_without_their_lines() {
+    let tree = Tree::of(&[("a.rs", "fn cookie() {}\n")]);
+    let wanted = json!({"query": "the cookie", "mode": "words", "files_only": true});
+    let text = tree.search(wanted, &CancellationToken::new());
+    let head = "a.rs (lines 1–1): cookie\nall 1 place shown; ";
+    assert!(text.starts_with(head), "{text}");
+}
+
+#[test]
 fn what_is_not_new_is_told() {
     let tree = Tree::of(&[("a.rs", "fn cookie() {}\n")]);
     assert!(!tree.ask("the cookie").contains(" ago"));
@@ -457,6 +466,22 @@ fn a_call_that_is_stopped_goes_without_the_index() {
     assert!(known.is_none());
     drop(known);
     assert_eq!(tree.files("cookie"), ["a.rs"], "the next one has it");
+}
+
+#[test]
+fn without_an_index_it_is_told_how_far_that_is() {
+    let (tree, progress) = (Tree::of(&[]), Progress::default());
+    let root = ProjectRoot::open(tree.folder.path()).unwrap();
+    let settings = CodeSearchSettings::default();
+    let index = ProjectIndex::new(root.clone(), &settings, progress.clone());
+    let reading = progress.begin("indexing the project", Some(90));
+    reading.add(7);
+    let stopped = CancellationToken::new();
+    stopped.cancel();
+    let wanted = arguments::arguments(json!({"query": "the cookie", "mode": "words"})).unwrap();
+    let error = search(&root, &index, &wanted, &settings, &stopped).unwrap_err();
+    let want = "the index is not ready yet (indexing the project: 7 of 90): ask again, or use `literal` or `regex`";
+    assert_eq!(error.to_string(), want);
 }
 
 #[test]
