@@ -108,7 +108,7 @@ async fn a_model_is_told_what_is_wrong_with_its_calls() {
         .reply(done("Not found."));
     let results = results(&script).await;
     let told = [
-        "`query` has no words: say what to look for",
+        "`query` has only common words or letters: name what to look for",
         "there is no note `doc/adr/0003-use-sqlit.md`: perhaps one of `doc/adr/0003-use-sqlite.md`",
     ];
     for ((status, content), says) in results.iter().zip(told) {
