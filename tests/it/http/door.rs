@@ -1,8 +1,8 @@
 //! Who comes in: keys, names of the server, pages, limits.
 
-use std::path::Path;
+use std::{net::SocketAddr, path::Path};
 
-use axum::{body::Body, http::Request};
+use axum::{Router, body::Body, extract::ConnectInfo, http::Request};
 use oracle_agent::{
     access::{Book, BookError, FileError, Key, KeyFile, Keyring, NewKey},
     llm::Scripted,
@@ -82,21 +82,35 @@ const ADMIN: Holder = Holder::of("ops", "default", Role::Admin);
 const ROUTE: &str = "/nowhere";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_comes_from_nowhere_is_nobody_also_where_there_are_no_keys() {
+async fn without_keys_a_nested_router_lets_in_this_machine_and_whom_its_host_knows() {
     use tower::ServiceExt as _;
     let server = TestServer::start(greeter()).await.unwrap();
     let (routes, _) = router(server.host().clone());
-    let ask = |principal: Option<Principal>| {
-        let mut request = Request::get("/metrics").header("host", "localhost");
-        if let Some(principal) = principal {
-            request = request.extension(principal);
+    let routes = Router::new().nest("/oracle", routes);
+    let ask = async |from: Option<&str>, principal: Option<Principal>| {
+        let request = Request::get("/oracle/metrics").header("host", "localhost");
+        let mut request = request.body(Body::empty()).unwrap();
+        if let Some(from) = from {
+            let from: SocketAddr = from.parse().unwrap();
+            request.extensions_mut().insert(ConnectInfo(from));
         }
-        let request = request.body(Body::empty()).unwrap();
-        let routes = routes.clone();
-        async move { routes.oneshot(request).await.unwrap().status().as_u16() }
+        if let Some(principal) = principal {
+            request.extensions_mut().insert(principal);
+        }
+        let response = routes.clone().oneshot(request).await.unwrap();
+        response.status().as_u16()
     };
-    assert_eq!(ask(None).await, 401);
-    assert_eq!(ask(Some(Principal::local())).await, 200);
+    for (from, status) in [
+        (None, 401),
+        (Some("192.0.2.7:1"), 401),
+        (Some("[2001:db8::7]:1"), 401),
+        (Some("127.0.0.1:1"), 200),
+        (Some("[::1]:1"), 200),
+        (Some("[::ffff:127.0.0.1]:1"), 200),
+    ] {
+        assert_eq!(ask(from, None).await, status, "{from:?}");
+        assert_eq!(ask(from, Some(Principal::local())).await, 200, "{from:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
