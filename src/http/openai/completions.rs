@@ -147,21 +147,17 @@ async fn ask(
         memory,
     } = session;
     let is_new = memory.is_some() || session.last().await?.is_none();
-    let (text, import) = match is_new {
-        true => (asked.question.clone(), asked.whole()),
-        false => asked.tail(),
-    };
     if wishes.again
         && wishes.key.is_none()
         && !is_new
-        && let Some(query) = repeated(session, &text).await?
+        && let Some(query) = repeated(session, &asked.question).await?
     {
         return Ok(session.watch_for(query, detail).await?);
     }
     let submission = Submission {
         busy: wishes.busy,
         idempotency_key: wishes.key.clone(),
-        ..Submission::new(text).with(import)
+        ..Submission::new(&*asked.question).with(asked.import(is_new))
     };
     let room = host.room_for_a_message(session.key()).await?;
     let watch = session.ask_for(submission, detail).await;
@@ -261,15 +257,13 @@ impl Wishes {
         })
     }
 
-    /// The durable session that a request goes to, if it needs one. What a chat page asks on its own account does
-    /// not.
+    /// The durable session that a request goes to, if it needs one. What a chat page asks on its own account is no
+    /// part of the session that it names.
     fn durable(&self, asked: &Asked, asks_people: bool) -> Option<SessionName> {
-        if asked.is_task() {
-            return None;
-        }
+        let by_name = self.session.clone().filter(|_| !asked.is_task);
         let by_key = || self.key.as_deref().map(of_key);
         let own = || (asked.store || asks_people).then(|| SessionName::from_uuid(Uuid::now_v7()));
-        self.session.clone().or_else(by_key).or_else(own)
+        by_name.or_else(by_key).or_else(own)
     }
 }
 
@@ -348,14 +342,16 @@ mod tests {
             (&[key], &none, "q?", false, true),
             (&[], &store, "q?", false, true),
             (&[], &none, "q?", true, true),
-            (&[session, key], &store, "### Task:\nA title.", true, false),
+            (&[session], &none, "### Task:\nA title.", false, false),
+            (&[session, key], &none, "### Task:\nA title.", false, true),
+            (&[], &store, "### Task:\nA title.", false, true),
+            (&[], &none, "### Task:\nA title.", true, true),
         ] {
             let wishes = read(headers).unwrap();
             let name = wishes.durable(&asked(more, question), asks_people);
             assert_eq!(name.is_some(), durable, "{headers:?} {more}");
-            if headers == [session] {
-                assert_eq!(name.unwrap().as_str(), "s");
-            }
+            let is_named = name.is_some_and(|name| name.as_str() == "s");
+            assert_eq!(is_named, headers == [session] && durable, "{headers:?}");
         }
         assert_eq!(of_key("k"), of_key("k"));
         assert_ne!(of_key("k"), of_key("l"));

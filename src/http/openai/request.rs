@@ -189,10 +189,12 @@ pub(super) struct Asked {
     pub model: String,
     /// What the client wants to hold in the whole conversation.
     pub instructions: Option<String>,
-    /// What was said before the question.
+    /// What was said up to the last answer.
     pub past: Vec<Exchange>,
-    /// The last message.
+    /// The messages after the last of the assistant's.
     pub question: String,
+    /// Whether a chat page asks this on its own account, such as for a title of the conversation.
+    pub is_task: bool,
     /// Whether its session is to be kept.
     pub store: bool,
     /// Whether the answer is wanted in pieces.
@@ -215,23 +217,28 @@ impl Asked {
         let request: ChatRequest = extract::read(body)?;
         request.check()?;
         let options = request.stream_options;
-        let (instructions, past, question) = conversation(request.messages)?;
+        let (instructions, mut past) = conversation(request.messages)?;
+        let answered = past.iter().rposition(|exchange| exchange.answer.is_some());
+        let open = past.drain(answered.map_or(0, |at| at + 1)..);
+        let questions: Vec<String> = open.map(|exchange| exchange.question).collect();
+        let last = questions.last();
         Ok(Self {
             model: request.model,
             instructions,
             past,
-            question,
+            is_task: last.is_some_and(|last| last.trim_start().starts_with(TASK)),
+            question: questions.join("\n\n"),
             store: request.store == Some(true),
             stream: request.stream == Some(true),
             include_usage: options.is_some_and(|of| of.include_usage == Some(true)),
         })
     }
 
-    /// What the question brings along to a new session: all that was said before.
-    pub(super) fn whole(&self) -> Import {
+    /// What the question brings along: to a new session also all that was said before.
+    pub(super) fn import(&self, is_new: bool) -> Import {
         let mut messages = Vec::new();
         let mut say = |speaker, text| messages.push(ImportedMessage { speaker, text });
-        for Exchange { question, answer } in &self.past {
+        for Exchange { question, answer } in self.past.iter().filter(|_| is_new) {
             say(Speaker::User, question.clone());
             if let Some(answer) = answer {
                 say(Speaker::Assistant, spoken(answer));
@@ -241,25 +248,6 @@ impl Asked {
             instructions: self.instructions.clone(),
             messages,
         }
-    }
-
-    /// The messages after the last of the assistant's, as the question to a session that has the rest.
-    pub(super) fn tail(&self) -> (String, Import) {
-        let open = self.past.iter().rev();
-        let open = open.take_while(|exchange| exchange.answer.is_none());
-        let mut texts: Vec<&str> = open.map(|exchange| exchange.question.as_str()).collect();
-        texts.reverse();
-        texts.push(&self.question);
-        let import = Import {
-            instructions: self.instructions.clone(),
-            messages: Vec::new(),
-        };
-        (texts.join("\n\n"), import)
-    }
-
-    /// Whether a chat page asks this on its own account, such as for a title of the conversation.
-    pub(super) fn is_task(&self) -> bool {
-        self.question.trim_start().starts_with(TASK)
     }
 }
 
@@ -317,10 +305,8 @@ impl ChatRequest {
     }
 }
 
-/// The instructions, what was said before the question, and the question.
-fn conversation(
-    messages: Vec<ChatMessage>,
-) -> Result<(Option<String>, Vec<Exchange>, String), Problem> {
+/// The instructions, and what was said, with the question at its end.
+fn conversation(messages: Vec<ChatMessage>) -> Result<(Option<String>, Vec<Exchange>), Problem> {
     let Some(last) = messages.len().checked_sub(1) else {
         return Err(wrong("messages", "a list with at least one message"));
     };
@@ -356,7 +342,7 @@ fn conversation(
             }
         }
     }
-    let Some(Exchange { question, .. }) = past.pop().filter(|_| asks) else {
+    let Some(Exchange { question, .. }) = past.last().filter(|_| asks) else {
         let what = "the last message has to be the question, of the role `user`";
         return Err(Problem::bad(format!("messages[{last}].role"), what));
     };
@@ -369,7 +355,7 @@ fn conversation(
         return Err(Problem::bad(format!("messages[{last}].content"), what));
     }
     let instructions = Some(instructions.join("\n\n")).filter(|text| !text.is_empty());
-    Ok((instructions, past, question))
+    Ok((instructions, past))
 }
 
 fn wrong(param: &'static str, wanted: &str) -> Problem {

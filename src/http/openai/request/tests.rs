@@ -209,7 +209,8 @@ fn a_body_of_very_many_values_is_refused_at_the_first_and_as_many_messages_as_a_
     let parts = json!([{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }]);
     let message = json!({ "role": "user", "content": parts });
     let body = json!({ "model": "oracle", "messages": vec![message; 4_097] });
-    assert_eq!(read(&body).unwrap().past.len(), 4_096);
+    let question = read(&body).unwrap().question;
+    assert_eq!(question.matches("a\nb").count(), 4_097);
 }
 
 #[test]
@@ -262,6 +263,7 @@ fn a_conversation_is_read_as_questions_and_what_answered_them() {
             exchange("three?", Some("")),
         ],
         question: "four\n?".into(),
+        is_task: false,
         store: false,
         stream: true,
         include_usage: true,
@@ -271,14 +273,17 @@ fn a_conversation_is_read_as_questions_and_what_answered_them() {
 
 #[test]
 fn what_a_chat_page_asks_on_its_own_account_is_known() {
-    let asked = |text: &str| read(&json!({ "model": "m", "messages": [user(text)] })).unwrap();
+    let asked = |text: &str| {
+        let messages = [user("one?"), user(text)];
+        read(&json!({ "model": "m", "messages": messages })).unwrap()
+    };
     for (text, is_task) in [
         ("### Task:\nGenerate a concise title", true),
         ("\n### Task: tags", true),
         ("what does `### Task:` mean?", false),
         ("## Task: x", false),
     ] {
-        assert_eq!(asked(text).is_task(), is_task, "{text}");
+        assert_eq!(asked(text).is_task, is_task, "{text}");
     }
 }
 

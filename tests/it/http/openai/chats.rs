@@ -113,6 +113,23 @@ async fn a_request_that_was_sent_before_is_not_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn messages_after_the_last_answer_are_one_question_also_when_they_are_sent_again() {
+    let served = echo().await;
+    let user = |text: &str| json!({ "role": "user", "content": text });
+    let body = json!({ "model": "oracle", "messages": [user("one"), user("two")] });
+    for headers in [
+        &[("idempotency-key", "1")][..],
+        &[S, ("x-stainless-retry-count", "1")],
+    ] {
+        let one = served.post(headers, body.clone()).await;
+        let asked = one.answer();
+        assert!(asked.ends_with(". one\n\ntwo (0 before)"), "{asked}");
+        let again = served.post(headers, body.clone()).await;
+        assert_eq!((again.answer(), again.session()), (asked, one.session()));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn more_messages_than_a_session_takes_are_refused_by_their_name() {
     let served = Served::start(TestOracle::new(Echo::default())).await;
     let many = vec!["again"; MAX_IMPORTED + 3];
