@@ -3,13 +3,14 @@
 //! Its records come from the journal either way, because both processes share it. A server also sends text as it
 //! arrives, and says when there is more to read. If the server dies, the question goes on in this process.
 
-use std::{future::pending, sync::Arc};
+use std::{future::pending, path::Path, sync::Arc, time::Duration};
 
 use futures_util::future::{BoxFuture, FutureExt as _, ready};
+use tokio::time::sleep;
 
 use crate::{
     actor::{Answer, AskError, Frame, Progress, SessionHandle, SessionRecord, Watch},
-    control::{Client, Code, Events, Refused, Told, Verb},
+    control::{Client, ClientError, Code, Events, Refused, Told, Verb},
     kernel::{Command, Refusal},
     model::{
         CallId, QueryId, Submission, ToolCall,
@@ -17,10 +18,14 @@ use crate::{
     },
 };
 
+/// How often a question is asked whose server is gone before it has taken it: then the session may be anybody's.
+const TRIES: u32 = 4;
+const PAUSE: Duration = Duration::from_millis(250);
+
 pub(super) struct Question {
     session: SessionHandle,
     watch: Watch,
-    /// The server that answers it, if this process does not.
+    /// The server that was asked, if this process was not.
     server: Option<Server>,
     calls: Vec<Arc<ToolCall>>,
     /// Those that wait for a person and were not answered here yet.
@@ -29,25 +34,34 @@ pub(super) struct Question {
 
 struct Server {
     client: Arc<Client>,
-    events: Events<Told>,
+    /// None once they have ended: a server that drains ends them, and goes on with its queries.
+    events: Option<Events<Told>>,
 }
 
 impl Server {
-    /// The server that owns the session by this error, which is given back if no server does.
-    async fn of(error: AskError, session: &SessionHandle) -> Result<Self, Refused> {
-        let AskError::Refused(Refusal::Owned { by, .. }) = &error else {
-            return Err(error.into());
-        };
-        let Some(socket) = &by.socket else {
-            return Err(error.into());
+    /// The socket of the server that owns the session by this error.
+    fn socket(error: &AskError) -> Option<&Path> {
+        match error {
+            AskError::Refused(Refusal::Owned { by, .. }) => by.socket.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The server that owns the session by this error; none if no server does, or it cannot be reached.
+    async fn of(error: &AskError, session: &SessionHandle) -> Result<Option<Self>, AskError> {
+        let Some(socket) = Self::socket(error) else {
+            return Ok(None);
         };
         let Ok(client) = Client::unix(socket).await else {
-            return Err(error.into());
+            return Ok(None);
         };
         let after = session.last().await?.unwrap_or_default();
-        let events = client.follow(&session.key().name, after).await?;
+        let events = match client.follow(&session.key().name, after).await {
+            Err(ClientError::Broken { .. }) => return Ok(None),
+            events => events.ok(),
+        };
         let client = Arc::new(client);
-        Ok(Self { client, events })
+        Ok(Some(Self { client, events }))
     }
 }
 
@@ -56,15 +70,37 @@ impl Question {
         session: &SessionHandle,
         submission: Submission,
     ) -> Result<Self, Refused> {
-        let error = match session.ask(submission.clone()).await {
-            Ok(watch) => return Ok(Self::new(session, watch, None)),
-            Err(error) => error,
-        };
-        let server = Server::of(error, session).await?;
-        let name = &session.key().name;
-        let accepted = server.client.submit(name, &submission).await?;
-        let watch = session.watch(accepted.query).await?;
-        Ok(Self::new(session, watch, Some(server)))
+        let mut tries = TRIES;
+        loop {
+            let error = match session.ask(submission.clone()).await {
+                Ok(watch) => return Ok(Self::new(session, watch, None)),
+                Err(error) => error,
+            };
+            let name = &session.key().name;
+            let (refused, again) = match Server::of(&error, session).await? {
+                Some(server) => match server.client.submit(name, &submission).await {
+                    Ok(accepted) => {
+                        let watch = session.watch(accepted.query).await?;
+                        return Ok(Self::new(session, watch, Some(server)));
+                    }
+                    Err(error) => {
+                        let refused = Refused::from(error);
+                        // It may have been taken: only a key makes it one question.
+                        let lost = refused.code == Code::Unavailable;
+                        (refused, lost && submission.idempotency_key.is_some())
+                    }
+                },
+                None => {
+                    let gone = Server::socket(&error).is_some();
+                    (error.into(), gone)
+                }
+            };
+            tries -= 1;
+            if !again || tries == 0 {
+                return Err(refused);
+            }
+            sleep(PAUSE).await;
+        }
     }
 
     /// A question that was asked before and has not ended.
@@ -73,7 +109,9 @@ impl Question {
             Ok(watch) => return Ok(Self::new(session, watch, None)),
             Err(error) => error,
         };
-        let server = Server::of(error, session).await?;
+        let Some(server) = Server::of(&error, session).await? else {
+            return Err(error.into());
+        };
         let watch = session.watch(query).await?;
         Ok(Self::new(session, watch, Some(server)))
     }
@@ -89,17 +127,18 @@ impl Question {
     }
 
     /// Whether this process answers it.
-    pub(super) const fn is_here(&self) -> bool {
-        self.server.is_none()
+    pub(super) fn is_here(&self) -> bool {
+        self.server.is_none() || self.session.runs_here()
     }
 
     /// What happens next; none after the end. Cancel safe.
     pub(super) async fn next(&mut self) -> Result<Option<Progress>, Refused> {
         loop {
             let Self { watch, server, .. } = self;
+            let events = server.as_mut().and_then(|server| server.events.as_mut());
             let told = async {
-                match server {
-                    Some(server) => server.events.next().await,
+                match events {
+                    Some(events) => events.next().await,
                     None => pending().await,
                 }
             };
@@ -130,7 +169,11 @@ impl Question {
                     }
                 }
                 Ok(Some(Told::Event(_) | Told::Gap { .. })) => self.watch.look().await?,
-                Ok(Some(Told::End { .. }) | None) | Err(_) => self.server = None,
+                Ok(Some(Told::End { .. }) | None) | Err(_) => {
+                    if let Some(server) = &mut self.server {
+                        server.events = None;
+                    }
+                }
             }
         }
     }
@@ -200,11 +243,21 @@ impl Question {
 
     fn carry_out(&self, here: Command, there: Verb) -> BoxFuture<'static, Result<(), Refused>> {
         let session = self.session.clone();
-        let client = self.server.as_ref().map(|server| server.client.clone());
+        let server = self.server.as_ref().filter(|_| !self.is_here());
+        let client = server.map(|server| server.client.clone());
         let done = async move {
-            let done = match client {
-                Some(client) => client.carry_out(&there).await.map(drop).map_err(Into::into),
-                None => session.command(here).await.map(drop).map_err(Into::into),
+            let there = match client {
+                Some(client) => Some(client.carry_out(&there).await.map_err(Refused::from)),
+                None => None,
+            };
+            let done = match there {
+                // It is here, or was left by a server that is gone.
+                None
+                | Some(Err(Refused {
+                    code: Code::Unavailable,
+                    ..
+                })) => session.command(here).await.map(drop).map_err(Into::into),
+                Some(done) => done.map(drop),
             };
             match done {
                 Err(Refused {

@@ -233,10 +233,9 @@ impl EventStream {
 
     /// How long to wait for news before the journal is read.
     fn patience(&self) -> Duration {
-        let is_here = || self.session.router.state(&self.session.key).is_some();
         match self.begin {
-            Begin::Query(_) if !is_here() => LOOK_OUTSIDE,
-            Begin::Session(_) if !is_here() => LOOK_OUTSIDE * 5,
+            Begin::Query(_) if !self.session.runs_here() => LOOK_OUTSIDE,
+            Begin::Session(_) if !self.session.runs_here() => LOOK_OUTSIDE * 5,
             _ => LOOK,
         }
     }

@@ -3,11 +3,12 @@
 use std::{
     fs,
     io::{BufRead as _, BufReader},
+    path::PathBuf,
     process::Command,
 };
 
 use oracle_agent::{
-    control::{Client, Told},
+    control::{Client, Told, socket},
     journal::sqlite::processes,
     model::{Seq, SessionName, Submission},
 };
@@ -116,31 +117,79 @@ fn a_server_answers_for_its_sessions_whoever_asks() {
 }
 
 #[test]
-fn ctrl_c_takes_a_question_back_from_a_server() {
-    let slow = json!({ "reply": END, "delay_ms": FOR_EVER });
-    let place = place(&[reply("One."), slow]);
-    let _server = serving(&place, "s");
-    let line = "ask --events --session s --model scripted/own.json two";
-    let mut child = place.oracle(line).command().spawn().unwrap();
-    let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut event = |kind: &str| {
-        let mut events = out
-            .by_ref()
-            .map(|line| serde_json::from_str(&line.unwrap()));
-        let mut events = events.by_ref().map(Result::<Value, _>::unwrap);
-        events.find(|event| event["type"] == kind).unwrap()
-    };
-    event("turn.started");
-    let kill = format!("kill -INT {}", child.id());
-    assert!(
-        Command::new("sh")
-            .args(["-c", &kill])
-            .status()
-            .unwrap()
-            .success()
-    );
-    assert_eq!(event("query.finished")["payload"]["outcome"], "cancelled");
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+fn ctrl_c_takes_a_question_back_from_a_server_also_while_it_drains() {
+    for drains in [false, true] {
+        let slow = json!({ "reply": END, "delay_ms": FOR_EVER });
+        let place = place(&[reply("One."), slow]);
+        fs::write(place.path("o.toml"), "server.drain_deadline = \"1h\"").unwrap();
+        let server = serving(&place, "s");
+        let line = "ask --events --session s --model scripted/own.json two";
+        let mut child = place.oracle(line).command().spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut event = |kind: &str| {
+            let mut events = out
+                .by_ref()
+                .map(|line| serde_json::from_str(&line.unwrap()));
+            let mut events = events.by_ref().map(Result::<Value, _>::unwrap);
+            events.find(|event| event["type"] == kind).unwrap()
+        };
+        event("turn.started");
+        if drains {
+            has_begun_to_drain(&place, &server);
+        }
+        let kill = format!("kill -INT {}", child.id());
+        assert!(
+            Command::new("sh")
+                .args(["-c", &kill])
+                .status()
+                .unwrap()
+                .success()
+        );
+        assert_eq!(event("query.finished")["payload"]["outcome"], "cancelled");
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        if drains {
+            assert_eq!(server.end().1, Some(0));
+        }
+    }
+}
+
+/// Tells a server to end, and returns when its streams of events have ended.
+fn has_begun_to_drain(place: &Place, server: &Served) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let client = Client::unix(&socket_of(place)).await.unwrap();
+        let name = SessionName::new("s").unwrap();
+        let mut events = client.follow(&name, Seq(0)).await.unwrap();
+        server.signal("TERM");
+        while !matches!(events.next().await.unwrap(), Some(Told::End { .. }) | None) {}
+    });
+}
+
+/// Where the first server over a data directory is.
+fn socket_of(place: &Place) -> PathBuf {
+    place.data.path().join("oracle").join(socket::NAME)
+}
+
+/// What comes of a question whose server stands still, and dies before it has taken it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_question_is_asked_here_when_the_server_dies_before_it_takes_it() {
+    let place = place(&[reply("One.")]);
+    let server = serving(&place, "s");
+    server.signal("STOP");
+    let line = "ask --session s --model scripted/own.json two";
+    let child = place.oracle(line).command().spawn().unwrap();
+    // Connections that nobody takes have no inode: one to see whether it is there, and one with a request.
+    let waiting = format!(" 0 {}", place.data.path().display());
+    let connections = || fs::read_to_string("/proc/net/unix").unwrap();
+    while connections().matches(&waiting).count() < 2 {
+        std::thread::yield_now();
+    }
+    server.signal("KILL");
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!((said.as_str(), output.status.code()), ("Mine.\n", Some(0)));
+    assert_eq!(count(&log(&place, "s"), "query.finished"), 2);
 }
 
 #[test]
