@@ -40,7 +40,7 @@ const STREAMS: u32 = 128;
 const PING: Duration = Duration::from_secs(20);
 /// How long a connection that is told to end may take.
 const GRACE: Duration = Duration::from_secs(1);
-/// How often a busy connection is checked.
+/// How often a connection is checked.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// The other end of a connection.
@@ -262,7 +262,8 @@ impl Activity {
         let next = head.into_iter().chain(stuck).fold(idle, Instant::min);
         match next <= now {
             true => Step::Close(*state.closing.insert(now + GRACE)),
-            false => Step::Wait(next),
+            // Bytes that come meanwhile wake nobody.
+            false => Step::Wait(next.min(now + LOOK)),
         }
     }
 }
@@ -409,15 +410,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_head_has_to_come_in_time_whether_it_is_the_first_or_not() {
         let activity = Activity::new();
-        assert_eq!(next(&activity), wait(10), "nothing has come yet");
+        assert_eq!(next(&activity), wait(5), "nothing has come yet");
         pass(9).await;
         activity.received();
         assert_eq!(next(&activity), wait(1), "a byte does not help");
         drop(activity.begin(Version::HTTP_11));
-        assert_eq!(next(&activity), wait(120), "answered");
+        assert_eq!(next(&activity), wait(5), "answered");
         pass(100).await;
         activity.received();
-        assert_eq!(next(&activity), wait(10));
+        assert_eq!(next(&activity), wait(5));
         pass(5).await;
         activity.received();
         pass(5).await;
@@ -480,12 +481,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn bytes_between_requests_of_http_2_are_no_head() {
         let activity = Activity::new();
-        assert_eq!(next(&activity), wait(10), "before the first one");
+        assert_eq!(next(&activity), wait(5), "before the first one");
         drop(activity.begin(Version::HTTP_2));
         pass(60).await;
         // An answer to a ping, or room for what is sent.
         activity.received();
-        assert_eq!(next(&activity), wait(60), "it only rests");
+        assert_eq!(next(&activity), wait(5), "it only rests");
         pass(60).await;
         assert_eq!(next(&activity), closes());
     }
