@@ -38,11 +38,11 @@ pub use limits::{Allowance, RateLimits};
 pub use provider::{Dialect, ModelSettings, ProviderSettings, Streaming};
 
 pub use http::SetupError;
-#[cfg(any(feature = "cli", feature = "server"))]
-pub(crate) use http::plain_client;
 pub use offline::{OFFLINE, Offline};
 pub use remote::Remote;
 pub use scripted::Scripted;
+#[cfg(any(feature = "cli", feature = "server"))]
+pub(crate) use {fault::cause, http::plain_client};
 
 /// Whether the model may ask for tools in this turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -34,7 +34,7 @@ use tokio::{net::UnixStream, time::timeout};
 
 use super::{Accepted, Answer, Code, Refused, Seen, Verb, Watching, socket::Address};
 use crate::{
-    llm::plain_client,
+    llm::{cause, plain_client},
     model::{Attempt, Event, QueryId, Seq, SessionName, Submission, Turn},
 };
 
@@ -57,7 +57,7 @@ pub enum ClientError {
     #[error("{0}")]
     Setup(String),
     /// The connection failed.
-    #[error("the server at {place} cannot be asked: {why}")]
+    #[error("the server at {place} cannot be asked: {}", cause(why))]
     Broken {
         /// The URL.
         place: String,

@@ -38,7 +38,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         is_json(request.headers())?;
         let body = Bytes::from_request(request, state).await;
-        let body = body.map_err(|_| Problem::broken_body())?;
+        let body = body.map_err(|error| Problem::broken_body(&error))?;
         read(&body).map(Self)
     }
 }

@@ -1,7 +1,7 @@
 //! Metrics of the system and of the server, for Prometheus. Names and labels are part of the interface; no
 //! label names a session or a tenant.
 
-use std::{fmt, sync::atomic::AtomicU64};
+use std::sync::atomic::AtomicU64;
 
 use axum::{
     extract::State,
@@ -51,7 +51,10 @@ async fn metrics(State(host): State<Host>, _: Admin) -> Response {
     let mut text = String::new();
     match text::encode(&mut text, &registry) {
         Ok(()) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
-        Err(fmt::Error) => Problem::bug("metrics").into_response(),
+        Err(error) => {
+            tracing::error!(request = "metrics", %error, "figures cannot be written");
+            Problem::bug("metrics").into_response()
+        }
     }
 }
 

@@ -171,7 +171,7 @@ async fn whole(host: &Host, mut body: Body) -> Result<Bytes, Problem> {
     }
     let (mut room, mut bytes) = (room_for(0)?, Vec::new());
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Problem::broken_body())?;
+        let frame = frame.map_err(|error| Problem::broken_body(&error))?;
         let Ok(data) = frame.into_data() else {
             continue; // Trailers say nothing here.
         };

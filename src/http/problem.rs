@@ -1,6 +1,6 @@
 //! Why a request was not carried out, in the shape of OpenAI's error objects.
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, error::Error, time::Duration};
 
 use axum::{
     Json,
@@ -15,6 +15,7 @@ use crate::{
     actor::AskError,
     control::{Code, Refused},
     kernel::Refusal,
+    llm::cause,
 };
 
 /// When a status that passes is worth another try, where nothing else is known.
@@ -203,8 +204,9 @@ impl Problem {
         Self::new(StatusCode::REQUEST_TIMEOUT, "slow_body", what)
     }
 
-    pub(super) fn broken_body() -> Self {
-        let what = "the body of the request broke off, or is not in order";
+    pub(super) fn broken_body(error: &(dyn Error + 'static)) -> Self {
+        let why = cause(error);
+        let what = format!("the body of the request broke off, or is not in order: {why}");
         Self::new(StatusCode::BAD_REQUEST, "broken_body", what)
     }
 

@@ -4,7 +4,7 @@
 //! The texts here may still hold what the server repeated of a key: they pass through
 //! [`Secrets`](super::secrets::Secrets) before anyone sees them.
 
-use std::fmt;
+use std::{error::Error, fmt};
 
 use reqwest::header::HeaderMap;
 
@@ -21,6 +21,20 @@ pub(super) use transport::{headers_late, of_body, of_send};
 pub(super) const BAD_STREAM: &str = "bad_stream";
 pub(super) const CUT: &str = "cut";
 pub(super) const SERVER_ERROR: &str = "server_error";
+
+/// Why a connection failed: the innermost error says it.
+pub(crate) fn cause(error: &(dyn Error + 'static)) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    match innermost.downcast_ref::<reqwest::Error>() {
+        // It has nothing inside it, so it would tell its URL.
+        Some(error) if error.is_timeout() => "it took too long".to_owned(),
+        Some(_) => "the request failed".to_owned(),
+        None => innermost.to_string(),
+    }
+}
 
 pub(super) fn cut() -> Fault {
     Fault::retryable(CUT, "the reply broke off without an end mark")

@@ -2,7 +2,7 @@
 
 use std::{error::Error, io, time::Duration};
 
-use super::{CUT, cut};
+use super::{CUT, cause, cut};
 use crate::model::Fault;
 
 /// No answer.
@@ -39,19 +39,6 @@ pub(in crate::llm) fn of_body(error: &reqwest::Error) -> Fault {
 pub(in crate::llm) fn headers_late(place: &str, waited: Duration) -> Fault {
     let detail = format!("{place} did not begin to answer within {waited:?}");
     Fault::unavailable("headers_timeout", detail)
-}
-
-fn cause(error: &(dyn Error + 'static)) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    match innermost.downcast_ref::<reqwest::Error>() {
-        // It has nothing inside it, so it would tell its URL.
-        Some(error) if error.is_timeout() => "it took too long".to_owned(),
-        Some(_) => "the request failed".to_owned(),
-        None => innermost.to_string(),
-    }
 }
 
 fn told(error: &rustls::Error) -> String {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{
     Place,
     serve::{SERVE, Served},
+    server::NOWHERE,
 };
 
 const DONE: &str =
@@ -41,6 +42,12 @@ fn without_a_server_it_says_what_to_do() {
     assert_eq!((code, out.as_str()), (Some(1), ""));
     assert!(err.starts_with("oracle: no server runs over "), "{err}");
     assert!(err.contains("start one with `oracle serve`"), "{err}");
+    let (code, _, err) = run(&place, &format!("ctl --url {NOWHERE} list"));
+    assert_eq!(code, Some(1));
+    assert!(
+        err.contains("/api/control cannot be asked: Connection refused"),
+        "{err}"
+    );
 }
 
 #[test]
