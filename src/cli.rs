@@ -9,7 +9,10 @@
 
 use std::{ffi::OsString, io::Write as _};
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{
+    CommandFactory, Parser, Subcommand,
+    error::{ContextKind, ContextValue},
+};
 use clap_complete::Shell;
 
 mod arguments;
@@ -123,10 +126,33 @@ pub enum Command {
     Completions(CompletionsArgs),
 }
 
+/// Commands that this program was built without, each with the feature that has it.
+const MISSING: &[(&str, &str)] = &[
+    #[cfg(not(feature = "server"))]
+    ("serve", "server"),
+    #[cfg(not(feature = "server"))]
+    ("keys", "server"),
+    #[cfg(not(feature = "server"))]
+    ("ctl", "server"),
+    #[cfg(not(feature = "mock"))]
+    ("mock-model", "mock"),
+];
+
 impl Args {
     /// Reads a command line, the name of the program first.
     pub fn read(line: impl IntoIterator<Item = OsString>) -> Result<Self, Stop> {
-        Self::try_parse_from(line).map_err(Stop::CommandLine)
+        Self::try_parse_from(line).map_err(|error| not_understood(error, MISSING))
+    }
+}
+
+fn not_understood(error: clap::Error, missing: &[(&str, &str)]) -> Stop {
+    let unknown = error.get(ContextKind::InvalidSubcommand);
+    let is_it = |(command, _): &&(&str, &str)| matches!(unknown, Some(ContextValue::String(name)) if name == command);
+    match missing.iter().find(is_it) {
+        Some((command, feature)) => Stop::usage(format_args!(
+            "`oracle {command}` needs the feature `{feature}`: `cargo install --path . --features {feature}`"
+        )),
+        None => Stop::CommandLine(error),
     }
 }
 

@@ -30,6 +30,22 @@ fn options() -> Options {
 }
 
 #[test]
+fn a_command_without_its_feature_says_which_it_needs() {
+    for (line, says) in [
+        (
+            &["oracle", "sing"][..],
+            "`oracle sing` needs the feature `song`: `cargo install --path . --features song`",
+        ),
+        (&["oracle", "sign"], "unrecognized subcommand 'sign'"),
+        (&["oracle", "ask", "--sing"], "unexpected argument '--sing'"),
+    ] {
+        let error = Args::try_parse_from(line).unwrap_err();
+        let told = not_understood(error, &[("sing", "song")]).to_string();
+        assert!(told.contains(says), "{told}");
+    }
+}
+
+#[test]
 fn the_tree_is_sound() {
     Args::command().debug_assert();
 }
