@@ -6,9 +6,9 @@
 use std::{
     ffi::OsStr,
     io::{self, Write},
-    sync::{Mutex, PoisonError},
 };
 
+use parking_lot::Mutex;
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{EnvFilter, fmt::writer::BoxMakeWriter};
 
@@ -71,14 +71,13 @@ pub fn last_words(text: &str) {
 fn aside(out: impl Write + Send + 'static) -> NonBlocking {
     let builder = NonBlockingBuilder::default().buffered_lines_limit(MOST_LINES);
     let (writer, guard) = builder.thread_name("log").finish(out);
-    let mut aside = ASIDE.lock().unwrap_or_else(PoisonError::into_inner);
-    *aside = Some((writer.clone(), guard));
+    *ASIDE.lock() = Some((writer.clone(), guard));
     writer
 }
 
 /// Ends the writer beside the process, within about a second; false where there is none.
 fn finish(last: Option<&str>) -> bool {
-    let aside = ASIDE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let aside = ASIDE.lock().take();
     let Some((mut writer, guard)) = aside else {
         return false;
     };

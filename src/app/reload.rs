@@ -2,11 +2,9 @@
 //!
 //! **Invariant:** the whole configuration is checked as at a start before any of it takes effect.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeSet, sync::Arc};
 
+use parking_lot::Mutex;
 use toml::{Table, Value};
 
 use super::profiles::Workshop;
@@ -59,7 +57,7 @@ impl Reloader {
 
 impl Reload for Reloader {
     fn reload(&self, system: &Oracle) -> Result<Changes, Vec<String>> {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock();
         let wanted = (self.read)()?;
         let problems = self.workshop.problems(&wanted, None);
         if !problems.is_empty() {

@@ -1,11 +1,9 @@
 //! JSON text that many calls have in common, prompts and lists of tools: written once and copied from then
 //! on. They are known again by their address, since comparing them would cost as much as writing them.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::VecDeque, sync::Arc};
 
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -52,13 +50,13 @@ impl<T: ?Sized> Texts<T> {
     ) -> serde_json::Result<Arc<RawValue>> {
         // What is kept holds on to what it is of, so that nothing else can stand in its place.
         let known = |(of, _): &&(Arc<T>, Arc<RawValue>)| Arc::ptr_eq(of, what);
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.0.lock();
         if let Some((_, text)) = kept.iter().find(known) {
             return Ok(Arc::clone(text));
         }
         drop(kept);
         let text: Arc<RawValue> = to_raw_value(&written(what))?.into();
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         if kept.len() == MOST {
             kept.pop_front();
         }
@@ -93,6 +91,6 @@ mod tests {
         assert!(Arc::ptr_eq(&text, &kept.prompt(&first).unwrap()));
         kept.prompt(&"one more".into()).unwrap();
         assert!(!Arc::ptr_eq(&text, &kept.prompt(&first).unwrap()));
-        assert_eq!(kept.prompts.0.lock().unwrap().len(), MOST);
+        assert_eq!(kept.prompts.0.lock().len(), MOST);
     }
 }

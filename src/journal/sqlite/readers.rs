@@ -4,12 +4,13 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         mpsc::{self, Receiver, Sender},
     },
     thread::{self, JoinHandle},
 };
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use tokio::sync::{Semaphore, oneshot};
 
@@ -148,10 +149,7 @@ fn serve(
     let (Ok(mut reader), Ok(())) = (reader, heard) else {
         return;
     };
-    let next = || {
-        let questions = questions.lock().unwrap_or_else(PoisonError::into_inner);
-        questions.recv().ok()
-    };
+    let next = || questions.lock().recv().ok();
     while let Some(question) = next() {
         // The caller sees the lost answer.
         let asked = catch_unwind(AssertUnwindSafe(|| question(&mut reader)));
