@@ -21,7 +21,9 @@ use crate::{
 /// Facts that may wait to be written.
 const CAPACITY: usize = 256;
 /// How often one is tried to be written, where others claim the session at the same time.
-const TRIES: u32 = 5;
+const TRIES: u32 = 8;
+/// Before the second try; grows with each, so that writers do not keep meeting.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// A record that waits to be written, and who waits for that; without a record, for all before it.
 #[derive(Debug)]
@@ -144,6 +146,7 @@ impl Writer {
             if tries == TRIES || !claimed_by_another(&error) {
                 return Err(error);
             }
+            tokio::time::sleep(self.clock.spread(PAUSE * tries)).await;
             tries += 1;
         }
         Ok(())

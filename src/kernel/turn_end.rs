@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{
     model::{
-        Attempt, ForcedBy, Message, Outcome, QueryType, Reply, Role, SignalFields, StopReason,
-        Usage,
+        Attempt, ForcedBy, Message, Outcome, QueryType, Reply, Role, SignalFields, SignalType,
+        StopReason, Usage,
         record::{
             AgentFact, CapabilityRequested, LoopDetected, LoopKind, Replied, SignalFact,
             SignalPresence, TurnFact, TurnMode,
@@ -219,6 +219,9 @@ fn turn_end<'a>(draft: &'a Draft<'_>, repeats: bool, fallback: FallbackDone) -> 
         }
         configured => configured,
     };
+    let is_stuck = signal.is_some_and(|signal| signal.kind() == SignalType::Stuck);
+    // Counted where the fallback was decided, a moment ago.
+    let is_excused = fallback == FallbackDone::Continued && query.weak_end();
     TurnEnd {
         query: &query.text,
         reply: text.map_or("", |text| text),
@@ -230,9 +233,9 @@ fn turn_end<'a>(draft: &'a Draft<'_>, repeats: bool, fallback: FallbackDone) -> 
         accumulated: !query.texts.is_empty(),
         calls: query.current.calls > 0,
         repeats,
-        stuck_before: query.stucks > 1,
+        stuck_before: query.stucks > u32::from(is_stuck),
         fallback,
-        low_confidence_excused: query.weak_ends > 1,
+        low_confidence_excused: query.weak_ends > u32::from(is_excused),
         low_confidence: policy.fallback.low_confidence.as_fraction(),
         query_type: query.query_type.unwrap_or(QueryType::Conversational),
         on_missing_signal,

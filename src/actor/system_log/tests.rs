@@ -28,7 +28,7 @@ fn start(journal: &Arc<dyn Journal>) -> (SystemLog, Task) {
 async fn events(journal: &Arc<dyn Journal>, many: usize) -> Vec<String> {
     let key = SessionKey::local(SessionName::system());
     loop {
-        tokio::task::yield_now().await;
+        tokio::time::sleep(Duration::from_millis(1)).await;
         let Some(known) = journal.find(key.clone()).await.unwrap() else {
             continue;
         };

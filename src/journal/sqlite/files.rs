@@ -121,6 +121,10 @@ fn network(directory: &Path) -> io::Result<Option<&'static str>> {
         0x6573_5546 => Some("FUSE"),
         0x5346_414f => Some("AFS"),
         0x00c3_6400 => Some("Ceph"),
+        0x0bd0_0bd0 => Some("Lustre"),
+        0x0102_1997 => Some("9P"),
+        0x7461_636f => Some("OCFS2"),
+        0x4750_4653 => Some("GPFS"),
         _ => None,
     })
 }

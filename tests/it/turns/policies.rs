@@ -140,6 +140,34 @@ fn no_policy_gets_a_query_beyond_its_turns() {
     assert!(matches!(play.outcome(), Outcome::Forced { .. }));
 }
 
+/// Has no patience with a model that was stuck before.
+struct Impatient;
+
+impl TurnPolicy for Impatient {
+    fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict {
+        match turn.stuck_before {
+            true => Verdict::Stuck,
+            false => DecisionTable.verdict(turn),
+        }
+    }
+}
+
+#[test]
+fn a_policy_hears_that_an_earlier_turn_was_stuck_whatever_this_one_says() {
+    let mut play = Play::asked(Policy {
+        turn: Arc::new(Impatient),
+        ..policy()
+    });
+    play.says(&stuck("no such file"));
+    assert_eq!(
+        play.count("query.finished"),
+        0,
+        "the first is no earlier one"
+    );
+    play.says(&need("trying another place"));
+    assert_eq!(play.count("query.finished"), 1);
+}
+
 /// Three turns at least; the question and the reply are there to be looked at.
 struct Thorough;
 
