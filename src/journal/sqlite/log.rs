@@ -9,8 +9,8 @@ use rusqlite::{Connection, Row, Statement};
 
 use super::{Tuning, connection::BUSY};
 
-/// How long to wait for readers that hold up the erasure.
-const PATIENCE: Duration = Duration::from_millis(20);
+/// How long to wait for readers that hold up the erasure, while writers wait.
+pub(super) const PATIENCE: Duration = Duration::from_millis(20);
 
 pub(super) struct Log<'c> {
     connection: &'c Connection,
@@ -38,10 +38,15 @@ impl<'c> Log<'c> {
         })
     }
 
-    /// The log is to be emptied, because of deleted content or a full disk.
-    pub(super) const fn owe(&mut self) {
+    /// The log is to be emptied, because of deleted content or a full disk; readers are waited for once.
+    pub(super) const fn owe(&mut self, patience: Duration) {
         self.owes = true;
-        self.patience = PATIENCE;
+        self.patience = patience;
+    }
+
+    /// Leaves it to other processes.
+    pub(super) const fn forgive(&mut self) {
+        self.owes = false;
     }
 
     pub(super) const fn owes(&self) -> bool {
@@ -64,7 +69,6 @@ impl<'c> Log<'c> {
         Ok(())
     }
 
-    /// Waits for readers once only, because writers wait meanwhile.
     fn erase(&mut self) -> rusqlite::Result<()> {
         let patience = std::mem::take(&mut self.patience);
         self.connection.busy_timeout(patience)?;

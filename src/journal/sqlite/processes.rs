@@ -24,6 +24,8 @@ const FOLDER: &str = "processes";
 #[derive(Debug)]
 pub(super) struct Process {
     pub(super) id: i64,
+    /// Whether no other was alive when it came.
+    pub(super) came_alone: bool,
     folder: PathBuf,
     file: Mutex<File>,
 }
@@ -42,9 +44,13 @@ impl Process {
             // A probe may have taken it for that of a dead process before it was locked.
             if path.exists() {
                 writeln!(file, "{}", process::id())?;
-                live(&folder)?;
-                let file = Mutex::new(file);
-                return Ok(Self { id, folder, file });
+                let came_alone = live(&folder)?.len() == 1;
+                return Ok(Self {
+                    id,
+                    came_alone,
+                    folder,
+                    file: Mutex::new(file),
+                });
             }
         }
     }

@@ -19,9 +19,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::{
     Tuning,
+    connection::BUSY,
     error::{Failed, Reach, is_full, reach, told},
     health::Health,
-    log::Log,
+    log::{Log, PATIENCE},
     processes::Process,
     store::Store,
 };
@@ -200,12 +201,16 @@ fn write(
     };
     // What was deleted before a crash is erased before anything is answered.
     writing.tidy();
+    if !process.came_alone {
+        writing.log.forgive();
+    }
     if ready.send(Ok(())).is_err() {
         return;
     }
     while let Some(batch) = writing.gather(requests) {
         writing.perform(batch);
     }
+    writing.settle();
 }
 
 /// Empties the log, unless it is in doubt: then it stays as evidence.
@@ -276,7 +281,7 @@ impl Writing<'_> {
             match self.transact(&mut batch) {
                 Ended::Committed => {
                     if self.store.take_erasure() {
-                        self.log.owe();
+                        self.log.owe(PATIENCE);
                         self.tidy();
                     }
                     match self.health.check() {
@@ -292,7 +297,7 @@ impl Writing<'_> {
                 Ended::TakenBack(error) => {
                     if is_full(&error) {
                         // A shorter log makes room.
-                        self.log.owe();
+                        self.log.owe(PATIENCE);
                         self.tidy();
                     }
                     return refuse(batch, &Error::Unavailable(told(&error)));
@@ -334,6 +339,18 @@ impl Writing<'_> {
         match reach {
             Reach::Request | Reach::Batch => Ended::TakenBack(error),
             Reach::Journal => Ended::Doubtful(error),
+        }
+    }
+
+    /// What is still to be erased at the end, nobody else knows.
+    fn settle(&mut self) {
+        if !self.log.owes() || self.health.check().is_err() {
+            return;
+        }
+        self.log.owe(BUSY);
+        self.tidy();
+        if self.log.owes() {
+            tracing::warn!("deleted content may still be in the journal's log: somebody reads it");
         }
     }
 

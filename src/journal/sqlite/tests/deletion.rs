@@ -122,7 +122,7 @@ async fn a_read_that_is_under_way_holds_up_the_erasure_and_nothing_else() {
 async fn what_a_crash_kept_from_being_erased_is_erased_at_the_next_opening() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
-    let _kept = deleted_under_a_reader(&directory).await;
+    let (_journal, _reader) = deleted_under_a_reader(&directory).await;
     let crashed = fresh.crashed(&directory);
     assert!(
         !traces(&crashed, "zanzibarsecret").is_empty(),
@@ -134,6 +134,22 @@ async fn what_a_crash_kept_from_being_erased_is_erased_at_the_next_opening() {
     }
     assert_eq!(journal.find(key("secret")).await, Ok(None));
     others_are_whole(&journal).await;
+}
+
+#[tokio::test]
+async fn what_a_process_still_has_to_erase_it_erases_before_it_goes() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let stays = open(&directory);
+    let (journal, reader) = deleted_under_a_reader(&directory).await;
+    let reads = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        drop(reader);
+    });
+    journal.close().await;
+    reads.join().unwrap();
+    assert_eq!(traces(&directory, "secret"), [""; 0]);
+    others_are_whole(&stays).await;
 }
 
 #[tokio::test]
