@@ -76,7 +76,6 @@ impl Router {
     pub(super) async fn recover(&self, key: &SessionKey) -> Result<(), AskError> {
         let message = |reply| ShardMsg::Ask {
             key: key.clone(),
-            opening: Box::default(),
             request: Box::new(SessionMsg::GetView { reply }),
         };
         self.ask(key, Admission::Always, message).await.map(drop)
@@ -280,10 +279,14 @@ impl SessionHandle {
         }
         let by = self.by.clone();
         let order = Order { by, command };
+        let opening = Box::new(opening.clone());
         let message = |reply| ShardMsg::Ask {
             key: key.clone(),
-            opening: Box::new(opening.clone()),
-            request: Box::new(SessionMsg::Command { order, reply }),
+            request: Box::new(SessionMsg::Command {
+                opening,
+                order,
+                reply,
+            }),
         };
         self.router.ask(key, self.admission(), message).await
     }

@@ -56,6 +56,8 @@ pub(super) enum SessionMsg {
     /// Replay, then go on.
     Activate(Activation),
     Command {
+        /// Counts as long as the session has no records.
+        opening: Box<Opening>,
         order: Order,
         reply: RpcReplyPort<Acknowledged>,
     },
@@ -104,12 +106,16 @@ impl Actor for SessionActor {
         Box::pin(async move {
             match message {
                 SessionMsg::Activate(activation) => state.activate(&me, activation).await?,
-                SessionMsg::Command { order, reply } => {
+                SessionMsg::Command {
+                    opening,
+                    order,
+                    reply,
+                } => {
                     state.pulse.take();
                     // It was not acknowledged, and must not come as a surprise.
                     let given_up = reply.is_closed() && matches!(order.command, Command::Submit(_));
                     if !given_up {
-                        state.command(&me, order, reply).await?;
+                        state.command(&me, *opening, order, reply).await?;
                     }
                 }
                 SessionMsg::Report(report) => state.report(&me, report).await?,

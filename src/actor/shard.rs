@@ -54,7 +54,6 @@ pub(super) enum ShardMsg {
     /// A request for a session, which is started if it is not live.
     Ask {
         key: SessionKey,
-        opening: Box<Opening>,
         request: Box<SessionMsg>,
     },
     /// The state of a session, if it is live.
@@ -146,11 +145,7 @@ impl Actor for ShardActor {
         state: &mut ShardState,
     ) -> Result<(), ActorProcessingErr> {
         match message.taken() {
-            ShardMsg::Ask {
-                key,
-                opening,
-                request,
-            } => state.ask(key, *opening, *request).await?,
+            ShardMsg::Ask { key, request } => state.ask(key, *request).await?,
             ShardMsg::GetView { key, reply } => state.view(key, reply).await?,
             ShardMsg::Leave { key, anyway, gone } => state.leave(&key, anyway, gone),
             ShardMsg::Rests { key, actor } => state.rests(&key, actor),
@@ -217,7 +212,6 @@ impl ShardState {
     async fn ask(
         &mut self,
         key: SessionKey,
-        opening: Opening,
         request: SessionMsg,
     ) -> Result<(), ActorProcessingErr> {
         if self.parked.is_some() {
@@ -247,7 +241,7 @@ impl ShardState {
             }
             // A message ends the pause, and nothing else.
             Some(Slot::Resting { start, .. }) => start.clone(),
-            None => Start::new(opening, activation, &self.ledger),
+            None => Start::new(request.opening(), activation, &self.ledger),
         };
         self.spawn(key, start).await?.hand(request);
         Ok(())
@@ -263,7 +257,7 @@ impl ShardState {
             matches!(self.slots.get(&key), Some(Slot::Live(live)) if live.ending.is_none());
         if is_live || self.ledger.quarantined(&key).is_some() {
             let request = SessionMsg::GetView { reply };
-            return self.ask(key, Opening::default(), request).await;
+            return self.ask(key, request).await;
         }
         let _ = reply.send(Ok(None));
         Ok(())
@@ -283,6 +277,13 @@ impl Live {
 impl SessionMsg {
     fn is(&self, which: &Command) -> bool {
         matches!(self, Self::Command { order, .. } if order.command == *which)
+    }
+
+    fn opening(&self) -> Opening {
+        match self {
+            Self::Command { opening, .. } => (**opening).clone(),
+            _ => Opening::default(),
+        }
     }
 
     /// The caller may have given up.

@@ -108,9 +108,17 @@ impl SessionState {
 
     /// From now on another process may claim it. One that cannot be released is when this process ends.
     async fn release(&mut self) {
-        if let Some(Claim { sid, epoch, .. }) = self.claim.take() {
+        let Some(Claim { sid, epoch, .. }) = self.claim.take() else {
+            return;
+        };
+        for _ in 0..2 {
             let released = self.services.router.journal.release(sid, epoch);
-            let _ = within(self.services.timeouts.append, released).await;
+            match within(self.services.timeouts.append, released).await {
+                Err(error @ journal::Error::Unavailable(_)) => {
+                    tracing::warn!(session = %self.key, %error, "it still belongs to this process");
+                }
+                _ => return,
+            }
         }
     }
 

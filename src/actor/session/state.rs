@@ -34,7 +34,7 @@ pub(in crate::actor) struct SessionState {
     pub(super) key: SessionKey,
     pub(super) opening: Opening,
     pub(super) shard: Mailbox<ShardMsg>,
-    /// Idle for this long, it leaves memory; its shard sees to that unless it is zero.
+    /// Idle for this long, it leaves memory; its shard sees to that unless it is zero, or the session is closed.
     idle_timeout: Duration,
     pub(super) pulse: Arc<Pulse>,
     pub(super) services: Services,
@@ -123,6 +123,7 @@ impl SessionState {
     pub(super) async fn command(
         &mut self,
         me: &ActorRef<SessionMsg>,
+        opening: Opening,
         order: Order,
         reply: RpcReplyPort<Acknowledged>,
     ) -> Result<(), ActorProcessingErr> {
@@ -130,12 +131,19 @@ impl SessionState {
             let _ = reply.send(Err(owned.clone()));
             return Ok(());
         }
-        self.renew();
+        self.renew(opening);
         let answer = match self.session.decide(order, self.moment()) {
             Ok(decision) => {
                 let decision = self.opening(decision);
                 let answer = decision.reply_after(self.last);
-                self.step(me, decision).await?;
+                if let Err(error) = self.step(me, decision).await {
+                    // Another process has just opened it.
+                    if let Some(journal::Error::Owned { session, by }) = error.downcast_ref() {
+                        let (session, by) = (session.clone(), by.clone());
+                        let _ = reply.send(Err(Refusal::Owned { session, by }));
+                    }
+                    return Err(error);
+                }
                 Ok(answer)
             }
             Err(refusal) => Err(refusal),
@@ -207,10 +215,16 @@ impl SessionState {
         let _ = reply.send(view);
     }
 
-    /// Adopts what a reload has published, unless a query runs: that one ends as it began.
-    fn renew(&mut self) {
+    /// Adopts the opening of a command while nothing is on record, and what a reload has published, unless a query
+    /// runs: that one ends as it began.
+    fn renew(&mut self, opening: Opening) {
         let now = self.services.router.profiles.now();
-        if self.session.query().is_some() || Arc::ptr_eq(&now, &self.profiles) {
+        let opens = self.last == Seq(0) && opening != self.opening;
+        if opens {
+            self.opening = opening;
+        }
+        let is_old = opens || !Arc::ptr_eq(&now, &self.profiles);
+        if self.session.query().is_some() || !is_old {
             return;
         }
         self.profile = now.of(&self.opening);
@@ -232,6 +246,7 @@ impl SessionState {
             records, effects, ..
         } = decision;
         let ran = self.session.query().map(Query::id);
+        let was_closed = self.session.is_closed();
         let mut moved = !effects.is_empty();
         if records.is_empty() {
             self.tell_approvals(0);
@@ -260,7 +275,9 @@ impl SessionState {
         if self.session.query().is_none() {
             (self.work, self.prompt) = (None, None);
             self.tools.clear();
-            if ran.is_some() && self.idle_timeout.is_zero() {
+            let is_closed = self.session.is_closed();
+            let ended = ran.is_some() || is_closed != was_closed;
+            if ended && (is_closed || self.idle_timeout.is_zero()) {
                 let (key, actor) = (self.key.clone(), me.get_id());
                 let _ = self.shard.cast(ShardMsg::Rests { key, actor });
             }

@@ -329,7 +329,7 @@ impl ShardState {
             let _ = gone.send(());
         }
         for request in waiting {
-            self.ask(key.clone(), Opening::default(), request).await?;
+            self.ask(key.clone(), request).await?;
         }
         self.all_parked();
         Ok(())

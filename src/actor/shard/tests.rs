@@ -165,11 +165,13 @@ impl Bench {
 
     async fn command(&mut self, command: Command) -> oneshot::Receiver<Acknowledged> {
         let (reply, answer) = oneshot::channel();
-        let (order, reply) = (command.into(), reply.into());
         let message = ShardMsg::Ask {
             key: key(),
-            opening: Box::default(),
-            request: Box::new(SessionMsg::Command { order, reply }),
+            request: Box::new(SessionMsg::Command {
+                opening: Box::default(),
+                order: command.into(),
+                reply: reply.into(),
+            }),
         };
         self.say(message).await;
         answer

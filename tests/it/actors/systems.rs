@@ -1,13 +1,13 @@
 //! Systems as a whole: their ends, their neighbours, and what the next one finds.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use oracle_agent::{
     actor::AskError,
     journal::{Journal, Memory, Only, Sqlite},
     kernel::{Command, Refusal},
     llm::Scripted,
-    model::{By, Seq, SessionKey, SessionName, Submission},
+    model::{By, ProfileName, Seq, SessionKey, SessionName, Submission},
     testkit::{
         Probe, TestOracle, TestSystem, TestTool,
         faulty::{Failure, Faulty, Operation, Plan},
@@ -315,19 +315,58 @@ async fn a_query_goes_on_whose_session_was_taken_to_be_deleted_and_was_not() {
     assert_eq!(end.payload["outcome"], "answered");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_session_that_was_only_asked_for_begins_with_the_profile_of_its_first_message() {
+    let oracle = TestOracle::new(Scripted::new().reply(done("Fine.")));
+    let oracle = oracle.profile("other").unwrap().start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    session.cancel(None).await.unwrap_err();
+    let profile = ProfileName::new("other").unwrap();
+    let other = oracle.oracle().session_of(session.key().clone(), profile);
+    other.answer(Submission::new("hello?")).await.unwrap();
+    assert_eq!(last(&session, "session.opened").await["profile"], "other");
+}
+
+/// A system that has the directory open by itself, as another process has.
+async fn process(folder: &Path, idle: Duration) -> TestSystem {
+    let journal = Sqlite::open(folder, Box::new(|why| panic!("{why}"))).unwrap();
+    let script = Scripted::new().reply(done("Fine.")).reply(done("Fine."));
+    let oracle = TestOracle::new(script).journal(Arc::new(journal));
+    let oracle = oracle.settings(move |settings| settings.idle_timeout = idle);
+    oracle.start().await.unwrap()
+}
+
+#[tokio::test]
+async fn a_session_belongs_to_the_process_that_begins_it_until_it_is_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = process(folder.path(), HOUR).await;
+    let second = process(folder.path(), HOUR).await;
+    let (begins, late) = (first.session("s").unwrap(), second.session("s").unwrap());
+    // It is looked up in both before it begins in one.
+    late.cancel(None).await.unwrap_err();
+    begins.ask("one").await.unwrap();
+    let refused = late.submit(Submission::new("two")).await.unwrap_err();
+    assert!(
+        matches!(refused, AskError::Refused(Refusal::Owned { .. })),
+        "{refused}"
+    );
+    begins.command(Command::Close).await.unwrap();
+    let deleted = async {
+        let delete = || second.oracle().delete(late.key(), Only::AtRest);
+        while delete().await.is_err() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), deleted)
+        .await
+        .unwrap();
+}
+
 #[tokio::test]
 async fn a_session_that_has_left_memory_can_be_taken_by_another_process() {
     let folder = tempfile::tempdir().unwrap();
-    let system = async |idle| {
-        // Each has the directory open by itself, as two processes do.
-        let journal = Sqlite::open(folder.path(), Box::new(|why| panic!("{why}"))).unwrap();
-        let script = Scripted::new().reply(done("Fine.")).reply(done("Fine."));
-        let oracle = TestOracle::new(script).journal(Arc::new(journal));
-        let oracle = oracle.settings(move |settings| settings.idle_timeout = idle);
-        oracle.start().await.unwrap()
-    };
-    let leaves = system(Duration::ZERO).await;
-    let stays = system(HOUR).await;
+    let leaves = process(folder.path(), Duration::ZERO).await;
+    let stays = process(folder.path(), HOUR).await;
     let ask = async |system: &TestSystem, text: &str| {
         let session = system.session("s").unwrap();
         oracle_agent::actor::SessionHandle::answer(&session, Submission::new(text)).await
