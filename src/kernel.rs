@@ -43,7 +43,7 @@ mod snapshot;
 mod turn_end;
 mod verdict;
 
-pub use budget::{BasisPoints, NoShare, share};
+pub use budget::{BasisPoints, NoShare};
 pub use doubt::{Opinion, named};
 pub use effect::{CallToken, Decision, Effect, Reply};
 pub use fallback::{FallbackClassifier, FallbackView, Heuristic, Judgement};
@@ -55,7 +55,6 @@ pub use policy::{
     RetryPolicy, SecondOpinionPolicy, Thresholds,
 };
 pub use query::Query;
-pub use repetition::{Repetition, TurnDigest};
 pub use restart::SetAside;
 pub use session::{Phase, Session};
 pub use snapshot::{Resting, SnapshotError};

@@ -1,6 +1,5 @@
 //! The state of a session, live or not.
 
-use super::replay::Replayed;
 use crate::{
     kernel::{Phase, Session},
     model::{Limits, QueryId, Seq, SessionKey, Usage},
@@ -53,9 +52,5 @@ impl SessionView {
             waiting: session.waiting(),
             quarantine,
         }
-    }
-
-    pub(super) fn at_rest(key: SessionKey, replayed: &Replayed) -> Self {
-        Self::of(key, &replayed.session, replayed.last)
     }
 }

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     access::TenantLimits,
-    kernel::{BasisPoints, DelegationPolicy, FallbackPolicy, OnMissingSignal, share},
+    kernel::{BasisPoints, DelegationPolicy, FallbackPolicy, OnMissingSignal},
     llm::{Dialect, Streaming},
     model::{NanoUsd, ProfileName},
 };
@@ -117,13 +117,10 @@ tables! {
         /// Most turns of a query.
         max_turns: u32 = 30, TURNS;
         /// Share of the turns at which a query is warned of.
-        #[serde(with = "share")]
         iteration_warning_threshold: BasisPoints = BasisPoints::new(7_000), Share;
         /// Share of a token or cost budget at which a query is warned of.
-        #[serde(with = "share")]
         token_warning_threshold: BasisPoints = BasisPoints::new(8_000), Share;
         /// Share of the context window at which a query is warned of.
-        #[serde(with = "share")]
         context_warning_threshold: BasisPoints = BasisPoints::new(7_000), Share;
     }
 
@@ -170,7 +167,6 @@ tables! {
         /// Learned weights that replace the built-in ones.
         weights: Option<PathBuf> = None, PATH;
         /// Below this confidence of the classifier a model is asked; never, if it is not set.
-        #[serde(with = "share::optional")]
         second_opinion_below: Option<BasisPoints> = None, Share;
         /// That model, as `provider/model`; the first of the chain, if it is not set.
         second_opinion_model: Option<String> = None, OneModel;
@@ -346,7 +342,6 @@ tables! {
         #[serde(with = "usd")]
         session_max_cost_usd: Option<NanoUsd> = None, Money;
         silence_turns: Option<u32> = None, Whole(1, 100);
-        #[serde(with = "share::optional")]
         low_confidence: Option<BasisPoints> = None, Share;
         on_missing_signal: Option<OnMissingSignal> = None, SILENT;
         max_depth: Option<u32> = None, Whole(0, 3);

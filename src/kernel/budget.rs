@@ -2,13 +2,12 @@
 
 use std::{fmt, str::FromStr};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::model::decimal;
 
 /// Ten-thousandths: 0.70 is 7,000. Exact where binary fractions are not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BasisPoints(u16);
 
 impl BasisPoints {
@@ -60,60 +59,18 @@ impl FromStr for BasisPoints {
 #[error("a share is a number from 0.0 to 1.0 with at most 4 decimals")]
 pub struct NoShare;
 
-/// Serde for shares as settings have them: 0.7.
-pub mod share {
-    use serde::{Deserializer, Serializer, de};
-
-    use super::{BasisPoints, decimal};
-
-    /// Writes the nearest fraction, whose shortest decimal is the share again.
-    ///
-    /// # Errors
-    /// Those of the serializer.
-    pub fn serialize<S: Serializer>(share: &BasisPoints, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(share.as_fraction())
+/// As settings have it: the nearest fraction, whose shortest decimal is the share again.
+impl Serialize for BasisPoints {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.as_fraction())
     }
+}
 
-    /// Reads a number, or the text of one.
-    ///
-    /// # Errors
-    /// When it is no share.
-    pub fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<BasisPoints, D::Error> {
+/// From a number, or the text of one.
+impl<'de> Deserialize<'de> for BasisPoints {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let digits = decimal::digits(deserializer)?;
         digits.parse().map_err(de::Error::custom)
-    }
-
-    /// Serde for optional shares.
-    pub mod optional {
-        use serde::{Deserializer, Serializer};
-
-        use super::BasisPoints;
-
-        /// As [`super::serialize`].
-        ///
-        /// # Errors
-        /// Those of the serializer.
-        pub fn serialize<S: Serializer>(
-            share: &Option<BasisPoints>,
-            serializer: S,
-        ) -> Result<S::Ok, S::Error> {
-            match share {
-                Some(share) => serializer.serialize_some(&share.as_fraction()),
-                None => serializer.serialize_none(),
-            }
-        }
-
-        /// As [`super::deserialize`].
-        ///
-        /// # Errors
-        /// When it is no share.
-        pub fn deserialize<'de, D: Deserializer<'de>>(
-            deserializer: D,
-        ) -> Result<Option<BasisPoints>, D::Error> {
-            super::deserialize(deserializer).map(Some)
-        }
     }
 }
 

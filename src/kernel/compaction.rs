@@ -22,7 +22,7 @@ use super::{
     draft::Draft,
     effect::{Decision, Effect},
     guard,
-    history::{Transcript, chars},
+    history::{Transcript, chars_of},
     phase::Step,
     retry, turn_end,
 };
@@ -48,7 +48,7 @@ pub(super) struct Plan {
 
 pub(super) fn due(draft: &Draft<'_>, used: AmountBudget) -> Option<Plan> {
     let threshold = context::threshold(draft.policy(), used.limit);
-    let model = &draft.policy().model(0)?.name;
+    let model = &draft.policy().model()?.name;
     let due = used.used >= threshold;
     due.then(|| plan(draft, used, model))?
 }
@@ -153,8 +153,7 @@ pub(super) fn made(draft: &Draft<'_>) -> &'static str {
 }
 
 pub(super) fn tokens_sent(draft: &Draft<'_>, what: &Compacting) -> u64 {
-    let part = draft.session.transcript().range(what.messages).iter();
-    let part: usize = part.map(|message| chars(&message.parts)).sum();
+    let part = chars_of(draft.session.transcript().range(what.messages));
     ((part + rendering::INSTRUCTION.len()) / 4) as u64
 }
 
@@ -191,8 +190,7 @@ pub(super) fn replied(mut draft: Draft<'_>, reply: Reply) -> Decision {
     let count = what.messages.len();
     let most = sizes(&draft, what.before, &what.model).summary;
     let summary = rendering::standing_for(count, &summary, most);
-    let gone = draft.session.transcript().range(what.messages);
-    let gone: usize = gone.iter().map(|message| chars(&message.parts)).sum();
+    let gone = chars_of(draft.session.transcript().range(what.messages));
     let saved = gone.saturating_sub(summary.chars().count()) / 4;
     let saved = draft.session.calibration.applied_to(saved as u64);
     draft.emit_ahead(BudgetFact::ContextCompacted(Compacted {
@@ -360,6 +358,5 @@ fn earlier_turns(messages: &[Arc<Message>], question: usize, kept: usize) -> Mes
 }
 
 fn size(messages: &[Arc<Message>], range: MessageRange) -> usize {
-    let part = messages.get(range.from..range.to).unwrap_or_default();
-    part.iter().map(|message| chars(&message.parts)).sum()
+    chars_of(messages.get(range.from..range.to).unwrap_or_default())
 }

@@ -68,7 +68,7 @@ pub(super) fn estimate(draft: &Draft<'_>, notes: &[String]) -> u64 {
 }
 
 pub(super) fn use_of(draft: &Draft<'_>, estimate: u64) -> Option<AmountBudget> {
-    let limit = draft.policy().model(0)?.context_window?;
+    let limit = draft.policy().model()?.context_window?;
     let used = draft.session.calibration.applied_to(estimate);
     Some(AmountBudget { used, limit })
 }
@@ -89,7 +89,7 @@ pub(super) fn room(policy: &Policy, name: &str) -> Option<u64> {
 /// used up.
 pub(super) fn threshold(policy: &Policy, limit: u64) -> u64 {
     let share = policy.thresholds.context.floor_of(limit);
-    let room = policy.model(0).and_then(|model| room(policy, &model.name));
+    let room = policy.model().and_then(|model| room(policy, &model.name));
     room.map_or(share, |room| share.min(room - room / ROOM_KEPT))
 }
 

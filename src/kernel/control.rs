@@ -50,7 +50,8 @@ pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {
     let query = draft.query.id;
     retry::count_cut_off(&mut draft);
     match draft.query.step.clone() {
-        Step::Delegating { child, .. } => {
+        Step::Delegating(start) => {
+            let child = start.child.clone();
             let cancel = ChildCancel {
                 child: child.clone(),
                 ending,

@@ -42,24 +42,18 @@ pub(super) fn start(mut draft: Draft<'_>) -> Decision {
     let wanted = wish.estimated_tokens.unwrap_or(default);
     let max_tokens = Some(left(guard::tokens(&draft)).map_or(wanted, |left| wanted.min(left)));
     let max_cost = left(guard::cost(&draft)).map(NanoUsd);
-    let scope: Arc<str> = wish.scope.as_str().into();
+    let scope = wish.scope.clone();
     let Some(child) = child_name(&draft, number) else {
         return guard::begin_turn(draft, vec![guidance::NO_SUB_AGENT.into()]);
     };
-    let start = ChildStart {
-        child: child.clone(),
-        scope: scope.to_string(),
-        max_tokens,
-        max_cost,
-    };
-    draft.emit(AgentFact::DelegationStarted(start));
-    draft.wait_for(Effect::StartChild {
-        query,
+    let start = Arc::new(ChildStart {
         child,
         scope,
         max_tokens,
         max_cost,
-    })
+    });
+    draft.emit(AgentFact::DelegationStarted((*start).clone()));
+    draft.wait_for(Effect::StartChild { query, start })
 }
 
 /// The sub-agent's usage counts even where the query itself is ending.

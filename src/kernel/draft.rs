@@ -8,7 +8,7 @@ use std::{borrow::Cow, sync::Arc};
 use super::{
     calls,
     effect::{CallToken, Decision, Effect, Reply},
-    history::{Transcript, chars},
+    history::{Transcript, chars, chars_of},
     inbox,
     input::Moment,
     phase::ToolSlot,
@@ -86,8 +86,7 @@ impl<'a> Draft<'a> {
             _ => None,
         });
         let before = compacted.map_or(0, |compacted| {
-            let gone = transcript.range(compacted.messages).iter();
-            gone.map(|message| chars(&message.parts)).sum::<usize>()
+            chars_of(transcript.range(compacted.messages))
         });
         let after = compacted.map_or(0, |compacted| compacted.summary.chars().count());
         (transcript.chars() + self.added_chars() + after).saturating_sub(before)

@@ -6,8 +6,8 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::model::{
-    Attempt, NanoUsd, QueryId, Record, Seq, SessionName, Timestamp, ToolCall, Turn,
-    record::{Fact, QueryFact, TurnMode},
+    Attempt, QueryId, Record, Seq, SessionName, Timestamp, ToolCall, Turn,
+    record::{ChildStart, Fact, QueryFact, TurnMode},
 };
 
 /// The try that an asynchronous result belongs to.
@@ -96,14 +96,8 @@ pub enum Effect {
     StartChild {
         /// The parent's query.
         query: QueryId,
-        /// Its name.
-        child: SessionName,
-        /// Its query.
-        scope: Arc<str>,
-        /// Its token budget.
-        max_tokens: Option<u64>,
-        /// Its cost budget.
-        max_cost: Option<NanoUsd>,
+        /// What it is started with.
+        start: Arc<ChildStart>,
     },
     /// Cancel a child's query, if it was started, and report its end within a deadline.
     CancelChild {

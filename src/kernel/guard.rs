@@ -102,7 +102,7 @@ fn start(
     guidance: Vec<String>,
     token_estimate: u64,
 ) -> Decision {
-    let Some(model) = draft.policy().model(0) else {
+    let Some(model) = draft.policy().model() else {
         return draft.fail("no_model", "no model is configured: set `model.chain`");
     };
     let attempt = Attempt(1);

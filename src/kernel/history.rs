@@ -61,8 +61,8 @@ impl Transcript {
         }
         let summary = Message::text(Role::User, summary);
         self.chars += chars(&summary.parts);
-        let gone = Arc::make_mut(&mut self.messages).splice(from..to, [Arc::new(summary)]);
-        self.chars -= gone.map(|message| chars(&message.parts)).sum::<usize>();
+        let messages = Arc::make_mut(&mut self.messages);
+        self.chars -= chars_of(messages.splice(from..to, [Arc::new(summary)]));
         if to <= self.query_start {
             self.query_start -= range.len() - 1;
         }
@@ -118,8 +118,7 @@ impl Transcript {
         let is_reply = |message: &Arc<Message>| message.role == Role::Assistant;
         let replied = messages.iter().rposition(is_reply);
         if let Some(at) = replied.filter(|at| *at > self.query_start) {
-            let gone = messages.drain(at..);
-            self.chars -= gone.map(|message| chars(&message.parts)).sum::<usize>();
+            self.chars -= chars_of(messages.drain(at..));
         }
     }
 
@@ -146,8 +145,7 @@ impl Transcript {
             // Only the query's own part is searched, because a session can be long.
             let messages = Arc::make_mut(&mut self.messages);
             let guides = |message: &mut Arc<Message>| message.role == Role::Guidance;
-            let gone = messages.extract_if(self.query_start.., guides);
-            self.chars -= gone.map(|message| chars(&message.parts)).sum::<usize>();
+            self.chars -= chars_of(messages.extract_if(self.query_start.., guides));
         }
         self.close_open_calls();
         self.query_start = self.messages.len();
@@ -156,8 +154,7 @@ impl Transcript {
     /// Removes the running query.
     pub(super) fn forget(&mut self) {
         let messages = Arc::make_mut(&mut self.messages);
-        let gone = messages.drain(self.query_start..);
-        self.chars -= gone.map(|message| chars(&message.parts)).sum::<usize>();
+        self.chars -= chars_of(messages.drain(self.query_start..));
     }
 
     /// Providers refuse a conversation with a call without result.
@@ -179,6 +176,11 @@ impl Transcript {
             self.push(Message { role, parts });
         }
     }
+}
+
+pub(super) fn chars_of(messages: impl IntoIterator<Item = impl AsRef<Message>>) -> usize {
+    let messages = messages.into_iter();
+    messages.map(|message| chars(&message.as_ref().parts)).sum()
 }
 
 pub(super) fn chars(parts: &[Part]) -> usize {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::model::{
-    Attempt, CallId, NanoUsd, SessionName, Timestamp, ToolCall, ToolResult,
-    record::{Compacting, Doubted, Ending},
+    Attempt, CallId, SessionName, Timestamp, ToolCall, ToolResult,
+    record::{ChildStart, Compacting, Doubted, Ending},
 };
 
 /// The step of a query.
@@ -53,16 +53,7 @@ pub enum Step {
         slots: Vec<ToolSlot>,
     },
     /// Waits for a sub-agent.
-    Delegating {
-        /// The child.
-        child: SessionName,
-        /// Its query.
-        scope: Arc<str>,
-        /// Its token budget.
-        max_tokens: Option<u64>,
-        /// Its cost budget.
-        max_cost: Option<NanoUsd>,
-    },
+    Delegating(Arc<ChildStart>),
     /// Ends after the cancelled sub-agent, because its usage counts.
     Ending {
         /// The child.
@@ -127,7 +118,7 @@ impl Step {
             Self::Compacting { .. } => "compacting",
             Self::Tools { .. } if self.awaits_person() => "approval",
             Self::Tools { .. } => "tools",
-            Self::Delegating { .. } => "delegating",
+            Self::Delegating(_) => "delegating",
             Self::Ending { .. } => "ending",
         }
     }
@@ -144,9 +135,10 @@ impl Step {
 
     /// The sub-agent that it waits for.
     #[must_use]
-    pub const fn child(&self) -> Option<&SessionName> {
+    pub fn child(&self) -> Option<&SessionName> {
         match self {
-            Self::Delegating { child, .. } | Self::Ending { child, .. } => Some(child),
+            Self::Delegating(start) => Some(&start.child),
+            Self::Ending { child, .. } => Some(child),
             _ => None,
         }
     }

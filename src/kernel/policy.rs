@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    budget::{BasisPoints, share},
+    budget::BasisPoints,
     fallback::{FallbackClassifier, Heuristic},
     verdict::{DecisionTable, TurnPolicy},
 };
@@ -41,7 +41,6 @@ pub struct FallbackPolicy {
     /// Silent turns before it is asked.
     pub silence_turns: u32,
     /// Confidence of a signal below which it is asked.
-    #[serde(with = "share")]
     pub low_confidence: BasisPoints,
 }
 
@@ -284,8 +283,8 @@ impl Policy {
         rest.find_map(|(at, next)| (first(&next.name) == Some(at)).then_some(next))
     }
 
-    /// A model of the chain, at most the last one.
-    pub(super) fn model(&self, index: usize) -> Option<&ModelChoice> {
-        self.models.get(index).or_else(|| self.models.last())
+    /// The first model of the chain.
+    pub(super) fn model(&self) -> Option<&ModelChoice> {
+        self.models.first()
     }
 }

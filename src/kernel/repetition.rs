@@ -12,12 +12,11 @@ const SPAN: usize = 2 * ALTERNATIONS;
 
 /// A hash of a turn's calls and results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct TurnDigest(u64);
+pub(super) struct TurnDigest(u64);
 
 impl TurnDigest {
     /// `None` for a turn without calls; all calls must have results.
-    #[must_use]
-    pub fn of(slots: &[ToolSlot]) -> Option<Self> {
+    pub(super) fn of(slots: &[ToolSlot]) -> Option<Self> {
         if slots.is_empty() {
             return None;
         }
@@ -48,7 +47,7 @@ fn canonical(arguments: &str) -> String {
 
 /// The digests of the last turns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Repetition {
+pub(super) struct Repetition {
     /// Oldest first; `None` for a turn without calls.
     recent: [Option<TurnDigest>; SPAN],
     hinted: bool,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{AskError, Oracle, Router, SessionHandle};
+use super::{AskError, Oracle, SessionHandle};
 use crate::{
     actor::{
         replay::{Replayed, within},
@@ -207,7 +207,7 @@ impl Oracle {
     }
 
     fn listed(&self, known: Known, filter: &SessionFilter) -> Option<Listed> {
-        let here = self.router().state(&known.key);
+        let here = self.router().ledger.state(&known.key);
         let state = here.unwrap_or_else(|| SessionState::at_rest(known.standing));
         let wanted = filter.state.is_none_or(|wanted| wanted == state)
             && filter
@@ -221,11 +221,5 @@ impl Oracle {
             last: known.last,
             updated: known.at,
         })
-    }
-}
-
-impl Router {
-    pub(in crate::actor) fn state(&self, key: &SessionKey) -> Option<SessionState> {
-        self.ledger.state(key)
     }
 }

@@ -97,23 +97,17 @@ impl SessionState {
                 self.tools.insert(id, task);
             }
             Effect::AbortTools { .. } => self.tools.clear(),
-            Effect::StartChild {
-                query,
-                child,
-                scope,
-                max_tokens,
-                max_cost,
-            } => {
+            Effect::StartChild { query, start } => {
                 // The turns of the profile: a child's do not count in the parent (spec 11).
                 let limits = Limits {
-                    max_tokens,
-                    max_cost,
+                    max_tokens: start.max_tokens,
+                    max_cost: start.max_cost,
                     ..self.profile.policy.limits
                 };
-                let session = self.child(query, &child);
+                let (session, child) = (self.child(query, &start.child), start.child.clone());
                 let report = child_ended(me.clone(), query);
-                let task = Task::spawn(async move { session.run(&scope, limits, report).await });
-                self.follow_child(child, task);
+                let run = async move { session.run(&start.scope, limits, report).await };
+                self.follow_child(child, Task::spawn(run));
             }
             Effect::CancelChild { query, child } => {
                 let session = self.child(query, &child);

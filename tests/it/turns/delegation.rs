@@ -40,16 +40,10 @@ fn started(play: &Play) -> Option<(String, Option<u64>)> {
 /// The child that was started, its token budget and its cost budget.
 fn caps(play: &Play) -> Option<(String, Option<u64>, Option<NanoUsd>)> {
     play.effects.iter().find_map(|effect| {
-        let Effect::StartChild {
-            child,
-            max_tokens,
-            max_cost,
-            ..
-        } = effect
-        else {
+        let Effect::StartChild { start, .. } = effect else {
             return None;
         };
-        Some((child.to_string(), *max_tokens, *max_cost))
+        Some((start.child.to_string(), start.max_tokens, start.max_cost))
     })
 }
 
