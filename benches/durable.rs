@@ -7,10 +7,10 @@
 use std::{error::Error, path::Path, sync::Arc, time::Duration};
 
 use oracle_agent::{
-    journal::{Append, Claim, Journal, Memory, Sqlite, Standing},
+    journal::{ALL, Append, Claim, Journal, Memory, Sqlite, Standing},
     model::{
-        Attempt, Limits, Message, QueryId, Record, Role, Seq, SessionKey, SessionName, Sid,
-        StopReason, TenantId, Timestamp, Turn, Usage,
+        Attempt, Limits, Message, QueryId, Record, Role, Seq, SessionKey, SessionName, StopReason,
+        TenantId, Timestamp, Turn, Usage,
         record::{Accepted, Fact, Place, QueryFact, Replied, SignalPresence, TurnFact},
     },
 };
@@ -143,7 +143,7 @@ fn start(runtime: &Runtime, directory: &Path, sessions: u64) -> Done<()> {
     let before = Instant::now();
     let journal = open(directory)?;
     let opened = before.elapsed();
-    let found = runtime.block_on(journal.unfinished(Sid(0), usize::MAX))?;
+    let found = runtime.block_on(journal.unfinished(ALL, usize::MAX))?;
     let (found, looked) = (found.len(), before.elapsed());
     println!(
         "sqlite: {sessions} sessions, opened in {opened:.2?}, {found} unfinished known after {looked:.2?}"

@@ -18,9 +18,9 @@
 //! This room decides nothing. Of a record it knows only the words to find it by ([`Record::said`]) and, of the
 //! first one, the parent of a sub-agent's session; a parent that is gone makes its session unknown.
 
-use std::sync::Arc;
+use std::{ops::RangeInclusive, sync::Arc};
 
-use futures_util::{FutureExt as _, future::BoxFuture};
+use futures_util::future::BoxFuture;
 
 use crate::model::{
     Epoch, Event, Owner, Record, Seq, SessionKey, SessionName, Sid, TenantId, Timestamp,
@@ -151,6 +151,12 @@ pub struct Known {
     pub standing: Standing,
 }
 
+/// Numbers of sessions.
+pub type Sids = RangeInclusive<Sid>;
+
+/// All of them.
+pub const ALL: Sids = Sid(0)..=Sid(u64::MAX);
+
 /// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -246,10 +252,7 @@ pub trait Journal: Send + Sync + 'static {
     ) -> BoxFuture<'_, Result<Claim, Error>>;
 
     /// Lets another process claim the session. The claim stays good until it does.
-    fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
-        let _ = (sid, epoch);
-        std::future::ready(Ok(())).boxed()
-    }
+    fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>>;
 
     /// Adds records; answers with the number of the last one once they are durable.
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>>;
@@ -275,9 +278,9 @@ pub trait Journal: Send + Sync + 'static {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>>;
 
-    /// Up to `limit` sessions of all tenants that stand [`Standing::Busy`], after `after` in the
-    /// order of their numbers; without those that another live process owns.
-    fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>>;
+    /// Up to `limit` sessions of all tenants that stand [`Standing::Busy`], in the order of their numbers; without
+    /// those that another live process owns.
+    fn unfinished(&self, sids: Sids, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>>;
 
     /// Keeps the owner's snapshot in place of an older one. One that is not newer, or is ahead of the log, is
     /// ignored.

@@ -15,9 +15,9 @@ use super::{
     replay::within,
 };
 use crate::{
-    journal::Known,
+    journal::{ALL, Known},
     kernel::Session,
-    model::{QueryId, Seq, SessionKey, Sid, TenantId, Timestamp, ToolCall},
+    model::{QueryId, Seq, SessionKey, TenantId, Timestamp, ToolCall},
 };
 
 const PAGE: usize = 256;
@@ -125,13 +125,13 @@ impl Oracle {
         limit: usize,
     ) -> Result<WaitingCalls, AskError> {
         let until = Instant::now() + PATIENCE;
-        let (mut unfinished, mut after) = (HashSet::new(), Sid(0));
+        let (mut unfinished, mut sids) = (HashSet::new(), ALL);
         let (mut incomplete, mut to_the_end) = (false, true);
         loop {
-            let page = self.router().journal.unfinished(after, PAGE);
+            let page = self.router().journal.unfinished(sids, PAGE);
             let page = within(self.router().acknowledge, page).await?;
             let Some(last) = page.last() else { break };
-            after = last.sid;
+            sids = last.sid.next()..=*ALL.end();
             let mut theirs: Vec<Known> = page
                 .into_iter()
                 .filter(|known| known.key.tenant == *tenant)
@@ -161,7 +161,7 @@ impl Oracle {
     }
 
     fn lives(&self, key: &SessionKey) -> bool {
-        let state = self.router().state(key);
+        let state = self.router().ledger.state(key);
         matches!(state, Some(SessionState::Running | SessionState::Waiting))
     }
 

@@ -17,7 +17,9 @@ use super::{
     task::Task,
 };
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Memory, Only, Snapshot, Standing},
+    journal::{
+        Append, Claim, Entry, Error, Hit, Journal, Known, Memory, Only, Sids, Snapshot, Standing,
+    },
     kernel::CallToken,
     model::{
         Epoch, Fault, NanoUsd, ProfileName, Record, Seq, SessionKey, SessionName, Sid, TenantId,
@@ -192,14 +194,14 @@ impl Journal for Split {
         self.durable.tenants(after, limit)
     }
 
-    fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+    fn unfinished(&self, sids: Sids, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
         async move {
-            let mut all = match after < FIRST {
-                true => self.durable.unfinished(after, limit).await?,
+            let mut all = match *sids.start() <= FIRST {
+                true => self.durable.unfinished(sids.clone(), limit).await?,
                 false => Vec::new(),
             };
             let room = limit - all.len();
-            all.extend(self.ephemerals.memory.unfinished(after, room).await?);
+            all.extend(self.ephemerals.memory.unfinished(sids, room).await?);
             Ok(all)
         }
         .boxed()

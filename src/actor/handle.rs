@@ -308,7 +308,7 @@ impl SessionHandle {
 
     /// Whether a query of it runs in this system.
     pub(crate) fn runs_here(&self) -> bool {
-        self.router.state(&self.key).is_some()
+        self.router.ledger.state(&self.key).is_some()
     }
 
     /// Its records and frames from now on.

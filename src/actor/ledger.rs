@@ -130,6 +130,11 @@ impl Ledger {
         self.0.running.load(Ordering::Relaxed)
     }
 
+    /// Whether a session is in memory, or quarantined there.
+    pub(super) fn knows(&self, key: &SessionKey) -> bool {
+        self.0.live.contains_key(key) || self.0.quarantined.contains_key(key)
+    }
+
     /// Whether a session works, or is about to.
     pub(super) fn is_busy(&self, key: &SessionKey) -> bool {
         let live = self.0.live.get(key);

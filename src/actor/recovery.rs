@@ -1,5 +1,5 @@
 //! Recovery: after a start, and after the death of a shard, sessions with an unfinished query are brought back, a
-//! few at a time. Others come back on demand.
+//! few at a time; later those that other processes have left in the middle of one. Others come back on demand.
 //!
 //! Owned by the supervisor. A recovered session holds a place until its query ends, waits only for a person, or has
 //! held it for [`LONGEST`]; other running queries take places too. There are few places, so that many unfinished
@@ -7,6 +7,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    mem,
     time::Duration,
 };
 
@@ -21,11 +22,12 @@ use super::{
     clock::Clock,
     handle::{AskError, Router},
     mailbox::Counted,
+    session::Opening,
     shard::ShardMsg,
 };
 use crate::{
-    journal::{Error, Known},
-    model::{SessionKey, Sid},
+    journal::{ALL, Error, Known, Sids},
+    model::{Seq, SessionKey, Sid},
 };
 
 /// Sessions read at a time.
@@ -37,6 +39,8 @@ const REPLACED: u32 = 50;
 const ENDED: u32 = 2;
 /// Pause before a failing journal is asked again, and its time-out.
 const AGAIN: Duration = Duration::from_secs(5);
+/// Until it looks again for what other processes have left.
+const LATER: Duration = Duration::from_secs(30);
 /// How long a session holds its place at most, so that a query of hours does not hold back the others.
 const LONGEST: Duration = Duration::from_secs(900);
 
@@ -49,7 +53,7 @@ pub(super) struct Recovering {
 }
 
 pub(super) enum Whom {
-    /// All unfinished sessions.
+    /// All unfinished sessions; later again, but for those that wait for a person.
     All,
     /// Those of these that the journal says were cut off.
     These(HashSet<SessionKey>),
@@ -57,9 +61,11 @@ pub(super) enum Whom {
 
 impl Recovering {
     pub(super) async fn run(self) {
-        let (mut held, mut after) = (HashMap::new(), Sid(0));
+        let (mut held, mut sids) = (HashMap::new(), ALL);
+        // With their last records; those of the pass before, if there was one.
+        let (mut resting, mut rested) = (HashMap::new(), None);
         loop {
-            let page = match self.page(after).await {
+            let page = match self.page(sids.clone()).await {
                 Ok(page) => page,
                 Err(error) => {
                     tracing::warn!(%error, "what was cut off cannot be looked up");
@@ -67,25 +73,52 @@ impl Recovering {
                     continue;
                 }
             };
-            let Some(last) = page.last().filter(|_| !self.router.is_draining()) else {
+            if self.router.is_draining() {
                 return;
+            }
+            let Some(last) = page.last() else {
+                if let Whom::These(_) = self.whom {
+                    return;
+                }
+                tokio::time::sleep(LATER).await;
+                (sids, rested) = (ALL, Some(mem::take(&mut resting)));
+                continue;
             };
-            after = last.sid;
-            let keys = page.into_iter().map(|known| known.key);
-            let due = keys.filter(|key| self.is_due(key)).collect();
+            sids = last.sid.next()..=*ALL.end();
+            let mut due = Vec::new();
+            for known in page {
+                if self.is_due(&known, rested.as_ref(), &mut resting).await {
+                    due.push(known.key);
+                }
+            }
             self.wake_all(due, &mut held).await;
         }
     }
 
-    fn is_due(&self, key: &SessionKey) -> bool {
-        match &self.whom {
-            Whom::All => true,
-            Whom::These(keys) => keys.contains(key),
+    async fn is_due(
+        &self,
+        known: &Known,
+        rested: Option<&HashMap<Sid, Seq>>,
+        resting: &mut HashMap<Sid, Seq>,
+    ) -> bool {
+        let Known { sid, key, last, .. } = known;
+        if let Whom::These(keys) = &self.whom {
+            return keys.contains(key);
         }
+        let Some(rested) = rested else { return true };
+        if self.router.ledger.knows(key) {
+            return false;
+        }
+        let session = || self.router.session(key.clone(), Opening::default());
+        let rests = rested.get(sid) == Some(last) || session().waits_for_a_person().await;
+        if rests {
+            resting.insert(*sid, *last);
+        }
+        !rests
     }
 
-    async fn page(&self, after: Sid) -> Result<Vec<Known>, Error> {
-        let page = self.router.journal.unfinished(after, PAGE);
+    async fn page(&self, sids: Sids) -> Result<Vec<Known>, Error> {
+        let page = self.router.journal.unfinished(sids, PAGE);
         super::replay::within(AGAIN, page).await
     }
 

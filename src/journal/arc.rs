@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Standing};
+use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Sids, Snapshot, Standing};
 use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId};
 
 impl<J: Journal + ?Sized> Journal for Arc<J> {
@@ -54,8 +54,8 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
         (**self).tenants(after, limit)
     }
 
-    fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        (**self).unfinished(after, limit)
+    fn unfinished(&self, sids: Sids, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+        (**self).unfinished(sids, limit)
     }
 
     fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>> {

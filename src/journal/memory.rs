@@ -15,7 +15,7 @@ use std::{
 use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{
-    Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Standing, opened_below,
+    Append, Claim, Entry, Error, Hit, Journal, Known, Only, Sids, Snapshot, Standing, opened_below,
     search::Wanted,
 };
 use crate::model::{
@@ -76,155 +76,6 @@ impl Memory {
         sids.into_iter()
             .filter_map(|sid| sessions.forget(sid))
             .collect()
-    }
-
-    fn claim_now(&self, key: SessionKey) -> Result<Claim, Error> {
-        let known = read(&self.sessions).sid(&key);
-        let sid = known.unwrap_or_else(|| write(&self.sessions).open(key));
-        let log = self.log(sid)?;
-        let mut log = lock(&log);
-        Ok(log.claim(sid))
-    }
-
-    fn begin_now(
-        &self,
-        key: SessionKey,
-        records: Vec<Arc<Record>>,
-        leaves: Standing,
-    ) -> Result<Claim, Error> {
-        if records.is_empty() {
-            return Err(Error::Empty);
-        }
-        let mut sessions = write(&self.sessions);
-        sessions.has_parent(&key, Sid::default(), Seq(0), &records)?;
-        let sid = sessions.open(key);
-        let slot = sessions.slot(sid).ok_or(Error::Unknown { sid })?;
-        let mut log = lock(&slot.log);
-        let (last, standing) = (log.last(), log.standing);
-        if last != Seq(0) {
-            return Err(Error::Stands {
-                sid,
-                last,
-                standing,
-            });
-        }
-        let claim = log.claim(sid);
-        let append = Append {
-            sid,
-            epoch: claim.epoch,
-            after: Seq(0),
-            records,
-            leaves,
-        };
-        let last = log.append(&append, &self.landed)?;
-        Ok(Claim { last, ..claim })
-    }
-
-    fn append_now(&self, append: &Append) -> Result<Seq, Error> {
-        if append.records.is_empty() {
-            return Err(Error::Empty);
-        }
-        let sessions = read(&self.sessions);
-        let sid = append.sid;
-        let slot = sessions.slot(sid).ok_or(Error::Unknown { sid })?;
-        sessions.has_parent(&slot.key, sid, append.after, &append.records)?;
-        // Under both locks, so that the parent is not deleted in between.
-        lock(&slot.log).append(append, &self.landed)
-    }
-
-    fn read_now(&self, sid: Sid, after: Seq, limit: usize) -> Result<Vec<Entry>, Error> {
-        let log = self.log(sid)?;
-        let log = lock(&log);
-        let start = usize::try_from(after.0)
-            .unwrap_or(usize::MAX)
-            .min(log.records.len());
-        let numbers = (after.0..).map(|before| Seq(before).next());
-        let records = log.records[start..].iter().take(limit);
-        Ok(records
-            .zip(numbers)
-            .map(|(record, seq)| Entry {
-                seq,
-                record: record.clone(),
-            })
-            .collect())
-    }
-
-    fn find_now(&self, key: SessionKey) -> Result<Option<Known>, Error> {
-        let sid = read(&self.sessions).sid(&key);
-        Ok(sid.and_then(|sid| self.known(sid)))
-    }
-
-    fn list_now(&self, tenant: &TenantId, after: Option<SessionName>, limit: usize) -> Vec<Known> {
-        let page = read(&self.sessions).page(tenant, after, limit);
-        page.into_iter().filter_map(|sid| self.known(sid)).collect()
-    }
-
-    fn tenants_now(&self, after: Option<TenantId>, limit: usize) -> Vec<TenantId> {
-        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let sessions = read(&self.sessions);
-        let page = sessions.by_tenant.range((from, Bound::Unbounded));
-        page.map(|(tenant, _)| tenant.clone()).take(limit).collect()
-    }
-
-    fn unfinished_now(&self, after: Sid, limit: usize) -> Vec<Known> {
-        let sessions = read(&self.sessions);
-        let behind = sessions
-            .slots
-            .range((Bound::Excluded(after), Bound::Unbounded));
-        let known = behind.map(|(sid, slot)| slot.known(*sid));
-        let busy = known.filter(|known| known.standing == Standing::Busy);
-        busy.take(limit).collect()
-    }
-
-    fn save_now(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> Result<(), Error> {
-        let log = self.log(sid)?;
-        let mut log = lock(&log);
-        log.owned(sid, epoch)?;
-        let newer = log
-            .snapshot
-            .as_ref()
-            .is_none_or(|kept| kept.seq < snapshot.seq);
-        if newer && snapshot.seq <= log.last() {
-            log.snapshot = Some(snapshot);
-        }
-        Ok(())
-    }
-
-    fn snapshot_now(&self, sid: Sid) -> Result<Option<Snapshot>, Error> {
-        let log = self.log(sid)?;
-        Ok(lock(&log).snapshot.clone())
-    }
-
-    fn delete_now(&self, sid: Sid, only: Only) -> Result<Vec<Known>, Error> {
-        let mut sessions = write(&self.sessions);
-        let mut family = vec![sid];
-        let mut gone = Vec::new();
-        while let Some(&sid) = family.get(gone.len()) {
-            let slot = sessions.slot(sid).ok_or(Error::Unknown { sid })?;
-            let known = slot.known(sid);
-            only.judge(sid, known.last, known.standing)?;
-            let below = sessions.below(&known.key).into_iter();
-            let new: Vec<_> = below.filter(|child| !family.contains(child)).collect();
-            family.extend(new);
-            gone.push(known);
-        }
-        for sid in family {
-            sessions.forget(sid);
-        }
-        Ok(gone)
-    }
-
-    fn search_now(&self, tenant: &TenantId, words: &str, limit: usize) -> Vec<Hit> {
-        let Some(wanted) = Wanted::of(words) else {
-            return Vec::new();
-        };
-        let sessions = read(&self.sessions);
-        let named = sessions.by_tenant.get(tenant);
-        let sids = named.into_iter().flat_map(BTreeMap::values);
-        let slots = sids.filter_map(|&sid| sessions.slot(sid));
-        let mut found: Vec<_> = slots.flat_map(|slot| slot.hits(&wanted)).collect();
-        found.sort_by_key(|&(landed, _)| Reverse(landed));
-        found.into_iter().map(|(_, hit)| hit).take(limit).collect()
     }
 
     fn known(&self, sid: Sid) -> Option<Known> {
@@ -359,7 +210,14 @@ fn write(sessions: &RwLock<Sessions>) -> RwLockWriteGuard<'_, Sessions> {
 
 impl Journal for Memory {
     fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
-        async move { self.claim_now(key) }.boxed()
+        async move {
+            let known = read(&self.sessions).sid(&key);
+            let sid = known.unwrap_or_else(|| write(&self.sessions).open(key));
+            let log = self.log(sid)?;
+            let mut log = lock(&log);
+            Ok(log.claim(sid))
+        }
+        .boxed()
     }
 
     fn begin(
@@ -368,19 +226,86 @@ impl Journal for Memory {
         records: Vec<Arc<Record>>,
         leaves: Standing,
     ) -> BoxFuture<'_, Result<Claim, Error>> {
-        async move { self.begin_now(key, records, leaves) }.boxed()
+        async move {
+            if records.is_empty() {
+                return Err(Error::Empty);
+            }
+            let mut sessions = write(&self.sessions);
+            sessions.has_parent(&key, Sid::default(), Seq(0), &records)?;
+            let sid = sessions.open(key);
+            let slot = sessions.slot(sid).ok_or(Error::Unknown { sid })?;
+            let mut log = lock(&slot.log);
+            let (last, standing) = (log.last(), log.standing);
+            if last != Seq(0) {
+                return Err(Error::Stands {
+                    sid,
+                    last,
+                    standing,
+                });
+            }
+            let claim = log.claim(sid);
+            let append = Append {
+                sid,
+                epoch: claim.epoch,
+                after: Seq(0),
+                records,
+                leaves,
+            };
+            let last = log.append(&append, &self.landed)?;
+            Ok(Claim { last, ..claim })
+        }
+        .boxed()
+    }
+
+    fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+        async move {
+            let log = self.log(sid)?;
+            lock(&log).owned(sid, epoch)
+        }
+        .boxed()
     }
 
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
-        async move { self.append_now(&append) }.boxed()
+        async move {
+            if append.records.is_empty() {
+                return Err(Error::Empty);
+            }
+            let sessions = read(&self.sessions);
+            let sid = append.sid;
+            let slot = sessions.slot(sid).ok_or(Error::Unknown { sid })?;
+            sessions.has_parent(&slot.key, sid, append.after, &append.records)?;
+            // Under both locks, so that the parent is not deleted in between.
+            lock(&slot.log).append(&append, &self.landed)
+        }
+        .boxed()
     }
 
     fn read(&self, sid: Sid, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
-        async move { self.read_now(sid, after, limit) }.boxed()
+        async move {
+            let log = self.log(sid)?;
+            let log = lock(&log);
+            let start = usize::try_from(after.0)
+                .unwrap_or(usize::MAX)
+                .min(log.records.len());
+            let numbers = (after.0..).map(|before| Seq(before).next());
+            let records = log.records[start..].iter().take(limit);
+            Ok(records
+                .zip(numbers)
+                .map(|(record, seq)| Entry {
+                    seq,
+                    record: record.clone(),
+                })
+                .collect())
+        }
+        .boxed()
     }
 
     fn find(&self, key: SessionKey) -> BoxFuture<'_, Result<Option<Known>, Error>> {
-        async move { self.find_now(key) }.boxed()
+        async move {
+            let sid = read(&self.sessions).sid(&key);
+            Ok(sid.and_then(|sid| self.known(sid)))
+        }
+        .boxed()
     }
 
     fn list(
@@ -389,7 +314,12 @@ impl Journal for Memory {
         after: Option<SessionName>,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        async move { Ok(self.list_now(&tenant, after, limit)) }.boxed()
+        async move {
+            let page = read(&self.sessions).page(&tenant, after, limit);
+            let known = page.into_iter().filter_map(|sid| self.known(sid));
+            Ok(known.collect())
+        }
+        .boxed()
     }
 
     fn tenants(
@@ -397,23 +327,72 @@ impl Journal for Memory {
         after: Option<TenantId>,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>> {
-        async move { Ok(self.tenants_now(after, limit)) }.boxed()
+        async move {
+            let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+            let sessions = read(&self.sessions);
+            let page = sessions.by_tenant.range((from, Bound::Unbounded));
+            let page = page.map(|(tenant, _)| tenant.clone());
+            Ok(page.take(limit).collect())
+        }
+        .boxed()
     }
 
-    fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        async move { Ok(self.unfinished_now(after, limit)) }.boxed()
+    fn unfinished(&self, sids: Sids, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+        async move {
+            let sessions = read(&self.sessions);
+            let slots = sessions.slots.range(sids);
+            let known = slots.map(|(sid, slot)| slot.known(*sid));
+            let busy = known.filter(|known| known.standing == Standing::Busy);
+            Ok(busy.take(limit).collect())
+        }
+        .boxed()
     }
 
     fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>> {
-        async move { self.save_now(sid, epoch, snapshot) }.boxed()
+        async move {
+            let log = self.log(sid)?;
+            let mut log = lock(&log);
+            log.owned(sid, epoch)?;
+            let newer = log
+                .snapshot
+                .as_ref()
+                .is_none_or(|kept| kept.seq < snapshot.seq);
+            if newer && snapshot.seq <= log.last() {
+                log.snapshot = Some(snapshot);
+            }
+            Ok(())
+        }
+        .boxed()
     }
 
     fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>> {
-        async move { self.snapshot_now(sid) }.boxed()
+        async move {
+            let log = self.log(sid)?;
+            Ok(lock(&log).snapshot.clone())
+        }
+        .boxed()
     }
 
     fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        async move { self.delete_now(sid, only) }.boxed()
+        async move {
+            let mut sessions = write(&self.sessions);
+            let mut family = vec![sid];
+            let mut gone = Vec::new();
+            while let Some(&sid) = family.get(gone.len()) {
+                let slot = sessions.slot(sid).ok_or(Error::Unknown { sid })?;
+                let known = slot.known(sid);
+                only.judge(sid, known.last, known.standing)?;
+                let below = sessions.below(&known.key).into_iter();
+                let new: Vec<_> = below.filter(|child| !family.contains(child)).collect();
+                family.extend(new);
+                gone.push(known);
+            }
+            for sid in family {
+                sessions.forget(sid);
+            }
+            Ok(gone)
+        }
+        .boxed()
     }
 
     fn search(
@@ -422,7 +401,19 @@ impl Journal for Memory {
         words: String,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
-        async move { Ok(self.search_now(&tenant, &words, limit)) }.boxed()
+        async move {
+            let Some(wanted) = Wanted::of(&words) else {
+                return Ok(Vec::new());
+            };
+            let sessions = read(&self.sessions);
+            let named = sessions.by_tenant.get(&tenant);
+            let sids = named.into_iter().flat_map(BTreeMap::values);
+            let slots = sids.filter_map(|&sid| sessions.slot(sid));
+            let mut found: Vec<_> = slots.flat_map(|slot| slot.hits(&wanted)).collect();
+            found.sort_by_key(|&(landed, _)| Reverse(landed));
+            Ok(found.into_iter().map(|(_, hit)| hit).take(limit).collect())
+        }
+        .boxed()
     }
 }
 

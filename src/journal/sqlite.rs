@@ -6,7 +6,7 @@
 //!
 //! - Opening blocks, and so does dropping the last handle, which finishes what is queued.
 //! - Deleted content is overwritten in the files before the deletion is answered; where somebody still reads the
-//!   state before it, once they are done; after a crash, at the next opening.
+//!   state before it, once they are done, or when the journal is closed; after a crash, at the next opening.
 
 use std::{fmt, io, path::Path, sync::Arc, thread, time::Duration};
 
@@ -14,7 +14,8 @@ use futures_util::{FutureExt, future::BoxFuture};
 use tokio::{sync::oneshot, task::spawn_blocking, time::sleep};
 
 use super::{
-    Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Standing, search::Wanted,
+    Append, Claim, Entry, Error, Hit, Journal, Known, Only, Sids, Snapshot, Standing,
+    search::Wanted,
 };
 use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId};
 
@@ -279,10 +280,10 @@ impl Journal for Sqlite {
             .boxed()
     }
 
-    fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+    fn unfinished(&self, sids: Sids, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
         let readers = &self.inner.readers;
         readers
-            .ask(move |reader| reader.unfinished(after, limit))
+            .ask(move |reader| reader.unfinished(&sids, limit))
             .boxed()
     }
 

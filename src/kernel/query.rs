@@ -577,12 +577,7 @@ impl Query {
             AgentFact::EscalationRaised(_) => self.escalations += 1,
             AgentFact::DelegationStarted(start) => {
                 self.children += 1;
-                self.step = Step::Delegating {
-                    child: start.child.clone(),
-                    scope: start.scope.as_str().into(),
-                    max_tokens: start.max_tokens,
-                    max_cost: start.max_cost,
-                };
+                self.step = Step::Delegating(Arc::new(start.clone()));
             }
             AgentFact::DelegationCancelled(cancel) => {
                 self.step = Step::Ending {
@@ -616,7 +611,7 @@ impl Query {
     }
 
     /// Whether only its low confidence keeps this turn from ending the query.
-    fn weak_end(&self) -> bool {
+    pub(super) fn weak_end(&self) -> bool {
         let ends = |signal: &Arc<Signal>| signal.kind().class() == SignalClass::Terminal;
         self.current.calls == 0 && self.current.signal.as_ref().is_some_and(ends)
     }

@@ -69,6 +69,13 @@ impl Session {
         }
     }
 
+    /// Whether a query waits, and for a person alone: for an approval, or for the end of a pause.
+    #[must_use]
+    pub fn waits_for_a_person(&self) -> bool {
+        let asked = self.paused || self.waiting_calls().next().is_some();
+        self.query().is_some() && self.may_rest() && asked
+    }
+
     /// Passivates the session. Calls in flight are dropped and owed on recovery; their usage is
     /// recorded.
     #[must_use]
@@ -166,18 +173,7 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
         },
         Step::Tools { .. } if draft.query.calls_complete() => turn_end::end(draft),
         Step::Tools { .. } => calls::recover(draft),
-        Step::Delegating {
-            child,
-            scope,
-            max_tokens,
-            max_cost,
-        } => draft.wait_for(Effect::StartChild {
-            query,
-            child,
-            scope,
-            max_tokens,
-            max_cost,
-        }),
+        Step::Delegating(start) => draft.wait_for(Effect::StartChild { query, start }),
         Step::Ending { child, .. } => draft.wait_for(Effect::CancelChild { query, child }),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::{FutureExt, future::BoxFuture};
 
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Standing},
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Sids, Snapshot, Standing},
     model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
@@ -158,8 +158,8 @@ impl<A: Around> Journal for A {
         self.around(call(Operation::Tenants, None), done)
     }
 
-    fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        let done = move || self.inner().unfinished(after, limit);
+    fn unfinished(&self, sids: Sids, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+        let done = move || self.inner().unfinished(sids, limit);
         self.around(call(Operation::Unfinished, None), done)
     }
 

@@ -136,8 +136,8 @@ impl SessionHandle {
         match self.live_view().await? {
             Some(view) => Ok(view),
             None => {
-                let replayed = self.replayed().await?;
-                Ok(SessionView::at_rest(self.key.clone(), &replayed))
+                let Replayed { session, last, .. } = self.replayed().await?;
+                Ok(SessionView::of(self.key.clone(), &session, last))
             }
         }
     }
@@ -171,6 +171,12 @@ impl SessionHandle {
         let begun = Replayed::begin(opening, &**journal, profiles, to, *acknowledge).await?;
         let replayed = begun.read(&**journal, profiles, to, *acknowledge);
         Ok(replayed.await?)
+    }
+
+    /// Whether its query waits for a person alone. One that cannot be read does not.
+    pub(in crate::actor) async fn waits_for_a_person(&self) -> bool {
+        let replayed = self.replayed().await;
+        replayed.is_ok_and(|replayed| replayed.session.waits_for_a_person())
     }
 
     /// Its events after a number; all of them for 0.

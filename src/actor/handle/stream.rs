@@ -75,6 +75,8 @@ pub struct EventStream {
     end: Seq,
     heard: Instant,
     silent: Duration,
+    /// The record at which its query waited for a person alone.
+    rests: Option<Seq>,
 }
 
 /// Where a stream begins.
@@ -160,6 +162,7 @@ impl EventStream {
             end: Seq::default(),
             heard: Instant::now(),
             silent: Duration::ZERO,
+            rests: None,
         }
     }
 
@@ -284,9 +287,10 @@ impl EventStream {
             true => self.silent + look,
             false => Duration::ZERO,
         };
-        let abandoned =
-            self.silent >= ABANDONED || look == LOOK_OUTSIDE && self.is_cut_off().await?;
-        if let (Begin::Query(_), true) = (self.begin, abandoned && !self.silent.is_zero()) {
+        let due = self.silent >= ABANDONED || look == LOOK_OUTSIDE && !self.silent.is_zero();
+        if let (Begin::Query(_), true) = (self.begin, due)
+            && self.is_cut_off().await?
+        {
             self.session.router.recover(&self.session.key).await?;
             self.silent = Duration::ZERO;
         }
@@ -294,16 +298,20 @@ impl EventStream {
         Ok(())
     }
 
-    /// Whether a query runs in the session, and no live process works on it.
-    async fn is_cut_off(&self) -> Result<bool, AskError> {
-        let Some(known) = self.session.known().await? else {
+    /// Whether a query runs in the session, no other live process works on it, and it waits for more than a person.
+    async fn is_cut_off(&mut self) -> Result<bool, AskError> {
+        let known = self.session.known().await?;
+        let Some(known) = known.filter(|known| self.rests != Some(known.last)) else {
             return Ok(false);
         };
-        let before = Sid(known.sid.0.saturating_sub(1));
         let router = &self.session.router;
-        let next = router.journal.unfinished(before, 1);
-        let next = within(router.acknowledge, next).await?;
-        Ok(next.first().is_some_and(|next| next.sid == known.sid))
+        let free = router.journal.unfinished(known.sid..=known.sid, 1);
+        if within(router.acknowledge, free).await?.is_empty() {
+            return Ok(false);
+        }
+        let rests = self.session.waits_for_a_person().await;
+        self.rests = rests.then_some(known.last);
+        Ok(!rests)
     }
 
     /// The bus is being replaced, or the session has left this process, was quarantined or deleted.

@@ -51,7 +51,7 @@ pub struct SystemSettings {
 pub enum Recovery {
     /// With the next message to their session: for processes that do not last.
     OnDemand,
-    /// When the system starts.
+    /// When the system starts, and about every half a minute those of other processes that have ended since.
     AtStart {
         /// Queries that may run while others are to be restarted; one is restarted whatever else runs. One
         /// that waits for a person, or was restarted a quarter of an hour ago, does not count.

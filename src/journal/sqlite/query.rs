@@ -12,7 +12,7 @@ use super::{
     sql::{bound, int, limit, standing, statements},
 };
 use crate::{
-    journal::{Entry, Error, Hit, Known, Snapshot, search::Wanted},
+    journal::{Entry, Error, Hit, Known, Sids, Snapshot, search::Wanted},
     model::{Seq, SessionKey, SessionName, Sid, TenantId, Timestamp},
 };
 
@@ -29,7 +29,7 @@ statements! {
         WHERE tenant = ?1 AND name > ?2 ORDER BY name LIMIT ?3",
     tenant: "SELECT min(tenant) FROM session WHERE tenant > ?1",
     busy: "SELECT sid, tenant, name, last, at, busy, owner FROM session
-        WHERE busy = 1 AND sid > ?1 ORDER BY sid",
+        WHERE busy = 1 AND sid BETWEEN ?1 AND ?2 ORDER BY sid",
     last: "SELECT last FROM session WHERE sid = ?1",
     records: &format!(
         "SELECT {COLUMNS} FROM record WHERE sid = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3"
@@ -108,8 +108,9 @@ impl<'c> Reader<'c> {
         })
     }
 
-    pub(super) fn unfinished(&mut self, after: Sid, rows: usize) -> Result<Vec<Known>, Failed> {
-        let mut found = self.sql.busy.query([bound(after.0)])?;
+    pub(super) fn unfinished(&mut self, sids: &Sids, rows: usize) -> Result<Vec<Known>, Failed> {
+        let ends = [bound(sids.start().0), bound(sids.end().0)];
+        let mut found = self.sql.busy.query(ends)?;
         let (mut unfinished, mut others) = (Vec::new(), HashMap::new());
         while unfinished.len() < rows
             && let Some(row) = found.next()?

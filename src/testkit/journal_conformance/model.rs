@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Standing},
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Sids, Snapshot, Standing},
     model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
@@ -17,7 +17,7 @@ pub(super) enum Call {
     Find(SessionKey),
     List(TenantId, Option<SessionName>, usize),
     Tenants(Option<TenantId>, usize),
-    Unfinished(Sid, usize),
+    Unfinished(Sids, usize),
     Save(Sid, Epoch, Snapshot),
     Snapshot(Sid),
     Delete(Sid, Only),
@@ -54,8 +54,8 @@ impl Call {
                 Answer::List(journal.list(tenant, after, limit).await)
             }
             Self::Tenants(after, limit) => Answer::Tenants(journal.tenants(after, limit).await),
-            Self::Unfinished(after, limit) => {
-                Answer::Unfinished(journal.unfinished(after, limit).await)
+            Self::Unfinished(sids, limit) => {
+                Answer::Unfinished(journal.unfinished(sids, limit).await)
             }
             Self::Save(sid, epoch, snapshot) => {
                 Answer::Save(journal.save(sid, epoch, snapshot).await)
@@ -127,9 +127,7 @@ impl Model {
             Call::Tenants(after, limit) => {
                 Answer::Tenants(Ok(self.tenants(after.as_ref(), *limit)))
             }
-            Call::Unfinished(after, limit) => {
-                Answer::Unfinished(Ok(self.unfinished(*after, *limit)))
-            }
+            Call::Unfinished(sids, limit) => Answer::Unfinished(Ok(self.unfinished(sids, *limit))),
             Call::Save(sid, epoch, snapshot) => Answer::Save(self.save(*sid, *epoch, snapshot)),
             Call::Snapshot(sid) => {
                 let found = self.sessions.iter().find(|session| session.sid == *sid);
@@ -284,9 +282,9 @@ impl Model {
         page
     }
 
-    fn unfinished(&self, after: Sid, limit: usize) -> Vec<Known> {
+    fn unfinished(&self, sids: &Sids, limit: usize) -> Vec<Known> {
         let mut busy: Vec<Known> = self.sessions.iter().map(Session::known).collect();
-        busy.retain(|known| known.standing == Standing::Busy && known.sid > after);
+        busy.retain(|known| known.standing == Standing::Busy && sids.contains(&known.sid));
         busy.sort_by_key(|known| known.sid);
         busy.truncate(limit);
         busy

@@ -8,7 +8,7 @@ use super::{
     same, sample,
 };
 use crate::{
-    journal::{Append, Journal, Only, Snapshot, Standing},
+    journal::{ALL, Append, Journal, Only, Snapshot, Standing},
     model::{Epoch, Seq, SessionKey, Sid},
 };
 
@@ -106,8 +106,9 @@ impl Draw {
                 Call::List(self.key().tenant, after, self.below(6) as usize)
             }
             44..47 => {
-                let after = (self.below(2) == 0).then(|| self.target(model).0);
-                Call::Unfinished(after.unwrap_or_default(), self.below(6) as usize)
+                let first = (self.below(2) == 0).then(|| self.target(model).0);
+                let sids = first.unwrap_or_default()..=*ALL.end();
+                Call::Unfinished(sids, self.below(6) as usize)
             }
             47..51 => self.save(model),
             51..54 => Call::Snapshot(self.target(model).0),

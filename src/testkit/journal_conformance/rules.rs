@@ -34,6 +34,7 @@ rules![
     an_owner_cannot_repeat_what_another_appended,
     an_empty_append_is_refused,
     an_unknown_session_is_named,
+    its_owner_releases_a_session_and_may_go_on,
 ];
 
 mod deleting;
@@ -243,6 +244,33 @@ async fn an_unknown_session_is_named<J: Journal>(journal: &J) -> Checked {
         )?;
     }
     Ok(())
+}
+
+async fn its_owner_releases_a_session_and_may_go_on<J: Journal>(journal: &J) -> Checked {
+    let key = key("default", "released")?;
+    let old = claim(journal, &key).await?;
+    let new = claim(journal, &key).await?;
+    let (sid, unknown) = (new.sid, unknown(new));
+    let fenced = Error::Fenced {
+        sid,
+        mine: old.epoch,
+        current: new.epoch,
+    };
+    for (what, sid, epoch, want) in [
+        ("by one before", sid, old.epoch, Err(fenced)),
+        ("by its owner", sid, new.epoch, Ok(())),
+        ("again", sid, new.epoch, Ok(())),
+        (
+            "unknown",
+            unknown,
+            new.epoch,
+            Err(Error::Unknown { sid: unknown }),
+        ),
+    ] {
+        same(what, &journal.release(sid, epoch).await, &want)?;
+    }
+    add(journal, numbered(new, 0, &[1])).await?;
+    holds(journal, new, &[1]).await
 }
 
 async fn claim<J: Journal>(journal: &J, key: &SessionKey) -> Result<Claim, String> {

@@ -9,7 +9,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 use super::*;
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Known, Memory, Only, Snapshot, Standing},
+    journal::{Append, Claim, Entry, Error, Hit, Known, Memory, Only, Sids, Snapshot, Standing},
     model::{Epoch, Record, Seq, Sid},
 };
 
@@ -37,11 +37,12 @@ enum Defect {
     RepetitionsChangeTheStanding,
     UnfinishedAreAll,
     UnfinishedIgnoreTheLimit,
-    UnfinishedRepeatTheLast,
+    UnfinishedBeginTooEarly,
     SnapshotsAreLost,
     OlderSnapshotsAreKept,
     SnapshotsMayBeAhead,
     AnybodyMaySave,
+    AnybodyMayRelease,
     AnythingIsDeleted,
     NothingIsDeleted,
     NumbersAreGivenAgain,
@@ -57,7 +58,7 @@ enum Defect {
 }
 
 impl Defect {
-    const ALL: [Self; 38] = [
+    const ALL: [Self; 39] = [
         Self::StaleEpochsMayAppend,
         Self::RepetitionsAreConflicts,
         Self::RepetitionsAreNotCompared,
@@ -79,11 +80,12 @@ impl Defect {
         Self::RepetitionsChangeTheStanding,
         Self::UnfinishedAreAll,
         Self::UnfinishedIgnoreTheLimit,
-        Self::UnfinishedRepeatTheLast,
+        Self::UnfinishedBeginTooEarly,
         Self::SnapshotsAreLost,
         Self::OlderSnapshotsAreKept,
         Self::SnapshotsMayBeAhead,
         Self::AnybodyMaySave,
+        Self::AnybodyMayRelease,
         Self::AnythingIsDeleted,
         Self::NothingIsDeleted,
         Self::NumbersAreGivenAgain,
@@ -326,6 +328,12 @@ impl Journal for Defective {
         .boxed()
     }
 
+    fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+        let sid = self.inside(sid);
+        let epoch = self.forged(sid, epoch, Defect::AnybodyMayRelease);
+        self.inner.release(sid, epoch)
+    }
+
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
         self.append_badly(append).boxed()
     }
@@ -415,23 +423,23 @@ impl Journal for Defective {
 
     fn unfinished(
         &self,
-        mut after: Sid,
+        mut sids: Sids,
         mut limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
         if self.is(Defect::UnfinishedIgnoreTheLimit) {
             limit = usize::MAX;
         }
-        if self.is(Defect::UnfinishedRepeatTheLast) {
-            after.0 = after.0.saturating_sub(1);
+        if self.is(Defect::UnfinishedBeginTooEarly) {
+            sids = Sid(sids.start().0.saturating_sub(1))..=*sids.end();
         }
         async move {
             if self.is(Defect::UnfinishedAreAll) {
                 let mut all = self.all().await;
-                all.retain(|known| known.sid > after);
+                all.retain(|known| sids.contains(&known.sid));
                 all.truncate(limit);
                 return Ok(all);
             }
-            self.inner.unfinished(after, limit).await
+            self.inner.unfinished(sids, limit).await
         }
         .boxed()
     }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
-    actor::{Filter, Notice, Subscription},
+    actor::{Filter, Notice, SessionHandle, Subscription},
     journal::{Journal, Snapshot},
     kernel::Command,
     llm::Scripted,
@@ -101,8 +101,13 @@ async fn who_waits_for_a_person_leaves_and_the_answer_brings_it_back() {
     let tool = TestTool::new("deploy").needs_approval();
     let oracle = forgetful(&script).tool(tool.clone()).start().await.unwrap();
     let session = oracle.session("s").unwrap();
-    let query = session.submit(Submission::new("deploy it")).await.unwrap();
+    let handle: &SessionHandle = &session;
+    let watch = handle.ask(Submission::new("deploy it")).await.unwrap();
+    let query = watch.query();
+    // Who follows it does not bring it back.
+    let follows = tokio::spawn(watch.answer());
     session.wait_for("session.passivated").await.unwrap();
+    let_pass(MINUTE * 30).await;
     assert_eq!(oracle.oracle().running(), 0, "it holds up no shut-down");
     let view = session.view().await.unwrap();
     assert_eq!((view.state.as_str(), view.query), ("approval", Some(query)));
@@ -114,8 +119,7 @@ async fn who_waits_for_a_person_leaves_and_the_answer_brings_it_back() {
         verdict: ApprovalVerdict::Approved,
     };
     session.command(answer).await.unwrap();
-    let finished = session.wait_for("query.finished").await.unwrap();
-    assert_eq!(finished.payload["answer"], "Deployed.");
+    assert_eq!(follows.await.unwrap().unwrap().text, "Deployed.");
     let kinds = [
         "approval.requested",
         "session.revived",
@@ -132,14 +136,14 @@ async fn a_pause_outlasts_memory() {
     let session = oracle.session("s").unwrap();
     session.command(Command::Pause).await.unwrap();
     session.wait_for("session.passivated").await.unwrap();
-    session
-        .submit(Submission::new("are you there?"))
-        .await
-        .unwrap();
+    let handle: &SessionHandle = &session;
+    let watch = handle.ask(Submission::new("are you there?")).await.unwrap();
+    let follows = tokio::spawn(watch.answer());
     let_pass(MINUTE * 5).await;
-    assert_eq!(counts(&session, ["turn.started"]).await, [0]);
+    let kinds = ["turn.started", "session.revived"];
+    assert_eq!(counts(&session, kinds).await, [0, 1]);
     session.command(Command::Resume).await.unwrap();
-    session.wait_for("query.finished").await.unwrap();
+    follows.await.unwrap().unwrap();
 }
 
 #[tokio::test(start_paused = true)]

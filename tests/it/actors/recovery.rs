@@ -64,6 +64,33 @@ async fn what_was_cut_off_comes_back_at_the_start_a_few_at_a_time() {
     assert!(model.most() <= 4, "{} at once", model.most());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_host_goes_on_with_what_another_process_leaves_later() {
+    let journal = memory();
+    let host = TestOracle::new(talkative()).journal(journal.clone());
+    let host = host.start().await.unwrap();
+    let script = Scripted::new().calls("Shall I?", [("deploy", serde_json::json!({}))]);
+    let other = TestOracle::new(script.stall("Half an"))
+        .tool(TestTool::new("deploy").needs_approval())
+        .journal(journal)
+        .settings(|settings| settings.recovery = Recovery::OnDemand);
+    let other = other.start().await.unwrap();
+    for (name, at) in [("asks", "approval.requested"), ("s", "turn.started")] {
+        let session = other.session(name).unwrap();
+        let question = Submission::new("what is it?");
+        session.submit(question).await.unwrap();
+        session.wait_for(at).await.unwrap();
+    }
+    other.die().await;
+    let session = host.session("s").unwrap();
+    session.wait_for("query.finished").await.unwrap();
+    let_pass(HOUR).await;
+    let kinds = ["supervisor.restarted", "session.revived"];
+    assert_eq!(counts(&session, kinds).await, [1, 0]);
+    let waits = host.session("asks").unwrap();
+    assert_eq!(counts(&waits, kinds).await, [0, 0], "for a person");
+}
+
 /// Sessions with a question that nobody has begun to answer.
 async fn open_queries(journal: &dyn Journal, many: usize) {
     for number in 0..many {

@@ -5,6 +5,8 @@ use std::{
     io::{BufRead as _, BufReader},
     path::PathBuf,
     process::Command,
+    thread,
+    time::Duration,
 };
 
 use oracle_agent::{
@@ -47,7 +49,7 @@ fn serving(place: &Place, session: &str) -> Served {
         if let Some(socket) = this.and_then(|this| this.socket) {
             break socket;
         }
-        std::thread::yield_now();
+        thread::yield_now();
     };
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
@@ -219,6 +221,10 @@ fn a_call_of_a_server_is_left_to_its_operators_where_nobody_can_be_asked() {
     let call = json!({ "name": "note_write", "arguments": { "note": "n", "text": "# N" } });
     let asks = json!({ "reply": "May I?", "tool_calls": [call] });
     let place = place(&[reply("One."), asks, reply("Two.")]);
+    // The session leaves the server's memory while it waits.
+    let settings =
+        fs::read_to_string(place.path("o.toml")).unwrap() + "[session]\nidle_timeout = \"3s\"\n";
+    fs::write(place.path("o.toml"), settings).unwrap();
     let _server = serving(&place, "s");
     let mut child = place
         .oracle("ask --session s two")
@@ -230,6 +236,11 @@ fn a_call_of_a_server_is_left_to_its_operators_where_nobody_can_be_asked() {
     let (_, how) = said.split_once("consent: `oracle ").unwrap();
     let (line, _) = how.split_once('`').unwrap();
     assert!(line.starts_with("ctl approve s "), "{said}");
+    while count(&log(&place, "s"), "session.passivated") == 0 {
+        thread::sleep(Duration::from_millis(50));
+    }
+    // Who follows it looks again and again.
+    thread::sleep(Duration::from_secs(3));
     assert!(!fs::exists(place.path("notes/n.md")).unwrap());
     assert_eq!(place.oracle(line).output().status.code(), Some(0));
     assert_eq!(child.wait().unwrap().code(), Some(0));
@@ -272,7 +283,7 @@ fn ctl_asks_each_server_and_the_owner_of_a_session() {
     let mut seen = BufReader::new(watch.stdout.take().unwrap()).lines();
     for session in ["a", "b"] {
         // Until it listens, and is told.
-        let told = std::thread::scope(|scope| {
+        let told = thread::scope(|scope| {
             let told = scope.spawn(|| {
                 seen.by_ref()
                     .map(Result::unwrap)

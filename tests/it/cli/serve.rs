@@ -9,9 +9,9 @@ use std::{
 };
 
 use oracle_agent::{
-    journal::{Journal, Sqlite},
+    journal::{ALL, Journal, Sqlite},
     llm::Scripted,
-    model::{Sid, Submission},
+    model::Submission,
     testkit::{Silence, TestOracle},
 };
 use serde_json::json;
@@ -226,7 +226,7 @@ pub(super) fn journal(place: &Place) -> Arc<dyn Journal> {
 /// How many sessions are in the middle of something.
 #[tokio::main(flavor = "current_thread")]
 async fn unfinished(place: &Place) -> usize {
-    let unfinished = journal(place).unfinished(Sid(0), 10 * ACCEPTED).await;
+    let unfinished = journal(place).unfinished(ALL, 10 * ACCEPTED).await;
     unfinished.unwrap().len()
 }
 

@@ -182,9 +182,13 @@ fn processes_that_are_killed_at_random_lose_and_double_nothing() {
             let line = ask(session, &format!("--idempotency-key {key} {key}"));
             // An end to tries: each second one is left alone.
             for tries in 0..200 {
-                let running = Running::start(place, &line);
+                let mut running = Running::start(place, &line);
                 if tries % 2 == 0 {
-                    thread::sleep(Duration::from_millis(dice.below(150)));
+                    match dice.below(3) {
+                        // In the middle of the query, or before it.
+                        0 => drop(running.out.next()),
+                        _ => thread::sleep(Duration::from_millis(dice.below(150))),
+                    }
                     if dice.below(3) == 0 {
                         running.signal("STOP");
                         thread::sleep(Duration::from_millis(dice.below(50)));
@@ -206,9 +210,10 @@ fn processes_that_are_killed_at_random_lose_and_double_nothing() {
             scope.spawn(move || ask_until_done(asker));
         }
     });
-    let mut keys = Vec::new();
+    let (mut keys, mut cut_off) = (Vec::new(), 0);
     for session in ["a", "b", "c"] {
         let log = log(place, session);
+        cut_off += count(&log, "supervisor.restarted");
         let accepted = log.iter().filter(|event| event["type"] == "query.accepted");
         keys.extend(accepted.map(|event| event["payload"]["idempotency_key"].to_string()));
         assert_eq!(count(&log, "query.accepted"), count(&log, "query.finished"));
@@ -219,6 +224,7 @@ fn processes_that_are_killed_at_random_lose_and_double_nothing() {
     let mut each: Vec<String> = each.collect();
     each.sort();
     assert_eq!(keys, each, "each question was accepted once");
+    assert!(cut_off > 0, "no query was cut off");
     let verified = place.oracle("journal verify").output();
     assert_eq!(verified.status.code(), Some(0), "{verified:?}");
 }

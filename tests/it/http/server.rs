@@ -134,7 +134,7 @@ async fn at_its_end_nothing_new_is_taken_and_what_rests_is_closed() {
     tokio::join!(server.shut_down(), seen);
     assert!(std::net::TcpStream::connect(address).is_err());
     let known = journal.find(key).await.unwrap().unwrap();
-    let unfinished = journal.unfinished(oracle_agent::model::Sid(0), 10);
+    let unfinished = journal.unfinished(oracle_agent::journal::ALL, 10);
     assert_eq!(
         unfinished.await.unwrap(),
         [known],

@@ -5,7 +5,7 @@ use std::process;
 use tokio::task::JoinSet;
 
 use super::*;
-use crate::model::Owner;
+use crate::{journal::ALL, model::Owner};
 
 /// As if the process of this journal had died, although it goes on writing.
 fn given_up(journal: &Sqlite) {
@@ -101,7 +101,7 @@ async fn what_a_live_owner_works_on_is_not_unfinished_for_others() {
         }
     }
     let found = async |journal: &Sqlite, limit| {
-        let found = journal.unfinished(Sid(0), limit).await.unwrap();
+        let found = journal.unfinished(ALL, limit).await.unwrap();
         let names = found.iter().map(|known| known.key.name.to_string());
         names.collect::<Vec<_>>()
     };
@@ -124,6 +124,26 @@ async fn every_process_writes_to_the_logs_of_oracle() {
     say(&other, by, &["two"]).await;
     let by = one.claim(system).await.unwrap();
     assert_eq!(texts(&one, by.sid).await.unwrap(), ["one", "two"]);
+}
+
+#[tokio::test]
+async fn who_comes_to_others_leaves_their_log_to_them() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let one = open(&directory);
+    let by = one.claim(key("a")).await.unwrap();
+    say(&one, by, &["one"]).await;
+    let reader = connection::reading(&directory.join("journal.db")).unwrap();
+    reader
+        .execute_batch("BEGIN; SELECT * FROM session;")
+        .unwrap();
+    let other = open(&directory);
+    other.claim(key("b")).await.unwrap();
+    drop(reader);
+    // Longer than until it would try again.
+    sleep(Duration::from_millis(300)).await;
+    let log = fs::metadata(directory.join("journal.db-wal")).unwrap();
+    assert!(log.len() > 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

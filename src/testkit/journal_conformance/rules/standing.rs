@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 
 use super::{Rule, add, claim, empty, entries, numbered, said};
 use crate::{
-    journal::{Append, Claim, Error, Journal, Known, Standing},
+    journal::{ALL, Append, Claim, Error, Journal, Known, Standing},
     model::{Seq, SessionKey, Sid},
     testkit::journal_conformance::{Checked, key, same, sample},
 };
@@ -94,11 +94,7 @@ async fn a_repetition_leaves_the_standing_as_it_is<J: Journal>(journal: &J) -> C
     }
     let known = at(&key, by.sid, 2, Standing::Resting);
     same("find", &journal.find(key).await, &Ok(Some(known)))?;
-    same(
-        "unfinished",
-        &journal.unfinished(Sid(0), 9).await,
-        &Ok(vec![]),
-    )
+    same("unfinished", &journal.unfinished(ALL, 9).await, &Ok(vec![]))
 }
 
 async fn unfinished_sessions_come_in_the_order_of_their_numbers<J: Journal>(
@@ -123,16 +119,18 @@ async fn unfinished_sessions_come_in_the_order_of_their_numbers<J: Journal>(
     }
     busy.sort_by_key(|known| known.sid);
     let second = busy.get(1).ok_or("fewer than two")?.sid;
-    for (after, limit, want) in [
-        (Sid(0), 100, &busy[..]),
-        (Sid(0), 2, &busy[..2]),
-        (second, 1, &busy[2..3]),
-        (second, usize::MAX, &busy[2..]),
-        (Sid(0), 0, &[]),
-        (Sid(u64::MAX), 9, &[]),
+    let last = *ALL.end();
+    for (sids, limit, want) in [
+        (ALL, 100, &busy[..]),
+        (ALL, 2, &busy[..2]),
+        (second.next()..=last, 1, &busy[2..3]),
+        (second..=last, usize::MAX, &busy[1..]),
+        (second..=second, 9, &busy[1..2]),
+        (ALL, 0, &[]),
+        (last..=last, 9, &[]),
     ] {
-        let what = format!("unfinished after {after}, limit {limit}");
-        let answer = journal.unfinished(after, limit).await;
+        let what = format!("unfinished of {sids:?}, limit {limit}");
+        let answer = journal.unfinished(sids, limit).await;
         same(&what, &answer, &Ok(want.to_vec()))?;
     }
     Ok(())

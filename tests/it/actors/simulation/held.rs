@@ -7,7 +7,9 @@ use std::{future::Future, path::Path, sync::Arc};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use oracle_agent::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Sqlite, Standing},
+    journal::{
+        Append, Claim, Entry, Error, Hit, Journal, Known, Only, Sids, Snapshot, Sqlite, Standing,
+    },
     model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 use tokio::{runtime::Handle, task::spawn_blocking};
@@ -48,6 +50,10 @@ impl Journal for Held {
         self.held(async move |journal| journal.begin(key, records, leaves).await)
     }
 
+    fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+        self.held(async move |journal| journal.release(sid, epoch).await)
+    }
+
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
         self.held(async move |journal| journal.append(append).await)
     }
@@ -77,8 +83,8 @@ impl Journal for Held {
         self.held(async move |journal| journal.tenants(after, limit).await)
     }
 
-    fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        self.held(async move |journal| journal.unfinished(after, limit).await)
+    fn unfinished(&self, sids: Sids, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+        self.held(async move |journal| journal.unfinished(sids, limit).await)
     }
 
     fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>> {

@@ -3,8 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
-    journal::{Journal, Memory},
-    model::Sid,
+    journal::{ALL, Journal, Memory},
     testkit::{TestOracle, let_pass},
 };
 use serde_json::{Value, json};
@@ -100,7 +99,7 @@ async fn every_event_is_seen_once_whatever_became_of_session_and_server() {
     let Api { server, router } = api;
     let ((), ()) = tokio::join!(server.shut_down(), client.sees_the_end(stream));
     drop(router);
-    let unfinished = journal.unfinished(Sid(0), 10).await.unwrap();
+    let unfinished = journal.unfinished(ALL, 10).await.unwrap();
     assert_eq!(unfinished.len(), 1, "cut off in the middle");
 
     // The next server has another part of the same query to tell, also to who was there for none of it.
