@@ -11,6 +11,7 @@ use oracle_agent::{
     testkit::{Obstructed, TestOracle, TestTool, let_pass},
 };
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use super::{answered, counts, done, end};
 
@@ -69,7 +70,7 @@ async fn what_comes_in_while_a_session_leaves_is_answered_once() {
         .await
         .unwrap();
     let session = oracle.session("s").unwrap();
-    let mut asked = tokio::task::JoinSet::new();
+    let mut asked = JoinSet::new();
     for number in 0..40 {
         let session = session.clone();
         asked.spawn(async move {
@@ -105,7 +106,8 @@ async fn who_waits_for_a_person_leaves_and_the_answer_brings_it_back() {
     let watch = handle.ask(Submission::new("deploy it")).await.unwrap();
     let query = watch.query();
     // Who follows it does not bring it back.
-    let follows = tokio::spawn(watch.answer());
+    let mut follows = JoinSet::new();
+    follows.spawn(watch.answer());
     session.wait_for("session.passivated").await.unwrap();
     let_pass(MINUTE * 30).await;
     assert_eq!(oracle.oracle().running(), 0, "it holds up no shut-down");
@@ -119,7 +121,8 @@ async fn who_waits_for_a_person_leaves_and_the_answer_brings_it_back() {
         verdict: ApprovalVerdict::Approved,
     };
     session.command(answer).await.unwrap();
-    assert_eq!(follows.await.unwrap().unwrap().text, "Deployed.");
+    let answer = follows.join_next().await.unwrap().unwrap();
+    assert_eq!(answer.unwrap().text, "Deployed.");
     let kinds = [
         "approval.requested",
         "session.revived",
@@ -138,12 +141,14 @@ async fn a_pause_outlasts_memory() {
     session.wait_for("session.passivated").await.unwrap();
     let handle: &SessionHandle = &session;
     let watch = handle.ask(Submission::new("are you there?")).await.unwrap();
-    let follows = tokio::spawn(watch.answer());
+    let mut follows = JoinSet::new();
+    follows.spawn(watch.answer());
     let_pass(MINUTE * 5).await;
     let kinds = ["turn.started", "session.revived"];
     assert_eq!(counts(&session, kinds).await, [0, 1]);
     session.command(Command::Resume).await.unwrap();
-    follows.await.unwrap().unwrap();
+    let answer = follows.join_next().await.unwrap().unwrap();
+    assert_eq!(end(&answer.unwrap()), answered("Yes."));
 }
 
 #[tokio::test(start_paused = true)]

@@ -69,19 +69,22 @@ async fn a_host_goes_on_with_what_another_process_leaves_later() {
     let journal = memory();
     let host = TestOracle::new(talkative()).journal(journal.clone());
     let host = host.start().await.unwrap();
-    let script = Scripted::new().calls("Shall I?", [("deploy", serde_json::json!({}))]);
-    let other = TestOracle::new(script.stall("Half an"))
-        .tool(TestTool::new("deploy").needs_approval())
-        .journal(journal)
-        .settings(|settings| settings.recovery = Recovery::OnDemand);
-    let other = other.start().await.unwrap();
-    for (name, at) in [("asks", "approval.requested"), ("s", "turn.started")] {
+    let asks = Scripted::new().calls("Shall I?", [("deploy", serde_json::json!({}))]);
+    for (name, script, at) in [
+        ("asks", asks, "approval.requested"),
+        ("s", silent(), "turn.started"),
+    ] {
+        let other = TestOracle::new(script)
+            .tool(TestTool::new("deploy").needs_approval())
+            .journal(journal.clone())
+            .settings(|settings| settings.recovery = Recovery::OnDemand);
+        let other = other.start().await.unwrap();
         let session = other.session(name).unwrap();
         let question = Submission::new("what is it?");
         session.submit(question).await.unwrap();
         session.wait_for(at).await.unwrap();
+        other.die().await;
     }
-    other.die().await;
     let session = host.session("s").unwrap();
     session.wait_for("query.finished").await.unwrap();
     let_pass(HOUR).await;
