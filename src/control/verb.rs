@@ -1,7 +1,7 @@
-//! The verbs of the control channel (spec 10): the one definition that every transport carries.
+//! The verbs of the control channel, defined once for every transport.
 //!
-//! A verb is a JSON object with its name as `verb`. What is not known is refused by name, so that a
-//! misspelt field never means less than was asked for.
+//! A verb is a JSON object whose `verb` is its name. An unknown field is refused by name, so that a
+//! misspelt one is never ignored. docs/protocol.md, "Sessions and control", lists the verbs.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,6 @@ use crate::{
     },
 };
 
-/// Sessions or calls of a list, where nothing is said.
 const PAGE: u32 = 100;
 
 const fn page() -> u32 {
@@ -30,210 +29,209 @@ const fn operator() -> Author {
     Author::Operator
 }
 
-/// What can be done to sessions and to the system. A session is named `NAME`, or `TENANT/NAME` for
-/// another tenant's than one's own.
+/// A command to sessions or to the system. A session is written `NAME`, or `TENANT/NAME` for
+/// another tenant's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(ToSchema))]
 #[serde(tag = "verb", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Verb {
     /// Lists sessions by name.
     List {
-        /// Whose; one's own if nobody is named.
+        /// The tenant; the caller's if omitted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tenant: Option<TenantId>,
-        /// Only those that stand like this.
+        /// Only sessions in this state.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<SessionState>,
-        /// Only those whose names begin like this.
+        /// Only sessions whose names have this prefix.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prefix: Option<String>,
-        /// Only those that recorded something since.
+        /// Only sessions with a record since this time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         updated_since: Option<Timestamp>,
-        /// Only those after this one.
+        /// Only sessions after this name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<SessionName>,
-        /// At most so many, up to 1,000.
+        /// Page size, up to 1,000.
         #[serde(default = "page")]
         limit: u32,
     },
     /// Lists the tenants that have sessions, by name.
     Tenants {
-        /// Only those after this one.
+        /// Only tenants after this one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<TenantId>,
-        /// At most so many, up to 1,000.
+        /// Page size, up to 1,000.
         #[serde(default = "page")]
         limit: u32,
     },
-    /// Tells how a session stands.
+    /// Returns a session's state.
     Inspect {
-        /// Which session.
+        /// The session.
         session: Subject,
     },
-    /// Tells events of a session from its log.
+    /// Returns events from a session's log.
     Tail {
-        /// Which session.
+        /// The session.
         session: Subject,
-        /// Only those after this number.
+        /// Only events after this number.
         #[serde(default)]
         after: Seq,
-        /// At most so many, up to 512.
+        /// Page size, up to 512.
         #[serde(default = "page")]
         limit: u32,
     },
-    /// Lets no new call and no new tool start.
+    /// Pauses a session: no new model call and no new tool call starts.
     Pause {
-        /// Which session.
+        /// The session.
         session: Subject,
     },
-    /// Lets it go on.
+    /// Resumes a paused session.
     Resume {
-        /// Which session.
+        /// The session.
         session: Subject,
     },
-    /// Takes back a query, or the one that runs.
+    /// Cancels a query.
     Interrupt {
-        /// Which session.
+        /// The session.
         session: Subject,
-        /// Which query; the one that runs if none is named.
+        /// The query; the running one if omitted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         query: Option<QueryId>,
     },
-    /// Ends the running query with what there is.
+    /// Ends the running query with the results it has.
     FinishNow {
-        /// Which session.
+        /// The session.
         session: Subject,
     },
-    /// Puts words into the running query, before its next call.
+    /// Adds a message to the running query, before its next model call.
     Steer {
-        /// Which session.
+        /// The session.
         session: Subject,
-        /// The words; not blank.
+        /// The message; not blank.
         #[cfg_attr(feature = "server", schema(min_length = 1, max_length = 1_048_576))]
         text: String,
-        /// As whose they enter the conversation.
+        /// The author under which it enters the conversation.
         #[serde(default = "operator")]
         author: Author,
     },
-    /// Sets all budgets of the running query.
+    /// Replaces all budgets of the running query.
     SetBudget {
-        /// Which session.
+        /// The session.
         session: Subject,
-        /// The new budgets; what is left out is not limited.
+        /// The new budgets; an omitted limit is unlimited.
         #[serde(deserialize_with = "super::limits::object")]
         limits: Limits,
     },
-    /// Goes on where a forced query stopped.
+    /// Continues a query that was forced to end.
     Continue {
-        /// Which session.
+        /// The session.
         session: Subject,
-        /// What both together may use; what is left out is not limited.
+        /// Budgets for both parts together; an omitted limit is unlimited.
         #[serde(deserialize_with = "super::limits::object")]
         limits: Limits,
     },
-    /// Stops a session and brings it back from its records.
+    /// Stops a session and recovers it from its records.
     Restart {
-        /// Which session.
+        /// The session.
         session: Subject,
     },
-    /// Lets a session go on that was set aside.
+    /// Releases a quarantined session.
     Release {
-        /// Which session.
+        /// The session.
         session: Subject,
     },
-    /// Copies a session up to a turn, as a new one of the same tenant.
+    /// Copies a session up to a turn into a new session of the same tenant.
     Fork {
-        /// Which session.
+        /// The session to copy.
         session: Subject,
-        /// The name of the new one.
+        /// The new session's name.
         into: SessionName,
-        /// Up to the end of this query; 0 is before the first.
+        /// The last query to copy; 0 copies none.
         query: QueryId,
-        /// Or only up to the end of this turn of it, from 0.
+        /// The last turn of that query to copy, from 0; all if omitted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turn: Option<Turn>,
     },
-    /// Takes no more messages. What runs is taken back, and so is what waits.
+    /// Closes a session: cancels its running and pending queries and accepts no more messages.
     Close {
-        /// Which session.
+        /// The session.
         session: Subject,
     },
-    /// Deletes a session for good, with its sub-agents'.
+    /// Deletes a session and its sub-agents' sessions permanently.
     Delete {
-        /// Which session.
+        /// The session.
         session: Subject,
-        /// Also in the middle of a query.
+        /// Also while a query is running.
         #[serde(default)]
         anyway: bool,
     },
-    /// Lists the tool calls that wait for a person, the one that has waited longest first.
+    /// Lists the tool calls that wait for approval, the oldest first.
     Approvals {
-        /// Whose; one's own if nobody is named.
+        /// The tenant; the caller's if omitted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tenant: Option<TenantId>,
-        /// At most so many, up to 1,000.
+        /// Page size, up to 1,000.
         #[serde(default = "page")]
         limit: u32,
     },
-    /// Lets a call run.
+    /// Approves a tool call.
     Approve {
-        /// Which session.
+        /// The session.
         session: Subject,
-        /// Which call.
+        /// The call.
         call: CallId,
     },
-    /// Lets a call not run.
+    /// Denies a tool call.
     Deny {
-        /// Which session.
+        /// The session.
         session: Subject,
-        /// Which call.
+        /// The call.
         call: CallId,
     },
-    /// Gives a session one more tool, of those that are ready for that.
+    /// Attaches one of the configured tools to a session.
     AttachTool {
-        /// Which session.
+        /// The session.
         session: Subject,
-        /// Its name.
+        /// The tool's name.
         tool: String,
     },
-    /// Takes no new messages in any session; what runs goes on.
+    /// Accepts no new messages in any session; running queries continue.
     Drain {},
-    /// Ends the system in order.
+    /// Shuts the system down gracefully.
     ShutDown {},
-    /// Reads the configuration anew, and puts into effect what can be without a new start.
+    /// Reloads the configuration and applies the changes that need no restart.
     Reload {},
 }
 
-/// What of the events that are recorded from now on somebody wants to hear.
+/// Selects the records of a subscription.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(utoipa::IntoParams))]
 #[serde(default, deny_unknown_fields)]
 #[cfg_attr(feature = "server", into_params(parameter_in = Query))]
 pub struct Watching {
-    /// Only of this session, `NAME` or `TENANT/NAME`; of all if none is named.
+    /// Only this session, `NAME` or `TENANT/NAME`; all if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "server", param(inline))]
     pub session: Option<Subject>,
-    /// Only of this tenant's sessions; of all if none is named.
+    /// Only this tenant's sessions; all if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "server", param(inline))]
     pub tenant: Option<TenantId>,
-    /// First what the session recorded after this number; only with `session`.
+    /// First replays the session's records after this number; requires `session`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "server", param(inline))]
     pub after: Option<Seq>,
-    /// Only types that begin with one of these, with commas between them.
+    /// Only types with one of these prefixes, separated by commas.
     #[serde(skip_serializing_if = "Vec::is_empty", with = "commas")]
     #[cfg_attr(feature = "server", param(style = Form, explode = false))]
     pub types: Vec<String>,
-    /// Only what matters this much.
+    /// Minimum severity of the events.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "server", param(inline))]
     pub severity: Option<Severity>,
 }
 
-/// A list as a text with commas.
 pub(crate) mod commas {
     use serde::{Deserialize as _, Deserializer, Serializer};
 
@@ -243,15 +241,16 @@ pub(crate) mod commas {
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
         let text = String::deserialize(from)?;
-        Ok(text.split(',').map(str::to_owned).collect())
+        let parts = text.split(',').filter(|part| !part.is_empty());
+        Ok(parts.map(str::to_owned).collect())
     }
 }
 
 impl Verb {
-    /// Reads a verb.
+    /// Parses a verb.
     ///
     /// # Errors
-    /// [`Code::InvalidValue`], with what is wrong.
+    /// [`Code::InvalidValue`], with a text that describes the problem.
     pub fn from_json(text: &[u8]) -> Result<Self, Refused> {
         Self::read(text).map_err(|why| {
             let message = format!("that is no verb of the control channel: {why}");
@@ -259,9 +258,8 @@ impl Verb {
         })
     }
 
-    /// Reads a verb, or says what is wrong with it.
     pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
-        // serde would take a list of the values and the number of a verb too, and numbers change.
+        // serde would also accept a list of values and the verb's number, which may change.
         let fields: HashMap<String, &RawValue> =
             serde_json::from_slice(text).map_err(|error| error.to_string())?;
         match fields.get("verb") {
@@ -270,7 +268,7 @@ impl Verb {
         }
     }
 
-    /// The session that it is about, if it is about one.
+    /// The session that the verb acts on, if it acts on one.
     #[must_use]
     pub const fn session(&self) -> Option<&Subject> {
         match self {

@@ -1,7 +1,7 @@
-//! `/api/sessions/{id}/events`: as a page, or as a stream that goes on.
+//! `/api/sessions/{id}/events`, as a page or as a live stream.
 //!
-//! A stream is pulled by the connection: the next event is made when the one before has been taken. What a slow reader
-//! misses on the bus is read from the journal.
+//! The connection pulls the stream: the next event is built when the previous one has been taken.
+//! Events that a slow reader misses on the bus are read from the journal.
 
 use std::time::Duration;
 
@@ -32,36 +32,33 @@ use crate::{
 };
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// When a client may reconnect.
 const RETRY: Duration = Duration::from_secs(2);
-/// Pause before the journal is read again.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long that is tried.
+/// How long a failing journal is retried.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Events that are read at a time where not all are wanted.
 const PAGE: usize = 512;
-/// Most events that are looked through for a page: where few fit, it may be short and not the last.
+/// Maximum events scanned for a page: with a selective filter, a page may be short and not the
+/// last.
 const LOOKED_THROUGH: u64 = 8_192;
 
-/// Which events are wanted.
+/// Selects events.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Wanted {
-    /// Only those after this number. A stream that is taken up again says it by `Last-Event-ID`, which
-    /// counts more.
+    /// Only events after this number. The header `Last-Event-ID` takes precedence.
     after: Option<u64>,
-    /// Most events of a page; a stream has no end.
+    /// Page size; ignored for a stream.
     #[param(minimum = 1, maximum = 500, default = 100)]
     limit: Option<u16>,
-    /// Only types that begin with one of these; several with commas between them.
+    /// Only types with one of these prefixes, separated by commas.
     #[serde(default, rename = "type", deserialize_with = "commas::deserialize")]
     #[param(style = Form, explode = false)]
     kinds: Vec<String>,
-    /// Only those that matter at least this much.
+    /// Minimum severity.
     #[param(inline)]
     severity: Option<Severity>,
-    /// In a stream, text as it arrives: `1` or `0`.
+    /// Whether a stream includes text as the model generates it: `1` or `0`.
     #[serde(default, deserialize_with = "extract::flag")]
     #[param(default = false)]
     frames: bool,
@@ -70,34 +67,35 @@ pub(super) struct Wanted {
 /// A page of events.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EventsPage {
-    /// In order.
+    /// The events, in order.
     events: Vec<Event>,
-    /// Give it as `after` for more; null if there is no more by now. A page may be short and not the last.
+    /// The `after` of the next page; null if there are no more events yet. A page may be short and
+    /// not the last.
     next: Option<Seq>,
     /// The number of the log's last event.
     last: Seq,
 }
 
-/// Tells the events of a session: as a stream that goes on where `accept` has `text/event-stream`, else a
-/// page.
+/// Returns a page of a session's events, or a live stream if `accept` has `text/event-stream`.
 ///
-/// In a stream each event has its number as `id`, its type as `event` and itself as `data`; `frame` has text
-/// as it arrives (`{query, turn, attempt, offset, text}`); `gap` (`{"from"}`) says that events from this number
-/// on cannot be read right now, and they follow later; `end` says why the stream ends, as an error object. Who
-/// comes back with `Last-Event-ID` sees every event once.
+/// In a stream, each event has its number as `id`, its type as `event` and itself as `data`.
+/// `frame` has text as the model generates it (`{query, turn, attempt, offset, text}`). `gap`
+/// (`{"from"}`) announces that events from this number on cannot be read right now and follow
+/// later. `end` has the reason why the stream ends, as an error object. A client that reconnects
+/// with `Last-Event-ID` receives every event once.
 #[utoipa::path(get, path = "/api/sessions/{id}/events", tag = "events",
     params(
         InSession,
         Wanted,
-        ("Last-Event-ID" = Option<u64>, Header, description = "The number of the last event seen."),
+        ("Last-Event-ID" = Option<u64>, Header, description = "The number of the last event received."),
     ),
     responses(
         (status = 200, description = "A page, or a stream.", content(
             (EventsPage = "application/json"), (Event = "text/event-stream")
         )),
-        (status = 400, description = "A parameter is not in order.", body = ProblemBody),
-        (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
-        (status = 404, description = "There is no such session.", body = ProblemBody),
+        (status = 400, description = "A parameter is invalid.", body = ProblemBody),
+        (status = 403, description = "The name is reserved.", body = ProblemBody),
+        (status = 404, description = "The session does not exist.", body = ProblemBody),
     )
 )]
 pub(super) async fn tell(
@@ -108,9 +106,6 @@ pub(super) async fn tell(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let session = session(&host, &caller, id)?;
-    if wanted.kinds.iter().any(String::is_empty) {
-        return Err(Problem::bad("type", "`type` has an empty part"));
-    }
     let limit = limit(wanted.limit, 100, 500)?;
     let (after, param) = after(&headers, wanted.after)?;
     let filter = Filter {
@@ -150,7 +145,7 @@ pub(super) async fn tell(
     Ok(response(events, farewell))
 }
 
-/// After which event, and by which parameter.
+/// Returns the number after which to begin, and the parameter or header that gave it.
 fn after(headers: &HeaderMap, parameter: Option<u64>) -> Result<(Seq, &'static str), Problem> {
     let Some(last) = headers.get(LAST_EVENT_ID) else {
         return Ok((Seq(parameter.unwrap_or(0)), "after"));
@@ -181,7 +176,7 @@ async fn page(
     filter: &Filter,
     limit: usize,
 ) -> Result<EventsPage, Problem> {
-    // Where few are wanted, many are looked through for them.
+    // A filter may match few events, so larger pages are read.
     let all = filter.kinds.is_empty() && filter.severity.is_none();
     let at_a_time = if all { limit } else { PAGE };
     let (mut events, mut read_to) = (Vec::new(), after);
@@ -206,7 +201,7 @@ async fn page(
     }
 }
 
-/// One event of a session.
+/// The path parameters of an event.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct OneEvent {
@@ -217,14 +212,14 @@ pub(super) struct OneEvent {
     seq: u64,
 }
 
-/// One event with its texts as they are, however long.
+/// Returns an event with its full texts.
 #[utoipa::path(get, path = "/api/sessions/{id}/events/{seq}/body", tag = "events",
     params(OneEvent),
     responses(
         (status = 200, body = Event),
-        (status = 400, description = "That is no name, or no number.", body = ProblemBody),
-        (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
-        (status = 404, description = "There is no such session, or no such event.", body = ProblemBody),
+        (status = 400, description = "The name or the number is invalid.", body = ProblemBody),
+        (status = 403, description = "The name is reserved.", body = ProblemBody),
+        (status = 404, description = "The session or the event does not exist.", body = ProblemBody),
     )
 )]
 pub(super) async fn body(
@@ -248,18 +243,15 @@ pub(super) async fn body(
     }
 }
 
-/// A stream of events in the making.
 struct Telling {
     follow: EventStream,
     filter: Filter,
     drain: Drain,
-    /// Since when the journal cannot be read.
     failing: Option<Instant>,
     over: bool,
 }
 
 impl Telling {
-    /// What is to be told next; none after the end.
     async fn next(mut self) -> Option<(sse::Event, Self)> {
         while !self.over {
             let drain = self.drain.clone();

@@ -1,7 +1,7 @@
-//! The body of `POST /v1/chat/completions`: what it has to be, and what of it is heard.
+//! The body of `POST /v1/chat/completions`: validation and interpretation.
 //!
-//! Lenient where OpenAI is: unknown fields are ignored. What would change the answer and cannot be done here is
-//! refused by name, so that nobody believes it was.
+//! Like OpenAI, it ignores unknown fields. A field that would change the answer and is not
+//! supported is refused by name, so that no client relies on it.
 
 use std::{borrow::Cow, fmt};
 
@@ -19,62 +19,63 @@ use crate::{
     model::{Import, ImportedMessage, Speaker, command::MAX_QUESTION},
 };
 
-/// How a message begins that a chat page sends on its own account, such as for a title.
+/// Prefix of a chat page's own requests, such as for a title.
 const TASK: &str = "### Task:";
 
-/// What is asked, in the form of OpenAI's. The other fields of that form are taken and have no effect.
+/// A chat request in OpenAI's format. Further fields are accepted and ignored.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct ChatRequest {
-    /// Who answers: a name from `/v1/models`.
+    /// The model: a name from `/v1/models`.
     #[schema(example = "oracle")]
     model: String,
-    /// The conversation so far, as the client has it; the last one is the question.
+    /// The conversation so far, ending with the question.
     #[schema(min_items = 1)]
     messages: Vec<ChatMessage>,
-    /// Whether the answer comes in pieces, as it comes to be.
+    /// Whether the answer is streamed in chunks.
     stream: Option<bool>,
-    /// See [`StreamOptions`].
+    /// Options of a stream.
     stream_options: Option<StreamOptions>,
-    /// Whether the session of the request is kept.
+    /// Whether the session is kept.
     store: Option<bool>,
-    /// Only 1.
+    /// Number of answers; only 1.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1)]
     n: Option<f64>,
     /// Only text.
     response_format: Option<ResponseFormat>,
-    /// Must be empty: Oracle has tools of its own.
+    /// Must be empty: Oracle calls its own tools only.
     #[schema(value_type = Option<Vec<Object>>, max_items = 0)]
     tools: Option<Vec<IgnoredAny>>,
     /// Must be empty.
     #[schema(value_type = Option<Vec<Object>>, max_items = 0)]
     functions: Option<Vec<IgnoredAny>>,
     /// Only `["text"]`.
+    #[schema(value_type = Option<Vec<TextKind>>)]
     modalities: Option<Vec<String>>,
-    /// Without effect: the budgets of the model's profile hold.
+    /// Ignored: the budgets of the model's profile apply.
     #[schema(value_type = Option<u64>, minimum = 1)]
     max_tokens: Option<f64>,
-    /// The same.
+    /// Ignored: the budgets of the model's profile apply.
     #[schema(value_type = Option<u64>, minimum = 1)]
     max_completion_tokens: Option<f64>,
-    /// Without effect.
+    /// Ignored.
     #[schema(minimum = 0, maximum = 2)]
     temperature: Option<f64>,
-    /// Without effect.
+    /// Ignored.
     #[schema(minimum = 0, maximum = 1)]
     top_p: Option<f64>,
-    /// Without effect.
+    /// Ignored.
     #[schema(minimum = -2, maximum = 2)]
     presence_penalty: Option<f64>,
-    /// Without effect.
+    /// Ignored.
     #[schema(minimum = -2, maximum = 2)]
     frequency_penalty: Option<f64>,
 }
 
-/// One message.
+/// A message of the conversation.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(expecting = "an object with `role` and `content`")]
 struct ChatMessage {
-    /// Who says it.
+    /// The author.
     role: Role,
     /// A text, or a list of parts `{"type": "text", "text": "…"}`.
     content: Option<Text>,
@@ -83,7 +84,8 @@ struct ChatMessage {
     tool_calls: Option<Vec<IgnoredAny>>,
 }
 
-/// Who says a message. `system` and `developer` say what holds in the whole conversation.
+/// The author of a message. `system` and `developer` messages are instructions for the whole
+/// conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = ChatRole)]
@@ -94,11 +96,11 @@ enum Role {
     Assistant,
 }
 
-/// What a message says: a text, or parts that are joined by line breaks.
+/// The content of a message: a text, or parts joined by line breaks.
 #[derive(Debug)]
 struct Text(String);
 
-/// A part of what a message says.
+/// A part of a message's content.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(expecting = "an object with `type` and `text`")]
 #[schema(as = ChatPart)]
@@ -109,7 +111,7 @@ struct Part {
     text: String,
 }
 
-/// Nothing but text.
+/// The only supported type.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = ChatTextKind)]
@@ -163,15 +165,15 @@ impl ToSchema for Text {
     }
 }
 
-/// How a stream is to look.
+/// Options of a stream.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(expecting = "an object")]
 struct StreamOptions {
-    /// Whether a last piece says what was used.
+    /// Whether a last chunk has the usage.
     include_usage: Option<bool>,
 }
 
-/// What the answer is to look like.
+/// The format of the answer.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(expecting = "an object with `type`")]
 #[schema(as = ChatResponseFormat)]
@@ -182,37 +184,34 @@ struct ResponseFormat {
     kind: String,
 }
 
-/// What a request asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     /// The model's name, as given.
     pub model: String,
-    /// What the client wants to hold in the whole conversation.
+    /// Instructions for the whole conversation.
     pub instructions: Option<String>,
-    /// What was said up to the last answer.
+    /// The conversation up to the last answer.
     pub past: Vec<Exchange>,
-    /// The messages after the last of the assistant's.
+    /// The messages after the last answer.
     pub question: String,
-    /// Whether a chat page asks this on its own account, such as for a title of the conversation.
+    /// Whether this is a chat page's own request, such as for a title.
     pub is_task: bool,
-    /// Whether its session is to be kept.
+    /// Whether to keep the session.
     pub store: bool,
-    /// Whether the answer is wanted in pieces.
+    /// Whether to stream the answer.
     pub stream: bool,
-    /// Whether the last piece is to say what was used.
+    /// Whether the last chunk has the usage.
     pub include_usage: bool,
 }
 
-/// A question, and what the client has as its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Exchange {
     pub question: String,
-    /// None where another question follows at once.
+    /// `None` if another question follows directly.
     pub answer: Option<String>,
 }
 
 impl Asked {
-    /// Reads a body.
     pub(super) fn read(body: &[u8]) -> Result<Self, Problem> {
         let request: ChatRequest = extract::read(body)?;
         request.check()?;
@@ -234,7 +233,7 @@ impl Asked {
         })
     }
 
-    /// What the question brings along: to a new session also all that was said before.
+    /// Returns the import for the question: for a new session with the conversation so far.
     pub(super) fn import(&self, is_new: bool) -> Import {
         let mut messages = Vec::new();
         let mut say = |speaker, text| messages.push(ImportedMessage { speaker, text });
@@ -252,7 +251,7 @@ impl Asked {
 }
 
 impl ChatRequest {
-    /// What is refused because it cannot be done, and what has to be right although it changes nothing.
+    /// Refuses unsupported fields, and invalid values even of ignored fields.
     fn check(&self) -> Result<(), Problem> {
         let own_tools = "Oracle calls tools of its own (see its configuration) and hands none to clients: \
                          leave it out";
@@ -286,7 +285,7 @@ impl ChatRequest {
             ("max_tokens", self.max_tokens),
             ("max_completion_tokens", self.max_completion_tokens),
         ] {
-            // It may be written with a point, or be larger than any number that counts.
+            // The number may be written as a float, and may exceed every integer type.
             if value.is_some_and(|tokens| tokens < 1.0 || tokens.fract() != 0.0) {
                 return Err(wrong(name, "a whole number from 1"));
             }
@@ -305,7 +304,7 @@ impl ChatRequest {
     }
 }
 
-/// The instructions, and what was said, with the question at its end.
+/// Returns the instructions and the conversation, which ends with the question.
 fn conversation(messages: Vec<ChatMessage>) -> Result<(Option<String>, Vec<Exchange>), Problem> {
     let Some(last) = messages.len().checked_sub(1) else {
         return Err(wrong("messages", "a list with at least one message"));
@@ -332,7 +331,7 @@ fn conversation(messages: Vec<ChatMessage>) -> Result<(Option<String>, Vec<Excha
                 answer: None,
             }),
             Role::Assistant => {
-                // One before the first question is a greeting of the client's own.
+                // An answer before the first question is the client's own greeting.
                 if let Some(exchange) = past.last_mut() {
                     exchange.answer = Some(match exchange.answer.take() {
                         Some(before) => format!("{before}\n\n{text}"),
@@ -370,13 +369,12 @@ fn is_empty(items: Option<&Vec<IgnoredAny>>) -> bool {
     items.is_none_or(Vec::is_empty)
 }
 
-/// How chat pages keep what was streamed as reasoning within an answer.
+/// How chat pages keep streamed reasoning within an answer.
 const REASONING: [(&str, &str); 2] = [
     ("<details type=\"reasoning\"", "</details>"),
     ("<think>", "</think>"),
 ];
 
-/// An answer without reasoning.
 fn spoken(answer: &str) -> String {
     let mut spoken = String::with_capacity(answer.len());
     let mut rest = answer;

@@ -21,12 +21,11 @@ const MORE: &str = "More.\n<signal type=\"need_turn\"><reason>there is REASON mo
 const DONE: &str = "All of it.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
                     <confidence>0.9</confidence></signal>";
 
-/// A model that takes so many turns for each of its answers.
 fn long_winded(answers: usize, turns: usize) -> Scripted {
     slow(answers, turns, Duration::ZERO)
 }
 
-/// The same, and so long for each turn.
+/// A model with this many turns per answer and this delay per turn.
 pub(super) fn slow(answers: usize, turns: usize, each: Duration) -> Scripted {
     (0..answers).fold(Scripted::new(), |model, _| {
         let more = (1..turns).fold(model, |model, turn| {
@@ -44,8 +43,7 @@ fn as_json(events: &[Event]) -> Vec<Value> {
     json.collect()
 }
 
-/// So many events of the session's log from its first, or from one after it. A session that has left memory
-/// since has recorded that too.
+/// Returns `count` events of the log from the `from`th on: a passivation may have added more.
 async fn logged(api: &Api, from: usize, count: usize) -> Vec<Value> {
     let log = as_json(&api.log("s").await);
     log.into_iter().skip(from).take(count).collect()
@@ -87,7 +85,7 @@ async fn who_drops_and_comes_back_sees_every_event_once() {
         .await;
     assert_eq!(status, 202);
     let (mut told, mut last) = (Vec::new(), None);
-    // Drops after every few events, at other places each time, while the session goes on.
+    // Reconnects after every few events, at different places, while the session continues.
     for stay in (1..8).cycle() {
         let mut stream = api.stream("/api/sessions/s/events", last).await;
         for _ in 0..stay {
@@ -116,7 +114,7 @@ async fn who_reads_slowly_misses_nothing() {
     assert_eq!(status, 201);
     let mut stream = api.stream("/api/sessions/s/events", None).await;
     assert_eq!(stream.next().await.unwrap().name, "session.opened");
-    // Far more than waits for one reader.
+    // Far more than the buffer of one reader holds.
     for question in ["the first?", "the second?", "the third?"] {
         api.session("s").ask(question).await.unwrap();
     }
@@ -138,7 +136,7 @@ async fn a_stream_and_a_page_tell_only_what_is_wanted() {
             .collect::<Vec<_>>()
     };
     let of = |event: &Event| event.kind.starts_with("signal.") || event.kind == "query.finished";
-    let path = "/api/sessions/s/events?type=signal.,query.finished";
+    let path = "/api/sessions/s/events?type=signal.,,query.finished";
     let mut stream = api.stream(path, None).await;
     assert_eq!(data(stream.until("query.finished").await), wanted(&of));
     let (_, page) = api.get(path).await;

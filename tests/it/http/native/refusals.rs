@@ -1,4 +1,4 @@
-//! Bad input to every route: what is refused, by which code, and the field that is named.
+//! Bad input to every route: the error code, and the field that it names.
 
 use axum::body::Body;
 
@@ -427,14 +427,6 @@ const ROWS: &[Row] = &[
         400,
         "invalid_value",
         "limit",
-    ),
-    (
-        "GET /api/sessions/s/events?type=",
-        &[],
-        "",
-        400,
-        "invalid_value",
-        "type",
     ),
     (
         "GET /api/sessions/s/events?severity=dire",
