@@ -1,4 +1,4 @@
-//! Sessions that crash: brought back, counted, and set aside where that is due.
+//! Sessions that crash: restarted, counted, and quarantined at the limit.
 
 use std::sync::Arc;
 
@@ -55,8 +55,9 @@ async fn a_session_that_panics_is_brought_back_and_its_query_answered() {
 #[tokio::test(start_paused = true)]
 async fn a_restart_whose_record_was_not_answered_is_counted_once() {
     let panics = Panics::times(1);
-    // Opened, accepted, classified with its first turn, and then the restart.
-    let plan = Plan::new().fail(Operation::Append, 4, Failure::DoneUnanswered);
+    // Append 1 opens and accepts, 2 classifies and starts the turn, 3 records the restart, 4 the
+    // turn's second attempt.
+    let plan = Plan::new().fail(Operation::Append, 3, Failure::DoneUnanswered);
     let memory = super::memory();
     let journal = Faulty::new(Doomed::new(memory, None, Death::System), plan);
     let oracle = shaky(Scripted::new().reply(done("Fine.")), &panics)
@@ -131,7 +132,7 @@ async fn commands_that_come_in_between_do_not_make_a_crash_uncounted() {
         tokio::select! {
             biased;
             answer = &mut ask => break answer.unwrap(),
-            // Each of them ends the pause before it is brought back.
+            // A command ends the back-off before the restart.
             told = session.command(Command::Resume) => drop(told),
         }
     };
@@ -139,7 +140,6 @@ async fn commands_that_come_in_between_do_not_make_a_crash_uncounted() {
     assert_eq!(counts(&session, ["supervisor.restarted"]).await, [3]);
 }
 
-/// Two calls; the session crashes when the second result is in.
 async fn crash_in_calls(tools: [TestTool; 2]) -> (TestSystem, Scripted) {
     let calls = tools.clone().map(|tool| {
         use oracle_agent::tool::Tool;
@@ -176,7 +176,7 @@ async fn finished_calls_are_not_run_again_and_one_of_unknown_outcome_only_if_tha
 
 #[tokio::test(start_paused = true)]
 async fn a_query_that_crashes_its_session_wherever_it_comes_to_life_fails_alone() {
-    // The crash comes after the reply is recorded: from then on, coming to life runs into it.
+    // The crash follows the recorded reply, so each recovery repeats it.
     let script = Scripted::new()
         .calls("Looking.", [("a", json!({}))])
         .reply(done("Fine."));
@@ -238,7 +238,7 @@ async fn a_quarantined_session_refuses_by_reason_until_it_is_released_and_others
     session.submit(Submission::new("look")).await.unwrap();
     session.wait_for("tool.started").await.unwrap();
     oracle.die().await;
-    // In the next process it crashes as it comes to life, before it knows that a query runs.
+    // In the next process it crashes while it activates, before it knows that a query runs.
     let known = journal.find(session.key().clone()).await.unwrap().unwrap();
     journal.set(Obstacle::Panic(known.sid));
     let oracle = build().start().await.unwrap();
@@ -326,7 +326,7 @@ async fn a_release_is_not_counted_as_the_death_of_a_process() {
     session.submit(Submission::new("what?")).await.unwrap();
     session.wait_for("tool.started").await.unwrap();
     let known = journal.find(session.key().clone()).await.unwrap().unwrap();
-    // It loses its journal, and when it comes back its records cannot be read.
+    // The session loses its journal, and then its records cannot be read.
     journal.set(Obstacle::Down);
     session.submit(Submission::new("and?")).await.unwrap_err();
     journal.set(Obstacle::Unreadable(known.sid));

@@ -1,4 +1,4 @@
-//! Sub-agents: sessions of their own, whose answers come back as data.
+//! Sub-agents: sessions of their own, whose answers return as data.
 
 use std::sync::Arc;
 
@@ -122,7 +122,7 @@ async fn a_parent_that_is_brought_back_finds_its_child_and_starts_no_other() {
         oracle.session("p").unwrap(),
         oracle.session("p.1.1").unwrap(),
     );
-    // Activated on demand, the parent asks for its child again.
+    // Activated on demand, the parent starts its child again, under the same key.
     assert_eq!(parent.view().await.unwrap().state, "delegating");
     let finished = parent.wait_for("query.finished").await.unwrap();
     assert_eq!(finished.payload["answer"], "It says: turn left.");
@@ -147,8 +147,9 @@ async fn a_child_that_fails_is_told_to_the_parent_which_goes_on() {
 
 #[tokio::test(start_paused = true)]
 async fn whichever_append_of_a_child_fails_it_is_started_once_and_answers() {
-    // 1 to 4 are the parent's; 5 opens the child, 6 accepts its query, the last one ends it.
-    for number in 5..=8 {
+    // 1 to 3 are the parent's; 4 opens the child and accepts its query, 5 starts its turn, 6 ends
+    // it; 7 and 8 are the parent's.
+    for number in 4..=8 {
         for failure in [Failure::NotDone, Failure::DoneUnanswered] {
             let name = format!("append {number} {failure:?}");
             let plan = Plan::new().fail(Operation::Append, number, failure);
@@ -182,7 +183,7 @@ async fn a_child_that_cannot_be_started_is_not_left_to_start_later() {
         .await
         .unwrap();
     let child = oracle.session("p.1.1").unwrap();
-    // It is known from before, and from now on nothing more can be recorded of it.
+    // The child exists already, and its appends hang from here on.
     let made = oracle
         .oracle()
         .create(child.key().clone(), ProfileName::oracle(), None);
