@@ -1,15 +1,15 @@
-//! Promises about the tree itself: imports point down, files stay short, pure rooms stay pure, and
-//! the documents name what exists.
+//! Rules for the tree itself: imports point down, files stay short, pure rooms stay pure, and
+//! documents name what exists.
 //!
-//! The checks read lines, not syntax: a line that begins with `//` is a comment, and everything else
-//! counts. rustfmt, rustc and clippy check the rest.
+//! The checks read lines, not syntax: a line that begins with `//` is a comment, and everything
+//! else counts. rustfmt, rustc and clippy check the rest.
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The floor of every room: a room imports rooms of lower floors only. The test kit has none: it
-/// stands beside them all, behind its feature.
+/// The floor of every room: a room imports rooms of lower floors only. The test kit has no floor
+/// and sits behind its feature.
 const FLOORS: &[(&str, u8)] = &[
     ("model", 0),
     ("signal", 1),
@@ -31,7 +31,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("app", 7),
 ];
 
-/// Rooms without I/O, clock or runtime, and what they must not name.
+/// Rooms without I/O, clock or runtime, and the names that they must not contain.
 const PURE: &[&str] = &["kernel", "model", "query", "signal"];
 const IMPURE: &[&str] = &[
     "tokio::",
@@ -46,7 +46,7 @@ const IMPURE: &[&str] = &[
     "now_v7",
 ];
 
-/// Lines of a file, without the test module at its end.
+/// Maximum number of lines in a file, without the test module at its end.
 const LONGEST: usize = 800;
 
 struct Source {
@@ -55,7 +55,6 @@ struct Source {
 }
 
 impl Source {
-    /// Numbered lines without comments.
     fn code(&self) -> impl Iterator<Item = (usize, &str)> {
         (1..)
             .zip(self.text.lines())
@@ -75,7 +74,6 @@ impl Source {
             || self.path.contains("/tests/")
     }
 
-    /// The line of the test module at the end, or the number of lines and one.
     fn tests_begin(&self) -> usize {
         let mut lines = self.code();
         while let Some((number, line)) = lines.next() {
@@ -87,7 +85,7 @@ impl Source {
     }
 }
 
-/// The first segments of every `crate::…` path, groups included.
+/// Returns the first segments of every `crate::…` path, groups included.
 fn rooms_named(source: &Source) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let lines: Vec<(usize, &str)> = source.code().collect();
@@ -116,7 +114,7 @@ fn first_word(text: &str) -> String {
         .collect()
 }
 
-/// The members of a group that was opened before `text`.
+/// Splits the members of a group that was opened before `text`.
 fn group_members(text: &str) -> impl Iterator<Item = String> {
     let mut depth = 0_i32;
     let mut members = vec![String::new()];
@@ -145,7 +143,7 @@ fn imports_point_down(source: &Source) -> Vec<String> {
         None => return vec![format!("{}: the room `{own}` has no floor", source.path)],
     };
     let mut found = rooms_named(source);
-    // What has no floor is a word in a string, or the test kit.
+    // A name without a floor is a word in a string, or the test kit.
     found
         .retain(|(_, room)| room != own && floors.get(room.as_str()).is_some_and(|to| to >= floor));
     found
@@ -239,10 +237,10 @@ fn the_tree_keeps_its_promises() {
 }
 
 #[test]
-fn readme_and_ci_run_the_same_commands() {
+fn contributing_and_ci_run_the_same_commands() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let readme = fs::read_to_string(root.join("README.md")).unwrap();
-    let section = readme.split("## Checking\n").nth(1).unwrap();
+    let guide = fs::read_to_string(root.join("CONTRIBUTING.md")).unwrap();
+    let section = guide.split("## Checking\n").nth(1).unwrap();
     let mut blocks = section.split("```").skip(1).step_by(2);
     for script in [".ci/run", ".ci/long"] {
         let ci = fs::read_to_string(root.join(script)).unwrap();
@@ -258,7 +256,43 @@ fn readme_and_ci_run_the_same_commands() {
     }
 }
 
-/// Entries are `it/ROOM::name` and `ROOM::name`; where in its room a test stands may change.
+/// Relative links must lead to files, and a Rust file named in backticks must exist below `src` or
+/// the root.
+#[test]
+fn documents_name_files_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let sources = sources();
+    let docs = fs::read_dir(root.join("docs")).unwrap();
+    let mut documents: Vec<PathBuf> = docs.map(|entry| entry.unwrap().path()).collect();
+    documents.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    documents
+        .extend(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root.join(name)));
+    let mut missing = Vec::new();
+    for document in documents {
+        let text = fs::read_to_string(&document).unwrap();
+        let folder = document.parent().unwrap();
+        let links = text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split([')', '#']).next());
+        let dead = links.filter(|link| !link.contains(':') && !folder.join(link).exists());
+        let files = text.split('`').skip(1).step_by(2).filter(|name| {
+            let is_file = name.ends_with(".rs") && !name.contains([' ', '*']);
+            is_file && !root.join(name).exists()
+        });
+        let lost = files.filter(|name| {
+            let end = format!("/{name}");
+            !sources.iter().any(|source| source.path.ends_with(&end))
+        });
+        missing.extend(
+            dead.chain(lost)
+                .map(|name| format!("{}: {name}", document.display())),
+        );
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+/// Entries are `it/ROOM::name` and `ROOM::name`; a test may move within its room.
 #[test]
 fn tests_that_the_list_names_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
