@@ -54,74 +54,74 @@ pub use arguments::{AskArgs, ChatArgs, Options, ReplayArgs};
 pub use interrupts::{Interrupts, Signals};
 pub use stop::Stop;
 
-/// What was typed.
+/// A parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
 #[command(name = "oracle", bin_name = "oracle", version, about = help::ABOUT, after_help = help::TOP)]
 pub struct Args {
-    /// What holds for every command.
+    /// The options that all commands have in common.
     #[command(flatten)]
     pub options: Options,
-    /// What is to be done.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// The commands.
+/// A command and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum Command {
     /// Ask one question and print the answer
     #[command(after_help = help::ASK)]
     Ask(AskArgs),
-    /// Hold a conversation
+    /// Start or continue a conversation
     #[command(after_help = help::CHAT)]
     Chat(ChatArgs),
     /// Serve conversations over HTTP
     #[cfg(feature = "server")]
     #[command(after_help = help::SERVE)]
     Serve(serve::ServeArgs),
-    /// Make, list and revoke the keys of a server
+    /// Create, list and revoke the API keys of a server
     #[cfg(feature = "server")]
     #[command(after_help = help::KEYS)]
     Keys(keys::KeysArgs),
-    /// Look after the conversations of a running server
+    /// Control the sessions of a running server
     #[cfg(feature = "server")]
     #[command(after_help = help::CTL)]
     Ctl(Box<ctl::CtlArgs>),
-    /// List, show, search, export and delete what is kept of conversations
+    /// List, show, search, export and delete sessions
     #[command(after_help = help::SESSIONS)]
     Sessions(sessions::SessionsArgs),
-    /// Add up the tokens and the money that calls of models took
+    /// Show token usage and cost
     #[command(after_help = help::USAGE)]
     Usage(usage::UsageArgs),
-    /// Check the journal, or count what is in it
+    /// Verify the journal or show its statistics
     #[command(after_help = help::JOURNAL)]
     Journal(journal::JournalArgs),
-    /// Say what kind of question a query is
+    /// Classify a query by type
     #[command(after_help = help::CLASSIFY)]
     Classify(classify::ClassifyArgs),
-    /// Read the signal out of a model's reply
+    /// Extract the signal from a model's reply
     #[command(after_help = help::SIGNAL)]
     Signal(signal::SignalArgs),
-    /// Compose the prompt that a query would get
+    /// Print the prompt that a query would get
     #[command(after_help = help::PROMPT)]
     Prompt(prompt::PromptArgs),
-    /// Play a scripted conversation through a real session, without any network
+    /// Run a scripted conversation through a real session, offline
     #[command(after_help = help::REPLAY)]
     Replay(ReplayArgs),
-    /// Serve a mock model over HTTP that goes wrong on purpose, for tests
+    /// Run a mock model server with fault injection, for tests
     #[cfg(feature = "mock")]
     #[command(after_help = help::MOCK_MODEL)]
     MockModel(Box<mock_model::MockModelArgs>),
-    /// List the providers and models that can be asked
+    /// List the available providers and models
     #[command(after_help = help::MODELS)]
     Models,
-    /// Try everything that a question needs, and say how to mend what fails
+    /// Check configuration, storage and models, and suggest fixes
     #[command(after_help = help::DOCTOR)]
     Doctor,
     /// Show or check the configuration
     #[command(after_help = help::CONFIG)]
     Config(config::ConfigArgs),
-    /// Print completions for a shell
+    /// Generate shell completions
     #[command(after_help = help::COMPLETIONS)]
     Completions(CompletionsArgs),
 }
@@ -159,7 +159,7 @@ fn not_understood(error: clap::Error, missing: &[(&str, &str)]) -> Stop {
 /// `oracle completions`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::Args)]
 pub struct CompletionsArgs {
-    /// Which shell
+    /// Shell to generate completions for
     pub shell: Shell,
 }
 

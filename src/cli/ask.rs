@@ -1,4 +1,4 @@
-//! `oracle ask`: one question, followed to its end.
+//! `oracle ask`: asks one question and follows it to its end.
 
 use serde_json::json;
 
@@ -17,38 +17,38 @@ use crate::{
     tool::{Progress, ProjectRoot, citations},
 };
 
-/// What is asked, of whom, and how the answer is to look.
+/// A question, its session, and the format of the answer.
 #[derive(Debug, Clone)]
 pub struct AskRequest {
-    /// The question, and what to do if the session is busy.
+    /// The question, and the policy for a busy session.
     pub submission: Submission,
-    /// The session; a new one if none is named.
+    /// The session, existing or new.
     pub session: SessionName,
-    /// How the answer is to look.
+    /// The format of the answer.
     pub format: Format,
-    /// Where citations are checked.
+    /// The project against which citations are checked.
     pub root: ProjectRoot,
-    /// By what a session lives that is new.
+    /// The profile of a new session.
     pub profile: ProfileName,
-    /// How far long work of tools is, to be shown.
+    /// Progress reports of long tool calls.
     pub progress: Progress,
 }
 
-/// How answers are to look.
+/// Formats of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Text: as it arrives on a terminal, else only the answer.
+    /// Text: streamed on a terminal, else the answer alone.
     Text,
     /// One JSON object.
     Json,
-    /// The event log, a JSON object a line.
+    /// The event log, one JSON object per line.
     Events,
-    /// The event log, and then the object.
+    /// The event log, then the object.
     EventsThenJson,
 }
 
 impl Format {
-    /// As the switches say.
+    /// The format that the options select.
     #[must_use]
     pub const fn of(options: &Options, events: bool) -> Self {
         match (options.json, events) {
@@ -59,14 +59,14 @@ impl Format {
         }
     }
 
-    /// Whether events are shown as they happen.
+    /// Whether events are printed as they happen.
     #[must_use]
     pub const fn has_events(self) -> bool {
         matches!(self, Self::Events | Self::EventsThenJson)
     }
 }
 
-/// Asks, shows, and says with which code to exit.
+/// Asks the question, prints the answer and returns the exit code.
 pub async fn run(
     oracle: &Oracle,
     journal: &dyn Journal,
@@ -88,15 +88,15 @@ pub async fn run(
     Ok(exit::of_outcome(&answer.outcome))
 }
 
-/// Whoever can be asked something meanwhile. What they type besides is for whoever reads next.
+/// The person at the terminal, if approvals can be asked for. Other input stays unread.
 fn person(format: Format, terminal: &Terminal) -> Person<'static> {
     let asks = format == Format::Text && terminal.input.is_terminal() && terminal.err_is_terminal();
     let keyboard = asks.then(Keyboard::taking_answers).flatten();
     keyboard.map_or(Person::Nobody, Person::Keys)
 }
 
-/// Who asks to be refused by a busy session must not bring it to life where its process has died. A question
-/// that was asked before is not refused.
+/// Refuses the question if `busy` is `reject` and the session has a query, because asking would
+/// reactivate a session whose process died. A retry with an idempotency key passes.
 pub(super) async fn leave_alone_if_busy(
     journal: &dyn Journal,
     session: &SessionKey,
@@ -111,7 +111,7 @@ pub(super) async fn leave_alone_if_busy(
     }
 }
 
-/// Prints what a query came to, where `--json` asks for it.
+/// Prints the outcome as an object if `--json` asks for it.
 pub(super) async fn show_object(
     session: &SessionHandle,
     root: &ProjectRoot,

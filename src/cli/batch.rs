@@ -1,9 +1,9 @@
-//! `oracle ask --jsonl`: many questions at once, in as many sessions as they name.
+//! `oracle ask --jsonl`: asks many questions, across sessions in parallel.
 //!
-//! Questions of one session are asked one after the other, as they stand; sessions do not wait for
-//! each other. Nothing is asked before every line was read and is in order.
+//! Questions of one session are asked in order; sessions do not wait for each other. Every line is
+//! validated before any question is asked.
 //!
-//! **Invariant:** each line gets one object on standard output, whatever became of it.
+//! **Invariant:** each line yields one object on standard output, whatever its outcome.
 
 use std::{cell::RefCell, collections::HashMap, pin::pin};
 
@@ -29,20 +29,20 @@ use crate::{
     tool::ProjectRoot,
 };
 
-/// What is asked, and how.
+/// A batch of questions and how to ask them.
 #[derive(Debug, Clone)]
 pub struct BatchRequest {
     /// The questions.
     pub questions: Questions,
-    /// What to do where a session is busy with something else.
+    /// The policy for a busy session.
     pub busy: BusyPolicy,
-    /// How many sessions are asked at the same time.
+    /// Maximum number of sessions with a question in flight.
     pub parallel: usize,
-    /// Whether events are printed too.
+    /// The format, which may include events.
     pub format: Format,
-    /// Where citations are checked.
+    /// The project against which citations are checked.
     pub root: ProjectRoot,
-    /// By what a session lives that is new.
+    /// The profile of new sessions.
     pub profile: ProfileName,
 }
 
@@ -66,19 +66,20 @@ impl From<String> for Line {
     }
 }
 
-/// Questions by session, both in the order in which they came.
+/// Questions grouped by session, in order of input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Questions(Vec<Talk>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Talk {
     session: SessionName,
-    /// With their numbers.
+    /// Questions with their line numbers.
     lines: Vec<(usize, Line)>,
 }
 
 impl Questions {
-    /// All lines of standard input. Those that name no session go to `session`, or to a new one each.
+    /// Reads all lines of standard input. A line without a session belongs to `session`, or to a
+    /// new session of its own.
     pub fn read(session: Option<&SessionName>, input: &mut Input) -> Result<Self, Stop> {
         let mut source = Source::standard(input);
         let (mut talks, mut places) = (Vec::<Talk>::new(), HashMap::new());
@@ -101,12 +102,12 @@ impl Questions {
     }
 }
 
-/// Why a key alone is of no use.
+/// The error for a key without a session.
 pub const KEY_WITHOUT_SESSION: &str =
     "an idempotency key is known within its session: name the session too";
 
-/// Asks all, shows each as it is answered, and gives the worst exit code. Ctrl-C takes back what runs
-/// and asks nothing more; a second one leaves at once.
+/// Asks all questions, prints each answer as it arrives, and returns the worst exit code. The first
+/// Ctrl-C cancels the running questions and skips the rest; a second one leaves at once.
 pub async fn run(
     oracle: &Oracle,
     journal: &dyn Journal,
@@ -114,7 +115,7 @@ pub async fn run(
     terminal: &mut Terminal,
 ) -> Result<u8, Stop> {
     let mut interrupts = Interrupts::listen();
-    // All are asked by one task: no borrow of it lasts over a wait.
+    // One task drives all questions, and no borrow is held across an await.
     let terminal = RefCell::new(terminal);
     let taken_back = CancellationToken::new();
     let talks = request.questions.0.iter().map(|talk| Asker {
@@ -157,7 +158,7 @@ struct Asker<'a, 't> {
     journal: &'a dyn Journal,
     request: &'a BatchRequest,
     terminal: &'a RefCell<&'t mut Terminal>,
-    /// Cancelled when what runs is taken back, and what is not asked yet is not asked.
+    /// Cancels running questions and skips those not asked yet.
     taken_back: &'a CancellationToken,
     code: u8,
 }
@@ -220,7 +221,7 @@ impl Asker<'_, '_> {
                 let event = serde_json::to_string(&record.event()).map_err(Stop::no_json)?;
                 self.terminal.borrow_mut().line(&event)?;
             }
-            // No person is asked here.
+            // A batch asks no person for approval.
             while let Some(call) = question.waiting().first().cloned() {
                 let (why, left) = question.leave_call(&call);
                 let note = format!("oracle: line {line}: {why}");

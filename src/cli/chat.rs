@@ -1,5 +1,5 @@
-//! `oracle chat`: a conversation. Whoever types gets an editor for their messages, and commands beside
-//! questions; a pipe has a question a line. Ctrl-C takes the running query back and keeps the session; Ctrl-D
+//! `oracle chat`: a conversation. On a terminal it offers an editor and slash commands; from a pipe
+//! it takes one question per line. Ctrl-C cancels the running query and keeps the session; Ctrl-D
 //! leaves.
 
 use std::path::PathBuf;
@@ -34,29 +34,29 @@ mod why;
 use command::Message;
 use reader::{Reader, Typed};
 
-/// With whom, and how the answers are to look.
+/// A session and the format of its answers.
 #[derive(Debug, Clone)]
 pub struct ChatRequest {
-    /// The session; a new one if none is named.
+    /// The session, existing or new.
     pub session: SessionName,
-    /// When it was last used; none if it is new.
+    /// Time of its last use; `None` if it is new.
     pub last_used: Option<Timestamp>,
-    /// How the answers are to look.
+    /// The format of the answers.
     pub format: Format,
-    /// Where citations are checked.
+    /// The project against which citations are checked.
     pub root: ProjectRoot,
-    /// By what a session lives that is new.
+    /// The profile of a new session.
     pub profile: ProfileName,
-    /// How far long work of tools is, to be shown.
+    /// Progress reports of long tool calls.
     pub progress: Progress,
-    /// Where what is typed is kept for the next time.
+    /// The file of the input history.
     pub history: Option<PathBuf>,
-    /// The command line that comes back to a session whose name is put behind it.
+    /// The command line that resumes a session when its name is appended.
     pub come_back: String,
 }
 
-/// Talks until the input ends. A person who leaves has not failed; a pipe gets the exit code of its
-/// last query.
+/// Runs the conversation until the input ends. Returns [`exit::DONE`] on a terminal, else the exit
+/// code of the last query.
 pub async fn run(
     oracle: &Oracle,
     journal: &dyn Journal,
@@ -83,7 +83,7 @@ pub async fn run(
     };
     let done = tokio::select! {
         done = chat.talk(person) => done,
-        // Whoever types is not to be left with a terminal in raw mode.
+        // A termination signal must still restore the terminal from raw mode.
         Some(()) = OptionFuture::from(termination.as_mut().map(Signals::come)) => Ok(()),
     };
     drop(as_it_was);
@@ -104,7 +104,7 @@ struct Chat<'a> {
     request: ChatRequest,
     session: SessionHandle,
     begun: bool,
-    /// The one before it that has, if there was one.
+    /// The last session before this one that has messages.
     before: Option<SessionName>,
     terminal: &'a mut Terminal,
     reader: Reader,
@@ -126,7 +126,7 @@ impl Chat<'_> {
         while !self.leaves {
             self.reader.prompt(self.terminal);
             let (typed, complaint) = tokio::select! {
-                // A press that was there before the line is not meant for it.
+                // A Ctrl-C from before the line does not concern it.
                 biased;
                 () = self.interrupts.pressed() => {
                     self.reader.pressed(self.terminal);
@@ -156,7 +156,7 @@ impl Chat<'_> {
                     return Err(Stop::usage(format_args!("{what}: {error}")));
                 }
             };
-            // To a program everything is a question.
+            // From a pipe, every line is a question.
             let message = match person {
                 true => Message::read(&text),
                 false if text.trim().is_empty() => Message::Blank,
@@ -189,7 +189,8 @@ impl Chat<'_> {
                 let asked = Submission::new(question);
                 match follower.ask(asked, terminal, interrupts).await {
                     Ok(question) => {
-                        // Now, because whoever is told to end never comes to the end of the query.
+                        // Set before the query runs, because a termination signal ends this future
+                        // first.
                         *begun = true;
                         follower.through(question, terminal, interrupts).await
                     }
@@ -217,7 +218,7 @@ impl Chat<'_> {
                 self.code = exit::of_outcome(&answer.outcome);
                 Ok(())
             }
-            // The session is fine, only this message was not taken.
+            // Only this message was refused; the session goes on.
             Err(Stop::Refused(refused)) if goes_on_after(&refused) => {
                 self.terminal.note(&format!("oracle: {refused}"));
                 self.code = exit::of_code(refused.code);
@@ -229,7 +230,7 @@ impl Chat<'_> {
 
     fn say_how_to_come_back(&mut self) {
         self.terminal.clear_status();
-        // It may have been told to end in the middle of an answer. Who cannot be told anything is not waited for.
+        // A signal may have cut an answer off in mid-line. A failed write does not matter here.
         let _ = self.terminal.end_line();
         let this = self.begun.then_some(&self.session.key().name);
         if let Some(name) = this.or(self.before.as_ref())

@@ -1,5 +1,5 @@
-//! `oracle classify`: what kind of question a query is, one line of JSON a query, why that
-//! is, and how often it is right on labelled queries.
+//! `oracle classify`: classifies queries, one JSON line each, explains the result, and measures
+//! accuracy on labelled queries.
 
 use std::{
     fmt::Display,
@@ -22,18 +22,18 @@ const SHOWN: usize = 40;
 /// `oracle classify`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct ClassifyArgs {
-    /// The query; without it, every line of standard input is one
+    /// Query to classify; if omitted, every line of standard input is a query
     pub query: Option<String>,
-    /// What was said before; with --jsonl, for lines that do not say it themselves
+    /// Preceding conversation; with --jsonl, for lines without a `context` of their own
     #[arg(long, value_name = "TEXT")]
     pub context: Option<String>,
-    /// Lines of standard input may be JSON: {"query": "…", "context": "…"}, or plain queries
+    /// Accept JSON lines on standard input, besides plain queries: {"query": "…", "context": "…"}
     #[arg(long)]
     pub jsonl: bool,
-    /// Say what counted for the answer and against it
+    /// Print the evidence for and against the result
     #[arg(long)]
     pub explain: bool,
-    /// Say how often the answer is right, and how sure, on the labelled queries of this file
+    /// Measure accuracy and calibration on the labeled queries in this file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["query", "context", "jsonl", "explain"])]
     pub evaluate: Option<PathBuf>,
 }
@@ -55,7 +55,7 @@ impl From<String> for Line {
     }
 }
 
-/// Classifies the query, or every line of standard input as it comes.
+/// Classifies the query, or each line of standard input as it arrives.
 pub fn run(
     args: &ClassifyArgs,
     classifier: &Classifier,

@@ -1,4 +1,5 @@
-//! `oracle config`: what is configured and by whom, and whether a start with it would succeed
+//! `oracle config`: shows the configuration with its sources, and checks whether a start would
+//! succeed.
 //!.
 
 use std::{io::Write, path::Path};
@@ -12,17 +13,17 @@ use crate::config::Loaded;
 /// `oracle config`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct ConfigArgs {
-    /// What is to be done with it.
+    /// The command to run.
     #[command(subcommand)]
     pub command: ConfigCommand,
 }
 
-/// What can be done with a configuration.
+/// A subcommand of `oracle config`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
 pub enum ConfigCommand {
-    /// Print every value and where it comes from, as TOML
+    /// Print every setting with its source, as TOML
     Show,
-    /// Say whether everything is in order: values, prompts, lexicon, models, project folder
+    /// Check settings, prompts, lexicon, models and project folder
     Check,
 }
 
@@ -38,7 +39,7 @@ pub fn show(loaded: &Loaded, json: bool, terminal: &mut Terminal) -> Result<(), 
     Ok(())
 }
 
-/// Each value as `{"value", "source"}`, by section and key; providers and their models as lists of such.
+/// Values as `{"value", "source"}` by section and key; providers and models as lists.
 fn sourced(loaded: &Loaded) -> Result<Value, Stop> {
     let mut config = serde_json::to_value(&loaded.config).map_err(Stop::no_json)?;
     if loaded.config.model.chain.is_none() {
@@ -77,7 +78,7 @@ fn source(loaded: &Loaded, place: &str) -> String {
     loaded.origin(place).to_string()
 }
 
-/// Says that everything is in order, or all that is not; gives the exit code.
+/// Prints the result of the check and returns the exit code.
 pub fn report(
     file: Option<&Path>,
     problems: &[String],

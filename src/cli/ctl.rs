@@ -1,6 +1,6 @@
-//! `oracle ctl`: the control channel (spec 10) for a person at a terminal, and for scripts.
+//! `oracle ctl`: the control channel on the command line.
 //!
-//! Says nothing by itself of what may be done: a command line becomes a verb, and its answer becomes text.
+//! A command line becomes a verb, and its answer text; the server decides what is allowed.
 
 use std::path::PathBuf;
 
@@ -21,33 +21,33 @@ use servers::Servers;
 /// `oracle ctl`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct CtlArgs {
-    /// Server to talk to [default: the one that serves the data directory]
+    /// Server to connect to [default: the one that uses the data directory]
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
-    /// File with the key for --url [default: the variable ORACLE_API_KEY]
+    /// File that contains the key for --url [default: the variable ORACLE_API_KEY]
     #[arg(long, value_name = "FILE", requires = "url")]
     pub key_file: Option<PathBuf>,
-    /// Of several servers over the data directory the one with this process id
+    /// Process id of the server, if several use the data directory
     #[arg(long, value_name = "PID", conflicts_with = "url")]
     pub pid: Option<u32>,
-    /// What is to be done.
+    /// The command to run.
     #[command(subcommand)]
     pub command: CtlCommand,
 }
 
-/// A server that can be asked.
+/// A server with a control channel.
 #[derive(Debug)]
 pub struct Server {
-    /// Its process, if it runs over the data directory.
+    /// Its process id, if it uses the data directory.
     pub pid: Option<u32>,
-    /// Its client.
+    /// The client that talks to it.
     pub client: Client,
 }
 
-/// Carries out a command. Of several servers it goes to the `owner` of its session.
+/// Executes a command, on the session's `owner` if there are several servers.
 ///
 /// # Errors
-/// When it is refused, the server cannot be asked, or standard output cannot be written.
+/// If the verb is refused, the server cannot be reached, or standard output cannot be written.
 pub async fn run(
     command: &CtlCommand,
     servers: &[Server],
@@ -74,7 +74,7 @@ pub async fn run(
     tell::answer(&answer, json, terminal)
 }
 
-/// The budgets of the running query, with these changes.
+/// The budgets of the running query with these changes.
 fn limits(answer: Answer, budgets: Budgets) -> Result<Limits, Stop> {
     let now = match answer {
         Answer::Session { session } => session.limits,

@@ -1,6 +1,6 @@
-//! `oracle doctor`: what was checked, what was seen, and how to mend what is not in order.
+//! `oracle doctor`: reports checks, observations and remedies.
 //!
-//! Findings are told as they are made, because some take a while; as JSON all at the end.
+//! Text is printed check by check, because some are slow; JSON at the end.
 
 use serde::Serialize;
 use serde_json::json;
@@ -13,35 +13,35 @@ use super::{
 };
 use crate::model::Usage;
 
-/// How a check went.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// In order.
     Ok,
-    /// It works, but not as well as it could.
+    /// Works, but not as well as it could.
     Warn,
-    /// It does not work.
+    /// Does not work.
     Fail,
 }
 
-/// What a check gave.
+/// A finding of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Whom it is about: a model, or this machine.
+    /// The model concerned, or this machine.
     pub subject: String,
-    /// What was checked, in a word.
+    /// The name of the check.
     pub check: &'static str,
-    /// How it went.
+    /// The result.
     pub verdict: Verdict,
-    /// What was seen.
+    /// The observation.
     pub seen: String,
-    /// What to do about it.
+    /// The remedy.
     pub mend: Option<String>,
 }
 
 impl Finding {
-    /// All is well.
+    /// A finding without a problem.
     #[must_use]
     pub fn ok(check: &'static str, seen: impl Into<String>) -> Self {
         Self {
@@ -53,7 +53,7 @@ impl Finding {
         }
     }
 
-    /// It could be better, like this.
+    /// A finding that could be better, with a remedy.
     #[must_use]
     pub fn warn(check: &'static str, seen: impl Into<String>, mend: impl Into<String>) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl Finding {
         }
     }
 
-    /// It does not work, and this may help.
+    /// A finding that something fails, with a remedy.
     #[must_use]
     pub fn fail(check: &'static str, seen: impl Into<String>, mend: impl Into<String>) -> Self {
         Self {
@@ -73,18 +73,18 @@ impl Finding {
     }
 }
 
-/// Findings on their way to people or programs.
+/// Collects findings and prints them.
 pub struct Report<'a> {
     terminal: &'a mut Terminal,
     json: bool,
-    /// Whom the findings to come are about.
+    /// The subject of the next findings.
     subject: String,
     findings: Vec<Finding>,
     used: Usage,
 }
 
 impl<'a> Report<'a> {
-    /// Nothing is found yet.
+    /// Creates an empty report.
     #[must_use]
     pub fn new(json: bool, terminal: &'a mut Terminal) -> Self {
         Self {
@@ -96,7 +96,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// What follows is about this.
+    /// Sets the subject of the next findings.
     pub fn about(&mut self, subject: &str) -> Result<(), Stop> {
         subject.clone_into(&mut self.subject);
         if !self.json {
@@ -105,12 +105,12 @@ impl<'a> Report<'a> {
         Ok(())
     }
 
-    /// Shows what is being waited for.
+    /// Shows which check is running.
     pub fn waiting(&mut self, what: &str) {
         self.terminal.status(&format!("{} · {what}", self.subject));
     }
 
-    /// Tells what was found.
+    /// Adds a finding.
     pub fn add(&mut self, finding: Finding) -> Result<(), Stop> {
         if !self.json {
             self.terminal.line(&line(&finding))?;
@@ -122,12 +122,12 @@ impl<'a> Report<'a> {
         Ok(())
     }
 
-    /// Counts what a call used.
+    /// Adds the usage of a call.
     pub fn used(&mut self, usage: Usage) {
         self.used += usage;
     }
 
-    /// Tells what it took; gives the exit code.
+    /// Prints the total and returns the exit code.
     pub fn finish(self) -> Result<u8, Stop> {
         self.terminal.clear_status();
         if self.json {

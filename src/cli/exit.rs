@@ -1,11 +1,10 @@
-//! Exit codes: the one place that knows them.
+//! Exit codes, defined here alone.
 //!
-//! A standard output that nobody reads any more is no failure: `oracle classify | head -1` ends
-//! with [`DONE`].
+//! A closed standard output is no failure: `oracle classify | head -1` exits with [`DONE`].
 
 use crate::{control::Code, model::Outcome};
 
-/// Answered, or answered in part; a command did what it should.
+/// Answered, at least in part; or the command succeeded.
 pub const DONE: u8 = 0;
 /// Failed.
 pub const FAILED: u8 = 1;
@@ -13,16 +12,16 @@ pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 /// Stuck, or escalated to a person.
 pub const STUCK: u8 = 3;
-/// Forced to an end.
+/// Forced to end.
 pub const FORCED: u8 = 4;
-/// The session, or all of it, is busy.
+/// The session or the system is busy.
 pub const BUSY: u8 = 5;
-/// The journal failed to make records durable; the process ended at once.
+/// The journal could not make records durable, and the process ended at once.
 pub const BROKEN: u8 = 6;
-/// Cancelled; what shells give for a program that was interrupted.
+/// Cancelled; also the code that shells report for an interrupted program.
 pub const CANCELLED: u8 = 130;
 
-/// How a query ended.
+/// The exit code of a query's outcome.
 #[must_use]
 pub const fn of_outcome(outcome: &Outcome) -> u8 {
     match outcome {
@@ -34,7 +33,7 @@ pub const fn of_outcome(outcome: &Outcome) -> u8 {
     }
 }
 
-/// Why a query did not start, was lost sight of, or a verb was not carried out.
+/// The exit code of a refusal.
 #[must_use]
 pub const fn of_code(code: Code) -> u8 {
     match code {
@@ -54,8 +53,7 @@ pub const fn of_code(code: Code) -> u8 {
     }
 }
 
-/// The worse of two ends: what failed counts more than what was not done, and that more than what was
-/// done in another way than one would like.
+/// The worse of two codes: failed, then not done, then done with reservations.
 #[must_use]
 pub fn worse(one: u8, other: u8) -> u8 {
     const ORDER: [u8; 8] = [DONE, STUCK, FORCED, BUSY, CANCELLED, USAGE, FAILED, BROKEN];

@@ -1,6 +1,6 @@
-//! The longer texts of the help: examples, and what exit codes mean.
+//! Long help texts: examples and exit codes.
 
-pub(super) const ABOUT: &str = "Asks LLM agents about a project, and keeps them on course";
+pub(super) const ABOUT: &str = "Durable conversations with LLM agents about your project";
 
 pub(super) const TOP: &str = "\
 Examples:
@@ -13,26 +13,27 @@ Examples:
   oracle config check
 
 Exit codes:
-  0    answered, or answered in part
+  0    answered, fully or partly
   1    failed
   2    wrong usage or configuration
   3    stuck, or escalated to you
-  4    forced to an end by a limit, a loop or an operator
-  5    the session is busy
-  6    the journal could not be written for good
+  4    stopped by a limit, a loop or an operator
+  5    busy, or owned by another process
+  6    the journal cannot be written
   130  cancelled";
 
 pub(super) const ASK: &str = "\
-The answer goes to standard output, everything else to standard error. A question may have 1 MiB.
+The answer goes to standard output, everything else to standard error. A question may be up to 1 \
+MiB long.
 
-With --jsonl every line is an object {\"session\": \"…\", \"question\": \"…\", \"idempotency_key\": \"…\"}, of \
-which only the question must be there, or a string. Blank lines are left out. Questions of one \
-session are asked one after the other, sessions at the same time. Each line gets the object of --json, \
-with its number as `line`, when it is answered; one that could not be asked gets `error` instead of an \
-outcome. A line that is not in order is told before anything is asked. The exit code is 0 if all are \
-answered, else the worst.
+With --jsonl, each line is a JSON object {\"session\": \"…\", \"question\": \"…\", \
+\"idempotency_key\": \"…\"} or a JSON string. Only `question` is required; blank lines are \
+skipped. All lines are validated before the first question is asked. Questions of one session are \
+asked in order, sessions in parallel. Each question yields the object of --json, with its line \
+number as `line`; a question that could not be asked yields `error` instead of an outcome. The \
+exit code is 0 if all questions are answered, otherwise the worst one.
 
---model scripted/FILE plays a script, with the real tools; docs/scripts.md tells what is in it.
+--model scripted/FILE plays a script, with the real tools; see docs/scripts.md.
 
 Examples:
   oracle ask \"where are sessions restarted?\"
@@ -44,13 +45,15 @@ Examples:
   oracle ask --jsonl --parallel 4 < questions.jsonl";
 
 pub(super) const CHAT: &str = "\
-At a terminal, messages are edited as in a shell: Up and Ctrl-R bring back what was typed before, Alt-Enter, a \
-backslash at the end and an open ``` fence go on in a new line, and a paste is one message. /help lists the \
-commands, among them /why, which tells what became of a question and why. In a pipe every line is a question.
+At a terminal, messages are edited as in a shell. Up and Ctrl-R recall earlier messages. \
+Alt-Enter, a backslash at the end, or an open ``` fence continues the message on a new line; a \
+paste is one message. /help lists the commands; /why explains how a question was answered. If \
+standard input is a pipe, every line is a question.
 
-Ctrl-C takes the running question back, a second one before that is done ends the program at once; Ctrl-D leaves \
-and says how to come back. What was cut off with its process goes on when its session is taken up again. A \
-session that a server owns is talked to through that server.
+Ctrl-C cancels the running question; pressed again before the question has ended, it exits at \
+once. Ctrl-D exits and prints the command that continues the session. A question that was \
+interrupted by the end of its process continues when its session is resumed. If a server owns the \
+session, the chat is a client of that server.
 
 Examples:
   oracle chat
@@ -58,12 +61,12 @@ Examples:
   oracle chat --session review --project ~/src/shop";
 
 pub(super) const SERVE: &str = "\
-Serves until Ctrl-C or SIGTERM. Then it takes nothing new, lets queries come to their ends, and ends within \
-`server.drain_deadline`; what is not done by then stays in the journal and goes on with the next start. A \
-second signal ends it at once.
+The server runs until Ctrl-C or SIGTERM, and then drains: it accepts no new messages, lets \
+running queries finish, and exits within `server.drain_deadline`. Queries that do not finish in \
+time stay in the journal and continue after the next start. A second signal exits at once.
 
-What was cut off when the last one ended is brought back at the start. Where it listens, which model \
-answers and where data are is told on standard error; -v adds a line for each request.
+At its start, the server recovers interrupted queries. It prints its address, its models and the \
+data directory to standard error; -v also logs each request.
 
 Examples:
   oracle serve
@@ -71,11 +74,13 @@ Examples:
   curl http://127.0.0.1:7770/readyz";
 
 pub(super) const KEYS: &str = "\
-Keys are kept in the data directory as hashes. As soon as there is one, a server asks everybody for a key; \
-without any it listens on this machine only. A server that runs notices changes within seconds.
+Keys are stored in the data directory, as hashes. Once a key exists, every client of the server \
+needs one; without keys, the server accepts local connections only. A running server notices \
+changes within seconds.
 
-A key of the role `user` opens the conversations of its tenant; one of the role `admin` opens those of all \
-tenants, and the server itself. `create` prints the key to standard output, once.
+A key with the role `user` gives access to the sessions of its tenant; one with the role `admin`, \
+to the sessions of all tenants and to the server itself. `create` prints the key to standard \
+output, once.
 
 Examples:
   oracle keys create --name ann
@@ -85,12 +90,14 @@ Examples:
   oracle keys revoke ann";
 
 pub(super) const CTL: &str = "\
-Talks to the server over the data directory, which only the owner of that directory can do, or with --url to \
-any server, which wants a key of the role `admin`. What is done is recorded with the name of who did it. Of \
-several servers over the data directory the owner of a session is asked, lists and `watch` ask all of them, and \
-`drain`, `shutdown` and `reload` need --pid.
+Connects to the server that uses the data directory, as only the owner of that directory can; or \
+with --url to any server, which requires a key with the role `admin`. Actions are recorded with \
+the name of the caller. If several servers use the data directory, commands about a session go to \
+the server that owns it, `list`, `approvals` and `watch` ask all of them, and `drain`, `shutdown` \
+and `reload` require --pid.
 
-`watch` goes on until Ctrl-C. With --json an answer is one JSON object, and what is watched one a line.
+`watch` runs until Ctrl-C. With --json, an answer is one JSON object, and `watch` prints one \
+object per line.
 
 Examples:
   oracle ctl list --state running
@@ -103,10 +110,10 @@ Examples:
   oracle ctl --url https://oracle.example --key-file admin.key inspect acme/review";
 
 pub(super) const SESSIONS: &str = "\
-Sessions are kept in the data directory. They can be looked at while other processes use them.
+Sessions are stored in the data directory. They can be inspected while other processes use them.
 
-A session that is `running` has a query that has not ended: somebody works on it, or it was cut off and \
-goes on when the session is next asked something.
+A session in the state `running` has a query that has not ended: it is in progress, or it was \
+interrupted and continues when the session is next used.
 
 Examples:
   oracle sessions list --limit 10
@@ -117,11 +124,13 @@ Examples:
   oracle sessions delete review --yes";
 
 pub(super) const USAGE: &str = "\
-Reads what is kept, also while other processes use it. Turns and summaries count, and failed tries as \
-far as their providers said what those took; a sub-agent's calls count once, in its own session. What was \
-deleted is not counted. Money is by the prices that held when a call was made.
+Reads the journal, even while other processes use it. Turns and summaries are counted, and failed \
+attempts as far as their usage is known or estimated. The calls of a sub-agent are counted once, \
+in its own session. Deleted sessions are not counted. Cost is based on the prices at the time of \
+each call.
 
-A row has turns, tokens sent, those of them that the provider had cached, tokens received, and cost.
+The columns are turns, tokens sent, how many of those the provider had cached, tokens received, \
+cost, and model calls.
 
 Examples:
   oracle usage
@@ -129,8 +138,8 @@ Examples:
   oracle usage --by day --json | jq .usage.output_tokens";
 
 pub(super) const JOURNAL: &str = "\
-Both read the file, also while another process uses it. `verify` ends with exit code 1 if anything is \
-not as it was written, and names session and record.
+Both commands read the journal, even while another process uses it. `verify` exits with code 1 if \
+it finds corruption, and names the session and the record.
 
 Examples:
   oracle journal verify
@@ -138,14 +147,15 @@ Examples:
   oracle journal stats --data-dir ~/backup/oracle";
 
 pub(super) const CLASSIFY: &str = "\
-Without QUERY, every line of standard input is a query, blank ones too. For each there is one line \
-of JSON: query_type, needs_code, needs_vault, needs_web, confidence, keywords_matched.
+Without QUERY, every line of standard input is a query, including blank lines. Each query yields \
+one line of JSON: query_type, needs_code, needs_vault, needs_web, confidence, keywords_matched.
 
-With --jsonl, every line is an object {\"query\": \"…\", \"context\": \"…\"} or a string; `context` may be \
-missing, other keys are ignored, a blank line is an empty query.
+With --jsonl, a line may also be a JSON object {\"query\": \"…\", \"context\": \"…\"} or a JSON \
+string. `context` is optional, other keys are ignored, and a blank line is an empty query.
 
-With --explain, people read what counted instead of JSON. With --evaluate, every line of FILE is a type, \
-a tab, perhaps a language and a tab, and a query; what comes out is accuracy, confusion and calibration.
+With --explain, the output is text with the evidence instead of JSON. With --evaluate, every line \
+of FILE is a type, a tab, optionally a language and a tab, and a query; the output is accuracy, \
+confusion and calibration.
 
 Examples:
   oracle classify \"where is the parser?\"
@@ -153,14 +163,14 @@ Examples:
   oracle classify < queries.txt
   oracle classify --jsonl < queries.jsonl
   oracle classify --explain \"why did we drop the cache?\"
-  oracle classify --evaluate labelled.tsv";
+  oracle classify --evaluate labeled.tsv";
 
 pub(super) const SIGNAL: &str = "\
-Prints one line of JSON: `signal` (type, confidence, fields, raw_xml) or null, `rejected` (why a block \
-is no signal) or null, and `text`, which is what people see of the reply.
+Prints one line of JSON: `signal` (type, confidence, fields, raw_xml) or null, `rejected` (why a \
+block is not a valid signal) or null, and `text` (the reply as users see it).
 
-With --jsonl, every line is an object {\"response\": \"…\"} or a string; other keys are ignored, a blank \
-line is an empty reply. Each gets a line of its own.
+With --jsonl, every line is a JSON object {\"response\": \"…\"} or a JSON string, and yields one \
+line. Other keys are ignored, and a blank line is an empty reply.
 
 Examples:
   oracle signal reply.txt
@@ -168,9 +178,9 @@ Examples:
   oracle signal --jsonl replies.jsonl";
 
 pub(super) const PROMPT: &str = "\
-Prints the prompt; without --type and --query, that of small talk. What was left out or cut stands \
-on standard error. With --json, an object with content, segments_included, token_estimate and \
-warnings.
+Without --type and --query, prints the prompt for the type `conversational`. Warnings about \
+omitted or shortened segments go to standard error. With --json, prints an object with content, \
+segments_included, token_estimate and warnings.
 
 Examples:
   oracle prompt --type code
@@ -178,8 +188,8 @@ Examples:
   ORACLE_PROMPT__DIR=my-prompts oracle prompt --type research";
 
 pub(super) const REPLAY: &str = "\
-The scenario holds the query, settings, and the turns: what the model replies, which tools it calls \
-and what they give.
+A scenario contains the query, settings and turns, with the model's replies, its tool calls and \
+the results of the tools; see docs/scripts.md.
 
 Examples:
   oracle replay scenario.json
@@ -187,12 +197,12 @@ Examples:
 
 #[cfg(feature = "mock")]
 pub(super) const MOCK_MODEL: &str = "\
-Speaks OpenAI's chat completions (POST /v1/chat/completions) and Anthropic's messages (POST \
-/v1/messages). Prints its URL when it serves; Ctrl-C ends it. GET /stats tells figures, GET /requests the \
-last requests, POST /reset begins anew. A request that breaks a rule of its dialect is told of on standard \
-error. docs/mock-model.md tells more.
+Serves OpenAI's chat completions (POST /v1/chat/completions) and Anthropic's messages (POST \
+/v1/messages). Prints its URL when it is ready; Ctrl-C stops it. GET /stats returns statistics, \
+GET /requests the last requests, and POST /reset clears both. Requests that break a rule of their \
+dialect are reported on standard error. See docs/mock-model.md.
 
-A request asks for a fault of its own with the header `x-mock-fault: NAME`.
+The header `x-mock-fault: NAME` injects a fault into a single request.
 
 Examples:
   oracle mock-model --port 0 --turns 2 --tools
@@ -201,8 +211,9 @@ Examples:
   oracle mock-model --list-faults";
 
 pub(super) const CONFIG: &str = "\
-Defaults, the file, the environment (ORACLE_MAX_TURNS, ORACLE_BUDGET__MAX_TOKENS) and options of the \
-command line are laid over one another, the later wins.
+Settings come from the defaults, the configuration file, environment variables (such as \
+ORACLE_MAX_TURNS or ORACLE_BUDGET__MAX_TOKENS) and command-line options. Later sources take \
+precedence.
 
 Examples:
   oracle config show
@@ -210,23 +221,23 @@ Examples:
   oracle config check --config oracle.toml";
 
 pub(super) const MODELS: &str = "\
-Providers are asked at the same time, each for a few seconds at most: those of the configuration, those \
-whose key is in the environment, and a server of Ollama on this machine. One that does not answer is \
-named with the reason, and the exit code is 0 all the same. Keys are never shown, only where they are from.
+Queries all providers in parallel, for a few seconds at most: those in the configuration, those \
+with a key in the environment, and a local Ollama server. A provider that does not respond is \
+listed with the reason, and the exit code is still 0. Keys are never shown, only their sources.
 
-Prices are US dollars for a million tokens, from the configuration or as known when this was built.
+Prices are in US dollars per million tokens, from the configuration or as known at build time.
 
 Examples:
   oracle models
   oracle models --json | jq -r '.providers[] | .name as $p | .models[] | \"\\($p)/\\(.name)\"'";
 
 pub(super) const DOCTOR: &str = "\
-Looks at configuration, data directory and journal, and then asks each model of the chain three short \
-questions: for a reply, for a call of a tool, and under Oracle's own prompt for a signal. That costs a \
-little; how many tokens it took is said at the end.
+Checks the configuration, the data directory and the journal, and then tests each model of the \
+chain: a reply, a tool call, and a signal with Oracle's own prompt. This costs a little; the \
+tokens used are printed at the end.
 
-Every check is a line: ok, warn or fail, what was seen, and how to mend it. The exit code is 1 if one \
-failed. With --model offline nobody is asked.
+Each check prints a line: ok, warn or fail, the observation, and how to fix a problem. The exit \
+code is 1 if a check failed. With --model offline, no provider is contacted.
 
 Examples:
   oracle doctor

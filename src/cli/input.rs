@@ -1,8 +1,8 @@
-//! What commands read: a whole text, lines of it, lines of JSON, a question.
+//! Input of commands: whole texts, lines, JSON lines, questions.
 //!
-//! **Invariant:** text is UTF-8 or refused with the place where it is not, but for `classify`, to which any
-//! text will do; nothing is replaced or dropped but a byte order mark at the beginning, the ends of lines, and in JSON the escape of half a
-//! character, which no text can hold.
+//! **Invariant:** text that is not UTF-8 is refused with its position, except by `classify`, which
+//! accepts any text. Only a leading byte order mark, line ends, and JSON escapes of lone surrogates
+//! are dropped or replaced.
 
 use std::{
     fmt::Display,
@@ -23,7 +23,7 @@ const BOM: &[u8] = "\u{feff}".as_bytes();
 
 const STANDARD: &str = "standard input";
 
-/// The longest end of a line, which is no part of a question, in bytes.
+/// Longest line end after a question, in bytes.
 const LINE_END: u64 = 2;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,16 +32,16 @@ enum Place {
     Later,
 }
 
-/// A text to read, and what people know it by.
+/// An input and its name for messages.
 pub struct Source<'a> {
     name: String,
     reader: Box<dyn BufRead + 'a>,
-    /// Lines read so far.
+    /// Number of lines read.
     lines: usize,
 }
 
 impl<'a> Source<'a> {
-    /// A file, or standard input where the file is `-` or missing.
+    /// Opens a file, or standard input if the file is `-` or missing.
     pub fn open(file: Option<&Path>, input: &'a mut Input) -> Result<Self, Stop> {
         match file {
             None => Ok(Self::standard(input)),
@@ -54,7 +54,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Standard input.
+    /// Reads standard input.
     #[must_use]
     pub fn standard(input: &'a mut Input) -> Self {
         Self::new(STANDARD.to_owned(), &mut input.reader)
@@ -68,7 +68,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// All of it.
+    /// Reads the whole text.
     pub fn whole(self) -> Result<String, Stop> {
         let Self {
             name, mut reader, ..
@@ -80,7 +80,7 @@ impl<'a> Source<'a> {
         text(bytes, Place::Beginning, &name)
     }
 
-    /// The next line, without its end; none after the last.
+    /// Reads the next line, without its end.
     pub fn line(&mut self) -> Result<Option<String>, Stop> {
         let Some(bytes) = self.bytes()? else {
             return Ok(None);
@@ -89,7 +89,7 @@ impl<'a> Source<'a> {
         text(bytes, self.place(), &name).map(Some)
     }
 
-    /// The next line with a sign in the place of what is not UTF-8, for those to whom any text will do.
+    /// Reads the next line, replacing bytes that are not UTF-8.
     pub fn any_line(&mut self) -> Result<Option<String>, Stop> {
         let Some(mut bytes) = self.bytes()? else {
             return Ok(None);
@@ -123,8 +123,8 @@ impl<'a> Source<'a> {
         Ok(Some(bytes))
     }
 
-    /// The next line as JSON: an object, a string for the field that an object must have, or
-    /// blank, which is like an empty string.
+    /// Reads the next line as JSON: an object, or a string for its required field. A blank line
+    /// counts as an empty string.
     pub fn record<T: DeserializeOwned + From<String>>(&mut self) -> Result<Option<T>, Stop> {
         let Some(line) = self.line()? else {
             return Ok(None);
@@ -132,7 +132,7 @@ impl<'a> Source<'a> {
         self.parsed(&line).map(Some)
     }
 
-    /// The next line as JSON where it is an object or a string, else as it stands.
+    /// Reads the next line as JSON if it is an object or a string, else as text.
     pub fn record_or_text<T: DeserializeOwned + From<String>>(
         &mut self,
     ) -> Result<Option<T>, Stop> {
@@ -146,7 +146,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The next line that is not blank, as JSON, with its number.
+    /// Reads the next line that is not blank as JSON, with its number.
     pub fn item<T: DeserializeOwned + From<String>>(&mut self) -> Result<Option<(usize, T)>, Stop> {
         while let Some(line) = self.line()? {
             if !line.trim().is_empty() {
@@ -157,7 +157,7 @@ impl<'a> Source<'a> {
         Ok(None)
     }
 
-    /// Something is wrong with the line that was read last.
+    /// An error about the line that was read last.
     pub fn bad_line(&self, why: impl Display) -> Stop {
         let (line, name) = (self.lines, &self.name);
         Stop::usage(format_args!("line {line} of {name}: {why}"))
@@ -168,7 +168,7 @@ impl<'a> Source<'a> {
         let record = match line.trim_start().chars().next() {
             None => Ok(T::from(String::new())),
             Some('"') => serde_json::from_str(line).map(|text: String| T::from(text)),
-            // A struct would be read from an array too, but what is meant by one nobody knows.
+            // serde would also read a struct from an array, whose meaning is unclear.
             Some('[') => Err(serde::de::Error::custom("an array")),
             Some(_) => serde_json::from_str(line),
         };
@@ -176,7 +176,7 @@ impl<'a> Source<'a> {
     }
 
     fn bad_record(&self, error: &serde_json::Error) -> Stop {
-        // The parser saw one line and calls it the first.
+        // The parser saw a single line, so its line number means nothing.
         let place = format!(" at line {} column {}", error.line(), error.column());
         let what = error.to_string().replace(&place, "");
         self.bad_line(format_args!(
@@ -205,8 +205,8 @@ fn unreadable(name: &str, error: &std::io::Error) -> Stop {
     ))
 }
 
-/// The question of `oracle ask`: the argument, or standard input where it is `-` or missing. Reads
-/// hardly more than a question may have.
+/// The question of `oracle ask`: the argument, or standard input if it is `-` or missing. Reads
+/// little more than a question's maximum.
 pub fn question(argument: Option<&str>, input: &mut Input) -> Result<String, Stop> {
     let question = match argument {
         Some(question) if question != "-" => question.to_owned(),
@@ -221,7 +221,7 @@ pub fn question(argument: Option<&str>, input: &mut Input) -> Result<String, Sto
     Ok(question)
 }
 
-/// Whether a question can be asked.
+/// Checks that a question is neither empty nor too long.
 pub fn checked(question: &str) -> Result<(), AskError> {
     if question.trim().is_empty() {
         return Err(AskError::EmptyQuestion);
@@ -237,7 +237,7 @@ fn piped_question(input: &mut Input) -> Result<String, Stop> {
     let limited = (&mut input.reader).take(MAX_QUESTION as u64 + LINE_END + 1);
     let read = BufReader::new(limited).read_to_end(&mut bytes);
     read.map_err(|error| unreadable(STANDARD, &error))?;
-    // What was cut off may be cut within a character, so the length is looked at first.
+    // Checks the length before UTF-8, because the cut may split a character.
     if bytes.len() as u64 > MAX_QUESTION as u64 + LINE_END {
         return Err(Stop::usage(format_args!(
             "the question on {STANDARD} has more than {MAX_QUESTION} bytes, which is the most: \

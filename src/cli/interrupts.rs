@@ -1,12 +1,10 @@
-//! Signals: Ctrl-C, as often as it is pressed, from the beginning of a command's work to its end, and the others by
-//! which a program is told something.
+//! Signals: Ctrl-C, termination and reload.
 //!
-//! A thread of its own listens for Ctrl-C, so that a press is noticed even while the command waits in a write
-//! that nobody reads. What a press means is the command's to say, which hears it by
-//! [`Interrupts::pressed`].
+//! A thread of its own listens for Ctrl-C, so that it is noticed even while the command blocks in a
+//! write. The command decides what a press means; see [`Interrupts::pressed`].
 //!
-//! **Invariant:** no press is lost. One that finds the one before it still unheard ends the process at
-//! once with [`CANCELLED`], without a word: the stream to say it on may be the one that blocks.
+//! **Invariant:** no press is lost. A press while the previous one is unhandled ends the process at
+//! once with [`CANCELLED`] and without output, because the stream may be what blocks.
 
 use std::{process, thread, time::Duration};
 
@@ -21,23 +19,24 @@ use tokio::{
 
 use super::{Stop, exit::CANCELLED};
 
-/// Presses of Ctrl-C. While it lives, and after, Ctrl-C does not end the process by itself.
+/// Presses of Ctrl-C. Once created, Ctrl-C no longer ends the process by default, even after a
+/// drop.
 pub struct Interrupts(mpsc::Receiver<()>);
 
 impl Interrupts {
-    /// Listens from now on. Where signals cannot be heard, nobody presses.
+    /// Starts to listen. If signals are unavailable, no press arrives.
     pub(super) fn listen() -> Self {
         Self::listen_and(|| {})
     }
 
-    /// The same, where something is to be done before the process is ended at once.
+    /// Starts to listen, and runs `before` ahead of an immediate exit.
     pub(super) fn listen_and(before: impl Fn() + Send + 'static) -> Self {
         let (presses, interrupts) = Self::by_hand();
         pass_on(SignalKind::interrupt(), presses, before);
         interrupts
     }
 
-    /// For a server, also the signal by which a machine ends it.
+    /// Listens for SIGTERM as well, for a server.
     #[must_use]
     pub fn listen_to_machine() -> Self {
         let (presses, interrupts) = Self::by_hand();
@@ -51,14 +50,14 @@ impl Interrupts {
         (presses, Self(heard))
     }
 
-    /// Returns at the next press.
+    /// Waits for the next press.
     pub async fn pressed(&mut self) {
         if self.0.recv().await.is_none() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Lets an orderly end come to its own end, unless another press breaks it off.
+    /// Waits for a graceful end, unless another press interrupts it.
     ///
     /// # Errors
     /// [`Stop::Interrupted`] after a press.
@@ -70,12 +69,11 @@ impl Interrupts {
     }
 }
 
-/// Signals that do not end the process while this lives, and after.
+/// Signals that no longer end the process by default, even after a drop.
 pub struct Signals(Vec<Signal>);
 
 impl Signals {
-    /// Those by which a program is told to end: a machine's SIGTERM, the SIGHUP of a terminal that goes away, the
-    /// SIGQUIT of Ctrl-\\.
+    /// Termination signals: SIGTERM, SIGHUP of a closed terminal, SIGQUIT of Ctrl-\\.
     pub(super) fn terminations() -> Self {
         let kinds = [
             SignalKind::terminate(),
@@ -90,13 +88,13 @@ impl Signals {
         )
     }
 
-    /// SIGHUP, by which a server is told to read its configuration again.
+    /// SIGHUP, which makes a server reload its configuration.
     #[must_use]
     pub fn hangups() -> Self {
         Self(signal(SignalKind::hangup()).into_iter().collect())
     }
 
-    /// Returns when one of them comes.
+    /// Waits for one of the signals.
     pub async fn come(&mut self) {
         let comes = self.0.iter_mut().map(|signal| Box::pin(signal.recv()));
         let comes: Vec<_> = comes.collect();
@@ -106,16 +104,16 @@ impl Signals {
     }
 }
 
-/// Stops the program as Ctrl-Z does; returns when it goes on. The stop comes a little behind the signal, so
-/// that going on is what says that it is over; or a moment, where nobody could ever continue the program and
-/// it is not stopped.
+/// Stops the process as Ctrl-Z does, and returns when it continues. The stop takes effect shortly
+/// after the signal, so this waits for SIGCONT, or briefly where no shell can stop and continue the
+/// process.
 pub(super) async fn suspended() {
     const MOMENT: Duration = Duration::from_millis(500);
     let Ok(mut goes_on) = signal(SignalKind::from_raw(Number::CONT.as_raw())) else {
         return;
     };
     if kill_current_process_group(Number::TSTP).is_ok() {
-        // Time goes on while it is stopped: then both have come.
+        // The timer runs while the process is stopped; then both have fired.
         let _ = timeout(MOMENT, goes_on.recv()).await;
     }
 }

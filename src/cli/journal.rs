@@ -1,4 +1,4 @@
-//! `oracle journal`: whether the journal is as it was written, and how much there is in it.
+//! `oracle journal`: verifies the journal and counts its contents.
 
 use std::io::Write as _;
 
@@ -11,21 +11,21 @@ use crate::journal::{Problem, Stats};
 /// `oracle journal`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct JournalArgs {
-    /// What is to be done with it.
+    /// The command to run.
     #[command(subcommand)]
     pub command: JournalCommand,
 }
 
-/// What can be done with a journal.
+/// A subcommand of `oracle journal`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
 pub enum JournalCommand {
-    /// Check every record, and name each that is not as it was written
+    /// Verify every record and name the corrupted ones
     Verify,
     /// Count sessions, records and bytes
     Stats,
 }
 
-/// Names what is wrong; gives the exit code.
+/// Prints the problems found and returns the exit code.
 pub fn verified(problems: &[Problem], json: bool, terminal: &mut Terminal) -> Result<u8, Stop> {
     if json {
         terminal.out.json(&json!({ "problems": problems }))?;
@@ -47,7 +47,7 @@ pub fn verified(problems: &[Problem], json: bool, terminal: &mut Terminal) -> Re
     })
 }
 
-/// Prints figures.
+/// Prints the figures.
 pub fn counted(stats: &Stats, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
     if json {
         return terminal.out.json(stats);

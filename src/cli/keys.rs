@@ -1,7 +1,7 @@
-//! `oracle keys`: who may use a server.
+//! `oracle keys`: manages the keys of a server.
 //!
-//! A new key is printed once and kept nowhere: what is kept is a hash. A server that runs notices within a
-//! second or two what is done here.
+//! A new key is printed once; only its hash is stored. A running server notices changes within a
+//! second or two.
 
 use std::{io::Write as _, time::Duration};
 
@@ -17,35 +17,36 @@ use crate::{
 /// `oracle keys`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct KeysArgs {
-    /// What is to be done.
+    /// The command to run.
     #[command(subcommand)]
     pub command: KeysCommand,
 }
 
-/// What can be done with keys.
+/// A subcommand of `oracle keys`.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum KeysCommand {
-    /// Make a key and print it; it is not shown again
+    /// Create a key and print it; it cannot be shown again
     Create(CreateArgs),
-    /// List the keys, without what is secret of them
+    /// List the keys without their secrets
     List,
-    /// Take a key back, for good
+    /// Permanently revoke a key
     Revoke(RevokeArgs),
 }
 
 /// `oracle keys create`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct CreateArgs {
-    /// What the key is called; stands in logs and events
+    /// Name of the key, as shown in logs and events
     #[arg(long, value_name = "NAME")]
     pub name: KeyName,
-    /// Whose conversations it opens
+    /// Tenant whose sessions the key gives access to
     #[arg(long, value_name = "TENANT", default_value = "default")]
     pub tenant: TenantId,
-    /// What it may do: `user` opens the conversations of its tenant, `admin` all, and the server itself
+    /// Access of the key: `user` to the sessions of its tenant, `admin` to all sessions and the
+    /// server itself
     #[arg(long, value_name = "ROLE", default_value = "user", value_parser = one_of(Role::ALL, Role::as_str))]
     pub role: Role,
-    /// For how long it holds, like 12h, 30d or 52w; for ever, if not said
+    /// Lifetime of the key, such as 12h, 30d or 52w [default: no expiry]
     #[arg(long, value_name = "SPAN", value_parser = lifetime)]
     pub expires: Option<Duration>,
 }
@@ -53,12 +54,12 @@ pub struct CreateArgs {
 /// `oracle keys revoke`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct RevokeArgs {
-    /// The key, by its name or its id
+    /// Name or id of the key
     #[arg(value_name = "NAME|ID")]
     pub key: String,
 }
 
-/// How long a key may hold.
+/// Longest lifetime of a key.
 const LONGEST: Duration = Duration::from_secs(100 * 366 * 86_400);
 
 fn lifetime(text: &str) -> Result<Duration, &'static str> {
@@ -78,7 +79,7 @@ fn lifetime(text: &str) -> Result<Duration, &'static str> {
     span.ok_or("a time from 1m to 100 years, written like 90m, 12h, 30d or 52w")
 }
 
-/// What may be shown of a key.
+/// The public properties of a key.
 fn shown(entry: &Entry, now: Timestamp) -> Value {
     json!({
         "id": entry.id,
@@ -92,7 +93,7 @@ fn shown(entry: &Entry, now: Timestamp) -> Value {
     })
 }
 
-/// Carries out a command.
+/// Executes a subcommand.
 pub fn run(
     command: &KeysCommand,
     file: &KeyFile,
@@ -177,7 +178,7 @@ fn revoke(
 ) -> Result<(), Stop> {
     let entry = match file.read()? {
         Some(_) => file.change(|book| Ok::<_, Stop>(book.revoke(&args.key, now)?))?,
-        // Whoever only looks for a key makes no file.
+        // Looking for a key must not create the file.
         None => return Err(BookError::Unknown(args.key.clone()).into()),
     };
     if json {

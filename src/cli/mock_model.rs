@@ -1,4 +1,4 @@
-//! `oracle mock-model`: a model server for those who test their own set-up.
+//! `oracle mock-model`: a model server for testing a set-up.
 
 use std::{
     fmt::Write as _,
@@ -15,111 +15,111 @@ use toml::Table;
 use super::{Stop, interrupts::Interrupts, terminal::Terminal};
 use crate::mock::{FaultKind, Mock, Settings};
 
-const WHEN: &str = "When it says it, and what goes wrong";
+const WHEN: &str = "Timing and faults";
 
 /// `oracle mock-model`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct MockModelArgs {
-    /// Address to serve on
+    /// Address to listen on
     #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     pub host: IpAddr,
-    /// Port to serve on; 0 takes a free one
+    /// Port to listen on; 0 picks a free one
     #[arg(long, value_name = "PORT", default_value_t = 8099)]
     pub port: u16,
-    /// Threads that serve
+    /// Number of worker threads
     #[arg(long, value_name = "N", default_value_t = NonZeroU16::MIN)]
     pub threads: NonZeroU16,
-    /// List the faults, and stop
+    /// List the available faults and exit
     #[arg(long)]
     pub list_faults: bool,
-    /// TOML file with the settings below, by their names without `--`
+    /// TOML file with the options below, named without `--`
     #[arg(long, value_name = "FILE")]
     pub settings: Option<PathBuf>,
-    /// How it behaves, as far as the command line says it.
+    /// The behavior that the command line sets.
     #[command(flatten)]
     pub behaviour: Behaviour,
 }
 
-/// How it behaves, as far as the command line says it.
+/// The behavior that the command line sets.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args, Serialize)]
-#[command(next_help_heading = "What it says")]
+#[command(next_help_heading = "Replies")]
 #[serde(rename_all = "kebab-case")]
 pub struct Behaviour {
-    /// Replies to a question; all but the last ask for another turn [default: 3]
+    /// Number of replies to a question; all but the last ask for another turn [default: 3]
     #[arg(long, value_name = "N")]
     turns: Option<NonZeroU32>,
-    /// Call the request's first tool in the first reply to a question
+    /// Call the first tool of the request in the first reply to a question
     #[arg(long)]
     #[serde(skip_serializing_if = "Not::not")]
     tools: bool,
-    /// Arguments of that call, as they are [default: some that fit the tool's schema]
+    /// Arguments of that call, sent verbatim [default: arguments that match the tool's schema]
     #[arg(long, value_name = "JSON")]
     tool_arguments: Option<String>,
-    /// Say what a script says (see docs/scripts.md)
+    /// Play a script (see docs/scripts.md)
     #[arg(long, value_name = "FILE", conflicts_with = "echo")]
     script: Option<PathBuf>,
-    /// Say what the user said
+    /// Repeat the user's last message
     #[arg(long)]
     #[serde(skip_serializing_if = "Not::not")]
     echo: bool,
-    /// Characters of a reply, without its signal [default: 400]
+    /// Length of a reply in characters, without its signal [default: 400]
     #[arg(long, value_name = "N")]
     size: Option<usize>,
-    /// Pieces of a streamed text [default: 20]
+    /// Number of chunks in a streamed text [default: 20]
     #[arg(long, value_name = "N")]
     chunks: Option<NonZeroU32>,
-    /// Models that there are, with commas between them [default: any]
+    /// Models to offer, separated by commas [default: any]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     models: Vec<String>,
 
-    /// Before an answer: `20ms`, or anything in `20ms..80ms`
+    /// Delay before an answer: `20ms`, or a random time in `20ms..80ms`
     #[arg(long, value_name = "TIME", help_heading = WHEN)]
     latency: Option<String>,
-    /// Between the events of a stream
+    /// Delay between the events of a stream
     #[arg(long, value_name = "TIME", help_heading = WHEN)]
     gap: Option<String>,
-    /// What goes wrong: `NAME` always, `NAME:0.05` of all requests, `NAME@3,7..9` for these; may be
-    /// given more than once
+    /// Fault to inject: `NAME` into all requests, `NAME:0.05` into a share, `NAME@3,7..9` into
+    /// these; can be repeated
     #[arg(long = "fault", value_name = "FAULT", help_heading = WHEN)]
     #[serde(rename = "fault", skip_serializing_if = "Vec::is_empty")]
     faults: Vec<String>,
-    /// What chance goes by [default: 0]
+    /// Seed for random choices [default: 0]
     #[arg(long, value_name = "N", help_heading = WHEN)]
     seed: Option<u64>,
 
-    /// Most requests a minute; more get 429
-    #[arg(long, value_name = "N", help_heading = "What it demands")]
+    /// Maximum requests per minute; others get 429
+    #[arg(long, value_name = "N", help_heading = "Limits and checks")]
     requests_per_minute: Option<NonZeroU32>,
-    /// Most tokens a minute, sent and received, estimated
-    #[arg(long, value_name = "N", help_heading = "What it demands")]
+    /// Maximum tokens per minute, sent and received (estimated)
+    #[arg(long, value_name = "N", help_heading = "Limits and checks")]
     tokens_per_minute: Option<NonZeroU32>,
-    /// Requests that may come at once [default: those of a minute]
-    #[arg(long, value_name = "N", help_heading = "What it demands")]
+    /// Maximum burst of requests [default: the requests of a minute]
+    #[arg(long, value_name = "N", help_heading = "Limits and checks")]
     burst: Option<NonZeroU32>,
-    /// Most requests at the same time
-    #[arg(long, value_name = "N", help_heading = "What it demands")]
+    /// Maximum number of concurrent requests
+    #[arg(long, value_name = "N", help_heading = "Limits and checks")]
     concurrency: Option<NonZeroU32>,
-    /// Key that requests must have; others get 401
-    #[arg(long, value_name = "KEY", help_heading = "What it demands")]
+    /// Key that requests must present; others get 401
+    #[arg(long, value_name = "KEY", help_heading = "Limits and checks")]
     key: Option<String>,
-    /// Refuse a request that breaks a rule, instead of only telling of it
-    #[arg(long, help_heading = "What it demands")]
+    /// Reject requests that break a rule, instead of only reporting them
+    #[arg(long, help_heading = "Limits and checks")]
     #[serde(skip_serializing_if = "Not::not")]
     strict: bool,
-    /// Requests that are kept for `GET /requests` [default: 256]
-    #[arg(long, value_name = "N", help_heading = "What it demands")]
+    /// Number of requests to keep for `GET /requests` [default: 256]
+    #[arg(long, value_name = "N", help_heading = "Limits and checks")]
     keep: Option<usize>,
 }
 
 impl MockModelArgs {
-    /// How it behaves: by default, as the file says, as the command line says.
+    /// The settings: defaults, overridden by the file, then by the command line.
     pub fn settings(&self) -> Result<Settings, Stop> {
         let mut table = match &self.settings {
             Some(path) => table_of(path)?,
             None => Table::new(),
         };
-        // What is said is one of two; the file may have chosen the other one.
+        // The command line's choice of two replaces the file's other one.
         if self.behaviour.script.is_some() {
             table.remove("echo");
         }
@@ -139,12 +139,12 @@ fn table_of(path: &Path) -> Result<Table, Stop> {
             "`{path}` cannot be read ({error}): use a file that exists and that you may read"
         ))
     })?;
-    // What is wrong is told with its line.
+    // The error names its line.
     Settings::parse(&text, path).map_err(Stop::usage)?;
     text.parse().map_err(Stop::usage)
 }
 
-/// Prints the names of all faults, and what they do.
+/// Prints the names and effects of all faults.
 pub fn list_faults(terminal: &mut Terminal) -> Result<(), Stop> {
     let width = FaultKind::ALL.iter().map(|kind| kind.name().len()).max();
     let width = width.unwrap_or_default() + "=N".len();

@@ -1,4 +1,4 @@
-//! `oracle models`: which providers there are, whether they answer, and what they have.
+//! `oracle models`: lists providers, whether they respond, and their models.
 
 use std::path::PathBuf;
 
@@ -13,52 +13,52 @@ use crate::model::{NanoUsd, Price};
 
 const WIDEST: usize = 40;
 
-/// All that there is to say.
+/// The content of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overview {
-    /// The models that are asked, the first choice first.
+    /// The chain of models, first choice first.
     pub chain: Vec<String>,
-    /// Why they.
+    /// The reason for this chain.
     pub because: String,
-    /// Those that could be asked.
+    /// The configured providers.
     pub providers: Vec<Listed>,
-    /// What to do where only the built-in model can be asked.
+    /// Advice if only the built-in model is available.
     pub advice: Vec<String>,
 }
 
 /// A provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// Its name.
+    /// The provider's name.
     pub name: String,
-    /// Where it is, and how it is talked to; none for what is built in, and where that is what is wrong.
+    /// Its address and dialect; `None` if it is built in or misconfigured.
     pub server: Option<Server>,
-    /// Why it cannot be asked.
+    /// The reason why it cannot be used.
     pub problem: Option<String>,
-    /// What it has.
+    /// The models that it offers.
     pub models: Vec<ListedModel>,
 }
 
-/// Where a provider is, and how it is talked to.
+/// A provider's address and dialect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
-    /// As it is configured.
+    /// The configured dialect.
     pub dialect: &'static str,
-    /// The same.
+    /// The configured base URL.
     pub base_url: String,
-    /// Where its key is from.
+    /// The source of the key.
     pub key: KeyFrom,
 }
 
-/// Where a key is from; never the key.
+/// The source of a key, never the key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyFrom {
-    /// This environment variable.
+    /// An environment variable.
     Variable(String),
-    /// This file.
+    /// A file.
     File(PathBuf),
-    /// It needs none.
+    /// No key is needed.
     #[serde(untagged)]
     Nowhere,
 }
@@ -66,21 +66,21 @@ pub enum KeyFrom {
 /// A model of a provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ListedModel {
-    /// Its name, without its provider.
+    /// The name without the provider.
     pub name: String,
-    /// How many tokens fit, if that is known.
+    /// Context window in tokens, if known.
     pub context_window: Option<u64>,
-    /// Most tokens of a reply, if that is known.
+    /// Longest reply in tokens, if known.
     #[serde(rename = "max_output_tokens")]
     pub max_output: Option<u64>,
-    /// What it costs, if that is known.
+    /// The price, if known.
     #[serde(rename = "usd_per_million_tokens", serialize_with = "usd_of")]
     pub price: Option<Price>,
-    /// Its place in the chain, from 1.
+    /// Its position in the chain, from 1.
     pub choice: Option<usize>,
 }
 
-/// Prints it.
+/// Prints the list.
 pub fn print(overview: &Overview, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
     if json {
         return terminal.out.json(&as_json(overview));
@@ -121,7 +121,7 @@ fn head(provider: &Listed) -> String {
 }
 
 impl KeyFrom {
-    /// In words.
+    /// The key's source as text.
     #[must_use]
     pub fn told(&self) -> String {
         match self {

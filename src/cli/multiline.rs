@@ -1,4 +1,4 @@
-//! When a message goes on behind the line that was just typed.
+//! Decides whether Enter continues a message.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Enter {
@@ -7,7 +7,8 @@ pub(super) enum Enter {
     GoesOn,
 }
 
-/// What is meant by Enter behind this text. Two empty lines at its end send it even within an open fence.
+/// The effect of Enter after this text. Two empty lines at its end send it even within an open
+/// fence.
 pub(super) fn enter(text: &str) -> Enter {
     if is_continued(text) {
         return Enter::ReplacesTheBackslash;
@@ -18,12 +19,12 @@ pub(super) fn enter(text: &str) -> Enter {
     Enter::Sends
 }
 
-/// Whether a backslash at the end is to become a new line: an even number of them is no sign of ours.
+/// Whether a backslash at the end becomes a new line; an even number of them is literal.
 pub(super) fn is_continued(text: &str) -> bool {
     (text.len() - text.trim_end_matches('\\').len()) % 2 == 1
 }
 
-/// Whether a fence of backticks is open at the end: it ends with as many at least, and nothing behind them.
+/// Whether a code fence is open: it closes with at least as many backticks and nothing after them.
 fn open_fence(text: &str) -> bool {
     const FENCE: usize = 3;
     let mut open = 0;

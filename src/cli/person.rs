@@ -1,4 +1,4 @@
-//! Whoever is there while a query runs: what they are asked, and what they type meanwhile.
+//! The person at the terminal during a query: answers approvals and types ahead.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ impl Person<'_> {
         }
     }
 
-    /// Their next line is an answer: none of what was typed before this.
+    /// Makes the next line an answer; earlier input does not count.
     pub(super) fn ask(&mut self) {
         match self {
             Self::Nobody => {}
@@ -50,8 +50,8 @@ impl Person<'_> {
         }
     }
 
-    /// Their last line was no answer: another is, once what comes along with that one, as in a paste, has passed.
-    /// Whether it does.
+    /// Asks again after an invalid answer, once the rest of a paste has passed. Returns whether it
+    /// passed in time.
     pub(super) async fn ask_again(&mut self) -> bool {
         let passed = match self {
             Self::Nobody => true,

@@ -1,9 +1,9 @@
-//! Following a query on a terminal or into a pipe: text as it arrives, one status line, interrupts.
+//! Follows a query on a terminal or into a pipe: text, one status line, interrupts.
 //!
-//! On a terminal the visible text of every turn is shown as it arrives, turns parted by a blank
-//! line. Into a pipe goes only the answer. The status line is on standard error, only where that is
-//! a terminal, and only while the cursor is at the start of a line. A tool's work that takes longer than a
-//! second has a bar there.
+//! A terminal shows the visible text of every turn as it streams, separated by blank lines; a pipe
+//! receives only the answer. The status line appears on standard error if that is a terminal, and
+//! only while the cursor is at the start of a line. Tool calls of more than a second show a
+//! progress bar there.
 
 use std::pin::pin;
 
@@ -36,9 +36,9 @@ use bars::Bars;
 pub(super) struct Follower<'a, 'b> {
     session: &'a SessionHandle,
     format: Format,
-    /// The turn and try whose text is being shown, and how many bytes of it are.
+    /// The turn and attempt being shown, and the number of bytes shown of it.
     shown: Option<(Turn, Attempt, usize)>,
-    /// Whether any text was shown, so that the next turn's is parted from it.
+    /// Whether any text was shown, so that the next turn is set apart.
     any: bool,
     at_line_start: bool,
     pressed: bool,
@@ -71,8 +71,8 @@ impl<'a, 'b> Follower<'a, 'b> {
         }
     }
 
-    /// Asks and shows until the query has ended. The first Ctrl-C takes the query back, which ends it
-    /// as cancelled; a second one leaves at once.
+    /// Asks a question and follows it to its end. The first Ctrl-C cancels the query; a second one
+    /// leaves at once.
     pub(super) async fn follow(
         mut self,
         submission: Submission,
@@ -83,7 +83,7 @@ impl<'a, 'b> Follower<'a, 'b> {
         self.through(question, terminal, interrupts).await
     }
 
-    /// The same for a question that was asked before.
+    /// Follows a question that was already asked.
     pub(super) async fn through(
         mut self,
         mut question: Question,
@@ -130,7 +130,8 @@ impl<'a, 'b> Follower<'a, 'b> {
         Ok(answer)
     }
 
-    /// Asks, and returns when that is known. What is not yet known to be asked cannot be taken back: that has to wait.
+    /// Submits the question and waits until it is accepted. A Ctrl-C is remembered until then,
+    /// because only an accepted query can be cancelled.
     pub(super) async fn ask(
         &mut self,
         submission: Submission,
@@ -156,7 +157,7 @@ impl<'a, 'b> Follower<'a, 'b> {
         Ok(())
     }
 
-    /// How far a tool is; none where it has ended, and what was told before is told again.
+    /// Shows the progress of a tool; after its end, the previous status again.
     fn work(&self, terminal: &mut Terminal, step: Option<&tool::Step>) {
         if !self.may_tell() {
             return;
@@ -169,8 +170,8 @@ impl<'a, 'b> Follower<'a, 'b> {
         }
     }
 
-    /// Whether what happens now may be told: that the question is being taken back stays to be read until it is,
-    /// and so does what somebody is asked.
+    /// Whether the status line may change: not during a cancellation or an approval, whose text
+    /// must stay readable.
     const fn may_tell(&self) -> bool {
         self.at_line_start && !self.pressed && !self.approvals.asks()
     }
@@ -222,7 +223,7 @@ impl<'a, 'b> Follower<'a, 'b> {
         Ok(())
     }
 
-    /// Shows what of a turn's text is not on the screen yet.
+    /// Shows the part of a turn's text that is not on the screen yet.
     fn show(
         &mut self,
         terminal: &mut Terminal,
@@ -302,7 +303,7 @@ impl<'a, 'b> Follower<'a, 'b> {
     }
 }
 
-/// What went wrong, its code, and where to look where that is with the model's provider.
+/// Describes a failure with its code, and advice if the provider caused it.
 fn failure(code: &str, detail: &str) -> String {
     let remedy = match code {
         "unauthorized" | "forbidden" | "quota" => "; `oracle doctor` says which key was used",

@@ -1,4 +1,4 @@
-//! `oracle prompt`: the prompt that a query of some type would get.
+//! `oracle prompt`: shows the prompt for a type of query.
 
 use std::io::Write;
 
@@ -8,24 +8,24 @@ use crate::{model::QueryType, prompt::ComposedPrompt};
 /// `oracle prompt`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct PromptArgs {
-    /// For which type, or for which query.
+    /// The type or query to compose the prompt for.
     #[command(flatten)]
     pub subject: Subject,
 }
 
-/// What the prompt is for: without either, for a query that says nothing.
+/// The subject of the prompt; without one, the type is `conversational`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 #[group(required = false, multiple = false)]
 pub struct Subject {
-    /// For queries of this type
+    /// Print the prompt for this type of query
     #[arg(long = "type", value_name = "TYPE", value_parser = one_of(QueryType::ALL, QueryType::as_str))]
     pub query_type: Option<QueryType>,
-    /// For this query, after it is classified
+    /// Print the prompt for this query, which is classified first
     #[arg(long, value_name = "QUERY")]
     pub query: Option<String>,
 }
 
-/// Prints a prompt as text or as JSON.
+/// Prints a prompt as text or JSON.
 pub fn print(prompt: &ComposedPrompt, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
     if json {
         return terminal.out.json(prompt);

@@ -1,7 +1,7 @@
-//! A question on its way: in this process, or in the server that owns its session.
+//! A question that runs in this process, or in the server that owns its session.
 //!
-//! Its records come from the journal either way, because both processes share it. A server also sends text as it
-//! arrives, and says when there is more to read. If the server dies, the question goes on in this process.
+//! Both processes share the journal, so the records come from it either way. A server also streams
+//! text and signals new records. If the server dies, the question continues in this process.
 
 use std::{future::pending, path::Path, sync::Arc, time::Duration};
 
@@ -18,28 +18,28 @@ use crate::{
     },
 };
 
-/// How often a question is asked whose server is gone before it has taken it: then the session may be anybody's.
+/// Attempts to submit a question whose server dies before accepting it.
 const TRIES: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(250);
 
 pub(super) struct Question {
     session: SessionHandle,
     watch: Watch,
-    /// The server that was asked, if this process was not.
+    /// The server that runs the question, if this process does not.
     server: Option<Server>,
     calls: Vec<Arc<ToolCall>>,
-    /// Those that wait for a person and were not answered here yet.
+    /// Calls that wait for approval and were not answered here yet.
     waiting: Vec<Arc<ToolCall>>,
 }
 
 struct Server {
     client: Arc<Client>,
-    /// None once they have ended: a server that drains ends them, and goes on with its queries.
+    /// `None` once the stream has ended: a draining server ends streams but continues its queries.
     events: Option<Events<Told>>,
 }
 
 impl Server {
-    /// The socket of the server that owns the session by this error.
+    /// Returns the socket of the server that owns the session, from this error.
     fn socket(error: &AskError) -> Option<&Path> {
         match error {
             AskError::Refused(Refusal::Owned { by, .. }) => by.socket.as_deref(),
@@ -47,7 +47,7 @@ impl Server {
         }
     }
 
-    /// The server that owns the session by this error; none if no server does, or it cannot be reached.
+    /// Connects to the server that owns the session, if a reachable server does.
     async fn of(error: &AskError, session: &SessionHandle) -> Result<Option<Self>, AskError> {
         let Some(socket) = Self::socket(error) else {
             return Ok(None);
@@ -85,7 +85,8 @@ impl Question {
                     }
                     Err(error) => {
                         let refused = Refused::from(error);
-                        // It may have been taken: only a key makes it one question.
+                        // The server may have accepted it: only an idempotency key makes a retry
+                        // safe.
                         let lost = refused.code == Code::Unavailable;
                         (refused, lost && submission.idempotency_key.is_some())
                     }
@@ -103,7 +104,7 @@ impl Question {
         }
     }
 
-    /// A question that was asked before and has not ended.
+    /// Resumes a query that was submitted before and has not ended.
     pub(super) async fn go_on(session: &SessionHandle, query: QueryId) -> Result<Self, Refused> {
         let error = match session.go_on(query).await {
             Ok(watch) => return Ok(Self::new(session, watch, None)),
@@ -126,12 +127,11 @@ impl Question {
         }
     }
 
-    /// Whether this process answers it.
     pub(super) fn is_here(&self) -> bool {
         self.server.is_none() || self.session.runs_here()
     }
 
-    /// What happens next; none after the end. Cancel safe.
+    /// Waits for the next progress; returns `None` after the end. Cancel safe.
     pub(super) async fn next(&mut self) -> Result<Option<Progress>, Refused> {
         loop {
             let Self { watch, server, .. } = self;
@@ -178,12 +178,11 @@ impl Question {
         }
     }
 
-    /// How it ended.
     pub(super) async fn answer(self) -> Result<Answer, Refused> {
         Ok(self.watch.answer().await?)
     }
 
-    /// Cancels it; returns when that is durable.
+    /// Cancels the query; resolves when that is durable.
     pub(super) fn take_back(&self) -> BoxFuture<'static, Result<(), Refused>> {
         let query = Some(self.watch.query());
         let session = self.session.key().clone().into();
@@ -193,12 +192,11 @@ impl Question {
         )
     }
 
-    /// The calls that wait for a person, the oldest first.
     pub(super) fn waiting(&self) -> &[Arc<ToolCall>] {
         &self.waiting
     }
 
-    /// Answers a call that waits. It may not wait any more.
+    /// Answers a pending call, which may have been settled meanwhile.
     pub(super) fn answer_call(
         &mut self,
         call: CallId,
@@ -219,7 +217,8 @@ impl Question {
         self.carry_out(Command::AnswerApproval { call, verdict }, verb)
     }
 
-    /// Refuses a call because no person can be asked, and says so. A server's operators may still be.
+    /// Denies a call without a user to approve it, and explains that. A server's operators may
+    /// still approve it.
     pub(super) fn leave_call(
         &mut self,
         call: &ToolCall,
@@ -251,7 +250,7 @@ impl Question {
                 None => None,
             };
             let done = match there {
-                // It is here, or was left by a server that is gone.
+                // The query runs here, or a dead server has left it.
                 None
                 | Some(Err(Refused {
                     code: Code::Unavailable,

@@ -1,7 +1,6 @@
-//! `oracle replay`: a scripted conversation through the real session.
+//! `oracle replay`: plays a scripted conversation through a real session.
 //!
-//! The scenario says what the model replies and what its tools answer; everything else is the real
-//! thing.
+//! The scenario provides the replies of the model and its tools; everything else is real.
 
 use std::fmt::Write as _;
 
@@ -31,7 +30,7 @@ mod scenario;
 
 pub use scenario::{Scenario, ScenarioError};
 
-/// Plays a scenario on a system that was put together for it, and says with which code to exit.
+/// Plays a scenario on a system built for it and returns the exit code.
 pub async fn run(
     oracle: &Oracle,
     scenario: &Scenario,
@@ -63,7 +62,7 @@ pub async fn run(
     Ok(exit::of_outcome(&answer.outcome))
 }
 
-/// What came of a scenario.
+/// The result of a scenario.
 #[derive(Serialize)]
 struct Report<'a> {
     outcome: &'static str,
@@ -139,8 +138,8 @@ fn turns(log: &[Entry]) -> Vec<TurnReport> {
     turns
 }
 
-/// A turn in which tools loop can have two. Two hints are one with both texts; an escalation tells
-/// more than the hint about the loop, and that more than what comes to nothing.
+/// Merges two fallbacks of one turn, which a tool loop can cause: hints are joined, an escalation
+/// beats a hint, and a hint beats no action.
 fn with(before: Option<Value>, fallback: &FallbackTriggered) -> Value {
     let is = |before: &Value, action| before["action"] == json!(action);
     match before {

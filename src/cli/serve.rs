@@ -1,4 +1,4 @@
-//! `oracle serve`: conversations over HTTP, until somebody ends it.
+//! `oracle serve`: serves conversations over HTTP.
 
 use std::{net::SocketAddr, path::Path};
 
@@ -11,13 +11,13 @@ use crate::{
 /// `oracle serve`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct ServeArgs {
-    /// Where to listen [default: 127.0.0.1:7770]; port 0 takes a free one
+    /// Address to listen on; port 0 picks a free port [default: 127.0.0.1:7770]
     #[arg(long, value_name = "IP:PORT")]
     pub listen: Option<String>,
 }
 
 impl ServeArgs {
-    /// What the command line sets of the configuration.
+    /// The configuration keys that the command line sets.
     #[must_use]
     pub fn settings(&self) -> Vec<Setting> {
         let listen = self.listen.clone().map(|value| Setting {
@@ -29,7 +29,8 @@ impl ServeArgs {
     }
 }
 
-/// Tells where a server that has started listens, which models it asks and why these, and where data are.
+/// Prints a started server's addresses, its models and why they were chosen, and its data
+/// directory.
 pub fn started(
     address: SocketAddr,
     (models, because): (&[String], &str),
@@ -48,7 +49,7 @@ pub fn started(
     });
 }
 
-/// Tells what a reload came to.
+/// Prints the result of a reload.
 pub fn tell_reloaded(reloaded: &Result<Changes, ReloadError>, terminal: &mut Terminal) {
     match reloaded {
         Ok(Changes { changed, waiting }) => {

@@ -1,7 +1,7 @@
-//! `oracle sessions`: what is kept of conversations.
+//! `oracle sessions`: stored conversations.
 //!
-//! All of it reads the journal and brings no session to life, but for `release`. What a model or a
-//! person has said is written to a terminal so that it cannot command it, and elsewhere as it is.
+//! All subcommands except `release` only read the journal and reactivate no session. Texts of
+//! models and users are escaped on a terminal, and unchanged elsewhere.
 
 use std::{cmp::Reverse, io::Write as _};
 
@@ -31,7 +31,7 @@ const RECORDS: usize = 256;
 /// `oracle sessions`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct SessionsArgs {
-    /// What is to be done.
+    /// The command to run.
     #[command(subcommand)]
     pub command: SessionsCommand,
 }
@@ -39,7 +39,7 @@ pub struct SessionsArgs {
 /// `oracle sessions list`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct ListArgs {
-    /// List at most so many
+    /// Maximum number of sessions
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub limit: usize,
 }
@@ -47,13 +47,13 @@ pub struct ListArgs {
 /// `oracle sessions events`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct EventsArgs {
-    /// The session
+    /// Name of the session
     #[arg(value_name = "ID")]
     pub id: SessionName,
-    /// Only events after this number
+    /// Print only events after this number
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub after: u64,
-    /// Only events whose type begins like this, such as `tool.`
+    /// Print only events whose type starts with this, such as `tool.`
     #[arg(
         long = "type",
         value_name = "PREFIX",
@@ -66,37 +66,37 @@ pub struct EventsArgs {
 /// `oracle sessions search`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct SearchArgs {
-    /// Words that must all be there, whole, in either case
+    /// Words that must all occur, as whole words in any case
     #[arg(required = true)]
     pub words: Vec<String>,
-    /// Show at most so many places
+    /// Maximum number of matches
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
 }
 
-/// What can be done with sessions.
+/// A subcommand of `oracle sessions`.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum SessionsCommand {
-    /// List sessions, the one used last first
+    /// List sessions, most recently used first
     List(ListArgs),
-    /// Show how a session stands, its questions and its answers
+    /// Show the state, questions and answers of a session
     Show(One),
-    /// Print a session's events, a JSON object a line; long texts stand by reference
+    /// Print a session's events, one JSON object per line, with references for long texts
     Events(EventsArgs),
-    /// Print a session's whole event log, a JSON object a line, with all texts
+    /// Print a session's whole event log, one JSON object per line, with all texts
     Export(One),
-    /// Delete a session for good, with its sub-agents
+    /// Permanently delete a session and its sub-agents
     Delete(DeleteArgs),
-    /// Find questions and answers by their words, the latest first
+    /// Search questions and answers, latest first
     Search(SearchArgs),
-    /// Let a quarantined session go on
+    /// Release a quarantined session
     Release(One),
 }
 
 /// A session by name.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct One {
-    /// The session
+    /// Name of the session
     #[arg(value_name = "ID")]
     pub id: SessionName,
 }
@@ -107,7 +107,8 @@ async fn known(journal: &dyn Journal, name: &SessionName) -> Result<Known, Stop>
     found.ok_or_else(|| AskError::NoSession { name }.into())
 }
 
-/// The word for a session's state. `running` is a query that has not ended: a process works on it, or it was cut off.
+/// The word for a session's state. `running` means a query without an end, in progress or
+/// interrupted.
 pub(super) const fn state(standing: Standing) -> &'static str {
     match standing {
         Standing::Resting => "idle",
@@ -117,7 +118,7 @@ pub(super) const fn state(standing: Standing) -> &'static str {
     }
 }
 
-/// Lists the sessions that were used last.
+/// Lists the sessions used last.
 pub async fn list(
     journal: &dyn Journal,
     args: &ListArgs,
@@ -154,8 +155,8 @@ pub async fn list(
     Ok(())
 }
 
-/// The `limit` sessions that were used last, the last first, and how many there are in all. The journal lists by
-/// name: they are sorted page by page, so that no more is held than is shown.
+/// Returns the `limit` sessions used last, latest first, and the total. The journal lists by name,
+/// so sessions are sorted page by page, without holding more than are shown.
 pub(super) async fn newest(
     journal: &dyn Journal,
     limit: usize,
@@ -165,7 +166,7 @@ pub(super) async fn newest(
         let mut page = journal.list(TenantId::local(), after, PAGE).await?;
         let Some(last) = page.last() else { break };
         after = Some(last.key.name.clone());
-        // Nobody's conversation.
+        // Reserved logs are no conversations.
         page.retain(|known| !known.key.name.is_reserved());
         all += page.len();
         newest.extend(page);
@@ -175,13 +176,13 @@ pub(super) async fn newest(
     Ok((newest, all))
 }
 
-/// The session that a person used last; those of sub-agents are not meant.
+/// The conversation used last, without those of sub-agents.
 pub async fn last(journal: &dyn Journal) -> Result<SessionName, Stop> {
     let mut wanted = PAGE;
     loop {
         let (sessions, all) = newest(journal, wanted).await?;
         for known in &sessions {
-            // One that cannot be read is found by its name, but is not chosen unasked.
+            // An unreadable session can be named, but is not chosen by default.
             let first = journal.read(known.sid, Seq(0), 1).await.unwrap_or_default();
             if let Some(first) = first.first()
                 && let Fact::Session(SessionFact::Opened(opened)) = &first.record.fact
@@ -200,7 +201,7 @@ pub async fn last(journal: &dyn Journal) -> Result<SessionName, Stop> {
     ))
 }
 
-/// Prints events as `ask --events` does.
+/// Prints events in the format of `ask --events`.
 pub async fn events(
     journal: &dyn Journal,
     args: &EventsArgs,
@@ -214,7 +215,7 @@ pub async fn events(
     each_record(journal, &known, Seq(args.after), print).await
 }
 
-/// Prints all events, with whole texts: an export has to do without the journal.
+/// Prints all events with whole texts, so that an export needs no journal.
 pub async fn export(
     journal: &dyn Journal,
     One { id }: &One,
@@ -228,7 +229,7 @@ pub async fn export(
     each_record(journal, &known, Seq(0), print).await
 }
 
-/// Reads a session's records after a number, page by page.
+/// Reads a session's records after `after`, page by page.
 pub(super) async fn each_record(
     journal: &dyn Journal,
     known: &Known,
@@ -245,7 +246,7 @@ pub(super) async fn each_record(
     Ok(())
 }
 
-/// Prints where words were said.
+/// Prints the places where words occur.
 pub async fn search(
     journal: &dyn Journal,
     args: &SearchArgs,
@@ -261,7 +262,7 @@ pub async fn search(
                 "session": session, "seq": seq, "at": at, "query": hit.query, "excerpt": excerpt,
             }))?;
         } else {
-            // An excerpt is one line, without what cannot be seen.
+            // An excerpt is one line of visible characters.
             writeln!(terminal.out, "{session}:{seq}\t{at}\t{excerpt}")?;
         }
     }
@@ -271,7 +272,7 @@ pub async fn search(
     Ok(())
 }
 
-/// Releases a session; one that is not quarantined is left as it is.
+/// Releases a session from quarantine; has no effect on others.
 pub async fn release(
     oracle: &Oracle,
     journal: &dyn Journal,

@@ -1,6 +1,6 @@
-//! `oracle signal`: how a model's reply says it stands, one line of JSON a reply.
+//! `oracle signal`: reads the signals of replies, one JSON line each.
 //!
-//! When a reply was read is left out: the same reply gives the same line.
+//! The time of reading is omitted, so that equal replies yield equal lines.
 
 use std::path::PathBuf;
 
@@ -16,9 +16,9 @@ use crate::{
 /// `oracle signal`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct SignalArgs {
-    /// The file with the reply; standard input if it is `-` or missing
+    /// File that contains the reply; standard input if it is `-` or omitted
     pub file: Option<PathBuf>,
-    /// Lines are JSON, a reply each: {"response": "…"}
+    /// Read one reply per line, as JSON: {"response": "…"}
     #[arg(long)]
     pub jsonl: bool,
 }
@@ -42,7 +42,7 @@ struct Printed {
     text: String,
 }
 
-/// Reads the reply, or every line of replies as it comes.
+/// Reads the reply, or each line of replies as it arrives.
 pub fn run(args: &SignalArgs, terminal: &mut Terminal) -> Result<(), Stop> {
     let Terminal { input, out, .. } = terminal;
     let mut source = Source::open(args.file.as_deref(), input)?;
@@ -69,7 +69,7 @@ fn read(reply: &str) -> Printed {
     }
 }
 
-/// A signal without the time at which it was read.
+/// A signal without its time of reading.
 pub(super) fn shown(signal: &Signal) -> Value {
     let mut shown = json!(signal);
     if let Some(fields) = shown.as_object_mut() {

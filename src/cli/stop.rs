@@ -1,6 +1,6 @@
-//! Why a command ends before its work is done, and how that is told.
+//! Errors of commands, and how they are reported.
 //!
-//! **Invariant:** telling never fails: where standard error is closed too, the exit code is what
+//! **Invariant:** reporting never fails; if standard error is closed as well, the exit code
 //! remains.
 
 use std::{
@@ -14,42 +14,42 @@ use crate::{actor::AskError, control::Refused};
 /// Why a command ends before its work is done.
 #[derive(Debug, thiserror::Error)]
 pub enum Stop {
-    /// Help or the version was asked for, or the command line was not understood.
+    /// Help or the version was requested, or the command line is invalid.
     #[error(transparent)]
     CommandLine(clap::Error),
-    /// This is wrong, a line each.
+    /// Problems, one per line.
     #[error("{}", lines.join("\n"))]
     Problems {
         /// The exit code.
         code: u8,
-        /// What is wrong, and what to do about it.
+        /// Each problem with its remedy.
         lines: Vec<String>,
     },
-    /// The system did not take or answer a request.
+    /// The system refused a request or did not reply.
     #[error(transparent)]
     Refused(Refused),
     /// Ctrl-C was pressed a second time.
     #[error("interrupted")]
     Interrupted,
-    /// Nobody reads standard output any more: no need to say anything.
+    /// Standard output is closed, so no message is needed.
     #[error("standard output is closed")]
     Closed,
 }
 
 impl Stop {
-    /// Something typed, read or configured is wrong; a text of several lines is several problems.
+    /// An error in input or configuration; each line of the text is a problem.
     #[must_use]
     pub fn usage(problem: impl Display) -> Self {
         Self::all([problem])
     }
 
-    /// Several things typed, read or configured are wrong.
+    /// Several errors in input or configuration.
     #[must_use]
     pub fn all<T: Display>(problems: impl IntoIterator<Item = T>) -> Self {
         Self::with_code(exit::USAGE, problems)
     }
 
-    /// A result has no form in JSON.
+    /// An error because a result cannot be serialized.
     #[must_use]
     pub fn no_json(error: serde_json::Error) -> Self {
         Self::failed(format_args!(
@@ -57,13 +57,13 @@ impl Stop {
         ))
     }
 
-    /// It was tried, and failed.
+    /// A failure of the operation.
     #[must_use]
     pub fn failed(problem: impl Display) -> Self {
         Self::with_code(exit::FAILED, [problem])
     }
 
-    /// It cannot be done while something else goes on.
+    /// A conflict with something in progress.
     #[must_use]
     pub fn busy(problem: impl Display) -> Self {
         Self::with_code(exit::BUSY, [problem])
@@ -79,7 +79,7 @@ impl Stop {
         }
     }
 
-    /// Tells it and gives the exit code.
+    /// Reports the error and returns the exit code.
     pub fn tell(self, terminal: &mut Terminal) -> u8 {
         match self {
             Self::CommandLine(error) => command_line(&error, terminal),
@@ -110,7 +110,7 @@ fn command_line(error: &clap::Error, terminal: &mut Terminal) -> u8 {
             Err(error) => Stop::from(error).tell(terminal),
         };
     }
-    // Without arguments it is the help, which names the program by itself.
+    // Without arguments it is the help, which already names the program.
     match text.strip_prefix("error: ") {
         Some(problem) => terminal.err.say(problem.trim_end()),
         None => terminal.note(text.trim_end()),

@@ -1,11 +1,10 @@
-//! The three standard streams, and what is on their other ends.
+//! The three standard streams and the devices behind them.
 //!
-//! Made once, at the start; commands get it handed in, so that a test can hand in buffers. It
-//! decides nothing about what is written.
+//! Created once at the start and passed to commands, so that tests can pass buffers. It does not
+//! decide what is written.
 //!
-//! **Invariant:** nothing that goes to standard error can command a terminal: what models, servers and
-//! files say is in it. Standard output is data for programs; who shows it to people makes it
-//! `harmless`.
+//! **Invariant:** standard error never carries control sequences from models, servers or files.
+//! Standard output is data for programs; a caller that shows it to people makes it `harmless`.
 
 use std::{
     fmt::Display,
@@ -29,15 +28,15 @@ pub use recording::Recording;
 pub struct Terminal {
     /// Standard input.
     pub input: Input,
-    /// Standard output: results.
+    /// Standard output, for results.
     pub out: Stream,
-    /// Standard error: everything else.
+    /// Standard error, for everything else.
     pub err: Stream,
-    /// Whether a status line stands on standard error.
+    /// Whether a status line is displayed on standard error.
     status: bool,
-    /// Whether a line of a result stands on a terminal that has no end yet.
+    /// Whether the terminal shows an unfinished line of a result.
     begun: bool,
-    /// How the terminal's width is asked for, which may change; none where it is as it was given.
+    /// Measures the terminal's width, which may change; `None` if the width is fixed.
     measure: Option<fn() -> usize>,
 }
 
@@ -59,7 +58,7 @@ impl Terminal {
         }
     }
 
-    /// These streams.
+    /// Creates a terminal from these streams.
     #[must_use]
     pub const fn new(input: Input, out: Stream, err: Stream) -> Self {
         Self {
@@ -72,19 +71,19 @@ impl Terminal {
         }
     }
 
-    /// Whether a person sees standard output.
+    /// Whether standard output is a terminal.
     #[must_use]
     pub const fn out_is_terminal(&self) -> bool {
         self.out.device.is_terminal()
     }
 
-    /// Whether a person sees standard error.
+    /// Whether standard error is a terminal.
     #[must_use]
     pub const fn err_is_terminal(&self) -> bool {
         self.err.device.is_terminal()
     }
 
-    /// What people's terminal can do and how wide it is now; none where nobody reads standard error.
+    /// Current width and style of the terminal on standard error; `None` if it is none.
     #[must_use]
     pub fn of_people(&self) -> Option<(usize, Style)> {
         match self.err.device {
@@ -95,13 +94,13 @@ impl Terminal {
         }
     }
 
-    /// The columns into which lines for people are to fit; as many as they need where nobody reads them here.
+    /// Width in columns for text on standard error; unlimited if it is no terminal.
     #[must_use]
     pub fn columns(&self) -> usize {
         self.of_people().map_or(usize::MAX, |(width, _)| width)
     }
 
-    /// Writes a piece of a result, and shows it at once.
+    /// Writes a piece of a result and flushes it.
     pub fn write(&mut self, text: &str) -> io::Result<()> {
         self.clear_status();
         if !text.is_empty() {
@@ -111,7 +110,7 @@ impl Terminal {
         self.out.flush()
     }
 
-    /// Ends a line that was left in the middle of its text.
+    /// Ends an unfinished line.
     pub fn end_line(&mut self) -> io::Result<()> {
         match self.begun {
             true => self.write("\n"),
@@ -124,8 +123,8 @@ impl Terminal {
         self.write(&format!("{text}\n"))
     }
 
-    /// Writes a table: in columns under a head for a person, those from `right` on ending at the right, and with
-    /// tabs and without the head for a program.
+    /// Writes a table: on a terminal in columns with a head, right-aligned from column `right` on;
+    /// else separated by tabs, without a head.
     pub(super) fn table<const N: usize>(
         &mut self,
         head: [&str; N],
@@ -153,16 +152,16 @@ impl Terminal {
         Ok(())
     }
 
-    /// Tells people something, a line, as it stands. Where nobody listens, nothing is lost: what is
-    /// said on standard error never decides how a command ends.
+    /// Writes a line to standard error. Errors are ignored, because standard error never decides
+    /// how a command ends.
     pub fn note(&mut self, text: &str) {
         self.clear_status();
-        // In one piece, among what other processes write there.
+        // In one write, so that other processes' output does not split the line.
         let line = format!("{}\n", harmless(text));
         let _ = self.err.write_all(line.as_bytes());
     }
 
-    /// Asks a person to type; nothing where nobody does.
+    /// Shows a prompt if input comes from a terminal.
     pub fn prompt(&mut self, text: &str) {
         if !self.input.is_terminal() || !self.err_is_terminal() {
             return;
@@ -172,13 +171,13 @@ impl Terminal {
         let _ = self.err.flush();
     }
 
-    /// Shows what happens now, in place of what was shown before; nothing where standard error is
-    /// no terminal that can take back what it shows. The cursor must be at the start of a line.
+    /// Replaces the status line, if standard error is a terminal that can erase it. The cursor must
+    /// be at the start of a line.
     pub fn status(&mut self, text: &str) {
         let Some((width, style)) = self.of_people() else {
             return;
         };
-        // One column less than there are: a full line would wrap and could not be taken back.
+        // A full line would wrap, and could not be erased.
         let text = harmless(text).replace(['\n', '\t'], " ");
         let text = text::cut(&text, width.saturating_sub(1));
         let line = match style {
@@ -191,7 +190,7 @@ impl Terminal {
         let _ = self.err.flush();
     }
 
-    /// Takes the status line away, if there is one.
+    /// Erases the status line.
     pub fn clear_status(&mut self) {
         if std::mem::take(&mut self.status) {
             let _ = self.err.write_all(b"\r\x1b[K");
@@ -200,14 +199,14 @@ impl Terminal {
     }
 }
 
-/// A stream to write to.
+/// An output stream.
 pub struct Stream {
     writer: Box<dyn Write + Send>,
     device: Device,
 }
 
 impl Stream {
-    /// A stream with this at its other end.
+    /// Creates a stream to this device.
     #[must_use]
     pub fn new(writer: impl Write + Send + 'static, device: Device) -> Self {
         Self {
@@ -223,8 +222,7 @@ impl Stream {
         Ok(self.write_all(line.as_bytes())?)
     }
 
-    /// Tells people something, with the name of the program before it. Where nobody listens,
-    /// nothing is lost.
+    /// Writes a message prefixed with the program's name; ignores errors.
     pub fn say(&mut self, text: impl Display) {
         let line = format!("oracle: {}\n", harmless(&text.to_string()));
         let _ = self.write_all(line.as_bytes());
@@ -241,8 +239,8 @@ impl Write for Stream {
     }
 }
 
-/// Text of a model, a server or a file for a terminal: it must not be able to command it, nor to show characters
-/// in another order than they have.
+/// Makes text of a model, a server or a file safe for a terminal: removes control sequences and
+/// characters that reorder text.
 pub(super) fn harmless(text: &str) -> String {
     let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let commands = |c: char| turns(c) || (c.is_control() && !matches!(c, '\n' | '\t'));
@@ -251,15 +249,15 @@ pub(super) fn harmless(text: &str) -> String {
         .collect()
 }
 
-/// A stream to read from.
+/// An input stream.
 pub struct Input {
-    /// What it says.
+    /// The reader.
     pub reader: Box<dyn BufRead + Send>,
     device: Device,
 }
 
 impl Input {
-    /// A stream with this at its other end.
+    /// Creates a stream from this device.
     #[must_use]
     pub fn new(reader: impl BufRead + Send + 'static, device: Device) -> Self {
         Self {
@@ -268,7 +266,7 @@ impl Input {
         }
     }
 
-    /// What can be done on the terminal at which a person types it; none where nobody does.
+    /// The style of the terminal behind it; `None` if it is no terminal.
     #[must_use]
     pub const fn style(&self) -> Option<Style> {
         let Device::Terminal { style, .. } = self.device else {
@@ -277,7 +275,7 @@ impl Input {
         Some(style)
     }
 
-    /// Whether a person types it.
+    /// Whether it is a terminal.
     #[must_use]
     pub const fn is_terminal(&self) -> bool {
         self.device.is_terminal()

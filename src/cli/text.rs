@@ -1,4 +1,4 @@
-//! Texts for people at a terminal.
+//! Text for people at a terminal.
 
 use std::sync::LazyLock;
 
@@ -36,7 +36,7 @@ pub(super) fn grouped(figure: u64) -> String {
     groups.join(",")
 }
 
-/// What terminals are told by, whole (ECMA-48): colours of a log that was pasted, titles, links.
+/// Complete control sequences (ECMA-48): colours, titles, links.
 static SEQUENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let control = r"(?:\x1b\[|\u{9b})[0-?]*[ -/]*[@-~]";
     let text = r"(?:\x1b[\]P_^X]|[\u{9d}\u{90}])[^\x07\x1b\u{9c}\n]*(?:\x07|\x1b\\|\u{9c})";
@@ -57,7 +57,7 @@ pub(super) fn visible(text: &str) -> String {
     text.chars().filter(is_text).collect()
 }
 
-/// How a session stands: on each line a word, and what there is to say about it.
+/// Describes a session's state as labels and texts.
 pub(super) fn standing(view: &SessionView) -> Vec<(&'static str, String)> {
     let paused = if view.paused { ", paused" } else { "" };
     let mut rows = vec![("state", format!("{}{paused}", view.state))];
@@ -100,7 +100,7 @@ pub(super) fn event_line(event: &Event) -> String {
         .map_or_else(|| "-".to_owned(), |turn| (turn.0 + 1).to_string());
     let mut line = format!("{:>4} {turn:>3} {}", event.seq, event.kind);
     if let Value::Object(fields) = &event.payload {
-        // Times differ from run to run and say little here.
+        // Times differ between runs and say little here.
         for (name, value) in fields.iter().filter(|(name, _)| *name != "timestamp") {
             if let Some(value) = short(value) {
                 line.push_str(&format!(" {name}={value}"));
@@ -110,7 +110,7 @@ pub(super) fn event_line(event: &Event) -> String {
     line
 }
 
-/// Plain values only; what is nested is for those who ask for JSON.
+/// Formats plain values; nested ones appear only in JSON.
 fn short(value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => format!("{text:?}"),

@@ -1,9 +1,9 @@
-//! `oracle usage`: what all calls of models have used, added up from the journal.
+//! `oracle usage`: sums the usage of model calls from the journal.
 //!
-//! Reads session by session and page by page, so that no more is held than the sums. A sub-agent's
-//! calls stand in its own session and are counted there, not once more where its parent says what it
-//! came to. Calls of sessions in memory stand in one log, an estimate before each and its usage after it; of a call
-//! that was cut off the estimate counts. What was deleted is not counted, for nobody knows of it.
+//! Reads session by session and page by page, and holds only the sums. A sub-agent's calls count in
+//! its own session, not again in its parent's. Calls of sessions in memory share one log, with an
+//! estimate before each call and its usage after; the estimate counts for an interrupted call.
+//! Deleted sessions are not counted.
 
 use std::collections::BTreeMap;
 
@@ -27,22 +27,22 @@ const PAGE: usize = 512;
 /// `oracle usage`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct UsageArgs {
-    /// What is added up apart from one another
+    /// How to group the usage
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = By::Tenant)]
     pub by: By,
 }
 
-/// What is added up apart.
+/// A grouping of usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
-    /// Whose sessions they are, of all tenants
+    /// By tenant, for all tenants
     Tenant,
-    /// The session, sub-agents apart
+    /// By session, with sub-agents listed separately
     Session,
-    /// The model that answered
+    /// By model
     Model,
-    /// The day, in UTC
+    /// By day, in UTC
     Day,
 }
 
@@ -84,7 +84,7 @@ struct Row<'a> {
     sum: Sum,
 }
 
-/// Adds up what is kept.
+/// Prints the sums.
 pub async fn usage(
     journal: &dyn Journal,
     args: &UsageArgs,
@@ -150,8 +150,8 @@ fn row(of: &str, sum: &Sum) -> [String; 7] {
     ]
 }
 
-/// Whose sessions are added up behind this tenant: everybody's where that is told apart, else those of the command
-/// line.
+/// The next tenant to sum: all tenants if they are reported separately, else the command line's
+/// own.
 async fn next_tenant(
     journal: &dyn Journal,
     by: By,
@@ -164,7 +164,7 @@ async fn next_tenant(
     }
 }
 
-/// Adds one session's records, or nothing of it if it cannot be read to its end.
+/// Adds one session's records, or none if the session cannot be read to its end.
 async fn of_session(
     journal: &dyn Journal,
     known: &Known,
@@ -172,13 +172,13 @@ async fn of_session(
     sums: &mut Sums,
 ) -> Result<(), Stop> {
     let mut own = Sums::new();
-    // Calls of sessions in memory of which only the estimate is known so far.
+    // Calls of sessions in memory with only an estimate so far.
     let mut estimated = BTreeMap::new();
     let mut asked = String::new();
     let take = |entry: &Entry| {
         let fact = &entry.record.fact;
         if let Fact::Session(SessionFact::Forked(_)) = fact {
-            // What stands before was used by another session, and is counted there.
+            // Earlier records belong to another session, where they are counted.
             own.clear();
             estimated.clear();
         }
@@ -218,7 +218,7 @@ fn call_of(call: &ModelUsage) -> (SessionKey, QueryId, Turn, Attempt, String) {
     (session, call.query, call.turn, call.attempt, model)
 }
 
-/// What a record says was used, and of which model. `asked` is the model that was asked last.
+/// The model and usage of a record. `asked` is the model of the latest call.
 fn used(record: &Record, asked: &mut String) -> Option<(String, Sum)> {
     let mut sum = Sum {
         calls: 1,

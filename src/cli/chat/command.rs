@@ -1,8 +1,8 @@
-//! What somebody has typed into a chat: a question, or a command of the chat itself.
+//! Parses chat input as a question or a command.
 //!
-//! A message of one line is a command if its first word is a slash and then nothing but letters, digits,
-//! `-`, `_` and `?`. A path (`/etc/hosts what is this`) has another slash or a full stop in it, and is a
-//! question like any other. What begins with two slashes is a question that begins with one.
+//! A message of one line is a command if its first word is a slash followed only by letters,
+//! digits, `-`, `_` and `?`. A path (`/etc/hosts what is this`) contains another slash or a full
+//! stop and is a question. Two slashes begin a question that begins with one.
 
 use strsim::osa_distance;
 
@@ -19,7 +19,7 @@ pub(super) enum Message {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Command {
     Help,
-    /// What became of a question, and why; of the last one if none is named.
+    /// Explains a query; the last one if none is named.
     Why(Option<QueryId>),
     Usage,
     Sessions,
@@ -28,7 +28,7 @@ pub(super) enum Command {
     Quit,
 }
 
-/// The commands as `/help` lists them: the name, what follows it, and what it does.
+/// The commands in `/help`: name, argument, description.
 pub(super) const ALL: [(&str, &str, &str); 7] = [
     ("/help", "", "what can be typed here"),
     (
@@ -83,7 +83,7 @@ fn unknown(name: &str) -> String {
     )
 }
 
-/// The command that may have been meant: with few slips of the fingers for its length.
+/// The command that was probably meant, if its edit distance is small for its length.
 fn nearest(name: &str) -> Option<&'static str> {
     let slips = |known: &str| osa_distance(known, name);
     let near = ALL.iter().map(|known| known.0);
@@ -148,18 +148,18 @@ mod tests {
             ),
             ("/new", command(Command::New)),
             ("/quit", command(Command::Quit)),
-            // Paths are asked about.
+            // A question can begin with a path.
             (
                 "/etc/hosts what is this",
                 question("/etc/hosts what is this"),
             ),
             ("/Makefile.am: why?", question("/Makefile.am: why?")),
             ("/é", question("/é")),
-            // Two slashes are one.
+            // Two slashes become one.
             ("//help", question("/help")),
             (" //usr what is in it?", question("/usr what is in it?")),
             ("///", question("//")),
-            // What has several lines was hardly typed as a command.
+            // Several lines are no command.
             ("/help\n/why", question("/help\n/why")),
             ("//a\n//b", question("//a\n//b")),
         ] {

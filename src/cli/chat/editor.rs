@@ -1,9 +1,8 @@
-//! Editing a message on a terminal: by rustyline, on a thread of its own, because its reads cannot be
+//! The line editor, which runs rustyline on a thread of its own because its reads cannot be
 //! cancelled.
 //!
-//! The terminal is in raw mode only while somebody is asked for a message: rustyline sees to that when a read
-//! ends, however, and [`AsItWas`](crate::cli::person::AsItWas) where the conversation ends with a read still
-//! waiting.
+//! The terminal is in raw mode only during a read. Rustyline restores it when the read ends, and
+//! [`AsItWas`](crate::cli::person::AsItWas) when the conversation ends during one.
 
 use std::{
     io,
@@ -39,13 +38,13 @@ pub(super) struct Editor {
 }
 
 impl Editor {
-    /// Takes hold of the terminal. What was typed before is read from a file, where there is one, and what is
-    /// typed is added to it.
+    /// Opens the terminal and loads the history file, if there is one; new messages are appended to
+    /// it.
     pub(super) fn new(history: Option<PathBuf>) -> rustyline::Result<Self> {
         let suspended = Suspended::default();
         let mut editor = rustyline(&suspended)?;
         let printer = editor.create_external_printer().ok();
-        // One ask, one answer: no more than one of each is ever under way.
+        // At most one request and one reply are in flight.
         let (asks, asked) = sync_channel(1);
         let (types, typed) = mpsc::channel(1);
         thread::Builder::new()
@@ -72,9 +71,9 @@ impl Editor {
         })
     }
 
-    /// What is typed, and what is wrong with the file of what was typed before.
+    /// Waits for a message; also returns a problem with the history file.
     pub(super) async fn typed(&mut self) -> (Typed, Option<String>) {
-        // A thread that is gone has panicked; whoever types is not to be left waiting for it.
+        // If the send fails, the thread has panicked and no message will come.
         if !self.waiting {
             let begun = std::mem::take(&mut self.begun);
             if self.asks.try_send(begun).is_err() {
@@ -93,7 +92,7 @@ impl Editor {
 
     pub(super) fn show(&mut self, line: &str) {
         if let Some(printer) = &mut self.printer {
-            // Whoever cannot be told loses nothing by it.
+            // A note that cannot be shown is not worth an error.
             let _ = printer.print(line.to_owned());
         }
     }
@@ -103,7 +102,8 @@ fn rustyline(suspended: &Suspended) -> rustyline::Result<Rustyline> {
     let config = Config::builder()
         // Standard output may be a file.
         .behavior(Behavior::PreferTerm)
-        // Nothing of ours has a colour, but only so are we asked what is to be drawn.
+        // Rustyline calls the highlighter, which filters control characters, only with colours
+        // enabled.
         .color_mode(ColorMode::Forced)
         .completion_type(CompletionType::List)
         .bracketed_paste(true)
@@ -116,7 +116,7 @@ fn rustyline(suspended: &Suspended) -> rustyline::Result<Rustyline> {
     editor.set_helper(Some(Helper(continued.clone())));
     let enter = |modifiers| KeyEvent(KeyCode::Enter, modifiers);
     let key = |key: Box<dyn ConditionalEventHandler>| EventHandler::Conditional(key);
-    // Ctrl-J is what Enter is where nobody translates it.
+    // Without translation by the terminal, Enter arrives as Ctrl-J.
     for sends in [enter(Modifiers::NONE), KeyEvent::ctrl('J')] {
         editor.bind_sequence(sends, key(Box::new(EnterKey(continued.clone()))));
     }
@@ -126,7 +126,7 @@ fn rustyline(suspended: &Suspended) -> rustyline::Result<Rustyline> {
     Ok(editor)
 }
 
-/// Asks for a message, of which so much is typed already; before the cursor and behind it.
+/// Reads a message; `begun` is the text before and after the cursor.
 fn read(editor: &mut Rustyline, suspended: &Suspended, begun: (String, String)) -> Typed {
     let (before, behind) = begun;
     match editor.readline_with_initial("> ", (&before, &behind)) {

@@ -1,8 +1,8 @@
-//! What was typed into chats before, in a file of the data directory.
+//! The input history of chats, in a file of the data directory.
 //!
-//! Rustyline keeps it: readable by its owner alone, under a lock where several chats add to it, the same
-//! message never twice in a row, and none that begins with a space. Ours are the bounds: of messages, of one
-//! message and of a file that somebody else may have written.
+//! Rustyline writes it, readable by its owner alone and under a lock that several chats share; it
+//! drops repeated messages and those that begin with a space. This module bounds the number and
+//! length of messages and the size of the file.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -15,9 +15,9 @@ use std::{
 use rustyline::history::{FileHistory, History as _};
 
 pub(super) const MOST: usize = 1_000;
-/// Longest message that is kept, in bytes: what is longer was pasted, and is not looked for again here.
+/// Maximum length of a stored message, in bytes; a longer one was probably pasted.
 const LONGEST: usize = 8 << 10;
-/// How often a file is tried that somebody has locked, and the pause in between.
+/// Attempts to lock the file.
 const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(50);
 const LARGEST: u64 = 32 << 20;
@@ -28,13 +28,13 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Reads what there is. A file that cannot be read is left as it is, and nothing is added to it.
+    /// Loads the history. A file that cannot be read is left unchanged.
     pub(super) fn open(file: Option<PathBuf>, kept: &mut FileHistory) -> Self {
         let mut history = Self {
             file,
             complaint: None,
         };
-        // Whoever puts that in its place wants nothing kept.
+        // `/dev/null` as the history file disables it.
         history.file.take_if(|file| is_null(file));
         history.does(|file| match fs::metadata(file) {
             Ok(is) if !is.is_file() => Err("it is no file".to_owned()),
@@ -84,8 +84,8 @@ fn is_null(file: &Path) -> bool {
     fs::canonicalize(file).is_ok_and(|file| file == Path::new("/dev/null"))
 }
 
-/// Whether it can be had soon: whoever types is not to wait for a program that keeps it to itself. Other chats
-/// have it for moments.
+/// Checks that the file can be locked soon: other chats hold it for moments, and a program that
+/// keeps it must not block the prompt.
 fn is_free(file: &Path) -> Result<(), String> {
     let mut tries = 1;
     loop {
@@ -96,7 +96,7 @@ fn is_free(file: &Path) -> Result<(), String> {
         match opened.try_lock_shared() {
             Err(TryLockError::WouldBlock) if tries < TRIES => thread::sleep(PAUSE),
             Err(TryLockError::WouldBlock) => return Err("another program has locked it".to_owned()),
-            // Where there are no locks, there is nothing to wait for.
+            // The file system has no locks.
             Ok(()) | Err(TryLockError::Error(_)) => return Ok(()),
         }
         tries += 1;

@@ -1,4 +1,5 @@
-//! What the commands of a chat do, and where a conversation goes on. What they say goes to standard error: answers alone are results.
+//! Executes chat commands and resumes conversations. Output goes to standard error, because only
+//! answers are results.
 
 use uuid::Uuid;
 
@@ -24,10 +25,10 @@ use crate::{
     },
 };
 
-/// Lines that are shown of a question, and of an answer.
+/// Maximum number of lines shown of a question and of an answer.
 const LINES: (usize, usize) = (2, 4);
 const LISTED: usize = 15;
-/// Sessions that are looked at for that: those of sub-agents are not listed.
+/// Maximum number of sessions read for the list, which omits sub-agents.
 const LOOKED_AT: usize = 100;
 const BEGINNING: usize = 8;
 
@@ -47,7 +48,7 @@ const KEYS: [(&str, &str); 6] = [
 ];
 
 impl Chat<'_> {
-    /// Says which session it is, what was said in it last, and goes on with what was cut off.
+    /// Introduces the session, repeats its last exchange and resumes an interrupted query.
     pub(super) async fn greet(&mut self, last_used: Option<Timestamp>) -> Result<(), Stop> {
         let name = &self.session.key().name;
         let keys = "/help lists commands, Ctrl-D leaves";
@@ -79,11 +80,11 @@ impl Chat<'_> {
         Ok(())
     }
 
-    /// What has not ended goes on: of a process that died, or that was told to end.
+    /// Resumes queries that a crash or a signal cut off.
     async fn go_on(&mut self) -> Result<(), Stop> {
         let mut before = None;
         while let Some(query) = self.session.view().await?.query {
-            // One that is still there was left to itself.
+            // Following it did not end it.
             if before.replace(query) == Some(query) {
                 break;
             }
@@ -207,8 +208,8 @@ impl Chat<'_> {
         Ok(())
     }
 
-    /// The beginning of what was first asked in a session; none of those that are nobody's conversations, and of
-    /// those that cannot be read.
+    /// The first question of a session; `None` for a sub-agent's session and for one that cannot be
+    /// read.
     async fn first_question(&self, known: &Known) -> Option<String> {
         let beginning = self.journal.read(known.sid, Seq(0), BEGINNING).await.ok()?;
         let mut question = String::new();
@@ -261,7 +262,7 @@ impl Chat<'_> {
     }
 }
 
-/// A session of the list. Where columns are few, the question goes first.
+/// Formats a session of the list, the question first where columns are few.
 fn line(known: &Known, question: &str, here: bool, width: usize) -> String {
     let name = &known.key.name;
     let at = known.at.map_or_else(String::new, |at| at.to_string());
@@ -272,7 +273,7 @@ fn line(known: &Known, question: &str, here: bool, width: usize) -> String {
     cut(&format!("{mark} {name}  {at}  {state}  {question}"), width)
 }
 
-/// The last question and its answer, briefly: the beginnings of their lines, and how it ended.
+/// Summarizes the last question and its answer: the first lines of both, and the outcome.
 fn last_words(account: &QueryAccount, width: usize) -> Vec<String> {
     let (of_question, of_answer) = LINES;
     let mut lines = first(&account.text, "> ", of_question, width);

@@ -1,4 +1,4 @@
-//! Where messages come from: an editor where somebody types on a terminal that can be drawn on, else lines.
+//! The source of messages: an editor on a capable terminal, else lines of standard input.
 
 use std::io;
 
@@ -30,7 +30,7 @@ impl Reader {
     pub(super) fn new(request: &ChatRequest, terminal: &mut Terminal) -> Self {
         let person = terminal.input.is_terminal();
         match terminal.input.style() {
-            // It draws on the terminal itself, wherever the other streams go.
+            // The editor draws on the terminal even if other streams are redirected.
             Some(Style::Coloured | Style::Plain) => match Editor::new(request.history.clone()) {
                 Ok(editor) => Self::Editor(editor),
                 Err(error) => {
@@ -50,8 +50,8 @@ impl Reader {
         }
     }
 
-    /// Ctrl-C was pressed where nothing runs. The editor has its own, which clears what is typed; what is heard
-    /// here while it is open came from elsewhere, or just before.
+    /// Handles Ctrl-C while no query runs. An open editor clears its text on its own; a signal then
+    /// came from elsewhere or just before.
     pub(super) fn pressed(&mut self, terminal: &mut Terminal) {
         const NOTHING: &str = "nothing is running; Ctrl-D leaves";
         match self {
@@ -64,7 +64,7 @@ impl Reader {
         }
     }
 
-    /// Whoever types, while a query runs; nobody where questions cannot be seen or answers cannot be typed.
+    /// The person during a query, if questions can be shown and answers typed.
     pub(super) fn person(&mut self, format: Format, terminal: &Terminal) -> Person<'_> {
         let asks = format == Format::Text && terminal.err_is_terminal();
         match self {
@@ -81,7 +81,7 @@ impl Reader {
         }
     }
 
-    /// What is typed, and what is wrong with the file of what was typed before.
+    /// Waits for a message; also returns a problem with the history file.
     pub(super) async fn typed(&mut self) -> (Typed, Option<String>) {
         match self {
             Self::Lines(lines) => (lines.typed().await, None),
@@ -112,7 +112,7 @@ impl Lines {
     async fn typed(&mut self) -> Typed {
         loop {
             let line = match self.lines.next().await {
-                // What was begun is all that there is.
+                // The input ended within a message.
                 None if !self.begun.is_empty() => return self.whole(),
                 None => return Typed::End,
                 Some(Err(error)) => return Typed::Failed(error),
@@ -143,7 +143,7 @@ impl Lines {
 mod tests {
     use super::*;
 
-    /// The messages in these lines.
+    /// The messages that these lines form.
     async fn messages(person: bool, lines: &[&str]) -> Vec<String> {
         let mut lines = Lines::new(person::Lines::given(lines), person);
         let mut messages = Vec::new();

@@ -1,7 +1,7 @@
-//! What became of a question, and why: `/why`, out of its records and nothing else.
+//! `/why`: explains a query from its records alone.
 //!
-//! Records in, rows for people out. A row is a word and what there is to say about it; the rows of a turn are
-//! indented under it. What a record says is a template over its payload; a template that gives nothing has no row.
+//! Each record becomes a row of a label and a text; rows of a turn are indented under it. The text
+//! is a template over the record's payload, and an empty one yields no row.
 
 use std::{fmt::Display, sync::Arc};
 
@@ -25,12 +25,12 @@ use crate::{
 const WORDS: usize = 12;
 const STEP: usize = 2;
 const NARROW: usize = 50;
-/// Longest text of a row, and longest arguments of a call, in characters: the log has the rest.
+/// Maximum length of a row and of a call's arguments, in characters; the log has the rest.
 const LONGEST: usize = 240;
 const ARGUMENTS: usize = 100;
 const SEPARATOR: char = '\u{1e}';
 
-/// What records say, a line each: a record's type, its row's word, indented where it belongs to a turn, and a template.
+/// Templates, one per line: record type, label (indented if it belongs to a turn), text.
 const SAYINGS: &str = "\
 query.accepted: question {{ query }}: {{ p.text }}
 query.accepted: continues: {% if p.continues is number %}question {{ p.continues }}{% endif %}
@@ -166,7 +166,7 @@ struct Account {
     rows: Rows,
     accepted: Option<Timestamp>,
     asked: Option<Timestamp>,
-    /// Calls that have not ended, and since when they run.
+    /// Tool calls without an end, and their start times.
     calls: Vec<(Arc<ToolCall>, Option<Timestamp>)>,
     ended: bool,
 }
@@ -249,7 +249,7 @@ impl Account {
 pub(super) struct Rows(Vec<(usize, String, String)>);
 
 impl Rows {
-    /// One more. White space in the text is folded, and a long text is cut.
+    /// Adds a row. White space is folded, and a long text is cut.
     pub(super) fn push(&mut self, depth: usize, word: &str, text: impl Display) {
         let text = short(&text.to_string(), LONGEST);
         self.0.push((depth, word.to_owned(), text));

@@ -1,4 +1,4 @@
-//! What may be typed after `oracle ctl`, and which verb that is.
+//! The subcommands of `oracle ctl` and their verbs.
 
 use clap::Subcommand;
 use serde::{Serialize, Serializer};
@@ -12,229 +12,229 @@ use crate::{
 
 const MOST: u32 = 1_000;
 
-/// The commands. Each is written as the verb that it is, but for those that `step` names.
+/// A subcommand. It serializes as its verb, except for those that `step` handles itself.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand, Serialize)]
 #[serde(tag = "verb", rename_all = "snake_case")]
 pub enum CtlCommand {
     /// List sessions by name
     List {
-        /// Whose [default: one's own]
+        /// Tenant to list [default: your own]
         #[arg(long, value_name = "TENANT")]
         tenant: Option<TenantId>,
-        /// Only those in this state
+        /// List only sessions in this state
         #[arg(long, value_name = "STATE", value_parser = one_of(SessionState::ALL, SessionState::as_str))]
         state: Option<SessionState>,
-        /// Only those whose names begin like this
+        /// List only sessions whose names start with this
         #[arg(long, value_name = "TEXT")]
         prefix: Option<String>,
-        /// Only those after this one
+        /// List only names after this one
         #[arg(long, value_name = "ID")]
         after: Option<SessionName>,
-        /// At most so many, up to 1000
+        /// Maximum number of sessions, up to 1000
         #[arg(long, value_name = "N", default_value_t = 100)]
         limit: u32,
     },
-    /// Show how a session stands
+    /// Show the state of a session
     Inspect(One),
     /// Print a session's events
     Tail {
-        /// The session
+        /// The session.
         #[command(flatten)]
         #[serde(flatten)]
         one: One,
-        /// Only those after this number
+        /// Print only events after this number
         #[arg(long, value_name = "N", default_value_t = 0)]
         after: u64,
-        /// At most so many, up to 512
+        /// Maximum number of events, up to 512
         #[arg(long, value_name = "N", default_value_t = 100)]
         limit: u32,
     },
-    /// Show what all sessions, or one, record from now on
+    /// Watch new events of one session or all sessions
     Watch {
-        /// The session, `ID` or `TENANT/ID` [default: all]
+        /// Session, as `ID` or `TENANT/ID` [default: all]
         #[arg(id = "subject", value_name = "ID")]
         session: Option<Subject>,
-        /// Only this tenant's
+        /// Show only events of this tenant
         #[arg(long, value_name = "TENANT")]
         tenant: Option<TenantId>,
-        /// First what it recorded after this number
+        /// Start with the events recorded after this number
         #[arg(long, value_name = "N", requires = "subject")]
         after: Option<u64>,
-        /// Only types that begin like this, such as `tool.`; may be given more than once
+        /// Show only event types that start with this, such as `tool.`; can be repeated
         #[arg(long = "type", value_name = "PREFIX")]
         types: Vec<String>,
-        /// Only what matters this much
+        /// Show only events of at least this severity
         #[arg(long, value_name = "SEVERITY", value_parser = one_of(Severity::ALL, Severity::as_str))]
         severity: Option<Severity>,
     },
-    /// Let no new call and no new tool start
+    /// Pause a session: start no new model calls and no new tools
     Pause(One),
-    /// Let it go on
+    /// Resume a paused session
     Resume(One),
-    /// Take back the running query
+    /// Cancel the running query
     Interrupt {
-        /// The session
+        /// The session.
         #[command(flatten)]
         #[serde(flatten)]
         one: One,
-        /// Or this one
+        /// Query to cancel [default: the running one]
         #[arg(long, value_name = "N")]
         query: Option<u32>,
     },
-    /// End the running query with what there is
+    /// End the running query with the results so far
     #[serde(rename = "finish_now")]
     Finish(One),
-    /// Put words into the running query
+    /// Add a message to the running query
     Steer {
-        /// The session
+        /// The session.
         #[command(flatten)]
         #[serde(flatten)]
         one: One,
-        /// The words
+        /// Text of the message
         #[arg(value_name = "TEXT")]
         text: String,
-        /// As words of the person whose conversation it is
+        /// Add the message as the user's instead of the operator's
         #[arg(long)]
         #[serde(rename = "author", serialize_with = "author")]
         as_user: bool,
     },
-    /// Change budgets of the running query; those that are not named stay
+    /// Change budgets of the running query; omitted budgets stay the same
     Budget {
-        /// The session
+        /// The session.
         #[command(flatten)]
         #[serde(flatten)]
         one: One,
-        /// What is changed
+        /// The budgets to change.
         #[command(flatten)]
         budgets: Budgets,
     },
-    /// Go on where a forced query stopped; what is not named is not limited
+    /// Continue a query that was forced to end; omitted budgets are unlimited
     Continue {
-        /// The session
+        /// The session.
         #[command(flatten)]
         #[serde(flatten)]
         one: One,
-        /// Most turns of both together
+        /// Maximum number of turns, including those already used
         #[arg(long, value_name = "N")]
         turns: u32,
-        /// Most tokens of both together
+        /// Maximum number of tokens, including those already used
         #[arg(long, value_name = "N")]
         tokens: Option<u64>,
-        /// Most money of both together
+        /// Maximum cost in US dollars, including what is already spent
         #[arg(long, value_name = "USD", value_parser = money)]
         cost: Option<NanoUsd>,
     },
-    /// Stop a session and bring it back from its records
+    /// Stop a session and recover it from its records
     Restart(One),
-    /// Let a quarantined session go on
+    /// Release a quarantined session
     Release(One),
-    /// Copy a session up to a query or a turn, as a new one
+    /// Copy a session, up to a query or turn, into a new session
     Fork {
-        /// The session
+        /// The session.
         #[command(flatten)]
         #[serde(flatten)]
         one: One,
-        /// The name of the new one
+        /// Name of the new session
         #[arg(value_name = "NEW")]
         into: SessionName,
-        /// Up to the end of this query; 0 is before the first
+        /// Last query to copy; 0 copies none
         #[arg(long, value_name = "N")]
         query: u32,
-        /// Or only up to the end of this turn of it, from 0
+        /// Last turn of that query to copy, counted from 0 [default: all turns]
         #[arg(long, value_name = "N")]
         turn: Option<u32>,
     },
-    /// Take no more messages, and take back what runs and waits
+    /// Close a session: cancel its queries and refuse new messages
     Close(One),
-    /// Delete a session for good, with its sub-agents
+    /// Permanently delete a session and its sub-agents
     Delete {
-        /// The session
+        /// The session.
         #[command(flatten)]
         #[serde(flatten)]
         one: One,
-        /// Also in the middle of a query
+        /// Delete even if a query is running
         #[arg(long)]
         anyway: bool,
     },
     /// List the tenants that have sessions
     Tenants {
-        /// Only those after this one
+        /// List only names after this one
         #[arg(long, value_name = "TENANT")]
         after: Option<TenantId>,
-        /// At most so many
+        /// Maximum number of entries.
         #[arg(skip = MOST)]
         limit: u32,
     },
-    /// List the tool calls that wait for a person
+    /// List the tool calls that wait for approval
     Approvals {
-        /// Whose [default: one's own]
+        /// Tenant to list [default: your own]
         #[arg(long, value_name = "TENANT")]
         tenant: Option<TenantId>,
-        /// At most so many
+        /// Maximum number of entries.
         #[arg(skip = MOST)]
         limit: u32,
     },
-    /// Let a tool call run
+    /// Approve a tool call
     Approve(Call),
-    /// Let a tool call not run
+    /// Deny a tool call
     Deny(Call),
-    /// Give a session one more tool
+    /// Give a session an additional tool
     #[serde(rename = "attach_tool")]
     Attach {
-        /// The session
+        /// The session.
         #[command(flatten)]
         #[serde(flatten)]
         one: One,
-        /// The tool
+        /// Name of the tool
         #[arg(value_name = "TOOL")]
         tool: String,
     },
-    /// Take no new messages in any session until the next start; what runs goes on
+    /// Refuse new messages in all sessions until the next start; running queries continue
     Drain,
-    /// End the server in order
+    /// Shut down the server gracefully
     #[serde(rename = "shut_down")]
     Shutdown,
-    /// Read the configuration anew, and put into effect what can be without a new start
+    /// Reload the configuration and apply the settings that need no restart
     Reload,
 }
 
 /// A session.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args, Serialize)]
 pub struct One {
-    /// The session, `ID` or `TENANT/ID`
+    /// Session, as `ID` or `TENANT/ID`
     // As `session` clap would take it for the option `--session`.
     #[arg(id = "subject", value_name = "ID")]
     pub session: Subject,
 }
 
-/// A call that waits in a session.
+/// A tool call that waits for approval in a session.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args, Serialize)]
 pub struct Call {
-    /// The session
+    /// The session.
     #[command(flatten)]
     #[serde(flatten)]
     pub one: One,
-    /// The call, as `approvals` tells it
+    /// Id of the call, as listed by `approvals`
     #[arg(value_name = "CALL", value_parser = call)]
     pub call: CallId,
 }
 
-/// Budgets that are changed.
+/// Budgets to change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::Args, Serialize)]
 #[group(required = true, multiple = true)]
 pub struct Budgets {
-    /// Most turns
+    /// Maximum number of turns
     #[arg(long, value_name = "N")]
     pub turns: Option<u32>,
-    /// Most tokens
+    /// Maximum number of tokens
     #[arg(long, value_name = "N")]
     pub tokens: Option<u64>,
-    /// Most money
+    /// Maximum cost in US dollars
     #[arg(long, value_name = "USD", value_parser = money)]
     pub cost: Option<NanoUsd>,
 }
 
-/// What a command comes to.
+/// The action that a command needs.
 pub(super) enum Step {
     Do(Verb),
     Watch(Watching),

@@ -1,5 +1,5 @@
-//! The servers over one data directory: usually one. Of several, each is asked for what it has, and the owner of a
-//! session for that.
+//! The servers over one data directory, usually one. With several, each contributes what it knows,
+//! and a session's owner decides.
 
 use futures_util::stream::{self, SelectAll, Stream, StreamExt as _, TryStreamExt as _};
 
@@ -43,7 +43,7 @@ impl Servers<'_> {
         })
     }
 
-    /// The server that owns a session, or else any.
+    /// The server that owns a session, else any.
     fn one(&self, session: Option<&Subject>) -> Result<&Client, Stop> {
         let owner = match (self.all, session) {
             ([_, _, ..], Some(session)) => (self.owner)(&session.of(&TenantId::local())),
@@ -55,7 +55,7 @@ impl Servers<'_> {
         Ok(&one.client)
     }
 
-    /// Shows what is recorded until Ctrl-C, or the end of all servers.
+    /// Prints records until Ctrl-C, or until all servers have ended.
     pub(super) async fn watch(
         &self,
         wanted: &Watching,
@@ -98,7 +98,8 @@ fn to_its_end(events: Events<Seen>) -> impl Stream<Item = Result<Seen, Stop>> {
     })
 }
 
-/// One list of all: each server knows all sessions, and only of those that it owns what they do.
+/// Merges session lists. Every server lists all sessions, but knows the state only of those that it
+/// owns.
 fn sessions(answers: Vec<Answer>, wanted: Option<SessionState>, limit: u32) -> Answer {
     let servers = answers.len();
     let (mut all, mut next) = (Vec::<Listed>::new(), None);
@@ -111,14 +112,14 @@ fn sessions(answers: Vec<Answer>, wanted: Option<SessionState>, limit: u32) -> A
             continue;
         };
         all.extend(sessions);
-        // A page is known up to its last session.
+        // Pages are complete only up to the smallest cursor.
         next = match (next, other) {
             (Some(one), Some(other)) => Some(SessionName::min(one, other)),
             (one, other) => one.or(other),
         };
     }
     all.retain(|listed| next.as_ref().is_none_or(|end| listed.key.name <= *end));
-    // What an owner says comes first.
+    // The owner's entry comes first.
     let suspended = |listed: &Listed| listed.state == SessionState::Suspended;
     all.sort_by_key(|listed| (listed.key.name.clone(), suspended(listed)));
     let told = all.chunk_by(|one, other| one.key == other.key);
@@ -132,7 +133,7 @@ fn sessions(answers: Vec<Answer>, wanted: Option<SessionState>, limit: u32) -> A
     Answer::Sessions { sessions, next }
 }
 
-/// All calls that wait: one of a session that rests is known to every server.
+/// Merges pending calls, without duplicates: every server reports those of passivated sessions.
 fn approvals(answers: Vec<Answer>) -> Answer {
     let (mut all, mut incomplete, mut more) = (Vec::<Approval>::new(), false, 0);
     for answer in answers {

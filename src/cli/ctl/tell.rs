@@ -1,4 +1,4 @@
-//! What the control channel answers, as text.
+//! Formats answers of the control channel as text.
 
 use std::{fmt::Display, io::Write as _};
 
@@ -120,7 +120,7 @@ pub(super) fn seen(seen: &Seen, json: bool, terminal: &mut Terminal) -> Result<(
     Ok(terminal.out.flush()?)
 }
 
-/// A line of a result. What a model or a person has said must not be able to command a terminal.
+/// Prints a line without control sequences, which texts of models and users may contain.
 fn line(terminal: &mut Terminal, text: &str) -> Result<(), Stop> {
     let text = match terminal.out_is_terminal() {
         true => harmless(text),

@@ -1,4 +1,4 @@
-//! Reading texts, lines and questions, and what is said where they cannot be read.
+//! Tests of reading, and of the errors for bad input.
 
 use std::io::Cursor;
 

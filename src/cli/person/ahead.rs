@@ -1,7 +1,7 @@
-//! What is typed while a query runs: the message that it comes to, as far as one can be edited unseen. Pure.
+//! Text typed ahead during a query, with the editing that is possible unseen. Pure.
 //!
-//! Nothing is sent: Enter begins a new line, and the whole stands at the next prompt. A paste is taken as it is;
-//! control characters and keys that move about are left out.
+//! Nothing is sent: Enter begins a new line, and the text appears at the next prompt. A paste is
+//! taken literally; control characters and cursor keys are dropped.
 
 use std::sync::LazyLock;
 
@@ -56,7 +56,7 @@ impl Ahead {
         self.left = true;
     }
 
-    /// All of it. Whoever pressed Enter behind the last line meant to send it, and has to press it again.
+    /// The typed text, without a final Enter: the user confirms it at the prompt.
     pub(super) fn typed(self) -> Typed {
         let keys = String::from_utf8_lossy(&self.bytes);
         let (mut text, mut leaves) = (String::new(), self.left);
@@ -67,7 +67,7 @@ impl Ahead {
             } else if key.name("alt").is_some() {
                 text.push('\n');
             } else if key.name("enter").is_some() {
-                // A backslash before Enter goes away, as it does where it is seen.
+                // A backslash before Enter disappears, as in the editor.
                 if is_continued(&text) {
                     text.pop();
                 }
@@ -94,7 +94,7 @@ fn edit(text: &mut String, key: char) {
             let words = text.trim_end_matches(' ');
             text.truncate(words.rfind([' ', '\n']).map_or(0, |end| end + 1));
         }
-        // What is no character has become this one.
+        // Decoding turned invalid bytes into this character.
         char::REPLACEMENT_CHARACTER => {}
         key if key.is_control() => {}
         key => text.push(key),
@@ -128,7 +128,7 @@ mod tests {
             ("first\rsecond\x15third", "first\nthird"),
             ("one two  \x17three", "one three"),
             ("\x7f\x15\x17", ""),
-            // Keys that move about, by all their names.
+            // Cursor keys in all encodings.
             (
                 "a\x1b[Ab\x1b[1;5Cc\x1bOHd\x1b[[Ae\x1bf\x1b\x1b[Bg",
                 "abcdeg",
@@ -147,7 +147,7 @@ mod tests {
                 ..Typed::default()
             };
             assert_eq!(typed(keys.as_bytes()), want, "{keys:?}");
-            // However it comes in pieces.
+            // In pieces of any size.
             let mut ahead = Ahead::default();
             let suspends = keys.bytes().any(|byte| ahead.take(&[byte]));
             assert!(!suspends, "{keys:?}");

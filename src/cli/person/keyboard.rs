@@ -1,5 +1,5 @@
-//! Keys while a query runs, on the terminal of standard input: without a thread, for what such a thread reads it
-//! keeps from whoever reads next.
+//! Reads keys of the terminal during a query, without a thread, which would swallow input of the
+//! next reader.
 
 use std::{
     io::{Stdin, stdin},
@@ -26,7 +26,7 @@ const REST: Duration = Duration::from_millis(500);
 
 pub(in crate::cli) struct Keyboard {
     input: AsyncFd<Stdin>,
-    /// What is typed while nobody asks for it; none where that is left to whoever reads next.
+    /// Text typed ahead; `None` if it is left to the next reader.
     ahead: Option<Ahead>,
     quiet: Option<Quiet>,
     answers: bool,
@@ -35,8 +35,8 @@ pub(in crate::cli) struct Keyboard {
 }
 
 impl Keyboard {
-    /// Takes the keys from now on; none where they cannot be had. Whether questions can be seen is for the caller
-    /// to say.
+    /// Reads all keys from now on; `None` if that is not possible. `answers` says whether the user
+    /// can see questions.
     pub(in crate::cli) fn taking_all(answers: bool) -> Option<Self> {
         let keyboard = Self::taking_answers()?;
         Some(Self {
@@ -47,7 +47,7 @@ impl Keyboard {
         })
     }
 
-    /// Takes nothing but answers; none where they cannot be had.
+    /// Reads answers only; `None` if that is not possible.
     #[expect(
         deprecated,
         reason = "the successor is unsafe; standard input stays open as long as the process lives"
@@ -67,23 +67,23 @@ impl Keyboard {
         self.answers
     }
 
-    /// The next line is an answer: none of what was typed before this.
+    /// Makes the next line an answer; earlier input does not count.
     pub(super) fn ask(&mut self) {
         self.catch_up();
-        // Whoever answers sees what they type.
+        // Answers are echoed.
         self.quiet = None;
-        // The beginning of a line as well, of which the answer would be the end.
+        // Also drops an unfinished line, whose end the answer would be.
         forget_typed();
         self.answer = Some(Line::default());
     }
 
-    /// Lets pass what comes along with a line, until nothing has come for so long.
+    /// Discards the rest of a paste, until no input has come for `pause`.
     pub(super) async fn hush(&mut self, pause: Duration) {
         while let Ok(bytes) = timeout(pause, self.bytes()).await
             && !bytes.is_empty()
         {
             if let Some(ahead) = &mut self.ahead {
-                // Nothing is suspended by a paste.
+                // A Ctrl-Z within a paste does not suspend.
                 ahead.take(&bytes);
             }
         }
@@ -104,7 +104,7 @@ impl Keyboard {
         }
     }
 
-    /// What is to be heeded at once. Can be given up and asked again without losing anything.
+    /// Waits for an answer or Ctrl-Z. Cancel safe.
     pub(super) async fn heard(&mut self) -> Heard {
         while self.answer.is_some() {
             let bytes = self.bytes().await;
@@ -135,7 +135,8 @@ impl Keyboard {
         }
     }
 
-    /// What was typed. A paste is waited for to its end: what is left of it would be taken for keys.
+    /// Returns the text typed ahead. Waits for the end of a paste, whose rest would be taken for
+    /// keys.
     pub(super) async fn typed(mut self) -> Typed {
         self.catch_up();
         while !self.ended && self.ahead.as_ref().is_some_and(Ahead::is_pasted) {
@@ -151,7 +152,8 @@ impl Keyboard {
         self.ahead.take().map(Ahead::typed).unwrap_or_default()
     }
 
-    /// The next bytes; none at the end. A terminal that gives whole lines gives one, or the beginning of a long one.
+    /// Reads the next bytes; empty at the end. A terminal in line mode yields a line, or the
+    /// beginning of a long one.
     async fn bytes(&self) -> Vec<u8> {
         loop {
             let Ok(mut ready) = self.input.readable().await else {
@@ -172,7 +174,7 @@ impl Keyboard {
             if bytes.is_empty() {
                 self.end();
             } else {
-                // Whoever wants to suspend it now presses again.
+                // Too late to suspend; the user can press Ctrl-Z again.
                 ahead.take(&bytes);
             }
         }
@@ -186,7 +188,7 @@ impl Keyboard {
     }
 }
 
-/// What can be read without waiting; nothing more than nothing at the end of all.
+/// Reads without waiting; `None` if there is nothing yet, empty at the end.
 fn at_once(input: &Stdin) -> Option<Vec<u8>> {
     let mut fds = [PollFd::new(input, PollFlags::IN)];
     match poll(&mut fds, Some(&Timespec::default())) {
@@ -214,11 +216,11 @@ struct Line {
 }
 
 impl Line {
-    /// Takes what came. The line where it is whole: of one that is longer than any answer more than can be one.
+    /// Adds bytes and returns a complete line, cut one byte after the longest answer.
     fn take(&mut self, bytes: &[u8]) -> Option<String> {
         let mut pieces = bytes.splitn(2, |byte| *byte == b'\n');
         let (piece, ends) = (pieces.next().unwrap_or_default(), pieces.next().is_some());
-        // One more than there may be: a beginning is no answer.
+        // One byte more than allowed shows that the line is too long to be an answer.
         let room = (LONGEST + 1).saturating_sub(self.bytes.len());
         self.bytes.extend(piece.iter().take(room));
         if !ends {

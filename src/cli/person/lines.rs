@@ -1,4 +1,4 @@
-//! Lines of standard input, read ahead: a read of them cannot be given up.
+//! Lines of standard input, read ahead on a thread, because such a read cannot be cancelled.
 
 use std::{
     collections::VecDeque,
@@ -51,7 +51,7 @@ impl Lines {
         Self::of(receiver)
     }
 
-    /// The next one; none after the last. Can be given up and asked again without losing anything.
+    /// Waits for the next line; `None` after the last. Cancel safe.
     pub(in crate::cli) async fn next(&mut self) -> Option<Line> {
         match self.before.pop_front() {
             Some(line) => Some(line),
@@ -60,7 +60,7 @@ impl Lines {
     }
 
     pub(super) fn ask(&mut self) {
-        // What whoever reads ahead has not come to, and the beginning of a line.
+        // Drops input not read yet, including an unfinished line.
         forget_typed();
         while self.before.len() < MOST
             && let Ok(line) = self.lines.try_recv()
@@ -70,7 +70,7 @@ impl Lines {
         self.asks = true;
     }
 
-    /// Lets pass what comes along with a line, until nothing has come for so long.
+    /// Discards the rest of a paste, until no input has come for `pause`.
     pub(super) async fn hush(&mut self, pause: Duration) {
         while let Ok(Some(line)) = timeout(pause, self.lines.recv()).await {
             if self.before.len() < MOST {

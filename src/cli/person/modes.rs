@@ -1,6 +1,6 @@
-//! How the terminal of standard input stands: as it was found, and quiet while a query runs.
+//! Modes of the terminal: as found, and quiet during a query.
 //!
-//! **Invariant:** whatever ends a conversation, but for SIGKILL, the terminal is as it was found.
+//! **Invariant:** whatever ends a conversation, except SIGKILL, the terminal's mode is restored.
 
 use std::{
     fs::File,
@@ -20,7 +20,7 @@ const MARKED: (&[u8], &[u8]) = (b"\x1b[?2004h", b"\x1b[?2004l");
 
 const NO_KEY: u8 = if cfg!(target_os = "linux") { 0 } else { 0xff };
 
-/// How the terminal stood; it stands so again when this is dropped, be it by a panic.
+/// The terminal's original mode, restored on drop, also by a panic.
 pub(in crate::cli) struct AsItWas {
     modes: Option<Termios>,
 }
@@ -55,18 +55,18 @@ fn restore(was: &Termios) {
     let raw_now = tcgetattr(stdin()).is_ok_and(|now| is_raw(&now));
     if raw_now && !is_raw(was) {
         let _ = tcsetattr(stdin(), OptionalActions::Now, was);
-        // Something still reads: what follows begins a line.
+        // A read is still active: begin a new line.
         show(&[MARKED.1, b"\n"].concat());
     }
 }
 
-/// Whatever was typed and is not read yet is never read.
+/// Discards input that was typed but not read.
 pub(super) fn forget_typed() {
     let _ = tcflush(stdin(), QueueSelector::IFlush);
 }
 
-/// While this lives, what is typed is not shown, and comes as it is typed, with pastes marked; Ctrl-C is heard as
-/// ever, and Ctrl-Z is a key like any other.
+/// Disables echo and line mode while it lives, and marks pastes. Ctrl-C still sends its signal;
+/// Ctrl-Z arrives as a key.
 pub(super) struct Quiet(Termios);
 
 impl Quiet {
@@ -91,8 +91,8 @@ impl Drop for Quiet {
     }
 }
 
-/// Tells the terminal something, if it listens: standard error may be a file, and a terminal that was stopped by
-/// Ctrl-S must not keep a process from its end.
+/// Writes control sequences to the terminal, because standard error may be a file. Does not block
+/// on a terminal stopped by Ctrl-S.
 fn show(bytes: &[u8]) {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();

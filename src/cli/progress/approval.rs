@@ -1,8 +1,8 @@
-//! Calls of tools that wait for a person's word: whoever is there is asked about one at a time, and where nobody
-//! can be asked they are refused at once.
+//! Approvals of tool calls: asks the person about one call at a time, and denies calls if there is
+//! no person.
 //!
-//! **Invariant:** nothing but a line that was typed behind the question is its answer, nothing but `y` or `yes` lets
-//! a call run, and all that it is to get was shown before.
+//! **Invariant:** only a line typed after the question answers it, only `y` or `yes` allows the
+//! call, and its complete arguments were shown before.
 
 use futures_util::future::BoxFuture;
 
@@ -13,7 +13,7 @@ use crate::{
     model::{CallId, ToolCall, record::ApprovalVerdict},
 };
 
-/// Of what is longer than this a part may be out of sight by the time that somebody is asked: characters, and lines.
+/// Characters and lines above which part of a call may have scrolled out of sight.
 const IN_SIGHT: (usize, usize) = (1_600, 20);
 
 const QUESTION: &str = "run it? [y/N] ";
@@ -30,7 +30,7 @@ impl Approvals {
         self.asked.is_some()
     }
 
-    /// Returns when an answer has arrived. Can be given up and asked again without losing anything.
+    /// Waits until an answer has been delivered. Cancel safe.
     pub(super) async fn answered(&mut self) -> Result<(), Refused> {
         let Some(answering) = &mut self.answering else {
             return std::future::pending().await;
@@ -64,7 +64,7 @@ impl Follower<'_, '_> {
         };
         self.end_line(terminal)?;
         if self.person.is_there() {
-            // First: what is typed once the question is seen is an answer.
+            // Before the question appears: whatever is typed after it is an answer.
             self.person.ask();
             terminal.note(&described(&call));
             terminal.prompt(QUESTION);

@@ -1,4 +1,5 @@
-//! When long work of tools is shown: from its first second on, a few times a second, until it ends.
+//! Progress bars of long tool calls: after the first second, a few times a second, until the call
+//! ends.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ const EVERY: Duration = Duration::from_millis(100);
 
 pub(super) struct Bars {
     progress: Progress,
-    /// When it is looked at next; at once where that is not known.
+    /// Time of the next look; `None` means at once.
     due: Option<Instant>,
     shown: bool,
 }
@@ -25,8 +26,7 @@ impl Bars {
         }
     }
 
-    /// What is to be shown next; none where what was shown has ended. Can be given up and asked again without
-    /// losing anything.
+    /// Waits for the next step to show; `None` if the shown call has ended. Cancel safe.
     pub(super) async fn next(&mut self) -> Option<Step> {
         loop {
             if let Some(due) = self.due {
@@ -34,7 +34,7 @@ impl Bars {
                 self.due = None;
             }
             let now = self.progress.first();
-            // What follows on what was shown is shown for its own sake, or not at all.
+            // A call that follows a shown one has to be long itself.
             let long = now.filter(|(_, began)| began.elapsed() >= PATIENCE);
             if let Some((step, _)) = long {
                 (self.due, self.shown) = (Some(Instant::now() + EVERY), true);
@@ -68,7 +68,7 @@ mod tests {
         assert!(timeout(PATIENCE / 2, bars.next()).await.is_err());
         drop(short);
         assert!(timeout(long, bars.next()).await.is_err(), "it was short");
-        // One short work after the other is no long one.
+        // Consecutive short calls are no long one.
         for _ in 0..5 {
             let short = progress.begin("reading", None);
             assert!(timeout(PATIENCE * 3 / 5, bars.next()).await.is_err());
@@ -88,7 +88,7 @@ mod tests {
             (Some(step(4)), PATIENCE)
         );
         work.add(1);
-        // Whoever gives up in between still hears in time.
+        // A cancelled wait delays no later step.
         assert!(timeout(EVERY / 2, bars.next()).await.is_err());
         assert_eq!(
             (bars.next().await, began.elapsed()),

@@ -1,4 +1,4 @@
-//! What happens to a query now, in a few words for a status line. Pure.
+//! The status line: the latest event in a few words. Pure.
 
 use crate::{
     cli::text::grouped,
@@ -12,8 +12,8 @@ use crate::{
 const BAR: u64 = 20;
 const ROOM: usize = 60;
 
-/// What an event says of what happens now; none where that is nothing new. `most` is the turns that the query
-/// may take, if they are known.
+/// The status after an event; `None` if it changes nothing. `most` is the query's turn limit, if
+/// known.
 pub(super) fn status(event: &Event, most: Option<u64>) -> Option<String> {
     let turn = event.turn.map_or(0, |turn| turn.0 + 1);
     let turn = match most {
@@ -83,7 +83,7 @@ fn retried(event: &Event) -> String {
     waits(&retried.model, reason, Some(retried.not_before), event.at)
 }
 
-/// What a call waits for, and for how long where that is known.
+/// Describes what a call waits for, and how long if known.
 fn waits(model: &str, reason: WaitReason, until: Option<Timestamp>, now: Timestamp) -> String {
     let provider = model.split('/').next().unwrap_or_default();
     match until {
@@ -111,7 +111,7 @@ pub(super) fn bar(step: &Step, width: usize) -> String {
     let Some(total) = *total else {
         return format!("{what} · {}", grouped(*done));
     };
-    // A count that grew past what was expected is full.
+    // A count above its estimate shows as full.
     let done = (*done).min(total);
     let amount = format!("{} of {}", grouped(done), grouped(total));
     if width < ROOM {

@@ -1,4 +1,4 @@
-//! What Ctrl-C does to a query that is being followed.
+//! Effects of Ctrl-C on a query that is being followed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,7 +29,7 @@ async fn stalling(journal: &Obstructed) -> TestSystem {
         .unwrap()
 }
 
-/// Follows a question, and lets `hand` press. What came of it, and what people saw.
+/// Follows a question while `hand` presses Ctrl-C; returns the result and the output.
 async fn pressed(
     oracle: &TestSystem,
     device: Device,
@@ -48,9 +48,9 @@ async fn pressed(
     (followed, recording)
 }
 
-/// Waits until people see the text.
+/// Waits until the output contains the text.
 async fn seen(recording: &Recording, text: &str) {
-    /// Far more than any text here needs.
+    /// More polls than any text here needs.
     const MOST: usize = 200_000;
     for _ in 0..MOST {
         if (recording.out() + &recording.err()).contains(text) {
@@ -94,7 +94,7 @@ async fn a_second_press_does_not_wait_for_the_first_to_be_done() {
         seen(recording, SHOWN).await;
         journal.set(Obstacle::SilentAppends);
         presses.send(()).await.unwrap();
-        // Heard, for there is room for another.
+        // Free capacity means that the press was received.
         let room = presses.reserve().await.unwrap();
         room.send(());
     })
@@ -140,7 +140,7 @@ async fn long_work_of_a_tool_is_shown_until_it_ends() {
         seen(&recording, "asking scripted/").await;
         let work = progress.begin("indexing", Some(10));
         work.add(5);
-        // Whoever shows it has to have seen it before time goes on.
+        // Lets the display task run before time advances.
         for _ in 0..8 {
             tokio::task::yield_now().await;
         }
@@ -148,7 +148,7 @@ async fn long_work_of_a_tool_is_shown_until_it_ends() {
         seen(&recording, "\r\x1b[Kindexing ██████████░░░░░░░░░░ 5 of 10").await;
         drop(work);
         tokio::time::advance(Duration::from_secs(1)).await;
-        // What was told before is told again.
+        // The previous status appears again.
         seen(&recording, "5 of 10\r\x1b[Kasking scripted/").await;
         presses.send(()).await.unwrap();
     };

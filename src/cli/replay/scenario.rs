@@ -1,4 +1,4 @@
-//! A scenario: what is asked, what the model replies, what its tools answer.
+//! Scenarios: a question, and the replies of the model and its tools.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,19 +23,19 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// What people call it; not used.
+    /// A name for people; unused.
     #[serde(default)]
     pub name: Option<String>,
-    /// What people say about it; not used.
+    /// A description for people; unused.
     #[serde(default)]
     pub description: Option<String>,
     /// The question.
     pub query: String,
-    /// Configuration of this run: keys of the sections by their own name where that is clear
-    /// (`max_turns`), else with the section (`tools.call_deadline`).
+    /// Configuration keys of this run, without their section if that is unambiguous (`max_turns`),
+    /// else with it (`tools.call_deadline`).
     #[serde(default, deserialize_with = "or_default")]
     pub config: BTreeMap<String, Value>,
-    /// The model's replies, in order, and what comes of their calls.
+    /// The model's replies in order, with the results of their calls.
     pub turns: Vec<ScriptTurn>,
 }
 
@@ -45,31 +45,31 @@ fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// A scenario that cannot be played.
+/// Why a scenario cannot be played.
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
-    /// It is not the JSON of a scenario.
+    /// Not the JSON of a scenario.
     #[error(
         "the scenario is not readable: {0}; it needs `query` and `turns`, see `oracle replay --help`"
     )]
     Json(#[from] serde_json::Error),
-    /// A configuration value that is neither text nor number nor switch.
+    /// A configuration value that is no text, number or boolean.
     #[error("`config.{key}` of the scenario is `{value}`: use a text, a number, true or false")]
     Config {
-        /// Which.
+        /// The key.
         key: String,
-        /// As written.
+        /// The value as written.
         value: Value,
     },
 }
 
 impl Scenario {
-    /// Reads a scenario.
+    /// Parses a scenario.
     pub fn parse(json: &str) -> Result<Self, ScenarioError> {
         Ok(serde_json::from_str(json)?)
     }
 
-    /// Its configuration, to be laid over that of the system.
+    /// The scenario's configuration, which overrides the system's.
     pub fn settings(&self) -> Result<Vec<Setting>, ScenarioError> {
         let setting = |key: &str, value: String| Setting {
             option: format!("`config` of the scenario, `{key}`"),
@@ -77,7 +77,7 @@ impl Scenario {
                 .map_or_else(|| key.to_owned(), |section| format!("{section}.{key}")),
             value,
         };
-        // The reference behaviour, unless the scenario says otherwise.
+        // The reference behaviour, which the scenario can override.
         let mut settings = vec![Setting {
             option: "`oracle replay`".into(),
             key: "turn.on_missing_signal".into(),
@@ -86,7 +86,7 @@ impl Scenario {
         for (key, value) in &self.config {
             let text = match value {
                 Value::String(text) => text.clone(),
-                // 5.0 is a 5.
+                // Writes 5.0 as 5.
                 Value::Number(number) => {
                     let text = number.to_string();
                     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
@@ -102,8 +102,8 @@ impl Scenario {
         Ok(settings)
     }
 
-    /// What no configuration changes: the scripted model takes the place of the chain, and there are
-    /// no sub-agents, whom nobody has scripted.
+    /// Settings that no scenario overrides: the scripted model is the chain, and there are no
+    /// sub-agents, which have no script.
     #[must_use]
     pub fn fixed_settings() -> Vec<Setting> {
         [
@@ -118,7 +118,7 @@ impl Scenario {
         .into()
     }
 
-    /// The tools that answer as it says.
+    /// The scripted tools.
     #[must_use]
     pub fn tools(&self) -> Vec<FnTool> {
         let (mut answers, mut names) = (BTreeMap::new(), BTreeSet::new());

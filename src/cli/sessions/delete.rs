@@ -1,7 +1,7 @@
-//! `oracle sessions delete`: a session and its sub-agents' sessions, for good.
+//! `oracle sessions delete`: deletes a session with its sub-agents' sessions.
 //!
-//! **Invariant:** nothing is deleted that a person has not agreed to, by `--yes` or by word. How it goes about
-//! is the actors' to say, who delete in the same way.
+//! **Invariant:** nothing is deleted unless the user agrees, by `--yes` or at the prompt. The
+//! actors' own deletion does the work.
 
 use std::io::{BufRead as _, Write as _};
 
@@ -18,13 +18,13 @@ use crate::{
 /// `oracle sessions delete`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct DeleteArgs {
-    /// The session
+    /// Name of the session
     #[arg(value_name = "ID")]
     pub id: SessionName,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub yes: bool,
-    /// Also if a query has not ended
+    /// Delete even if a query has not ended
     #[arg(long)]
     pub force: bool,
 }

@@ -1,4 +1,4 @@
-//! `oracle sessions show`: how a session stands, and what was said in it.
+//! `oracle sessions show`: a session's state and messages.
 
 use std::io::Write as _;
 
@@ -46,7 +46,7 @@ struct End {
     usage: Usage,
 }
 
-/// Shows a session, and does not wake it.
+/// Prints a session without reactivating it.
 pub async fn show(
     oracle: &Oracle,
     journal: &dyn Journal,

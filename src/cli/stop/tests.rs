@@ -1,4 +1,4 @@
-//! What is told and which exit code is given.
+//! Messages and exit codes of errors.
 
 use std::io::ErrorKind;
 

@@ -1,42 +1,42 @@
-//! What is on the other end of a stream, as far as writing to it depends on that.
+//! The device behind a stream, as far as output depends on it.
 
 use std::io::IsTerminal;
 
 use crate::cli::Environment;
 
-/// Columns of a terminal that does not say how many it has.
+/// Columns of a terminal that does not report its width.
 const WIDTH: usize = 80;
 
-/// Terminals that can do nothing but text, or whose ways are not known to the editor of `oracle chat`.
+/// Terminals that support text only, or that rustyline does not support.
 const DUMB: [&str; 3] = ["dumb", "cons25", "emacs"];
 
-/// What is on the other end of a stream.
+/// The device behind a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Device {
-    /// A person at a terminal.
+    /// A terminal.
     Terminal {
-        /// How many columns it has.
+        /// The width in columns.
         width: usize,
-        /// What may be used to write to it.
+        /// The supported style.
         style: Style,
     },
     /// A file, a pipe or another program.
     Other,
 }
 
-/// What may be used to write to a terminal.
+/// Styles of terminal output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// Colours too.
+    /// Cursor movement and colours.
     Coloured,
-    /// No colours, as the person wishes.
+    /// No colours, by the user's choice.
     Plain,
-    /// Nothing but text: the terminal can do no more.
+    /// Plain text only.
     Dumb,
 }
 
 impl Style {
-    /// By the environment: no colours with a `NO_COLOR` that is not empty.
+    /// The style that the environment selects: no colours if `NO_COLOR` is set and not empty.
     #[must_use]
     pub fn wanted(environment: &Environment) -> Self {
         let says = |name| environment.get(name).filter(|value| !value.is_empty());
@@ -62,7 +62,7 @@ impl Device {
         }
     }
 
-    /// Whether a person is there.
+    /// Whether it is a terminal.
     #[must_use]
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Terminal { .. })

@@ -1,4 +1,4 @@
-//! A terminal in memory, for tests: what it reads is given, what is written to it is kept.
+//! A terminal in memory, for tests.
 
 use std::{
     io::{self, Cursor, Write},
@@ -9,19 +9,19 @@ use parking_lot::Mutex;
 
 use super::{Device, Input, Stream, Terminal};
 
-/// What was written to a terminal in memory.
+/// The output of a terminal in memory.
 #[derive(Debug, Clone, Default)]
 pub struct Recording {
     out: Buffer,
     err: Buffer,
 }
 
-/// A lock, because the terminal owns its writers while the test looks at what they wrote.
+/// A lock, because the terminal owns the writers while the test reads them.
 #[derive(Debug, Clone, Default)]
 struct Buffer(Arc<Mutex<Vec<u8>>>);
 
 impl Recording {
-    /// A terminal that reads `input`; all three streams have `device` at their other ends.
+    /// Creates a terminal that reads `input`, with `device` behind all streams.
     #[must_use]
     pub fn terminal(input: &str, device: Device) -> (Terminal, Self) {
         let recording = Self::default();
@@ -32,13 +32,13 @@ impl Recording {
         (terminal, recording)
     }
 
-    /// What standard output got so far.
+    /// Standard output so far.
     #[must_use]
     pub fn out(&self) -> String {
         self.out.text()
     }
 
-    /// What standard error got so far.
+    /// Standard error so far.
     #[must_use]
     pub fn err(&self) -> String {
         self.err.text()

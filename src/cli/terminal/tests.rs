@@ -1,4 +1,4 @@
-//! What is written where, and only to people.
+//! Which stream receives what, for terminals and others.
 
 use super::*;
 
@@ -7,7 +7,7 @@ const PERSON: Device = Device::Terminal {
     style: Style::Plain,
 };
 
-/// Does the same on a terminal with this at all ends, and gives what the streams got.
+/// Runs the same calls with this device behind all streams, and returns both outputs.
 fn written(device: Device) -> [String; 2] {
     let (mut terminal, recording) = Recording::terminal("", device);
     terminal.prompt("> ");
@@ -51,7 +51,6 @@ fn prompts_and_status_lines_are_for_people() {
     }
 }
 
-/// Texts of models and servers reach standard error in notes, status lines and errors.
 #[test]
 fn nothing_on_standard_error_commands_the_terminal() {
     const HOSTILE: &str = "a\x1b]52;c;cm0=\x07b\r\u{9b}2J\u{202e}\u{2066}\nc";

@@ -1,4 +1,4 @@
-//! What is added up, and how it reads.
+//! Sums and their presentation.
 
 use std::sync::Arc;
 
@@ -114,7 +114,7 @@ async fn kept() -> Memory {
         vec![replied(0, "p/one", usage_of(70, 7, 700))],
     )
     .await;
-    // More than a page.
+    // More than one page.
     let many = (0..600).map(|_| replied(1, "p/two", usage_of(1, 1, 0)));
     keep(&journal, "b", many.collect()).await;
     keep(&journal, "c", vec![record(0, TurnFact::Started(started()))]).await;

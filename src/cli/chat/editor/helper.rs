@@ -1,4 +1,4 @@
-//! What is ours of the editing: commands that are completed, and what Enter and Ctrl-Z do.
+//! The helper of rustyline: completes commands and handles Enter and Ctrl-Z.
 
 use std::borrow::Cow;
 use std::sync::{
@@ -36,7 +36,7 @@ impl Completer for Helper {
     }
 }
 
-/// The commands that begin like this. One that takes something gets the space before it.
+/// Completions of `begun`. A command with an argument ends in a space.
 fn commands(begun: &str) -> Vec<String> {
     if !begun.starts_with('/') {
         return Vec::new();
@@ -55,7 +55,8 @@ impl Hinter for Helper {
     type Hint = String;
 }
 
-/// What has no width is not drawn, whoever put it into a paste or into the history: the terminal is not to obey it.
+/// Does not draw characters without width, so that pasted or stored text cannot control the
+/// terminal.
 impl Highlighter for Helper {
     fn highlight<'l>(&self, line: &'l str, _: usize) -> Cow<'l, str> {
         Cow::Owned(visible(line))
@@ -66,8 +67,8 @@ impl Validator for Helper {}
 
 impl rustyline::Helper for Helper {}
 
-/// What was typed when Ctrl-Z was pressed, before the cursor and behind it. A lock, because rustyline owns the
-/// keys.
+/// The text before and after the cursor when Ctrl-Z was pressed. A lock, because rustyline owns the
+/// key handlers.
 #[derive(Clone, Default)]
 pub(super) struct Suspended(Arc<Mutex<Option<(String, String)>>>);
 
@@ -81,12 +82,12 @@ impl Suspended {
     }
 }
 
-/// Whether the backslash before the cursor is to become a new line. No command does that and moves the cursor
-/// behind it, but a completion does.
+/// Whether the backslash before the cursor becomes a new line. No rustyline command replaces it and
+/// moves the cursor; a completion does.
 #[derive(Clone, Default)]
 pub(super) struct Continued(Arc<AtomicBool>);
 
-/// Enter: sends what is whole, and begins a new line in what is not.
+/// Sends a complete message on Enter, and begins a new line in an incomplete one.
 pub(super) struct EnterKey(pub(super) Continued);
 
 impl ConditionalEventHandler for EnterKey {
@@ -114,8 +115,8 @@ fn on_enter(text: &str, cursor: usize) -> Enter {
     }
 }
 
-/// Ctrl-Z: gives the terminal back before the program is stopped. Rustyline's own way goes on for a moment
-/// where there are other threads, and takes the terminal again.
+/// Restores the terminal on Ctrl-Z before the process stops. With several threads, rustyline's own
+/// handler runs on for a moment and takes the terminal again.
 pub(super) struct SuspendKey(pub(super) Suspended);
 
 impl ConditionalEventHandler for SuspendKey {

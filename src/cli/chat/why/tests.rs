@@ -1,4 +1,4 @@
-//! What people read about a question, from all kinds of records.
+//! Explanations of queries from all kinds of records.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::model::{
     signal::NeedTurn,
 };
 
-/// Records, a second after one another, of a turn each.
+/// Records one second apart, each of a turn.
 fn entries(facts: Vec<(Option<u32>, Fact)>) -> Vec<Entry> {
     let entry = |(seq, (turn, fact)): (u64, (Option<u32>, Fact))| Entry {
         seq: Seq(seq),

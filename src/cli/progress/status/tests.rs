@@ -1,4 +1,4 @@
-//! What a person is told, event by event.
+//! Status lines, event by event.
 
 use serde_json::{Value, json};
 
