@@ -1,13 +1,13 @@
-//! Oracle over HTTP: an OpenAI-compatible interface for existing clients, one of its own that shows all of
-//! a conversation, and the control channel.
+//! Oracle over HTTP: an OpenAI-compatible interface for existing clients, a native interface that
+//! shows whole conversations, and the control channel.
 //!
-//! Translation of requests to handles and back, and nothing else. A handler gets its [`Caller`] from the
-//! door (`access`), never from the request's body or path, and answers mistakes as [`Problem`]s, all in the
-//! one shape that OpenAI's clients understand. Each route stands with its description beside its handler, and both
-//! are put together at once, so that what is served and what is described are the same.
+//! This room only translates requests to handle calls and results to responses. A handler gets its
+//! [`Caller`] from authentication (`door`), never from the body or the path, and reports errors as
+//! [`Problem`]s, in the shape that OpenAI's clients understand. Each route is declared with its
+//! OpenAPI description, so both always agree.
 //!
-//! [`router`] gives all routes for the `axum` server of a host. Without one, bind a [`Listener`] and start a
-//! [`Server`] on it:
+//! [`router`] returns all routes for a host's own `axum` server. Otherwise bind a [`Listener`] and
+//! start a [`Server`] on it:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -26,7 +26,7 @@
 //! let journal = Arc::new(Memory::new());
 //! let system = Oracle::builder().journal(journal.clone()).start().await?;
 //!
-//! // Where there are no keys, it can be reached from this machine only.
+//! // Without keys, the server accepts requests from this machine only.
 //! let keys = Keyring::open(KeyFile::within(folder))?;
 //! let door = if keys.is_guarded() { Door::Keys } else { Door::Open };
 //! let settings = Settings { listen: "127.0.0.1:0".parse()?, ..Settings::default() };
@@ -37,14 +37,14 @@
 //! let server = Server::start(listener, host);
 //! println!("listens on http://{}", server.address());
 //!
-//! // Ends the system too.
+//! // Also shuts down the system.
 //! server.shut_down(system).await;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! **Invariant:** a session is looked up under the caller's tenant only, so that a foreign one and one that
-//! does not exist cannot be told apart.
+//! **Invariant:** a session is looked up under the caller's tenant only, so a client cannot tell
+//! another tenant's session from a missing one.
 
 mod accept;
 mod connection;
@@ -84,7 +84,7 @@ pub use problem::Problem;
 pub use server::{LocalServer, Server};
 pub use tenants::Place;
 
-/// What the description says of the whole.
+/// Document-wide part of the OpenAPI description.
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -96,7 +96,7 @@ pub use tenants::Place;
 )]
 struct Description;
 
-/// What the door asks for.
+/// Adds the security scheme to the description.
 struct Key;
 
 impl Modify for Key {
@@ -111,27 +111,27 @@ impl Modify for Key {
     }
 }
 
-/// All routes, to be nested in the `axum` server of a host.
+/// Returns all routes, to be nested in a host's own `axum` server.
 ///
-/// The address of a client is taken from [`ConnectInfo`](axum::extract::ConnectInfo), where the host provides it.
-/// Where there are no keys, a request is let in from this machine, or as the
-/// [`Principal`](crate::model::Principal) that the host put into its extensions. A host with a file of keys runs
-/// [`Host::watch_keys`] beside it. Caps on connections and time-outs of slow clients are the host's own affair.
+/// The client's address comes from [`ConnectInfo`](axum::extract::ConnectInfo), if the host
+/// provides it. Without keys, a request is accepted from this machine, or as the
+/// [`Principal`](crate::model::Principal) that the host put into its extensions. A host with a key
+/// file also runs [`Host::watch_keys`]. Connection caps and time-outs for slow clients are up to
+/// the host.
 pub fn router(host: Host) -> Router {
     routes(host).0
 }
 
-/// All routes and their description, for tests: asked on a paused clock, and without sockets.
+/// Returns all routes and their description, for tests on a paused clock without sockets.
 #[cfg(any(test, feature = "testkit"))]
 pub fn described(host: Host) -> (Router, utoipa::openapi::OpenApi) {
     routes(host)
 }
 
-/// All routes and their description.
 fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
     let mut description = Description::openapi();
-    // By what a request has to pass before its handler: nothing; a key; a key, admission and early shedding; a key
-    // and admission.
+    // Grouped by what a request has to pass before its handler: nothing; a key; a key, admission
+    // and early load shedding; a key and admission.
     let [open, operators, messages, others] = [
         health::routes(),
         control::routes().merge(metrics::routes()),
@@ -154,7 +154,7 @@ fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
         None => router.layer(known.clone()),
     };
     let essential = from_fn(overload::unless_beyond_the_cap);
-    // The last one is the first that a request meets.
+    // The last layer is the first that a request meets.
     let operators = operators
         .layer(take_body.clone())
         .layer(guard(door::For::Operators));
@@ -181,7 +181,7 @@ fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
     (router, description)
 }
 
-/// Says of each request that it may be refused.
+/// Adds the response of a refused request to each operation.
 fn refusable(description: &mut utoipa::openapi::OpenApi) {
     let body = Ref::from_schema_name("ProblemBody");
     let body = ContentBuilder::new().schema(Some(body)).build();

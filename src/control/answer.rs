@@ -1,4 +1,4 @@
-//! Answers to verbs, the same over every transport.
+//! Answers to verbs, independent of the transport.
 
 use std::sync::Arc;
 
@@ -10,110 +10,110 @@ use crate::{
     model::{Event, QueryId, Seq, SessionName, TenantId},
 };
 
-/// The answer to a verb. Its changes are durable by then.
+/// The answer to a verb, sent after its changes are durable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Answer {
-    /// To `list`.
+    /// The answer to `list`.
     Sessions {
-        /// By name.
+        /// The sessions, ordered by name.
         sessions: Vec<Listed>,
-        /// The `after` of the next page, if there is one.
+        /// The `after` of the next page; null on the last page.
         next: Option<SessionName>,
     },
-    /// To `tenants`.
+    /// The answer to `tenants`.
     Tenants {
-        /// By name.
+        /// The tenants, ordered by name.
         tenants: Vec<TenantId>,
-        /// The `after` of the next page, if there is one.
+        /// The `after` of the next page; null on the last page.
         next: Option<TenantId>,
     },
-    /// To `inspect`.
+    /// The answer to `inspect`.
     Session {
-        /// Its state.
+        /// The session's state.
         session: Box<SessionView>,
     },
-    /// To `tail`.
+    /// The answer to `tail`.
     Events {
-        /// In order.
+        /// The events, in order.
         events: Vec<Event>,
     },
-    /// To `approvals`.
+    /// The answer to `approvals`.
     Approvals {
-        /// The longest wait first.
+        /// The pending tool calls, the oldest first.
         approvals: Vec<Approval>,
         /// Whether some are missing: too many, unreadable, or not read in time.
         #[serde(default)]
         incomplete: bool,
-        /// How many more are known to wait.
+        /// Number of further pending calls.
         #[serde(default)]
         more: usize,
     },
-    /// Done.
+    /// The answer to verbs that return nothing.
     Done {},
-    /// To `continue` and `steer`.
+    /// The answer to `continue` and `steer`.
     Query {
-        /// The query that goes on.
+        /// The running query.
         query: QueryId,
     },
-    /// To `fork`.
+    /// The answer to `fork`.
     Forked {
         /// The new session.
         session: Subject,
     },
-    /// To `reload`.
+    /// The answer to `reload`.
     Reloaded {
-        /// Keys with other values from now on.
+        /// Keys whose new values are in effect.
         changed: Vec<String>,
-        /// Keys whose new values count after the next start.
+        /// Keys whose new values take effect at the next start.
         waiting: Vec<String>,
     },
-    /// To `delete`.
+    /// The answer to `delete`.
     Deleted {
-        /// How many records it had.
+        /// Number of records that the session had.
         records: Seq,
-        /// How many sessions of sub-agents went with it.
+        /// Number of deleted sub-agent sessions.
         sub_agents: usize,
     },
 }
 
-/// A message that is durable.
+/// An accepted message, which is durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct Accepted {
     /// The session.
     pub session: SessionName,
-    /// The query that answers it.
+    /// The query that answers the message.
     pub query: QueryId,
-    /// Where that query's acceptance stands in the session's log: what comes of it follows. Null where it was
-    /// accepted before, and that cannot be looked up right now.
+    /// The number of the `query.accepted` event; later events follow it. Null if the message is a
+    /// duplicate whose event cannot be looked up right now.
     pub seq: Option<Seq>,
 }
 
-/// An item of a watch.
+/// An item of a subscription.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "seen", rename_all = "snake_case")]
 pub enum Seen {
-    /// A record.
+    /// A record that matches the filter.
     Event {
-        /// Its tenant.
+        /// The tenant that the session belongs to.
         tenant: TenantId,
-        /// The record.
+        /// The record as an event.
         event: Arc<Event>,
     },
-    /// Events of a session are missing here; `tail` has them.
+    /// Events of a session are missing here; `tail` returns them.
     Gap {
         /// The session.
         session: Subject,
-        /// The first one missing.
+        /// The number of the first missing event.
         from: Seq,
     },
     /// Events of any session may be missing here.
     Lost {},
-    /// The end.
+    /// The subscription has ended.
     End {
-        /// Why.
+        /// The reason, as a text for people.
         why: String,
     },
 }

@@ -39,58 +39,58 @@ use crate::{
 };
 
 const ANSWER: Duration = Duration::from_secs(90);
-/// How long a stream may be silent: a server sends a keep-alive every 15 seconds.
+/// Read timeout of a stream; a server sends a keep-alive every 15 seconds.
 const SILENCE: Duration = Duration::from_secs(60);
-/// Longest line of a stream, in bytes.
+/// Maximum length of a stream's line, in bytes.
 const LINE: usize = 16 << 20;
 
-/// Why a server could not be asked, or what it answers instead.
+/// Why a request to a server failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// That is no URL of a server.
+    /// The URL is invalid.
     #[error("`{url}` is no URL: write it like `http://127.0.0.1:7770`")]
     Url {
-        /// As given.
+        /// The URL as given.
         url: String,
     },
-    /// No client can be made.
+    /// The HTTP client cannot be set up.
     #[error("{0}")]
     Setup(String),
     /// The connection failed.
     #[error("the server at {place} cannot be asked: {}", cause(why))]
     Broken {
-        /// The URL.
+        /// The server's URL.
         place: String,
-        /// Why.
+        /// The cause.
         why: reqwest::Error,
     },
-    /// The server does not answer.
+    /// The server does not respond.
     #[error(
         "the server at {place} has said nothing for {since:?}: it is gone, or cannot be reached any more"
     )]
     Silent {
-        /// The URL.
+        /// The server's URL.
         place: String,
-        /// For how long.
+        /// Time without a response.
         since: Duration,
     },
-    /// The answer has another shape.
+    /// The response has an unknown shape.
     #[error("the server answers otherwise than this version understands: {0}")]
     NotUnderstood(String),
-    /// The server refuses it.
+    /// The server refused the request.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// A problem of HTTP alone, such as that of a key.
+    /// An HTTP error that is no refusal, such as an invalid key.
     #[error("{message}")]
     Http {
-        /// Its status.
+        /// The HTTP status.
         status: u16,
-        /// Its text.
+        /// The error message.
         message: String,
     },
 }
 
-/// What a server refused stays that; of the rest it is not known whether the server has done it.
+/// A refusal keeps its code; after any other error, the server may have executed the verb.
 impl From<ClientError> for Refused {
     fn from(error: ClientError) -> Self {
         match error {
@@ -110,16 +110,16 @@ pub struct Client {
     _socket: Option<Address>,
 }
 
-/// Text of a reply while the model writes it; not durable.
+/// Text of a reply while the model generates it; not durable.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct TextFrame {
-    /// Its query.
+    /// The query.
     pub query: QueryId,
-    /// Its turn.
+    /// The turn.
     pub turn: Turn,
-    /// A new attempt replaces the text of the one before.
+    /// The attempt; a new one replaces the text of the one before.
     pub attempt: Attempt,
-    /// Its place in the visible text, in bytes.
+    /// Offset in the visible text, in bytes.
     pub offset: usize,
     /// The text.
     pub text: String,
@@ -128,24 +128,24 @@ pub struct TextFrame {
 /// An item of a session's stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Told {
-    /// A record.
+    /// A durable event.
     Event(Box<Event>),
-    /// Text as it arrives.
+    /// Streamed text.
     Frame(TextFrame),
-    /// Events from here on cannot be read right now; they follow later.
+    /// Events that cannot be read right now and follow later.
     Gap {
-        /// The first of them.
+        /// The number of the first missing event.
         from: Seq,
     },
-    /// The stream ends.
+    /// The stream has ended.
     End {
-        /// Why.
+        /// The reason, as a text for people.
         why: String,
     },
 }
 
 impl Client {
-    /// The server behind this Unix socket.
+    /// Connects to the server behind a Unix socket.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] or [`io::ErrorKind::ConnectionRefused`] where no server listens.
@@ -163,10 +163,10 @@ impl Client {
         })
     }
 
-    /// A server by its URL, with a key if it wants one.
+    /// Creates a client for the server at a URL, with a key if it requires one.
     ///
     /// # Errors
-    /// When it is no URL, or TLS cannot be set up.
+    /// If the URL is invalid, or TLS cannot be set up.
     pub fn http(url: &str, key: Option<SecretString>) -> Result<Self, ClientError> {
         let base = Url::parse(url).ok().filter(|base| !base.cannot_be_a_base());
         let base = base.ok_or_else(|| ClientError::Url {
@@ -181,7 +181,7 @@ impl Client {
         })
     }
 
-    /// Carries out a verb; its changes are durable by then.
+    /// Executes a verb; its changes are durable when this returns.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -189,7 +189,7 @@ impl Client {
         self.post(&["api", "control"], verb, None).await
     }
 
-    /// Watches what sessions record from now on.
+    /// Subscribes to records, from now on or after the given number.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -218,7 +218,7 @@ impl Client {
             .await
     }
 
-    /// Follows a session after this event, with text as it arrives.
+    /// Follows a session's events after a number, with streamed text.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -272,7 +272,7 @@ impl Client {
         Ok(Events::of(place, pieces))
     }
 
-    /// The response, if the server succeeds.
+    /// Sends a request and turns an error status into an error.
     async fn send(&self, request: RequestBuilder) -> Result<Response, ClientError> {
         #[derive(Deserialize)]
         struct Body {
@@ -337,7 +337,6 @@ impl<T> Events<T> {
         }
     }
 
-    /// The data of the next event, whose name is then in `name`.
     async fn data(&mut self) -> Result<Option<Vec<u8>>, ClientError> {
         loop {
             if let Some(end) = self.read.iter().position(|&byte| byte == b'\n') {
@@ -369,7 +368,7 @@ impl<T> Events<T> {
 }
 
 impl Events<Seen> {
-    /// The next item; none where the connection has ended.
+    /// Returns the next item, or `None` if the connection has ended.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -380,7 +379,7 @@ impl Events<Seen> {
 }
 
 impl Events<Told> {
-    /// The next item; none where the connection has ended.
+    /// Returns the next item, or `None` if the connection has ended.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -444,7 +443,7 @@ mod tests {
             ": keep-alive\n\n",
             ": keep-alive\n\n",
         ];
-        // The rhythm of a server that has nothing to say, and of a slow line.
+        // The rhythm of an idle server's keep-alives, and of a slow connection.
         let clock = interval(SILENCE - Duration::from_secs(1));
         let signs = signs
             .map(|sign| Bytes::from(sign.replace("LOST", &lost)))

@@ -1,4 +1,4 @@
-//! Carries verbs out.
+//! The controller, which executes verbs.
 
 use super::{Answer, Code, Follow, Refused, Verb, Watching, limits, subject::Subject};
 use crate::{
@@ -13,23 +13,23 @@ use crate::{
     },
 };
 
-/// Carries verbs out on a running system. Cheap to clone.
+/// Executes verbs on a running system. Cheap to clone.
 #[derive(Clone)]
 pub struct Controller {
     oracle: Oracle,
 }
 
 impl Controller {
-    /// For this system.
+    /// Creates a controller for this system.
     #[must_use]
     pub const fn new(oracle: Oracle) -> Self {
         Self { oracle }
     }
 
-    /// Carries out a verb; its changes are durable when this returns.
+    /// Executes a verb; its changes are durable when this returns.
     ///
     /// # Errors
-    /// See [`Refused`].
+    /// [`Refused`] if the caller is no administrator, or the verb cannot be executed.
     pub async fn carry_out(&self, who: &Principal, verb: Verb) -> Result<Answer, Refused> {
         may(who)?;
         let acting = Acting {
@@ -39,10 +39,11 @@ impl Controller {
         acting.carry_out(verb).await
     }
 
-    /// Follows records from now on.
+    /// Subscribes to records, from now on or after the given number.
     ///
     /// # Errors
-    /// See [`Refused`].
+    /// [`Refused`] if the caller is no administrator, the session does not exist, or `after` is out
+    /// of range.
     pub async fn watch(&self, who: &Principal, wanted: Watching) -> Result<Follow, Refused> {
         may(who)?;
         Follow::begin(self.oracle.clone(), who, wanted).await
@@ -205,7 +206,7 @@ impl Acting<'_> {
         self.oracle.session(key)
     }
 
-    /// An existing session: a command would open a new one.
+    /// Returns a session only if it exists, because a command would create it.
     async fn there(&self, subject: &Subject) -> Result<SessionHandle, Refused> {
         let session = self.session(self.key(subject));
         if session.last().await?.is_some() {

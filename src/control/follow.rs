@@ -1,7 +1,7 @@
-//! Following records.
+//! Subscriptions to records.
 //!
-//! One session is followed without gaps: what the bus dropped is read from the journal. All sessions are followed
-//! as far as the subscriber keeps up, and every gap is marked. The bus's queue is bounded.
+//! A subscription to one session has no gaps: it reads from the journal what the bus dropped. A
+//! subscription to all sessions delivers what its bounded queue can hold, and marks every gap.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,12 +13,11 @@ use crate::{
     model::{Principal, Seq, SessionKey, TenantId},
 };
 
-/// Pause before a replaced bus is subscribed to again.
 const AGAIN: Duration = Duration::from_millis(100);
-/// Events that may wait at each bus.
+/// Bound of the queue at each bus, in events.
 const WAITING: usize = 64;
 
-/// A subscription.
+/// A subscription to the records of one session or of all sessions.
 pub struct Follow {
     oracle: Oracle,
     source: Source,
@@ -70,7 +69,7 @@ impl Follow {
         })
     }
 
-    /// The next item; none after [`Seen::End`]. Cancel safe.
+    /// Waits for the next item; returns `None` after [`Seen::End`]. Cancel safe.
     pub async fn next(&mut self) -> Option<Seen> {
         while !self.over {
             let seen = match &mut self.source {
@@ -113,7 +112,7 @@ impl Follow {
         }
     }
 
-    /// A bus was replaced, or the system is gone.
+    /// Subscribes again after a bus was replaced, unless the system has ended.
     async fn listen_again(&mut self) -> Option<Seen> {
         tokio::time::sleep(AGAIN).await;
         if self.oracle.has_ended() {

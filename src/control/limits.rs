@@ -1,5 +1,5 @@
-//! The budgets of a query as they come in: read strictly, because what is left out is not limited, and what
-//! is misspelt would be left out.
+//! Parses the budgets of a query. Unknown fields are refused: an omitted limit means no limit, so a
+//! misspelt one would lift it.
 
 use std::fmt;
 
@@ -11,17 +11,15 @@ use serde::{
 use super::{Code, Refused};
 use crate::model::{Limits, usage::NanoUsd};
 
-/// What is out of its range.
+/// A limit outside its range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OutOfRange {
-    /// Which limit.
     pub(crate) field: &'static str,
-    /// What it has to be, to be read behind its name.
+    /// The rule, phrased to follow the name.
     pub(crate) what: &'static str,
     code: Code,
 }
 
-/// What of these limits is out of its range, if anything is.
 pub(crate) fn check(limits: &Limits) -> Result<(), OutOfRange> {
     let (field, what, code) = if !(1..=100).contains(&limits.max_turns) {
         let what = "has to be from 1 to 100";
@@ -44,7 +42,7 @@ impl From<OutOfRange> for Refused {
     }
 }
 
-/// Reads an object, never a list of its fields' values, which serde would take too.
+/// Reads an object; serde's derived code would accept a list of values too.
 pub(super) fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Limits, D::Error> {
     deserializer.deserialize_map(Object)
 }

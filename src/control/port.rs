@@ -1,5 +1,5 @@
-//! The control channel as an actor of a larger system. Each verb is carried out in a task that ends with the
-//! actor, so a slow one holds up no other; they are not ordered.
+//! The control channel as an actor of a larger system. Each verb runs in a task that ends with the
+//! actor, so a slow verb delays no other, and verbs may finish in any order.
 //!
 //! ```
 //! use oracle_agent::{
@@ -21,7 +21,7 @@
 //! # }
 //! ```
 //!
-//! **Invariant:** at most [`IN_WORK`] verbs are carried out at a time; more are refused at once.
+//! **Invariant:** at most [`IN_WORK`] verbs run at a time; the port rejects more at once.
 
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr};
 use tokio::task::{JoinHandle, JoinSet};
@@ -29,27 +29,27 @@ use tokio::task::{JoinHandle, JoinSet};
 use super::{Answer, Controller, Follow, Refused, Verb, Watching};
 use crate::model::Principal;
 
-/// Verbs in flight.
+/// Maximum number of verbs in flight.
 pub const IN_WORK: usize = 256;
 
-/// Messages of the port.
+/// Messages of the control port.
 pub enum ControlMsg {
-    /// Carry out a verb.
+    /// Executes a verb.
     Do {
-        /// The caller, as the host knows them.
+        /// The caller, authenticated by the host.
         who: Principal,
         /// The verb.
         verb: Verb,
-        /// Its outcome.
+        /// Receives the outcome.
         reply: RpcReplyPort<Result<Answer, Refused>>,
     },
-    /// Subscribe to records. The subscription is bounded; dropping it ends it.
+    /// Subscribes to records. The subscription is bounded and ends when it is dropped.
     Watch {
         /// The caller.
         who: Principal,
         /// What to follow.
         wanted: Watching,
-        /// The subscription.
+        /// Receives the subscription.
         reply: RpcReplyPort<Result<Follow, Refused>>,
     },
 }
@@ -57,10 +57,10 @@ pub enum ControlMsg {
 #[cfg(feature = "cluster")]
 impl ractor::Message for ControlMsg {}
 
-/// Starts a port to a system, linked under an actor of the host if one is given.
+/// Starts a control port, linked to `parent` if the host gives one.
 ///
 /// # Errors
-/// When the actor does not start.
+/// If the actor does not start.
 pub async fn start(
     controller: Controller,
     parent: Option<ActorCell>,

@@ -1,4 +1,4 @@
-//! Why a verb was refused: one stable code and one text, the same over every transport.
+//! Refusals of verbs: a stable code and a text, independent of the transport.
 
 use std::{fmt, time::Duration};
 
@@ -9,14 +9,14 @@ use crate::{
     kernel::Refusal,
 };
 
-/// Retry hint of a busy session.
+/// Retry hint while a session is busy.
 const SOON: Duration = Duration::from_secs(1);
-/// Retry hint of a failing journal and a draining system.
+/// Retry hint for a failing journal or a draining system.
 const LATER: Duration = Duration::from_secs(5);
 
 macro_rules! codes {
     ($($(#[$doc:meta])+ $name:ident = $word:literal,)+) => {
-        /// Stable code of a refusal.
+        /// The stable code of a refusal.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[non_exhaustive]
         pub enum Code {
@@ -24,10 +24,10 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// All of them.
+            /// All codes.
             pub const ALL: &[Self] = &[$(Self::$name,)+];
 
-            /// The word on the wire.
+            /// The code in its serialized form.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -39,55 +39,55 @@ macro_rules! codes {
 }
 
 codes! {
-    /// No verb, or a wrong field.
+    /// The verb is unknown, or a field is invalid.
     InvalidValue = "invalid_value",
     /// The request is too long.
     TooLong = "too_long",
-    /// Needs the role `admin`.
+    /// The caller lacks the role `admin`.
     AdminOnly = "admin_only",
-    /// The session is Oracle's own.
+    /// The session is reserved for Oracle.
     Reserved = "reserved",
-    /// The name is invalid.
+    /// The session's name is invalid.
     InvalidName = "invalid_name",
     /// There is no such session.
     NoSession = "no_session",
-    /// It was deleted meanwhile.
+    /// The session was deleted meanwhile.
     Deleted = "deleted",
-    /// There is no query to act on.
+    /// The session has no query to act on.
     NothingRunning = "nothing_running",
     /// A query is running.
     Busy = "busy",
     /// The inbox is full.
     InboxFull = "inbox_full",
-    /// The idempotency key was used for something else.
+    /// The idempotency key was used for another message.
     KeyReused = "key_reused",
-    /// A limit of turns outside its range.
+    /// The turn limit is out of range.
     TurnsOutOfRange = "turns_out_of_range",
-    /// A limit of tokens outside its range.
+    /// The token limit is out of range.
     TokensOutOfRange = "tokens_out_of_range",
-    /// A limit of money outside its range.
+    /// The cost limit is out of range.
     CostOutOfRange = "cost_out_of_range",
-    /// No such call waits for a person.
+    /// No such tool call waits for approval.
     NotWaiting = "not_waiting",
-    /// The last query was not ended by force.
+    /// The last query was not forced to end.
     NothingToContinue = "nothing_to_continue",
     /// The name is taken.
     AlreadyOpen = "already_open",
     /// The session is closed.
     Closed = "closed",
-    /// No such tool is ready to be attached.
+    /// No such tool can be attached.
     UnknownTool = "unknown_tool",
-    /// The session has the tool.
+    /// The session already has the tool.
     AttachedAlready = "attached_already",
-    /// The session cannot be copied up to there.
+    /// The session has no such turn to fork at.
     NoSuchTurn = "no_such_turn",
-    /// The log is too long to be copied.
+    /// The session's log is too long to copy.
     TooLongToFork = "too_long_to_fork",
-    /// The session has messages already.
+    /// The session already has messages.
     NotNew = "not_new",
     /// The import is too large.
     ImportTooLarge = "import_too_large",
-    /// The system drains.
+    /// The system is draining.
     Draining = "draining",
     /// Another process owns the session.
     Owned = "owned",
@@ -101,9 +101,9 @@ codes! {
     EmptyQuestion = "empty_question",
     /// The text is too long.
     QuestionTooLong = "question_too_long",
-    /// There is no room.
+    /// The system is overloaded.
     Overloaded = "overloaded",
-    /// No answer; whether it was done is unknown.
+    /// No reply arrived; the verb may have been executed.
     Unavailable = "unavailable",
     /// The journal cannot be read or written.
     Journal = "journal",
@@ -119,11 +119,11 @@ impl fmt::Display for Code {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Refused {
-    /// For programs.
+    /// The code, for programs.
     pub code: Code,
-    /// For people: what is wrong, and what to do.
+    /// The problem and its remedy, for people.
     pub message: String,
-    /// When to retry, in milliseconds, where that helps.
+    /// Delay before a retry, in milliseconds, where a retry can help.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }
@@ -154,7 +154,7 @@ impl Refused {
         Self::for_now(Code::Overloaded, message, SOON)
     }
 
-    /// When to retry, where that helps.
+    /// The delay before a retry, where a retry can help.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after_ms.map(Duration::from_millis)

@@ -1,5 +1,5 @@
-//! The control socket of a data directory, for the owner of the process alone. A peer is an administrator and speaks
-//! HTTP there.
+//! The control socket of a data directory. It accepts the process's own user and root as
+//! administrators, and speaks HTTP.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -12,39 +12,39 @@ use std::{
 
 use tokio::net::{UnixListener, UnixStream};
 
-/// The socket's name in a data directory.
+/// The socket's file name in a data directory.
 pub const NAME: &str = "control.sock";
 
-/// Servers over one data directory that have a socket.
+/// Maximum number of servers with a socket in one data directory.
 const SERVERS: usize = 16;
 
-/// Longest socket address on every system, in bytes.
+/// Length of a socket address, in bytes, that every system accepts.
 const LONGEST: usize = 100;
 
 /// Why the socket cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// Another server has it.
+    /// Another process listens on it.
     #[error("another process has the control channel of this data directory, at `{path}`")]
     Taken {
-        /// Its path.
+        /// The socket's path.
         path: PathBuf,
     },
-    /// The system refuses it.
+    /// The operating system reports an error.
     #[error("the control channel cannot be opened at `{path}`: {source}")]
     Io {
-        /// Its path.
+        /// The socket's path.
         path: PathBuf,
         /// The system's error.
         source: io::Error,
     },
 }
 
-/// A bound socket. Dropping it removes its file.
+/// A bound socket, whose file is removed on drop.
 #[derive(Debug)]
 pub struct Socket {
     path: PathBuf,
-    /// Device and inode: another file in its place is not ours to remove.
+    /// Device and inode, so that a file which replaced the socket is not removed.
     file: Option<(u64, u64)>,
     listener: UnixListener,
     user: u32,
@@ -52,7 +52,8 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Binds the first free socket of a data directory: `control.sock`, beside other servers `control-2.sock` and so on.
+    /// Binds the first free socket of a data directory: `control.sock`, or `control-2.sock` and so
+    /// on beside other servers.
     ///
     /// # Errors
     /// As for [`bind`](Self::bind).
@@ -67,16 +68,17 @@ impl Socket {
         bound
     }
 
-    /// Its path.
+    /// The path of the socket's file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Binds the path; a socket that a dead process left there is replaced.
+    /// Binds `path`, replacing a socket that a dead process left there.
     ///
     /// # Errors
-    /// When another process listens there, or the socket cannot be made.
+    /// [`SocketError::Taken`] if another process listens there, [`SocketError::Io`] if the socket
+    /// cannot be created.
     pub async fn bind(path: &Path) -> Result<Self, SocketError> {
         let path = path.to_path_buf();
         let lock = match lock(&path) {
@@ -101,10 +103,10 @@ impl Socket {
         }
     }
 
-    /// The next connection of this user, or of root.
+    /// Accepts the next connection of this user or of root; closes those of others.
     ///
     /// # Errors
-    /// When the system gives none.
+    /// If the system cannot accept a connection.
     pub async fn accept(&self) -> io::Result<UnixStream> {
         loop {
             let (stream, _) = self.listener.accept().await?;
@@ -139,7 +141,7 @@ fn file_at(path: &Path) -> Option<(u64, u64)> {
     Some((file.dev(), file.ino()))
 }
 
-/// Of two processes that begin at once, only one may replace the socket.
+/// Takes a lock, so that only one of two starting processes replaces the socket.
 fn lock(path: &Path) -> Result<File, TryLockError> {
     let mut options = File::options();
     let file = options.create(true).truncate(false).write(true).mode(0o600);
@@ -149,8 +151,8 @@ fn lock(path: &Path) -> Result<File, TryLockError> {
     Ok(file)
 }
 
-/// Makes the socket in a private folder and moves it into place once its mode is 0600, so that other users
-/// can never reach it.
+/// Creates the socket in a private folder and renames it once its mode is 0600, so that other users
+/// never reach it.
 fn listen(path: &Path) -> io::Result<UnixListener> {
     let folder = path.with_extension("new");
     match fs::remove_dir_all(&folder) {
@@ -166,11 +168,11 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// A path that the system calls take, while this lives.
+/// A path short enough for the system calls, valid as long as this lives.
 #[derive(Debug)]
 pub(super) struct Address {
     pub(super) path: PathBuf,
-    /// Where the path leads through its descriptor.
+    /// Keeps the descriptor open that a shortened path refers to.
     _folder: Option<File>,
 }
 

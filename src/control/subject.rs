@@ -1,4 +1,4 @@
-//! The session of a verb: `NAME`, or `TENANT/NAME`.
+//! The session of a verb, written `NAME` or `TENANT/NAME`.
 
 use std::{fmt, str::FromStr};
 
@@ -6,17 +6,17 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::model::{IdError, SessionKey, SessionName, TenantId};
 
-/// A session, by default of the caller's tenant.
+/// A session, of the caller's tenant unless another is given.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Subject {
-    /// Its tenant, if not the caller's.
+    /// The tenant, if it is not the caller's.
     pub tenant: Option<TenantId>,
-    /// Its name.
+    /// The session's name.
     pub name: SessionName,
 }
 
 impl Subject {
-    /// Its key, for a caller of this tenant.
+    /// The session's key, for a caller of this tenant.
     #[must_use]
     pub fn of(&self, tenant: &TenantId) -> SessionKey {
         SessionKey {

@@ -25,31 +25,29 @@ use super::{
 use crate::{access::place_of, control::socket::Socket};
 
 const BACKLOG: u32 = 1_024;
-/// Bound on what the kernel buffers for one client; without it, megabytes.
+/// Bound on the kernel's buffer for one client, which otherwise grows to megabytes.
 const SEND_BUFFER: u32 = 256 << 10;
-/// Keep-alive probes find clients that lost their network.
+/// Keep-alive probes detect clients that lost their network.
 const ALIVE: Duration = Duration::from_secs(60);
 const ASK: Duration = Duration::from_secs(15);
-/// Pause after a failed accept.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Connections beyond the cap, for the essential routes; more are closed.
+/// Connections beyond the cap, for the essential routes; any further ones are closed.
 const SPARE: usize = 64;
-/// How long a spare connection may last.
 const SHORT: Duration = Duration::from_secs(5);
 
 /// Whether clients need a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Door {
-    /// They do.
+    /// A key is required.
     Keys,
-    /// They do not: there are no keys.
+    /// No key is required, because there are none.
     Open,
 }
 
 /// Why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// Another server listens there.
+    /// Another server listens on the address.
     #[error(
         "{address} is taken: another server listens there, so end that one, or listen elsewhere by \
          `--listen` or `server.listen`"
@@ -58,13 +56,13 @@ pub enum BindError {
         /// The address.
         address: SocketAddr,
     },
-    /// Keys are required, and there are none.
+    /// The configuration requires keys, and there are none.
     #[error(
         "there are no keys, and `server.require_keys` says that there have to be: make one by `oracle keys \
          create`"
     )]
     Keyless,
-    /// Reachable from other machines, without keys.
+    /// The address is reachable from other machines, and there are no keys.
     #[error(
         "{address} can be reached from other machines, and there are no keys: make one by `oracle keys \
          create`, or listen on 127.0.0.1"
@@ -73,7 +71,7 @@ pub enum BindError {
         /// The address.
         address: SocketAddr,
     },
-    /// The system does not allow it.
+    /// The operating system refuses the address.
     #[error(
         "{address} cannot be listened on ({source}): name an address of this machine and a port that \
          you may use, by `--listen` or `server.listen`"
@@ -94,10 +92,10 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Binds the address.
+    /// Binds the configured address.
     ///
     /// # Errors
-    /// When it is taken or refused, or would be open to other machines without keys.
+    /// If the address is taken or refused, or would be open to other machines without keys.
     pub fn bind(settings: &Settings, door: Door) -> Result<Self, BindError> {
         let address = settings.listen;
         if door == Door::Open && settings.require_keys {
@@ -117,10 +115,11 @@ impl Listener {
             SocketAddr::V4(_) => TcpSocket::new_v4(),
             SocketAddr::V6(_) => TcpSocket::new_v6(),
         }?;
-        // A restart need not wait for old connections. On Windows it would let two servers listen.
+        // A restart need not wait for old connections. On Windows the option would let two servers
+        // listen.
         #[cfg(unix)]
         socket.set_reuseaddr(true)?;
-        // Both are inherited by each connection.
+        // Each connection inherits both.
         socket.set_send_buffer_size(SEND_BUFFER)?;
         let asked = TcpKeepalive::new().with_time(ALIVE).with_interval(ASK);
         SockRef::from(&socket).set_tcp_keepalive(&asked)?;
@@ -137,7 +136,6 @@ impl Listener {
     }
 }
 
-/// Where connections come from.
 pub(super) trait Accept: Send + Sync + 'static {
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
@@ -162,7 +160,7 @@ impl Accept for Socket {
     }
 }
 
-/// Accepts up to `most` connections at a time until `ending`, and returns those that are left.
+/// Accepts up to `most` connections at a time until `ending`, and returns the remaining ones.
 pub(super) async fn accept<A: Accept>(
     from: A,
     most: usize,
@@ -217,7 +215,7 @@ pub(super) async fn accept<A: Accept>(
     }
 }
 
-/// Whether the next accept may well succeed.
+/// Whether the error concerns one connection only, so that the next accept may succeed.
 fn of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(
@@ -226,7 +224,6 @@ fn of_one_connection(error: &io::Error) -> bool {
     )
 }
 
-/// Connections by address.
 #[derive(Debug)]
 struct Crowd {
     most: usize,
@@ -242,7 +239,7 @@ impl Crowd {
         Self { most, places }
     }
 
-    /// One more from there. Loopback is not counted: proxies are there.
+    /// Counts a connection. Loopback is exempt, because proxies connect from there.
     fn enter(&mut self, peer: Peer) -> Result<Option<OneMore>, TooMany> {
         let from = peer.address().map(|address| address.ip());
         let Some(from) = from.filter(|from| !from.to_canonical().is_loopback()) else {

@@ -1,10 +1,10 @@
 //! One connection, HTTP/1.1 or HTTP/2, and the watch over it.
 //!
-//! hyper has no time-out for heads before it knows the version, and its HTTP/1 time-out also ends idle
-//! connections; so one watch for both versions sees when bytes come and go and how many requests are in flight.
+//! hyper has no head time-out before it knows the version, and its HTTP/1 time-out also ends idle
+//! connections. So one watch for both versions observes the bytes and the requests in flight.
 //!
-//! **Invariant:** a connection ends when its head is late, when it is idle for too long, and when its client takes
-//! nothing of what it is sent.
+//! **Invariant:** a connection ends when its head is late, when it is idle for too long, and when
+//! its client stops reading.
 
 use std::{
     collections::BTreeMap,
@@ -34,19 +34,15 @@ use tower::Service as _;
 
 use super::{Host, Settings};
 
-/// Longest head, and the send buffer of a connection.
+/// Maximum length of a head, and size of a connection's send buffer.
 const BUFFER: usize = 64 << 10;
 const STREAMS: u32 = 128;
 const PING: Duration = Duration::from_secs(20);
-/// How long a connection that is told to end may take.
 const GRACE: Duration = Duration::from_secs(1);
-/// How often a connection is checked.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// The other end of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Peer {
-    /// A client at this address.
     At(SocketAddr),
     /// The user of this process, on a Unix socket.
     Owner,
@@ -140,7 +136,7 @@ fn builder() -> Builder<TokioExecutor> {
     builder
         .http1()
         .timer(TokioTimer::new())
-        // See the module.
+        // hyper's time-out would also end idle connections.
         .header_read_timeout(None)
         .max_buf_size(BUFFER);
     builder
@@ -156,36 +152,34 @@ fn builder() -> Builder<TokioExecutor> {
     builder
 }
 
-/// What happens on a connection: written by its socket and its requests, read by the watch. Clones share it.
+/// Written by a connection's socket and requests, read by the watch. Clones share it.
 #[derive(Debug, Clone)]
 struct Activity(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
     in_flight: usize,
-    /// Whether it speaks HTTP/2, where bytes come that belong to no request.
+    /// On HTTP/2, bytes arrive that belong to no request.
     is_http2: bool,
-    /// Since when bytes wait for the rest of their head.
+    /// When the first byte of an incomplete head arrived.
     head: Option<Instant>,
     idle: Instant,
-    /// Since when the client takes nothing.
+    /// Since when the client has read nothing.
     stuck: Option<Instant>,
-    /// HTTP/2 streams that gave a frame and were not polled since: the socket may have room and they none.
+    /// HTTP/2 streams that yielded a frame and have not been polled since: their windows are full.
     waiting: BTreeMap<u64, Instant>,
     next: u64,
-    /// When a graceful shutdown is over.
+    /// When the grace period of a shutdown ends.
     closing: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// Look again at this time.
+    /// Check again at this time.
     Wait(Instant),
-    /// Idle or late: begin a graceful shutdown, and look again at this time.
+    /// Idle or late: begin a graceful shutdown, and check again then.
     Close(Instant),
-    /// Drop it: the grace period is over.
     End,
-    /// Drop it: its client takes nothing.
     Cut,
 }
 
@@ -204,7 +198,6 @@ impl Activity {
         })))
     }
 
-    /// Bytes have come.
     fn received(&self) {
         let mut state = self.0.lock();
         if state.in_flight == 0 && !state.is_http2 {
@@ -212,7 +205,7 @@ impl Activity {
         }
     }
 
-    /// The client took something, or the socket is full.
+    /// Records whether the client read something or the socket is full.
     fn sent(&self, something: bool) {
         let mut state = self.0.lock();
         if something {
@@ -244,7 +237,7 @@ impl Activity {
             return Step::Cut;
         }
         if let Some(until) = &mut state.closing {
-            // Requests that crossed the shutdown are answered.
+            // Requests that crossed the shutdown are still answered.
             if is_busy {
                 *until = now + GRACE;
             }
@@ -262,13 +255,12 @@ impl Activity {
         let next = head.into_iter().chain(stuck).fold(idle, Instant::min);
         match next <= now {
             true => Step::Close(*state.closing.insert(now + GRACE)),
-            // Bytes that come meanwhile wake nobody.
+            // Arriving bytes do not wake the watch.
             false => Step::Wait(next.min(now + LOOK)),
         }
     }
 }
 
-/// A request in flight, until its response is sent.
 #[derive(Debug)]
 struct InFlight {
     activity: Activity,
@@ -295,7 +287,6 @@ impl Drop for InFlight {
     }
 }
 
-/// The body of a response.
 struct Sent {
     body: Body,
     in_flight: InFlight,
@@ -311,7 +302,7 @@ impl http_body::Body for Sent {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         if self.version != Version::HTTP_2 {
-            // Its socket shows as much.
+            // On HTTP/1 the socket shows whether the client reads.
             return Pin::new(&mut self.body).poll_frame(context);
         }
         self.in_flight.asked();
@@ -331,7 +322,6 @@ impl http_body::Body for Sent {
     }
 }
 
-/// A socket that reports when bytes come and go.
 struct Watched<S> {
     stream: S,
     activity: Activity,
@@ -402,7 +392,7 @@ mod tests {
         Step::Close(Instant::now() + GRACE)
     }
 
-    /// By the default time-outs: 10 s for a head, 120 s idle, 30 s for a write.
+    /// Uses the default time-outs: 10 s for a head, 120 s idle, 30 s for a write.
     fn next(activity: &Activity) -> Step {
         activity.next_step(&Settings::default())
     }
@@ -484,7 +474,7 @@ mod tests {
         assert_eq!(next(&activity), wait(5), "before the first one");
         drop(activity.begin(Version::HTTP_2));
         pass(60).await;
-        // An answer to a ping, or room for what is sent.
+        // A ping's acknowledgement or a window update.
         activity.received();
         assert_eq!(next(&activity), wait(5), "it only rests");
         pass(60).await;

@@ -1,5 +1,5 @@
-//! The control channel over HTTP: `POST /api/control` carries out a verb, `GET /api/control/watch` shows
-//! what is recorded. For the role `admin` alone.
+//! The control channel over HTTP, for the role `admin` only: `POST /api/control` executes a verb,
+//! `GET /api/control/watch` streams records.
 
 use axum::{
     Json,
@@ -29,15 +29,15 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
         .routes(routes!(watch))
 }
 
-/// Carries out a verb of the control channel.
+/// Executes a verb of the control channel.
 ///
-/// What it changes is durable when it is answered, and recorded with the name of the key.
+/// Its changes are durable before the response, and are recorded with the key's name.
 #[utoipa::path(post, path = "/api/control", tag = "control", request_body = Verb, responses(
     (status = 200, body = Answer),
-    (status = 400, description = "A field is not in order.", body = ProblemBody),
-    (status = 403, description = "The key is not of the role `admin`.", body = ProblemBody),
-    (status = 404, description = "There is no such session, or no such tool.", body = ProblemBody),
-    (status = 409, description = "The session does not stand so that it could be done.", body = ProblemBody),
+    (status = 400, description = "A field is invalid.", body = ProblemBody),
+    (status = 403, description = "The key lacks the role `admin`.", body = ProblemBody),
+    (status = 404, description = "The session or the tool does not exist.", body = ProblemBody),
+    (status = 409, description = "The session's state does not allow the verb.", body = ProblemBody),
 ))]
 async fn carry_out(
     State(host): State<Host>,
@@ -52,7 +52,6 @@ async fn carry_out(
     Ok(Json(answer))
 }
 
-/// With the field that is not as it should be.
 fn refused(why: Refused) -> Problem {
     let field = match why.code {
         Code::EmptyQuestion | Code::QuestionTooLong => "text",
@@ -64,23 +63,23 @@ fn refused(why: Refused) -> Problem {
         Code::NoSuchTurn => "turn",
         Code::AlreadyOpen => "into",
         Code::NoSession | Code::Reserved | Code::Deleted => "session",
-        // Whatever else can be wrong was found when it was read.
+        // All other fields were checked during parsing.
         Code::InvalidValue => "after",
         _ => return why.into(),
     };
     Problem::from(why).of(field)
 }
 
-/// Shows what sessions record from now on, as server-sent events.
+/// Streams new records of sessions as server-sent events.
 ///
-/// Each has the type of what was recorded, and a JSON object with `seen`: `event` (with `tenant` and
-/// `event`), `gap` (events of a session are missing, from a number on), `lost` (events of any session may be
-/// missing) or `end`.
+/// The event type is the record's type. The data is a JSON object whose `seen` is `event` (with
+/// `tenant` and `event`), `gap` (events of a session are missing from a number on), `lost` (events
+/// of any session may be missing) or `end`.
 #[utoipa::path(get, path = "/api/control/watch", tag = "control", params(Watching), responses(
     (status = 200, content_type = "text/event-stream", body = str),
-    (status = 400, description = "A parameter is not in order.", body = ProblemBody),
-    (status = 403, description = "The key is not of the role `admin`.", body = ProblemBody),
-    (status = 404, description = "There is no such session.", body = ProblemBody),
+    (status = 400, description = "A parameter is invalid.", body = ProblemBody),
+    (status = 403, description = "The key lacks the role `admin`.", body = ProblemBody),
+    (status = 404, description = "The session does not exist.", body = ProblemBody),
 ))]
 async fn watch(
     State(host): State<Host>,

@@ -1,6 +1,6 @@
-//! The door: authentication. The principal goes into the request's extensions; the key goes no further.
+//! Authentication. The principal goes into the request's extensions; the key goes no further.
 //!
-//! **Invariant:** an unknown, expired or revoked key is answered like none at all.
+//! **Invariant:** an unknown, expired or revoked key gets the same response as no key.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -30,12 +30,10 @@ use crate::{
 
 pub(super) mod origin;
 
-/// How often the file of keys is checked.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Headers of proxies.
 const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
-/// Where clients of Anthropic's put their keys.
+/// The header in which Anthropic's clients send their keys.
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 #[derive(Debug)]
@@ -66,11 +64,10 @@ impl Porter {
     }
 }
 
-/// Which routes are guarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum For {
     All,
-    /// Those by which an operator sees and mends what is wrong: limits of their tenant do not hold there.
+    /// Routes by which an operator diagnoses and repairs: exempt from the tenant's limits.
     Operators,
 }
 
@@ -83,14 +80,13 @@ pub(super) async fn guard(
     let (who, pass, at_work) = match let_in(&host, routes, &mut request) {
         Ok(guest) => guest,
         Err(problem) => {
-            // Counted, but guessing keys must not fill the log.
+            // Counted, but attempts to guess keys must not fill the log.
             let quiet = problem.is_too_many_attempts().then_some(Extension(Quiet));
             return (quiet, problem).into_response();
         }
     };
     request.extensions_mut().insert(who.clone());
     let mut response = next.run(request).await;
-    // For the log.
     response.extensions_mut().insert(who);
     let farewell = response.extensions_mut().remove::<Farewell>();
     response.map(|body| {
@@ -105,7 +101,7 @@ pub(super) async fn guard(
     })
 }
 
-/// Who asks, their pass (none for the owner of the process), and what counts the request for their tenant.
+/// The caller, their pass (none for the process's owner), and the guard that counts the request.
 type Guest = (Principal, Option<Pass>, Option<AtWork>);
 
 fn let_in(host: &Host, routes: For, request: &mut Request) -> Result<Guest, Problem> {
@@ -139,7 +135,6 @@ fn let_in(host: &Host, routes: For, request: &mut Request) -> Result<Guest, Prob
     Ok((who, (!owns).then_some(Pass { host, key }), at_work))
 }
 
-/// The principal where there are no keys.
 fn unguarded(request: &Request) -> Result<Principal, Problem> {
     let extensions = request.extensions();
     // Set by the host of a nested router.
@@ -148,11 +143,11 @@ fn unguarded(request: &Request) -> Result<Principal, Problem> {
     }
     match extensions.get::<Peer>() {
         Some(Peer::Owner) => return Ok(Principal::local()),
-        // A listener without keys binds no other address; the server of a host may.
+        // A listener without keys binds no other address; a host's own server may.
         Some(Peer::At(from)) if from.ip().to_canonical().is_loopback() => {}
         Some(Peer::At(_)) | None => return Err(Problem::no_key()),
     }
-    // A proxy on this machine asks for others.
+    // A local proxy forwards requests of other machines.
     let by_proxy = FORWARDED
         .into_iter()
         .find(|name| request.headers().contains_key(*name));
@@ -175,12 +170,12 @@ fn shown(headers: &HeaderMap) -> Option<&str> {
         .or_else(|| text(AUTHORIZATION))
 }
 
-/// The last event of a stream whose key is revoked, from the response's extensions; a stream without one goes on.
+/// The last event of a stream whose key is revoked, from the response's extensions. A stream
+/// without one continues.
 #[derive(Debug, Clone)]
 pub(super) struct Farewell(Bytes);
 
 impl Farewell {
-    /// An event, of a name where it has one.
     pub(super) fn new(name: Option<&str>, data: &impl Serialize) -> Self {
         let name = name.map_or_else(String::new, |name| format!("event: {name}\n"));
         let data = serde_json::to_string(data).unwrap_or_default();
@@ -190,7 +185,7 @@ impl Farewell {
 
 struct Pass {
     host: Host,
-    /// None where there are no keys.
+    /// `None` if there are no keys.
     key: Option<KeyId>,
 }
 
@@ -201,7 +196,7 @@ impl Pass {
     }
 }
 
-/// The body of a stream. Each piece is checked, so an idle one ends with its next keep-alive.
+/// Checks the key at each chunk of a stream, so an idle stream ends at its next keep-alive.
 fn while_it_holds(body: Body, pass: Pass, Farewell(farewell): Farewell) -> Body {
     let rest = Some((body.into_data_stream(), pass, farewell));
     Body::from_stream(stream::unfold(rest, async |rest| {
@@ -215,8 +210,8 @@ fn while_it_holds(body: Body, pass: Pass, Farewell(farewell): Farewell) -> Body 
 }
 
 impl Host {
-    /// Checks the file of keys every second; unless it is checked, its keys open nothing after a few seconds. Pending
-    /// for ever where there is a file. A [`Server`](crate::http::Server) does it by itself.
+    /// Checks the key file every second and completes only if there is none. If it stops, the keys
+    /// expire within seconds. A [`Server`](crate::http::Server) runs it automatically.
     pub async fn watch_keys(self) {
         if !self.keys.has_a_file() {
             return;
@@ -225,7 +220,7 @@ impl Host {
             tokio::time::sleep(LOOK).await;
             let looking = self.clone();
             let look = move || looking.keys.refresh(looking.porter().now());
-            // While the disk does not answer, keys hold for a few seconds only.
+            // While the disk does not respond, keys remain valid for a few seconds only.
             if let Err(error) = tokio::task::spawn_blocking(look).await {
                 tracing::error!(%error, "a look at the keys ended by a mistake of the server's own");
             }
@@ -238,7 +233,7 @@ impl Host {
 pub struct Caller(pub Principal);
 
 impl Caller {
-    /// A session of the caller's tenant.
+    /// Returns the key of a session of the caller's tenant.
     #[must_use]
     pub fn session(&self, name: SessionName) -> SessionKey {
         SessionKey {
@@ -247,7 +242,7 @@ impl Caller {
         }
     }
 
-    /// The name that is recorded.
+    /// Returns the name to record for the caller's actions.
     #[must_use]
     pub fn by(&self) -> By {
         By::new(Arc::clone(&self.0.name))
@@ -263,7 +258,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     }
 }
 
-/// A caller of the role `admin`.
+/// An authenticated caller with the role `admin`.
 #[derive(Debug, Clone)]
 pub struct Admin(pub Principal);
 

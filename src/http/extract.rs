@@ -1,4 +1,5 @@
-//! Extractors: body, query string and path, read strictly. A mistake is refused as a [`Problem`] that names the field.
+//! Strict extractors for body, query string and path, which reject with a [`Problem`] that names
+//! the field.
 
 use std::collections::BTreeMap;
 
@@ -20,15 +21,12 @@ use crate::control::Verb;
 /// Sorts after every field.
 const NO_FIELD: &str = "\u{10ffff}";
 
-/// A body of JSON.
 #[derive(Debug)]
 pub(super) struct Json<T>(pub T);
 
-/// A query string.
 #[derive(Debug)]
 pub(super) struct Query<T>(pub T);
 
-/// The parameters of a path.
 #[derive(Debug)]
 pub(super) struct Path<T>(pub T);
 
@@ -64,7 +62,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Path<T> {
     }
 }
 
-/// A page of another site can send a form, but not this content type.
+/// Requires a content type that a cross-site form cannot send.
 fn is_json(headers: &HeaderMap) -> Result<(), Problem> {
     let kind = headers.get(header::CONTENT_TYPE);
     let kind = kind.and_then(|value| value.to_str().ok()).unwrap_or("");
@@ -78,7 +76,6 @@ fn is_json(headers: &HeaderMap) -> Result<(), Problem> {
     Err(Problem::new(status, "unsupported_media_type", what).of("content-type"))
 }
 
-/// Reads an object.
 pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     is_object(body)?;
     let mut json = serde_json::Deserializer::from_slice(body);
@@ -91,7 +88,7 @@ pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     Ok(read)
 }
 
-/// serde would take a list of the fields' values too.
+/// Requires an object: serde would also accept a list of the fields' values.
 fn is_object(body: &[u8]) -> Result<(), Problem> {
     if body.trim_ascii_start().starts_with(b"{") {
         return Ok(());
@@ -102,7 +99,6 @@ fn is_object(body: &[u8]) -> Result<(), Problem> {
     }
 }
 
-/// Reads a verb of the control channel.
 pub(super) fn verb(headers: &HeaderMap, body: &[u8]) -> Result<Verb, Problem> {
     is_json(headers)?;
     is_object(body)?;
@@ -120,7 +116,8 @@ pub(super) fn verb(headers: &HeaderMap, body: &[u8]) -> Result<Verb, Problem> {
     })
 }
 
-/// The wrong field of a verb: serde buffers the fields and loses their path, so each is read alone.
+/// Finds the wrong field of a verb. serde buffers the fields and loses their path, so each is
+/// parsed alone.
 fn wrong_field(fields: &BTreeMap<String, &RawValue>) -> Option<(String, String)> {
     let verb = *fields.get("verb")?;
     let fault_of = |field: Option<(&str, &RawValue)>| {
@@ -153,11 +150,11 @@ fn unreadable(error: &serde_json::Error) -> Problem {
     Problem::new(StatusCode::BAD_REQUEST, code, what).of("body")
 }
 
-/// With the field as `messages[2].content`.
+/// Builds a problem that names the field as `messages[2].content`.
 fn problem(path: &FieldPath, what: &str, whole: &'static str) -> Problem {
     let what = plain(what);
     let mut field = String::new();
-    // A field whose name is empty is one, too.
+    // An empty field name is valid, too.
     let mut is_whole = true;
     for segment in path {
         is_whole &= matches!(segment, Segment::Enum { .. } | Segment::Unknown);
@@ -187,13 +184,12 @@ fn step(field: &mut String, key: &str) {
     field.push_str(key);
 }
 
-/// Without the position.
 fn plain(what: &str) -> String {
     let end = what.rfind(" at line ").unwrap_or(what.len());
     what.get(..end).unwrap_or(what).to_owned()
 }
 
-/// The field of serde's error, where it is missing, unknown or there twice.
+/// Extracts the field that serde reports as missing, unknown or duplicate.
 fn named(what: &str) -> Option<&str> {
     let kinds = ["missing field `", "unknown field `", "duplicate field `"];
     let rest = kinds.iter().find_map(|kind| what.strip_prefix(kind))?;
@@ -206,7 +202,6 @@ fn texts<T: DeserializeOwned>(encoded: &str, whole: &'static str) -> Result<T, P
     read.map_err(|error| problem(error.path(), &error.inner().to_string(), whole))
 }
 
-/// A parameter that is `1` or `0`.
 pub(super) fn flag<'de, D: Deserializer<'de>>(text: D) -> Result<bool, D::Error> {
     match String::deserialize(text)?.as_str() {
         "1" | "true" => Ok(true),

@@ -1,7 +1,7 @@
 //! Request ids, the access log, and panics.
 //!
-//! Lines have the target `oracle::access` and stable fields. `what` is `answered`, or `left` where the client
-//! disconnected; a stream has a second line when it has `ended`.
+//! Log lines have the target `oracle::access` and stable fields. `what` is `answered`, or `left` if
+//! the client disconnected; a stream has a second line when it has `ended`.
 
 use std::{any::Any, net::SocketAddr, panic::AssertUnwindSafe};
 
@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::{Host, Problem, connection::Peer};
 use crate::model::Principal;
 
-/// Correlates a request with the log; given by the client, or made here.
+/// Correlates a request with the log; given by the client or generated.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const LONGEST_ID: usize = 128;
 
@@ -46,15 +46,14 @@ impl RequestId {
     }
 }
 
-/// Marks a response that gets no line, because there are too many of its kind.
+/// Marks a response without a log line, because it is one of too many.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Quiet;
 
-/// Wraps every request; see the module.
 pub(super) async fn meet(State(host): State<Host>, mut request: Request, next: Next) -> Response {
     let id = RequestId::of(&request);
     let extensions = request.extensions_mut();
-    // From the server of a host.
+    // Set by a host's own server.
     if extensions.get::<Peer>().is_none()
         && let Some(ConnectInfo(address)) = extensions.get::<ConnectInfo<SocketAddr>>().copied()
     {
@@ -76,13 +75,12 @@ pub(super) async fn meet(State(host): State<Host>, mut request: Request, next: N
     line.answered(response)
 }
 
-/// Whether this is a stream of server-sent events.
 pub(super) fn is_stream(response: &Response) -> bool {
     let kind = response.headers().get(CONTENT_TYPE);
     kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
 }
 
-/// A request's line in the log, written on drop where the client disconnects.
+/// A request's log line, written on drop if the client disconnects.
 struct Line {
     host: Host,
     id: RequestId,
@@ -94,11 +92,8 @@ struct Line {
 }
 
 enum Wait {
-    /// The response.
     Answer,
-    /// The end of a stream.
     End,
-    /// Nothing more.
     Nothing,
 }
 

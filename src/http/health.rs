@@ -1,4 +1,4 @@
-//! Liveness and readiness. Neither tells of sessions or tenants.
+//! Liveness and readiness. Neither reveals sessions or tenants.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -21,35 +21,35 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
         .routes(routes!(readyz))
 }
 
-/// Whether the process answers at all.
+/// Reports whether the process is alive.
 #[utoipa::path(get, path = "/healthz", tag = "health", security(()), responses(
-    (status = 200, description = "It does.", body = str)
+    (status = 200, description = "The process is alive.", body = str)
 ))]
 async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// What `/readyz` says.
+/// The server's readiness.
 #[derive(Debug, Serialize, ToSchema)]
 struct Readiness {
-    /// Whether the server takes new messages and can answer them.
+    /// Whether the server accepts new messages and can answer them.
     ready: bool,
-    /// `ok`, or in a few words why nothing can be made durable; the log says more.
+    /// `ok`, or why the journal is unusable; the log has details.
     journal: &'static str,
-    /// Whether the server ends, or drains because somebody has told it to.
+    /// Whether the server is draining or shutting down.
     draining: bool,
-    /// Each provider: `available`, `rate_limited` or `unavailable`, with the models that are not available.
+    /// The providers, by name.
     providers: BTreeMap<String, Provider>,
 }
 
-/// A provider, as `/readyz` shows it.
+/// A provider's state.
 #[derive(Debug, Serialize, ToSchema)]
 struct Provider {
     /// `available`, `rate_limited` or `unavailable`.
     state: &'static str,
-    /// Calls that wait.
+    /// Number of queued calls.
     waiting: usize,
-    /// Its models that are limited or away: circuit, hold and concurrency limit.
+    /// Its models that are limited or unavailable: circuit, hold and concurrency limit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<Object>)]
     models: Vec<ModelState>,
@@ -80,8 +80,10 @@ impl From<ProviderState> for Provider {
     }
 }
 
-/// Whether the server takes new messages and can answer them: the journal can be used, a provider of
-/// those that were asked answers, and the server takes anything new.
+/// Reports whether the server accepts new messages and can answer them.
+///
+/// It is ready if the journal is usable, not all providers called so far are unavailable, and it is
+/// not draining.
 #[utoipa::path(get, path = "/readyz", tag = "health", security(()), responses(
     (status = 200, body = Readiness),
     (status = 503, body = Readiness)
@@ -93,7 +95,7 @@ async fn readyz(State(host): State<Host>) -> (StatusCode, Json<Readiness>) {
     let now = host.oracle.clock().now();
     // A circuit that has cooled down lets the next call through.
     let open = |circuit| matches!(circuit, CircuitState::Open { until } if now < until);
-    // Providers that were not called say nothing.
+    // Providers without calls have no models here.
     let mut asked = states
         .iter()
         .filter(|state| !state.models.is_empty())
@@ -117,8 +119,8 @@ async fn readyz(State(host): State<Host>) -> (StatusCode, Json<Readiness>) {
     (status, Json(readiness))
 }
 
-/// Whether sessions could write to the journal, and whether it can be read. Nothing is written to find out: no key is
-/// needed to ask.
+/// Checks the journal's recent writes and one read. It writes nothing, because this route needs no
+/// key.
 async fn journal(host: &Host) -> Result<(), &'static str> {
     if host.oracle.figures().journal_fails() {
         return Err("cannot be written");

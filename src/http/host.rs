@@ -32,12 +32,12 @@ pub struct Shares {
     pub journal: Arc<dyn Journal>,
     /// Address and limits.
     pub settings: Settings,
-    /// Keys.
+    /// The keys.
     pub keys: Arc<Keyring>,
 }
 
 impl Host {
-    /// With these parts.
+    /// Creates the state from its parts.
     #[must_use]
     pub fn new(shares: Shares) -> Self {
         let overload = Overload::new(&shares.settings);
@@ -53,7 +53,7 @@ impl Host {
         }))
     }
 
-    /// The server's drain.
+    /// The server's graceful shutdown.
     #[must_use]
     pub fn drain(&self) -> &Drain {
         &self.0.drain
@@ -79,24 +79,24 @@ impl Host {
         &self.0.porter
     }
 
-    /// Whether the server or the system drains.
+    /// Whether the server or the system is draining.
     #[must_use]
     pub fn takes_nothing_new(&self) -> bool {
         self.0.drain.has_begun() || self.oracle.is_draining()
     }
 
-    /// Whether there is room for another query, which counts as running until the guard is dropped.
+    /// Reserves capacity for a query, which counts as running until the guard is dropped.
     ///
     /// # Errors
-    /// A problem with a retry hint.
+    /// A [`Problem`] with a retry hint.
     pub fn room_for_a_query(&self) -> Result<OneMore, Problem> {
-        // First, so that of many at once each counts the others.
+        // Reserved first, so that concurrent requests count each other.
         let handed_in = self.0.handed_in.one_more();
         self.has_room(handed_in.before())?;
         Ok(handed_in)
     }
 
-    /// The same without a reservation.
+    /// Checks the capacity for a query without a reservation.
     pub(super) fn has_room_for_a_query(&self) -> Result<(), Problem> {
         self.has_room(self.0.handed_in.now())
     }
@@ -133,8 +133,8 @@ impl std::ops::Deref for Host {
 
 /// Progress of a graceful shutdown. Cheap to clone.
 ///
-/// Once it has *begun*, nothing new is taken, and streams of events end; streams of an answer go on. Once it is
-/// *over*, every stream ends.
+/// Once it has *begun*, the server accepts nothing new and ends event streams; streams of an answer
+/// continue. Once it is *over*, every stream ends.
 #[derive(Debug, Clone, Default)]
 pub struct Drain {
     begun: CancellationToken,
@@ -142,7 +142,7 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// Begins it.
+    /// Begins the shutdown.
     pub fn begin(&self) {
         self.begun.cancel();
     }
@@ -153,33 +153,32 @@ impl Drain {
         self.over.cancel();
     }
 
-    /// Whether it has begun.
+    /// Whether the shutdown has begun.
     #[must_use]
     pub fn has_begun(&self) -> bool {
         self.begun.is_cancelled()
     }
 
-    /// Cancelled when it has begun.
     pub(super) const fn beginning(&self) -> &CancellationToken {
         &self.begun
     }
 
-    /// Resolves when it has begun.
+    /// Resolves when the shutdown begins.
     pub async fn begun(&self) {
         self.begun.cancelled().await;
     }
 
-    /// Resolves when it is over.
+    /// Resolves when the shutdown is over.
     pub async fn over(&self) {
         self.over.cancelled().await;
     }
 }
 
-/// How many there are. Clones count together.
+/// A shared counter. Clones count together.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Several(Arc<AtomicUsize>);
 
-/// One of them, until it is dropped.
+/// A unit of the counter, returned on drop.
 #[derive(Debug)]
 #[must_use = "it counts as long as it is held"]
 pub struct OneMore {
@@ -200,7 +199,7 @@ impl Several {
 }
 
 impl OneMore {
-    /// How many there were before.
+    /// The count before this one was added.
     pub(super) const fn before(&self) -> usize {
         self.before
     }

@@ -1,5 +1,5 @@
-//! Metrics of the system and of the server, for Prometheus. Names and labels are part of the interface; no
-//! label names a session or a tenant.
+//! Metrics of the system and of the server, for Prometheus. Names and labels are part of the
+//! interface; no label names a session or a tenant.
 
 use std::sync::atomic::AtomicU64;
 
@@ -21,20 +21,18 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{Admin, Host, Problem, problem::ProblemBody};
 use crate::actor::{Depths, ProviderState};
 
-/// Gauges of one name, by their labels.
 type Gauges = Family<Vec<(&'static str, String)>, Gauge<u64, AtomicU64>>;
 
-/// The content type that Prometheus prefers.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::new().routes(routes!(metrics))
 }
 
-/// Figures since the start of the process, in the text format of Prometheus.
+/// Returns metrics since the start of the process, in the OpenMetrics text format.
 #[utoipa::path(get, path = "/metrics", tag = "health", responses(
     (status = 200, body = str, content_type = "application/openmetrics-text"),
-    (status = 403, description = "The key is not of the role `admin`.", body = ProblemBody),
+    (status = 403, description = "The key lacks the role `admin`.", body = ProblemBody),
 ))]
 async fn metrics(State(host): State<Host>, _: Admin) -> Response {
     let mut registry = Registry::with_prefix("oracle");
@@ -58,7 +56,6 @@ async fn metrics(State(host): State<Host>, _: Admin) -> Response {
     }
 }
 
-/// Registers gauges; a row is its labels and its value.
 fn gauges<'a, const N: usize>(
     registry: &mut Registry,
     (name, help): (&str, &str),

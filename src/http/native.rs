@@ -1,10 +1,10 @@
-//! Oracle's own interface, `/api`: all of a conversation, as clients see it who were written for Oracle.
+//! The native interface, `/api`, which shows whole conversations to clients written for Oracle.
 //!
-//! Requests are read strictly: a field that is not known is refused, and each refusal names the field.
-//! docs/api.md says how it is used; `/api/openapi.json` describes it.
+//! Parsing is strict: unknown fields are refused, and each refusal names its field. docs/api.md is
+//! the manual, `/api/openapi.json` the reference.
 //!
-//! **Invariant:** what a stream of events tells has the numbers of the session's log, in order, each once; who
-//! comes back with the last number seen misses nothing and sees nothing twice.
+//! **Invariant:** a stream delivers events with the numbers of the session's log, in order. A
+//! client that reconnects with the number of its last event receives each event exactly once.
 
 mod events;
 mod messages;
@@ -44,7 +44,7 @@ pub(super) fn messages() -> OpenApiRouter<Host> {
     OpenApiRouter::new().routes(routes!(messages::submit))
 }
 
-/// A path within a session.
+/// The path parameter of routes within a session.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 struct InSession {
@@ -52,7 +52,7 @@ struct InSession {
     id: SessionName,
 }
 
-/// The session of the caller's own that is meant, there or not. Oracle's own is nobody's.
+/// Returns a handle to the caller's session, which need not exist. Reserved names are refused.
 fn session(host: &Host, caller: &Caller, name: SessionName) -> Result<SessionHandle, Problem> {
     let name = not_reserved(name, "id")?;
     let oracle = host.oracle.acting(caller.by());
@@ -66,23 +66,21 @@ fn not_reserved(name: SessionName, param: &'static str) -> Result<SessionName, P
     Ok(name)
 }
 
-/// The caller's tenant.
 const fn tenant(caller: &Caller) -> &TenantId {
     &caller.0.tenant
 }
 
-/// The description, put together once.
 #[derive(Debug, Clone)]
 pub(super) struct Described(Bytes);
 
 impl Described {
     pub(super) fn new(description: &utoipa::openapi::OpenApi) -> Self {
-        // A description has nothing that JSON cannot say.
+        // The description always serializes.
         Self(serde_json::to_vec(description).unwrap_or_default().into())
     }
 }
 
-/// The OpenAPI description of everything that this server answers.
+/// Returns the OpenAPI description of all routes.
 #[utoipa::path(get, path = "/api/openapi.json", tag = "api", responses(
     (status = 200, description = "An OpenAPI document.", body = serde_json::Value),
 ))]

@@ -1,11 +1,12 @@
-//! The interface of OpenAI's chat completions, so that existing clients can talk with Oracle unchanged.
+//! OpenAI's chat completions, so that existing clients work unchanged.
 //!
-//! A model is a profile. A request is answered by a session in memory that is gone with it, unless it names a
-//! session or needs a durable one (`completions`). Clients see OpenAI's objects; what Oracle knows beyond is in
-//! headers and in one more object, `oracle`. docs/openai.md says what is supported.
+//! A model is a profile. A session in memory answers a request and ends with it, unless the request
+//! names a session or needs a durable one (`completions`). Responses are OpenAI's objects; anything
+//! beyond them is in headers and in one more object, `oracle`. docs/openai.md lists the supported
+//! features.
 //!
-//! **Invariant:** a stream never takes back what it said. The text of a turn is sent when the turn cannot be
-//! retried any more, because these clients have no way to show that it was.
+//! **Invariant:** a stream never retracts text. A turn's text is sent once the turn can no longer
+//! be retried, because these clients cannot show a retraction.
 
 mod completions;
 mod models;

@@ -1,5 +1,5 @@
-//! Admission: how many requests are in flight, and how much memory their bodies take. A request without room is
-//! rejected at once, with a retry hint.
+//! Admission: bounds the requests in flight and the memory of their bodies. A request beyond a
+//! bound is rejected at once, with a retry hint.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,24 +17,22 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Host, Problem, Settings, front::held};
 
-/// Memory of all bodies, in largest bodies.
+/// Memory for all bodies, in units of the largest body.
 const LARGEST_BODIES: usize = 64;
-/// Classes of status; the last is that of clients that disconnected.
+/// Classes of status; the last one counts clients that disconnected.
 const CLASSES: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", "left"];
-/// Longer bodies are not shed early.
+/// Requests with longer bodies are not shed early.
 const SMALL: u64 = 64 << 10;
-/// How long an unread body may take to arrive.
+/// Maximum time for an unread body to arrive.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Labels of a count of answers.
 type Status = [(&'static str, &'static str); 1];
 
 pub(super) struct Overload {
     requests: Arc<Semaphore>,
     most: usize,
-    /// In bytes.
+    /// Permits, in bytes.
     bodies: Arc<Semaphore>,
-    /// By class of status.
     answers: Family<Status, Counter>,
 }
 
@@ -57,7 +55,7 @@ impl Overload {
         self.most.saturating_sub(self.requests.available_permits())
     }
 
-    /// Counts an answer; without a status, a client that disconnected.
+    /// Counts a response, or a client that disconnected if there is no status.
     pub(super) fn answered(&self, status: Option<StatusCode>) {
         let class = status.map_or(CLASSES.len(), |status| usize::from(status.as_u16() / 100));
         if let Some(class) = CLASSES.get(class.saturating_sub(1)) {
@@ -84,10 +82,10 @@ pub(super) async fn admit(State(host): State<Host>, request: Request, next: Next
     response.map(|body| held(body, place))
 }
 
-/// Sheds a message for which there is no room before door, body and JSON, which cost more than the refusal. It tells
-/// no more than `/readyz` does.
+/// Sheds a message before authentication, body and JSON, which cost more than the refusal. The
+/// refusal reveals no more than `/readyz`.
 pub(super) async fn shed(State(host): State<Host>, request: Request, next: Next) -> Response {
-    // A page may read a response only if the door says so.
+    // Authentication decides whether a page may read a response.
     let is_page = request.headers().contains_key(header::ORIGIN);
     let length = http_body::Body::size_hint(request.body()).upper();
     if is_page || length.is_none_or(|length| length > SMALL) {
@@ -99,7 +97,6 @@ pub(super) async fn shed(State(host): State<Host>, request: Request, next: Next)
     }
 }
 
-/// Marks a request on a connection beyond the cap.
 #[derive(Debug, Clone, Copy)]
 struct BeyondTheCap;
 
@@ -112,7 +109,7 @@ pub(super) async fn beyond_the_cap(mut request: Request, next: Next) -> Response
     response
 }
 
-/// Refuses such a request, where it is not for one of the essential routes: health, figures and control.
+/// Refuses a request beyond the cap, except to the essential routes: health, metrics and control.
 pub(super) async fn unless_beyond_the_cap(request: Request, next: Next) -> Response {
     if request.extensions().get::<BeyondTheCap>().is_none() {
         return next.run(request).await;
@@ -122,7 +119,7 @@ pub(super) async fn unless_beyond_the_cap(request: Request, next: Next) -> Respo
     refuse(request.into_body(), Problem::overloaded(what)).await
 }
 
-/// A connection closed with an unread body could lose the response.
+/// Reads the body first: closing a connection with an unread body could lose the response.
 async fn refuse(mut body: Body, problem: Problem) -> Response {
     let taken = async { while let Some(Ok(_)) = body.frame().await {} };
     let _ = tokio::time::timeout(PATIENCE, taken).await;
@@ -141,7 +138,6 @@ pub(super) async fn take_body(State(host): State<Host>, request: Request, next: 
     }
 }
 
-/// A body with its share of the memory.
 struct Kept {
     bytes: Vec<u8>,
     _room: OwnedSemaphorePermit,

@@ -1,4 +1,4 @@
-//! Why a request was not carried out, in the shape of OpenAI's error objects.
+//! Errors of requests, in the shape of OpenAI's error objects.
 
 use std::{borrow::Cow, error::Error, time::Duration};
 
@@ -18,16 +18,16 @@ use crate::{
     llm::cause,
 };
 
-/// When a status that passes is worth another try, where nothing else is known.
+/// Retry hint for a transient status without a better one.
 const SOON: Duration = Duration::from_secs(1);
-/// When a server that ends may have been started again.
+/// Retry hint while the server restarts.
 const LATER: Duration = Duration::from_secs(5);
-/// When keys that cannot be read may have been mended.
+/// Retry hint while the keys cannot be read.
 const MENDED: Duration = Duration::from_secs(10);
 
 const TOO_MANY_ATTEMPTS: &str = "too_many_attempts";
 
-/// Why a request was not carried out. Its `code` is stable; its text says what is wrong and what to do.
+/// Why a request failed. Its `code` is stable; its text describes the problem and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     status: StatusCode,
@@ -37,37 +37,37 @@ pub struct Problem {
     retry_after: Option<Duration>,
 }
 
-/// A [`Problem`] on the wire.
+/// An error response.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ProblemBody {
-    /// What is wrong.
+    /// The error.
     error: ErrorObject,
 }
 
 impl ProblemBody {
-    /// For people.
+    /// Returns the text for people.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.error.message
     }
 }
 
-/// See [`ProblemBody`].
+/// An error, in OpenAI's format.
 #[derive(Debug, Serialize, ToSchema)]
 struct ErrorObject {
-    /// For people: what is wrong and what to do.
+    /// The problem and its remedy, for people.
     message: String,
-    /// The kind of problem, such as `invalid_request_error`.
+    /// The class of error, such as `invalid_request_error`.
     #[serde(rename = "type")]
     kind: &'static str,
-    /// Which field or header is wrong, if it is one.
+    /// The wrong field, header or parameter, if there is one.
     param: Option<String>,
-    /// Stable name of the problem.
+    /// The stable code of the error.
     code: String,
 }
 
 impl Problem {
-    /// With a stable code.
+    /// Creates a problem with a status and a stable code.
     #[must_use]
     pub fn new(
         status: StatusCode,
@@ -83,13 +83,13 @@ impl Problem {
         }
     }
 
-    /// A field, header or parameter that is not in order.
+    /// Creates a problem for an invalid field, header or parameter.
     #[must_use]
     pub fn bad(param: impl Into<Cow<'static, str>>, message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_value", message).of(param)
     }
 
-    /// Which field, header or parameter it is about.
+    /// Sets the field, header or parameter at fault.
     #[must_use]
     pub fn of(self, param: impl Into<Cow<'static, str>>) -> Self {
         Self {
@@ -98,7 +98,7 @@ impl Problem {
         }
     }
 
-    /// When it is worth trying again.
+    /// Sets the retry hint.
     #[must_use]
     pub fn retry_after(self, after: Duration) -> Self {
         Self {
@@ -107,13 +107,13 @@ impl Problem {
         }
     }
 
-    /// The status that it is answered with.
+    /// Returns the status of the response.
     #[must_use]
     pub const fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// As it stands in a body or a stream's last event.
+    /// Returns the serializable form, for a body or a stream's last event.
     #[must_use]
     pub fn body(&self) -> ProblemBody {
         ProblemBody {
@@ -127,7 +127,6 @@ impl Problem {
     }
 }
 
-/// OpenAI's word for problems with this status.
 fn kind(status: StatusCode) -> &'static str {
     match status {
         StatusCode::UNAUTHORIZED => "authentication_error",
@@ -145,7 +144,7 @@ impl IntoResponse for Problem {
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
         );
         let after = self.retry_after.or_else(|| passes.then_some(SOON));
-        // Whole seconds, and never at once.
+        // In whole seconds, at least one.
         let after = after.map(|after| after.as_secs_f64().ceil().max(1.0) as u64);
         let after = after.map(|seconds| [(header::RETRY_AFTER, HeaderValue::from(seconds))]);
         let no_key = self.status == StatusCode::UNAUTHORIZED;
@@ -154,14 +153,12 @@ impl IntoResponse for Problem {
     }
 }
 
-/// For paths that nobody serves.
 pub(super) async fn no_such_route(uri: Uri) -> Problem {
     let path = uri.path();
     let what = format!("there is nothing at `{path}`: `/api/openapi.json` describes what there is");
     Problem::new(StatusCode::NOT_FOUND, "no_such_route", what)
 }
 
-/// For methods that a path does not have.
 pub(super) async fn no_such_method(method: Method, uri: Uri) -> Problem {
     let path = uri.path();
     let what = format!(
@@ -172,13 +169,13 @@ pub(super) async fn no_such_method(method: Method, uri: Uri) -> Problem {
 }
 
 impl Problem {
-    /// The system has no room.
+    /// The system is overloaded.
     #[must_use]
     pub fn overloaded(what: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", what)
     }
 
-    /// The server ends, or drains.
+    /// The server is draining or shutting down.
     #[must_use]
     pub fn ends() -> Self {
         let what = "the server drains or ends, and takes nothing new: try again when it is back";
@@ -210,21 +207,21 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "broken_body", what)
     }
 
-    /// No key was given, or none that is known.
+    /// The request has no valid key.
     #[must_use]
     pub fn no_key() -> Self {
         let what = "no valid key was given: send `Authorization: Bearer KEY` with a key from `oracle keys create`";
         Self::new(StatusCode::UNAUTHORIZED, "invalid_api_key", what)
     }
 
-    /// The key does not open this.
+    /// The key lacks the role `admin`.
     #[must_use]
     pub fn admin_only() -> Self {
         let what = "this needs a key of the role `admin`";
         Self::new(StatusCode::FORBIDDEN, "admin_only", what)
     }
 
-    /// Nobody needs a key, and who asks is not who sends.
+    /// The server needs no key, so requests through a proxy would be unauthenticated.
     pub(super) fn open_behind_a_proxy(header: &'static str) -> Self {
         let what = format!(
             "the server has no keys, so it answers nobody but its own machine, and by `{header}` a proxy asks \
@@ -281,8 +278,7 @@ impl From<AskError> for Problem {
 }
 
 impl Problem {
-    /// What a session refuses, with the field or header that is not as it should be. A route has the question and
-    /// what was said elsewhere in these fields.
+    /// Names the field or header at fault; `question` and `import` are the route's fields for them.
     pub(super) fn of_asking(error: AskError, question: &'static str, import: &'static str) -> Self {
         let field = match &error {
             AskError::EmptyQuestion | AskError::QuestionTooLong { .. } => Some(question),
@@ -330,7 +326,7 @@ const fn status(code: Code) -> StatusCode {
         Code::Overloaded | Code::Unavailable | Code::Journal | Code::Draining => {
             StatusCode::SERVICE_UNAVAILABLE
         }
-        // It does not go with what the session is at.
+        // The verb or message does not fit the session's state.
         _ => StatusCode::CONFLICT,
     }
 }

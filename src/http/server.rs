@@ -18,12 +18,12 @@ use super::{
 };
 use crate::{actor::System, control::socket::Socket};
 
-/// How long connections may take to send their last bytes.
+/// Time for connections to send their last bytes.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(10);
-/// Connections at a time on a Unix socket; a few more may still carry out verbs.
+/// Maximum connections on a Unix socket; a few more may still execute verbs.
 const CONNECTIONS: usize = 64;
-/// Streams at a time there, so that watching leaves room for verbs.
+/// Maximum streams on a Unix socket, so that watching leaves capacity for verbs.
 const STREAMS: usize = 48;
 
 /// A running server. Dropping it ends it at once.
@@ -50,15 +50,16 @@ impl Server {
         }
     }
 
-    /// The bound address.
+    /// Returns the bound address.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Drains and ends the server and the system within `server.drain_deadline`: takes no connections and queries, lets
-    /// queries end for four fifths of that time (but those that wait for a person), then ends streams, and stops.
-    /// Queries that still run resume with the next start.
+    /// Shuts down the server and the system gracefully within `server.drain_deadline`: rejects
+    /// connections and queries, lets queries run for four fifths of that time (except those that
+    /// wait for approval), then ends streams and stops. Queries that still run are recovered at the
+    /// next start.
     pub async fn shut_down(mut self, system: System) {
         let within = self.host.settings.drain_deadline;
         let deadline = Instant::now() + within;
@@ -73,7 +74,7 @@ impl Server {
         self.host.drain().finish();
         let mut connections = connections.unwrap_or_default();
         all_ended(&mut connections, deadline).await;
-        // What is left waits for the system and ends with it.
+        // Remaining connections wait for the system and end with it.
         let ended = system.shut_down(Duration::ZERO);
         if tokio::time::timeout_at(deadline, ended).await.is_err() {
             tracing::warn!("the system did not end within `server.drain_deadline` ({within:?})");
@@ -96,7 +97,7 @@ pub struct LocalServer {
 }
 
 impl LocalServer {
-    /// Serves all routes on this socket. Unlike a [`Server`], it goes on while the system drains.
+    /// Serves all routes on this socket. Unlike a [`Server`], it continues while the system drains.
     pub fn start(socket: Socket, host: Host) -> Self {
         let ending = CancellationToken::new();
         let (router, _) = routes(host.clone());
@@ -110,7 +111,7 @@ impl LocalServer {
         Self { ending, serving }
     }
 
-    /// Ends it.
+    /// Closes the socket and its connections.
     pub async fn close(mut self) {
         self.ending.cancel();
         let _ = tokio::time::timeout(2 * LAST_WORDS, &mut self.serving).await;
@@ -139,7 +140,6 @@ fn spawn<T: Send + 'static>(
     AbortOnDropHandle::new(tokio::spawn(work))
 }
 
-/// Gives connections a moment to end, until the deadline at the latest.
 async fn all_ended(connections: &mut JoinSet<()>, deadline: Instant) {
     let all = async { while connections.join_next().await.is_some() {} };
     let until = deadline.min(Instant::now() + LAST_WORDS);

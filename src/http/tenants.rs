@@ -1,7 +1,7 @@
-//! Whether a tenant may have one more message, or one more session.
+//! Tenant limits on pending messages and on sessions.
 //!
-//! Asked where messages are taken and sessions are made, before anything is said to the actors. What is let
-//! in counts as long as the answer is held, and from then on where it is.
+//! Checked before a message or a new session reaches an actor. A [`Place`] counts while it is held;
+//! after that the session or query itself is counted.
 
 use std::time::Duration;
 
@@ -13,16 +13,14 @@ use crate::{
     model::{SessionKey, TenantId},
 };
 
-/// Sessions read at a time,
 const PAGE: usize = 1_024;
-/// and how long that may take.
 const PAGE_PATIENCE: Duration = Duration::from_secs(30);
-/// How long a request waits to hear whether there is room. A count that takes longer goes on, and the next
-/// request has what it found.
+/// How long a request waits for a count. A longer count continues, and the next request uses its
+/// result.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What is let in. Held until it is known what became of it; whoever drops it before leaves a new session
-/// counted until that is sure.
+/// A reservation, held until the outcome is known. If it is dropped earlier, a new session stays
+/// counted until the next count.
 #[derive(Debug)]
 #[must_use = "it counts as long as it is held"]
 pub struct Place {
@@ -32,7 +30,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// What became of it.
+    /// Settles the reservation by the outcome of the message or creation.
     pub fn settle<T>(self, outcome: &Result<T, AskError>) {
         match outcome {
             Ok(_) => self.taken(),
@@ -41,14 +39,14 @@ impl Place {
         }
     }
 
-    /// The message was taken: the session is there.
+    /// Keeps the count: the session exists.
     pub fn taken(self) {
         if let Some(session) = self.session {
             session.opened();
         }
     }
 
-    /// Nothing was asked for.
+    /// Releases the reservation: no session was opened.
     pub fn give_back(self) {
         if let Some(session) = self.session {
             session.not_opened();
@@ -57,10 +55,11 @@ impl Place {
 }
 
 impl Host {
-    /// Whether the system and the tenant have room for a message to this session, which may be a new one.
+    /// Reserves capacity of the system and the tenant for a message to this session, which may be
+    /// new.
     ///
     /// # Errors
-    /// A problem with a hint when to try again.
+    /// A [`Problem`] with a retry hint.
     pub async fn room_for_a_message(&self, key: &SessionKey) -> Result<Place, Problem> {
         self.has_room_for_a_query()?;
         let (mut message, mut session) = (None, None);
@@ -68,8 +67,7 @@ impl Host {
             message = Some(account.message()?);
             session = self.place_for(&account, key).await?;
         }
-        // Not before: it keeps others out, and how long the sessions of a tenant take to be counted is nobody
-        // else's affair.
+        // Reserved last: it blocks other requests, and the count above can take long.
         match self.room_for_a_query() {
             Ok(handed_in) => Ok(Place {
                 _handed_in: handed_in,
@@ -85,10 +83,10 @@ impl Host {
         }
     }
 
-    /// Whether the tenant has room for this session, if it is a new one.
+    /// Reserves capacity of the tenant for this session, if it is new.
     ///
     /// # Errors
-    /// A problem with a hint when to try again.
+    /// A [`Problem`] with a retry hint.
     pub async fn room_for_a_session(&self, key: &SessionKey) -> Result<Place, Problem> {
         let session = match self.oracle.tenants().account(&key.tenant) {
             Some(account) => self.place_for(&account, key).await?,
@@ -106,7 +104,6 @@ impl Host {
         account: &Account,
         key: &SessionKey,
     ) -> Result<Option<NewSession>, Problem> {
-        // A session of one request is not kept.
         let Some(limit) = account.session_limit().filter(|_| !key.name.is_ephemeral()) else {
             return Ok(None);
         };
@@ -120,7 +117,7 @@ impl Host {
         if let Some(count) = account.count() {
             self.count_apart(key.tenant.clone(), limit, count);
         }
-        // With room by the last count nobody waits for the next one.
+        // If the last count leaves capacity, no request waits for the next one.
         if let Some(Ok(session)) = account.session_by_last_count() {
             return Ok(Some(session));
         }
@@ -129,7 +126,7 @@ impl Host {
         decided.map(Some).map_err(Problem::from)
     }
 
-    /// Counts to the end, however long that takes, unless the server ends.
+    /// Counts until done, however long that takes, unless the server shuts down.
     fn count_apart(&self, tenant: TenantId, limit: usize, count: Count) {
         let host = self.clone();
         self.counts().spawn(async move {
@@ -143,7 +140,7 @@ impl Host {
         });
     }
 
-    /// How many sessions a tenant keeps; more than `most` are not counted.
+    /// Counts the sessions that a tenant keeps; stops after the page that exceeds `most`.
     async fn kept(&self, tenant: &TenantId, most: usize) -> Result<usize, journal::Error> {
         let (mut kept, mut after) = (0, None);
         while kept <= most {
@@ -154,7 +151,6 @@ impl Host {
             let Some(last) = page.last() else { break };
             after = Some(last.key.name.clone());
             let names = page.iter().map(|known| &known.key.name);
-            // Nobody's conversation.
             kept += names.filter(|name| !name.is_reserved()).count();
         }
         Ok(kept)

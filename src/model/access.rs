@@ -10,9 +10,9 @@ words! {
     /// The access that a key grants.
     #[derive(PartialOrd, Ord)]
     Role {
-        /// The conversations of one tenant.
+        /// Access to the conversations of one tenant.
         User = "user",
-        /// All tenants' conversations, and the system.
+        /// Access to all tenants' conversations and the system.
         Admin = "admin",
     }
 }
@@ -23,12 +23,12 @@ words! {
 pub struct By(Arc<str>);
 
 impl By {
-    /// A principal of this name.
+    /// The principal of this name.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
         Self(name.into())
     }
 
-    /// The user of this machine's command line, or of the library.
+    /// The user of the command line or the library.
     #[must_use]
     pub fn local() -> Self {
         Self::new("local")
@@ -77,7 +77,7 @@ pub struct Principal {
 }
 
 impl Principal {
-    /// The local user, or anyone on a server without keys.
+    /// The local user, or any caller of a server without keys.
     #[must_use]
     pub fn local() -> Self {
         Self {

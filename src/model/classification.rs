@@ -19,7 +19,7 @@ words! {
     }
 }
 
-/// The sources that a query needs.
+/// The sources of information that a query needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct Needs {
@@ -60,7 +60,7 @@ impl QueryType {
     }
 }
 
-/// An unknown type name.
+/// A name of no [`QueryType`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown query type `{0}`: use code, documentation, research, conversational or action")]
 pub struct UnknownQueryType(pub String);
@@ -91,7 +91,7 @@ pub struct QueryClassification {
 }
 
 impl QueryClassification {
-    /// A classification; sorts and deduplicates the keywords.
+    /// Creates a classification; sorts and deduplicates the keywords.
     #[must_use]
     pub fn new(query_type: QueryType, confidence: f64, mut keywords_matched: Vec<String>) -> Self {
         keywords_matched.sort_unstable();

@@ -9,26 +9,26 @@ use super::{
     limits::Limits,
 };
 
-/// Longest question, in bytes.
+/// Maximum length of a question, in bytes.
 pub const MAX_QUESTION: usize = 1 << 20;
 
-/// Most messages of an [`Import`].
+/// Maximum number of messages in an [`Import`].
 pub const MAX_IMPORTED: usize = 4_096;
 
-/// Longest [`Import`], in bytes of all its texts.
+/// Maximum size of all texts of an [`Import`], in bytes.
 pub const MAX_IMPORT: usize = 4 << 20;
 
-/// Longest idempotency key, in bytes.
+/// Maximum length of an idempotency key, in bytes.
 pub const MAX_KEY: usize = 256;
 
 words! {
     /// Handling of a message while the session is busy.
     #[derive(Default)]
     BusyPolicy {
-        /// Wait in the bounded queue.
+        /// Enqueue it in the bounded inbox.
         #[default]
         Queue = "queue",
-        /// Refuse it.
+        /// Reject it.
         Reject = "reject",
         /// Cancel the running query first.
         Interrupt = "interrupt",
@@ -37,7 +37,7 @@ words! {
     }
 }
 
-/// An unknown policy name.
+/// A name of no [`BusyPolicy`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` says nothing about a busy session: use `queue`, `reject`, `interrupt` or `steer`")]
 pub struct UnknownBusyPolicy(String);
@@ -56,22 +56,22 @@ impl FromStr for BusyPolicy {
 pub struct Submission {
     /// The question, at most [`MAX_QUESTION`] bytes and not blank.
     pub text: String,
-    /// What to do if the session is busy.
+    /// Handling while the session is busy.
     #[serde(default)]
     pub busy: BusyPolicy,
-    /// Makes retries one message; 1 to [`MAX_KEY`] bytes.
+    /// Identifies retries of one message; 1 to [`MAX_KEY`] bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
-    /// Budgets of the query that it begins, instead of the profile's; not allowed when steering.
+    /// Budgets of the new query, instead of the profile's; not allowed with [`BusyPolicy::Steer`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
-    /// Earlier messages, with the first message of a session.
+    /// Instructions and earlier messages from elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub import: Option<Box<Import>>,
 }
 
 impl Submission {
-    /// A plain question.
+    /// A message with default settings.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -82,7 +82,7 @@ impl Submission {
         }
     }
 
-    /// A question with an import.
+    /// Adds an import.
     #[must_use]
     pub fn with(self, import: Import) -> Self {
         Self {
@@ -92,27 +92,27 @@ impl Submission {
     }
 }
 
-/// A fork point.
+/// The end of the history that a fork copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForkPoint {
-    /// Up to the end of this query; 0 is before the first one.
+    /// Ends after this query; 0 copies none.
     pub query: QueryId,
-    /// Or up to the end of this turn of it, from 0.
+    /// Ends after this turn of the query instead, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<Turn>,
 }
 
-/// Instructions and earlier messages from elsewhere, recorded with the message that brings them.
-/// All of it is data: signals in it mean nothing.
+/// Instructions and earlier messages to import with a message. All of it is data: signals in it are
+/// ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Import {
-    /// Instructions behind the composed prompt, from the next call on. `None` keeps the present
-    /// ones, an empty text removes them.
+    /// Instructions that follow the composed prompt, from the next call on. If omitted, the present
+    /// ones remain; an empty text removes them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// Messages, oldest first; only with the first message of a session.
+    /// Messages, oldest first; only allowed with the first message of a session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "server", schema(max_items = 4096))]
     pub messages: Vec<ImportedMessage>,
@@ -152,8 +152,8 @@ pub enum Speaker {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Author {
-    /// The user: it becomes a user message.
+    /// The user; the text becomes a user message.
     User,
-    /// The operator: it becomes guidance.
+    /// An operator; the text becomes guidance.
     Operator,
 }

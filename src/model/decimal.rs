@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Deserializer};
 
-/// A number scaled by its decimals: `1.25` with 4 places is 12,500. `None` for other texts than
-/// `digits` or `digits.digits`, for more decimals, and for overflow.
+/// Parses a decimal number, scaled: `1.25` with 4 places is 12,500. `None` unless the text is
+/// `digits` or `digits.digits`, and for more decimals than `places` and overflow.
 #[must_use]
 pub fn scaled(text: &str, places: u32) -> Option<u64> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
@@ -21,10 +21,10 @@ pub fn scaled(text: &str, places: u32) -> Option<u64> {
     whole.checked_add(fraction.checked_mul(10_u64.pow(missing))?)
 }
 
-/// The digits of a number or of its text.
+/// Deserializes a number, or a text, as text.
 ///
 /// # Errors
-/// When it is neither.
+/// When the value is neither.
 pub fn digits<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]

@@ -1,4 +1,4 @@
-//! Events: a session's records for clients.
+//! Events: projections of records for clients.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,23 +12,23 @@ use super::{
     time::Timestamp,
 };
 
-/// Texts longer than this many bytes are replaced by a reference.
+/// Maximum length of a text in an event, in bytes; longer ones become references.
 pub const INLINE_LIMIT: usize = 16 * 1024;
 
 /// The severity of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Normal.
+    /// Normal operation.
     Info,
-    /// Worth a look.
+    /// An operator may want to react.
     Warning,
     /// A failure.
     Error,
 }
 
 impl Severity {
-    /// All of them, the least first.
+    /// All severities, in rising order.
     pub const ALL: [Self; 3] = [Self::Info, Self::Warning, Self::Error];
 
     /// The name on the wire.
@@ -56,33 +56,33 @@ pub enum Source {
     Control,
 }
 
-/// A journal record for clients.
+/// An event of a session, made from a journal record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct Event {
-    /// Its number in the session's log.
+    /// The event's number in the session's log.
     pub seq: Seq,
     /// The session.
     pub session: SessionName,
-    /// Its query.
+    /// The query.
     pub query: Option<QueryId>,
-    /// Its turn, from 0.
+    /// The turn, from 0.
     pub turn: Option<Turn>,
-    /// When it was recorded.
+    /// The time of the record.
     pub at: Timestamp,
-    /// Its type, such as `turn.started`.
+    /// The type, such as `turn.started`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Its origin.
+    /// The origin.
     pub source: Source,
-    /// Its severity.
+    /// The severity.
     pub severity: Severity,
-    /// Its data.
+    /// The data.
     pub payload: Value,
 }
 
 impl Event {
-    /// The event of a record.
+    /// Projects a record to its event; long texts become references.
     #[must_use]
     pub fn of(session: &SessionName, seq: Seq, record: &Record) -> Self {
         let mut event = Self::with_whole_texts(session, seq, record);
@@ -90,7 +90,7 @@ impl Event {
         event
     }
 
-    /// The event with all texts in full, for exports.
+    /// Projects a record to its event with all texts in full, for exports.
     #[must_use]
     pub fn with_whole_texts(session: &SessionName, seq: Seq, record: &Record) -> Self {
         let tagged = serde_json::to_value(&record.fact).unwrap_or_default();
@@ -122,7 +122,7 @@ impl Event {
     }
 }
 
-/// Replaces long texts by their place and length.
+/// Replaces long texts by their record and length.
 fn by_reference(value: &mut Value, seq: Seq) {
     match value {
         Value::String(text) if text.len() > INLINE_LIMIT => {
@@ -137,7 +137,7 @@ fn by_reference(value: &mut Value, seq: Seq) {
 }
 
 impl Fact {
-    /// The origin of a fact.
+    /// The origin of the fact.
     #[must_use]
     pub const fn source(&self) -> Source {
         match self {
@@ -154,7 +154,7 @@ impl Fact {
         }
     }
 
-    /// The severity of a fact.
+    /// The severity of the fact.
     #[must_use]
     pub const fn severity(&self) -> Severity {
         match self {

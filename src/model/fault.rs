@@ -4,31 +4,32 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The reaction to a fault.
+/// How to react to a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "class", rename_all = "snake_case")]
 pub enum FaultClass {
-    /// Try again, after `after_ms` if given.
+    /// Retry, after `after_ms` if given.
     Retryable {
         /// Minimum wait in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_ms: Option<u64>,
     },
-    /// The server is away or limits the rate; no try is used.
+    /// The server is unavailable or limits the rate. Time, not attempts, limits retries of the last
+    /// model in a chain.
     Unavailable {
         /// Minimum wait in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_ms: Option<u64>,
     },
-    /// No capacity; refused before anything was sent.
+    /// No capacity; rejected before anything was sent.
     Overloaded {
         /// Minimum wait in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_ms: Option<u64>,
     },
-    /// A retry will fail too.
+    /// A retry would fail too.
     Permanent,
-    /// Cancelled.
+    /// The call was cancelled.
     Cancelled,
     /// A defect of Oracle.
     Bug,
@@ -47,16 +48,16 @@ impl FaultClass {
     }
 }
 
-/// A fault: reaction, stable code and text.
+/// A fault: class, stable code and text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{detail}")]
 pub struct Fault {
-    /// The reaction.
+    /// How to react.
     #[serde(flatten)]
     pub class: FaultClass,
     /// Stable code, such as `stall`.
     pub code: String,
-    /// Text for people.
+    /// Explanation for people.
     pub detail: String,
 }
 
@@ -79,19 +80,19 @@ impl Fault {
         Self::new(FaultClass::Retryable { after_ms: None }, code, detail)
     }
 
-    /// A fault of a server that is away.
+    /// A fault of an unavailable server.
     pub fn unavailable(code: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(FaultClass::Unavailable { after_ms: None }, code, detail)
     }
 
-    /// Whether the server is away, and not only busy.
+    /// Whether the server is unavailable, rather than limiting the rate.
     #[must_use]
     pub fn is_outage(&self) -> bool {
         matches!(self.class, FaultClass::Unavailable { .. }) && self.code != "rate_limited"
     }
 
-    /// Whether the provider may have counted the request, because its reply broke off, was late or
-    /// unreadable.
+    /// Whether the provider may have charged for the request, because its reply broke off, was late
+    /// or was unreadable.
     #[must_use]
     pub fn may_have_cost(&self) -> bool {
         matches!(

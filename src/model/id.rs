@@ -1,4 +1,4 @@
-//! Identifiers: names that people choose, numbers that Oracle assigns.
+//! Identifiers: names that people choose, and numbers that Oracle assigns.
 //!
 //! Clients know a session by [`SessionKey`]; records and tables use the small integer [`Sid`].
 
@@ -6,19 +6,19 @@ use std::{fmt, path::PathBuf, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-/// Longest session, tenant or profile name, in characters.
+/// Maximum length of a session, tenant or profile name, in characters.
 pub const MAX_NAME: usize = 128;
 
-/// An invalid name.
+/// A name is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
-    /// Empty.
+    /// It is empty.
     #[error("a {what} may not be empty: use 1 to {MAX_NAME} characters from A-Z a-z 0-9 . _ : -")]
     Empty {
         /// The kind of name.
         what: &'static str,
     },
-    /// More than [`MAX_NAME`] characters.
+    /// It has more than [`MAX_NAME`] characters.
     #[error(
         "a {what} of {length} characters is too long: use 1 to {MAX_NAME} from A-Z a-z 0-9 . _ : -"
     )]
@@ -28,7 +28,7 @@ pub enum IdError {
         /// Its length in characters.
         length: usize,
     },
-    /// An invalid character.
+    /// It has an invalid character.
     #[error(
         "the {what} `{name}` has the character `{bad}`: use 1 to {MAX_NAME} characters from A-Z a-z 0-9 . _ : -",
         bad = bad.escape_default()
@@ -70,7 +70,10 @@ macro_rules! name_type {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Checks a name: 1–128 characters from `A–Z a–z 0–9 . _ : -`.
+            /// Checks a name.
+            ///
+            /// # Errors
+            /// [`IdError`] unless it is 1–128 characters from `A–Z a–z 0–9 . _ : -`.
             pub fn new(name: &str) -> Result<Self, IdError> {
                 checked($what, name).map(Self)
             }
@@ -121,7 +124,7 @@ name_type!(
     "tenant name"
 );
 name_type!(
-    /// A set of persona, prompts, model chain, tools and budgets.
+    /// The name of a set of persona, prompts, model chain, tools and budgets.
     ProfileName,
     "profile name"
 );
@@ -142,41 +145,41 @@ impl ProfileName {
     }
 }
 
-/// Prefix of sessions in memory, which last for one request.
+/// Prefix of in-memory sessions.
 const EPHEMERAL: &str = "ephemeral-";
 
 impl SessionName {
-    /// The session for records that belong to none; it takes no messages.
+    /// The reserved session for records that belong to no session; it takes no messages.
     #[must_use]
     pub fn system() -> Self {
         Self("system".into())
     }
 
-    /// The session of the probe for durable writes.
+    /// The reserved session of a probe for durable writes.
     #[must_use]
     pub fn probe() -> Self {
         Self("system-probe".into())
     }
 
-    /// The session that holds the usage of sessions in memory.
+    /// The reserved session that records the usage of in-memory sessions.
     #[must_use]
     pub fn usage() -> Self {
         Self("usage".into())
     }
 
-    /// Whether it is one of Oracle's own.
+    /// Whether Oracle reserves this name.
     #[must_use]
     pub fn is_reserved(&self) -> bool {
         [Self::system(), Self::probe(), Self::usage()].contains(self)
     }
 
-    /// A name for a session in memory, from a UUID (version 7).
+    /// A name for an in-memory session, from a UUID (version 7).
     #[must_use]
     pub fn ephemeral(id: uuid::Uuid) -> Self {
         Self(format!("{EPHEMERAL}{}", id.hyphenated()).into())
     }
 
-    /// The session in memory that it names, or whose sub-agent's session it names.
+    /// The in-memory session of this name, or the one whose sub-agent has it.
     #[must_use]
     pub fn ephemeral_root(&self) -> Option<Self> {
         const ID: usize = uuid::fmt::Hyphenated::LENGTH;
@@ -185,7 +188,7 @@ impl SessionName {
         fits.then(|| Self(self.0[..EPHEMERAL.len() + ID].into()))
     }
 
-    /// Whether it names a session in memory, or one of its sub-agents.
+    /// Whether an in-memory session or one of its sub-agents has this name.
     #[must_use]
     pub fn is_ephemeral(&self) -> bool {
         self.ephemeral_root().is_some()
@@ -198,7 +201,7 @@ impl SessionName {
     }
 }
 
-/// Whether it is a chain of `.QUERY.NUMBER`, as sub-agents have it.
+/// Whether this is a sequence of `.QUERY.NUMBER`, as names of sub-agents end.
 fn are_sub_agents(below: &str) -> bool {
     let Some(numbers) = below.strip_prefix('.').map(|below| below.split('.')) else {
         return false;
@@ -209,13 +212,13 @@ fn are_sub_agents(below: &str) -> bool {
             .all(|number| number.parse::<u32>().is_ok())
 }
 
-/// A session for clients.
+/// A session's tenant and name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct SessionKey {
-    /// Its tenant.
+    /// The tenant.
     pub tenant: TenantId,
-    /// Its name within the tenant.
+    /// The name within the tenant.
     pub name: SessionName,
 }
 
@@ -230,7 +233,6 @@ impl SessionKey {
     }
 }
 
-/// A session of the local tenant.
 impl From<SessionName> for SessionKey {
     fn from(name: SessionName) -> Self {
         Self::local(name)
@@ -253,7 +255,7 @@ macro_rules! number_type {
         pub struct $name(pub $inner);
 
         impl $name {
-            /// The next one.
+            /// The next number.
             #[must_use]
             pub const fn next(self) -> Self {
                 Self(self.0 + 1)
@@ -269,11 +271,11 @@ macro_rules! number_type {
 }
 
 number_type!(
-    /// A session in the journal.
+    /// Number of a session in the journal.
     Sid(u64)
 );
 number_type!(
-    /// Number of a record in its session's log, from 1, without gaps; 0 is before the first.
+    /// Number of a record in its session's log, from 1 without gaps; 0 is before the first.
     Seq(u64)
 );
 number_type!(
@@ -281,7 +283,7 @@ number_type!(
     Epoch(u64)
 );
 number_type!(
-    /// A query of a session, from 1.
+    /// Number of a query in its session, from 1.
     QueryId(u32)
 );
 number_type!(
@@ -289,11 +291,11 @@ number_type!(
     Turn(u32)
 );
 number_type!(
-    /// A try of a turn's model call, from 1.
+    /// Number of an attempt at a turn's model call, from 1.
     Attempt(u32)
 );
 
-/// The id of a tool call, from the model or made by Oracle.
+/// The id of a tool call, from the model or generated by Oracle.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CallId(pub Arc<str>);
@@ -312,12 +314,12 @@ impl fmt::Display for CallId {
     }
 }
 
-/// A process that has sessions to itself while it lives.
+/// A process that owns sessions while it lives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
-    /// Its number, where it can be read.
+    /// Its process id, if readable.
     pub pid: Option<u32>,
-    /// Its control socket, if it serves.
+    /// Its control socket, if it runs a server.
     pub socket: Option<PathBuf>,
 }
 

@@ -4,20 +4,20 @@ use serde::{Deserialize, Serialize};
 
 use super::usage::NanoUsd;
 
-/// Budgets, recorded when the query is accepted, so that another configuration does not change
+/// Budgets, recorded when the query is accepted, so that a later configuration does not change
 /// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// Most turns, 1–100.
+    /// Maximum number of turns, 1–100.
     #[cfg_attr(feature = "server", schema(minimum = 1, maximum = 100))]
     pub max_turns: u32,
-    /// Most tokens, sent and received; `None` is unlimited.
+    /// Maximum tokens, sent and received; unlimited if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "server", schema(minimum = 1))]
     pub max_tokens: Option<u64>,
-    /// Highest cost, in billionths of a US dollar, at least 1; `None` is unlimited.
+    /// Maximum cost, in billionths of a US dollar, at least 1; unlimited if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "server", schema(value_type = Option<u64>, minimum = 1))]
     pub max_cost: Option<NanoUsd>,

@@ -16,15 +16,15 @@ pub enum Role {
     Assistant,
     /// Results of tool calls.
     Tool,
-    /// The runtime, to the model. Sent as `system` where the dialect allows it, else as marked text
-    /// of a user message.
+    /// Guidance by the runtime to the model. Sent as `system` where the dialect allows it, else as
+    /// marked text of a user message.
     Guidance,
 }
 
-/// Data that only its provider understands, returned byte for byte.
+/// Data that only its provider understands, sent back unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpaquePart {
-    /// Its provider; others do not get it.
+    /// The provider that sent it; no other one receives it.
     pub provider: String,
     /// The bytes, as JSON text.
     pub body: String,
@@ -34,7 +34,7 @@ pub struct OpaquePart {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Part {
-    /// Text; of an assistant as received, signals included.
+    /// Text; an assistant's is as received, including signals.
     Text {
         /// The text.
         text: String,
@@ -54,8 +54,8 @@ impl Part {
     }
 }
 
-/// Begins a message that replaces earlier ones. It has the user's role, which every dialect allows,
-/// and says that it is data.
+/// Prefix of a message that replaces earlier ones. Such a message has the user's role, which every
+/// dialect allows, and declares that it is data.
 pub const SUMMARY_LABEL: &str = "[Summary of earlier messages";
 
 /// A message.
@@ -76,14 +76,15 @@ impl Message {
         }
     }
 
-    /// Whether it replaces earlier messages. A forged label only lowers the message's rank.
+    /// Whether this message summarizes earlier ones. A forged label can only lower the message's
+    /// rank.
     #[must_use]
     pub fn is_summary(&self) -> bool {
         let first = self.texts().next();
         self.role == Role::User && first.is_some_and(|text| text.starts_with(SUMMARY_LABEL))
     }
 
-    /// Text parts.
+    /// The text parts.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             Part::Text { text } => Some(text.as_str()),
@@ -91,7 +92,7 @@ impl Message {
         })
     }
 
-    /// Tool calls.
+    /// The tool calls.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.parts.iter().filter_map(|part| match part {
             Part::ToolCall(call) => Some(call),
@@ -99,7 +100,7 @@ impl Message {
         })
     }
 
-    /// Tool results.
+    /// The tool results.
     pub fn results(&self) -> impl Iterator<Item = &ToolResult> {
         self.parts.iter().filter_map(|part| match part {
             Part::ToolResult(result) => Some(result),

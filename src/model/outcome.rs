@@ -9,9 +9,9 @@ words! {
         Budget = "budget",
         /// A loop.
         Loop = "loop",
-        /// Tokens.
+        /// The token budget.
         Tokens = "tokens",
-        /// Money.
+        /// The cost budget.
         Cost = "cost",
         /// An operator.
         Operator = "operator",
@@ -19,7 +19,7 @@ words! {
 }
 
 impl ForcedBy {
-    /// The mark for the missing rest of an answer: behind a text, and alone.
+    /// Marks of an incomplete answer: after a text, and without one.
     pub(crate) const fn marks(self) -> [&'static str; 2] {
         match self {
             Self::Budget | Self::Loop | Self::Tokens | Self::Cost => [
@@ -60,7 +60,7 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         caveat: Option<String>,
     },
-    /// No way forward.
+    /// The agent could not continue.
     Stuck {
         /// The attempts.
         attempted: Vec<String>,
@@ -70,7 +70,7 @@ pub enum Outcome {
         #[serde(default)]
         suggestions: Vec<String>,
     },
-    /// Forced; the answer is what there was.
+    /// Forced to end; the answer is incomplete.
     Forced {
         /// The cause.
         by: ForcedBy,
@@ -80,13 +80,13 @@ pub enum Outcome {
         /// The fallback's reason.
         why: String,
     },
-    /// Cancelled.
+    /// The query was cancelled.
     Cancelled,
-    /// Failed.
+    /// The query failed.
     Failed {
         /// Stable code, such as `empty_answer`, `context` or `budget_violated`.
         code: String,
-        /// Text for people.
+        /// Explanation for people.
         detail: String,
     },
 }
@@ -119,7 +119,7 @@ impl Outcome {
         }
     }
 
-    /// An answer for people: [`ForcedBy::sentence`] replaces the mark of a forced end.
+    /// The answer for display: [`ForcedBy::sentence`] replaces the mark of a forced end.
     #[must_use]
     pub fn readable(&self, answer: &str, turns: u32) -> String {
         let Self::Forced { by } = *self else {
@@ -168,7 +168,7 @@ mod tests {
             for (answer, readable) in [
                 (alone.to_owned(), sentence.to_owned()),
                 (format!("One.\n\n{behind}"), format!("One.\n\n{sentence}")),
-                // What the model itself wrote stays, also blank lines.
+                // Text of the model stays, including blank lines.
                 (
                     format!("{behind}\n\n\n\n{behind}"),
                     format!("{behind}\n\n\n\n{sentence}"),

@@ -1,8 +1,8 @@
 //! Journal records.
 //!
-//! A [`Record`] is a [`Fact`] with its time, query and turn. Facts come in families, a file each,
-//! with the name on the wire in the `facts!` table of the family, which is also the type of the
-//! event. Records carry a version ([`codec`]).
+//! A [`Record`] is a [`Fact`] with its time, query and turn. Facts come in families, one file each;
+//! the `facts!` table of a family names each fact in JSON, which is also its event's type. Records
+//! carry a version ([`codec`]).
 
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +53,7 @@ pub use turn::{
     TurnRestartCause, TurnRestarted,
 };
 
-/// A fact with its time and place.
+/// A fact with its time, query and turn.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Record {
     /// The time of the decision.
@@ -91,7 +91,7 @@ impl Record {
         self.utterance().map(|(_, text)| text)
     }
 
-    /// The usage of a model call in it; a sub-agent's is in its own session.
+    /// Usage of the model call in this record; sub-agents record theirs in their own sessions.
     #[must_use]
     pub fn usage(&self) -> Usage {
         match &self.fact {
@@ -110,7 +110,7 @@ impl Record {
         }
     }
 
-    /// [`Record::said`] with its kind.
+    /// The text of [`Self::said`], with its kind.
     #[must_use]
     pub fn utterance(&self) -> Option<(Utterance, &str)> {
         let (kind, text) = match &self.fact {

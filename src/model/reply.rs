@@ -10,13 +10,13 @@ use super::{message::Part, usage::Usage};
 pub enum StopReason {
     /// The reply is complete.
     EndTurn,
-    /// It waits for tool results.
+    /// The model waits for tool results.
     ToolCalls,
-    /// The output limit: there is no signal, and its calls are not run.
+    /// The output limit cut the reply: it has no signal, and its calls are not run.
     MaxTokens,
     /// The model refused.
     Refusal,
-    /// The provider's filter.
+    /// The provider's content filter cut the reply.
     ContentFilter,
 }
 

@@ -1,7 +1,7 @@
 //! A list that grows at its end and is cheap to clone.
 //!
-//! A clone shares the items so far; later ones are its own. The chain runs from newest to oldest.
-//! Serialized as a sequence, oldest first.
+//! A clone shares the items so far. The chain runs from newest to oldest; serialized, the list is a
+//! sequence, oldest first.
 
 use std::{fmt, sync::Arc};
 

@@ -1,6 +1,6 @@
 //! Signals as data: the six types and their fields.
 //!
-//! The `signal` room reads them from replies. A [`Signal`] does not change.
+//! The `signal` room parses them from replies. A [`Signal`] is immutable.
 
 use std::collections::BTreeMap;
 
@@ -16,15 +16,15 @@ words! {
     SignalType {
         /// Another turn is needed.
         NeedTurn = "need_turn",
-        /// Enough to answer.
+        /// The context is enough to answer.
         ContextSufficient = "context_sufficient",
-        /// No way forward.
+        /// The model cannot continue.
         Stuck = "stuck",
         /// A tool is missing.
         NeedCapability = "need_capability",
         /// An answer with known gaps.
         PartialAnswer = "partial_answer",
-        /// A part for a sub-agent.
+        /// A part of the task suits a sub-agent.
         DelegationRecommended = "delegation_recommended",
     }
 }
@@ -34,7 +34,7 @@ words! {
 pub enum SignalClass {
     /// The model is done.
     Terminal,
-    /// The model goes on.
+    /// The model continues.
     Continuation,
 }
 

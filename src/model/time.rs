@@ -1,4 +1,4 @@
-//! Points in time as values; no clock.
+//! Times and durations as values; no clock.
 
 use std::{fmt, time::Duration};
 
@@ -27,7 +27,7 @@ impl Timestamp {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// A later time, saturating.
+    /// The time `later` after this one, saturating.
     #[must_use]
     pub fn plus(self, later: Duration) -> Self {
         Self(
@@ -41,13 +41,13 @@ impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_millisecond(self.0) {
             Ok(time) => write!(f, "{time:.3}"),
-            // Beyond the calendar.
+            // Outside the range of the calendar.
             Err(_) => write!(f, "@{}ms", self.0),
         }
     }
 }
 
-/// A duration for people, rounded up: `250 ms`, `45 s`, `12 min`, `3 h`.
+/// A duration for display, rounded up: `250 ms`, `45 s`, `12 min`, `3 h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span(pub Duration);
 

@@ -10,7 +10,7 @@ use super::id::CallId;
 pub struct ToolSpec {
     /// Its name.
     pub name: String,
-    /// Description for the model. The prompt has its first sentence.
+    /// Description for the model; prompts contain its first sentence.
     pub description: String,
     /// JSON schema of its arguments.
     pub schema: Value,
@@ -36,7 +36,7 @@ impl ToolSpec {
     }
 }
 
-/// The purpose of a tool, which orders tools in the prompt.
+/// The need that a tool serves, which orders tools in the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolNeed {
@@ -54,9 +54,9 @@ pub enum ToolNeed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolEffect {
-    /// It only reads.
+    /// The tool only reads.
     ReadOnly,
-    /// It writes.
+    /// The tool writes.
     Writes,
 }
 
@@ -64,9 +64,9 @@ pub enum ToolEffect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolRepeat {
-    /// It may.
+    /// A call may be repeated.
     Safe,
-    /// The model is told that the outcome is unknown.
+    /// A call may not be repeated; the model learns that the outcome is unknown.
     Unsafe,
 }
 
@@ -74,9 +74,9 @@ pub enum ToolRepeat {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolApproval {
-    /// They run at once.
+    /// Calls run at once.
     NotNeeded,
-    /// They wait for approval.
+    /// Calls wait for approval.
     Required,
 }
 
@@ -84,21 +84,20 @@ pub enum ToolApproval {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct ToolCall {
-    /// Its id, which the result repeats.
+    /// The call's id, which the result repeats.
     pub id: CallId,
-    /// The tool.
+    /// The tool's name.
     pub name: String,
-    /// Arguments as received, returned to the provider unchanged. A call runs only if they are a
-    /// JSON object.
+    /// The arguments as received. A call runs only if they are a JSON object.
     pub arguments: String,
 }
 
 impl ToolCall {
-    /// The arguments as JSON.
+    /// Parses the arguments; blank ones as `{}`, which several providers send for tools without
+    /// arguments.
     ///
     /// # Errors
-    /// When the text is no JSON object. Blank text is `{}`: several providers send it for tools
-    /// without arguments.
+    /// When the text is not a JSON object.
     pub fn parsed(&self) -> Result<Value, serde_json::Error> {
         let text = self.arguments.trim();
         let text = if text.is_empty() { "{}" } else { text };
@@ -112,18 +111,18 @@ impl ToolCall {
 pub enum ToolStatus {
     /// Success.
     Ok,
-    /// Failure; the content tells the model why.
+    /// Failure, with the reason in the content.
     Failed,
-    /// Never run.
+    /// Not run.
     Refused,
-    /// Denied by a person.
+    /// Denied by an approver.
     Denied,
     /// Unknown, after an abort or a crash.
     Unknown,
 }
 
 impl ToolStatus {
-    /// Whether the fallback counts it as failed; denied calls do not.
+    /// Whether the fallback counts it as failed.
     #[must_use]
     pub const fn counts_as_failed(self) -> bool {
         match self {

@@ -31,12 +31,12 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Cached tokens sent.
     pub cached_tokens: u64,
-    /// Tokens sent that were written to the cache.
+    /// Tokens written to the cache.
     #[serde(skip_serializing_if = "is_zero")]
     pub cache_write_tokens: u64,
     /// Tokens received, reasoning included.
     pub output_tokens: u64,
-    /// Cost by the configured prices; 0 without.
+    /// Cost by the configured prices; 0 without prices.
     pub cost: NanoUsd,
 }
 
@@ -53,7 +53,7 @@ impl Usage {
         *self == Self::default()
     }
 
-    /// Less a part of it.
+    /// This usage without `part`, saturating at zero.
     #[must_use]
     pub const fn less(self, part: Self) -> Self {
         Self {

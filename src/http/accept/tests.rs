@@ -1,4 +1,4 @@
-//! Slow readers, on real sockets; the routes here stream without an end.
+//! Slow readers, on real sockets; the routes here stream endlessly.
 
 use std::sync::{
     Arc,
@@ -18,14 +18,14 @@ use crate::{
     testkit::{TestOracle, TestSystem},
 };
 
-/// What streams have given, and how many of them there are.
+/// Bytes that streams have produced, and the number of open streams.
 #[derive(Debug, Default)]
 struct Given {
     streams: AtomicUsize,
     bytes: AtomicUsize,
 }
 
-/// A stream that is counted as long as it is there.
+/// A stream that is counted until it is dropped.
 struct Counted(Arc<Given>);
 
 impl Drop for Counted {
@@ -44,7 +44,7 @@ fn endless(given: Arc<Given>) -> Body {
     }))
 }
 
-/// A server with a route that never ends, and one that does at once.
+/// Starts a server with an endless route and a short one.
 async fn serve(given: &Arc<Given>) -> (TestSystem, JoinSet<JoinSet<()>>, SocketAddr, Drain) {
     let oracle = TestOracle::new(Scripted::new().reply("Hello."));
     let system = oracle.start().await.unwrap();
@@ -79,7 +79,6 @@ async fn said(address: SocketAddr, path: &str) -> TcpStream {
     tcp
 }
 
-/// Waits until so many streams are there.
 async fn streams(given: &Given, wanted: usize) {
     while given.streams.load(Ordering::SeqCst) != wanted {
         tokio::task::yield_now().await;
@@ -93,7 +92,6 @@ async fn who_never_reads_is_cut_off_and_held_little_for() {
     let (_system, _server, address, _drain) = serve(&given).await;
     let readers = join_all((0..STREAMS).map(|_| said(address, "/endless"))).await;
     streams(&given, STREAMS).await;
-    // Others are served meanwhile.
     for _ in 0..20 {
         let mut answer = String::new();
         let mut tcp = said(address, "/short").await;
@@ -110,13 +108,14 @@ async fn who_never_reads_is_cut_off_and_held_little_for() {
 async fn a_stream_without_room_is_cut_off_though_its_connection_has_some() {
     let given = Arc::new(Given::default());
     let (_system, _server, address, _drain) = serve(&given).await;
-    // Says that it speaks HTTP/2, asks, and gives no room beyond what a stream begins with.
+    // Speaks HTTP/2, sends a request, and never extends the initial window of the stream.
     let mut tcp = TcpStream::connect(address).await.unwrap();
     tcp.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
         .await
         .unwrap();
     tcp.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]).await.unwrap();
-    // `:method: GET`, `:scheme: http` of the static table, and `:path` and `:authority` as literals.
+    // `:method: GET`, `:scheme: http` of the static table, and `:path` and `:authority` as
+    // literals.
     let mut head = vec![0x82, 0x86, 0x04, 8];
     head.extend_from_slice(b"/endless");
     head.extend_from_slice(&[0x01, 1, b'x']);
@@ -126,9 +125,8 @@ async fn a_stream_without_room_is_cut_off_though_its_connection_has_some() {
         .unwrap();
     tcp.write_all(&head).await.unwrap();
     streams(&given, 1).await;
-    // All that comes is taken, so that the socket is never full.
+    // The client reads everything, so that the socket is never full.
     let mut came = Vec::new();
-    // However it is closed.
     let _ = tcp.read_to_end(&mut came).await;
     streams(&given, 0).await;
     let bytes = given.bytes.load(Ordering::SeqCst);

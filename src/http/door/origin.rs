@@ -1,6 +1,6 @@
-//! Protection from DNS rebinding and cross-site requests: a browser sends requests here for any page that its user
-//! looks at. A page is let in only if it is the server's own or listed, and the server only goes by addresses,
-//! `localhost` and listed names.
+//! Protection from DNS rebinding and cross-site requests, which a browser sends for any page that
+//! its user visits. A page is accepted only if it is the server's own or listed, and the server
+//! only answers to addresses, `localhost` and listed names.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -20,7 +20,7 @@ use crate::http::{Host, Problem, Settings, connection::Peer, front::REQUEST_ID};
 
 const MAX_AGE: Duration = Duration::from_secs(600);
 
-/// CORS for listed pages; none where no page is listed.
+/// CORS for the listed pages; `None` if no page is listed.
 pub(in crate::http) fn cors(settings: &Settings) -> Option<CorsLayer> {
     let listed = settings.allowed_origins.iter().filter(|page| *page != "*");
     let listed: Vec<HeaderValue> = listed.filter_map(|page| page.parse().ok()).collect();
@@ -42,7 +42,7 @@ pub(in crate::http) fn cors(settings: &Settings) -> Option<CorsLayer> {
     })
 }
 
-/// Rejects requests by a foreign name of the server or from a foreign page.
+/// Rejects requests for a foreign host name or from a foreign page.
 pub(in crate::http) async fn admit(
     State(host): State<Host>,
     request: Request,
@@ -82,7 +82,6 @@ fn check(settings: &Settings, request: &Request) -> Result<(), Problem> {
     }
 }
 
-/// The name and port by which the client knows the server.
 fn authority(request: &Request) -> Option<Authority> {
     if let Some(authority) = request.uri().authority() {
         return Some(authority.clone());

@@ -1,4 +1,4 @@
-//! What is wrong is found, and named.
+//! Each mistake is detected, with the name of its field.
 
 use serde::Deserialize;
 

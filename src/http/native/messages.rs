@@ -22,41 +22,42 @@ use crate::{
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// A message.
+/// A new message.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewMessage {
-    /// What is asked; at most 1 MiB, and not blank.
+    /// The text; at most 1 MiB, and not blank.
     #[schema(min_length = 1, max_length = 1_048_576)]
     text: String,
-    /// What to do if the session is busy.
+    /// The policy for a busy session.
     #[serde(default)]
     busy: BusyPolicy,
-    /// Budgets of the query that it begins, instead of the profile's; refused where it steers one that runs.
+    /// Budgets of the new query, instead of the profile's; refused if the message steers a running
+    /// query.
     limits: Option<Limits>,
 }
 
-/// Hands in a message. It is durable when this is answered, and it will be answered whatever happens to
-/// the server; the events tell what comes of it.
+/// Submits a message to a session, which is created if it does not exist.
 ///
-/// A session that is not there begins with it. A message that steers goes into the query that runs.
+/// The message is durable before the response and will be answered even if the server restarts;
+/// follow the session's events for the answer. A steering message joins the running query.
 #[utoipa::path(post, path = "/api/sessions/{id}/messages", tag = "sessions",
     params(
         InSession,
         ("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,256}$",
-            description = "Makes a repeated request one message: up to 256 visible ASCII characters."),
+            description = "Deduplicates retries of a request: up to 256 visible ASCII characters."),
     ),
     request_body = NewMessage,
     responses(
-        (status = 202, description = "It is durable.", body = Accepted),
-        (status = 400, description = "A field is not in order.", body = ProblemBody),
-        (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
-        (status = 409, description = "The session is busy, closed or set aside.", body = ProblemBody),
+        (status = 202, description = "The message is durable.", body = Accepted),
+        (status = 400, description = "A field is invalid.", body = ProblemBody),
+        (status = 403, description = "The name is reserved.", body = ProblemBody),
+        (status = 409, description = "The session is busy, closed or quarantined.", body = ProblemBody),
         (status = 413, description = "The message is too long.", body = ProblemBody),
-        (status = 422, description = "The key was used for another message.", body = ProblemBody),
-        (status = 429, description = "Too many messages wait.", body = ProblemBody,
+        (status = 422, description = "The idempotency key was used for another message.", body = ProblemBody),
+        (status = 429, description = "Too many messages are pending.", body = ProblemBody,
             headers(("retry-after" = u64))),
-        (status = 503, description = "The system has no room, or ends.", body = ProblemBody,
+        (status = 503, description = "The system is overloaded or draining.", body = ProblemBody,
             headers(("retry-after" = u64))),
     )
 )]
@@ -83,7 +84,7 @@ pub(super) async fn submit(
         submitted.map_err(|error| Problem::of_asking(error, "text", "text"))?;
     let seq = match seq {
         Some(seq) => Some(seq),
-        // It is durable: that its place cannot be looked up is no reason to send it again.
+        // The message is durable, so a failed lookup must not make the client send it again.
         None => {
             let account = session.account(query).await.ok().flatten();
             account.map(|account| account.seq)

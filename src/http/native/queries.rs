@@ -1,4 +1,5 @@
-//! `/api/sessions/{id}/queries`: what each was taken for, what the model was told, and what came of it.
+//! `/api/sessions/{id}/queries`: the queries of a session with classification, prompt, signals and
+//! outcome.
 
 use axum::{Json as Answer, extract::State, http::StatusCode};
 use serde::{Deserialize, Serialize};
@@ -20,55 +21,55 @@ use crate::{
     },
 };
 
-/// What every answer tells of a query.
+/// Summary of a query.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct QueryBrief {
     /// The session.
     session: SessionName,
     /// The query.
     query: QueryId,
-    /// Where its acceptance stands in the session's log.
+    /// The number of its `query.accepted` event.
     seq: Seq,
     /// When it was accepted.
     at: Timestamp,
-    /// What was asked; in a list its first 1,000 bytes.
+    /// The question; in a list its first 1,000 bytes.
     text: String,
     /// `waiting`, `running` or `finished`.
     state: &'static str,
-    /// How it ended: `answered`, `partial`, `stuck`, `forced`, `escalated`, `cancelled` or `failed`.
+    /// The outcome: `answered`, `partial`, `stuck`, `forced`, `escalated`, `cancelled` or `failed`.
     outcome: Option<&'static str>,
-    /// Why, where there is a why.
+    /// The reason for the outcome, if there is one.
     reason: Option<String>,
     /// When it ended.
     finished_at: Option<Timestamp>,
-    /// Turns completed.
+    /// Number of completed turns.
     turns: u32,
-    /// What it used; sub-agents count when it has ended.
+    /// Its usage; sub-agents are included once it has ended.
     usage: Usage,
 }
 
-/// All that is known of a query.
+/// A query in full.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct QueryObject {
     #[serde(flatten)]
     brief: QueryBrief,
     /// Its budgets.
     limits: Limits,
-    /// Made a repeated request one message.
+    /// The idempotency key of its message.
     idempotency_key: Option<String>,
     /// The forced query that this one continues.
     continues: Option<QueryId>,
-    /// What it was taken for; null until it is known.
+    /// Its classification; null until classified.
     classification: Option<QueryClassification>,
-    /// What a model said to that, if one was asked.
+    /// A model's second opinion on the classification, if one was requested.
     second_opinion: Option<Box<SecondOpinion>>,
-    /// The composed prompt; null until it is known.
+    /// The composed prompt; null until composed.
     prompt: Option<PromptObject>,
-    /// The signals of the model, in order.
+    /// The model's signals, in order.
     signals: Vec<SignalObject>,
-    /// The answer; null until it has ended.
+    /// The answer; null until the query has ended.
     answer: Option<String>,
-    /// All of how it ended, by its outcome's kind.
+    /// The complete outcome, tagged by its kind.
     end: Option<Value>,
 }
 
@@ -76,13 +77,13 @@ pub(super) struct QueryObject {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Prompt)]
 struct PromptObject {
-    /// SHA-256 of its text, in hex.
+    /// SHA-256 of the text, in hex.
     hash: String,
-    /// The segments in it, in order.
+    /// The included segments, in order.
     segments: Vec<String>,
-    /// About how many tokens it has.
+    /// Estimated number of tokens.
     token_estimate: u64,
-    /// What was left out or cut.
+    /// Segments that were omitted or cut.
     warnings: Vec<String>,
 }
 
@@ -97,13 +98,13 @@ impl From<PromptSummary> for PromptObject {
     }
 }
 
-/// A signal of the model, or a block that should have been one.
+/// A signal of the model, or a rejected block.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Signal)]
 struct SignalObject {
-    /// Where it stands in the session's log.
+    /// The number of its event.
     seq: Seq,
-    /// In which turn, from 0.
+    /// The turn, from 0.
     turn: Option<Turn>,
     /// Its type and fields; null if it was rejected.
     signal: Option<Value>,
@@ -196,35 +197,35 @@ fn whole(session: &SessionName, mut account: QueryAccount) -> QueryObject {
     }
 }
 
-/// Which queries are wanted.
+/// Selects a page of queries.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Wanted {
-    /// Only those after this, which is `next` of the page before.
+    /// The `next` of the previous page.
     after: Option<u64>,
-    /// Most of them.
+    /// Page size.
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u16>,
 }
 
-/// A page of a list of queries.
+/// A page of queries.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct QueriesPage {
-    /// In the order of their acceptance.
+    /// The queries, in order of acceptance.
     queries: Vec<QueryBrief>,
-    /// Give it as `after` for more; null if there is no more.
+    /// The `after` of the next page; null on the last page.
     next: Option<Seq>,
 }
 
-/// Lists the queries of a session, in the order of their acceptance.
+/// Lists the queries of a session, in order of acceptance.
 #[utoipa::path(get, path = "/api/sessions/{id}/queries", tag = "queries",
     params(InSession, Wanted),
     responses(
         (status = 200, body = QueriesPage),
-        (status = 400, description = "A parameter is not in order.", body = ProblemBody),
-        (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
-        (status = 404, description = "There is no such session.", body = ProblemBody),
+        (status = 400, description = "A parameter is invalid.", body = ProblemBody),
+        (status = 403, description = "The name is reserved.", body = ProblemBody),
+        (status = 404, description = "The session does not exist.", body = ProblemBody),
     )
 )]
 pub(super) async fn list(
@@ -248,7 +249,7 @@ pub(super) async fn list(
     }))
 }
 
-/// A query of a session.
+/// The path parameters of a query.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct OneQuery {
@@ -259,14 +260,14 @@ pub(super) struct OneQuery {
     query: u32,
 }
 
-/// Shows all that is known of a query: classification, prompt, signals, outcome, usage and answer.
+/// Returns a query with its classification, prompt, signals, outcome, usage and answer.
 #[utoipa::path(get, path = "/api/sessions/{id}/queries/{query}", tag = "queries",
     params(OneQuery),
     responses(
         (status = 200, body = QueryObject),
-        (status = 400, description = "That is no name, or no number.", body = ProblemBody),
-        (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
-        (status = 404, description = "There is no such session, or no such query.", body = ProblemBody),
+        (status = 400, description = "The name or the number is invalid.", body = ProblemBody),
+        (status = 403, description = "The name is reserved.", body = ProblemBody),
+        (status = 404, description = "The session or the query does not exist.", body = ProblemBody),
     )
 )]
 pub(super) async fn show(

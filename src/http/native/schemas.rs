@@ -1,4 +1,4 @@
-//! How the words and names of the model are described.
+//! OpenAPI schemas of the model's names and enums.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! `/api/sessions`: made, listed, shown and deleted.
+//! `/api/sessions`: create, list, show and delete.
 
 use axum::{
     Json as Answer,
@@ -26,30 +26,31 @@ use crate::{
     model::{Import, ProfileName, Seq, SessionName, Timestamp},
 };
 
-/// A session that is wanted.
+/// A session to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewSession {
-    /// Its name; without one it gets a UUID.
+    /// Its name; a new UUID if omitted.
     name: Option<SessionName>,
-    /// The profile that it lives by; without one the default one.
+    /// Its profile; the default profile if omitted.
     profile: Option<ProfileName>,
-    /// What was said elsewhere before.
+    /// Earlier messages and instructions to import.
     import: Option<Import>,
 }
 
-/// Makes a session.
+/// Creates a session.
 ///
-/// A message to a name that is not there makes one too; this one can say how it begins.
+/// A message to a missing session creates one too; this route can also set its profile and import
+/// messages.
 #[utoipa::path(post, path = "/api/sessions", tag = "sessions",
     request_body = NewSession,
     responses(
-        (status = 201, description = "It is there; `location` says where.", body = SessionObject,
+        (status = 201, description = "The session was created; `location` has its path.", body = SessionObject,
             headers(("location" = String))),
-        (status = 400, description = "A field is not in order.", body = ProblemBody),
-        (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
-        (status = 409, description = "There is one of this name.", body = ProblemBody),
-        (status = 413, description = "It brings along too much.", body = ProblemBody),
+        (status = 400, description = "A field is invalid.", body = ProblemBody),
+        (status = 403, description = "The name is reserved.", body = ProblemBody),
+        (status = 409, description = "A session of this name exists.", body = ProblemBody),
+        (status = 413, description = "The import is too large.", body = ProblemBody),
     )
 )]
 pub(super) async fn create(
@@ -91,33 +92,33 @@ fn profile(host: &Host, wanted: Option<ProfileName>) -> Result<ProfileName, Prob
     Err(Problem::bad("profile", what))
 }
 
-/// Which sessions are wanted.
+/// Selects a page of sessions.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Wanted {
-    /// Only those that stand like this.
+    /// Only sessions in this state.
     #[param(inline)]
     state: Option<SessionState>,
-    /// Only those whose names begin like this.
+    /// Only sessions whose names have this prefix.
     prefix: Option<String>,
-    /// Only those that recorded something since.
+    /// Only sessions with a record since this time.
     #[param(inline)]
     updated_since: Option<Timestamp>,
-    /// Only those after this, which is `next` of the page before.
+    /// The `next` of the previous page.
     #[param(inline)]
     after: Option<SessionName>,
-    /// Most of them.
+    /// Page size.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u16>,
 }
 
-/// A page of a list of sessions.
+/// A page of sessions.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct SessionPage {
-    /// In the order of their names.
+    /// The sessions, ordered by name.
     sessions: Vec<ListedObject>,
-    /// Give it as `after` for more; null if there is no more. A page may be short and not the last.
+    /// The `after` of the next page; null on the last page. A page may be short and not the last.
     next: Option<SessionName>,
 }
 
@@ -127,11 +128,11 @@ pub(super) struct SessionPage {
 struct ListedObject {
     /// Its name.
     session: SessionName,
-    /// How it stands.
+    /// Its state.
     state: SessionState,
     /// The number of its last event.
     last: Seq,
-    /// When that was recorded.
+    /// When its last event was recorded.
     updated: Option<Timestamp>,
 }
 
@@ -146,12 +147,12 @@ impl From<Listed> for ListedObject {
     }
 }
 
-/// Lists sessions, in the order of their names.
+/// Lists sessions, ordered by name.
 #[utoipa::path(get, path = "/api/sessions", tag = "sessions",
     params(Wanted),
     responses(
         (status = 200, body = SessionPage),
-        (status = 400, description = "A parameter is not in order.", body = ProblemBody),
+        (status = 400, description = "A parameter is invalid.", body = ProblemBody),
     )
 )]
 pub(super) async fn list(
@@ -164,7 +165,7 @@ pub(super) async fn list(
         state: wanted.state,
         prefix: wanted.prefix,
         updated_since: wanted.updated_since,
-        // Nobody can look at the others.
+        // Clients cannot open sessions in memory.
         lasting: true,
     };
     let listed = host
@@ -177,14 +178,14 @@ pub(super) async fn list(
     }))
 }
 
-/// Shows how a session stands. It does not wake for that.
+/// Returns a session's state, without reactivating it.
 #[utoipa::path(get, path = "/api/sessions/{id}", tag = "sessions",
     params(InSession),
     responses(
         (status = 200, body = SessionObject),
-        (status = 400, description = "That is no name.", body = ProblemBody),
-        (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
-        (status = 404, description = "There is no such session.", body = ProblemBody),
+        (status = 400, description = "The name is invalid.", body = ProblemBody),
+        (status = 403, description = "The name is reserved.", body = ProblemBody),
+        (status = 404, description = "The session does not exist.", body = ProblemBody),
     )
 )]
 pub(super) async fn show(
@@ -196,37 +197,37 @@ pub(super) async fn show(
     Ok(Answer(view.into()))
 }
 
-/// How a session is deleted.
+/// Options of a deletion.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Deleting {
-    /// Also in the middle of a query.
+    /// Also while a query is running: `1` or `0`.
     #[serde(default, deserialize_with = "extract::flag")]
     #[param(default = false)]
     force: bool,
 }
 
-/// What was deleted.
+/// A deleted session.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct DeletedSession {
     /// Its name.
     session: SessionName,
-    /// How many events it had.
+    /// Number of events that it had.
     events: Seq,
-    /// How many sessions of sub-agents went with it.
+    /// Number of deleted sub-agent sessions.
     sub_agents: usize,
 }
 
-/// Deletes a session and those of its sub-agents for good.
+/// Deletes a session and its sub-agents' sessions permanently.
 #[utoipa::path(delete, path = "/api/sessions/{id}", tag = "sessions",
     params(InSession, Deleting),
     responses(
-        (status = 200, description = "It is gone.", body = DeletedSession),
-        (status = 400, description = "That is no name.", body = ProblemBody),
-        (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
-        (status = 404, description = "There is no such session.", body = ProblemBody),
-        (status = 409, description = "It is in the middle of a query.", body = ProblemBody),
+        (status = 200, description = "The session was deleted.", body = DeletedSession),
+        (status = 400, description = "The name is invalid.", body = ProblemBody),
+        (status = 403, description = "The name is reserved.", body = ProblemBody),
+        (status = 404, description = "The session does not exist.", body = ProblemBody),
+        (status = 409, description = "A query is running.", body = ProblemBody),
     )
 )]
 pub(super) async fn delete(

@@ -1,4 +1,4 @@
-//! The objects of the native interface that several routes share.
+//! Objects of the native interface that several routes share.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -10,7 +10,6 @@ use crate::{
     model::{Limits, QueryId, Seq, SessionName, Usage},
 };
 
-/// Refuses limits outside their ranges.
 pub(super) fn check(limits: &Limits) -> Result<(), Problem> {
     control::limits::check(limits).map_err(|wrong| {
         let field = format!("limits.{}", wrong.field);
@@ -19,29 +18,29 @@ pub(super) fn check(limits: &Limits) -> Result<(), Problem> {
     })
 }
 
-/// A session as it stands.
+/// A session's state.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Session)]
 pub(super) struct SessionObject {
     /// Its name.
     session: SessionName,
-    /// `idle`, `closed`, `quarantined`, or the step of the running query.
+    /// `idle`, `closed`, `quarantined`, or the phase of the running query.
     state: String,
-    /// Whether new calls and tools are held back.
+    /// Whether new model calls and tool calls are held back.
     paused: bool,
     /// The number of its last event.
     last: Seq,
     /// The running query.
     query: Option<QueryId>,
-    /// Its completed turns.
+    /// Number of the query's completed turns.
     turns: u32,
-    /// Its budgets.
+    /// The query's budgets.
     limits: Option<Limits>,
-    /// What it used; where none runs, what the session used.
+    /// The query's usage, or the session's total if no query is running.
     usage: Usage,
-    /// How many messages wait.
+    /// Number of pending messages.
     waiting: usize,
-    /// Why it was set aside, if it was.
+    /// Why it is quarantined, if it is.
     quarantine: Option<String>,
 }
 
@@ -62,7 +61,7 @@ impl From<SessionView> for SessionObject {
     }
 }
 
-/// A number within its range, or the default.
+/// Returns a limit within its range, or the default.
 pub(super) fn limit(wanted: Option<u16>, default: u16, most: u16) -> Result<usize, Problem> {
     let limit = wanted.unwrap_or(default);
     if (1..=most).contains(&limit) {

@@ -1,9 +1,9 @@
 //! `POST /v1/chat/completions`.
 //!
-//! Without `X-Oracle-Session` a request brings the whole conversation along, runs in memory and is cancelled where
-//! its client disconnects. It is durable, under a name of its own, where it has to survive: with an
-//! `Idempotency-Key`, with `store: true`, or where a tool of the profile may wait for a person. With
-//! `X-Oracle-Session` it continues that session.
+//! Without `X-Oracle-Session` a request contains the whole conversation, runs in memory and is
+//! cancelled when its client disconnects. A durable session, with a new name, answers requests that
+//! have to survive: those with an `Idempotency-Key` or `store: true`, and those to a profile with a
+//! tool that may wait for approval. With `X-Oracle-Session` the request continues that session.
 
 use std::borrow::Cow;
 
@@ -32,35 +32,35 @@ use crate::{
     },
 };
 
-/// The session to continue, and in an answer the one that answered.
+/// The session to continue; in a response, the session that answered.
 const SESSION: HeaderName = HeaderName::from_static("x-oracle-session");
-/// The query that answers.
 const QUERY: HeaderName = HeaderName::from_static("x-oracle-query");
 const BUSY: HeaderName = HeaderName::from_static("x-oracle-busy");
 const PROGRESS: HeaderName = HeaderName::from_static("x-oracle-progress");
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// How often OpenAI's own libraries have sent the same request before.
+/// How often OpenAI's client libraries have already sent this request.
 const RETRIES: HeaderName = HeaderName::from_static("x-stainless-retry-count");
-/// By which OpenAI's libraries are told not to retry by themselves.
+/// Makes OpenAI's client libraries not retry.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
-/// Answers a conversation's last message.
+/// Answers the last message of a conversation.
 ///
-/// With `X-Oracle-Session` the messages after the last of the assistant's go to that session. Without it the
-/// messages are the whole conversation, and nothing of it is kept.
+/// With `X-Oracle-Session`, the messages after the last one of the assistant go to that session.
+/// Without it, the messages are the whole conversation, and nothing is stored unless the request
+/// needs a durable session.
 #[utoipa::path(post, path = "/v1/chat/completions", tag = "openai",
     params(
-        ("X-Oracle-Session" = Option<SessionName>, Header, description = "The conversation, by its session's name."),
+        ("X-Oracle-Session" = Option<SessionName>, Header, description = "The name of the session to continue."),
         ("X-Oracle-Busy" = Option<BusyPolicy>, Header,
-            description = "What to do if the session is busy: `queue` (the default), `reject`, `interrupt` or `steer`."),
+            description = "The policy for a busy session: `queue` (the default), `reject`, `interrupt` or `steer`."),
         ("X-Oracle-Progress" = Option<String>, Header, pattern = "^(0|1|true|false)?$",
-            description = "`1` tells what goes on as `reasoning_content`, `0` does not."),
+            description = "`1` streams progress as `reasoning_content`, `0` does not."),
         ("Idempotency-Key" = Option<String>, Header, max_length = 256,
-            description = "Makes a repeated request one question; it is durable then."),
+            description = "Deduplicates retries of a request, which makes its session durable."),
     ),
     request_body = ChatRequest,
     responses(
-        (status = 200, description = "The answer; a stream of pieces where one was asked for.", content(
+        (status = 200, description = "The answer; a stream of chunks if `stream` is true.", content(
             (Completion = "application/json"), (Chunk<'static> = "text/event-stream")
         )),
     )
@@ -75,7 +75,7 @@ pub(super) async fn create(
     drop(body);
     let (profile, asks_people) = models::find(&host, &asked.model)?;
     let wishes = Wishes::read(&headers)?;
-    // Before anything is looked up; the message itself is counted when it is handed in.
+    // Before any lookup; the message is counted on submission.
     drop(host.room_for_a_query()?);
     let oracle = host.oracle.acting(caller.by());
     let session = match wishes.durable(&asked, asks_people) {
@@ -123,21 +123,20 @@ pub(super) async fn create(
     Ok((told, response).into_response())
 }
 
-/// The session that answers.
 pub(super) struct Session {
     pub handle: SessionHandle,
-    /// Cancelled and gone when it is dropped.
+    /// Cancels and removes its session on drop.
     memory: Option<Ephemeral>,
 }
 
-/// Asks, unless it was asked before, and follows.
+/// Submits the question, unless it is a repetition, and watches its query.
 async fn ask(
     host: &Host,
     session: &Session,
     asked: &Asked,
     wishes: &Wishes,
 ) -> Result<Watch, Problem> {
-    // Text as it arrives may have to be taken back, so no client is sent it.
+    // Streamed text may have to be retracted, so clients receive none.
     let detail = match asked.stream {
         true => Detail::Events,
         false => Detail::End,
@@ -165,7 +164,7 @@ async fn ask(
     watch.map_err(|error| Problem::of_asking(error, "messages", "messages"))
 }
 
-/// The last query of a session, if it was the same question.
+/// Returns the last query of a session if it asked this question.
 async fn repeated(session: &SessionHandle, question: &str) -> Result<Option<QueryId>, AskError> {
     let last = session.last_said().await?;
     let last = last.filter(|(_, text)| text.split_whitespace().eq(question.split_whitespace()));
@@ -179,11 +178,10 @@ fn streamed(story: Story, watch: Watch) -> Response {
     (kind, response).into_response()
 }
 
-/// The answer in one piece.
 async fn whole(head: Head, session: Session, watch: Watch) -> Result<Response, Problem> {
     let answer = watch.answer().await?;
     if let Some(problem) = failure(&answer.outcome) {
-        // All that could be tried was tried.
+        // Oracle has already retried.
         let no = [(SHOULD_RETRY, HeaderValue::from_static("false"))];
         return Ok((no, problem).into_response());
     }
@@ -199,7 +197,6 @@ async fn whole(head: Head, session: Session, watch: Watch) -> Result<Response, P
     Ok(Json(completion).into_response())
 }
 
-/// Why a query has no answer; none where it has one.
 pub(super) fn failure(outcome: &Outcome) -> Option<Problem> {
     match outcome {
         Outcome::Failed { code, detail } => {
@@ -220,15 +217,14 @@ pub(super) fn failure(outcome: &Outcome) -> Option<Problem> {
     }
 }
 
-/// What the headers of a request say.
 #[derive(Debug, PartialEq, Eq)]
 struct Wishes {
     session: Option<SessionName>,
     busy: BusyPolicy,
-    /// Whether progress is sent; none where the server's setting holds.
+    /// Whether to send progress; `None` means the server's setting.
     progress: Option<bool>,
     key: Option<String>,
-    /// Whether the same request was sent before.
+    /// Whether the client has sent this request before.
     again: bool,
 }
 
@@ -257,8 +253,8 @@ impl Wishes {
         })
     }
 
-    /// The durable session that a request goes to, if it needs one. What a chat page asks on its own account is no
-    /// part of the session that it names.
+    /// Returns the durable session of a request, if it needs one. A chat page's own request never
+    /// uses the named session.
     fn durable(&self, asked: &Asked, asks_people: bool) -> Option<SessionName> {
         let by_name = self.session.clone().filter(|_| !asked.is_task);
         let by_key = || self.key.as_deref().map(of_key);
@@ -280,7 +276,7 @@ fn named(name: &str) -> Result<SessionName, Problem> {
     Ok(name)
 }
 
-/// The session of a request that has nothing but a key, so that its repetition finds it.
+/// Derives the session's name from an idempotency key, so that a retry finds it.
 fn of_key(key: &str) -> SessionName {
     let hash = Sha256::digest(key);
     let mut id = [0; 16];
@@ -290,7 +286,6 @@ fn of_key(key: &str) -> SessionName {
     SessionName::from_uuid(Uuid::from_bytes(id))
 }
 
-/// A header's text; none where there is none, or nothing in it.
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Problem> {
     let Some(value) = headers.get(name) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Which models there are: the profiles of this server.
+//! Models, which are the profiles of this server.
 
 use axum::{Json, extract::State, http::StatusCode};
 use serde::Deserialize;
@@ -24,20 +24,20 @@ pub(super) async fn list(State(host): State<Host>, _: Caller) -> Json<Models> {
     })
 }
 
-/// Which model.
+/// The path parameter of a model.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct OfModel {
-    /// A name from the list.
+    /// The model's name.
     model: String,
 }
 
-/// Shows a model.
+/// Returns a model.
 #[utoipa::path(get, path = "/v1/models/{model}", tag = "openai",
     params(OfModel),
     responses(
         (status = 200, body = Model),
-        (status = 404, description = "There is no such model.", body = ProblemBody),
+        (status = 404, description = "The model does not exist.", body = ProblemBody),
     )
 )]
 pub(super) async fn show(
@@ -52,7 +52,6 @@ pub(super) async fn show(
         .ok_or_else(|| unknown(&profiles, &name))
 }
 
-/// The profile of this name, and whether one of its tools may wait for a person.
 pub(super) fn find(host: &Host, name: &str) -> Result<(ProfileName, bool), Problem> {
     let profiles = host.oracle.profiles();
     let found = profiles.all().find(|(profile, _)| profile.as_str() == name);

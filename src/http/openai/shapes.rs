@@ -8,24 +8,23 @@ use crate::{
     model::{Outcome, SessionKey, Usage},
 };
 
-/// What answers: the same for all that one version of the program says.
+/// The version of the program that answers.
 const FINGERPRINT: &str = concat!("oracle-", env!("CARGO_PKG_VERSION"));
 
-/// What all pieces of one answer share.
+/// Fields that all chunks of an answer share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(super) struct Head {
-    /// The answer's own id.
+    /// The answer's id.
     pub id: String,
-    /// In seconds since 1970.
+    /// Creation time, in seconds since 1970.
     pub created: u64,
-    /// The model that was asked for.
+    /// The requested model.
     pub model: String,
-    /// The program.
+    /// The program's version.
     system_fingerprint: &'static str,
 }
 
 impl Head {
-    /// For a new answer.
     pub(super) fn new(id: uuid::Uuid, model: String) -> Self {
         let created = id.get_timestamp().map_or(0, |time| time.to_unix().0);
         Self {
@@ -36,7 +35,6 @@ impl Head {
         }
     }
 
-    /// A piece of a stream.
     pub(super) fn chunk(&self, choice: Option<ChunkChoice>) -> Chunk<'_> {
         Chunk {
             head: self,
@@ -48,7 +46,7 @@ impl Head {
     }
 }
 
-/// An answer in one piece.
+/// A complete answer.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ChatCompletion)]
 pub(super) struct Completion {
@@ -56,15 +54,15 @@ pub(super) struct Completion {
     pub head: Head,
     /// `chat.completion`
     pub object: &'static str,
-    /// One.
+    /// The only choice.
     pub choices: [Choice; 1],
-    /// What it took, over all its turns.
+    /// The usage, over all turns.
     pub usage: TokenUsage,
-    /// What only Oracle knows of it.
+    /// Details that OpenAI's format lacks.
     pub oracle: Told,
 }
 
-/// See [`Completion`].
+/// The choice of an answer.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ChatChoice)]
 pub(super) struct Choice {
@@ -72,14 +70,14 @@ pub(super) struct Choice {
     index: u32,
     /// The answer.
     message: Message,
-    /// Not known.
+    /// Always null.
     #[schema(value_type = Option<Object>)]
     logprobs: Option<()>,
-    /// Why it ends here.
+    /// Why the answer ends.
     finish_reason: FinishReason,
 }
 
-/// See [`Choice`].
+/// The message of an answer.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ChatAnswer)]
 struct Message {
@@ -87,7 +85,7 @@ struct Message {
     role: &'static str,
     /// The answer.
     content: String,
-    /// Never there.
+    /// Always null.
     #[schema(value_type = Option<String>)]
     refusal: Option<()>,
     /// Always empty.
@@ -112,7 +110,7 @@ impl Choice {
     }
 }
 
-/// A piece of a stream.
+/// A chunk of a stream.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ChatCompletionChunk)]
 pub(super) struct Chunk<'a> {
@@ -121,34 +119,33 @@ pub(super) struct Chunk<'a> {
     head: &'a Head,
     /// `chat.completion.chunk`
     object: &'static str,
-    /// One; none in the last piece where that is to say what was used.
+    /// One choice; none in the last chunk if that has the usage.
     choices: Vec<ChunkChoice>,
-    /// In the last piece, and null in the others, where it was asked for.
+    /// The usage in the last chunk and null in the others, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<TokenUsage>)]
     pub usage: Option<Option<TokenUsage>>,
-    /// What only Oracle knows, where the answer ends.
+    /// Details that OpenAI's format lacks, at the end of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oracle: Option<Told>,
 }
 
-/// See [`Chunk`].
+/// The choice of a chunk.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ChatChunkChoice)]
 pub(super) struct ChunkChoice {
     /// 0
     index: u32,
-    /// What is new.
+    /// The new part.
     delta: Delta,
-    /// Not known.
+    /// Always null.
     #[schema(value_type = Option<Object>)]
     logprobs: Option<()>,
-    /// Why the answer ends, where it does.
+    /// Why the answer ends, at its end.
     finish_reason: Option<FinishReason>,
 }
 
 impl ChunkChoice {
-    /// Something new, or the end.
     pub(super) const fn new(delta: Delta, finish_reason: Option<FinishReason>) -> Self {
         Self {
             index: 0,
@@ -159,17 +156,17 @@ impl ChunkChoice {
     }
 }
 
-/// What is new in a piece of a stream.
+/// The new part of a chunk.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = ChatDelta)]
 pub(super) struct Delta {
-    /// `assistant`, in the first piece.
+    /// `assistant`, in the first chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<&'static str>,
-    /// More of the answer.
+    /// Further text of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
-    /// What goes on meanwhile, where that was asked for.
+    /// Progress, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_content: Option<String>,
 }
@@ -179,14 +176,14 @@ pub(super) struct Delta {
 #[schema(as = ChatFinishReason)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FinishReason {
-    /// It is said.
+    /// The answer is complete.
     Stop,
     /// A limit, a loop or an operator ended it.
     Length,
 }
 
 impl FinishReason {
-    /// How a query ended; none where there is no answer.
+    /// Returns the reason for an outcome, or `None` if there is no answer.
     pub(super) const fn of(outcome: &Outcome) -> Option<Self> {
         match outcome {
             Outcome::Answered
@@ -199,25 +196,25 @@ impl FinishReason {
     }
 }
 
-/// Tokens.
+/// Tokens used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = ChatUsage)]
 pub(super) struct TokenUsage {
-    /// Sent to models, in all turns.
+    /// Tokens sent to models, in all turns.
     prompt_tokens: u64,
-    /// Received from them.
+    /// Tokens received from models.
     completion_tokens: u64,
-    /// Both.
+    /// The sum of both.
     total_tokens: u64,
-    /// Of those sent.
+    /// Details of the tokens sent.
     prompt_tokens_details: PromptTokens,
 }
 
-/// See [`TokenUsage`].
+/// Details of the tokens sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = ChatPromptTokens)]
 struct PromptTokens {
-    /// Those that a provider had in its cache.
+    /// Tokens that a provider had in its cache.
     cached_tokens: u64,
 }
 
@@ -234,24 +231,23 @@ impl From<Usage> for TokenUsage {
     }
 }
 
-/// What only Oracle knows of an answer. Clients of OpenAI's interface ignore it.
+/// Details of an answer that OpenAI's format lacks; its clients ignore them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = ChatTold)]
 pub(super) struct Told {
-    /// The session that holds it; a short-lived one is gone by now.
+    /// The session that answered; one in memory no longer exists.
     pub session: String,
-    /// The query in it.
+    /// The query.
     pub query: u32,
-    /// How it ended, such as `answered` or `partial`.
+    /// The outcome, such as `answered` or `partial`.
     pub outcome: &'static str,
-    /// Why, where there is a why.
+    /// The reason for the outcome, if there is one.
     pub reason: Option<String>,
-    /// Turns that it took.
+    /// Number of turns.
     pub turns: u32,
 }
 
 impl Told {
-    /// Of an answer.
     pub(super) fn of(session: &SessionKey, answer: &Answer) -> Self {
         Self {
             session: session.name.to_string(),
@@ -269,11 +265,11 @@ impl Told {
 pub(super) struct Models {
     /// `list`
     pub object: &'static str,
-    /// All of them.
+    /// The models.
     pub data: Vec<Model>,
 }
 
-/// A model: a profile of this server's.
+/// A model, which is a profile of this server.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Model)]
 pub(super) struct Model {
@@ -285,7 +281,7 @@ pub(super) struct Model {
     pub created: u64,
     /// `oracle`
     pub owned_by: &'static str,
-    /// What it is for, where that is configured.
+    /// Its purpose, if configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }

@@ -1,7 +1,8 @@
-//! An answer in pieces, as server-sent events.
+//! An answer in chunks, as server-sent events.
 //!
-//! Pulled by the connection: nothing is put together before its reader has taken what came before, so a slow
-//! one costs what one turn said and no more. Holes that come of that are filled from the journal.
+//! The connection pulls the stream: a chunk is built when its reader has taken the previous one, so
+//! a slow reader costs the memory of one turn's text. Records missed meanwhile are read from the
+//! journal.
 
 use std::collections::VecDeque;
 
@@ -22,21 +23,19 @@ use crate::{
     },
 };
 
-/// Longest piece of text in one event, in bytes.
+/// Maximum length of the text in one event, in bytes.
 const PIECE: usize = 4 << 10;
 
-/// What a stream tells of.
 pub(super) struct Story {
     pub head: Head,
-    /// Whether the last piece says what was used.
+    /// Whether the last chunk has the usage.
     pub include_usage: bool,
-    /// Whether it tells what goes on, as reasoning.
+    /// Whether progress is sent as reasoning.
     pub progress: bool,
     pub session: Session,
     pub drain: Drain,
 }
 
-/// Tells it.
 pub(super) fn events(story: Story, watch: Watch) -> impl Stream<Item = Event> {
     let telling = Telling::begin(story, watch);
     stream::unfold(telling, |mut telling| async {
@@ -47,11 +46,9 @@ pub(super) fn events(story: Story, watch: Watch) -> impl Stream<Item = Event> {
 
 struct Telling {
     story: Story,
-    /// None when all is said.
+    /// `None` after the end.
     watch: Option<Watch>,
-    /// Events that are still to be taken.
     ready: VecDeque<Event>,
-    /// All text so far.
     told: String,
 }
 
@@ -72,7 +69,6 @@ impl Telling {
         telling
     }
 
-    /// The next event; none after the last.
     async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -86,7 +82,7 @@ impl Telling {
         }
     }
 
-    /// Waits for something to tell; gives the watch back unless that was the end.
+    /// Waits for the next progress; returns the watch unless the query has ended.
     async fn go_on(&mut self, mut watch: Watch) -> Result<Option<Watch>, Problem> {
         let happened = tokio::select! {
             happened = watch.next() => happened?,
@@ -94,7 +90,7 @@ impl Telling {
         };
         match happened {
             Some(Progress::Record(record)) => self.record(&record),
-            // It may have to be taken back.
+            // Such text may have to be retracted.
             Some(Progress::Frame(_)) => {}
             None => {
                 let answer = watch.answer().await?;
@@ -117,7 +113,7 @@ impl Telling {
         if let Fact::Turn(TurnFact::Replied(replied)) = &record.fact
             && !replied.text.is_empty()
         {
-            // The texts of turns are parted by a blank line.
+            // A blank line separates the texts of turns.
             let parting = if self.told.is_empty() { "" } else { "\n\n" };
             self.text(&format!("{parting}{}", replied.text));
         }
@@ -136,7 +132,7 @@ impl Telling {
         }
     }
 
-    /// What is still to be said when the query has ended.
+    /// Queues the remaining events of a query that has ended.
     fn end(&mut self, answer: &Answer) {
         let Some(reason) = FinishReason::of(&answer.outcome) else {
             if let Some(problem) = failure(&answer.outcome) {
@@ -144,7 +140,7 @@ impl Telling {
             }
             return;
         };
-        // A forced end adds a sentence that no turn has said.
+        // A forced end adds a sentence that is part of no turn.
         let readable = answer.outcome.readable(&answer.text, answer.turns);
         if let Some(rest) = readable.strip_prefix(&self.told) {
             self.text(rest);
@@ -172,7 +168,7 @@ impl Telling {
         self.ready.push_back(event);
     }
 
-    /// Where what was used is asked for, every piece but the last says that it does not know.
+    /// If the usage is requested, it is null in every chunk but the last.
     fn with_usage(&self, mut chunk: Chunk<'_>) -> Event {
         chunk.usage = self.story.include_usage.then_some(None);
         event_of(&chunk)
@@ -187,7 +183,7 @@ fn event_of(body: &impl Serialize) -> Event {
     sse::with(Event::default(), body)
 }
 
-/// What an event means to a reader, in a line of words; none where it means nothing to them.
+/// Describes an event to a reader in one line, or returns `None` if it has no meaning for them.
 fn line(event: &model::Event) -> Option<String> {
     let turn = event.turn.map_or(0, |turn| turn.0 + 1);
     let text = |name: &str| event.payload[name].as_str().unwrap_or_default();

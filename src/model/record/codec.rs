@@ -1,6 +1,7 @@
 //! Records as versioned JSON.
 //!
-//! **Invariant:** a record of another version or an unknown type is refused by name, never skipped or guessed.
+//! **Invariant:** a record of another version or an unknown type is an error that names it, never
+//! skipped or guessed.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -17,19 +18,19 @@ use crate::model::{
 /// The version that is written and read. Raise it when a fact's fields change their meaning.
 pub const VERSION: u32 = 2;
 
-/// A record that cannot be read.
+/// A record cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// No record of a known type.
+    /// The text is not JSON, or its payload does not fit its type.
     #[error("the record is not readable: {0}")]
     Json(#[from] serde_json::Error),
-    /// An unknown type.
+    /// Its type is unknown.
     #[error("the record type `{kind}` is unknown; was it written by a newer version?")]
     UnknownKind {
         /// The type.
         kind: String,
     },
-    /// Another version than [`VERSION`].
+    /// Its version is not [`VERSION`].
     #[error(
         "the record has version {found}, this program reads {VERSION}: use the one that wrote it"
     )]
@@ -59,18 +60,18 @@ struct Stored {
     payload: Value,
 }
 
-/// A record as one line of JSON.
+/// Encodes a record as one line of JSON.
 ///
 /// # Errors
-/// When a number in it is not representable, which no decided record has.
+/// When JSON cannot represent one of its numbers, which no decided record has.
 pub fn encode(record: &Record) -> Result<String, serde_json::Error> {
     serde_json::to_string(&Versioned { v: VERSION, record })
 }
 
-/// Reads a record.
+/// Decodes a record.
 ///
 /// # Errors
-/// See [`DecodeError`]; a caller must not go on over unreadable records.
+/// See [`DecodeError`]; a caller must not continue past an unreadable record.
 pub fn decode(json: &str) -> Result<Record, DecodeError> {
     let stored: Stored = serde_json::from_str(json)?;
     if stored.v != VERSION {
@@ -89,7 +90,7 @@ fn fact(kind: String, payload: Value) -> Result<Fact, DecodeError> {
         kind: String,
         payload: Value,
     ) -> Result<Fact, DecodeError> {
-        // The macro would copy the payload.
+        // `json!` would copy the payload.
         let tagged = [("type", Value::String(kind)), ("payload", payload)];
         let tagged = tagged.map(|(name, value)| (name.to_owned(), value));
         Ok(serde_json::from_value::<F>(Value::from_iter(tagged))?.into())

@@ -38,12 +38,12 @@ impl MessageRange {
     }
 }
 
-/// `budget.context.compacting`: a model is asked for a summary.
+/// `budget.context.compacting`: a model is called for a summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compacting {
     /// Number of the compaction, from 1.
     pub number: u32,
-    /// The try, counted over the query's compactions.
+    /// The attempt, counted over all compactions of the query.
     pub attempt: Attempt,
     /// The model, as `provider/model`.
     pub model: String,
@@ -51,15 +51,16 @@ pub struct Compacting {
     pub part: CompactedPart,
     /// Its messages.
     pub messages: MessageRange,
-    /// Estimated use of the window; if that is unknown, the limit is what did not fit.
+    /// Estimated use of the context window; if that is unknown, the limit is the size that did not
+    /// fit.
     pub before: AmountBudget,
     /// Guidance of the next turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guidance: Vec<String>,
-    /// The running turn's try that was too long.
+    /// The attempt of the running turn that did not fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_attempt: Option<Attempt>,
-    /// The cause of another try.
+    /// The cause of another attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<TurnRestartCause>,
 }
@@ -69,9 +70,9 @@ pub struct Compacting {
 pub struct Compacted {
     /// Number of the compaction, from 1.
     pub number: u32,
-    /// The try.
+    /// The attempt.
     pub attempt: Attempt,
-    /// The model that answered.
+    /// The model that replied.
     pub model: String,
     /// The part.
     pub part: CompactedPart,
@@ -83,7 +84,7 @@ pub struct Compacted {
     pub usage: Usage,
     /// Estimated tokens of the next call before.
     pub before: u64,
-    /// Estimated tokens now.
+    /// Estimated tokens of the next call after.
     pub after: u64,
 }
 
@@ -92,11 +93,11 @@ pub struct Compacted {
 pub struct CompactionFailed {
     /// Number of the compaction, from 1.
     pub number: u32,
-    /// The last try.
+    /// The last attempt.
     pub attempt: Attempt,
     /// The fault.
     pub fault: Fault,
-    /// Usage of that try.
+    /// Usage of that attempt.
     #[serde(default)]
     pub usage: Usage,
 }

@@ -1,4 +1,4 @@
-//! Commands of people. Those about the whole system are in the log of `system`.
+//! Commands of users and operators. Those about the whole system are in the log `system`.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ impl From<By> for Act {
     }
 }
 
-/// `control.steered`: words for the running query's next call.
+/// `control.steered`: text for the running query's next call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steered {
     /// The text.
@@ -32,7 +32,7 @@ pub struct Steered {
     pub author: Author,
     /// The principal.
     pub by: By,
-    /// Makes retries one message.
+    /// Identifies retries of one message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
 }
@@ -49,7 +49,7 @@ pub struct BudgetSet {
 /// `control.continued`: a new query continues a forced one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Continued {
-    /// The forced one.
+    /// The forced query.
     pub continues: QueryId,
     /// Limits of both together.
     pub limits: Limits,
@@ -68,7 +68,7 @@ pub struct ApprovalGiven {
     pub by: By,
 }
 
-/// `control.tool_attached`: the session has one more tool.
+/// `control.tool_attached`: the session has another tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolAttached {
     /// Its name.
@@ -87,16 +87,16 @@ pub struct ForkMade {
     pub from: SessionName,
     /// The last copied record.
     pub seq: Seq,
-    /// Up to the end of this query,
+    /// The last copied query.
     pub query: QueryId,
-    /// or of this turn of it.
+    /// Its last copied turn, if not all are copied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<Turn>,
     /// The principal.
     pub by: By,
 }
 
-/// `control.deleted`: a session and its sub-agents are gone. In the log of `system`.
+/// `control.deleted`: a session and its sub-agents were deleted. In the log `system`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deleted {
     /// The session.
@@ -109,35 +109,35 @@ pub struct Deleted {
     pub by: By,
 }
 
-/// `control.reloaded`: without values, which may be secrets. In the log of `system`.
+/// `control.reloaded`: without values, which may be secret. In the log `system`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reloaded {
     /// Keys whose values changed.
     pub changed: Vec<String>,
-    /// Keys whose values need a restart.
+    /// Keys whose new values need a restart.
     pub waiting: Vec<String>,
     /// The principal.
     pub by: By,
 }
 
-/// No data.
+/// An empty payload.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Noted {}
 
 facts! {
     /// `control.*`
     ControlFact in Control {
-        /// No new call or tool starts.
+        /// The query was paused: no model call or tool starts.
         Paused(Act) = "control.paused",
-        /// It goes on.
+        /// The query was resumed.
         Resumed(Act) = "control.resumed",
         /// The query was cancelled.
         Cancelled(Act) = "control.cancelled",
-        /// The query ends with what it has.
+        /// The query was ended with the text so far.
         Finished(Act) = "control.finished",
         /// See [`Steered`].
         Steered(Steered) = "control.steered",
-        /// Words that came too late become the next query, whose acceptance follows.
+        /// Steering text that came too late becomes the next query, whose acceptance follows.
         SteeredLate(Act) = "control.steered_late",
         /// See [`BudgetSet`].
         BudgetSet(BudgetSet) = "control.budget_set",

@@ -1,4 +1,4 @@
-//! Faults on the way to a model, and the reaction to them.
+//! Faults of model calls, and the reactions to them.
 
 use std::fmt;
 
@@ -12,44 +12,44 @@ use crate::model::{
     usage::Usage,
 };
 
-/// `llm.retried`: the same model again, after a pause.
+/// `llm.retried`: the same model is called again after a back-off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retried {
-    /// The failed try.
+    /// The failed attempt.
     pub attempt: Attempt,
     /// The model, as `provider/model`.
     #[serde(default)]
     pub model: String,
     /// The fault.
     pub fault: Fault,
-    /// The end of the pause.
+    /// The end of the back-off.
     pub not_before: Timestamp,
-    /// Usage of the failed try.
+    /// Usage of the failed attempt.
     #[serde(default, skip_serializing_if = "Usage::is_none")]
     pub usage: Usage,
 }
 
-/// `llm.failed_over`: the next model of the chain.
+/// `llm.failed_over`: the next model of the chain is called.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedOver {
-    /// The failed try.
+    /// The failed attempt.
     pub attempt: Attempt,
     /// The fault.
     pub fault: Fault,
-    /// The model, as `provider/model`.
+    /// The failed model, as `provider/model`.
     pub from: String,
     /// The next model.
     pub to: String,
-    /// Usage of the failed try.
+    /// Usage of the failed attempt.
     #[serde(default, skip_serializing_if = "Usage::is_none")]
     pub usage: Usage,
 }
 
-/// `llm.failed`: a call ended without a reply, and no other record has its usage, which may be an
+/// `llm.failed`: a call ended without a reply. No other record has its usage, which may be an
 /// estimate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
-    /// The try.
+    /// The attempt.
     pub attempt: Attempt,
     /// The model, as `provider/model`.
     pub model: String,
@@ -68,7 +68,7 @@ pub struct ModelUsage {
     pub query: QueryId,
     /// The turn.
     pub turn: Turn,
-    /// The try.
+    /// The attempt.
     pub attempt: Attempt,
     /// The model, as `provider/model`.
     pub model: String,
@@ -76,7 +76,7 @@ pub struct ModelUsage {
     pub usage: Usage,
 }
 
-/// `llm.circuit_opened`: a provider or model is not asked for a while.
+/// `llm.circuit_opened`: a provider or model receives no calls for a while.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CircuitOpened {
     /// The provider.
@@ -86,11 +86,11 @@ pub struct CircuitOpened {
     pub model: Option<String>,
     /// Code of the last fault.
     pub why: String,
-    /// Duration in milliseconds; then one call probes it.
+    /// Cool-down in milliseconds; then one call probes it.
     pub cool_down_ms: u64,
 }
 
-/// `llm.circuit_closed`: it is asked again.
+/// `llm.circuit_closed`: calls are allowed again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CircuitClosed {
     /// The provider.
@@ -104,7 +104,7 @@ pub struct CircuitClosed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitReason {
-    /// A rate limit, stated or shown by a 429.
+    /// A rate limit, announced or implied by a 429.
     RateLimit,
     /// An open circuit.
     Unavailable,
@@ -131,7 +131,7 @@ pub struct Waiting {
     pub model: String,
     /// The reason.
     pub reason: WaitReason,
-    /// The expected end.
+    /// The expected end of the wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
 }
@@ -145,14 +145,14 @@ pub struct Admitted {
     pub waited_ms: u64,
 }
 
-/// `llm.rate_limited`: after a 429 the model is held.
+/// `llm.rate_limited`: a 429 holds the model's calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateLimited {
     /// The model, as `provider/model`.
     pub model: String,
-    /// Hold in milliseconds.
+    /// Duration of the hold in milliseconds.
     pub hold_ms: u64,
-    /// Concurrent calls after that.
+    /// Concurrent calls allowed after that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u64>,
 }

@@ -18,25 +18,25 @@ pub struct Accepted {
     pub text: String,
     /// Its budgets.
     pub limits: Limits,
-    /// Makes retries one message.
+    /// Identifies retries of one message.
     #[serde(default)]
     pub idempotency_key: Option<String>,
     /// The forced query that it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<QueryId>,
-    /// Its place in the queue.
+    /// Its position in the inbox.
     #[serde(default)]
     pub place: Place,
 }
 
-/// The place of a message in the queue.
+/// The position of a message in the inbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// Behind those that wait.
+    /// Behind the pending messages.
     #[default]
     Back,
-    /// Before them: it interrupts.
+    /// Before the pending messages, as an interrupt.
     Front,
 }
 
@@ -49,17 +49,17 @@ pub struct PromptSummary {
     pub segments_included: Vec<String>,
     /// Estimated tokens.
     pub token_estimate: u64,
-    /// What was omitted or cut.
+    /// Segments that were omitted or cut.
     #[serde(default)]
     pub warnings: Vec<String>,
 }
 
-/// `query.doubted`: a model is asked for a second opinion.
+/// `query.doubted`: a model is called for a second opinion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Doubted {
     /// The first classification.
     pub classification: QueryClassification,
-    /// The prompt for it.
+    /// The prompt composed for it.
     pub prompt: PromptSummary,
     /// The model, as `provider/model`.
     pub model: String,
@@ -79,40 +79,40 @@ pub struct Classified {
     pub second_opinion: Option<Box<SecondOpinion>>,
 }
 
-/// A second opinion.
+/// A model's second opinion on a classification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct SecondOpinion {
     /// The model, as `provider/model`.
     pub model: String,
-    /// Its outcome.
+    /// The outcome.
     #[serde(flatten)]
     pub outcome: OpinionOutcome,
-    /// Its usage.
+    /// The usage of the call.
     #[serde(default, skip_serializing_if = "Usage::is_none")]
     pub usage: Usage,
 }
 
-/// The outcome of a second opinion. Only `changed` replaces the first.
+/// The outcome of a second opinion. Only `changed` replaces the first classification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum OpinionOutcome {
-    /// The same type.
+    /// The model confirmed the type.
     Agreed,
-    /// Another type.
+    /// The model chose another type.
     Changed {
-        /// The first type.
+        /// The type of the first classification.
         from: QueryType,
     },
-    /// No type.
+    /// The reply names no type.
     NotUnderstood {
-        /// The text, possibly cut.
+        /// The reply, possibly cut.
         said: String,
     },
-    /// Too late.
+    /// The reply came too late.
     Late,
-    /// No answer, or no prompt for it.
+    /// The call failed, or no prompt could be composed.
     Failed {
         /// The fault's code.
         code: String,

@@ -41,11 +41,11 @@ pub struct Finished {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusedWhy {
-    /// Unknown tool.
+    /// The tool is unknown.
     UnknownTool,
-    /// The arguments are no JSON object.
+    /// The arguments are not a JSON object.
     BrokenArguments,
-    /// A turn without tools.
+    /// The turn offered no tools.
     NotOffered,
     /// The output limit cut the reply.
     ReplyCut,
@@ -53,7 +53,7 @@ pub enum RefusedWhy {
     QueryEnded,
 }
 
-/// `tool.refused`: it is not run.
+/// `tool.refused`: the call is not run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
     /// The call.
@@ -87,7 +87,7 @@ pub enum ApprovalVerdict {
     Approved,
     /// Denied.
     Denied,
-    /// Denied, because nobody can be asked.
+    /// Denied, because no approver is available.
     Unattended,
     /// Unanswered when the query ended.
     Withdrawn,

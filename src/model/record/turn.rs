@@ -20,18 +20,18 @@ pub enum TurnMode {
     /// Tools are offered.
     #[default]
     Normal,
-    /// The last that the budget allows; no tools.
+    /// The last turn that the budget allows; no tools.
     Last,
     /// Forced by the fallback; no tools, and it ends the query.
     Final,
-    /// Asks for the signal of the last reply; no tools, and nothing of it is shown.
+    /// Asks for the signal of the last reply; no tools, and the reply is not shown.
     Signal,
 }
 
 /// `turn.started`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
-    /// The first try; later ones are in [`TurnRestarted`].
+    /// The first attempt; later ones are in [`TurnRestarted`].
     pub attempt: Attempt,
     /// The mode.
     pub mode: TurnMode,
@@ -40,19 +40,19 @@ pub struct Started {
     /// Guidance before this turn, in order.
     #[serde(default)]
     pub guidance: Vec<String>,
-    /// Estimated tokens sent, before calibration, which count if the call is cut off.
+    /// Estimated tokens sent, before calibration; charged if the call is cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_estimate: Option<u64>,
-    /// The model repeatedly gave no signal when asked for one, so it is not asked.
+    /// The model is not asked for a signal, because it repeatedly gave none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsignalled: bool,
 }
 
-/// The cause of another try.
+/// The cause of another attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "cause", rename_all = "snake_case")]
 pub enum TurnRestartCause {
-    /// A fault that may pass.
+    /// A transient fault.
     Fault {
         /// The fault's code.
         code: String,
@@ -61,10 +61,10 @@ pub enum TurnRestartCause {
     Recovery,
 }
 
-/// `turn.restarted`: a new try; partial output of the old one is void.
+/// `turn.restarted`: a new attempt; partial output of the previous one is void.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnRestarted {
-    /// The try.
+    /// The attempt.
     pub attempt: Attempt,
     /// The model, as `provider/model`.
     pub model: String,
@@ -88,7 +88,7 @@ pub enum SignalPresence {
 /// `turn.replied`: the reply is complete, and the turn counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replied {
-    /// The try.
+    /// The attempt.
     pub attempt: Attempt,
     /// The reply as received, shared with the transcript.
     pub message: Arc<Message>,
@@ -103,7 +103,7 @@ pub struct Replied {
     /// Whether the usage is an estimate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
-    /// The model that answered.
+    /// The model that replied.
     pub model: String,
 }
 

@@ -1,6 +1,7 @@
-//! Every route of the description, and who gets what there.
+//! Access to every route of the API description, by role.
 //!
-//! A route that is not in the table fails the test: whoever adds one says here who may use it.
+//! A route that is missing from the table fails the test: a new route needs a row that says who may
+//! use it.
 
 use std::collections::BTreeSet;
 
@@ -18,28 +19,28 @@ use super::{
     door::{Holder, key, ring},
 };
 
-/// A route and what comes of asking there.
+/// A route and the expected status for each caller.
 struct Row {
     /// Method and path, as in the description.
     route: &'static str,
-    /// What is sent, if anything.
+    /// Request body, if any.
     body: &'static str,
-    /// For somebody without a key, with a wrong one and with one that has expired.
+    /// Without a key, with a wrong one and with an expired one.
     keyless: u16,
-    /// For a user of the tenant that has the session.
+    /// A user of the tenant that owns the session.
     user: u16,
-    /// For a user of another tenant.
+    /// A user of another tenant.
     other: u16,
-    /// For an administrator, of a third tenant.
+    /// An administrator of a third tenant.
     admin: u16,
 }
 
-/// Anybody may look.
+/// A route that needs no key.
 const fn open(route: &'static str) -> Row {
     row(route, "", 200, [200, 200, 200])
 }
 
-/// What needs a key, and what a user, one of another tenant and an administrator get.
+/// A route that needs a key, with the statuses for `user`, `other` and `admin`.
 const fn row(route: &'static str, body: &'static str, keyless: u16, codes: [u16; 3]) -> Row {
     let [user, other, admin] = codes;
     Row {
@@ -52,7 +53,7 @@ const fn row(route: &'static str, body: &'static str, keyless: u16, codes: [u16;
     }
 }
 
-/// A request of OpenAI's, for a session of its own.
+/// An OpenAI request, which gets a session of its own.
 const CHAT: &str = r#"{"model":"oracle","messages":[{"role":"user","content":"hello"}]}"#;
 
 const TABLE: &[Row] = &[
@@ -71,7 +72,7 @@ const TABLE: &[Row] = &[
     row("GET /api/sessions", "", 401, [200, 200, 200]),
     row("GET /api/sessions/{id}", "", 401, [200, 404, 404]),
     row("DELETE /api/sessions/{id}", "", 401, [200, 404, 404]),
-    // Others get a session of their own of that name.
+    // Other tenants get a session of this name in their own tenant.
     row(
         "POST /api/sessions/{id}/messages",
         r#"{"text":"hello"}"#,
@@ -97,7 +98,7 @@ const TABLE: &[Row] = &[
     row("POST /v1/chat/completions", CHAT, 401, [200, 200, 200]),
 ];
 
-/// A server, and a key for each who asks.
+/// A server, and a key for each caller.
 struct Site {
     server: TestServer,
     user: String,
@@ -119,7 +120,7 @@ impl Site {
         let user = of("user", "shop", Role::User);
         let other = of("other", "other", Role::User);
         let admin = of("admin", "third", Role::Admin);
-        // So many wrong keys are no attack here.
+        // Many wrong keys, which must not count as an attack here.
         let patient = |settings: &mut oracle_agent::http::Settings| {
             settings.wrong_keys_per_minute = 1_000_000;
         };
@@ -135,7 +136,6 @@ impl Site {
         }
     }
 
-    /// A session of the user's tenant, which has answered something.
     async fn session(&self, name: &str) {
         let key = SessionKey {
             tenant: TenantId::new("shop").unwrap(),
@@ -145,7 +145,8 @@ impl Site {
         session.answer(Submission::new("hello")).await.unwrap();
     }
 
-    /// Status, headers that do not differ from request to request, and body.
+    /// Returns the status, and as text the headers that are the same in each response, with the
+    /// body.
     async fn ask(&self, row: &Row, session: &str, key: Option<&str>) -> (u16, String) {
         let (method, path) = row.route.split_once(' ').unwrap();
         let method = Method::from_bytes(method.as_bytes()).unwrap();
@@ -164,7 +165,7 @@ impl Site {
         let headers = response.headers().iter();
         let headers = headers.filter(|(name, _)| own(name.as_str()));
         let mut said: Vec<String> = headers.map(|header| format!("{header:?}")).collect();
-        // A stream has no end: that it began is what counts.
+        // A stream has no end, so only its start counts.
         if status >= 300 {
             said.push(response.text().await.unwrap());
         }
@@ -172,7 +173,7 @@ impl Site {
     }
 }
 
-/// A path with this session, and the first of whatever else it names.
+/// Fills the path with this session, and with the first of everything else.
 fn filled(path: &str, session: &str) -> String {
     let part = |part: &str| match part {
         "{session}" | "{id}" | "{name}" => session.to_owned(),
@@ -184,7 +185,7 @@ fn filled(path: &str, session: &str) -> String {
     parts.join("/")
 }
 
-/// All routes of the description, as they stand in the table.
+/// Returns all routes of the description in the table's notation.
 fn described(server: &TestServer) -> BTreeSet<String> {
     let (_, description) = router(server.host().clone());
     let description = serde_json::to_value(description).unwrap();
@@ -221,7 +222,7 @@ async fn every_route_answers_everybody_as_the_table_says() {
             ("a user", Some(&site.user), row.user),
             ("an administrator", Some(&site.admin), row.admin),
         ] {
-            // What one of them does to a session is not to be in the way of the next.
+            // A session per caller, so that one caller's request does not affect the next.
             let session = format!("s{number}-{}", who.replace(' ', "-"));
             if row.route.contains('{') {
                 site.session(&session).await;

@@ -1,4 +1,4 @@
-//! Who comes in: keys, names of the server, pages, limits.
+//! Access: keys, host names, web pages and limits.
 
 use std::{net::SocketAddr, path::Path};
 
@@ -30,7 +30,6 @@ impl From<BookError> for Refused {
     }
 }
 
-/// What somebody holds in the tests.
 pub(super) struct Holder {
     pub(super) name: &'static str,
     pub(super) tenant: &'static str,
@@ -57,7 +56,7 @@ pub(super) fn change<T>(
     file.change(|book| Ok::<_, Refused>(change(book)?)).unwrap()
 }
 
-/// A key for somebody, in the file of this folder.
+/// Creates a key for a holder, in the key file of this folder.
 pub(super) fn key(folder: &Path, holder: &Holder) -> String {
     let key = Key::draw().unwrap();
     let new = NewKey {
@@ -78,7 +77,7 @@ pub(super) fn ring(folder: &Path) -> Keyring {
 
 const ADMIN: Holder = Holder::of("ops", "default", Role::Admin);
 
-/// A route that any key opens, and that is there in every build.
+/// A path that any key opens, and that no build serves.
 const ROUTE: &str = "/nowhere";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -182,7 +181,7 @@ async fn a_key_that_is_taken_back_opens_nothing_without_a_restart() {
     change(folder.path(), |book| {
         book.revoke("ops", Timestamp::from_millis(1))
     });
-    // It is looked at once a second.
+    // The key file is checked once a second.
     loop {
         let status = ask().await.unwrap().status();
         if status == StatusCode::UNAUTHORIZED {
@@ -280,7 +279,7 @@ async fn pages_may_ask_only_if_they_are_listed() {
             assert_eq!(readable, (origin == PAGE).then_some(PAGE), "{origin}");
         }
     }
-    // Before it sends a key, a browser asks whether it may.
+    // A browser sends a preflight request before it sends a key.
     let preflight = |origin| {
         let request = ask(Method::OPTIONS, origin).header("access-control-request-method", "POST");
         request
@@ -302,7 +301,7 @@ async fn pages_may_ask_only_if_they_are_listed() {
             .get("access-control-allow-methods")
             .is_none()
     );
-    // A page that may ask needs a key like anybody, and can read that it does.
+    // A listed page needs a key too, and can read that response.
     let keyless = ask(Method::GET, PAGE).send().await.unwrap();
     assert_eq!(keyless.status(), StatusCode::UNAUTHORIZED);
     assert_eq!(keyless.headers()["access-control-allow-origin"], PAGE);
@@ -406,6 +405,6 @@ async fn streams_are_requests_at_a_time() {
     let (status, code, _) = problem(refused).await;
     assert_eq!((status, code.as_str()), (429, "too_many_requests"));
     drop(streams);
-    // When the server hears of it is for the machine to say.
+    // The moment when the server notices the disconnection varies.
     while get(ROUTE).send().await.unwrap().status() != StatusCode::NOT_FOUND {}
 }

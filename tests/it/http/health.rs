@@ -1,4 +1,4 @@
-//! Whether the server is well, and its figures.
+//! Health, readiness and metrics of the server.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -18,7 +18,6 @@ const MORE: &str = "Half of it.\n<signal type=\"need_turn\"><reason>the other ha
 const DONE: &str = "All of it.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
                     <confidence>0.9</confidence></signal>";
 
-/// Asks a question, and waits for its end.
 async fn ask(server: &TestServer, session: &str) {
     let key = SessionKey::local(SessionName::new(session).unwrap());
     let session = server.oracle().session(key);
@@ -99,7 +98,7 @@ async fn figures_are_those_of_the_conversation() {
     }
     assert_eq!((figures.turns.get(), figures.turn.count()), (3, 3));
     let parts = figures.queued.sum() + figures.model.sum() + figures.own.sum();
-    // Each part is told in whole microseconds.
+    // Each part is rounded to whole microseconds.
     let rounding = Duration::from_micros(3 * 4);
     assert!(
         parts.abs_diff(figures.turn.sum()) <= rounding,
@@ -111,7 +110,7 @@ async fn figures_are_those_of_the_conversation() {
     assert!(live <= 1, "{:?}", figures.live);
 }
 
-/// A metric's lines by name and labels, as one reads them who knows the format and nothing else.
+/// Parses metrics by name and labels, relying on the format alone.
 fn parsed(text: &str) -> BTreeMap<String, f64> {
     let (text, end) = text.split_at(text.len() - "# EOF\n".len());
     assert_eq!(end, "# EOF\n");

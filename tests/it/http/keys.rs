@@ -1,4 +1,4 @@
-//! What becomes of what a key has open when it opens nothing any more.
+//! Open streams of a key that is revoked.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ async fn streams_of_a_key_that_is_taken_back_end_and_say_why() {
         book.revoke("ops", Timestamp::from_millis(1))
     });
     server.host().keys.refresh(Duration::ZERO);
-    // Something that all of them would tell.
+    // An event that every stream would report.
     let session = SessionKey::local(SessionName::new("s").unwrap());
     server.oracle().session(session).cancel(None).await.unwrap();
     for (name, stream) in streams {

@@ -1,4 +1,4 @@
-//! What the server does not put up with, and whom that does not hurt.
+//! Limits of the server, and clients that must not suffer from them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -85,7 +85,7 @@ async fn a_head_that_does_not_come_ends_the_connection() {
             let read = std::io::Read::read_to_end(&mut raw.0, &mut bytes);
             read.map(|_| bytes)
         });
-        // Closed, in whichever way, and not merely silent.
+        // Either kind of close counts; silence does not.
         let rest = rest.await.unwrap();
         let kind = rest.err().map(|error| error.kind());
         assert!(
@@ -116,7 +116,7 @@ async fn connections_beyond_the_cap_are_refused_and_those_within_are_not_hurt() 
     }
     let ask = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
     for _ in 0..20 {
-        // How the server stands is told all the same, and nothing else.
+        // Health and metrics stay reachable, everything else is rejected.
         for path in ["/healthz", "/metrics"] {
             let answer = Raw::to(server.address()).send(&ask(path)).rest();
             assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -132,7 +132,7 @@ async fn connections_beyond_the_cap_are_refused_and_those_within_are_not_hurt() 
         }
     }
     drop(within);
-    // When their places are free is for the machine to say.
+    // The server notices the closed connections at some later time.
     loop {
         let answer = Raw::to(server.address())
             .send(&ask("/api/sessions"))
@@ -163,7 +163,7 @@ async fn a_thousand_who_dribble_keep_nobody_waiting() {
             assert_eq!(answer.unwrap().status(), 200);
         }
     }
-    // They are connections like others, once they have something to say.
+    // They are served as soon as their requests are complete.
     for tcp in &mut dribblers {
         tcp.write_all(b" HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
             .await
@@ -185,7 +185,7 @@ async fn a_request_too_many_is_refused_at_once_and_told_when_to_come_again() {
     let mut first = Raw::to(server.address());
     first.send("POST /nowhere HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\n\r\nhe");
     let client = client();
-    // Until it has arrived; from then on for as long as it is worked on.
+    // Refused as soon as the first request has arrived and is in work.
     let refused = loop {
         let answer = client.get(server.url("/nowhere")).send().await.unwrap();
         if answer.status() != 404 {
@@ -196,7 +196,7 @@ async fn a_request_too_many_is_refused_at_once_and_told_when_to_come_again() {
     let (status, code, message) = problem(refused).await;
     assert_eq!((status, code.as_str()), (503, "overloaded"));
     assert!(message.contains("server.max_requests"), "{message}");
-    // Who looks what is wrong is let in.
+    // Health routes have no limit.
     for path in ["/healthz", "/readyz", "/metrics"] {
         let answer = client.get(server.url(path)).send().await.unwrap();
         assert_eq!(answer.status(), 200, "{path}");
@@ -251,7 +251,7 @@ async fn what_anybody_may_ask_takes_no_body() {
     ] {
         let mut raw = Raw::to(server.address());
         raw.send(&format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\n"));
-        // Of which no more comes.
+        // The rest of the body never comes.
         let answered = raw.send("content-length: 1024\r\n\r\nx").answer();
         assert!(answered.starts_with(answer), "{method} {path}: {answered}");
     }
@@ -328,7 +328,7 @@ async fn a_client_that_does_not_wait_for_its_answer_is_counted() {
     }
 }
 
-/// Text of an event that stands in it and not by reference.
+/// Short enough to be part of its event instead of a reference.
 const LONG: usize = 15_000;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -361,7 +361,7 @@ async fn streams_that_nobody_reads_are_cut_before_they_were_told_all() {
     };
     let held = |streams: usize| format!("\noracle_http_requests_in_work {streams}\n");
     for streams in [STREAMS, 0] {
-        // First all are there, then none is any more.
+        // First all streams are open, then none.
         while !figures().await.contains(&held(streams)) {}
     }
     for mut raw in unread {
@@ -377,7 +377,7 @@ async fn streams_that_nobody_reads_are_cut_before_they_were_told_all() {
     }
 }
 
-/// The head and the body of a request that asks something in this session, of each interface.
+/// Returns a raw request to this session for each API.
 fn questions(session: &str) -> [String; 2] {
     let native = r#"{"text":"where is it?"}"#.to_owned();
     let chat = r#"{"model":"oracle","messages":[{"role":"user","content":"where is it?"}]}"#;
@@ -456,7 +456,7 @@ async fn without_room_a_message_is_refused_before_it_is_read() {
         let (status, code, _) = problem(answer).await;
         assert_eq!((status, code.as_str()), want, "{name}");
     }
-    // A page may read the refusal.
+    // A web page may read the rejection.
     let page = post("/v1/chat/completions").header("origin", "https://page.example");
     let chat = json!({"model": "oracle", "messages": [{"role": "user", "content": "hello"}]});
     let answer = with(page, &chat).send().await.unwrap();
@@ -496,13 +496,13 @@ async fn while_nothing_gets_durable_what_comes_is_refused_and_does_not_pile_up()
             "{answer}"
         );
     }
-    // What may mend it is taken.
+    // Operators' requests are still accepted.
     let verb = with(
         client.post(server.url("/api/control")),
         &json!({"verb": "list"}),
     );
     assert_eq!(verb.send().await.unwrap().status(), 200);
-    // Who goes away leaves nothing behind.
+    // A client that disconnects frees its place.
     drop(waiting);
     while !figures().await.contains(&in_work(0)) {}
 }
@@ -528,7 +528,7 @@ async fn while_messages_wait_their_turn_no_more_are_taken() {
             "{answer}"
         );
     }
-    // What a model works on does not wait.
+    // Queries that a model works on are no backlog.
     let model = Silence::new(usize::MAX, Scripted::new());
     let server = TestServer::with(TestOracle::new(model), |settings| settings.max_backlog = 1);
     let server = server.await.unwrap();

@@ -1,4 +1,4 @@
-//! Oracle's own interface: asked of the routes directly, without a socket in between.
+//! Oracle's own API, called on the router without a socket.
 
 use axum::{
     Router,
@@ -20,7 +20,6 @@ mod refusals;
 mod returning;
 mod sessions;
 
-/// A system, and the routes before it.
 struct Api {
     server: TestServer,
     router: Router,
@@ -33,7 +32,7 @@ impl Api {
         Self { server, router }
     }
 
-    /// A request with its headers, one `name: value` each.
+    /// Sends a request with headers, one `name: value` each.
     async fn send(&self, request: &str, headers: &[&str], body: impl Into<Body>) -> Response<Body> {
         let (method, path) = request.split_once(' ').unwrap();
         let mut asked = Request::builder().method(method).uri(path);
@@ -65,7 +64,6 @@ impl Api {
         .await
     }
 
-    /// A stream of events, from after the last one seen.
     async fn stream(&self, path: &str, last: Option<u64>) -> Stream {
         let last = last.map(|last| format!("last-event-id: {last}"));
         let mut headers = vec!["accept: text/event-stream"];
@@ -84,7 +82,6 @@ impl Api {
         self.server.session(name).unwrap()
     }
 
-    /// What is in a session's log.
     async fn log(&self, name: &str) -> Vec<Event> {
         let session = self.server.oracle().session(key(name));
         session.events(Seq(0)).await.unwrap()
@@ -101,7 +98,6 @@ async fn read(response: Response<Body>) -> (u16, Value) {
     (status, serde_json::from_slice(&bytes).unwrap())
 }
 
-/// The code and the field of a problem.
 fn refusal(answer: &(u16, Value)) -> (u16, &str, Option<&str>) {
     let error = &answer.1["error"];
     assert!(!error["message"].as_str().unwrap().is_empty());
@@ -112,13 +108,11 @@ fn refusal(answer: &(u16, Value)) -> (u16, &str, Option<&str>) {
     )
 }
 
-/// A stream of events as its reader sees it.
 struct Stream {
     body: BodyDataStream,
     text: String,
 }
 
-/// One of them.
 #[derive(Debug, PartialEq)]
 struct Told {
     id: Option<u64>,
@@ -127,7 +121,6 @@ struct Told {
 }
 
 impl Stream {
-    /// The next block of lines; none after the end.
     async fn block(&mut self) -> Option<String> {
         loop {
             if let Some((block, rest)) = self.text.split_once("\n\n") {
@@ -140,7 +133,6 @@ impl Stream {
         }
     }
 
-    /// The next event; none after the end.
     async fn next(&mut self) -> Option<Told> {
         loop {
             let block = self.block().await?;
@@ -159,7 +151,6 @@ impl Stream {
         }
     }
 
-    /// All up to and with the first of this name.
     async fn until(&mut self, name: &str) -> Vec<Told> {
         let mut told = Vec::new();
         loop {

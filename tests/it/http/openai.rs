@@ -1,5 +1,5 @@
-//! OpenAI's interface as its clients meet it: whole objects and streams, and to which session a question goes.
-//! Without sockets, so on a paused clock.
+//! The OpenAI-compatible API as its clients meet it: whole objects, streams, and the choice of a
+//! session. Without sockets, so on a paused clock.
 
 use std::sync::{
     Arc,
@@ -28,14 +28,12 @@ mod weak;
 
 const COMPLETIONS: &str = "/v1/chat/completions";
 
-/// A server's routes before a system.
 struct Served {
     system: TestSystem,
     host: Host,
     router: Router,
 }
 
-/// A response, read to its end.
 struct Got {
     status: StatusCode,
     headers: HeaderMap,
@@ -59,7 +57,7 @@ impl Served {
         }
     }
 
-    /// Sends a request and gives its answer's body as it comes.
+    /// Sends a request and returns its body unread.
     async fn open(&self, headers: &[(&str, &str)], body: Value) -> (StatusCode, HeaderMap, Body) {
         self.open_as(Principal::local(), headers, body).await
     }
@@ -102,7 +100,6 @@ impl Served {
         }
     }
 
-    /// The names of all sessions but the system's own.
     async fn sessions(&self) -> Vec<String> {
         let listed = self
             .system
@@ -117,7 +114,6 @@ impl Served {
             .collect()
     }
 
-    /// How often a type of event is in a session's log.
     async fn count(&self, session: &str, kind: &str) -> usize {
         let kinds = self.system.session(session).unwrap().kinds().await.unwrap();
         kinds.iter().filter(|found| *found == kind).count()
@@ -134,7 +130,6 @@ impl Got {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
 
-    /// The answer's text.
     fn answer(&self) -> String {
         let json = self.json();
         let content = json["choices"][0]["message"]["content"].as_str();
@@ -169,7 +164,6 @@ fn streamed(mut body: Value) -> Value {
     body
 }
 
-/// A reply that ends a query.
 fn done(text: &str) -> String {
     format!(
         "{text}\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
@@ -177,12 +171,11 @@ fn done(text: &str) -> String {
     )
 }
 
-/// A reply that asks for another turn.
 fn more(text: &str) -> String {
     format!("{text}\n<signal type=\"need_turn\"><reason>there is more to see</reason></signal>")
 }
 
-/// Answers every question with its number, itself, and how many messages were before it.
+/// Answers each question with the call's number, the question and the number of messages before it.
 #[derive(Clone, Default)]
 struct Echo(Arc<AtomicUsize>);
 

@@ -1,4 +1,4 @@
-//! Profiles as they are configured, from clients' models to the tools that an operator attaches.
+//! Profiles from configuration to clients' models and attachable tools.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ async fn server(model: &Scripted) -> TestServer {
         .start()
         .await
         .unwrap();
-    // Only its health is looked at: sessions are reached through the system.
+    // The server uses this journal for its health only; sessions go through the system.
     let journal: Arc<dyn Journal> = Arc::new(Memory::new());
     TestServer::of(system, journal, |_| ()).unwrap()
 }
@@ -63,7 +63,6 @@ async fn post(server: &TestServer, path: &str, body: Value) -> (u16, Value) {
     read(request.send().await.unwrap()).await
 }
 
-/// Asks in this session.
 async fn ask(server: &TestServer, session: &str, model: &str) -> (u16, Value) {
     let request = client().post(server.url("/v1/chat/completions"));
     let request = request.header("content-type", "application/json");
@@ -135,7 +134,7 @@ async fn a_chat_is_led_as_its_profile_says() {
     assert_eq!(tools(plain), ["look", "extra"]);
     assert_eq!(tools(strict), ["look"]);
     assert!(!plain.system.contains("Say what is"));
-    // It cannot be taken for a signal.
+    // The text must not pass for a signal.
     assert!(strict.system.contains("Say what is "), "{}", strict.system);
     assert!(!strict.system.contains("Say what is <signal>"));
     assert!(strict.system.contains("at most 4 turns"));

@@ -1,4 +1,4 @@
-//! The server itself: names of requests, routes that are not there, both versions of HTTP, start and end.
+//! The server itself: request ids, missing routes, both versions of HTTP, start and shutdown.
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -102,7 +102,7 @@ async fn nobody_listens_beyond_this_machine_without_keys() {
         match bound {
             Ok(_) => assert!(listens, "{ip} {door:?}"),
             Err(BindError::Unguarded { .. }) => assert!(!listens, "{ip} {door:?}"),
-            // Not every machine has the newer addresses.
+            // Not every machine supports IPv6.
             Err(error) => assert!(ip.is_ipv6(), "{error}"),
         }
     }

@@ -1,4 +1,4 @@
-//! What a tenant may have: sessions, messages that wait, tokens.
+//! Limits of a tenant: sessions, queued messages, tokens.
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,7 +27,6 @@ fn code(problem: &Problem) -> (u16, String) {
     (problem.status().as_u16(), code)
 }
 
-/// Limits of which only these are set.
 fn only(set: impl FnOnce(&mut Limits)) -> Limits {
     let mut limits = Limits::default();
     set(&mut limits);
@@ -98,7 +97,7 @@ async fn sessions_are_so_many_also_after_a_restart() {
         let oracle = TestOracle::new(Scripted::new().reply("Hello."));
         let server = server(oracle.journal(Arc::clone(&journal)), limits).await;
         let host = server.host();
-        // What was not handed in leaves room.
+        // A place that is given back is free again.
         if start == 0 {
             let place = host.room_for_a_message(&key("other")).await.unwrap();
             place.give_back();
@@ -137,7 +136,7 @@ async fn tokens_that_were_used_are_made_up_for() {
     assert!(answer.turns > 0);
 }
 
-/// What is asked over HTTP that would open a session or hand in a message, each with its name.
+/// Requests that would open a session or send a message, each with its name.
 fn asks(server: &TestServer, session: &str) -> [(&'static str, RequestBuilder); 3] {
     let post = |path: &str| client().post(server.url(path));
     let chat = json!({"model": "oracle", "messages": [{"role": "user", "content": "hello"}]});
@@ -174,7 +173,7 @@ async fn requests_that_would_open_a_session_too_many_are_refused() {
     for (name, request) in [message, chat, ("session", make("other"))] {
         refused(name, request, "too_many_sessions").await;
     }
-    // It keeps nothing.
+    // A session that is not kept does not count.
     for _ in 0..2 {
         let (name, request) = (alone.0, alone.1.try_clone().unwrap());
         assert_eq!(request.send().await.unwrap().status(), 200, "{name}");
@@ -226,7 +225,7 @@ async fn many_who_ask_at_once_have_sessions_counted_once() {
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// What handlers share, without sockets, where a tenant may have so many sessions.
+/// The handlers' shared state without sockets, with a limit on a tenant's sessions.
 async fn shared(
     journal: &Obstructed,
     sessions: usize,
@@ -257,7 +256,8 @@ async fn a_count_that_takes_longer_than_anybody_waits_comes_to_its_end() {
     let_pass(Duration::from_secs(5)).await;
     let place = host.room_for_a_session(&key("one")).await.unwrap();
     place.taken();
-    // The next one takes longer than a journal may: the last one holds until then, with what was opened since.
+    // The next count exceeds the journal's deadline, so the last one stays valid, plus the sessions
+    // opened since.
     let_pass(HOUR).await;
     journal.set(Obstacle::SlowLists(HOUR));
     let place = host.room_for_a_session(&key("two")).await.unwrap();
@@ -267,7 +267,7 @@ async fn a_count_that_takes_longer_than_anybody_waits_comes_to_its_end() {
         assert_eq!(code(&over), (429, "too_many_sessions".into()));
         let_pass(HOUR).await;
     }
-    // None of them was there in truth, and somebody finds out.
+    // None of these sessions exists, as the next count finds.
     journal.set(Obstacle::None);
     let place = host.room_for_a_session(&key("three")).await.unwrap();
     place.give_back();

@@ -1,4 +1,5 @@
-//! Tables: each mistake by its field, and what is heard of a request that is in order.
+//! Tables of requests: each mistake is refused by its field's name, and valid requests are
+//! interpreted.
 
 use serde_json::{Value, json};
 

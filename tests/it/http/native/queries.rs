@@ -1,4 +1,4 @@
-//! What is told of queries, and the description of all.
+//! Views of queries, and the API description.
 
 use oracle_agent::{
     llm::Scripted,
@@ -34,7 +34,7 @@ async fn a_query_is_told_from_its_acceptance_to_its_answer() {
     );
     assert_eq!(
         (told("turns"), told("answer")),
-        // The reply whose signal was rejected is the one that its next signal is about.
+        // The next signal is about the reply whose signal was rejected.
         (json!(3), json!("Still."))
     );
     assert_eq!(query["limits"]["max_turns"], 30);

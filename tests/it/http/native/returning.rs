@@ -1,4 +1,5 @@
-//! A client that drops its stream and comes back, whatever became of the session and of the server meanwhile.
+//! A client that drops its stream and reconnects, whatever happened to session and server
+//! meanwhile.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,11 +13,11 @@ use super::{Api, Stream, Told, events::slow};
 
 const PATH: &str = "/api/sessions/s/events";
 const MINUTE: Duration = Duration::from_secs(60);
-/// What the model takes for each turn of a query.
+/// Duration of each model call.
 const A_TURN: Duration = Duration::from_secs(10);
 const TURNS: usize = 20;
 
-/// A client: what it has seen, and how far that goes.
+/// A client with the events that it has received and the number of the last.
 #[derive(Default)]
 struct Client {
     seen: Vec<Value>,
@@ -46,7 +47,7 @@ impl Client {
         }
     }
 
-    /// The stream is over, in order; what it told before that counts.
+    /// Reads to the end of the stream, which announces a drain; earlier events count.
     async fn sees_the_end(&mut self, mut stream: Stream) {
         while let Some(told) = stream.next().await {
             if told.name == "end" {
@@ -60,7 +61,6 @@ impl Client {
     }
 }
 
-/// A server over this journal.
 async fn serve(journal: &Arc<dyn Journal>) -> Api {
     let model = slow(3, TURNS, A_TURN);
     let oracle = TestOracle::new(model).journal(Arc::clone(journal));
@@ -83,14 +83,14 @@ async fn every_event_is_seen_once_whatever_became_of_session_and_server() {
     hand_in(&api, "the first?").await;
     let mut stream = client.comes(&api).await;
     client.sees(&mut stream, 1).await;
-    // It reads nothing for a whole query, far more than waits for one reader, and drops in the middle.
+    // The client reads nothing for a whole query, which exceeds its queue, and disconnects.
     let_pass(A_TURN * 100).await;
     client.sees(&mut stream, 30).await;
     drop(stream);
-    // The session has left memory, and a stream does not bring it back.
+    // The session is passivated, and a stream does not reactivate it.
     let mut stream = client.comes(&api).await;
     client.sees_until(&mut stream, "session.passivated").await;
-    // It comes back below the stream, and the server ends in the middle of a query.
+    // The session is reactivated below the stream, and the server shuts down during a query.
     hand_in(&api, "the second?").await;
     client.sees_until(&mut stream, "turn.replied").await;
     drop(stream);
@@ -102,7 +102,7 @@ async fn every_event_is_seen_once_whatever_became_of_session_and_server() {
     let unfinished = journal.unfinished(ALL, 10).await.unwrap();
     assert_eq!(unfinished.len(), 1, "cut off in the middle");
 
-    // The next server has another part of the same query to tell, also to who was there for none of it.
+    // The next server continues the query, also for clients that did not follow it before.
     let api = serve(&journal).await;
     let mut stream = client.comes(&api).await;
     client.sees_until(&mut stream, "query.finished").await;

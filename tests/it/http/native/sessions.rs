@@ -1,4 +1,4 @@
-//! Sessions are made, listed, shown, spoken to and deleted.
+//! Sessions over the API: create, list, show, ask and delete.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! To which session a question goes.
+//! Selection of the session that answers a request.
 
 use oracle_agent::{
     model::{SessionName, command::MAX_IMPORTED},
@@ -87,7 +87,6 @@ async fn a_request_that_was_sent_before_is_not_asked_again() {
         (one.answer(), one.session())
     );
     assert_eq!(served.count("s", "query.accepted").await, 1);
-    // In pieces as well.
     let stream = served.post(&[S, again], streamed(chat(&["one"]))).await;
     assert!(stream.text.contains(&one.answer()), "{}", stream.text);
 
@@ -184,7 +183,7 @@ async fn the_next_question_waits_for_its_turn_unless_it_says_otherwise() {
 #[tokio::test(start_paused = true)]
 async fn a_request_without_a_session_is_answered_from_memory() {
     let served = echo().await;
-    // The headers of chat pages name none.
+    // No header of a chat page names a session.
     let page = [
         ("x-openwebui-chat-id", "s"),
         ("x-conversation-id", "s"),
@@ -202,7 +201,6 @@ async fn a_request_without_a_session_is_answered_from_memory() {
         .await;
     assert_eq!(refused.problem(), (400, "invalid_value".to_owned()));
     assert_eq!(refused.json()["error"]["param"], "x-oracle-session");
-    // What it used is kept.
     let used = served
         .system
         .session(SessionName::usage().as_str())
@@ -223,7 +221,7 @@ async fn a_request_that_has_to_survive_is_durable() {
     let got = served.post(&[], kept).await;
     assert_eq!(got.answer(), "1. two (2 before)");
     assert_eq!(served.sessions().await, [got.session()]);
-    // A tool of its profile may wait for a person.
+    // A tool of its profile requires approval.
     let script = Scripted::new().reply(done("Fine."));
     let oracle = TestOracle::new(script).tool(TestTool::new("write").needs_approval());
     let served = Served::start(oracle).await;

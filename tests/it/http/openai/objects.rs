@@ -1,8 +1,8 @@
-//! The objects, whole.
+//! The response objects in full.
 
 use super::*;
 
-/// What differs from run to run.
+/// Replaces what differs from run to run.
 fn settled(mut object: Value) -> Value {
     for (field, instead) in [("id", json!("ID")), ("created", json!(0))] {
         if let Some(value) = object.get_mut(field) {
@@ -116,7 +116,7 @@ async fn a_stream_is_made_of_the_objects_that_clients_know() {
     }
 }
 
-/// The objects of a stream, and what stands last in it.
+/// Returns a stream's objects and its last data line.
 pub(super) fn events(text: &str) -> (Vec<Value>, String) {
     let mut data: Vec<&str> = text
         .split_terminator("\n\n")

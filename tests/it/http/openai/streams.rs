@@ -1,4 +1,4 @@
-//! What a stream tells, and what becomes of a query whose client goes away.
+//! The content of streams, and queries whose client disconnects.
 
 use std::time::Duration;
 
@@ -6,7 +6,6 @@ use oracle_agent::model::Fault;
 
 use super::*;
 
-/// All text of a stream's objects.
 pub(super) fn text(events: &[Value]) -> String {
     let content = |event: &Value| {
         event["choices"][0]["delta"]["content"]
@@ -16,7 +15,6 @@ pub(super) fn text(events: &[Value]) -> String {
     events.iter().filter_map(content).collect()
 }
 
-/// The objects in a stream's text.
 pub(super) fn objects(stream: &str) -> Vec<Value> {
     let data = stream
         .split("\n\n")
@@ -141,7 +139,7 @@ async fn a_client_that_goes_away_ends_what_only_it_can_ask_for() {
         let name = format!("kept-{is_stream}");
         for headers in [&[][..], &[("x-oracle-session", name.as_str())]] {
             let asked = served.open(headers, body(chat(&["q?"])));
-            // It begins, and is dropped in the middle.
+            // The stream begins and is dropped in the middle.
             let begun = tokio::time::timeout(Duration::from_secs(10), async {
                 let (_, _, body) = asked.await;
                 body.into_data_stream().for_each(|_| async {}).await;

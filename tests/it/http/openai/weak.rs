@@ -1,4 +1,4 @@
-//! Models that do not keep the protocol, as clients of `/v1` and `/api` meet them.
+//! Models that break the protocol, as clients of `/v1` and `/api` meet them.
 
 use oracle_agent::{llm::script::Script, model::QueryId};
 
