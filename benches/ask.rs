@@ -1,6 +1,5 @@
-//! How long a question to the offline model takes over 5,000 files, in process: until the first
-//! progress is seen, and until the answer is there. The first question makes the index. Prints figures
-//! and asserts nothing about them.
+//! Latency of questions to the offline model over 5,000 files, in process: until the first progress
+//! and until the answer. The first question builds the index. Prints figures and checks none.
 #![expect(
     clippy::unwrap_used,
     reason = "a benchmark that cannot run should stop where it failed"
@@ -67,7 +66,7 @@ async fn once(session: &SessionHandle) -> (Duration, Duration) {
     let start = Instant::now();
     let asked = Submission::new(tree::QUESTION);
     let mut watch = session.ask(asked).await.unwrap();
-    // What a person sees first: that something is looked for.
+    // The first progress that a user sees is that a tool runs.
     while let Some(seen) = watch.next().await.unwrap() {
         if matches!(&seen, Progress::Record(record) if record.kind() == "tool.started") {
             break;

@@ -1,5 +1,4 @@
-//! How long one classification takes, and what it allocates (architecture, "Speed"). Prints figures,
-//! asserts nothing.
+//! Time and allocations of one classification. Prints figures and checks none.
 
 use std::sync::Arc;
 

@@ -1,8 +1,7 @@
-//! How long `code_search` takes over 5,000 and over 50,000 files, as the tool is called: the first plain
-//! question, which makes the index, and what memory that takes; warm ones; until it is seen that files
-//! changed, or did not; and literals and patterns, which go through the files. Prints figures and asserts
-//! nothing about them. With a number behind it, over a tree of so many files; with the path of a
-//! folder, over what is in there.
+//! Latency of `code_search` over 5,000 and 50,000 files, called as a tool: the first question,
+//! which builds the index, with its memory; warm questions; detecting changed files; literals and
+//! patterns, which scan the files. Prints figures and checks none. An argument sets another number
+//! of files or names a folder to search.
 #![expect(
     clippy::unwrap_used,
     reason = "a benchmark that cannot run should stop where it failed"
@@ -29,14 +28,14 @@ use tokio_util::sync::CancellationToken;
 mod tree;
 
 const SIZES: [usize; 2] = [5_000, 50_000];
-/// Rounds of the warm questions.
+/// Repetitions of each warm question.
 const ROUNDS: usize = 30;
-/// How often the index is made.
+/// Repetitions of building the index.
 const TIMES: usize = 3;
-/// Longer than what was seen of the files of a small project holds.
+/// Longer than the index trusts its last check of a small project's files.
 const LATER: Duration = Duration::from_millis(1_100);
 
-/// Common words, rare ones, misspelt ones, ones of no file, a name, another language.
+/// Common, rare, misspelt and unknown words, a name, and another language.
 const QUESTIONS: [&str; 6] = [
     tree::QUESTION,
     "which handler of the gateway reads a record from the journal window?",
@@ -45,7 +44,6 @@ const QUESTIONS: [&str; 6] = [
     "decide_what_the_session_budget_is",
     "Wo wird das Budget einer Sitzung festgelegt?",
 ];
-/// Name, query and mode.
 const LINES: [(&str, &str, &str); 4] = [
     ("a rare literal", "session_budget", "literal"),
     ("a literal without match", "nowhere_to_be_found", "literal"),
@@ -158,7 +156,7 @@ fn call(runtime: &Runtime, tool: &FnTool, query: &str, mode: &str) -> String {
         .text
 }
 
-/// Resident memory of this process in kB, where Linux tells it.
+/// Resident memory of this process in kB; 0 outside Linux.
 fn resident() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status

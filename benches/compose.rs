@@ -1,4 +1,4 @@
-//! Composition of a prompt: everything rendered, and looked up.
+//! Composing a prompt, with and without the cache.
 
 use std::sync::Arc;
 
@@ -44,20 +44,20 @@ fn inputs() -> [ComposeInput; 5] {
     QueryType::ALL.map(|query_type| ComposeInput::new(Arc::clone(&variables), query_type))
 }
 
-/// Start or reload: seven files compiled and rehearsed.
+/// A start or reload: compiles and checks seven files.
 #[divan::bench]
 fn load() -> Result<Prompts, Error> {
     Prompts::builtin()
 }
 
-/// Once a session.
+/// Once per session.
 #[divan::bench]
 fn prepare(bencher: Bencher<'_, '_>) {
     let variables = variables();
     bencher.bench(|| black_box(&variables).prepare());
 }
 
-/// All five types, each rendered: five prompts an iteration.
+/// All five types without a cache: five prompts an iteration.
 #[divan::bench]
 fn five_cold(bencher: Bencher<'_, '_>) {
     let (composer, inputs) = (composer(), inputs());
@@ -70,7 +70,7 @@ fn five_cold(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// All five types from the cache, which holds them already: five prompts an iteration.
+/// All five types from a filled cache: five prompts an iteration.
 #[divan::bench]
 fn five_cached(bencher: Bencher<'_, '_>) {
     let inputs = inputs();
@@ -82,7 +82,7 @@ fn five_cached(bencher: Bencher<'_, '_>) {
             .map(|input| cache.compose(composer, black_box(input)))
             .collect::<Result<Vec<_>, _>>()
     };
-    // The first round composes; it is not what is measured.
+    // The first round fills the cache.
     let _ = black_box(compose());
     bencher.bench_local(compose);
 }

@@ -1,7 +1,7 @@
-//! The journal in SQLite beside the one in memory: what durability costs on this disk.
+//! The SQLite journal compared with the one in memory: the cost of durability on this disk.
 //!
-//! First of all the disk's own fsync, without which no other figure says anything. `TMPDIR` chooses
-//! the disk; `ORACLE_BENCH_SESSIONS` how many sessions are opened (100,000).
+//! Begins with the disk's own fsync, the baseline for all other figures. `TMPDIR` selects the disk,
+//! `ORACLE_BENCH_SESSIONS` the number of sessions (100,000).
 #![expect(clippy::print_stdout, reason = "its figures are its output")]
 
 use std::{error::Error, path::Path, sync::Arc, time::Duration};
@@ -27,7 +27,6 @@ use disk::{Block, Times, fsync};
 
 type Done<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// How long each of the figures is measured.
 const MEASURED: Duration = Duration::from_secs(4);
 /// Turns of a long session, each of three records.
 const TURNS: u64 = 5_000;
@@ -69,7 +68,7 @@ fn open(directory: &Path) -> Done<Sqlite> {
     Ok(journal)
 }
 
-/// Appends one after the other in each of the sessions, for as long as it is measured.
+/// Appends in each session, one after the other, for the duration of a measurement.
 fn appends(
     runtime: &Runtime,
     journal: &Arc<dyn Journal>,
@@ -109,7 +108,7 @@ fn appends(
     ))
 }
 
-/// Opens a journal of many sessions, one in a hundred of which is in the middle of a query.
+/// Opens a journal of many sessions, one in a hundred of which has a running query.
 fn start(runtime: &Runtime, directory: &Path, sessions: u64) -> Done<()> {
     let journal = open(directory)?;
     runtime.block_on(async {
@@ -183,7 +182,6 @@ fn start(runtime: &Runtime, directory: &Path, sessions: u64) -> Done<()> {
     Ok(())
 }
 
-/// Reads a session of thousands of turns, whole and in pages.
 fn long(runtime: &Runtime, directory: &Path) -> Done<()> {
     let journal = open(directory)?;
     runtime.block_on(async {
@@ -213,7 +211,7 @@ fn key(name: &str) -> Done<SessionKey> {
     Ok(SessionKey::local(SessionName::new(name)?))
 }
 
-/// Records as a conversation has them: replies, and now and then a question.
+/// Records of a typical conversation: mostly replies, and a few questions.
 fn append(by: Claim, records: u64) -> Append {
     let numbers = by.last.0 + 1..=by.last.0 + records;
     Append {

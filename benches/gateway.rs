@@ -1,11 +1,10 @@
-//! What Oracle adds to a model call: 1,000 calls a second to a mock model, made directly and as queries of
-//! one turn through session, gateway and dialect, each in a session of its own and each beginning at its
-//! appointed time whatever the others do. Both sides send the same words with the same settings of the same
-//! client, in turns of five seconds. The journal is in memory; the mock model is a process of its own on
-//! the same machine.
+//! The latency that Oracle adds to a model call: 1,000 calls per second to a mock model in another
+//! process, made directly and as one-turn queries, each in its own session. Each call starts at its
+//! scheduled time (open loop). Both sides send equal requests with equal client settings,
+//! alternating every five seconds. The journal is in memory.
 //!
-//! `ORACLE_BENCH_SECONDS` says how long each side takes (20), `ORACLE_BENCH_URL` where a server runs that
-//! answers in one turn, like `http://127.0.0.1:8099/v1`; else `oracle mock-model` is started.
+//! `ORACLE_BENCH_SECONDS` sets the time of each side (20); `ORACLE_BENCH_URL` names a server that
+//! answers in one turn, like `http://127.0.0.1:8099/v1`, to use instead of `oracle mock-model`.
 #![expect(clippy::print_stdout, reason = "its figures are its output")]
 
 use std::{
@@ -35,7 +34,7 @@ use remote::remote;
 type Done<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 const A_SECOND: u32 = 1_000;
-/// Seconds of one side before it is the other's turn.
+/// Seconds of one side before the other takes over.
 const A_TURN: u32 = 5;
 const QUESTION: &str = "Where is the function a defined?";
 
@@ -74,7 +73,7 @@ async fn compare(url: &str, streaming: Streaming, turns: u32) -> Done<()> {
         directly.take(paced(turn, |_| direct.call()).await?);
         by_oracle.take(paced(turn, |number| through.call(number)).await?);
         let now = resident()?;
-        // What is there once does not count.
+        // The first measurement contains what is allocated only once.
         let before = *before.get_or_insert(now);
         let calls = u64::from(turn * A_TURN * A_SECOND);
         if turn + 1 == turns && calls > 0 {
@@ -88,7 +87,7 @@ async fn compare(url: &str, streaming: Streaming, turns: u32) -> Done<()> {
     Ok(())
 }
 
-/// Begins a call at each of its times, and measures from there to its end.
+/// Starts each call at its scheduled time, from which its duration counts.
 async fn paced<F>(turn: u32, call: impl Fn(u32) -> F) -> Done<Times>
 where
     F: Future<Output = Done<()>> + Send + 'static,
@@ -112,7 +111,6 @@ where
     Ok(times)
 }
 
-/// Calls without Oracle.
 struct Direct {
     client: reqwest::Client,
     url: String,
@@ -122,7 +120,7 @@ struct Direct {
 
 impl Direct {
     async fn new(url: &str, streaming: Streaming) -> Done<Self> {
-        // An error says that there is one already.
+        // An error means that a provider is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder()
             .no_proxy()
@@ -162,7 +160,7 @@ impl Direct {
     }
 }
 
-/// What Oracle sends for the question, in the words of the dialect.
+/// Oracle's request for the question, as messages of the dialect.
 async fn asked() -> Done<Vec<Value>> {
     #[derive(Clone, Default)]
     struct Listener(Arc<OnceLock<Request>>);
@@ -173,7 +171,7 @@ async fn asked() -> Done<Vec<Value>> {
         }
 
         fn call(&self, request: Request) -> DeltaStream {
-            // The first is the one that is wanted; nobody minds that there is no answer.
+            // Only the first request matters, and it needs no reply.
             let _ = self.0.set(request);
             futures_util::stream::pending().boxed()
         }
@@ -205,7 +203,7 @@ async fn asked() -> Done<Vec<Value>> {
     Ok(messages)
 }
 
-/// Queries of Oracle's.
+/// Queries through Oracle.
 struct Through(Arc<TestSystem>);
 
 impl Through {
@@ -213,7 +211,7 @@ impl Through {
         let remote = remote(url, streaming)?;
         let oracle = TestOracle::new(remote).settings(|settings| {
             settings.shards = 16;
-            // Sessions that are over leave memory; what is left of them is in the journal.
+            // Finished sessions are passivated, so that their memory is that of the journal.
             settings.idle_timeout = Duration::from_secs(1);
         });
         Ok(Self(Arc::new(oracle.start().await?)))
@@ -233,7 +231,7 @@ impl Through {
     }
 }
 
-/// What the process has in memory, in KiB.
+/// In KiB.
 fn resident() -> Done<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -241,7 +239,7 @@ fn resident() -> Done<u64> {
     Ok(number.ok_or("no VmRSS")?.parse()?)
 }
 
-/// How long each took, the shortest first.
+/// Durations, sorted.
 #[derive(Default)]
 struct Times(Vec<Duration>);
 

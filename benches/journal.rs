@@ -1,6 +1,6 @@
-//! The journal in memory: what an append costs, and that the number of sessions does not matter.
+//! Appends to the journal in memory, whose cost does not depend on the number of sessions.
 //!
-//! Appends go round all sessions in big strides, so that with many of them the caches are cold.
+//! Appends visit all sessions in big strides, so that the caches are cold if there are many.
 
 use std::sync::Arc;
 
@@ -17,7 +17,6 @@ fn main() {
 
 const SESSIONS: [usize; 3] = [1, 10_000, 1_000_000];
 
-/// A journal with this many sessions, each claimed.
 fn filled(sessions: usize) -> (Memory, Vec<Claim>) {
     let journal = Memory::new();
     let claims = (0..sessions)

@@ -1,4 +1,4 @@
-//! One step of a session without I/O: a reply is observed and its records are taken in.
+//! One step of a session without I/O: the kernel observes a reply and evolves by its records.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ fn search() -> ToolSpec {
     }
 }
 
-/// A short reply with a signal, and a call if it is to have one.
+/// A short reply with a signal and these calls.
 fn reply(turn: u32, calls: &[ToolCall]) -> Reply {
     let text = format!(
         "Found the backup API, now I check that it answers.\n<signal type=\"need_turn\">\
@@ -90,10 +90,10 @@ fn result(turn: u32, token: CallToken) -> Report {
     }
 }
 
-/// A query that has completed some turns, each with a call, and waits for the next reply.
+/// A query that has completed `turns` turns, each with a tool call, and waits for the next reply.
 fn session_at(turns: u32) -> Option<(Session, CallToken)> {
     let mut policy = Policy::new(vec![ModelChoice::new("p/one")], Arc::from([search()]));
-    // A later turn is to be measured, not the end of the query.
+    // High enough that no measured turn ends the query.
     policy.limits = Limits::turns(100);
     let mut session = Session::new(Arc::new(policy));
     let key = SessionKey::local(SessionName::new("bench").ok()?);
@@ -128,7 +128,6 @@ fn session_at(turns: u32) -> Option<(Session, CallToken)> {
     Some((session, token))
 }
 
-/// Decision and evolution together.
 fn step(bencher: Bencher<'_, '_>, before: impl Fn() -> Option<(Session, Report)> + Sync) {
     bencher.with_inputs(before).bench_values(|input| {
         input.map(|(mut session, report)| {
@@ -139,7 +138,6 @@ fn step(bencher: Bencher<'_, '_>, before: impl Fn() -> Option<(Session, Report)>
     });
 }
 
-/// What a reply with a signal costs.
 #[divan::bench(args = TURNS, sample_count = 1_000)]
 fn observe_and_evolve(bencher: Bencher<'_, '_>, turns: u32) {
     step(bencher, || {
@@ -149,7 +147,6 @@ fn observe_and_evolve(bencher: Bencher<'_, '_>, turns: u32) {
     });
 }
 
-/// What the same reply costs when it asks for a tool.
 #[divan::bench(args = TURNS, sample_count = 1_000)]
 fn observe_and_evolve_a_call(bencher: Bencher<'_, '_>, turns: u32) {
     step(bencher, || {
@@ -158,7 +155,6 @@ fn observe_and_evolve_a_call(bencher: Bencher<'_, '_>, turns: u32) {
     });
 }
 
-/// What that tool's result costs.
 #[divan::bench(args = TURNS, sample_count = 1_000)]
 fn observe_and_evolve_a_result(bencher: Bencher<'_, '_>, turns: u32) {
     step(bencher, || {
@@ -169,7 +165,7 @@ fn observe_and_evolve_a_result(bencher: Bencher<'_, '_>, turns: u32) {
     });
 }
 
-/// Evolution by the records of such a step alone: what a replay costs.
+/// Evolution by the records of a step, as in a replay.
 #[divan::bench(args = TURNS, sample_count = 1_000)]
 fn evolve(bencher: Bencher<'_, '_>, turns: u32) {
     bencher
@@ -188,7 +184,7 @@ fn evolve(bencher: Bencher<'_, '_>, turns: u32) {
         });
 }
 
-/// The decision alone, again and again on the same session.
+/// The decision alone, repeated on one session.
 #[divan::bench(args = TURNS)]
 fn observe(bencher: Bencher<'_, '_>, turns: u32) {
     let waiting = session_at(turns);
@@ -202,7 +198,6 @@ fn observe(bencher: Bencher<'_, '_>, turns: u32) {
         });
 }
 
-/// The reader's share of a step.
 #[divan::bench]
 fn read_the_signal(bencher: Bencher<'_, '_>) {
     let reply = reply(5, &[]);

@@ -1,16 +1,16 @@
-//! Whole conversations of three turns with a model server over HTTP, 100 at a time, on one thread: turns a
-//! second, processor time a turn, memory of a conversation that rests. With the journal in memory and in
-//! SQLite (every append synced to the disk), asked for whole replies and for streams.
+//! Conversations of three turns with a model server over HTTP, 100 concurrently, on one thread:
+//! turns per second, processor time per turn, memory of an idle conversation. With the journal in
+//! memory and in SQLite (every append synced), and with whole and streamed replies.
 //!
 //! | variable | |
 //! |---|---|
-//! | `ORACLE_BENCH_URL` | a running server that speaks OpenAI's dialect, like `http://127.0.0.1:8099/v1`; else `oracle mock-model` is started beside |
-//! | `ORACLE_BENCH_ROUNDS` | how often 100 conversations are held (100) |
-//! | `ORACLE_BENCH_ONLY` | one of the runs by its name: `memory-never`, `memory-always`, `durable-never`, `durable-always`, `idle` |
+//! | `ORACLE_BENCH_URL` | an OpenAI-compatible server (default: `oracle mock-model`) |
+//! | `ORACLE_BENCH_ROUNDS` | rounds of 100 conversations (100) |
+//! | `ORACLE_BENCH_ONLY` | one run: `{memory,durable}-{never,always}` or `idle` |
 //! | `TMPDIR` | the disk of the journal |
 //!
-//! For figures that can be compared, the server and this have a core each: `taskset -c 0 cargo bench --bench
-//! provider`, with a server that is pinned to another one.
+//! For comparable figures, pin server and benchmark to a core each: `taskset -c 0 cargo bench
+//! --bench provider`, with a server on another core.
 #![expect(clippy::print_stdout, reason = "its figures are its output")]
 
 use std::{error::Error, fs, path::Path, sync::Arc, time::Duration};
@@ -33,10 +33,9 @@ use remote::remote;
 
 type Done<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Conversations at a time, and turns of each.
+/// Concurrent conversations, and turns of each.
 const CONVERSATIONS: usize = 100;
 const TURNS: usize = 3;
-/// Conversations that rest.
 const IDLE: usize = 10_000;
 
 fn main() -> Done<()> {
@@ -65,7 +64,7 @@ fn main() -> Done<()> {
         }
     }
     if is_wanted("idle") {
-        // What is in the journal is not in the conversation.
+        // On disk, so that the memory is that of the conversations only.
         let journal = Kept::OnDisk.journal(&directory.path().join("idle"))?;
         let figures = on_one_thread(idle(&url, journal))?;
         println!("idle: {figures}");
@@ -84,7 +83,6 @@ fn on_one_thread<T>(work: impl Future<Output = Done<T>>) -> Done<T> {
     runtime.block_on(work)
 }
 
-/// Where the records are.
 #[derive(Clone, Copy)]
 enum Kept {
     InMemory,
@@ -115,7 +113,7 @@ async fn system(
     Ok(Arc::new(oracle.start().await?))
 }
 
-/// Holds 100 conversations that have not been before. How long each took.
+/// Runs 100 new conversations; returns the duration of each.
 async fn round(oracle: &Arc<TestSystem>, number: usize) -> Done<Vec<Duration>> {
     let mut running = JoinSet::new();
     for each in 0..CONVERSATIONS {
@@ -148,7 +146,7 @@ async fn run(
     rounds: usize,
 ) -> Done<String> {
     let oracle = system(url, streaming, journal).await?;
-    // Connections and what is made once are there before.
+    // The first round opens connections and makes one-time allocations.
     round(&oracle, 0).await?;
     let (began, busy) = (Instant::now(), processor_time()?);
     let mut times = Vec::with_capacity(rounds * CONVERSATIONS);
@@ -182,19 +180,18 @@ async fn idle(url: &str, journal: Arc<dyn Journal>) -> Done<String> {
     ))
 }
 
-/// What the process has used of processors so far.
 fn processor_time() -> Done<Duration> {
-    // Linux tells it in hundredths of a second on every machine.
+    // The unit of `/proc/self/stat` on all Linux machines.
     const TICK: Duration = Duration::from_millis(10);
     let stat = fs::read_to_string("/proc/self/stat")?;
-    // The name before the bracket may have anything in it.
+    // The process name before the bracket may contain spaces.
     let (_, fields) = stat.rsplit_once(')').ok_or("no times of the process")?;
     let times = fields.split_whitespace().skip(11).take(2);
     let ticks = times.map(str::parse::<u32>).sum::<Result<u32, _>>()?;
     Ok(TICK * ticks)
 }
 
-/// What the process has in memory, in bytes.
+/// In bytes.
 fn resident() -> Done<usize> {
     const PAGE: usize = 4_096;
     let statm = fs::read_to_string("/proc/self/statm")?;

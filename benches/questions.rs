@@ -1,10 +1,10 @@
-//! How well `code_search` answers the questions in `tests/data/questions` (its README says what counts):
-//! one call in the mode `words` for each question, over the real projects. Prints the figures with their bars
-//! for each group, sums by project, kind and style, and for `tune` the rows that missed.
+//! Measures how well `code_search` answers the questions in `tests/data/questions`, whose README
+//! defines the scores: one call in the mode `words` per question, over real projects. Prints each
+//! group's scores beside their bars, sums by project, kind and style, and the misses of `tune`.
 //!
-//! `python3 tests/data/questions/fetch.py /tmp/questions`, then
-//! `cargo bench --bench questions -- /tmp/questions`; behind the folder `final` (sums only), or
-//! words that a row has to hold, to see those rows alone; `show` prints their results.
+//! Run `python3 tests/data/questions/fetch.py /tmp/questions`, then `cargo bench --bench questions
+//! -- /tmp/questions`. Further arguments are `final` (sums only), or words to select rows by;
+//! `show` prints their results.
 #![expect(
     clippy::unwrap_used,
     reason = "a measurement that cannot run should stop where it failed"
@@ -32,7 +32,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 const QUESTIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/questions");
-/// What was written at a time, each with bars of its own.
+/// Projects whose questions were written together; each group has its own bars.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("first group", &["axum", "fastify", "sphinx"]),
     ("second group", &["tokio", "eslint", "django", "rdkafka"]),
@@ -71,7 +71,7 @@ fn main() {
             let root = Path::new(folder).join(project);
             scores.extend(runtime.block_on(ask(root, rows, show && !is_final)));
         }
-        // All of its rows may be of the other split.
+        // All of its rows may belong to the other split.
         if scores.is_empty() {
             continue;
         }
@@ -135,7 +135,7 @@ struct Score {
     row: Row,
     coverage: f64,
     took: Duration,
-    /// Which of the files is the first right one, from 0.
+    /// Rank of the first right file, from 0.
     rank: Option<usize>,
     files: Vec<String>,
     touches: bool,
@@ -156,7 +156,7 @@ async fn ask(root: PathBuf, rows: Vec<Row>, show: bool) -> Vec<Score> {
         Progress::default(),
     );
     let mut scores = Vec::new();
-    // The index is made with the first question, which is none of the rows.
+    // The first question builds the index, so it is none of the rows.
     search(&tool, "where does it begin?").await;
     for row in rows {
         let start = Instant::now();

@@ -1,11 +1,11 @@
-//! `oracle serve` under load, as its clients meet it: the program, a mock model and the clients are processes of
-//! their own on one machine. The journal is in SQLite, every append synced. Requests come at their appointed
-//! times whatever becomes of the others (open loop), and times count from there.
+//! `oracle serve` under load: the server, a mock model and the clients are separate processes on
+//! one machine. The journal is in SQLite, every append synced. Requests are sent at their scheduled
+//! times (open loop), from which latencies count.
 //!
 //! | variable | |
 //! |---|---|
-//! | `ORACLE_BENCH_SECONDS` | how long each rate is held (10) |
-//! | `ORACLE_BENCH_ONLY` | one of the figures by its name: `turns`, `waiting`, `overload`, `refusals`, `unread`, `slow` |
+//! | `ORACLE_BENCH_SECONDS` | duration of each rate (10) |
+//! | `ORACLE_BENCH_ONLY` | one of `turns`, `waiting`, `overload`, `refusals`, `unread`, `slow` |
 //! | `TMPDIR` | the disk of the journal |
 #![expect(clippy::print_stdout, reason = "its figures are its output")]
 
@@ -77,7 +77,7 @@ fn at(rate: u32) -> Pace {
     Pace { rate, time }
 }
 
-/// A question that waits for its answer, in a session of its own.
+/// A question that waits for its answer, each in a new session.
 fn chat(name: &str) -> impl Fn(u64) -> Vec<u8> {
     let body = json!({ "model": "oracle",
         "messages": [{ "role": "user", "content": "Where is the function a defined?" }] });
@@ -88,7 +88,7 @@ fn chat(name: &str) -> impl Fn(u64) -> Vec<u8> {
     }
 }
 
-/// A message that is only handed in, to a session of its own.
+/// A message that is only submitted, each to a new session.
 fn message(name: &str) -> impl Fn(u64) -> Vec<u8> {
     let body = json!({ "text": "Where is the function a defined?" }).to_string();
     let name = name.to_owned();
@@ -98,7 +98,7 @@ fn message(name: &str) -> impl Fn(u64) -> Vec<u8> {
     }
 }
 
-/// Conversations that all wait for their model.
+/// Many conversations that wait for a slow model.
 async fn waiting() -> Done<()> {
     const CONVERSATIONS: u64 = 10_000;
     const WATCHED: Duration = Duration::from_secs(20);
@@ -116,7 +116,7 @@ async fn waiting() -> Done<()> {
         ended.taken,
         ended.failures()
     );
-    // What came with handing in is over.
+    // Lets the work of submitting end first.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let busy = served.processor_time()?;
     tokio::time::sleep(WATCHED).await;
@@ -140,7 +140,7 @@ async fn waiting() -> Done<()> {
     Ok(())
 }
 
-/// Sends so many, as fast as they are answered, a few at a time.
+/// Sends `many` requests, a few concurrently, each as soon as the one before it is answered.
 async fn all_at_once(
     client: &Arc<Client>,
     many: u64,

@@ -1,8 +1,8 @@
-//! What a session costs while nobody talks to it, and how long it takes to come back: memory of live and
-//! of passivated sessions, revival, and a conversation of 5,000 turns. Over the journal in SQLite;
-//! `TMPDIR` chooses the disk, `ORACLE_BENCH_SESSIONS` how many passivated ones there are (100,000).
+//! The cost of idle sessions and of reactivation: memory of live and passivated sessions,
+//! reactivation time, and a conversation of 5,000 turns. The journal is in SQLite; `TMPDIR` chooses
+//! its disk, `ORACLE_BENCH_SESSIONS` the number of passivated sessions (100,000).
 //!
-//! Memory is what the system says the process has resident, before and after.
+//! Memory is the resident memory of the process, before and after.
 #![expect(clippy::print_stdout, reason = "its figures are its output")]
 
 use std::{error::Error, fs, path::Path, process::Command, sync::Arc, time::Duration};
@@ -24,11 +24,8 @@ use tokio::{task::JoinSet, time::Instant};
 
 type Done<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Live sessions that are measured.
 const LIVE: usize = 10_000;
-/// Sessions asked at a time.
 const AT_ONCE: usize = 256;
-/// Sessions that come back.
 const REVIVED: usize = 1_000;
 /// Turns of a query, and of the long conversation.
 const TURNS: usize = 3;
@@ -55,7 +52,7 @@ fn many() -> usize {
     sessions.unwrap_or(100_000)
 }
 
-/// Asks for more until the last turn of a query, and then answers.
+/// Asks for more turns until the last turn of a query, then answers.
 struct Mock;
 
 impl Backend for Mock {
@@ -102,8 +99,8 @@ async fn system(
     oracle.settings(change).start().await
 }
 
-/// Ends the system, and waits until nobody holds the journal any more: it is opened again.
-/// In vain after a minute, which opening it then tells.
+/// Shuts the system down and waits up to a minute for the journal to be released, because it is
+/// opened again.
 async fn ended(oracle: TestSystem, journal: Arc<dyn Journal>) {
     oracle.shut_down(Duration::ZERO).await;
     for _ in 0..6_000 {
@@ -114,7 +111,7 @@ async fn ended(oracle: TestSystem, journal: Arc<dyn Journal>) {
     }
 }
 
-/// What the process has resident, in bytes.
+/// In bytes.
 fn resident() -> Done<usize> {
     const PAGE: usize = 4_096;
     let statm = fs::read_to_string("/proc/self/statm")?;
@@ -127,7 +124,7 @@ fn each(before: usize, after: usize, sessions: usize) -> String {
     format!("{bytes} bytes a session, {} MiB in all", after >> 20)
 }
 
-/// A process that only has them in its journal. They are made by another one.
+/// Memory of sessions that are only in the journal. Another process creates them.
 async fn passivated(directory: &Path) -> Done<()> {
     let this = std::env::current_exe()?;
     let filled = Command::new(this).arg("fill").arg(directory).status()?;
@@ -138,7 +135,7 @@ async fn passivated(directory: &Path) -> Done<()> {
     let began = Instant::now();
     let journal = open(directory)?;
     let oracle = system(&journal, |_| ()).await?;
-    // The last one is found and answers.
+    // The last session is found and answers.
     let last = oracle.session(&format!("s{}", many() - 1))?;
     last.ask("Where is it?").await?;
     println!(
@@ -207,7 +204,7 @@ async fn live(directory: &Path) -> Done<()> {
     let journal = open(directory)?;
     let hour = Duration::from_secs(3_600);
     let oracle = system(&journal, |settings| settings.idle_timeout = hour).await?;
-    // What the system needs for itself is there before.
+    // The system's own one-time allocations come first.
     ask_all(&oracle, AT_ONCE).await?;
     let before = resident()?;
     let began = Instant::now();

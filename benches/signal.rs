@@ -1,4 +1,4 @@
-//! How fast replies are read. Prints figures, asserts nothing about time.
+//! Throughput of reading replies. Prints figures and checks none.
 
 use divan::{Bencher, black_box, counter::BytesCount};
 use oracle_agent::{
@@ -16,7 +16,7 @@ const SIGNAL: &str = "\n\n<signal type=\"need_turn\">\n  <reason>Found the backu
                       that it answers</reason>\n  <confidence>0.85</confidence>\n  \
                       <expected_turns>1</expected_turns>\n</signal>";
 
-/// Plain text of about `bytes` bytes, a blank line after every fourth sentence.
+/// About `bytes` bytes, with a blank line after every fourth sentence.
 fn plain(bytes: usize) -> String {
     let paragraph = SENTENCE.repeat(4) + "\n\n";
     paragraph.repeat(bytes / paragraph.len() + 1)
@@ -44,7 +44,7 @@ fn markdown_1_mb(bencher: Bencher<'_, '_>) {
     read_all(bencher, &part.repeat((1 << 20) / part.len()));
 }
 
-/// What costs a careless reader more than its length, by name.
+/// Repeated text on which a naive parser takes more than linear time, by name.
 const ADVERSARIAL: &[(&str, &str)] = &[
     ("open tags", "<signal type=\"a\">"),
     ("tags without a bracket", "<signal type=\"a\""),

@@ -1,9 +1,8 @@
-//! How long the program takes from its start: `oracle --version`, the first line that `oracle ask` says
-//! of its progress over a small project, and the answer. With a data directory that is new, and with one
-//! that has been used before.
+//! Startup time of the program: `oracle --version`; the first progress line and the answer of
+//! `oracle ask` over a small project, with a new and with a used data directory.
 //!
-//! The offline model answers, so that only the program and the disk are measured; `TMPDIR` chooses the
-//! disk, `ORACLE_BENCH_RUNS` how often each is run (200).
+//! The offline model answers, so that only program and disk are measured. `TMPDIR` chooses the
+//! disk, `ORACLE_BENCH_RUNS` the number of runs (200).
 #![expect(clippy::print_stdout, reason = "its figures are its output")]
 
 use std::{
@@ -41,7 +40,7 @@ fn main() -> Done<()> {
     for (name, text) in FILES {
         fs::write(project.path().join(name), text)?;
     }
-    // Once unmeasured, so that the program itself is in memory.
+    // An unmeasured run loads the program into memory.
     version(project.path())?;
     let mut versions = Times::default();
     for _ in 0..runs {
@@ -72,7 +71,7 @@ fn main() -> Done<()> {
     Ok(())
 }
 
-/// Nothing of the environment makes a difference.
+/// Runs the program without any environment, and with no Ollama to find.
 fn oracle(project: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_oracle"));
     command
@@ -95,7 +94,7 @@ fn version(project: &Path) -> Done<Duration> {
     }
 }
 
-/// Moments of one run, from its start.
+/// Times since the start of a run.
 struct Asked<T> {
     first: T,
     answer: T,
@@ -117,8 +116,7 @@ fn measured(runs: usize, run: impl Fn() -> Done<Asked<Duration>>) -> Done<Asked<
     Ok(all)
 }
 
-/// Asks for events and the answer as one object a line: the first line is the first that is known, and
-/// the last is the answer.
+/// The first line of output is the first progress, the last one the answer.
 fn ask(project: &Path, data: &Path) -> Done<Asked<Duration>> {
     let began = Instant::now();
     let mut command = oracle(project);
@@ -142,7 +140,6 @@ fn ask(project: &Path, data: &Path) -> Done<Asked<Duration>> {
     Ok(Asked { first, answer, end })
 }
 
-/// Durations of single runs.
 #[derive(Default)]
 struct Times(Vec<Duration>);
 

@@ -1,5 +1,5 @@
-//! Whole scripted queries of three turns through the real actors, with the journal in memory: what a
-//! turn costs in time and in allocations. 100 conversations at a time.
+//! Scripted queries of three turns through the real actors, with the journal in memory: time and
+//! allocations per turn, with 100 concurrent conversations.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn main() {
     divan::main();
 }
 
-/// Conversations at a time, and turns of each query.
+/// Concurrent conversations, and turns of each query.
 const CONVERSATIONS: usize = 100;
 const TURNS: usize = 3;
 
@@ -30,8 +30,8 @@ const DONE: &str = "It is defined in the second file, at line 12.\n\n<signal \
                     type=\"context_sufficient\">\n  <sources_found>2</sources_found>\n  \
                     <confidence>0.9</confidence>\n</signal>";
 
-/// Calls a tool, asks for another turn, answers; by the number of replies in the current query. It
-/// remembers nothing, so that only the actors are measured.
+/// Calls a tool, asks for another turn, answers, by the number of replies in the query. Without
+/// state of its own, so that only the actors are measured.
 struct Mock;
 
 impl Backend for Mock {
@@ -73,16 +73,13 @@ impl Backend for Mock {
     }
 }
 
-/// What is followed of each query.
 #[derive(Clone, Copy)]
 enum Watched {
-    /// Its end.
     End,
-    /// Every event and frame.
     All,
 }
 
-/// One query in each of the conversations, new ones every time.
+/// Runs a query in each of 100 new conversations; returns the number of turns.
 async fn round(oracle: &TestSystem, number: usize, watched: Watched) -> usize {
     let asked = (0..CONVERSATIONS).filter_map(|n| {
         let session = oracle.session(&format!("r{number}-{n}")).ok()?;
@@ -119,7 +116,7 @@ fn rounds(bencher: Bencher<'_, '_>, runtime: Runtime, watched: Watched) {
         });
 }
 
-/// Items are turns.
+/// One thread; items are turns.
 #[divan::bench(sample_count = 50, sample_size = 1)]
 fn current_thread(bencher: Bencher<'_, '_>) {
     if let Ok(runtime) = Builder::new_current_thread().enable_all().build() {
@@ -127,7 +124,7 @@ fn current_thread(bencher: Bencher<'_, '_>) {
     }
 }
 
-/// The same, with somebody who follows every event and frame of each conversation.
+/// One thread, and every event and frame of each conversation is followed; items are turns.
 #[divan::bench(sample_count = 50, sample_size = 1)]
 fn current_thread_watched(bencher: Bencher<'_, '_>) {
     if let Ok(runtime) = Builder::new_current_thread().enable_all().build() {
@@ -135,7 +132,7 @@ fn current_thread_watched(bencher: Bencher<'_, '_>) {
     }
 }
 
-/// Items are turns. Allocations are counted on the thread that asks only.
+/// Two worker threads; items are turns. Allocations are counted only on the calling thread.
 #[divan::bench(sample_count = 50, sample_size = 1)]
 fn two_workers(bencher: Bencher<'_, '_>) {
     if let Ok(runtime) = Builder::new_multi_thread()

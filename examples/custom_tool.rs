@@ -1,4 +1,4 @@
-//! A tool of one's own: the model asks for it, Oracle runs it, the answer goes back to the model.
+//! A custom tool: the model calls it, Oracle runs it, and its result goes back to the model.
 //!
 //! `cargo run --example custom_tool`
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
@@ -21,7 +21,7 @@ struct Text {
     text: String,
 }
 
-/// How many words a text has. A mistake in the arguments comes back to the model in words.
+/// A tool that counts words. Invalid arguments are reported back to the model.
 fn word_count() -> FnTool {
     let spec = ToolSpec {
         name: "word_count".into(),
@@ -40,7 +40,7 @@ fn word_count() -> FnTool {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Stands in for a model, so that the example needs no key.
+    // A script replaces the model, so that the example needs no key.
     let model = Scripted::new()
         .calls("Counting.", [("word_count", json!({ "text": "to be or not to be" }))])
         .reply("It has six words.\n\n<signal type=\"context_sufficient\"><sources_found>1</sources_found><confidence>0.95</confidence></signal>");

@@ -1,5 +1,5 @@
-//! A larger system of actors with Oracle in it: a help desk that has each ticket's conversation as a child, and
-//! hears its events.
+//! Oracle inside a larger actor system: a help desk that runs each ticket's conversation as a child
+//! actor and receives its events.
 //!
 //! `cargo run --example embed_in_ractor`
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
@@ -18,18 +18,18 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 struct Desk;
 
 enum DeskMsg {
-    /// Somebody has a question.
+    /// A user has a question.
     Ticket(&'static str),
-    /// Something happened in a conversation.
+    /// An event of a conversation.
     Heard(Heard),
 }
 
-// A host says this only if it uses ractor's `cluster` feature.
+// Required only with ractor's `cluster` feature.
 #[cfg(feature = "cluster")]
 impl ractor::Message for DeskMsg {}
 
 struct DeskState {
-    /// A child like the conversations below.
+    /// A child actor too, like the conversations below.
     system: System,
     open: HashMap<SessionKey, ActorRef<SessionMsg>>,
     tickets: u32,
@@ -104,14 +104,15 @@ impl Actor for Desk {
                 }
                 Ok(())
             }
-            // Oracle has failed, and nothing here works without it. A clone of its builder would start the next
-            // one over the same journal.
+            // Oracle has failed, and the desk cannot work without it. A clone of its builder could
+            // start another system over the same journal.
             SupervisionEvent::ActorFailed(_, why) => Err(why),
             _ => Ok(()),
         }
     }
 
-    /// Without this Oracle would end in order too, but nobody would wait for it.
+    /// Waits for Oracle's graceful shutdown, which would otherwise go on after the desk has
+    /// stopped.
     async fn post_stop(
         &self,
         me: ActorRef<DeskMsg>,
@@ -131,7 +132,7 @@ fn show(event: &Event) {
         "query.finished" => &payload["answer"],
         _ => return,
     };
-    // Of an answer the beginning: the rest quotes what was found.
+    // Only the first line of an answer: the rest quotes sources.
     let what = what.as_str().and_then(|text| text.lines().next());
     println!(
         "{}: {} {}",

@@ -1,4 +1,4 @@
-//! Ten thousand conversations at the same time in one process, with live figures.
+//! Ten thousand concurrent conversations in one process, with live metrics.
 //!
 //! `cargo run --release --example host_many -- 50000`
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let count = std::env::args().nth(1);
     let count: usize = count.map_or(Ok(10_000), |count| count.parse())?;
 
-    // As slow as a model can be, so that all wait for it at the same time.
+    // Slow enough that all conversations wait for the model at once.
     let model = Scripted::new().reply(FOUND).slowly(Duration::from_secs(8));
     let mut config = config::Config::default();
     config.actors.model_concurrency = 10_000;
@@ -40,7 +40,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let start = Instant::now();
     let oracle = system.oracle();
-    // A message is handed in when it is durable: so many at a time is as fast as the journal.
+    // A submission returns when it is durable, and 64 at a time keep the journal busy.
     let hand_in = stream::iter(0..count)
         .map(async |n| {
             let session = oracle.session(SessionName::new(&format!("conversation-{n}"))?);
@@ -64,7 +64,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Shows how it goes until all are answered.
+/// Prints metrics until all queries have ended.
 async fn show(oracle: &Oracle, count: usize, start: Instant) {
     let on_terminal = io::stdout().is_terminal();
     let often = Duration::from_millis(if on_terminal { 100 } else { 1_000 });
@@ -87,7 +87,7 @@ async fn show(oracle: &Oracle, count: usize, start: Instant) {
         } else {
             println!("{line}");
         }
-        // A figure that is not seen is no loss.
+        // Losing a line of output is harmless.
         let _ = io::stdout().flush();
         if ended >= count as u64 {
             return;
@@ -95,7 +95,7 @@ async fn show(oracle: &Oracle, count: usize, start: Instant) {
     }
 }
 
-/// What the process has in memory, where the machine says so.
+/// Resident memory of this process; 0 where `/proc` does not exist.
 fn megabytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

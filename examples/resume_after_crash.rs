@@ -1,7 +1,7 @@
-//! A process is killed in the middle of a query, and the next one goes on where it was.
+//! A process is killed during a query, and the next one continues it.
 //!
-//! The program starts itself a second time, kills that process after its first tool call, and finishes the query
-//! from the journal. What was done is not done again.
+//! The program starts itself again, kills that process after its first tool call, and completes the
+//! query from the journal without repeating completed steps.
 //!
 //! `cargo run --example resume_after_crash`
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 const ANSWER: &str = r#"The letter is posted.
 <signal type="context_sufficient"><sources_found>1</sources_found><confidence>0.95</confidence></signal>"#;
 
-/// Something that should happen once.
+/// A tool whose side effect must happen once.
 struct Post(ToolSpec);
 
 impl Post {
@@ -64,7 +64,8 @@ async fn start(folder: &Path) -> Result<System, Box<dyn Error>> {
         .calls("I post it.", [("post_letter", json!({}))])
         .reply(ANSWER)
         .slowly(Duration::from_secs(2));
-    // Nothing that it has said can be relied on any more, and the next process will read what is there.
+    // A broken journal may acknowledge nothing more; the next process recovers from what is
+    // durable.
     let on_broken = Box::new(|why: &str| {
         eprintln!("the journal is broken: {why}");
         std::process::abort();
@@ -94,10 +95,10 @@ async fn first(folder: &Path) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// The one that goes on.
+/// The process that continues.
 #[tokio::main]
 async fn second(folder: &Path, seen: Seq) -> Result<(), Box<dyn Error>> {
-    // Nobody has to ask again: what was cut off is brought back at the start.
+    // The system recovers interrupted queries when it starts, without a new request.
     let system = start(folder).await?;
     let session = system.oracle().session(SessionName::new("letter")?);
     let mut follow = session.follow(seen, Frames::No).await?;
@@ -133,7 +134,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         };
         seen = seq.parse().map_or(seen, Seq);
         turns += u32::from(kind == "turn.started");
-        // The tool's result is durable, and the model thinks about it.
+        // The tool's result is durable, and the model's next turn has started.
         if turns == 2 {
             break;
         }

@@ -1,5 +1,4 @@
-//! A scripted conversation and the events it leaves: how prompts and policies are tried without a
-//! model.
+//! A scripted conversation and its events: a way to test prompts and policies without a model.
 //!
 //! `cargo run --example scripted_run`
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
@@ -20,7 +19,7 @@ const FOUND: &str = r#"It is in the attic.
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // The first `stuck` of a query is answered by a hint, so the model gets another try.
+    // Oracle answers the first `stuck` of a query with a hint, so the model gets another turn.
     let model = Scripted::new().reply(STUCK).reply(FOUND);
     let system = Oracle::builder()
         .backend(model)

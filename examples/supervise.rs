@@ -1,6 +1,7 @@
-//! Looking after a conversation through the control channel: watch, pause, inspect, steer, raise a budget, finish.
+//! Operating a conversation through the control channel: watch, pause, inspect, steer, raise a
+//! budget, finish.
 //!
-//! The same verbs go over HTTP, a local socket and `oracle ctl`: see docs/control.md.
+//! HTTP, a local socket and `oracle ctl` accept the same verbs: see docs/control.md.
 //!
 //! `cargo run --example supervise`
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
@@ -18,7 +19,7 @@ use oracle_agent::{
 };
 use ractor::{ActorRef, concurrency::Duration as Patience};
 
-/// A supervisor, as it might stand elsewhere in a larger system of actors.
+/// A supervisor, such as another part of a larger actor system.
 struct Operator {
     control: ActorRef<ControlMsg>,
     who: Principal,
@@ -37,7 +38,7 @@ impl Operator {
         Ok(answer?)
     }
 
-    /// Holds it, has a look, has a word, and lets it go on.
+    /// Pauses the session, inspects and steers it, and resumes it.
     async fn leaves_out_the_appendix(
         &self,
         session: Subject,
@@ -58,7 +59,7 @@ impl Operator {
     }
 }
 
-/// A model that always has more to read.
+/// A model that always asks for another turn.
 fn reader() -> Scripted {
     (1..=20).fold(Scripted::new(), |script, part| {
         let reply = format!(

@@ -1,13 +1,13 @@
-//! Makes the classifier's weights from the labelled queries of the repository.
+//! Trains the classifier's weights on the labelled queries of this repository.
 //!
 //! ```sh
-//! cargo run --release --example train_classifier -- write   # config/classifier.bin and its report
-//! cargo run --release --example train_classifier -- check   # train, and compare with what is there
-//! cargo run --release --example train_classifier -- choose  # config/classifier-choice.txt: other settings
-//! cargo run --example train_classifier                      # only whether the weights fit the data
+//! cargo run --release --example train_classifier -- write   # weights and their report
+//! cargo run --release --example train_classifier -- check   # train and compare
+//! cargo run --release --example train_classifier -- choose  # try other settings
+//! cargo run --example train_classifier                      # check weights against data
 //! ```
 //!
-//! The same data gives the same bytes. `tests/data/queries_dev.tsv` only measures.
+//! Equal data gives equal bytes. `tests/data/queries_dev.tsv` is used for evaluation only.
 
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
 
@@ -29,7 +29,6 @@ const WEIGHTS: &str = "config/classifier.bin";
 const REPORT: &str = "config/classifier-report.txt";
 const CHOICE: &str = "config/classifier-choice.txt";
 
-/// Mistakes that the report shows.
 const SHOWN: usize = 60;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -79,7 +78,6 @@ fn at(path: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// What is learned from.
 struct Data {
     lexicon: Lexicon,
     rows: Vec<Labelled>,
@@ -124,7 +122,8 @@ impl Data {
     }
 }
 
-/// The weights of all data, what is said of them, and the line of the choice that belongs to them.
+/// The weights of all data, their report, and the line of `config/classifier-choice.txt` that
+/// belongs to them.
 fn report(all: &Data, shared: &Data) -> Outcome<(Vec<u8>, String, String)> {
     let (of_all, of_shared) = (all.train()?, shared.train()?);
     let dev = Labelled::parse(&fs::read_to_string(at(DEV))?, DEV)?;
@@ -182,7 +181,7 @@ fn report(all: &Data, shared: &Data) -> Outcome<(Vec<u8>, String, String)> {
     Ok((of_all.bytes, out, taken))
 }
 
-/// Accuracy of each fold, with the spread, then all together.
+/// The accuracy of each fold, its spread, and the result of all folds together.
 fn folds(validation: &CrossValidation) -> String {
     let each = validation.folds.iter();
     let each = each.map(|fold| format!("{:.1}", 100.0 * fold.total.accuracy()));
@@ -196,7 +195,7 @@ fn folds(validation: &CrossValidation) -> String {
     )
 }
 
-/// The settings that are taken, and what one of them being another would give.
+/// The chosen settings, and the effect of changing each.
 fn choice(data: &Data) -> Outcome<String> {
     let taken = Settings::default();
     let gains = |words, letters| Settings {
@@ -238,7 +237,7 @@ fn choice(data: &Data) -> Outcome<String> {
     Ok(out)
 }
 
-/// A line of the choice.
+/// A line of `config/classifier-choice.txt`.
 fn tried(settings: &Settings, found: &CrossValidation) -> String {
     let (mean, deviation) = found.accuracy();
     let Settings {

@@ -1,10 +1,10 @@
-//! Who may come in, and how much they may have: keys, the file that they are kept in, limits of tenants.
+//! Authentication and tenant limits: API keys, the file that stores them, limits on wrong keys.
 //!
-//! A key is shown once, when it is made; what is kept of it is a hash. Everything that decides is pure: the
-//! time is a value that the caller brings along. Files are touched by [`KeyFile`] and [`Keyring`] alone.
-//! Nothing here knows of HTTP; who is let in where is for the door (`http`) to say.
+//! A key is shown once, when it is created; only its hash is stored. Decisions are pure and take
+//! the time as an argument. Only [`KeyFile`] and [`Keyring`] touch the disk. Nothing here knows of
+//! HTTP: `http` decides which route needs which role.
 //!
-//! **Invariant:** the text of a key is in no `Debug`, no error and no log, and is never kept.
+//! **Invariant:** the text of a key appears in no `Debug`, error or log, and is never stored.
 
 mod attempts;
 mod book;

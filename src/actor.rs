@@ -1,21 +1,21 @@
-//! The actors: scheduling, ownership and failure around the pure rooms. Decisions that could be pure
-//! are not made here.
+//! The actors: scheduling, ownership and failure handling around the pure rooms, which make every
+//! decision that can be pure.
 //!
 //! | actor | how many | supervised by | failure |
 //! |---|---|---|---|
-//! | `supervisor` | one | its keeper, which a host's actor has the root of | ends the system |
-//! | `shard` | fixed, by hash of the session | supervisor | restarted; its sessions come back from the journal |
-//! | `session` | one per live conversation | its shard | restarted from the journal, within limits |
-//! | `classifier`, `composer` | a few, chosen by the caller | supervisor | restarted; stateless |
-//! | `gateway` | one per provider | supervisor | restarted; calls in flight fail as retryable |
-//! | `bus` | a few, by hash of the session | supervisor | restarted; subscribers are told to re-read |
+//! | `supervisor` | one | no actor | ends the system |
+//! | `shard` | fixed, by hash of the session | supervisor | replaced; its queries are recovered |
+//! | `session` | one per conversation | its shard | restarted from the journal, within limits |
+//! | `classifier`, `composer` | a few, chosen in turn | supervisor | replaced; stateless |
+//! | `gateway` | one per provider | supervisor | replaced; calls in flight fail as retryable |
+//! | `bus` | a few, by hash of the session | supervisor | replaced; subscribers subscribe again |
 //!
-//! What holds for all of them, because of how ractor is: mailboxes are unbounded and a cast that
-//! returned is not delivery, so admission is ours (what waits for a shared actor is counted, and
-//! bounded where it comes from outside) and what must not be lost is journaled first; no model, tool or
-//! slow disk is awaited in a handler, but in a task behind an abort-on-drop guard that reports by
-//! message; the one deliberate await in a session is the journal, with a deadline; no actor is found by
-//! a registered name, so two systems in one process do not meet.
+//! Invariants that follow from ractor's semantics:
+//! - Mailboxes are unbounded and a cast does not guarantee delivery. Admission therefore counts and
+//!   bounds messages before the cast, and facts that must not be lost are journaled first.
+//! - A handler awaits no model, tool or slow disk: that work runs in a task behind an abort-on-drop
+//!   guard and reports by message. A session deliberately awaits the journal only, with a deadline.
+//! - No actor has a registered name, so two systems in one process do not meet.
 
 mod approvals;
 mod bus;

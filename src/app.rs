@@ -1,5 +1,5 @@
-//! The composition root: from a configuration and a project to a running system. The only room that
-//! names concrete back ends, tools and journals; what a host brings itself takes their place.
+//! The composition root: builds a running system from a configuration and a project. The only room
+//! that names concrete back ends, tools and journals; a host can replace each of them.
 
 use std::{
     fs::{self, File},
@@ -46,7 +46,7 @@ fn variables(
     })
 }
 
-/// What every model is to know of the project.
+/// The text about the project that goes into every prompt.
 fn project_context(config: &Config) -> Result<String, BuildError> {
     let Some(path) = &config.prompt.context else {
         return Ok(String::new());
@@ -55,7 +55,6 @@ fn project_context(config: &Config) -> Result<String, BuildError> {
     fs::read_to_string(path).map_err(unreadable)
 }
 
-/// The last part of the folder's real path.
 fn project_name(folder: &Path) -> String {
     let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
     real.file_name()
@@ -63,7 +62,7 @@ fn project_name(folder: &Path) -> String {
         .unwrap_or_default()
 }
 
-/// The price list that a configuration asks for.
+/// The configured price list, completed by the built-in one.
 fn prices(config: &Config) -> Result<Prices, BuildError> {
     let builtin = Prices::builtin()?;
     let Some(path) = &config.budget.prices else {
@@ -74,10 +73,10 @@ fn prices(config: &Config) -> Result<Prices, BuildError> {
     Ok(Prices::parse(&text, &path.display().to_string())?.or(builtin))
 }
 
-/// The classifier that a configuration asks for.
+/// Builds the classifier of a configuration.
 ///
 /// # Errors
-/// When the lexicon or the weights cannot be read or are not in order.
+/// When the lexicon or the weights cannot be read or are invalid.
 pub fn classifier(config: &Config) -> Result<Classifier, BuildError> {
     let lexicon = match &config.query.lexicon {
         None => Lexicon::builtin()?,
@@ -98,7 +97,6 @@ pub fn classifier(config: &Config) -> Result<Classifier, BuildError> {
     Ok(Classifier::new(&lexicon).with_weights(Arc::new(weights)))
 }
 
-/// A file of words and phrases.
 fn lexicon(path: &Path) -> Result<Lexicon, BuildError> {
     let keys = "`query.lexicon` and `query.lexicon_overlay`";
     let unreadable = BuildError::file("lexicon", keys, path);
@@ -117,7 +115,7 @@ fn lexicon(path: &Path) -> Result<Lexicon, BuildError> {
     Ok(Lexicon::parse(&text, &path.display().to_string())?)
 }
 
-/// What a file holds, and no more than a byte over `most`, by which it is seen to be too long.
+/// Reads at most `most + 1` bytes of a file, so that the caller can tell that it is too long.
 fn bytes_of(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?
@@ -126,10 +124,10 @@ fn bytes_of(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The composer that a configuration asks for.
+/// Builds the composer of a configuration.
 ///
 /// # Errors
-/// When the prompts are not in order.
+/// When the prompts cannot be read or are invalid.
 pub fn composer(config: &Config) -> Result<Composer, BuildError> {
     let prompts = match &config.prompt.dir {
         None => Prompts::builtin()?,

@@ -1,10 +1,10 @@
-//! Configuration: the keys, where their values come from, and the problems of a start.
+//! Configuration: all keys, the sources of their values, and the problems of a start.
 //!
-//! [`load`] lays file, environment and command line over the defaults and reports all problems at once.
-//! `config/oracle.toml` describes every key and is tested to be the default.
+//! [`load`] applies file, environment and command line over the defaults and reports all problems
+//! at once. `config/oracle.toml` describes every key; a test compares it with the defaults.
 //!
-//! This room reads no environment and no clock, and opens no file but the one that it is given. Secrets have no
-//! key here, only the places where they are found.
+//! This room reads no environment and no clock, and opens only the file that it is given. Secrets
+//! have no keys here; the configuration names only their sources.
 
 use std::ffi::{OsStr, OsString};
 
@@ -23,17 +23,17 @@ pub use sections::{
     ProviderModel, Query, Server, Session, Supervisor, Tools, Turn,
 };
 
-/// The environment variables, read once at the start and passed on as a value.
+/// The environment variables, read once at the start and then passed as a value.
 #[derive(Debug, Clone, Default)]
 pub struct Environment(Vec<(OsString, OsString)>);
 
 impl Environment {
-    /// From names and values.
+    /// Creates an environment of these names and values.
     pub fn new(pairs: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         Self(pairs.into_iter().collect())
     }
 
-    /// Names and values.
+    /// All names and values.
     #[must_use]
     pub fn pairs(&self) -> &[(OsString, OsString)] {
         &self.0

@@ -1,11 +1,12 @@
-//! The control channel: how an operator, or a supervisor in a larger system, looks after conversations.
+//! The control channel, with which an operator or a supervising system manages sessions.
 //!
-//! [`Verb`]s are answered with [`Answer`] or [`Refused`], and [`Watching`] with [`Seen`], by one [`Controller`].
-//! Transports are [`port`], as messages of actors, and HTTP, also on the Unix [`socket`] of the data directory,
-//! with [`Client`] at its other end. All of them give the same answers.
+//! A [`Controller`] answers a [`Verb`] with [`Answer`] or [`Refused`], and a [`Watching`] with a
+//! stream of [`Seen`]. The transports are [`port`] (actor messages) and HTTP, also on the Unix
+//! [`socket`] of the data directory, whose other end is [`Client`]. All of them give the same
+//! answers.
 //!
-//! Reading verbs leave no trace. All others leave a `control.*` event with the name of the caller, in the session's
-//! log or in that of `system`.
+//! A verb that only reads leaves no trace. Any other leaves a `control.*` event that names the
+//! caller, in the session's log or in `system`.
 //!
 //! ```
 //! use oracle_agent::{
@@ -34,7 +35,7 @@
 //! # }
 //! ```
 //!
-//! **Invariant:** no verb brings a session into being but `fork`.
+//! **Invariant:** only `fork` creates a session.
 
 mod answer;
 #[cfg(any(feature = "cli", feature = "server"))]

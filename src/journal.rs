@@ -1,22 +1,24 @@
-//! The port to the journal: where records become durable.
+//! The port to the journal, which makes records durable.
 //!
-//! **Contract**, checked of every implementation by `testkit::journal_conformance`. A session's log is a gap-free
-//! sequence of records from 1. A claim gives its owner an [`Epoch`] and fences all earlier ones. An append names
-//! its epoch and the number that it follows; it lands whole or not at all, and `Ok` means that it is durable.
+//! **Contract**, checked for every implementation by `testkit::journal_conformance`. The log of a
+//! session is a gap-free sequence of records from 1. A claim gives its owner an [`Epoch`] and
+//! fences all earlier ones. An append names its epoch and the number that it follows; it lands as a
+//! whole or not at all, and `Ok` means that it is durable.
 //!
-//! - An append is refused for the first of these reasons that holds: it is empty; the session is unknown; the
-//!   epoch is fenced; it is neither next nor a repetition.
-//! - A repetition (the same records at that position, by this epoch) is answered like the first append and changes
-//!   nothing. How records were grouped into appends is not kept.
-//! - A deletion whose condition ([`Only`]) fails changes nothing; nor does the beginning of a session that has records.
-//! - Reading needs no claim. A `limit` of 0 gives nothing.
-//! - A snapshot is a short cut that a journal may lose at any time.
-//! - A deleted session is unknown, and its [`Sid`] is never given again; its name may be.
-//! - An error or a dropped future leaves open whether an append landed, unless the error says otherwise: repeat
-//!   it, or claim anew and look.
+//! - An append is refused for the first of these reasons that holds: it is empty; the session is
+//!   unknown; the epoch is fenced; it neither continues the log nor repeats an append.
+//! - A repetition (the same records at the same position, by the same epoch) gets the answer of the
+//!   first append and changes nothing. The grouping of records into appends is not kept.
+//! - A deletion whose condition ([`Only`]) fails changes nothing; nor does [`Journal::begin`] on a
+//!   session that has records.
+//! - Reading needs no claim. A `limit` of 0 returns nothing.
+//! - A journal may lose a snapshot at any time.
+//! - A deleted session is unknown, and its [`Sid`] is never reused; its name may be.
+//! - After an error or a dropped future an append may have landed, unless the error says otherwise:
+//!   repeat it, or claim anew and read.
 //!
-//! This room decides nothing. Of a record it knows only the words to find it by ([`Record::said`]) and, of the
-//! first one, the parent of a sub-agent's session; a parent that is gone makes its session unknown.
+//! This room decides nothing. Of a record it reads only the words for the search ([`Record::said`])
+//! and, of the first one, the parent of a sub-agent's session: without it the session is unknown.
 
 use std::{ops::RangeInclusive, sync::Arc};
 
@@ -41,20 +43,20 @@ pub use sqlite::{Problem, Sqlite, Stats};
 /// The right to append to a session, until the next claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
-    /// The session.
+    /// Session.
     pub sid: Sid,
-    /// This owner's epoch.
+    /// Epoch of the owner.
     pub epoch: Epoch,
-    /// Its last record; 0 for a new session.
+    /// The session's last record; 0 for a new session.
     pub last: Seq,
 }
 
-/// The condition of a deletion.
+/// Condition of a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Only {
-    /// None.
+    /// No condition.
     Always,
-    /// No query of it runs.
+    /// No query of the session runs.
     AtRest,
 }
 
@@ -75,158 +77,158 @@ impl Only {
     }
 }
 
-/// Records to be added behind `after`.
+/// Records to append.
 #[derive(Debug, Clone)]
 pub struct Append {
-    /// Whose log.
+    /// Session.
     pub sid: Sid,
-    /// By which owner.
+    /// Epoch of the owner.
     pub epoch: Epoch,
-    /// The sequence number that the first record follows.
+    /// Sequence number that the first record follows.
     pub after: Seq,
     /// The records, at least one.
     pub records: Vec<Arc<Record>>,
-    /// The session's standing afterwards; a repetition does not change it.
+    /// State of the session afterwards. A repetition does not change it.
     pub leaves: Standing,
 }
 
-/// A session's state for lists and for recovery, known without reading its log.
+/// State of a session for lists and recovery, known without reading its log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Standing {
-    /// Nothing runs.
+    /// No query runs.
     #[default]
     Resting,
     /// A query runs.
     Busy,
-    /// It takes no messages any more.
+    /// Closed: it accepts no more messages.
     Closed,
-    /// It is quarantined until it is released.
+    /// Quarantined until an operator releases it.
     SetAside,
 }
 
-/// An owner's state as of a record.
+/// Snapshot of a session's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The last record included.
+    /// The last record that it includes.
     pub seq: Seq,
     /// The state, in its owner's encoding.
     pub body: Arc<[u8]>,
 }
 
-/// A record with its number.
+/// A record with its sequence number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Its number.
+    /// Sequence number.
     pub seq: Seq,
-    /// What it says.
+    /// Record.
     pub record: Arc<Record>,
 }
 
 impl Entry {
-    /// Records with the numbers that follow one.
+    /// Numbers records from `after` + 1.
     pub(crate) fn numbered(after: Seq, records: Vec<Arc<Record>>) -> Vec<Self> {
         let numbered = (after.0 + 1..).map(Seq).zip(records);
         numbered.map(|(seq, record)| Self { seq, record }).collect()
     }
 
-    /// The event of a session that it is, with long texts by reference.
+    /// Converts the entry to an event of this session, with long texts by reference.
     #[must_use]
     pub fn event(&self, session: &SessionName) -> Event {
         Event::of(session, self.seq, &self.record)
     }
 }
 
-/// A session that the journal knows.
+/// A session in the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
-    /// Its id.
+    /// Id.
     pub sid: Sid,
-    /// Its name.
+    /// Tenant and name.
     pub key: SessionKey,
     /// Its last record.
     pub last: Seq,
-    /// When that was written.
+    /// Time of the last record.
     pub at: Option<Timestamp>,
-    /// Its standing after the last append.
+    /// State after the last append.
     pub standing: Standing,
 }
 
-/// Numbers of sessions.
+/// A range of session ids.
 pub type Sids = RangeInclusive<Sid>;
 
-/// All of them.
+/// All session ids.
 pub const ALL: Sids = Sid(0)..=Sid(u64::MAX);
 
 /// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// A later claim fenced this owner, which must stop at once.
+    /// A later claim has fenced this owner, which must stop at once.
     #[error("session {sid} belongs to epoch {current} now, this owner has {mine}: stop")]
     Fenced {
-        /// Which session.
+        /// Session.
         sid: Sid,
         /// The caller's epoch.
         mine: Epoch,
-        /// The epoch that owns it.
+        /// The owner's epoch.
         current: Epoch,
     },
     /// Another live process owns the session. Nothing was changed.
     #[error("session `{session}` is open in {by}: go on there, or end that process and try again")]
     Owned {
-        /// Which session.
+        /// Session.
         session: SessionName,
         /// Its owner.
         by: Owner,
     },
-    /// The caller's state is not the session's.
+    /// The caller's view of the log is out of date.
     #[error("session {sid} ends at {last}, not at {expected}: read it again")]
     Conflict {
-        /// Which session.
+        /// Session.
         sid: Sid,
-        /// Where the caller thought it ends.
+        /// Last record in the caller's view.
         expected: Seq,
-        /// Where it ends.
+        /// Last record in the log.
         last: Seq,
     },
-    /// A session that was to begin has records, or the condition of a deletion fails. Nothing was changed.
+    /// [`Journal::begin`] found records, or the condition of a deletion fails. Nothing was changed.
     #[error("session {sid} ends at {last} and is {standing:?}: left as it is")]
     Stands {
-        /// Which session.
+        /// Session.
         sid: Sid,
-        /// Where it ends.
+        /// Last record in the log.
         last: Seq,
-        /// How its last append left it.
+        /// State after the last append.
         standing: Standing,
     },
-    /// No such session.
+    /// There is no such session.
     #[error("there is no session {sid}")]
     Unknown {
-        /// Which.
+        /// Session.
         sid: Sid,
     },
-    /// An append without records; a caller's mistake.
+    /// The append has no records: a mistake of the caller.
     #[error("an append needs at least one record")]
     Empty,
     /// A record cannot be read.
     #[error("record {seq} of session {sid} cannot be read: {why}")]
     Unreadable {
-        /// Which session.
+        /// Session.
         sid: Sid,
-        /// Which record.
+        /// Sequence number.
         seq: Seq,
-        /// What is wrong with it.
+        /// What is wrong with the record.
         why: String,
     },
-    /// The store fails, for now.
+    /// The store fails at present; the call may be retried.
     #[error("the journal is not available: {0}")]
     Unavailable(String),
-    /// Durable records may be lost: the process must end and start again from what is there.
+    /// Durable records may be lost. The process must end.
     #[error("the journal cannot be trusted any more: {0}")]
     Broken(String),
 }
 
-/// The session and its parent as the first record of a sub-agent's session names them. A fork has that record
-/// too, under another name.
+/// The names in the first record of a sub-agent's session: its own and its parent's. A fork has
+/// this record under another name.
 fn opened_below(after: Seq, records: &[Arc<Record>]) -> Option<(&SessionName, &SessionName)> {
     let first = records.first().filter(|_| after == Seq(0));
     let Fact::Session(SessionFact::Opened(opened)) = &first?.fact else {
@@ -236,13 +238,13 @@ fn opened_below(after: Seq, records: &[Arc<Record>]) -> Option<(&SessionName, &S
     Some((&opened.key.name, parent))
 }
 
-/// The port; see the module for the contract.
+/// The port to the journal; the module documentation has the contract.
 pub trait Journal: Send + Sync + 'static {
-    /// Takes ownership of a session, and creates it if it is new. Each claim gives a higher [`Epoch`]. A session that
-    /// another live process owns is refused as [`Error::Owned`].
+    /// Claims a session for this owner, and creates it if it is new. Each claim has a higher
+    /// [`Epoch`]. A session that another live process owns is refused as [`Error::Owned`].
     fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>>;
 
-    /// Takes ownership of a session that has no records, and appends its first ones, in one step. One that has
+    /// Claims a session that has no records and appends its first ones, in one step. A session with
     /// records is refused as [`Error::Stands`], and its owner is not fenced.
     fn begin(
         &self,
@@ -251,19 +253,19 @@ pub trait Journal: Send + Sync + 'static {
         leaves: Standing,
     ) -> BoxFuture<'_, Result<Claim, Error>>;
 
-    /// Lets another process claim the session. The claim stays good until it does.
+    /// Allows other processes to claim the session. This claim stays valid until one does.
     fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>>;
 
-    /// Adds records; answers with the number of the last one once they are durable.
+    /// Appends records. Returns the number of the last one once they are durable.
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>>;
 
-    /// Up to `limit` records after `after`, in order; none behind the last.
+    /// Reads up to `limit` records after `after`, in order.
     fn read(&self, sid: Sid, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>>;
 
-    /// A session by its name, if it is there.
+    /// Finds a session by its name.
     fn find(&self, key: SessionKey) -> BoxFuture<'_, Result<Option<Known>, Error>>;
 
-    /// Up to `limit` sessions of a tenant after the name `after`, in the order of their bytes.
+    /// Lists up to `limit` sessions of a tenant after the name `after`, in byte order.
     fn list(
         &self,
         tenant: TenantId,
@@ -271,31 +273,32 @@ pub trait Journal: Send + Sync + 'static {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Known>, Error>>;
 
-    /// Up to `limit` tenants that have sessions, after the name `after`, in the order of their bytes.
+    /// Lists up to `limit` tenants with sessions after the name `after`, in byte order.
     fn tenants(
         &self,
         after: Option<TenantId>,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>>;
 
-    /// Up to `limit` sessions of all tenants that stand [`Standing::Busy`], in the order of their numbers; without
-    /// those that another live process owns.
+    /// Lists up to `limit` [`Standing::Busy`] sessions of all tenants by id, without those that
+    /// another live process owns.
     fn unfinished(&self, sids: Sids, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>>;
 
-    /// Keeps the owner's snapshot in place of an older one. One that is not newer, or is ahead of the log, is
-    /// ignored.
+    /// Replaces the session's snapshot by a newer one that is not ahead of the log, and ignores any
+    /// other.
     fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>>;
 
-    /// The snapshot that is kept, if there is one and it can be read.
+    /// Returns the latest snapshot, if it exists and is readable.
     fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>>;
 
-    /// Removes a session and those of its sub-agents, with all that is kept of them, in one step; gives them as they
-    /// were, the session first. Refused where `only` fails for one of them, or another live process owns it.
+    /// Deletes a session and those of its sub-agents in one step. Returns their last states, the
+    /// session first. Refused if `only` fails for one of them, or another live process owns it.
     fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>>;
 
-    /// Up to `limit` records of a tenant in which all of these words were said ([`Record::said`]), the latest
-    /// first. A word is a run of letters and digits, found as a whole and without regard to case. The first 32
-    /// different words count, each by its first 64 characters. Damaged records are left out.
+    /// Finds up to `limit` records of a tenant whose text ([`Record::said`]) has all of these
+    /// words, latest first. A word is a run of letters and digits, matched as a whole in any letter
+    /// case. The first 32 different words count, each by its first 64 characters. Damaged records
+    /// are left out.
     fn search(
         &self,
         tenant: TenantId,

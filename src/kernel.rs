@@ -1,17 +1,17 @@
-//! Decisions of a session, sync and pure: no clock, no I/O, no randomness, no actors. Time and
+//! The decisions of a session, synchronous and pure: no clock, I/O, randomness or actors. Time and
 //! entropy arrive with each input as a [`Moment`].
 //!
 //! The shell does **decide → append → evolve → perform**, never in another order:
-//! [`Session::decide`] (for commands) and [`Session::observe`] (for events) return the records that
-//! should become durable and the [`Effect`]s that follow; the shell appends the records, applies
-//! each by [`Session::evolve`], and only then performs the effects.
+//! [`Session::decide`] (for commands) and [`Session::observe`] (for events) return records and the
+//! [`Effect`]s that follow them; the shell appends the records, applies each with
+//! [`Session::evolve`], and only then performs the effects.
 //!
-//! **Invariant:** state changes only in `evolve`, by a record that is already durable. Live
-//! operation and replay share that path, so a crash loses effects, never facts; [`Session::resume`]
-//! returns the effects that a replayed state still owes.
+//! **Invariant:** state changes only in `evolve`, by a record that is already durable. Replay uses
+//! the same path, so a crash loses effects, never facts; [`Session::resume`] returns the effects
+//! that a replayed state still owes.
 //!
-//! **Invariant:** an asynchronous result carries the [`CallToken`] of what it answers. A result
-//! that does not fit the present state is stale and decides nothing.
+//! **Invariant:** an asynchronous result carries the [`CallToken`] of the try that it answers. The
+//! kernel drops a result that no longer fits the state.
 
 mod attach;
 mod budget;

@@ -1,6 +1,6 @@
-//! Oracle: an actor-based orchestrator for very many concurrent conversations with LLM agents.
+//! Oracle: an actor-based orchestrator for many concurrent conversations with LLM agents.
 //!
-//! Put one into a program of yours:
+//! A program embeds it like this:
 //!
 //! ```
 //! use std::time::Duration;
@@ -12,10 +12,10 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // Over a folder, by the built-in offline model: no key, no network, the journal in memory.
+//! // By default: the built-in offline model (no key, no network) and a journal in memory.
 //! let system = Oracle::builder().project(".").start().await?;
 //!
-//! // A session is a conversation. It opens with its first message, and is found by its name.
+//! // A session is a conversation. Its first message opens it; its name identifies it.
 //! let session = system.oracle().session(SessionName::new("example")?);
 //! let question = Submission::new("Where is the turn policy defined?");
 //! let answer = session.answer(question).await?;
@@ -26,46 +26,44 @@
 //! # }
 //! ```
 //!
-//! What to go on with:
-//!
 //! | for | see |
 //! |---|---|
-//! | models, tools, journals and policies of your own | [`app::Builder`], begun by [`actor::Oracle::builder`] |
+//! | own models, tools, journals, policies | [`app::Builder`], from [`actor::Oracle::builder`] |
 //! | conversations: ask, follow, cancel, fork, import | [`actor::SessionHandle`] |
-//! | what happens, of one session or of all, live or from the log | [`actor::EventStream`], [`actor::Subscription`] |
-//! | looking after them: pause, steer, budgets, approvals | [`control`], as calls or as an actor: [`control::port`] |
-//! | a system below an actor of your own | [`app::Builder::start_under`] |
-//! | conversations among the children of your actors | [`actor::port`] |
-//! | figures | [`actor::Oracle::figures`] |
-//! | an HTTP server around it | [`http::Server`] |
+//! | events of one session or of all | [`actor::EventStream`], [`actor::Subscription`] |
+//! | operators: pause, steer, approve | [`control`], as calls or as an actor: [`control::port`] |
+//! | a system supervised by your own actor | [`app::Builder::start_under`] |
+//! | conversations as children of your own actors | [`actor::port`] |
+//! | metrics | [`actor::Oracle::figures`] |
+//! | an HTTP server | [`http::Server`] |
 //! | settings | [`config`] |
-//! | tests of what you build | `testkit`, a feature |
+//! | tests of your own program | `testkit`, a feature |
 //!
-//! `docs/embedding.md` in the repository goes through them, and `examples/` has whole programs. Systems in one
-//! process do not meet: there are no global names, and no state that they share.
+//! See also `docs/embedding.md` and `examples/`. Systems in one process share no state and no
+//! global names.
 //!
 //! # How it works
 //!
-//! A **session actor** per conversation is a thin shell around a pure **kernel**. Whatever reaches
-//! it becomes an input; the kernel *decides* which records become durable and which effects
-//! follow; the shell *appends* the records to the journal, lets the kernel *evolve* by them, and
-//! only then *performs* the effects. Replay after a crash is `evolve` over the journal.
+//! A **session actor** per conversation is a thin shell around a pure **kernel**. Everything that
+//! reaches it becomes an input. The kernel *decides* which records become durable and which effects
+//! follow; the shell *appends* the records to the journal, the kernel *evolves* by them, and only
+//! then does the shell *perform* the effects. Replay after a crash is `evolve` over the journal.
 //!
-//! The rooms, from the ground up; a room imports only rooms below it:
+//! The rooms (top-level modules); each imports only rooms on lower floors:
 //!
 //! | floor | rooms |
 //! |---|---|
 //! | 0 | [`model`]: the shared vocabulary, plain data |
-//! | 1 | [`signal`]: the protocol by which a model says how it stands |
+//! | 1 | [`signal`]: the protocol by which a model reports its state |
 //! | 2 | [`query`], [`prompt`], [`kernel`], [`llm`], [`tool`], [`journal`], [`access`] |
-//! | 3 | [`config`]: what can be set; a section that is about one room is that room's settings |
-//! | 4 | [`actor`]: scheduling, ownership and failure around them; [`mock`]: a model server for tests |
-//! | 5 | [`control`]: what an operator can do, in process and on a local socket |
-//! | 6 | [`cli`], [`http`]: translation of the outside to commands and back; [`telemetry`]: the log |
-//! | 7 | [`app`]: puts a system together |
+//! | 3 | [`config`]: all settings; most sections are the settings type of one room |
+//! | 4 | [`actor`]: scheduling, ownership and failure; [`mock`]: a model server for tests |
+//! | 5 | [`control`]: commands of operators, in process and over a local socket |
+//! | 6 | [`cli`], [`http`]: the command line and the server; [`telemetry`]: the log |
+//! | 7 | [`app`]: the composition root |
 //!
-//! `testkit` (feature of that name) puts whole systems together for tests; the feature `cluster` is for hosts that
-//! use ractor's.
+//! The feature `testkit` builds whole systems for tests; `cluster` is for hosts that use ractor's
+//! feature of that name.
 
 #![cfg_attr(
     not(all(

@@ -1,10 +1,11 @@
 //! The port to models: a [`Backend`] turns a [`Request`] into a stream of [`Delta`]s.
 //!
-//! Here are the port, the models that need no network, and those behind an API ([`Remote`]). What a
-//! model sees is in the request and nowhere else. No session logic, no retries: a backend makes one try and says how it went.
+//! It contains the port, models without a network, and those behind an API ([`Remote`]). The
+//! request holds everything that a model sees. A backend makes one attempt and reports its outcome;
+//! it has no session logic and no retries.
 //!
-//! **Invariant:** a stream that ended well ends with exactly one [`Delta::Done`]; anything else is a
-//! failed attempt, whatever text it had shown (spec 12).
+//! **Invariant:** a successful stream ends with exactly one [`Delta::Done`]; any other end is a
+//! failed attempt, whatever text it delivered.
 
 use std::sync::Arc;
 
@@ -44,58 +45,58 @@ pub use scripted::Scripted;
 #[cfg(any(feature = "cli", feature = "server"))]
 pub(crate) use {fault::cause, http::plain_client};
 
-/// Whether the model may ask for tools in this turn.
+/// Whether the model may call tools in this turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolChoice {
-    /// As it likes.
+    /// The model decides.
     Auto,
-    /// Not at all; the list stays, so that provider caches of the prefix hold.
+    /// No calls; the request keeps the tools, so that the provider's prefix cache holds.
     None,
 }
 
-/// One model call: all that the model sees. Cheap to clone.
+/// One model call: everything that the model sees. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The model's name, without its provider.
     pub model: Arc<str>,
     /// The composed prompt.
     pub system: Arc<str>,
-    /// The conversation so far, guidance included; never ends with the assistant.
+    /// The conversation so far, including guidance; never ends with the assistant.
     pub messages: Arc<Vec<Arc<Message>>>,
-    /// The tools of this session.
+    /// The session's tools.
     pub tools: Arc<[ToolSpec]>,
-    /// Whether they may be asked for.
+    /// Whether the model may call tools.
     pub tool_choice: ToolChoice,
 }
 
 /// A piece of a reply as it arrives.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Delta {
-    /// More text, as received, signals included.
+    /// Further text, as received, including signals.
     Text(String),
-    /// More reasoning, kept apart from the answer.
+    /// Further reasoning, separate from the answer.
     Reasoning(String),
-    /// Something came that brings the reply on and is nothing to show, such as a piece of a tool call.
+    /// Progress without visible content, such as a piece of a tool call.
     Progress,
-    /// Something came that says nothing, such as a keep-alive comment: the connection lives. No progress.
+    /// A sign that the connection lives, such as a keep-alive comment, without progress.
     Alive,
-    /// What the call has used so far, as the provider counts: sums, of which the last one counts, and only
-    /// where no [`Delta::Done`] follows.
+    /// Usage so far, by the provider's count. Each one replaces the previous, and none counts if
+    /// [`Delta::Done`] follows.
     Used(Usage),
-    /// What the provider says of its limits; at any place, before a fault too.
+    /// Rate limits that the provider announces; at any position, even before a fault.
     Limits(RateLimits),
-    /// The end: the whole reply.
+    /// The end, with the whole reply.
     Done(Reply),
 }
 
-/// A reply as it arrives. Dropping it ends the call.
+/// A reply as it arrives. Dropping it cancels the call.
 pub type DeltaStream = BoxStream<'static, Result<Delta, Fault>>;
 
 /// A model, or a server of models.
 pub trait Backend: Send + Sync + 'static {
-    /// The provider's name, as in `provider/model`.
+    /// Returns the provider's name, as in `provider/model`.
     fn provider(&self) -> &str;
 
-    /// Makes one try. Returns at once; all waiting happens in the stream.
+    /// Makes one attempt. Returns at once; all waiting happens in the stream.
     fn call(&self, request: Request) -> DeltaStream;
 }

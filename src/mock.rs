@@ -1,8 +1,8 @@
 //! A scriptable model server for tests, in OpenAI's and Anthropic's dialects, with fault injection.
 //!
-//! Replies follow from the request alone; faults follow from the seed and the request's number, or from
+//! Replies depend on the request alone; faults depend on the seed and the request's number, or on
 //! the header `x-mock-fault`. The server records requests and checks the rules of their dialect.
-//! `oracle mock-model` runs it; docs/mock-model.md describes it.
+//! `oracle mock-model` runs it; see docs/mock-model.md.
 //!
 //! ```
 //! use oracle_agent::mock::{Mock, Settings};
@@ -43,10 +43,10 @@ pub use settings::{Settings, SettingsError, Spread};
 
 use server::Server;
 
-/// How long running answers may take at shutdown.
+/// Deadline of in-flight answers at shutdown.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A running mock model. Stops when dropped.
+/// A running mock model. Dropping it stops the server.
 #[derive(Debug)]
 pub struct Mock {
     url: String,
@@ -55,18 +55,18 @@ pub struct Mock {
 }
 
 impl Mock {
-    /// Serves on a free port of this machine.
+    /// Starts a server on a free port of the loopback interface.
     ///
     /// # Errors
-    /// When there is none.
+    /// When no port can be bound.
     pub async fn start(settings: Settings) -> io::Result<Self> {
         Self::at(SocketAddr::from(([127, 0, 0, 1], 0)), settings).await
     }
 
-    /// Serves on this address; port 0 takes a free one.
+    /// Starts a server on this address; port 0 takes a free one.
     ///
     /// # Errors
-    /// When it cannot be bound.
+    /// When the address cannot be bound.
     pub async fn at(address: SocketAddr, settings: Settings) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let url = format!("http://{}", listener.local_addr()?);
@@ -80,19 +80,19 @@ impl Mock {
         Ok(Self { url, server, task })
     }
 
-    /// Its address, `http://127.0.0.1:PORT`; OpenAI's API begins at `/v1`.
+    /// The server's URL, `http://127.0.0.1:PORT`; OpenAI's API begins at `/v1`.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Figures since the start or the last reset.
+    /// Statistics since the start or the last reset.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.server.log.stats()
     }
 
-    /// The last requests for replies, the oldest first.
+    /// The last requests for replies, oldest first.
     #[must_use]
     pub fn requests(&self) -> Vec<Recorded> {
         self.server.log.requests()
@@ -103,7 +103,7 @@ impl Mock {
         self.server.log.reset();
     }
 
-    /// Stops it: waits are cancelled, answers being sent get a second.
+    /// Stops the server: cancels waits, and gives in-flight answers a second.
     pub async fn shut_down(mut self) {
         self.server.stop.cancel();
         let _ = tokio::time::timeout(GRACE, &mut self.task).await;

@@ -2,7 +2,7 @@
 //!
 //! Data and small total functions. No decisions, no I/O, no clock.
 
-/// An enum whose variants are words: on the wire, in texts and on the command line.
+/// Declares an enum whose variants are words, the same in JSON, messages and options.
 macro_rules! words {
     (
         $(#[$doc:meta])*
@@ -17,10 +17,10 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All of them.
+            /// All variants.
             pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
 
-            /// Its word.
+            /// The word.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {

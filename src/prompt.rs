@@ -1,16 +1,15 @@
-//! Composition of system prompts.
+//! Composition of system prompts; see docs/protocol.md, "Prompt composition".
 //!
-//! A prompt has up to four of seven [`segment`]s: built-in Markdown templates that a folder may
-//! overlay, file by file ([`Prompts`]). A [`Composer`] is an immutable snapshot of them with a
-//! token budget; [`Cache`] keeps composed prompts. Further inputs are the [`Variables`] of a
-//! session and the type of the query. Tool schemas are not in prompts.
+//! A prompt joins up to four of seven [`segment`]s: built-in Markdown templates that a folder may
+//! overlay file by file ([`Prompts`]). A [`Composer`] is an immutable snapshot of them with a token
+//! budget; [`Cache`] keeps composed prompts.
 //!
 //! **Invariants**
-//! - Equal inputs give equal bytes: no clock, file or environment is read after the start.
-//! - `base`, `signals` and `tools` are in every prompt.
+//! - Equal inputs give equal bytes: nothing reads a clock, file or environment after the start.
+//! - `base`, `signals` and `tools` are in every prompt. Tool schemas are in none.
 //! - Only files are templates. Values are data: never parsed, never a signal.
-//! - What is stable for a profile comes first, for the provider's prefix cache. The tool list keeps
-//!   the profile's order; the last segment says which tools suit the query type.
+//! - Parts that are stable for a profile come first, for the provider's prefix cache. The tool list
+//!   keeps the profile's order; the last segment says which tools suit the query type.
 
 mod cache;
 mod compose;
@@ -30,7 +29,7 @@ pub use segment::{Included, Presence, REGISTRY, Segment, SegmentId, UnknownSegme
 pub use template::Prompts;
 pub use variables::{PROJECT_CONTEXT_TOKENS, Prepared, ToolLine, Variables};
 
-/// Estimated tokens: floor(characters / 4).
+/// Estimated as a quarter of the characters, rounded down.
 const fn tokens(characters: usize) -> u64 {
     (characters / 4) as u64
 }

@@ -1,10 +1,10 @@
-//! Query classification: the type of a question, and the confidence in it.
+//! Query classification: the type of a query, and the confidence in it.
 //!
-//! A [`Lexicon`] holds words and phrases that speak for a type; [`Weights`] are learned from
-//! labelled queries. A [`Classifier`] is an immutable, compiled snapshot of both. `training`
-//! (feature `train`) makes weights. No I/O, no clock, no actors.
+//! A [`Lexicon`] holds words and phrases that are evidence for a type; [`Weights`] are learned from
+//! labelled queries by `training` (feature `train`). A [`Classifier`] is an immutable, compiled
+//! snapshot of both. No I/O, no clock, no actors. See docs/protocol.md, "Query classification".
 //!
-//! **Invariant:** equal inputs give equal classifications, and no text makes it fail.
+//! **Invariant:** equal inputs give equal classifications, and no text makes classification fail.
 
 mod classifier;
 mod error;

@@ -1,11 +1,12 @@
-//! The self-reflection protocol: reads signals out of replies.
+//! The self-reflection protocol: reads signals from replies.
 //!
-//! A pipeline without backtracking: **scan** (text, signal tags and inline reasoning outside code,
-//! fences), **sift** (matches tags, decides what is visible and which block counts), **fields** and
-//! **schema** (a typed signal, or the reason why not). The [`Stripper`] drives the same pipeline
-//! chunk by chunk, so a stream and [`read`] cannot differ. No regexes, no clock, no I/O.
+//! A pipeline without backtracking: **scan** splits a reply into text, signal tags and inline
+//! reasoning outside code, and fences; **sift** matches tags, and decides what is visible and which
+//! block counts; **fields** and **schema** make that block a typed signal or a rejection. The
+//! [`Stripper`] drives the same pipeline chunk by chunk, so a stream and [`read`] cannot differ. No
+//! regexes, no clock, no I/O.
 //!
-//! **Invariant:** the cost is linear in the reply.
+//! **Invariant:** the cost is linear in the reply's length.
 
 mod block;
 mod escape;

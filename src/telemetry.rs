@@ -1,7 +1,6 @@
-//! The log: what goes to standard error for those who look into the program.
+//! The log on standard error, for diagnosis.
 //!
-//! Not what people are told about their own command: that is the room `cli`. Results never pass
-//! through here.
+//! The room `cli` reports to users about their own commands; results never pass through here.
 
 use std::{
     ffi::OsStr,
@@ -15,28 +14,28 @@ use tracing_subscriber::{EnvFilter, fmt::writer::BoxMakeWriter};
 const QUIET: &str = "ractor=warn";
 const MOST_LINES: usize = 16_384;
 
-/// The writer beside this process, and the guard whose drop writes what is pending. A lock, because the process
-/// may end in any thread.
+/// The background writer, and the guard whose drop flushes it. A lock, because the process may end
+/// in any thread.
 static ASIDE: Mutex<Option<(NonBlocking, WorkerGuard)>> = Mutex::new(None);
 
-/// Who writes the log.
+/// The thread that writes the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writer {
-    /// Whoever logs, and waits until it is written.
+    /// The thread that logs; it blocks until the line is written.
     Own,
-    /// A thread beside the program: a server never waits for a slow reader of its log. Lines that do not fit are
-    /// dropped, and the end of the log says how many.
+    /// A background thread, so that a server never waits for a slow reader. Lines beyond the buffer
+    /// are dropped, and the end of the log reports their number.
     Aside,
 }
 
-/// The log. What was logged until it is dropped is written, if somebody reads it within a second.
+/// The running log. Dropping it flushes pending lines for up to a second.
 #[derive(Debug)]
 #[must_use = "dropping it ends the log"]
 pub struct Log(());
 
-/// Starts the log. `filter` is what `RUST_LOG` says; where it says nothing, `verbosity` counts: 0
-/// for warnings, 1 for info, 2 for debug, more for everything. Parts of `filter` that mean nothing
-/// are named on standard error and left out. Only the first call in a process has an effect.
+/// Starts the log. `filter` is the value of `RUST_LOG`; if it is empty, `verbosity` selects the
+/// level: 0 for warnings, 1 for info, 2 for debug, more for everything. Invalid parts of `filter`
+/// are reported on standard error and ignored. Only the first call in a process has an effect.
 pub fn start(verbosity: u8, filter: Option<&OsStr>, writer: Writer) -> Log {
     let filter = directives(verbosity, filter.and_then(OsStr::to_str), writer);
     let writer = match writer {
@@ -46,7 +45,7 @@ pub fn start(verbosity: u8, filter: Option<&OsStr>, writer: Writer) -> Log {
     let _ = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::builder().parse_lossy(filter))
         .with_writer(writer)
-        // It would panic where standard error is closed.
+        // Reporting them would panic if standard error is closed.
         .log_internal_errors(false)
         .try_init();
     Log(())
@@ -58,16 +57,15 @@ impl Drop for Log {
     }
 }
 
-/// Says on standard error why the process ends at once, after all that was logged. A reader that is too slow
+/// Writes the reason for an abrupt end to standard error, after the pending lines. A slow reader
 /// does not keep the process from ending.
 pub fn last_words(text: &str) {
     if !finish(Some(text)) {
-        // Where standard error is closed, nobody can be told.
+        // If standard error is closed, there is no other output.
         let _ = writeln!(io::stderr(), "{text}");
     }
 }
 
-/// A writer on a thread of its own, which drops lines instead of waiting for a slow reader.
 fn aside(out: impl Write + Send + 'static) -> NonBlocking {
     let builder = NonBlockingBuilder::default().buffered_lines_limit(MOST_LINES);
     let (writer, guard) = builder.thread_name("log").finish(out);
@@ -75,7 +73,7 @@ fn aside(out: impl Write + Send + 'static) -> NonBlocking {
     writer
 }
 
-/// Ends the writer beside the process, within about a second; false where there is none.
+/// Ends the background writer within about a second; returns false if there is none.
 fn finish(last: Option<&str>) -> bool {
     let aside = ASIDE.lock().take();
     let Some((mut writer, guard)) = aside else {
@@ -85,7 +83,7 @@ fn finish(last: Option<&str>) -> bool {
     let lost = (lost > 0)
         .then(|| format!("oracle: {lost} lines of the log were dropped: it was read too slowly"));
     for line in lost.as_deref().into_iter().chain(last) {
-        // Never fails: what finds no room is dropped.
+        // Never fails: a line beyond the buffer is dropped.
         let _ = writer.write_all(format!("{line}\n").as_bytes());
     }
     drop(guard);
@@ -131,7 +129,7 @@ mod tests {
         assert_eq!(directives(1, None, Writer::Own), "info,ractor=warn");
     }
 
-    /// One writer stands beside a process, so these cases share a test.
+    /// There is one background writer per process, so these cases share a test.
     #[test]
     fn pending_lines_and_the_last_words_are_written_and_a_stuck_reader_keeps_nobody() {
         let (sent, read) = std::sync::mpsc::channel();

@@ -1,7 +1,7 @@
-//! Whole systems in memory on a clock that can be paused, with models, tools, journals and policies for tests.
+//! Systems in memory for tests, with models, tools, journals and policies that misbehave on demand.
 //!
-//! Behind the feature `testkit`. Nothing here sleeps: with `#[tokio::test(start_paused = true)]` hours pass
-//! at once.
+//! Behind the feature `testkit`. With `#[tokio::test(start_paused = true)]` the clock skips all
+//! waits.
 //!
 //! ```
 //! use oracle_agent::{

@@ -1,8 +1,8 @@
-//! The port to tools: what a session can do besides talking (spec 11).
+//! The port to tools, with which a session acts.
 //!
-//! A [`Tool`] declares itself by a [`ToolSpec`] and answers calls. Of a session, tools know which one
-//! asks and no more; whether a call may run at all is the kernel's decision. What a tool returns is data: it is
-//! escaped where it enters a prompt, not here.
+//! A [`Tool`] declares itself by a [`ToolSpec`] and answers calls. It learns which session calls
+//! and nothing else of it; the kernel decides whether a call may run. Results are data: they are
+//! escaped where they enter a prompt, not here.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -70,36 +70,36 @@ pub use progress::{Progress, Step, Work};
 pub use registry::{Registry, RegistryError};
 pub use threads::{Said, Threads, thread_search};
 
-/// What a call is given besides its arguments.
+/// The context of a call, besides its arguments.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
-    /// Which call this is.
+    /// The call.
     pub call: CallId,
-    /// In which session; what belongs to another tenant is not for it.
+    /// The session that calls; a tool must not read data of other tenants.
     pub session: SessionKey,
-    /// In which query of it.
+    /// The query that calls.
     pub query: QueryId,
-    /// Fires when the result is no longer wanted: a deadline, a cancelled query. Long work looks at
-    /// it between steps and stops.
+    /// Fires when the result is no longer needed: the deadline passed, or the query was cancelled.
+    /// Long work checks it between steps and stops.
     pub cancelled: CancellationToken,
 }
 
 /// The result of a call: text for the model, and the same as structured data for programs (MCP's
-/// `structuredContent`). Nothing parses the text.
+/// `structuredContent`), so that the text is never parsed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolOutput {
-    /// What the model reads.
+    /// The text that the model reads.
     pub text: String,
-    /// What citations, user interfaces and the offline model read. Dropped if it has more than
-    /// [`MAX_DATA`] bytes as JSON.
+    /// The data that citations, user interfaces and the offline model read; dropped above
+    /// [`MAX_DATA`] bytes of JSON.
     pub data: Option<Value>,
 }
 
-/// Most bytes of [`ToolOutput::data`] as JSON.
+/// Maximum size of [`ToolOutput::data`], in bytes of JSON.
 pub const MAX_DATA: usize = 64 * 1024;
 
 impl ToolOutput {
-    /// Text with its data. Data that cannot be JSON (a map with keys that are no strings) is left out.
+    /// Creates a result. Data that has no JSON form (a map whose keys are no strings) is omitted.
     pub fn new(text: impl Into<String>, data: &impl Serialize) -> Self {
         Self {
             text: text.into(),
@@ -117,13 +117,13 @@ impl<T: Into<String>> From<T> for ToolOutput {
     }
 }
 
-/// A call that did not work out.
+/// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
-    /// The model should hear of it and go on: the text says what is wrong and what may help.
+    /// An error for the model, with a remedy; the query goes on.
     #[error("{0}")]
     Tell(String),
-    /// The tool itself is broken; the model is told, and the fault is logged.
+    /// The tool itself is broken; the model receives a note, and the fault is logged.
     #[error("{0}")]
     Broken(#[from] Fault),
 }
@@ -134,15 +134,16 @@ impl ToolError {
     }
 }
 
-/// Something that a model may ask for.
+/// A capability that a model can call.
 pub trait Tool: Send + Sync + 'static {
-    /// What it declares of itself; the same for as long as it lives.
+    /// The declaration, constant for the tool's lifetime.
     fn spec(&self) -> &ToolSpec;
 
-    /// Answers one call. `arguments` is a JSON object, not yet checked against the schema.
+    /// Answers a call. `arguments` is a JSON object that was not checked against the schema.
     ///
     /// # Errors
-    /// See [`ToolError`].
+    /// [`ToolError`], by which the kernel decides whether the model or the log receives the
+    /// details.
     fn call(
         &self,
         arguments: Value,

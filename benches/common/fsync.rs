@@ -1,4 +1,4 @@
-//! What a disk takes to make something durable, without which no figure of a journal says anything.
+//! Measures the disk's own fsync, the baseline for every figure of a journal.
 
 use std::{
     fs::File,
@@ -9,15 +9,14 @@ use std::{
 
 use tokio::time::Instant;
 
-/// Where a file is written: at its end, or, as a log that is used again and again, over what stands there.
-/// Some disks take twenty times as long for the first.
+/// The end of a file, or existing blocks, as in a log that is reused. Some disks take twenty times
+/// as long for the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Block {
     Appended,
     Overwritten,
 }
 
-/// What a write and its fsync take.
 pub(crate) fn fsync(directory: &Path, block: Block) -> io::Result<Times> {
     const BLOCKS: usize = 500;
     const BYTES: [u8; 4_096] = [b'x'; 4_096];
@@ -37,7 +36,6 @@ pub(crate) fn fsync(directory: &Path, block: Block) -> io::Result<Times> {
     Ok(times)
 }
 
-/// Durations of single operations.
 #[derive(Default)]
 pub(crate) struct Times(pub(crate) Vec<Duration>);
 

@@ -1,4 +1,4 @@
-//! `oracle mock-model` as a process of its own, so that what it costs is not counted as ours.
+//! `oracle mock-model` in a process of its own, so that its cost is not counted as the server's.
 
 use std::{
     error::Error,
@@ -6,20 +6,19 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-/// A running mock model, which ends with this.
+/// A running mock model, killed on drop.
 pub(crate) struct Mock {
     process: Child,
-    /// Where it is, without a path.
+    /// The base URL, without a path.
     pub(crate) url: String,
 }
 
 impl Mock {
-    /// One whose conversations have so many turns.
+    /// Starts one whose conversations have this many turns.
     pub(crate) fn start(turns: usize) -> Result<Self, Box<dyn Error + Send + Sync>> {
         Self::with(&["--turns", &turns.to_string()])
     }
 
-    /// One with these options.
     pub(crate) fn with(options: &[&str]) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let mut process = Command::new(env!("CARGO_BIN_EXE_oracle"))
             .args(["mock-model", "--port", "0"])

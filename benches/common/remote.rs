@@ -1,10 +1,9 @@
-//! A model behind an address, as Oracle calls it, in OpenAI's dialect.
+//! A remote model in OpenAI's dialect, called as Oracle does.
 
 use std::time::Duration;
 
 use oracle_agent::llm::{Dialect, ProviderSettings, Remote, Streaming};
 
-/// The one at this address, up to and with its `/v1`.
 pub(crate) fn remote(
     url: &str,
     streaming: Streaming,

@@ -1,11 +1,10 @@
-//! A tree of files that looks like a project, the same each time: code and prose of words that come as
-//! unevenly often as in real text, with names made of them that a file has again and again.
+//! A reproducible tree of files that resembles a project: code and prose with a realistic word
+//! distribution, and names that recur within a file.
 
 use std::{fmt::Write as _, fs, path::Path};
 
-/// The file and the line of it that decide what [`QUESTION`] asks for, in every tree.
+/// The line that answers [`QUESTION`], in one file of every tree.
 const DECIDES: &str = "fn decide_what_the_session_budget_is() {}\n";
-/// A question with an answer in few files of the tree.
 pub(crate) const QUESTION: &str = "Where is decided what the budget of a session is?";
 
 const FILES_PER_FOLDER: usize = 50;
@@ -20,7 +19,7 @@ const COMMON: [&str; 32] = [
     "a", "it", "to",
 ];
 
-/// Writes the files; gives their bytes together.
+/// Writes the files and returns their total size in bytes.
 pub(crate) fn write(folder: &Path, files: usize) -> std::io::Result<u64> {
     let mut chance = Chance(42);
     let mut bytes = 0;
@@ -79,7 +78,6 @@ fn prose(chance: &mut Chance) -> String {
     text
 }
 
-/// Numbers that look drawn by lot.
 struct Chance(u64);
 
 impl Chance {
@@ -98,7 +96,7 @@ impl Chance {
         &of[self.below(of.len())]
     }
 
-    /// One of 8,032 words, the first ones often and the last ones hardly ever.
+    /// Returns one of 8,032 words, with a skewed distribution.
     fn word(&mut self) -> String {
         let share = self.below(1_000_000) as f64 / 1e6;
         let rank = (8_032.0 * share.powi(4)) as usize;

@@ -1,7 +1,8 @@
-//! The load: requests that begin at their appointed times whatever becomes of the others.
+//! The load: requests that begin on schedule, whatever becomes of the others.
 //!
-//! A client of our own, because on two cores what a common one costs would be taken from the server: requests
-//! are bytes that are written as they are, and of an answer only the status, one header and the length are read.
+//! It has its own minimal client, because on two cores a common one would take time from the
+//! server. Requests are preformatted bytes; of a response it parses the status, one header and the
+//! length.
 
 use std::{
     io,
@@ -17,10 +18,10 @@ use tokio::{
     time::Instant,
 };
 
-/// Longer ones have failed.
+/// Longer requests have failed.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A request, with further header lines, each with its end.
+/// Formats a request; each further header line includes its line break.
 pub(crate) fn request(method: &str, path: &str, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!(
@@ -30,15 +31,13 @@ pub(crate) fn request(method: &str, path: &str, headers: &str, body: &str) -> Ve
     .into_bytes()
 }
 
-/// An answer.
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// Whether it says when to come again.
     pub(crate) hint: bool,
     pub(crate) body: Vec<u8>,
 }
 
-/// Keeps its connections.
+/// A client that reuses its connections.
 pub(crate) struct Client {
     address: SocketAddr,
     idle: Mutex<Vec<TcpStream>>,
@@ -56,7 +55,6 @@ impl Client {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends it, and takes its answer.
     pub(crate) async fn send(&self, request: &[u8]) -> io::Result<Answer> {
         let kept = self.idle().pop();
         let mut tcp = match kept {
@@ -76,7 +74,7 @@ impl Client {
     }
 }
 
-/// An answer, and whether its connection can be used again.
+/// Reads a response, and whether its connection can be reused.
 async fn read(tcp: &mut TcpStream) -> io::Result<(Answer, bool)> {
     let mut bytes = Vec::with_capacity(1 << 10);
     let head = loop {
@@ -112,14 +110,13 @@ async fn read(tcp: &mut TcpStream) -> io::Result<(Answer, bool)> {
     Ok((Answer { status, hint, body }, keeps))
 }
 
-/// How requests ended, and how long each took from its appointed time.
+/// Results of requests, with the latency from the scheduled time.
 #[derive(Default)]
 pub(crate) struct Ended {
-    /// Taken: 2xx.
+    /// Accepted: 2xx.
     pub(crate) taken: Times,
-    /// Refused with 429 or 503 and a hint.
+    /// Refused with 429 or 503 and a retry hint.
     pub(crate) refused: Times,
-    /// All else.
     pub(crate) failed: Vec<String>,
 }
 
@@ -138,14 +135,12 @@ impl Ended {
         }
     }
 
-    /// With those of another.
     pub(crate) fn join(&mut self, other: Self) {
         self.taken.0.extend(other.taken.0);
         self.refused.0.extend(other.refused.0);
         self.failed.extend(other.failed);
     }
 
-    /// Says the first of the failures, if there are any.
     pub(crate) fn failures(&self) -> String {
         match self.failed.first() {
             Some(first) => format!(", {} FAILED, the first: {first}", self.failed.len()),
@@ -154,12 +149,9 @@ impl Ended {
     }
 }
 
-/// What of a measurement takes place when.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
-    /// Requests a second.
     pub(crate) rate: u32,
-    /// For how long.
     pub(crate) time: Duration,
 }
 
@@ -168,7 +160,7 @@ impl Pace {
         (f64::from(self.rate) * self.time.as_secs_f64()) as u64
     }
 
-    /// Sends each at its time, from now on, and waits for all ends.
+    /// Sends each request on schedule and waits for all responses.
     pub(crate) async fn send(
         self,
         client: &Arc<Client>,
@@ -203,7 +195,6 @@ impl Pace {
     }
 }
 
-/// How long each took.
 #[derive(Default)]
 pub(crate) struct Times(pub(crate) Vec<Duration>);
 

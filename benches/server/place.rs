@@ -1,4 +1,4 @@
-//! `oracle serve` as a process of its own, and what the machine tells of it.
+//! `oracle serve` in a process of its own, and the system's figures for it.
 
 use std::{
     error::Error,
@@ -16,7 +16,7 @@ use super::load::{Client, request};
 
 type Done<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// A server that runs, and ends with this. Its data go too.
+/// A running server, killed on drop, whose data are removed too.
 pub(crate) struct Served {
     process: Child,
     pub(crate) address: SocketAddr,
@@ -24,16 +24,15 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Serves with a model at this URL, and with these lines of configuration.
     pub(crate) fn start(model: &str, config: &str) -> Done<Self> {
         Self::with(model, config, "")
     }
 
-    /// The same, with these lines about the model's provider.
+    /// Starts a server with further configuration for the model's provider.
     pub(crate) fn with(model: &str, config: &str, provider: &str) -> Done<Self> {
         let data = tempfile::tempdir()?;
         let file = data.path().join("oracle.toml");
-        // A window in which all histories of these measurements fit.
+        // A context window that fits all histories of these measurements.
         let provider = format!(
             "[[providers]]\nname = \"mock\"\ndialect = \"openai\"\nbase_url = \"{model}/v1\"\n{provider}\
              [[providers.models]]\nname = \"test\"\ncontext_window = 100000000\ninput = 1\noutput = 2\n"
@@ -59,7 +58,7 @@ impl Served {
                 None => eprintln!("{line}"),
             }
         };
-        // Whatever else it says is taken, so that it never waits for a reader.
+        // Further output is drained, so that the server never blocks on it.
         thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
                 if line.contains("warning") || line.contains("ERROR") {
@@ -74,12 +73,11 @@ impl Served {
         })
     }
 
-    /// What it has used of processors so far.
     pub(crate) fn processor_time(&self) -> Done<Duration> {
         processor_time(self.process.id())
     }
 
-    /// What it has in memory, in bytes.
+    /// Resident memory, in bytes.
     pub(crate) fn resident(&self) -> Done<usize> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -87,7 +85,7 @@ impl Served {
         Ok(number.ok_or("no VmRSS")?.parse::<usize>()? << 10)
     }
 
-    /// A figure of its metrics; 0 if it is not there yet.
+    /// Returns one of the server's metrics; 0 while it is absent.
     pub(crate) async fn figure(&self, client: &Client, name: &str) -> Done<u64> {
         let answer = client.send(&request("GET", "/metrics", "", "")).await?;
         let text = String::from_utf8(answer.body)?;
@@ -95,7 +93,7 @@ impl Served {
         Ok(line.map_or(Ok(0), |number| number.trim().parse())?)
     }
 
-    /// Returns when a figure has come to this; an error if that takes too long.
+    /// Waits until a metric has this value; fails after two minutes.
     pub(crate) async fn comes_to(&self, client: &Client, name: &str, wanted: u64) -> Done<()> {
         const LOOK: Duration = Duration::from_millis(20);
         let mut seen = 0;
@@ -117,19 +115,18 @@ impl Drop for Served {
     }
 }
 
-/// What a process has used of processors so far.
 pub(crate) fn processor_time(process: u32) -> Done<Duration> {
-    // Linux tells it in hundredths of a second on every machine.
+    // Linux reports hundredths of a second on every machine.
     const TICK: Duration = Duration::from_millis(10);
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // The name before the bracket may have anything in it.
+    // The process name before the bracket may contain anything.
     let (_, fields) = stat.rsplit_once(')').ok_or("no times of the process")?;
     let times = fields.split_whitespace().skip(11).take(2);
     let ticks = times.map(str::parse::<u32>).sum::<Result<u32, _>>()?;
     Ok(TICK * ticks)
 }
 
-/// What the machine's TCP sockets hold, in bytes.
+/// Memory of the machine's TCP sockets, in bytes.
 pub(crate) fn socket_memory() -> Done<usize> {
     const PAGE: usize = 4_096;
     let text = fs::read_to_string("/proc/net/sockstat")?;

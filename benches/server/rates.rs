@@ -1,4 +1,4 @@
-//! Turns and queries a second: what is held, what is added, and what goes through when far more comes.
+//! Turns and queries per second: sustained rate, overhead, and throughput under overload.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,10 +13,9 @@ use super::{
     place::{Served, processor_time},
 };
 
-/// Turns of a query, where it has several.
 const TURNS: u32 = 3;
 
-/// The same question to the model itself.
+/// Sends the question to the model directly.
 fn direct() -> impl Fn(u64) -> Vec<u8> {
     let body = json!({ "model": "test",
         "messages": [{ "role": "user", "content": "Where is the function a defined?" }] });
@@ -24,14 +23,13 @@ fn direct() -> impl Fn(u64) -> Vec<u8> {
     move |_| request("POST", "/v1/chat/completions", "", &body)
 }
 
-/// Durable turns a second that are held, and what is added to a turn.
+/// Measures the sustained rate of durable turns, and the overhead of a turn.
 pub(crate) async fn turns() -> Done<()> {
     {
         let mock = Mock::with(&["--turns", "1"])?;
         let served = Served::start(&mock.url, "")?;
         let client = Client::new(served.address);
         let model = Client::new(mock.url.trim_start_matches("http://").parse()?);
-        // What is made once is there before.
         Pace {
             rate: 200,
             time: Duration::from_secs(2),
@@ -81,7 +79,7 @@ pub(crate) async fn turns() -> Done<()> {
             ended.taken,
             ended.failures()
         );
-        // Who is further and further behind does not hold it.
+        // A growing backlog is no sustained rate.
         if ended.taken.share(0.99) > Duration::from_secs(1) || !ended.failed.is_empty() {
             break;
         }
@@ -89,9 +87,10 @@ pub(crate) async fn turns() -> Done<()> {
     Ok(())
 }
 
-/// What goes through when far more comes than can.
+/// Measures the throughput under overload.
 pub(crate) async fn overload() -> Done<()> {
-    /// How often both are measured, by turns: the disk and the machine are not the same all the time.
+    /// The two measurements alternate this often, because the performance of disk and machine
+    /// varies.
     const TIMES: usize = 3;
     let mock = Mock::with(&["--turns", "1"])?;
     let (mut most, mut at_most) = (0.0_f64, 0);
@@ -100,7 +99,7 @@ pub(crate) async fn overload() -> Done<()> {
         if through > most {
             (most, at_most) = (through, rate);
         }
-        // Beyond its maximum by far enough to be sure.
+        // Clearly beyond its maximum.
         if through < f64::from(rate) * 0.8 {
             break;
         }
@@ -124,7 +123,6 @@ fn median(mut figures: Vec<f64>) -> f64 {
     figures.get(figures.len() / 2).copied().unwrap_or_default()
 }
 
-/// Answered queries a second while so many are handed in.
 async fn goodput(mock: &Mock, rate: u32) -> Done<f64> {
     let served = Served::start(&mock.url, "")?;
     let client = Client::new(served.address);
@@ -140,7 +138,6 @@ async fn goodput(mock: &Mock, rate: u32) -> Done<f64> {
     let busy_before = busy()?;
     let name = format!("o{rate}");
     let watched = async {
-        // Not while it starts.
         tokio::time::sleep(pace.time / 4).await;
         let (before, since) = (served.figure(&looker, ANSWERED).await?, Instant::now());
         tokio::time::sleep_until(begin + pace.time).await;
@@ -171,7 +168,6 @@ async fn goodput(mock: &Mock, rate: u32) -> Done<f64> {
     Ok(through)
 }
 
-/// What it costs to say no, with nothing else to do.
 pub(crate) async fn refusals() -> Done<()> {
     let mock = Mock::with(&["--turns", "1", "--latency", "600s"])?;
     let served = Served::start(&mock.url, "[server]\nmax_queries = 1\n")?;

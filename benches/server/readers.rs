@@ -1,4 +1,4 @@
-//! Clients that read nothing, and clients that hardly write.
+//! Clients that never read, and clients that hardly write.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -19,7 +19,7 @@ use super::{
 
 const IN_WORK: &str = "oracle_http_requests_in_work";
 
-/// Streams of events that nobody reads.
+/// Opens event streams that no client reads.
 pub(crate) async fn unread() -> Done<()> {
     const STREAMS: usize = 1_000;
     const MESSAGES: u64 = 100;
@@ -27,7 +27,7 @@ pub(crate) async fn unread() -> Done<()> {
     let served = Served::start(&mock.url, "[session]\ninbox_capacity = 1000\n")?;
     let client = Client::new(served.address);
     let looker = Client::new(served.address);
-    // More than all buffers on the way hold.
+    // Exceeds all buffers between server and client.
     let body = json!({ "text": "x".repeat(14_000) }).to_string();
     for _ in 0..MESSAGES {
         let path = "/api/sessions/long/messages";
@@ -48,7 +48,6 @@ pub(crate) async fn unread() -> Done<()> {
         held.push(tcp);
     }
     served.comes_to(&looker, IN_WORK, STREAMS as u64).await?;
-    // Until their buffers are full.
     let (mut most, mut most_sockets) = (resident, sockets);
     let others = Pace {
         rate: 100,
@@ -79,7 +78,6 @@ pub(crate) async fn unread() -> Done<()> {
     Ok(())
 }
 
-/// Sockets that dribble.
 pub(crate) async fn slow() -> Done<()> {
     const SOCKETS: u32 = 1_000;
     const PAUSE: Duration = Duration::from_secs(10);
@@ -123,13 +121,13 @@ pub(crate) async fn slow() -> Done<()> {
     Ok(())
 }
 
-/// Sends a head byte by byte, until it is cut.
+/// Sends a head byte by byte until the server disconnects.
 async fn dribble(address: SocketAddr, pause: Duration) -> Done<()> {
     let mut tcp = TcpStream::connect(address).await?;
     let mut unread = [0; 256];
     for byte in request("GET", "/healthz", "", "") {
         tcp.write_all(&[byte]).await?;
-        // Nothing is said to it before it has asked, but that it is over.
+        // Before a complete request, the server sends nothing but the final error.
         if let Ok(read) = tokio::time::timeout(pause, tcp.read(&mut unread)).await {
             read?;
             break;

@@ -1,9 +1,9 @@
-//! How often an address may show a key that is none. Pure: time is a value.
+//! A rate limiter for wrong keys, per client address. Pure: time is a value.
 //!
-//! Whoever shows a right key is let in all the same: others at the same address must not be able to keep
-//! him out. So this guards the log and the machine, not the keys, which nobody can guess.
+//! A request with a valid key is always admitted, so that others at its address cannot lock it out.
+//! The limiter protects the log and the machine; keys cannot be guessed anyway.
 //!
-//! **Invariant:** the table has a bound. Addresses for which there is no room share one place.
+//! **Invariant:** the table is bounded. Addresses that do not fit share one bucket.
 
 use std::{
     collections::HashMap,
@@ -13,30 +13,29 @@ use std::{
 
 use super::Bucket;
 
-/// Most addresses that are told apart.
 const MOST: usize = 8_192;
-/// How often the table is cleared of those that may try again as often as anybody.
+/// Least time between sweeps, which remove full buckets.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// An address has shown too many wrong keys.
+/// Too many wrong keys came from an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooMany {
-    /// When it may try again.
+    /// Time until the address may send another wrong key.
     pub retry_after: Duration,
 }
 
-/// See the module.
+/// Wrong keys per client address.
 #[derive(Debug)]
 pub struct Attempts {
     a_minute: u64,
     places: HashMap<IpAddr, Bucket>,
-    /// Of all for whom there is no place.
+    /// Shared by all addresses that do not fit into `places`.
     others: Bucket,
     swept: Duration,
 }
 
 impl Attempts {
-    /// So many in a minute.
+    /// A limiter that allows `a_minute` wrong keys per minute and address.
     #[must_use]
     pub fn new(a_minute: u64) -> Self {
         Self {
@@ -47,10 +46,10 @@ impl Attempts {
         }
     }
 
-    /// Somebody at this address has shown a wrong key.
+    /// Records a wrong key from this address. `now` is monotonic, from any origin.
     ///
     /// # Errors
-    /// When that was too often.
+    /// [`TooMany`] when the address has used up its attempts.
     pub fn failed(&mut self, from: IpAddr, now: Duration) -> Result<(), TooMany> {
         let place = place_of(from);
         if self.places.len() >= MOST && !self.places.contains_key(&place) {
@@ -78,7 +77,7 @@ impl Attempts {
     }
 }
 
-/// By what an address is counted: whoever has one of the newer kind has all of its network.
+/// The unit that an address is counted by: an IPv4 address, or the /64 network of an IPv6 address.
 #[must_use]
 pub fn place_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {

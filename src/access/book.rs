@@ -1,4 +1,4 @@
-//! All keys, as they are kept: made, revoked, known again. Pure.
+//! All keys: creation, revocation and validity. Pure.
 
 use std::sync::Arc;
 
@@ -7,46 +7,45 @@ use serde::{Deserialize, Serialize};
 use super::{Hash, Key, KeyId, KeyName};
 use crate::model::{Principal, TenantId, Timestamp, access::Role};
 
-/// The layout that this program writes.
 pub(super) const VERSION: u32 = 1;
-/// So many keys and no more: each look at the file reads them all.
+/// Most keys in a file, which is read as a whole after each change.
 const MOST: usize = 10_000;
 
-/// A key, as it is kept.
+/// A key as it is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// By what it is spoken of.
+    /// Public identifier.
     pub id: KeyId,
-    /// What it is called.
+    /// Name given by the operator.
     pub name: KeyName,
-    /// Whose sessions it opens.
+    /// The tenant whose sessions it gives access to.
     pub tenant: TenantId,
-    /// What it may do.
+    /// Permissions.
     pub role: Role,
-    /// Of the whole key.
+    /// Hash of the whole key.
     pub sha256: Hash,
-    /// When it was made.
+    /// Creation time.
     pub created: Timestamp,
-    /// From when on it opens nothing.
+    /// The first moment at which the key is no longer valid.
     pub expires: Option<Timestamp>,
-    /// Since when it opens nothing.
+    /// Time of its revocation.
     pub revoked: Option<Timestamp>,
 }
 
-/// Whether a key opens anything.
+/// Validity of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It does.
+    /// The key is accepted.
     Valid,
-    /// Its time is over.
+    /// Its expiry time has passed.
     Expired,
-    /// It was taken back.
+    /// It was revoked.
     Revoked,
 }
 
 impl State {
-    /// For people.
+    /// The state as a lower-case word, for display.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -58,7 +57,7 @@ impl State {
 }
 
 impl Entry {
-    /// Whether it opens anything at this time.
+    /// Validity at the time `now`.
     #[must_use]
     pub fn state(&self, now: Timestamp) -> State {
         if self.revoked.is_some() {
@@ -70,7 +69,6 @@ impl Entry {
         }
     }
 
-    /// Who holds it.
     pub(super) fn principal(&self) -> Principal {
         Principal {
             name: Arc::from(self.name.as_str()),
@@ -80,43 +78,43 @@ impl Entry {
     }
 }
 
-/// What a new key is to be.
+/// Properties of a key to create.
 #[derive(Debug, Clone)]
 pub struct NewKey {
-    /// What it is called.
+    /// Name, unique among valid keys.
     pub name: KeyName,
-    /// Whose sessions it opens.
+    /// The tenant whose sessions it gives access to.
     pub tenant: TenantId,
-    /// What it may do.
+    /// Permissions.
     pub role: Role,
-    /// From when on it opens nothing.
+    /// The first moment at which the key is no longer valid.
     pub expires: Option<Timestamp>,
 }
 
-/// Why the keys stay as they are.
+/// A change of the keys was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BookError {
-    /// Another one is called that.
+    /// A valid key has this name.
     #[error("there is a key `{name}` already: revoke it first, or choose another name")]
     Taken {
         /// The name.
         name: KeyName,
     },
-    /// The new one has the id of another one, which happens to one in millions.
+    /// The random id of the new key is in use, which is very unlikely.
     #[error("the new key has the id of another one by chance: try again")]
     SameId,
-    /// There are too many.
+    /// The number of valid keys is at its limit.
     #[error("there are {MOST} keys that hold, and no more are kept: revoke one first")]
     Full,
-    /// There is none of this name or id.
+    /// No key has this name or id.
     #[error("there is no key `{0}`: `oracle keys list` shows which there are")]
     Unknown(String),
-    /// It was taken back before.
+    /// The key was revoked before.
     #[error("the key `{name}` was revoked at {at}")]
     Revoked {
-        /// Its name.
+        /// Name of the key.
         name: KeyName,
-        /// When.
+        /// Time of its revocation.
         at: Timestamp,
     },
 }
@@ -139,22 +137,23 @@ impl Default for Book {
 }
 
 impl Book {
-    /// The keys, in the order in which they were made.
+    /// The keys, in the order of their creation.
     #[must_use]
     pub fn keys(&self) -> &[Entry] {
         &self.keys
     }
 
-    /// Whether there never was a key.
+    /// Whether the book has no keys; revoked and expired keys count.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// Keeps a new key.
+    /// Adds a key. At the limit, a key that is no longer valid makes room for it.
     ///
     /// # Errors
-    /// When a key of this name opens something, or there are too many.
+    /// When a valid key has this name, the id is in use, or the number of valid keys is at its
+    /// limit.
     pub fn add(&mut self, key: &Key, new: NewKey, now: Timestamp) -> Result<Entry, BookError> {
         let NewKey {
             name,
@@ -170,7 +169,6 @@ impl Book {
             return Err(BookError::SameId);
         }
         if self.keys.len() >= MOST {
-            // One that opens nothing is like one that never was.
             let spent = self
                 .keys
                 .iter()
@@ -191,15 +189,14 @@ impl Book {
         Ok(entry)
     }
 
-    /// Whether a key has this id.
     fn has(&self, id: &KeyId) -> bool {
         self.keys.iter().any(|entry| entry.id == *id)
     }
 
-    /// Takes back a key by its id or its name; of several of one name the one that was made last.
+    /// Revokes a key by its id or name; of several keys with one name, the newest.
     ///
     /// # Errors
-    /// When there is no such key, or it was taken back before.
+    /// When there is no such key, or it was revoked before.
     pub fn revoke(&mut self, which: &str, now: Timestamp) -> Result<Entry, BookError> {
         let by_id = self.keys.iter().position(|key| key.id.as_str() == which);
         let by_name = || self.keys.iter().rposition(|key| key.name.as_str() == which);
@@ -213,7 +210,7 @@ impl Book {
         Ok(entry.clone())
     }
 
-    /// What cannot be, though it can be read: two keys of one id.
+    /// A fault that deserialization cannot find: two keys with one id.
     pub(super) fn flaw(&self) -> Option<String> {
         let mut ids: Vec<&KeyId> = self.keys.iter().map(|entry| &entry.id).collect();
         ids.sort_unstable();

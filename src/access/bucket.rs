@@ -1,29 +1,29 @@
-//! So many in a minute, refilled continuously. Pure: times are values, from wherever they began.
+//! A rate limiter per minute with continuous refill. Pure: times are values, from any origin.
 //!
-//! Kept as one time (GCRA): the moment at which all that was taken will have been paid back. A full bucket
-//! holds a minute's worth.
+//! It stores one time (GCRA): the moment at which everything taken will have been paid back. A full
+//! bucket holds one minute's worth.
 
 use std::time::Duration;
 
 const MINUTE: u64 = 60_000_000_000;
 
-/// See the module.
+/// A token bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bucket {
-    /// Nanoseconds until one is refilled.
+    /// Nanoseconds until one token is refilled.
     one: u64,
-    /// Nanoseconds until all are.
+    /// Nanoseconds until all tokens are refilled.
     all: u64,
-    /// When everything taken is paid back, in nanoseconds.
+    /// Time at which everything taken is paid back, in nanoseconds.
     paid: u64,
 }
 
 impl Bucket {
-    /// A full one.
+    /// A full bucket of `a_minute` tokens; 0 counts as 1.
     #[must_use]
     pub const fn new(a_minute: u64) -> Self {
         let a_minute = if a_minute == 0 { 1 } else { a_minute };
-        // Rounded up: rather a little slower.
+        // Rounded up: slightly slower rather than faster than the limit.
         let one = MINUTE.div_ceil(a_minute);
         Self {
             one,
@@ -32,20 +32,20 @@ impl Bucket {
         }
     }
 
-    /// Takes one, if it is there.
+    /// Takes one token.
     ///
     /// # Errors
-    /// How long it takes until it is.
+    /// The time until a token is available.
     pub fn take(&mut self, now: Duration) -> Result<(), Duration> {
         self.look(now)?;
         self.charge(now, 1);
         Ok(())
     }
 
-    /// Whether one is there.
+    /// Checks that a token is available, without taking it.
     ///
     /// # Errors
-    /// How long it takes until it is.
+    /// The time until a token is available.
     pub fn look(&self, now: Duration) -> Result<(), Duration> {
         let ready = self.paid.saturating_add(self.one);
         match ready.checked_sub(nanos(now).saturating_add(self.all)) {
@@ -54,13 +54,13 @@ impl Bucket {
         }
     }
 
-    /// Takes so many, also if they are not there: then what follows waits for longer.
+    /// Takes `count` tokens, even more than there are: later calls wait until the debt is repaid.
     pub fn charge(&mut self, now: Duration, count: u64) {
         let worth = self.one.saturating_mul(count);
         self.paid = self.paid.max(nanos(now)).saturating_add(worth);
     }
 
-    /// Whether nothing is missing.
+    /// Whether all tokens are available.
     #[must_use]
     pub fn is_full(&self, now: Duration) -> bool {
         self.paid <= nanos(now)

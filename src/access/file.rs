@@ -1,8 +1,8 @@
-//! The file that keys are kept in: `keys.json` in the data directory.
+//! The key file: `keys.json` in the data directory.
 //!
-//! **Invariant:** the file is a whole one at any time: a new one is written beside it, made durable and
-//! renamed. One that cannot be read, or was written by a newer program, is never written over. Two who
-//! change it wait for one another.
+//! **Invariant:** the file is complete at any time: a new one is written beside it, synced and
+//! renamed. A file that cannot be read, or that a newer version wrote, is never overwritten.
+//! Writers take turns by a lock.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -16,62 +16,60 @@ use tempfile::NamedTempFile;
 
 use super::book::{Book, VERSION};
 
-/// Larger than any file of ours.
 const LARGEST: u64 = 16 << 20;
-/// How often, and after which pauses, it is tried to be the one who changes the file.
+/// Attempts to take the lock, `PAUSE` apart.
 const TRIES: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(25);
 
-/// Why the keys cannot be read or changed.
+/// The keys cannot be read or changed.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {fault}", path = path.display())]
 pub struct FileError {
-    /// The file, or its directory.
+    /// The file or its directory.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The fault.
     #[source]
     pub fault: FileFault,
 }
 
-/// What is wrong with the keys.
+/// A fault of the key file or its directory.
 #[derive(Debug, thiserror::Error)]
 pub enum FileFault {
-    /// The machine says no.
+    /// An I/O error.
     #[error("the keys cannot be read or written: {0}")]
     Io(#[from] io::Error),
-    /// It is not as it was written, and why; never what stands there.
+    /// The content is malformed. The message never quotes it.
     #[error("the keys are not in order ({0}): mend the file, or put a copy of it back")]
     Broken(String),
-    /// A newer program wrote it, in this layout.
+    /// A newer version wrote the file, in this layout.
     #[error("the keys are of layout {0}, and this program knows layout {VERSION}: use a newer one")]
     Version(u64),
-    /// Whoever may write to it can let himself in.
+    /// Other users can write to the file, and so add keys.
     #[error("others may write to the keys: make it yours alone (chmod 600)")]
     Writable,
-    /// Whoever may put another file in its place can let himself in.
+    /// Other users can replace the file, and so add keys.
     #[error("others may replace the keys in it: make it yours alone (chmod go-w)")]
     Replaceable,
-    /// Whoever it belongs to can let himself in.
+    /// Another user owns the file or its directory, and so can add keys.
     #[error(
         "it belongs to somebody else, who could let himself in: give it to the user that runs this program, \
          or to root, by chown"
     )]
     Foreign,
-    /// Somebody else changes it all the time.
+    /// Another process held the lock for too long.
     #[error("somebody else is changing the keys: try again")]
     Locked,
 }
 
-/// By what a change of the file is noticed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stamp {
     changed: Option<SystemTime>,
     length: u64,
-    /// Which file it is: each change makes a new one.
+    /// Inode number: each change creates a new file.
     number: u64,
 }
 
-/// See the module.
+/// The key file of a data directory.
 #[derive(Debug, Clone)]
 pub struct KeyFile {
     directory: PathBuf,
@@ -79,7 +77,7 @@ pub struct KeyFile {
 }
 
 impl KeyFile {
-    /// The one of a data directory, which need not be there.
+    /// The key file of a data directory; neither has to exist.
     #[must_use]
     pub fn within(directory: &Path) -> Self {
         Self {
@@ -88,16 +86,16 @@ impl KeyFile {
         }
     }
 
-    /// Where it is.
+    /// Path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// All keys; none where the file is not there.
+    /// Reads all keys; `None` if the file does not exist.
     ///
     /// # Errors
-    /// When it is there and cannot be read, or not be trusted.
+    /// When the file cannot be read, is malformed, or other users can change it.
     pub fn read(&self) -> Result<Option<Book>, FileError> {
         let file = match File::open(&self.path) {
             Ok(file) => file,
@@ -116,10 +114,11 @@ impl KeyFile {
         }
     }
 
-    /// Changes the keys; nothing is written where the change is refused.
+    /// Applies `change` to the keys under the lock, and writes them unless it fails. Creates the
+    /// directory if necessary.
     ///
     /// # Errors
-    /// When the file cannot be read, trusted or written; and what the change says.
+    /// When the file cannot be locked, read, trusted or written, and any error of `change`.
     pub fn change<T, E: From<FileError>>(
         &self,
         change: impl FnOnce(&mut Book) -> Result<T, E>,
@@ -144,7 +143,7 @@ impl KeyFile {
         }
     }
 
-    /// Whether nobody but the one who runs this program, and root, can have put the file there.
+    /// Checks that only the user of this process and root can have written the file.
     fn trusts(&self, file: &File) -> Result<(), FileError> {
         let failed = |error| self.fails(error);
         let of_file = file.metadata().map_err(failed)?;
@@ -164,7 +163,8 @@ impl KeyFile {
         if !is_trusted {
             return Err(in_directory(FileFault::Foreign));
         }
-        // Where only owners may take files away, what others put there is theirs, and told by that.
+        // In a sticky directory another user can only add files of their own, and the check of the
+        // file's owner refuses those.
         if mode & WRITE != 0 && mode & STICKY == 0 {
             return Err(in_directory(FileFault::Replaceable));
         }
@@ -176,7 +176,7 @@ impl KeyFile {
         struct Head {
             version: u64,
         }
-        // What stands there is not repeated: somebody may have put a key there by mistake.
+        // The content is not quoted: a user may have pasted a key into it.
         let why = |error: serde_json::Error| {
             let what = if error.is_data() {
                 "not as it should be"
@@ -199,7 +199,6 @@ impl KeyFile {
         }
     }
 
-    /// Alone with the file, until what is given is dropped.
     fn lock(&self) -> Result<File, FileError> {
         let failed = |error| self.fails(error);
         let lock = self.directory.join("keys.lock");
@@ -216,7 +215,7 @@ impl KeyFile {
 
     fn write(&self, book: &Book) -> Result<(), FileError> {
         let written = || -> io::Result<()> {
-            // Nobody else may read it.
+            // A `NamedTempFile` is readable by its owner only.
             let mut draft = NamedTempFile::new_in(&self.directory)?;
             draft.write_all(serde_json::to_string_pretty(book)?.as_bytes())?;
             draft.write_all(b"\n")?;
@@ -235,12 +234,10 @@ impl KeyFile {
     }
 }
 
-/// Others than the owner may write.
+/// Write permission for users other than the owner.
 const WRITE: u32 = 0o022;
-/// Only owners may take files away.
 const STICKY: u32 = 0o1000;
 
-/// Whether its owner is trusted, and its mode.
 #[cfg(unix)]
 fn owner_and_mode(found: &fs::Metadata) -> (bool, u32) {
     use std::os::unix::fs::MetadataExt as _;
@@ -253,13 +250,12 @@ fn owner_and_mode(_: &fs::Metadata) -> (bool, u32) {
     (true, 0)
 }
 
-/// Root may do anything in any case.
+/// Root is trusted because it can replace any file anyway.
 #[cfg(unix)]
 const fn is_trusted(owner: u32, own: u32) -> bool {
     owner == own || owner == 0
 }
 
-/// A file that only its owner may read.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -286,13 +282,13 @@ fn number(_: &fs::Metadata) -> u64 {
     0
 }
 
-/// A rename is durable when its directory is.
+/// A rename is durable only once its directory is synced.
 #[cfg(unix)]
 fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Elsewhere a directory cannot be opened, and need not be.
+/// Other systems cannot open a directory, and need no sync.
 #[cfg(not(unix))]
 fn sync_directory(_: &Path) -> io::Result<()> {
     Ok(())

@@ -1,4 +1,4 @@
-//! A key: what is shown to its owner once, and the hash that is kept.
+//! API keys: the text that its owner sees once, and the hash that is stored.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-/// What every key begins with, so that one that got lost is known for what it is.
+/// Prefix of every key, so that a leaked one can be recognised.
 const PREFIX: &str = "oracle_";
-/// Random bytes of an id: enough to tell keys apart.
+/// Random bytes of an id, which identifies the key and is not secret.
 const ID: usize = 4;
-/// Random bytes of a secret: too many to guess, so that a plain hash is enough.
+/// Random bytes of a secret: with so many, a hash without salt is safe.
 const SECRET: usize = 32;
 
-/// The machine has no randomness to give.
+/// The operating system returned no random numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the operating system gives no random numbers, so no key can be made")]
 pub struct NoRandomness;
 
-/// A key as its owner has it: `oracle_<id>_<secret>`. Is not shown by `Debug`.
+/// A key in plain text: `oracle_<id>_<secret>`. `Debug` shows only the id.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key {
     id: KeyId,
@@ -26,10 +26,10 @@ pub struct Key {
 }
 
 impl Key {
-    /// A new one.
+    /// Creates a random key.
     ///
     /// # Errors
-    /// When the machine has no randomness.
+    /// When the operating system returns no random numbers.
     pub fn draw() -> Result<Self, NoRandomness> {
         let mut random = [0; ID + SECRET];
         getrandom::fill(&mut random).map_err(|_| NoRandomness)?;
@@ -39,7 +39,7 @@ impl Key {
         Ok(Self { id, text })
     }
 
-    /// Takes a text for a key, if it has the form of one.
+    /// Parses a key; `None` if the text does not have the form of one.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let (id, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
@@ -50,19 +50,19 @@ impl Key {
         })
     }
 
-    /// The part that may be shown.
+    /// Public identifier, which may be logged.
     #[must_use]
     pub const fn id(&self) -> &KeyId {
         &self.id
     }
 
-    /// What is kept of it.
+    /// The hash to store.
     #[must_use]
     pub fn hash(&self) -> Hash {
         Hash(Sha256::digest(self.text.as_bytes()).into())
     }
 
-    /// The key itself, for its owner's eyes.
+    /// The secret text, to be shown to its owner only.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.text
@@ -75,7 +75,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// By what a key is spoken of.
+/// Public identifier of a key: 8 hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct KeyId(String);
@@ -85,7 +85,7 @@ impl KeyId {
         (text.len() == 2 * ID && is_hex(text)).then(|| Self(text.to_owned()))
     }
 
-    /// The text.
+    /// The digits.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -105,15 +105,14 @@ impl<'de> Deserialize<'de> for KeyId {
     }
 }
 
-/// The SHA-256 of a key.
+/// SHA-256 of a key.
 #[derive(Clone, Copy)]
 pub struct Hash([u8; 32]);
 
 impl Hash {
-    /// Of no key.
     pub(super) const NONE: Self = Self([0; 32]);
 
-    /// Whether both are of one key; takes as long whatever the answer is.
+    /// Compares two hashes in constant time.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
@@ -145,7 +144,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Lower case only, so that a key has one form.
+/// Accepts lower case only, so that a key has one form.
 fn is_hex(text: &str) -> bool {
     text.bytes()
         .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))

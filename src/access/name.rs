@@ -1,4 +1,4 @@
-//! What a key is called.
+//! Names of keys.
 
 use std::{fmt, str::FromStr};
 
@@ -6,27 +6,26 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::model::Principal;
 
-/// Longest name, in characters.
 const LONGEST: usize = 64;
 
-/// The name of a key: 1–64 characters from `A–Z a–z 0–9 . _ : @ -`. Stands in logs and events.
+/// The name of a key: 1–64 characters from `A–Z a–z 0–9 . _ : @ -`. It appears in logs and events.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct KeyName(String);
 
-/// A text that cannot be the name of a key.
+/// A text is not valid as the name of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotAName {
-    /// Too long, too short, or with other characters.
+    /// Too long, empty, or with other characters.
     #[error("the name of a key is 1 to {LONGEST} characters from A-Z a-z 0-9 . _ : @ -")]
     Form,
-    /// It would look like somebody without a key.
+    /// Reserved for the principal of callers without a key.
     #[error("this name is kept for those who need no key: choose another one")]
     Reserved,
 }
 
 impl KeyName {
-    /// The text.
+    /// The name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,14 +1,14 @@
-//! The keys as a server knows them: read once, and again when their file has changed.
+//! The keys of a running server: read at start, and again when their file has changed.
 //!
-//! Whoever serves lets [`Keyring::refresh`] look about once a second, on a thread that may wait for a disk;
-//! who judges a key only reads what was found.
+//! The server calls [`Keyring::refresh`] about once a second on a thread that may block.
+//! [`Keyring::judge`] reads only memory.
 //!
-//! - A change counts from the next look on, so that a key that was taken back soon opens nothing.
-//! - Where there never was a key, everybody is let in who can reach the server. As soon as there is one,
-//!   keys are asked for, and from then on always, also when the file goes away: that must not open a door.
-//! - A file that has become unreadable, or at which nobody looks any more, may hide that a key was taken back.
-//!   What was read last holds for a short time, in which whoever edits it can mend it; after that nobody is
-//!   let in.
+//! - A change takes effect at the next refresh, so a revoked key soon stops working.
+//! - Until the first key exists, every caller is admitted. From then on keys are required, even if
+//!   the file disappears: removing it must not open the server.
+//! - If the file becomes unreadable, or refreshes stop, a revocation may be missed. The last known
+//!   keys stay valid for a short time, in which an operator can repair the file; then all requests
+//!   are rejected.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -18,62 +18,60 @@ use parking_lot::Mutex;
 use super::{Entry, FileError, Hash, Key, KeyFile, KeyId, State, file::Stamp};
 use crate::model::{Principal, Timestamp};
 
-/// How long what was read last holds when the file cannot be read any more.
+/// How long the last known keys stay valid without a successful refresh.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// What is to be thought of who shows a key, or none.
+/// The verdict on a request's key, or on its absence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judgement {
-    /// There are no keys: nobody needs one.
+    /// No key has ever existed, so none is required.
     Open,
-    /// It is this one.
+    /// The key is valid.
     Known {
-        /// Who holds it.
+        /// The caller.
         who: Principal,
-        /// By what it is spoken of.
+        /// Identifier of the key.
         key: KeyId,
     },
-    /// No key was shown.
+    /// A key is required, and the request has none.
     NoKey,
-    /// It opens nothing, for whatever reason.
+    /// The key is malformed, unknown, expired or revoked.
     Wrong,
-    /// Which keys hold cannot be known.
+    /// The current keys cannot be determined.
     Unknowable,
 }
 
-/// See the module.
+/// The keys of a running server.
 #[derive(Debug, Default)]
 pub struct Keyring {
     file: Option<KeyFile>,
     known: ArcSwap<Known>,
-    // So that what was read first is not put over what was read later; held for a look.
+    // Serializes refreshes, so that an older read never replaces a newer one.
     looking: Mutex<()>,
 }
 
-/// What a look has found.
 #[derive(Debug, Clone, Default)]
 struct Known {
     stamp: Option<Stamp>,
     keys: Arc<HashMap<KeyId, Entry>>,
-    /// Whether there ever was a key.
+    /// Whether any key has ever been seen.
     guarded: bool,
-    /// When that was.
+    /// Time of the last refresh.
     looked: Duration,
-    /// Since when the file cannot be read.
     broken: Option<Duration>,
 }
 
 impl Keyring {
-    /// Without any keys, now and later.
+    /// A keyring without a file, and so without keys.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// The keys of this file, which need not be there.
+    /// The keys of this file, which does not have to exist.
     ///
     /// # Errors
-    /// When it is there and cannot be read.
+    /// When the file exists but cannot be read or trusted.
     pub fn open(file: KeyFile) -> Result<Self, FileError> {
         let mut known = Known::default();
         known.read(&file)?;
@@ -84,19 +82,19 @@ impl Keyring {
         })
     }
 
-    /// Whether keys are asked for.
+    /// Whether requests need a key.
     #[must_use]
     pub fn is_guarded(&self) -> bool {
         self.known.load().guarded
     }
 
-    /// Whether there is a file to look at.
+    /// Whether the keys come from a file, and so need refreshes.
     #[must_use]
     pub const fn has_a_file(&self) -> bool {
         self.file.is_some()
     }
 
-    /// Looks whether the file has changed, and waits for the disk. `now` as for [`Self::judge`].
+    /// Reads the file again if it has changed. Blocks on the disk. `now` as for [`Self::judge`].
     pub fn refresh(&self, now: Duration) {
         let Some(file) = &self.file else { return };
         let _alone = self.looking.lock();
@@ -105,8 +103,8 @@ impl Keyring {
         self.known.store(Arc::new(known));
     }
 
-    /// Judges what was shown. `now` goes on steadily from wherever it began, `at` is the time of the
-    /// calendar.
+    /// Judges the key of a request. `at` is the wall-clock time; `now` is monotonic, from any
+    /// origin.
     #[must_use]
     pub fn judge(&self, shown: Option<&str>, at: Timestamp, now: Duration) -> Judgement {
         let shown = shown.map(Key::read);
@@ -133,7 +131,7 @@ impl Keyring {
         }
     }
 
-    /// Whether who was let in by this key, or by none, would be let in again.
+    /// Whether a caller that was admitted with this key, or without one, would be admitted again.
     #[must_use]
     pub fn still_opens(&self, key: Option<&KeyId>, at: Timestamp, now: Duration) -> bool {
         let known = self.known.load();
@@ -189,7 +187,7 @@ impl Known {
     }
 
     fn read(&mut self, file: &KeyFile) -> Result<(), FileError> {
-        // Before the file is read: a change in between is seen the next time.
+        // Taken before the read, so that the next refresh sees a change in between.
         let stamp = file.stamp().ok().flatten();
         let book = file.read()?.unwrap_or_default();
         if book.is_empty() && self.guarded {
@@ -264,7 +262,6 @@ mod tests {
             },
             key: Key::read(&key).unwrap().id().clone(),
         };
-        // The same key with another last digit.
         let last = if key.ends_with('0') { "1" } else { "0" };
         let near = format!("{}{last}", &key[..key.len() - 1]);
         let stranger = Key::draw().unwrap();
@@ -332,7 +329,7 @@ mod tests {
         assert_eq!(ring.judge(None, at(0), second(41)), Judgement::Unknowable);
         fs::write(file.path(), good).unwrap();
         assert!(known(42));
-        // And where there never was a key, a broken file does not leave the door open for ever.
+        // A broken file ends open access too.
         let other = tempfile::tempdir().unwrap();
         let file = KeyFile::within(other.path());
         let ring = Keyring::open(file.clone()).unwrap();

@@ -1,10 +1,12 @@
-//! Limits of a tenant: requests and tokens per minute, requests, queries and pending messages at a time, sessions.
+//! Limits of a tenant: requests and tokens per minute, concurrent requests and queries, pending
+//! messages, sessions.
 //!
-//! The server asks before it does anything for a tenant; sessions report what runs, what is pending and what their
-//! models used. A tenant without limits has no account, and nothing is counted for it.
+//! The server asks before it does anything for a tenant; sessions report running queries, pending
+//! messages and the tokens that their models used. A tenant without limits has no account, and
+//! nothing is counted for it.
 //!
-//! **Invariant:** whatever is admitted counts from that moment on, by a guard, so that many requests at once get no
-//! more than the same requests one after the other.
+//! **Invariant:** everything that is admitted counts from that moment on, by a guard, so that
+//! concurrent requests get no more than the same requests in sequence.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -16,13 +18,13 @@ use tokio::{sync::OwnedMutexGuard, time::Instant};
 use super::Bucket;
 use crate::model::TenantId;
 
-/// How old a count of sessions may be when it says that there is no room: one may have been deleted since.
+/// Maximum age of a count that refuses a session: one may have been deleted since.
 const RECOUNT: Duration = Duration::from_secs(1);
-/// How old a count may be in any case: sub-agents open sessions that nobody reports here.
+/// Maximum age of any count: sub-agents open sessions without reporting them here.
 const STALE: Duration = Duration::from_secs(60);
-/// A session whose opening had no known outcome is counted again after this time.
+/// Time until a recount after an opening without a known outcome.
 const UNSURE: Duration = Duration::from_secs(30);
-/// When to retry after a limit that no clock lifts.
+/// Retry hint for limits that do not depend on time.
 const SOON: Duration = Duration::from_secs(1);
 
 /// Limits of one tenant; a limit that is not set does not apply.
@@ -31,15 +33,15 @@ const SOON: Duration = Duration::from_secs(1);
 pub struct Limits {
     /// Requests per minute.
     pub requests_per_minute: Option<u64>,
-    /// Requests at a time, streams among them.
+    /// Concurrent requests, including streams.
     #[serde(rename = "max_requests")]
     pub requests: Option<usize>,
-    /// Queries that run at a time.
+    /// Concurrent queries.
     #[serde(rename = "max_queries")]
     pub queries: Option<usize>,
-    /// Tokens per minute, sent to models and received.
+    /// Tokens per minute, sent to models and received from them.
     pub tokens_per_minute: Option<u64>,
-    /// Sessions that are kept, those of sub-agents among them.
+    /// Stored sessions, including those of sub-agents.
     #[serde(rename = "max_sessions")]
     pub sessions: Option<usize>,
     /// Pending messages.
@@ -48,7 +50,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// These limits, with those of `other` where none is set.
+    /// These limits, with those of `other` where one is not set.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -66,10 +68,10 @@ impl Limits {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TenantLimits {
-    /// Of each tenant without limits of its own.
+    /// Limits of each tenant that has none of its own.
     #[serde(flatten)]
     pub all: Limits,
-    /// Of single tenants; a limit that is not set here is taken from `all`.
+    /// Limits of single tenants; a limit that is not set comes from `all`.
     pub named: BTreeMap<TenantId, Limits>,
 }
 
@@ -88,10 +90,10 @@ pub enum Over {
     Requests {
         /// The limit.
         limit: u64,
-        /// When the next one is admitted.
+        /// Time until the next request is admitted.
         retry_after: Duration,
     },
-    /// Too many requests at a time.
+    /// Too many concurrent requests.
     #[error(
         "{limit} requests of your tenant may be worked on at a time, streams among them, and as many are: \
          try again when some have ended"
@@ -100,7 +102,7 @@ pub enum Over {
         /// The limit.
         limit: usize,
     },
-    /// Too many running queries.
+    /// Too many concurrent queries.
     #[error(
         "{limit} queries of your tenant may run at a time, and as many do: try again when some have ended"
     )]
@@ -113,7 +115,7 @@ pub enum Over {
     Tokens {
         /// The limit.
         limit: u64,
-        /// When the next message is admitted.
+        /// Time until the next message is admitted.
         retry_after: Duration,
     },
     /// Too many sessions.
@@ -133,7 +135,7 @@ pub enum Over {
 }
 
 impl Over {
-    /// A stable code for programs.
+    /// A stable code for API clients.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -145,7 +147,7 @@ impl Over {
         }
     }
 
-    /// When a retry is worth it.
+    /// Time after which a retry may succeed.
     #[must_use]
     pub const fn retry_after(self) -> Duration {
         match self {
@@ -161,14 +163,14 @@ pub struct Tenants(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    // Held while an account is opened, so that a change of limits misses none.
+    // Held while an account is created, so that a change of limits reaches every account.
     limits: RwLock<TenantLimits>,
     began: Instant,
     accounts: DashMap<TenantId, Account>,
 }
 
 impl Tenants {
-    /// Accounts with these limits.
+    /// No accounts yet, with these limits.
     #[must_use]
     pub fn new(limits: TenantLimits) -> Self {
         Self(Arc::new(Inner {
@@ -187,7 +189,7 @@ impl Tenants {
         *current = limits;
     }
 
-    /// The account of a tenant; none where it has no limits.
+    /// The account of a tenant; `None` if it has no limits.
     #[must_use]
     pub fn account(&self, tenant: &TenantId) -> Option<Account> {
         let limits = self.0.limits.read().of(tenant);
@@ -208,7 +210,7 @@ impl Tenants {
     }
 }
 
-/// What one tenant uses. Cheap to clone.
+/// Usage of one tenant. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Account {
     began: Instant,
@@ -220,7 +222,7 @@ impl Account {
     /// Admits a request, which counts as long as the guard is held.
     ///
     /// # Errors
-    /// When a limit of requests is reached.
+    /// When a limit on requests is reached.
     pub fn request(&self) -> Result<AtWork, Over> {
         self.usage().request(self.now())?;
         Ok(AtWork(self.clone()))
@@ -229,13 +231,13 @@ impl Account {
     /// Admits a message, which counts as pending as long as the guard is held.
     ///
     /// # Errors
-    /// When the tokens of this minute are used, or too many queries run or messages are pending.
+    /// When a limit on tokens, queries or pending messages is reached.
     pub fn message(&self) -> Result<Pending, Over> {
         self.usage().message(self.now())?;
         Ok(Pending(self.clone()))
     }
 
-    /// Charges tokens that models were sent or have returned.
+    /// Charges tokens that models received or returned.
     pub fn used(&self, tokens: u64) {
         let now = self.now();
         if let Some(bucket) = &mut self.usage().tokens {
@@ -243,27 +245,30 @@ impl Account {
         }
     }
 
-    /// The limit of sessions, if there is one.
+    /// The limit on stored sessions.
     #[must_use]
     pub fn session_limit(&self) -> Option<usize> {
         self.usage().limits.sessions
     }
 
-    /// Admits one more session by the last count; none where that is too old, and they must be counted.
+    /// Decides on one more session by the last count; `None` if that is too old and a new count is
+    /// needed.
     #[must_use]
     pub fn session(&self) -> Option<Result<NewSession, Over>> {
         let decided = self.usage().session(self.now())?;
         Some(decided.map(|()| NewSession(Some(self.clone()))))
     }
 
-    /// Admits one more session by the last count, however old it is; none where there was no count yet.
+    /// Decides on one more session by the last count, however old; `None` if there was no count
+    /// yet.
     #[must_use]
     pub fn session_by_last_count(&self) -> Option<Result<NewSession, Over>> {
         let decided = self.usage().session_by_last_count()?;
         Some(decided.map(|()| NewSession(Some(self.clone()))))
     }
 
-    /// Begins a count of the sessions; none where one is in progress. Hand its result to [`Count::found`].
+    /// Begins a count of the sessions, whose result goes to [`Count::found`]; `None` while another
+    /// one runs.
     #[must_use]
     pub fn count(&self) -> Option<Count> {
         let lock = Arc::clone(&self.counting).try_lock_owned().ok()?;
@@ -274,7 +279,7 @@ impl Account {
         })
     }
 
-    /// Returns when no count is in progress, whatever the last one found.
+    /// Returns when no count is in progress, whatever its result.
     pub async fn counted(&self) {
         drop(self.counting.lock().await);
     }
@@ -288,7 +293,7 @@ impl Account {
     }
 }
 
-/// A count of a tenant's sessions that is in progress until this is dropped.
+/// A count of a tenant's sessions, in progress until this is dropped.
 #[derive(Debug)]
 #[must_use = "no other count begins while this is held"]
 pub struct Count {
@@ -297,7 +302,7 @@ pub struct Count {
 }
 
 impl Count {
-    /// The number of sessions that are kept.
+    /// Sets the number of stored sessions.
     pub fn found(self, sessions: usize) {
         let now = self.account.now();
         self.account.usage().counted(now, sessions);
@@ -326,21 +331,21 @@ impl Drop for Pending {
     }
 }
 
-/// A session that is being opened. Dropped without an outcome, it counts as opened until the sessions are counted
-/// again.
+/// A session that is being opened. Dropped without an outcome, it counts as opened until the next
+/// count.
 #[derive(Debug)]
 #[must_use = "it counts until its outcome is known"]
 pub struct NewSession(Option<Account>);
 
 impl NewSession {
-    /// The session exists.
+    /// Reports that the session exists.
     pub fn opened(mut self) {
         if let Some(account) = self.0.take() {
             account.usage().opened();
         }
     }
 
-    /// The session was refused, or never asked for.
+    /// Reports that the session was refused or never requested.
     pub fn not_opened(mut self) {
         if let Some(account) = self.0.take() {
             account.usage().opening -= 1;
@@ -358,7 +363,7 @@ impl Drop for NewSession {
     }
 }
 
-/// What runs and is pending in one live session.
+/// Running query and pending messages of one live session.
 #[derive(Debug)]
 pub struct Inbox {
     account: Account,
@@ -410,7 +415,7 @@ impl Drop for Inbox {
     }
 }
 
-/// The sums of one tenant. Pure: time is a value.
+/// Pure: time is a value.
 #[derive(Debug)]
 struct Usage {
     limits: Limits,
@@ -419,15 +424,12 @@ struct Usage {
     tokens: Option<Bucket>,
     /// Queries that run in live sessions.
     running: usize,
-    /// Messages that are pending in live sessions.
     pending: usize,
-    /// Messages that are being submitted.
     submitting: usize,
-    /// Sessions that are kept, once they were counted.
+    /// Stored sessions, once they were counted.
     sessions: Option<usize>,
     counted_at: Duration,
     recount_at: Duration,
-    /// Sessions that are being opened.
     opening: usize,
     /// Sessions that the count in progress may have missed.
     opened_since_count: usize,
@@ -460,7 +462,7 @@ impl Usage {
             self.tokens = limits.tokens_per_minute.map(Bucket::new);
         }
         if before.sessions.is_none() {
-            // Sessions were opened without being counted.
+            // Sessions that were opened meanwhile have not been counted.
             self.sessions = None;
         }
     }
@@ -516,7 +518,7 @@ impl Usage {
     }
 
     fn counted(&mut self, now: Duration, sessions: usize) {
-        // Some are counted twice until the next count: rather one too many than one too few.
+        // Counts some twice until the next count: rather too many than too few.
         self.sessions = Some(sessions + self.opened_since_count);
         (self.counted_at, self.recount_at) = (now, now + STALE);
     }

@@ -1,8 +1,8 @@
-//! Tool calls that wait for a person, in all sessions.
+//! Tool calls that wait for approval, in all sessions of a tenant.
 //!
-//! A live session publishes its own here, and they stay when it leaves memory. Of sessions that rested before the
-//! start the journal says that a query has not ended; their records are read once, a few at a time and for a
-//! bounded time, and again only when they have grown.
+//! A live session publishes its own calls here, and they remain when it is passivated. For other
+//! sessions with an unfinished query, a request reads the journal: a few sessions at a time, within
+//! a deadline, and again only when a log has grown.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -21,11 +21,10 @@ use crate::{
 };
 
 const PAGE: usize = 256;
-/// Sessions whose records are read at the same time.
+/// How many sessions are read concurrently.
 const AT_A_TIME: usize = 8;
-/// How long records are read for one request.
+/// Deadline for reading records on behalf of one request.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Most calls in a list.
 const MOST: usize = 1_000;
 
 /// A tool call that waits for a person.
@@ -71,7 +70,8 @@ impl Approvals {
         there.is_some_and(|there| there.last == known.last)
     }
 
-    /// Those of a tenant's sessions that still matter, the longest waiting first.
+    /// The waiting calls of a tenant, oldest first; drops the entries of sessions that no longer
+    /// matter.
     fn of(&self, tenant: &TenantId, matters: impl Fn(&SessionKey) -> bool) -> Vec<Approval> {
         self.0
             .retain(|key, _| key.tenant != *tenant || matters(key));
@@ -101,21 +101,21 @@ impl Waiting {
     }
 }
 
-/// Calls that wait for a person, as far as they are known.
+/// Known tool calls of a tenant that wait for approval.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WaitingCalls {
-    /// The longest waiting first.
+    /// The calls, oldest first.
     pub approvals: Vec<Approval>,
-    /// Whether there may be others: more than were asked for, or in sessions that could not be read in time. A
-    /// repeated request gets further.
+    /// Whether other calls may be waiting: beyond the limit, or in sessions that could not be read
+    /// in time. Repeating the request makes progress.
     pub incomplete: bool,
-    /// How many are known besides these.
+    /// How many known calls the limit left out.
     pub more: usize,
 }
 
 impl Oracle {
-    /// Up to `limit` (at most 1,000) tool calls of a tenant that wait for a person, the longest waiting first.
-    /// Activates no session.
+    /// Returns up to `limit` (at most 1,000) tool calls of a tenant that wait for approval, oldest
+    /// first. Activates no session.
     ///
     /// # Errors
     /// When the journal cannot be read.

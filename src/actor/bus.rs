@@ -1,8 +1,9 @@
 //! The event bus: ordered fan-out of durable records to subscribers with bounded queues.
 //!
-//! A session's durable records and its frames go through the bus that its key hashes to, in order. A slow subscriber
-//! never slows a session: it gets a gap marker and catches up from the journal. When a bus fails it is replaced, and
-//! its subscriptions end; [`EventStream`](super::EventStream) subscribes again.
+//! The records and frames of a session pass, in order, through the bus that its key hashes to. A
+//! slow subscriber never slows a session: it gets a gap marker and catches up from the journal.
+//! When a bus is replaced its subscriptions end, and [`EventStream`](super::EventStream) subscribes
+//! again.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -28,31 +29,31 @@ use crate::{
     model::{Attempt, Event, QueryId, Record, Seq, SessionKey, Severity, Turn, record::Fact},
 };
 
-/// When a subscriber that is behind gets its gap markers, if nothing else is published.
+/// How soon a lagging subscriber gets its gap markers when nothing else is published.
 const CATCH_UP: Duration = Duration::from_millis(50);
 
-/// A subscriber that lags on more sessions is dropped.
+/// A subscriber that lags on more sessions than this is dropped.
 const MOST_BEHIND: usize = 1_024;
 
-/// A durable record of a session.
+/// A durable record and its place in a session's log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionRecord {
-    /// Its session.
+    /// Session whose log has the record.
     pub session: SessionKey,
-    /// Its number in the log.
+    /// Number of the record in that log.
     pub seq: Seq,
-    /// The record.
+    /// The record itself.
     pub record: Arc<Record>,
 }
 
 impl SessionRecord {
-    /// The record as JSON shows it, with long texts by reference.
+    /// Returns the record as a public event, with long texts by reference.
     #[must_use]
     pub fn event(&self) -> Event {
         Event::of(&self.session.name, self.seq, &self.record)
     }
 
-    /// The type of the event.
+    /// Type of the event, such as `query.finished`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         self.record.fact.kind()
@@ -67,50 +68,50 @@ impl Deref for SessionRecord {
     }
 }
 
-/// A piece of a reply's visible text as the model writes it. Not durable.
+/// A piece of a reply's visible text, published as the model writes it. Not durable.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Frame {
-    /// The session.
+    /// Session that the text belongs to.
     #[serde(skip)]
     pub session: SessionKey,
-    /// The query that it answers.
+    /// Query that the reply answers.
     pub query: QueryId,
-    /// The turn.
+    /// Turn of the query.
     pub turn: Turn,
-    /// The attempt; its text replaces that of the one before.
+    /// Attempt at the turn; its text replaces that of earlier attempts.
     pub attempt: Attempt,
-    /// Its offset in the visible text, in bytes.
+    /// Offset of the piece in the visible text, in bytes.
     pub offset: usize,
-    /// The text.
+    /// The piece of text.
     pub text: String,
 }
 
-/// An item of a [`Subscription`].
+/// Item of a [`Subscription`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Notice {
     /// A record became durable.
     Record(Arc<SessionRecord>),
     /// A model wrote a piece of text.
     Frame(Arc<Frame>),
-    /// Records are missing: read the session's log.
+    /// Records are missing: read them from the session's log.
     Gap {
-        /// The session.
+        /// Session whose records are missing.
         session: SessionKey,
-        /// The first one missing.
+        /// Number of the first missing record.
         from: Seq,
     },
 }
 
-/// Selects what a subscriber gets.
+/// Selects which records and frames a subscriber gets.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter {
-    /// One session only.
+    /// Restricts the subscription to one session.
     pub session: Option<SessionKey>,
-    /// Prefixes of types of records; empty for all.
+    /// Prefixes of the record types to include; empty for all.
     pub kinds: Vec<String>,
-    /// Least severity of records.
+    /// Least severity of the records to include.
     pub severity: Option<Severity>,
-    /// Whether frames are included.
+    /// Whether to include frames.
     pub frames: Frames,
 }
 
@@ -125,7 +126,7 @@ pub enum Frames {
 }
 
 impl Filter {
-    /// All records and frames of a session.
+    /// Selects all records and frames of one session.
     #[must_use]
     pub fn session(key: SessionKey) -> Self {
         Self {
@@ -135,13 +136,13 @@ impl Filter {
         }
     }
 
-    /// Whether it lets a record through.
+    /// Whether the filter selects a record.
     #[must_use]
     pub fn wants(&self, record: &SessionRecord) -> bool {
         self.wants_session(&record.session) && self.wants_fact(&record.fact)
     }
 
-    /// Whether it lets a record of this fact through, in any session.
+    /// Whether the filter selects a record of this fact, in any session.
     #[must_use]
     pub fn wants_fact(&self, fact: &Fact) -> bool {
         let severe = |least| fact.severity() >= least;
@@ -160,7 +161,7 @@ impl Filter {
 #[derive(Clone)]
 pub(super) struct BusHandle {
     buses: Pool<BusMsg>,
-    /// For each bus, a token that its subscribers to frames hold: without any, no frame is sent.
+    /// A token per bus, cloned by its subscribers to frames: without a clone, no frame is sent.
     listening: Arc<[Arc<()>]>,
 }
 
@@ -244,7 +245,6 @@ pub(super) struct BusActor;
 pub(super) struct BusState {
     by_session: HashMap<SessionKey, Vec<Subscriber>>,
     everything: Vec<Subscriber>,
-    /// Sessions that were left after the last clean-up.
     pruned: usize,
     behind: bool,
     catching_up: bool,
@@ -283,7 +283,8 @@ impl Actor for BusActor {
 
 impl BusState {
     fn subscribe(&mut self, filter: Filter, sender: mpsc::Sender<Notice>) {
-        // Cleans up subscribers of sessions that record nothing more once they may outnumber the others.
+        // Records prune only the subscribers of their own session; prune the rest once they may
+        // outnumber the others.
         if self.by_session.len() > 64.max(2 * self.pruned) {
             self.prune();
             self.pruned = self.by_session.len();
@@ -376,9 +377,8 @@ impl BusState {
 struct Subscriber {
     filter: Filter,
     sender: mpsc::Sender<Notice>,
-    /// The first missing record of each session of which records were dropped.
+    /// First missing record of each session in which the subscriber lags.
     behind: BTreeMap<SessionKey, Seq>,
-    /// Whether it lags on too many sessions.
     is_lost: bool,
 }
 
@@ -448,8 +448,8 @@ impl Subscriber {
 
 /// The receiving end of a subscription, which is also a stream. Dropping it ends the subscription.
 ///
-/// Its queue is bounded: a [`Notice::Gap`] replaces records that found no room. A subscription that lags on more
-/// than 1,024 sessions ends.
+/// Its queue is bounded: a [`Notice::Gap`] replaces records that did not fit. A subscription that
+/// lags on more than 1,024 sessions ends.
 ///
 /// ```
 /// use oracle_agent::{actor::{Filter, Notice, Oracle}, model::{SessionName, Submission}};
@@ -474,14 +474,13 @@ impl Subscriber {
 /// ```
 #[derive(Debug)]
 pub struct Subscription {
-    /// The queue from each bus, with its token.
     ears: Vec<(mpsc::Receiver<Notice>, Option<Arc<()>>)>,
     turn: usize,
 }
 
 impl Subscription {
-    /// The next notice; none when a bus failed or dropped the subscription: subscribe again, and catch up from the
-    /// journal.
+    /// Returns the next notice, or `None` when a bus failed or dropped the subscription: subscribe
+    /// again, and catch up from the journal.
     pub async fn next(&mut self) -> Option<Notice> {
         poll_fn(|context| self.poll(context)).await
     }

@@ -16,14 +16,14 @@ use crate::{
     model::Timestamp,
 };
 
-/// Where the system gets time and entropy. Cheap to clone.
+/// Source of time and entropy for a system. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Clock(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     wall: Wall,
-    /// Where monotonic milliseconds are counted from.
+    /// Origin of monotonic time.
     start: Instant,
     /// State of a splitmix generator: jitter needs spread, not secrecy.
     entropy: AtomicU64,
@@ -32,19 +32,19 @@ struct Inner {
 #[derive(Debug)]
 enum Wall {
     System,
-    /// Starts here and advances with the runtime's clock, which a test can pause.
+    /// Advances from this time with the runtime's clock, which a test can pause.
     From(Timestamp),
 }
 
 impl Clock {
-    /// The machine's clock.
+    /// Creates a clock that reads the machine's time.
     #[must_use]
     pub fn system() -> Self {
         Self::new(Wall::System, RandomState::new().build_hasher().finish())
     }
 
-    /// A clock that starts at `time`, advances with the runtime's and gives the same entropy every
-    /// time: for tests and replays.
+    /// Creates a clock that starts at `time`, advances with the runtime's clock and yields the same
+    /// entropy on every run: for tests and replays.
     #[must_use]
     pub fn from(time: Timestamp) -> Self {
         Self::new(Wall::From(time), 0)
@@ -59,7 +59,7 @@ impl Clock {
         }))
     }
 
-    /// Now, by the calendar.
+    /// Current wall-clock time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         match self.0.wall {
@@ -78,25 +78,26 @@ impl Clock {
         }
     }
 
-    /// Milliseconds since the clock was made; never runs backwards.
+    /// Milliseconds since the clock was created; never runs backwards.
     #[must_use]
     pub fn monotonic_millis(&self) -> u64 {
         u64::try_from(self.0.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// The same in microseconds.
+    /// Microseconds since the clock was created; never runs backwards.
     #[must_use]
     pub fn monotonic_micros(&self) -> u64 {
         u64::try_from(self.0.start.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// From half of a pause to one and a half, so that what failed together does not come back together.
+    /// Adds jitter: returns half to one and a half times a pause, so that actors that failed
+    /// together do not retry together.
     pub(super) fn spread(&self, pause: Duration) -> Duration {
         let share = u32::try_from(self.moment().entropy % 1_001).unwrap_or_default();
         pause / 2 + pause * share / 1_000
     }
 
-    /// Now, with entropy.
+    /// Current wall-clock time, with fresh entropy.
     #[must_use]
     pub fn moment(&self) -> Moment {
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;

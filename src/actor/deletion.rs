@@ -1,7 +1,7 @@
-//! A session and its sub-agents' sessions are deleted for good.
+//! Deletion of a session with the sessions of its sub-agents.
 //!
-//! The journal removes all of them in one step, or none; that step fences whoever works on them here. Their
-//! actors then leave memory, without another word in the journal.
+//! The journal removes all of them in one transaction, or none. The transaction fences their
+//! actors, which then end without another append.
 
 use std::{iter, time::Duration};
 
@@ -22,24 +22,23 @@ use crate::{
     },
 };
 
-/// How long the journal may take for one answer.
+/// Deadline for one answer of the journal.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a session may take to leave memory.
+/// How long the actor of a deleted session may take to end.
 const LEAVE: Duration = Duration::from_secs(10);
 
-/// How many sessions of a system may be deleted at the same time.
 const AT_ONCE: usize = 1_024;
 
-/// What was deleted, as it stood at last.
+/// A completed deletion.
 #[derive(Debug)]
 pub struct Deletion {
-    /// The session.
+    /// The deleted session, as the journal last knew it.
     pub known: Known,
-    /// The sessions of its sub-agents, which went with it.
+    /// The deleted sessions of its sub-agents.
     pub sub_agents: Vec<Known>,
 }
 
-/// Deletes a session of which no system in this process has any part.
+/// Deletes a session that is live in no system of this process.
 ///
 /// # Errors
 /// See [`AskError`].
@@ -66,8 +65,8 @@ pub async fn delete(
 }
 
 impl Oracle {
-    /// Deletes a session and its sub-agents' sessions for good. One that is in the middle of a query is
-    /// deleted only with [`Only::Always`]. Recorded in the log of `system`.
+    /// Deletes a session and the sessions of its sub-agents permanently, and records that in the
+    /// log of `system`. A session with an unfinished query is deleted only with [`Only::Always`].
     ///
     /// # Errors
     /// See [`AskError`].
@@ -77,7 +76,7 @@ impl Oracle {
             return Err(AskError::Reserved { name });
         }
         let (oracle, key) = (self.clone(), key.clone());
-        // To its end and on record, though the caller may go away in the middle.
+        // Runs to completion and is recorded even if the caller is dropped.
         let deleted = async move {
             let deletion = delete(&*oracle.router().journal, &key, only).await?;
             for gone in iter::once(&deletion.known).chain(&deletion.sub_agents) {
@@ -96,7 +95,7 @@ impl Oracle {
 }
 
 impl Router {
-    /// Lets the actor of a session leave memory, also in the middle of a query.
+    /// Asks the actor of a session to end, even in the middle of a query.
     pub(super) fn let_go(&self, key: &SessionKey) {
         if let Some(shard) = self.shards.at(self.shards.index_of(key)) {
             let (key, anyway, gone) = (key.clone(), true, None);
@@ -104,7 +103,7 @@ impl Router {
         }
     }
 
-    /// Lets the actor of a deleted session end. What it appends until then is refused.
+    /// Ends the actor of a deleted session. The journal refuses its appends from now on.
     async fn is_deleted(&self, key: &SessionKey) {
         if let Some(shard) = self.shards.at(self.shards.index_of(key)) {
             let leave = |gone| ShardMsg::Leave {
@@ -115,13 +114,13 @@ impl Router {
             let _ = shard.ask(leave, Admission::Always, LEAVE).await;
         }
         self.approvals.forget(key);
-        // Those who follow it look into the journal, and find that it is gone.
+        // Followers then read the journal, and find the session deleted.
         self.bus.close(key);
     }
 }
 
-/// What is being deleted in a system. It ends with the system: what is not done by then is found by deleting
-/// again.
+/// Deletions in flight. They end with the system; repeating a deletion completes one that was cut
+/// off.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Deletions {
     tasks: TaskTracker,
@@ -129,7 +128,6 @@ pub(super) struct Deletions {
 }
 
 impl Deletions {
-    /// Does it, also where whoever asked for it is gone meanwhile.
     async fn run<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
@@ -144,13 +142,11 @@ impl Deletions {
         task.await.ok().flatten().ok_or(AskError::Stopped)
     }
 
-    /// Returns when none is under way.
     pub(super) async fn ended(&self) {
         self.tasks.close();
         self.tasks.wait().await;
     }
 
-    /// Gives up what is under way.
     pub(super) fn end(&self) {
         self.end.cancel();
     }

@@ -1,21 +1,21 @@
-//! Depths of the mailboxes of shared actors.
+//! Mailbox depths of the shared actors.
 
 use std::collections::BTreeMap;
 
 use super::services::Services;
 
-/// Messages that were sent to each shared actor and not yet taken.
+/// Number of messages pending in the mailbox of each shared actor.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Depths {
-    /// Of each shard.
+    /// Depth of each shard.
     pub shards: Vec<usize>,
-    /// Of each classifier.
+    /// Depth of each classifier.
     pub classifiers: Vec<usize>,
-    /// Of each composer.
+    /// Depth of each composer.
     pub composers: Vec<usize>,
-    /// Of each bus.
+    /// Depth of each bus.
     pub buses: Vec<usize>,
-    /// Of each provider's gateway, without the calls in its queue.
+    /// Depth of each provider's gateway, without the calls in its queue.
     pub gateways: BTreeMap<String, usize>,
 }
 
@@ -35,7 +35,7 @@ impl Depths {
         }
     }
 
-    /// The sum of all.
+    /// Sum of all depths.
     #[must_use]
     pub fn total(&self) -> usize {
         let numbered = [

@@ -1,9 +1,10 @@
 //! Sessions in memory, for requests that leave nothing behind.
 //!
-//! An [`Ephemeral`] session and its sub-agents are kept in a journal in memory until the handle is dropped. They are
-//! listed and controlled like others while they live, because the system's journal is a [`Split`]: reserved names and
-//! high numbers lead to memory. Only the usage of their model calls is durable: an estimate before a call and its
-//! usage after it, in the reserved session `usage`.
+//! An [`Ephemeral`] session and its sub-agents live in a journal in memory until the handle is
+//! dropped. They are listed and controlled like others, because the system's journal is a [`Split`]
+//! that routes by reserved names and high session numbers. Only the usage of their model calls is
+//! durable: an estimate before each call and the actual usage after it, in the reserved session
+//! `usage`.
 
 use std::{ops::Deref, sync::Arc};
 
@@ -28,11 +29,11 @@ use crate::{
     },
 };
 
-/// Numbers of sessions in memory come after this one.
+/// Sessions in memory have higher numbers than this.
 const FIRST: Sid = Sid(1 << 62);
 
-/// A session in memory, to be used like any other; it and its sub-agents are gone when this is dropped, and a query
-/// that still runs is dropped with them.
+/// A session in memory, used like any other. Dropping it removes the session, its sub-agents and
+/// any query that still runs.
 pub struct Ephemeral {
     session: SessionHandle,
     router: Router,
@@ -55,7 +56,7 @@ impl Drop for Ephemeral {
 }
 
 impl Oracle {
-    /// A session in memory, of a tenant and by a profile. Its name is drawn at random.
+    /// Creates a session in memory, with a random name, for a tenant and a profile.
     #[must_use]
     pub fn ephemeral(&self, tenant: TenantId, profile: ProfileName) -> Ephemeral {
         let name = SessionName::ephemeral(Uuid::now_v7());
@@ -68,7 +69,6 @@ impl Oracle {
     }
 }
 
-/// The ephemeral sessions that live, and their journal.
 #[derive(Debug)]
 pub(super) struct Ephemerals {
     live: DashSet<SessionKey>,
@@ -85,14 +85,14 @@ impl Default for Ephemerals {
 }
 
 impl Ephemerals {
-    /// Whether a name is one of an ephemeral session, or of its sub-agent, that does not live any more.
+    /// Whether a key names an ephemeral session, or its sub-agent, whose handle was dropped.
     pub(super) fn is_over(&self, key: &SessionKey) -> bool {
         let tenant = key.tenant.clone();
         let root = key.name.ephemeral_root();
         root.is_some_and(|name| !self.live.contains(&SessionKey { tenant, name }))
     }
 
-    /// The end of a session may have come before a claim, and removes nothing that comes later.
+    /// Undoes a claim that raced with the end of its session, which removed only what existed then.
     fn is_in_time(&self, key: &SessionKey, claim: Claim) -> Result<Claim, Error> {
         if self.is_over(key) {
             self.memory.clear(key);
@@ -101,14 +101,13 @@ impl Ephemerals {
         Ok(claim)
     }
 
-    /// Ends one with all that is below it, and names them.
     fn end(&self, root: &SessionKey) -> Vec<SessionKey> {
         self.live.remove(root);
         self.memory.clear(root)
     }
 }
 
-/// The system's journal: the durable one, and that of ephemeral sessions.
+/// The system's journal: the durable one joined with that of ephemeral sessions.
 pub(super) struct Split {
     pub durable: Arc<dyn Journal>,
     pub ephemerals: Arc<Ephemerals>,
@@ -229,10 +228,9 @@ impl Journal for Split {
     }
 }
 
-/// Writes down what model calls of ephemeral sessions use.
 pub(super) struct UsageLog {
     pub log: SystemLog,
-    /// Ends with the system's services.
+    /// Held so that the writer ends with the services of the system.
     _writer: Task,
 }
 
@@ -244,7 +242,7 @@ impl UsageLog {
         }
     }
 
-    /// Makes durable about what a call is going to use, before it is made.
+    /// Makes the estimated usage of a call durable before the call is made.
     pub(super) async fn begin(&self, call: &Metered) -> Result<(), Fault> {
         let estimate = Usage {
             input_tokens: call.tokens,
@@ -257,13 +255,11 @@ impl UsageLog {
         })
     }
 
-    /// Notes what a call has used.
     pub(super) async fn end(&self, call: Metered, usage: Usage) {
         self.log.send(LlmFact::Used(call.usage(usage))).await;
     }
 }
 
-/// A call whose usage is noted.
 pub(super) struct Metered {
     pub session: SessionKey,
     pub token: CallToken,

@@ -1,5 +1,5 @@
-//! The state of a model call: written by its gateway, read by its session when it drops the call, whose usage would
-//! be lost otherwise.
+//! The state of a model call. Its gateway writes it; its session reads it on dropping the call,
+//! whose usage would otherwise be lost.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::{kernel::InFlight, llm::Delta, model::Usage};
 
 #[derive(Debug)]
 pub(super) struct Flight {
-    /// Estimated tokens of what is sent.
+    /// Estimated tokens of the request.
     tokens: u64,
     made: Instant,
     state: Mutex<State>,
@@ -19,9 +19,7 @@ pub(super) struct Flight {
 #[derive(Debug, Default)]
 struct State {
     call: InFlight,
-    /// How long it waited for the gateway.
     queued: Duration,
-    /// How long its model took.
     model: Duration,
 }
 
@@ -32,7 +30,7 @@ impl Default for Flight {
 }
 
 impl Flight {
-    /// An earlier process may have sent it.
+    /// State of a call that an earlier process may have sent.
     pub(super) fn unknown() -> Self {
         let flight = Self::of(0);
         flight.state.lock().call = InFlight::Unknown;
@@ -59,13 +57,13 @@ impl Flight {
         };
     }
 
-    /// It has ended.
+    /// Marks the end of the call.
     pub(super) fn lands(&self) {
         let mut state = self.state.lock();
         state.model = self.made.elapsed().saturating_sub(state.queued);
     }
 
-    /// How long it waited for the gateway, and its model took.
+    /// Time spent in the gateway's queue, and by the model.
     pub(super) fn times(&self) -> (Duration, Duration) {
         let state = self.state.lock();
         (state.queued, state.model)
@@ -79,9 +77,9 @@ impl Flight {
         match piece {
             Delta::Text(text) | Delta::Reasoning(text) => *received += text.chars().count() as u64,
             Delta::Used(usage) => *told = *usage,
-            // A piece of a tool call, about a token.
+            // One piece of a tool call, about one token.
             Delta::Progress => *received += 4,
-            // What the reply says of it may be an estimate.
+            // The usage of a finished reply may be an estimate.
             Delta::Done(_) | Delta::Alive | Delta::Limits(_) => {}
         }
     }

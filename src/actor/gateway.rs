@@ -1,21 +1,21 @@
-//! Model gateway: one per provider; it alone sees the whole load on it.
+//! Model gateway: one per provider, because only a component that sees all calls can respect its
+//! limits.
 //!
-//! Supervised by the supervisor. It charges a call's turn to its query in the ledger, once over all tries, and
-//! refuses a call without an entry there. With the others:
-//! - It admits as many at a time as the provider may have, within the limits that are configured or that
-//!   the provider states ([`limits`]). A 429 holds the model for all sessions, and then bounds how many of
-//!   its calls run at a time.
-//! - It enqueues a bounded number, fairly over tenants and sessions ([`queue`]), and refuses the rest with a
+//! Supervised by the supervisor. The gateway charges each turn to its query in the ledger, once
+//! over all attempts, and refuses a call without an entry there. Its parts:
+//! - [`limits`]: concurrency and rates, as configured or announced by the provider. A 429 holds a
+//!   model for all sessions, and then lowers its concurrency.
+//! - [`queue`]: a bounded queue, fair over tenants and sessions; further calls are refused with a
 //!   retry hint.
-//! - It opens the circuit of a model that keeps failing, and of a provider that cannot be reached
-//!   ([`breaker`]). Calls wait while a circuit is open, unless their session can fail over, and one at a time
-//!   probes the server.
-//! - It tells the session of a call that waits for longer than a second, so that the wait is recorded.
-//! - A call runs in a task of its own ([`pump`]), which keeps the deadlines, shows the text as it arrives, tells
-//!   the session of the end, and ends when the session no longer waits.
+//! - [`breaker`]: circuit breakers for the provider and for each model. At an open circuit, a call
+//!   waits unless its session can fail over, and one probe at a time tests the server.
+//! - [`waiting`]: a call that waits for over a second is reported to its session, which records
+//!   that.
+//! - [`pump`]: each call runs in a task, which keeps the deadlines, shows the text as it arrives
+//!   and reports the end. It ends when the session no longer waits.
 //!
-//! The kernel decides what follows from a fault; a gateway never calls another. When a gateway is replaced,
-//! its calls fail as retryable: a [`Caller`] that is dropped reports that.
+//! The kernel decides what follows from a fault; a gateway never calls another. When a gateway is
+//! replaced, its calls fail as retryable: a [`Caller`] reports that when it is dropped.
 
 use std::{sync::Arc, time::Duration};
 
@@ -66,12 +66,12 @@ pub(super) enum GatewayMsg {
         call: u64,
         news: WaiterNews,
     },
-    /// The provider states its limits.
+    /// The provider announced its limits.
     Told {
         call: u64,
         limits: RateLimits,
     },
-    /// The server of a probe has begun to answer.
+    /// The server has begun to answer a probe.
     Reached {
         call: u64,
     },
@@ -79,7 +79,7 @@ pub(super) enum GatewayMsg {
         call: u64,
         end: End,
     },
-    /// A waiting call may start, or a limit may be lifted.
+    /// The alarm: a queued call may start, or a limit may be lifted.
     Due,
 }
 local_messages!(GatewayMsg);
@@ -88,7 +88,7 @@ pub(super) struct GatewayArgs {
     pub backend: Arc<dyn Backend>,
     pub settings: GatewaySettings,
     pub ledger: Ledger,
-    /// Where a session is ended that goes past its budget.
+    /// The shards end a session that exceeds its budget.
     pub shards: Pool<ShardMsg>,
     pub clock: Clock,
     pub depth: Depth,
@@ -133,23 +133,23 @@ impl Actor for GatewayActor {
 /// Limits and deadlines of one provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GatewaySettings {
-    /// Calls at a time.
+    /// Most calls in flight.
     pub concurrency: usize,
-    /// Calls that may wait.
+    /// Most calls in the queue.
     pub queue: usize,
-    /// How long a call may wait.
+    /// Longest wait of a call in the queue.
     pub queue_deadline: Duration,
-    /// Calls in a minute; the provider's own statement can lower it.
+    /// Calls per minute; a limit that the provider announces can only lower it.
     pub requests_per_minute: Option<u64>,
-    /// Tokens in a minute, sent and received; the provider's own statement can lower it.
+    /// Tokens per minute, sent and received; a limit that the provider announces can only lower it.
     pub tokens_per_minute: Option<u64>,
-    /// From the start of a call until the first piece of its reply, connecting included.
+    /// Deadline from the start of a call to the first piece of its reply, including the connection.
     pub first_token: Duration,
-    /// Between two pieces.
+    /// Deadline between two pieces of a reply.
     pub idle: Duration,
-    /// For the whole reply.
+    /// Deadline for a whole reply.
     pub total: Duration,
-    /// Its circuit breakers.
+    /// Settings of the circuit breakers.
     pub breaker: BreakerSettings,
 }
 
@@ -169,12 +169,12 @@ impl Default for GatewaySettings {
     }
 }
 
-/// When the circuit of a provider or a model opens, and for how long.
+/// When the circuit of a provider or model opens, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BreakerSettings {
-    /// Failures in a row that open the circuit.
+    /// Consecutive failures that open the circuit.
     pub failures: u32,
-    /// Time until the first probe; doubles with each probe that fails.
+    /// Time until the first probe; doubles with each failed probe.
     pub cool_down: Duration,
     /// Longest time between two probes.
     pub cool_down_cap: Duration,
@@ -190,18 +190,17 @@ impl Default for BreakerSettings {
     }
 }
 
-/// Whether a session has another model to call; then its call does not wait at an open circuit.
+/// Whether the session can call another model; if so, its call does not wait at an open circuit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Failover {
     Possible,
     Impossible,
 }
 
-/// A try that failed.
 #[derive(Debug)]
 pub(super) struct Failed {
     pub fault: Fault,
-    /// What it used, as far as the provider said.
+    /// Usage, as far as the provider reported it.
     pub usage: Usage,
 }
 
@@ -212,19 +211,18 @@ impl From<Fault> for Failed {
     }
 }
 
-/// Tells the caller how a call ended.
 type OnEnd = dyn FnOnce(Result<Reply, Failed>) + Send;
 
-/// Who made a call. Dropped without an end, it reports the call as lost.
+/// The session's end of a call. Dropped without a result, it reports the call as lost.
 pub(super) struct Caller {
     meter: Meter,
-    /// Cancelled when the end is not waited for any more: then nothing is reported.
+    /// Cancelled when the session no longer waits.
     gave_up: CancellationToken,
     end: Option<Box<OnEnd>>,
 }
 
 impl Caller {
-    /// Hears of the end of a call, unless the guard is dropped before.
+    /// Passes the result of a call to `end`, unless the guard is dropped first.
     pub(super) fn new(
         meter: &Meter,
         end: impl FnOnce(Result<Reply, Failed>) + Send + 'static,
@@ -265,29 +263,27 @@ pub(super) struct Ticket {
     pub sid: Sid,
     pub key: SessionKey,
     pub token: CallToken,
-    /// As `provider/model`.
+    /// Model as `provider/model`.
     pub model: Arc<str>,
-    /// How long it waits for a model that is held.
+    /// Longest wait for a model that is held after a 429.
     pub patience: Duration,
-    /// How long it waits for a model that is unavailable.
+    /// Longest wait for an unavailable model.
     pub outage: Duration,
-    /// How long it waits for its turn, and then for the whole reply, beside the gateway's own limits.
+    /// Deadline for the queue, and again for the whole reply, in addition to the gateway's own.
     pub within: Duration,
     pub failover: Failover,
     pub request: Request,
     pub caller: Caller,
-    /// Records the wait of a call.
+    /// Session that records the wait of the call.
     pub session: Option<ActorRef<SessionMsg>>,
-    /// Shows the text of the reply.
     pub show: Option<Show>,
-    /// Its usage is noted apart, because its session leaves nothing behind.
+    /// Present for ephemeral sessions, whose usage is recorded apart.
     pub metered: Option<Metered>,
     pub pulse: Arc<Pulse>,
     pub flight: Arc<Flight>,
 }
 
 impl Ticket {
-    /// Shows the text of the reply to those who follow the session.
     pub(super) fn shown_on(&mut self, bus: &BusHandle) {
         self.show = Some(Show::new(bus.clone(), self.key.clone(), self.token));
     }

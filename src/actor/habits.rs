@@ -1,4 +1,4 @@
-//! Models that give no signals, as far as this process has seen.
+//! Models that emit no signals, as observed by this process.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -6,10 +6,10 @@ use parking_lot::Mutex;
 
 use crate::kernel::Policy;
 
-/// A model that gave no signal in so many queries in a row, although it was reminded, is not reminded again.
+/// A model is no longer reminded after it has ignored this many reminders in a row.
 const MAX_MISSES: u32 = 3;
 
-/// Shared by all sessions. Holds an entry per configured model at most.
+/// Misses by model, shared by all sessions; bounded by the number of configured models.
 #[derive(Debug, Default)]
 pub(super) struct Habits(Mutex<HashMap<Arc<str>, u32>>);
 
@@ -25,7 +25,7 @@ impl Habits {
         self.0.lock().remove(model);
     }
 
-    /// A model was reminded of a missing signal and gave none.
+    /// Counts a reminder that the model answered without a signal.
     pub(super) fn gave_none(&self, model: &Arc<str>) {
         *self.0.lock().entry(Arc::clone(model)).or_default() += 1;
     }

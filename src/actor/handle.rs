@@ -1,5 +1,5 @@
-//! Handles to the system and its sessions. A session is found by its key through its shard, so a handle outlives
-//! restarts.
+//! Handles to the system and its sessions. A handle finds a session by its key through its shard,
+//! so it outlives restarts.
 
 use std::{
     sync::{
@@ -65,14 +65,13 @@ pub(super) struct Router {
     pub subscriber_capacity: usize,
     /// Set once, when the system drains.
     pub draining: Arc<AtomicBool>,
-    /// What waits for a person.
     pub approvals: Approvals,
     /// Cancelled when the system has ended.
     pub ended: CancellationToken,
 }
 
 impl Router {
-    /// Brings a session to life that was cut off in the middle of something.
+    /// Activates a session whose query was cut off.
     pub(super) async fn recover(&self, key: &SessionKey) -> Result<(), AskError> {
         let message = |reply| ShardMsg::Ask {
             key: key.clone(),
@@ -125,7 +124,8 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// The same system for another caller: its actions are recorded under this name. The default is `local`.
+    /// Returns a handle for another caller, under whose name actions are recorded. The default is
+    /// `local`.
     #[must_use]
     pub fn acting(&self, by: By) -> Self {
         Self { by, ..self.clone() }
@@ -145,13 +145,14 @@ impl Oracle {
         join_all(parked).await;
     }
 
-    /// A session by its key, or by its name for the local tenant. The first message creates it.
+    /// Returns a session by its key, or by its name for the local tenant. The first message creates
+    /// it.
     #[must_use]
     pub fn session(&self, key: impl Into<SessionKey>) -> SessionHandle {
         self.session_of(key, ProfileName::oracle())
     }
 
-    /// A session, with a profile that counts if the session is new.
+    /// Returns a session. The profile applies if the session is new.
     #[must_use]
     pub fn session_of(&self, key: impl Into<SessionKey>, profile: ProfileName) -> SessionHandle {
         let parent = None;
@@ -161,7 +162,7 @@ impl Oracle {
         session.acting(self.by.clone())
     }
 
-    /// The records of all sessions from now on.
+    /// Subscribes to the records of all sessions from now on.
     #[must_use]
     pub fn subscribe(&self, filter: Filter) -> Subscription {
         self.router()
@@ -169,38 +170,38 @@ impl Oracle {
             .subscribe(filter, self.router().subscriber_capacity)
     }
 
-    /// The records of all sessions from now on, with at most `waiting` notices queued at each bus; more become
-    /// a gap.
+    /// Subscribes to the records of all sessions from now on, with at most `waiting` notices queued
+    /// at each bus; further ones become a gap.
     #[must_use]
     pub fn subscribe_briefly(&self, filter: Filter, waiting: usize) -> Subscription {
         self.router().bus.subscribe(filter, waiting)
     }
 
-    /// Running queries.
+    /// Number of running queries.
     #[must_use]
     pub fn running(&self) -> usize {
         self.router().ledger.running()
     }
 
-    /// Usage and limits of tenants.
+    /// Usage and limits of the tenants.
     #[must_use]
     pub fn tenants(&self) -> &Tenants {
         &self.services.tenants
     }
 
-    /// Its clock.
+    /// The system's clock.
     #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.services.clock
     }
 
-    /// State of the model providers, by name. Asks no actor.
+    /// State of the model providers, in order of their names. Sends no message to an actor.
     #[must_use]
     pub fn providers(&self) -> Vec<ProviderState> {
         self.services.providers.values().map(Board::read).collect()
     }
 
-    /// Messages that wait for each of the shared actors.
+    /// Number of messages pending for each shared actor.
     #[must_use]
     pub fn depths(&self) -> Depths {
         Depths::of(&self.services)
@@ -220,7 +221,7 @@ impl Oracle {
 /// # let system = Oracle::builder().start().await?;
 /// let session = system.oracle().session(SessionName::new("s")?);
 ///
-/// // To the end at once, or event by event.
+/// // Wait for the answer, or follow the events.
 /// session.answer(Submission::new("hello")).await?;
 /// let mut watch = session.ask(Submission::new("hello again")).await?;
 /// while let Some(progress) = watch.next().await? {
@@ -243,28 +244,29 @@ pub struct SessionHandle {
 }
 
 impl SessionHandle {
-    /// Its key.
+    /// Key of the session.
     #[must_use]
     pub const fn key(&self) -> &SessionKey {
         &self.key
     }
 
-    /// The same session for another caller: its actions are recorded under this name. The default is `local`.
+    /// Returns a handle for another caller, under whose name actions are recorded. The default is
+    /// `local`.
     #[must_use]
     pub fn acting(self, by: By) -> Self {
         Self { by, ..self }
     }
 
-    /// Cancels a query, or the running one. Returns once that is durable; a query that waits for a sub-agent
-    /// ends after it.
+    /// Cancels a query, by default the running one. Returns once that is durable; a query that
+    /// waits for a sub-agent ends after it.
     ///
     /// # Errors
-    /// See [`AskError`]; refused when nothing runs.
+    /// See [`AskError`]; refused when no query runs.
     pub async fn cancel(&self, query: Option<QueryId>) -> Result<(), AskError> {
         self.command(Command::Cancel { query }).await.map(drop)
     }
 
-    /// Sends any command.
+    /// Sends a command to the session.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -291,7 +293,7 @@ impl SessionHandle {
         self.router.ask(key, self.admission(), message).await
     }
 
-    /// Messages of sub-agents belong to a query that was admitted.
+    /// Always admits the messages of sub-agents, which belong to an admitted query.
     pub(super) const fn admission(&self) -> Admission {
         match self.opening.parent {
             None => Admission::IfRoom,
@@ -306,12 +308,11 @@ impl SessionHandle {
         }
     }
 
-    /// Whether a query of it runs in this system.
     pub(crate) fn runs_here(&self) -> bool {
         self.router.ledger.state(&self.key).is_some()
     }
 
-    /// Its records and frames from now on.
+    /// Subscribes to the records and frames of the session from now on.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
         let capacity = self.router.subscriber_capacity;

@@ -1,7 +1,7 @@
-//! The supervisor's table of live sessions, with the turns that each running query was charged.
+//! Live sessions of the system, with the turns charged to each running query. Outlives shards.
 //!
-//! Shards enter and remove sessions, a session enters its running query, gateways charge turns. Lists and
-//! recovery read it. It outlives shards, and is the only thing of theirs that does.
+//! Shards enter and remove sessions, a session enters its running query, gateways charge turns.
+//! Lists and recovery read it.
 
 use std::{
     collections::HashSet,
@@ -19,27 +19,26 @@ use super::{
 };
 use crate::model::{QueryId, SessionKey, Turn};
 
-/// Whether a call may be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ruling {
     Allowed,
-    /// The query is over its limit.
+    /// The query is over its turn limit.
     Violated {
         started: u32,
         limit: u32,
     },
-    /// There is no such running query.
+    /// No such query runs.
     NotLive,
 }
 
-/// Cheap to clone; no reference into it is held across an await.
+/// The shared table. Cheap to clone; no reference into it is held across an await.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ledger(Arc<Tables>);
 
 #[derive(Debug, Default)]
 struct Tables {
     live: DashMap<SessionKey, Live>,
-    /// Sessions that are quarantined in memory: their logs may not say so.
+    /// Sessions quarantined in memory, not necessarily in their logs, with the reason.
     quarantined: DashMap<SessionKey, String>,
     running: AtomicUsize,
     appended: AtomicU64,
@@ -59,7 +58,6 @@ struct Charged {
 }
 
 impl Ledger {
-    /// A session is about to be started.
     pub(super) fn enter(&self, key: &SessionKey, pulse: Arc<Pulse>) {
         match self.0.live.entry(key.clone()) {
             Entry::Occupied(mut live) => live.get_mut().pulse = pulse,
@@ -70,7 +68,7 @@ impl Ledger {
         }
     }
 
-    /// A session runs this query, with this limit and so many turns in the journal, or none.
+    /// Sets a session's running query, if any, with its turn limit and the turns in its log.
     pub(super) fn runs(&self, key: &SessionKey, running: Option<(QueryId, u32, u32)>) {
         let Some(mut live) = self.0.live.get_mut(key) else {
             return;
@@ -88,14 +86,12 @@ impl Ledger {
         });
     }
 
-    /// A session is out of memory.
     pub(super) fn remove(&self, key: &SessionKey) {
         if let Some((_, live)) = self.0.live.remove(key) {
             self.count(false, live.running.is_some());
         }
     }
 
-    /// Removes the sessions of a shard that has died.
     pub(super) fn take(&self, of: impl Fn(&SessionKey) -> bool) -> HashSet<SessionKey> {
         let keys = self.0.live.iter().map(|live| live.key().clone());
         let keys: HashSet<_> = keys.filter(of).collect();
@@ -117,7 +113,7 @@ impl Ledger {
             return Ruling::NotLive;
         };
         let (started, limit) = (turn.0.saturating_add(1), charged.max_turns);
-        // A turn that was admitted before may be tried again, also under a budget lowered since.
+        // An admitted turn may be retried, even if the budget was lowered since.
         if started > limit && started > charged.turns {
             return Ruling::Violated { started, limit };
         }
@@ -125,30 +121,26 @@ impl Ledger {
         Ruling::Allowed
     }
 
-    /// How many queries run.
     pub(super) fn running(&self) -> usize {
         self.0.running.load(Ordering::Relaxed)
     }
 
-    /// Whether a session is in memory, or quarantined there.
     pub(super) fn knows(&self, key: &SessionKey) -> bool {
         self.0.live.contains_key(key) || self.0.quarantined.contains_key(key)
     }
 
-    /// Whether a session works, or is about to.
     pub(super) fn is_busy(&self, key: &SessionKey) -> bool {
         let live = self.0.live.get(key);
         live.is_some_and(|live| live.pulse.is_busy())
     }
 
-    /// How many of these sessions work.
+    /// Counts the sessions in `of` that have work in flight.
     pub(super) fn busy(&self, of: impl Fn(&SessionKey) -> bool) -> usize {
         let live = self.0.live.iter();
         live.filter(|live| live.pulse.is_busy() && of(live.key()))
             .count()
     }
 
-    /// The state of a session, as far as it is known in memory.
     pub(super) fn state(&self, key: &SessionKey) -> Option<SessionState> {
         if self.0.quarantined.contains_key(key) {
             return Some(SessionState::Quarantined);
@@ -161,29 +153,24 @@ impl Ledger {
         (live.pulse.stage() == Stage::Busy).then_some(state)
     }
 
-    /// Quarantines a session in memory.
     pub(super) fn quarantine(&self, key: &SessionKey, reason: String) {
         self.remove(key);
         self.0.quarantined.insert(key.clone(), reason);
     }
 
-    /// Why a session is quarantined in memory, if it is.
     pub(super) fn quarantined(&self, key: &SessionKey) -> Option<String> {
         let reason = self.0.quarantined.get(key);
         reason.map(|reason| reason.clone())
     }
 
-    /// Lifts a quarantine in memory; whether there was one.
     pub(super) fn release(&self, key: &SessionKey) -> bool {
         self.0.quarantined.remove(key).is_some()
     }
 
-    /// The journal took an append.
     pub(super) fn appended(&self) {
         self.0.appended.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many appends of sessions the journal has taken.
     pub(super) fn appends(&self) -> u64 {
         self.0.appended.load(Ordering::Relaxed)
     }

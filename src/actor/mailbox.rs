@@ -1,10 +1,11 @@
-//! Mailboxes of shared actors, with a count of the messages that wait.
+//! Mailboxes of shared actors, with a count of pending messages.
 //!
-//! Mailboxes of ractor are unbounded, so admission happens before the cast: messages from outside are refused
-//! at the bound, consequences of admitted work are counted and always taken. A guard travels in each message.
+//! Ractor's mailboxes are unbounded, so admission happens before the cast: at the bound, messages
+//! from outside are refused; consequences of admitted work are counted but always accepted. Each
+//! message carries a guard.
 //!
-//! **Invariant:** a count is the number of messages that were sent and neither taken nor dropped, over an actor
-//! and its predecessors.
+//! **Invariant:** a count is the number of messages that were sent and neither taken nor dropped,
+//! over an actor and its predecessors.
 
 use std::{
     sync::{
@@ -18,7 +19,7 @@ use ractor::{ActorRef, RpcReplyPort, rpc::CallResult};
 
 use crate::model::{Fault, FaultClass};
 
-/// Default bound of a mailbox: what the fastest actor takes in a fraction of a second.
+/// Default bound of a mailbox: a fraction of a second's work for the fastest actor.
 pub(super) const CAPACITY: usize = 65_536;
 
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -69,7 +70,6 @@ impl Drop for Waiting {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Full {
-    /// How many wait.
     pub waiting: usize,
 }
 
@@ -106,9 +106,9 @@ impl<M: std::any::Any + Send> ractor::Message for Counted<M> {}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Admission {
-    /// From outside: only below the bound.
+    /// From outside: refused at the bound.
     IfRoom,
-    /// A consequence of admitted work.
+    /// A consequence of admitted work: never refused.
     Always,
 }
 
@@ -143,13 +143,13 @@ impl<M: Send + 'static> Mailbox<M> {
         &self.actor
     }
 
-    /// Sends a message that must not be refused.
     pub(super) fn cast(&self, message: M) -> Result<(), Stopped> {
         let message = counted(message, self.depth.count());
         self.actor.cast(message).map_err(|_| Stopped)
     }
 
-    /// Sends a message if there is room, else returns it. Lost if the actor has ended.
+    /// Sends a message below the bound, or else returns it. The message is lost if the actor has
+    /// ended.
     pub(super) fn offer(&self, message: M) -> Result<(), (Full, M)> {
         match self.depth.admit() {
             Ok(waiting) => {

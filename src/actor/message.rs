@@ -1,7 +1,7 @@
-//! Messages of actors are local to the process.
+//! Actor messages, which are local to the process.
 
-/// Marks types as actor messages. Without ractor's `cluster` feature every type is one already; with
-/// it (our feature `cluster`, for hosts that use it) each has to say so.
+/// Marks types as actor messages. Ractor requires this only with its `cluster` feature, which ours
+/// of the same name enables for hosts that use it.
 macro_rules! local_messages {
     ($($message:ty),+ $(,)?) => {
         $(

@@ -1,8 +1,8 @@
 //! Counters and histograms of a running system, without locks.
 //!
-//! A session counts a record after the journal has taken it, so each fact counts once and a replay counts
-//! nothing. A gauge is held by a guard, so a session that crashes leaves nothing counted. Counts begin anew
-//! with each start of the process; reading them asks no actor.
+//! A session counts a record after the journal has taken it, so each fact counts once and a replay
+//! counts nothing. A guard holds each gauge, so a crashed session leaves nothing counted. Counts
+//! start at zero with the process, and reading them sends no message to an actor.
 
 use std::{
     fmt,
@@ -32,7 +32,7 @@ mod timing;
 
 pub use timing::Timing;
 
-/// Numbers of one metric, by the value of its label. Clones share the numbers.
+/// A metric with one label: a number for each value of the label. Clones share the numbers.
 #[derive(Debug, Clone)]
 pub struct Tally {
     label: &'static str,
@@ -60,14 +60,14 @@ impl Tally {
         }
     }
 
-    /// The number under this value of the label.
+    /// Number for this value of the label.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<u64> {
         let mut all = self.iter();
         all.find_map(|(known, count)| (known == name).then_some(count))
     }
 
-    /// All values of the label and their numbers.
+    /// All values of the label with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.counts
             .iter()
@@ -124,49 +124,50 @@ impl Sheet {
 /// A number that rises and falls.
 pub type Level = Gauge<u64, AtomicU64>;
 
-/// What a system has done since its start. The counters are live: each is right by itself, but two that are
-/// read are not of the same moment.
+/// Activity of a system since its start. The counters are live, so reading two of them does not
+/// give a consistent snapshot.
 #[derive(Debug)]
 pub struct Figures {
-    /// Sessions in memory, by what they are at.
+    /// Sessions in memory, by activity.
     pub live: Tally,
-    /// What happened in the lives of sessions, such as `opened` and `quarantined`.
+    /// Lifecycle events of sessions, such as `opened` and `quarantined`.
     pub sessions: Tally,
-    /// Messages that wait in sessions in memory, behind the query that runs.
+    /// Messages queued in live sessions behind the running query.
     pub waiting: Level,
-    /// Messages that were accepted.
+    /// Accepted messages.
     pub accepted: Counter,
-    /// Turns whose reply is durable, after any number of tries.
+    /// Turns whose reply is durable, after any number of attempts.
     pub turns: Counter,
-    /// Queries that ended, by outcome.
+    /// Finished queries, by outcome.
     pub queries: Tally,
-    /// Signals by type, and those that were rejected.
+    /// Signals by type, and rejected signals.
     pub signals: Tally,
-    /// Decisions of the fallback, by action.
+    /// Fallback decisions, by action.
     pub fallbacks: Tally,
-    /// Warnings and ends of budgets, such as `tokens.warning`.
+    /// Budget warnings and exceeded budgets, such as `tokens.warning`.
     pub budgets: Tally,
-    /// Loops that were detected.
+    /// Detected loops.
     pub loops: Counter,
-    /// Sessions that were restarted, by cause.
+    /// Restarted sessions, by cause.
     pub restarts: Tally,
     /// Tool calls that were requested, started, finished and refused.
     pub tools: Tally,
-    /// Model calls by how they ended: `answered`, or the class of the fault.
+    /// Finished model calls: `answered`, or the class of the fault.
     pub calls: Tally,
     /// Model calls that were `retried`, and those that `failed_over`.
     pub repeated: Tally,
-    /// Tokens of calls, as far as they are known: `input`, of it `cached`, and `output`.
+    /// Known tokens of calls: `input`, of which `cached`, and `output`.
     pub tokens: Tally,
-    /// Turns of one call, from their beginning until the reply was durable.
+    /// Duration of turns that succeeded with one call, from their beginning until the reply was
+    /// durable.
     pub turn: Timing,
-    /// Of those turns, the wait in the gateway's queue.
+    /// Of these turns, the wait in the gateway's queue.
     pub queued: Timing,
-    /// Of those turns, the model's time.
+    /// Of these turns, the model's time.
     pub model: Timing,
-    /// Of those turns, the rest: our own time, the journal's included.
+    /// Of these turns, the rest: our own time, including the journal's.
     pub own: Timing,
-    /// How long commits of the journal took, as sessions see it.
+    /// Duration of journal commits, as sessions see it.
     pub commit: Timing,
     /// Sessions that wait for a commit.
     pub appends: Level,
@@ -366,8 +367,8 @@ impl Meter {
         self.0.calls.add(result, 1);
     }
 
-    /// Counts a turn whose first call succeeded, from its beginning until its reply was durable; of that time, the
-    /// wait for the gateway and the model's.
+    /// Counts a turn whose first call succeeded: its time until the reply was durable, and the
+    /// shares of the gateway's queue and the model.
     pub(super) fn turn(&self, whole: Duration, (queued, model): (Duration, Duration)) {
         let counts = &*self.0;
         counts.turn.add(whole);
@@ -386,7 +387,7 @@ impl Meter {
         self.0.failing.store(false, Relaxed);
     }
 
-    /// The journal failed or did not answer, through no fault of the session's.
+    /// Counts a commit that failed or timed out through no fault of the session.
     pub(super) fn not_committed(&self) {
         self.0.failed_commits.inc();
         self.0.failing.store(true, Relaxed);
@@ -410,7 +411,6 @@ impl Meter {
         usize::try_from(busy.map(|(_, live)| live).sum::<u64>()).unwrap_or(usize::MAX)
     }
 
-    /// Sessions that are being activated, and queries before their first call.
     pub(super) fn beginning(&self) -> usize {
         self.sum(&[Activity::Waking, Activity::Preparing])
     }
@@ -426,26 +426,20 @@ impl Meter {
     }
 }
 
-/// What a live session is at. A query runs from `Preparing` on.
+/// Activity of a live session. A query runs from `Preparing` on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::actor) enum Activity {
-    /// It is being activated.
+    /// The session is being activated.
     Waking,
-    /// Nothing runs.
     Idle,
-    /// Its query is classified, and its prompt composed.
+    /// The query is being classified, and its prompt composed.
     Preparing,
-    /// A model is called.
     Calling,
-    /// Tools run.
     Tools,
-    /// It waits to retry.
     BackingOff,
-    /// A sub-agent works for it.
     Delegating,
-    /// A person has to answer.
+    /// A tool call waits for approval.
     Approval,
-    /// An operator has paused it.
     Paused,
 }
 
@@ -530,7 +524,7 @@ mod tests {
         let meter = Meter::default();
         let millis = Duration::from_millis;
         meter.turn(millis(110), (millis(30), millis(70)));
-        // Clocks of several tasks need not agree to the last.
+        // Several tasks read the clock, so the shares may exceed the whole.
         meter.turn(millis(10), (millis(0), millis(11)));
         let figures = &meter.0;
         let sums = [&figures.turn, &figures.queued, &figures.model, &figures.own];

@@ -1,4 +1,4 @@
-//! The current actors of a kind: the supervisor replaces them, callers pick one.
+//! The current actors of one kind: the supervisor replaces them, callers pick one.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -17,7 +17,7 @@ pub(super) struct Pool<M>(Arc<Table<M>>);
 
 struct Table<M> {
     members: DashMap<usize, ActorRef<Counted<M>>>,
-    /// An actor's successor continues its count.
+    /// Outlives the actors: a successor continues the count.
     depths: Vec<Depth>,
     turn: AtomicUsize,
 }
@@ -29,7 +29,7 @@ impl<M> Clone for Pool<M> {
 }
 
 impl<M: Send + 'static> Pool<M> {
-    /// At least one actor; at most `capacity` messages from outside wait for each.
+    /// Creates a pool; `capacity` bounds the messages from outside pending for each actor.
     pub(super) fn new(size: usize, capacity: usize) -> Self {
         let (members, turn) = (DashMap::new(), AtomicUsize::new(0));
         let depths = (0..size.max(1)).map(|_| Depth::new(capacity)).collect();
@@ -72,7 +72,7 @@ impl<M: Send + 'static> Pool<M> {
         self.0.members.iter().all(|member| ended(member.value()))
     }
 
-    /// The number of a key; stable while the pool lives.
+    /// Index of a key's actor; stable while the pool exists.
     pub(super) fn index_of(&self, key: &impl Hash) -> usize {
         let mut hasher = DefaultHasher::new();
         key.hash(&mut hasher);

@@ -1,14 +1,18 @@
 //! A session as an actor below a host's.
 //!
-//! Supervised by the host. It forwards requests to the session in order, and every event of the session to its parent,
-//! once and in order, as a message of the parent's type. The session itself lives in its system: stopping this
-//! actor leaves it as it is. The actor ends, and its parent hears why, when the session is deleted or the system ends.
+//! Supervised by the host. The actor forwards requests to the session in order, and every event of
+//! the session to its parent, once and in order, as a message of the parent's type. Stopping the
+//! actor does not affect the session, which lives in its system. When the session is deleted or the
+//! system ends, the actor stops with the reason.
 //!
-//! **Invariant:** at most [`UNHEARD`] events wait in the parent's mailbox, and at most [`UNASKED`] requests here; more
-//! events wait in the journal.
+//! **Invariant:** at most [`UNHEARD`] events are pending in the parent's mailbox, and at most
+//! [`UNASKED`] requests here; further events wait in the journal.
 //!
 //! ```
-//! use oracle_agent::{actor::{Frames, Oracle, Progress, port::{Heard, SessionMsg}}, model::{Seq, SessionName, Submission}};
+//! use oracle_agent::{
+//!     actor::{Frames, Oracle, Progress, port::{Heard, SessionMsg}},
+//!     model::{Seq, SessionName, Submission},
+//! };
 //! use ractor::{Actor, ActorProcessingErr, ActorRef, cast};
 //!
 //! struct Desk;
@@ -18,7 +22,11 @@
 //!     type State = ();
 //!     type Arguments = Oracle;
 //!
-//!     async fn pre_start(&self, me: ActorRef<Heard>, oracle: Oracle) -> Result<(), ActorProcessingErr> {
+//!     async fn pre_start(
+//!         &self,
+//!         me: ActorRef<Heard>,
+//!         oracle: Oracle,
+//!     ) -> Result<(), ActorProcessingErr> {
 //!         let session = oracle.session(SessionName::new("desk")?);
 //!         let tell = |heard| heard;
 //!         let (session, _) = session.start_under(&me, Seq(0), Frames::No, tell).await?;
@@ -26,7 +34,12 @@
 //!         Ok(())
 //!     }
 //!
-//!     async fn handle(&self, me: ActorRef<Heard>, heard: Heard, (): &mut ()) -> Result<(), ActorProcessingErr> {
+//!     async fn handle(
+//!         &self,
+//!         me: ActorRef<Heard>,
+//!         heard: Heard,
+//!         (): &mut (),
+//!     ) -> Result<(), ActorProcessingErr> {
 //!         if let Progress::Record(record) = &heard.progress && record.kind() == "query.finished" {
 //!             me.stop(None);
 //!         }
@@ -60,42 +73,41 @@ use crate::{
     model::{QueryId, Seq, SessionKey, Submission},
 };
 
-/// Events that may wait in the parent's mailbox.
+/// Most events pending in the parent's mailbox.
 pub const UNHEARD: usize = 64;
-/// Requests that may wait for their turn.
+/// Most pending requests.
 pub const UNASKED: usize = 32;
-/// Pause before a journal that could not be read is read again.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// What a session is asked through its port.
+/// A request to a session through its port.
 pub enum SessionMsg {
-    /// Hand in a message. Whether it was taken is told by the session's events, and not at all where too many
-    /// requests wait.
+    /// Submits a message without a reply. The session's events show whether it was accepted; it is
+    /// dropped when too many requests are pending.
     Tell(Submission),
-    /// Hand in a message; answered when it is durable.
+    /// Submits a message; the reply follows when it is durable.
     Submit(Submission, RpcReplyPort<Result<QueryId, AskError>>),
-    /// Hand in a message; answered when its query has ended.
+    /// Submits a message; the reply follows when its query has ended.
     Ask(Submission, RpcReplyPort<Result<Answer, AskError>>),
-    /// Anything else.
+    /// Sends any other command.
     Do(Command, RpcReplyPort<Result<Reply, AskError>>),
 }
 local_messages!(SessionMsg);
 
-/// What a parent hears of a session.
+/// An event of a session, as its parent receives it.
 #[derive(Debug)]
 pub struct Heard {
-    /// Of which.
+    /// Session that the event belongs to.
     pub session: SessionKey,
-    /// What.
+    /// The record or frame.
     pub progress: Progress,
-    /// Makes room for the next one when it is dropped.
+    /// Frees a place for another event when dropped.
     _room: OwnedSemaphorePermit,
 }
 local_messages!(Heard);
 
 impl SessionHandle {
-    /// Starts an actor for this session, linked under one of the host's, which is told of every event after
-    /// `after` by the message that `tell` makes. See [`port`](self).
+    /// Starts an actor for this session, linked to a host's actor, which receives every event after
+    /// `after` in the message that `tell` makes. See [`port`](self).
     ///
     /// # Errors
     /// When the parent is about to end.
@@ -112,14 +124,13 @@ impl SessionHandle {
             session: session.clone(),
             after,
             frames,
-            // A parent that has gone takes this actor with it.
+            // A failed cast needs no handling: the parent's end also ends this actor.
             tell: Box::new(move |heard| parent_of.cast(tell(heard)).is_ok()),
         };
         Actor::spawn_linked(None, PortActor, (session, told), parent.get_cell()).await
     }
 }
 
-/// What is told to whom.
 struct Told {
     session: SessionHandle,
     after: Seq,
@@ -131,7 +142,7 @@ struct PortActor;
 
 struct PortState {
     requests: mpsc::Sender<SessionMsg>,
-    /// Hand on requests, and tell what happens; they end with the actor.
+    /// Forward requests and events; end with the actor.
     _tasks: [Task; 2],
 }
 
@@ -162,7 +173,7 @@ impl Actor for PortActor {
         message: SessionMsg,
         state: &mut PortState,
     ) -> Result<(), ActorProcessingErr> {
-        // Whoever asked may have given up; that is their right.
+        // A reply fails to send only if the caller no longer waits.
         match state
             .requests
             .try_send(message)
@@ -181,8 +192,8 @@ fn full() -> AskError {
     AskError::full(UNASKED)
 }
 
-/// One request after the other; only who waits for an answer does so beside. A session bounds how many those
-/// can be.
+/// Forwards requests one at a time; only waiting for an answer is concurrent. The session's inbox
+/// bounds the number of those waits.
 async fn hand_on(session: SessionHandle, mut requests: mpsc::Receiver<SessionMsg>) {
     let mut waiting = JoinSet::new();
     while let Some(request) = requests.recv().await {
@@ -204,7 +215,7 @@ async fn hand_on(session: SessionHandle, mut requests: mpsc::Receiver<SessionMsg
 }
 
 impl Told {
-    /// Returns when there is nothing more to be told, with the reason, unless nobody is there to hear it.
+    /// Forwards events until none can follow, and returns why; `None` if the parent is gone.
     async fn tell_all(self) -> Option<AskError> {
         let room = Arc::new(Semaphore::new(UNHEARD));
         let mut follow = match self.follow().await {
@@ -234,7 +245,7 @@ impl Told {
         }
     }
 
-    /// A session that is not there yet is waited for.
+    /// Follows the session, after waiting for it to exist.
     async fn follow(&self) -> Result<EventStream, AskError> {
         loop {
             let mut notices = self.session.subscribe();

@@ -15,21 +15,21 @@ use crate::{
 /// A named set of prompt values, tools and policy.
 #[derive(Clone)]
 pub struct Profile {
-    /// Models, budgets and rules of its sessions.
+    /// Models, budgets and rules of the sessions.
     pub policy: Arc<Policy>,
-    /// The prepared values for its prompts.
+    /// Prepared values for the prompts.
     pub prompt: Arc<Prepared>,
-    /// The tools behind the policy's list.
+    /// Implementations of the tools that the policy lists.
     pub tools: Arc<Registry>,
-    /// Prompts of its own, instead of the system's.
+    /// Composer that replaces the system's, if set.
     pub composer: Option<Arc<Composer>>,
-    /// Its purpose, for people who choose a profile.
+    /// Purpose of the profile, shown to users who choose one.
     pub description: Option<Arc<str>>,
     variables: Arc<Variables>,
 }
 
 impl Profile {
-    /// A profile whose prompts are composed with these values and name the policy's tools.
+    /// Creates a profile whose prompts use these values and name the policy's tools.
     #[must_use]
     pub fn new(policy: Policy, variables: Variables, tools: Arc<Registry>) -> Self {
         let named = naming(&variables, &policy.tools);
@@ -43,7 +43,7 @@ impl Profile {
         }
     }
 
-    /// Gives it prompts of its own.
+    /// Sets a composer that replaces the system's.
     #[must_use]
     pub fn with_composer(mut self, composer: Arc<Composer>) -> Self {
         self.composer = Some(composer);
@@ -57,15 +57,15 @@ impl Profile {
         }
     }
 
-    /// Sets its description.
+    /// Sets the description.
     #[must_use]
     pub fn described(mut self, description: &str) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// The profile for a sub-agent: only tools that read, and no children beyond the depth that the policy
-    /// allows.
+    /// Returns the profile for a sub-agent: only read-only tools, and no delegation beyond the
+    /// depth that the policy allows.
     #[must_use]
     pub fn for_child(&self, parent: &Parent) -> Self {
         let reads = |tool: &&ToolSpec| tool.effect == ToolEffect::ReadOnly;
@@ -115,7 +115,7 @@ pub struct Profiles {
 }
 
 impl Profiles {
-    /// The profile `oracle`, and no other.
+    /// Creates a set with only the profile `oracle`.
     #[must_use]
     pub fn new(default: Profile) -> Self {
         Self {
@@ -131,8 +131,8 @@ impl Profiles {
         self
     }
 
-    /// A profile by its name; the default one for a name that is not (or no longer) configured, so
-    /// that its sessions stay reachable.
+    /// Returns a profile by its name, or the default one if the name is not (or no longer)
+    /// configured, so that its sessions stay reachable.
     #[must_use]
     pub fn get(&self, name: &ProfileName) -> &Profile {
         self.named.get(name).unwrap_or(&self.default)
@@ -166,7 +166,6 @@ impl Shelf {
         self.0.load_full()
     }
 
-    /// Replaces them; a session takes them up as soon as nothing runs in it.
     pub(super) fn put(&self, profiles: Profiles) {
         self.0.store(Arc::new(profiles));
     }

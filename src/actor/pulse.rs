@@ -1,4 +1,4 @@
-//! A session's sign of life: its last progress, and whether progress is due.
+//! Progress of a session: when it was last made, and whether it is due.
 
 use std::sync::{
     Arc,
@@ -10,33 +10,33 @@ use parking_lot::Mutex;
 use super::{flight::Flight, meter::Activity};
 use crate::model::Seq;
 
-/// How far a session is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// It is being activated.
+    /// The session is being activated.
     Waking,
     Idle,
     Busy,
 }
 
-/// Written by a session and its tasks, read by its shard. Not a message, because news of an actor's end overtakes
-/// its messages.
+/// Written by a session and its tasks, read by its shard. Shared memory, because the news of an
+/// actor's end overtakes its messages.
 #[derive(Debug, Default)]
 pub(super) struct Pulse {
-    /// Monotonic milliseconds of the last progress.
+    /// Time of the last progress, in monotonic milliseconds.
     mark: AtomicU64,
     activity: AtomicU8,
-    /// Whether nothing is in flight: it is idle or waits for a person, and may leave memory.
+    /// Whether nothing is in flight (the session is idle or waits for a person), so that it may be
+    /// passivated.
     rests: AtomicBool,
-    /// Whether its call is queued at the gateway, which the session does not know.
+    /// Whether the gateway has queued its call; the session does not know this.
     queued: AtomicBool,
-    /// Whether a turn or a query has ended since it was started.
+    /// Whether a turn or a query has ended since the session was started.
     progressed: AtomicBool,
-    /// The last number of the log when it was claimed, plus one; 0 before.
+    /// Last number of the log when it was claimed, plus one; 0 before.
     claimed: AtomicU64,
-    /// Messages that its shard has handed it and it has not taken.
+    /// Messages that the shard has sent and the session has not taken.
     handed: AtomicUsize,
-    /// Its last model call, or that of the actor before it.
+    /// Last model call, possibly of the previous actor.
     flight: Mutex<Arc<Flight>>,
 }
 
@@ -52,7 +52,6 @@ impl Pulse {
         Arc::clone(&self.flight.lock())
     }
 
-    /// A model call of about so many tokens is about to be made.
     pub(super) fn take_off(&self, tokens: u64) -> Arc<Flight> {
         let flight = Arc::new(Flight::of(tokens));
         *self.flight.lock() = Arc::clone(&flight);
@@ -63,7 +62,7 @@ impl Pulse {
         self.mark.store(now, Ordering::Relaxed);
     }
 
-    /// To go on with the same is no progress, except where it rests: there a message counts.
+    /// Repeating an activity is no progress, except at rest, where a message counts.
     pub(super) fn at(&self, activity: Activity, rests: bool, now: u64) {
         let before = self.activity.swap(activity as u8, Ordering::Relaxed);
         let rested = self.rests.swap(rests, Ordering::Relaxed);
@@ -82,7 +81,6 @@ impl Pulse {
         self.beat(now);
     }
 
-    /// A turn or a query has ended.
     pub(super) fn progresses(&self) {
         self.progressed.store(true, Ordering::Relaxed);
     }
@@ -91,7 +89,7 @@ impl Pulse {
         self.progressed.load(Ordering::Relaxed)
     }
 
-    /// Its actor has ended and is replaced soon: it counts as busy until then.
+    /// Marks the session as busy while it waits for its restart.
     pub(super) fn returns(&self, now: u64) {
         self.at(Activity::Preparing, false, now);
     }
@@ -104,7 +102,7 @@ impl Pulse {
         self.claimed.load(Ordering::Relaxed).checked_sub(1).map(Seq)
     }
 
-    /// Hands it one more message, if fewer than so many wait. Only its shard does that.
+    /// Counts one more message, if fewer than `most` are pending. Called by the shard alone.
     pub(super) fn hand(&self, most: usize) -> bool {
         let room = self.handed.load(Ordering::Relaxed) < most;
         if room {
@@ -131,18 +129,19 @@ impl Pulse {
         self.rests.load(Ordering::Relaxed)
     }
 
-    /// Whether it works, or waits for anything but a person.
+    /// Whether the session works, or waits for anything but a person.
     pub(super) fn is_busy(&self) -> bool {
         !self.rests() && self.stage() != Stage::Idle
     }
 
-    /// For how many milliseconds it has had nothing in flight; none if it has something.
+    /// Milliseconds since anything was in flight, or `None` while something is.
     pub(super) fn idle_for(&self, now: u64) -> Option<u64> {
         let idle = self.rests() && self.stage() != Stage::Waking;
         idle.then(|| now.saturating_sub(self.mark.load(Ordering::Relaxed)))
     }
 
-    /// For how many milliseconds progress has been due. A pause, a back-off, a child and a queue are waited for.
+    /// Milliseconds for which progress has been due; 0 at rest and during a pause, a back-off, a
+    /// delegation or a wait in the queue.
     pub(super) fn silent_for(&self, now: u64) -> u64 {
         let activity = self.activity.load(Ordering::Relaxed);
         let waits = [Activity::BackingOff, Activity::Delegating, Activity::Paused];

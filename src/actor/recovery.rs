@@ -1,9 +1,11 @@
-//! Recovery: after a start, and after the death of a shard, sessions with an unfinished query are brought back, a
-//! few at a time; later those that other processes have left in the middle of one. Others come back on demand.
+//! Recovery of unfinished queries, a few sessions at a time: all of them after a start, those of a
+//! dead shard, and later those of other processes that have died. Other sessions are activated on
+//! demand.
 //!
-//! Owned by the supervisor. A recovered session holds a place until its query ends, waits only for a person, or has
-//! held it for [`LONGEST`]; other running queries take places too. There are few places, so that many unfinished
-//! queries do not fall upon the models at once; one is always left, so that each has its turn.
+//! Owned by the supervisor. A recovered session holds a place until its query ends, waits only for
+//! a person, or has held it for [`LONGEST`]; other running queries take up places too. Places are
+//! few, so that many unfinished queries do not overload the models, but one is always available to
+//! recovery, so that each query gets its turn.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -30,39 +32,40 @@ use crate::{
     model::{Seq, SessionKey, Sid},
 };
 
-/// Sessions read at a time.
 const PAGE: usize = 256;
 const ROUND: Duration = Duration::from_millis(100);
-/// Rounds that a shard may take to be replaced.
+/// Rounds to wait for the replacement of a dead shard.
 const REPLACED: u32 = 50;
-/// Rounds until the end of a shard is seen, which loses its messages first.
+/// Rounds to wait until a shard's end shows in its status, because its messages are dropped
+/// earlier.
 const ENDED: u32 = 2;
-/// Pause before a failing journal is asked again, and its time-out.
+/// Deadline of the journal, and the pause after it failed.
 const AGAIN: Duration = Duration::from_secs(5);
-/// Until it looks again for what other processes have left.
+/// Pause before looking again for queries that other processes have left.
 const LATER: Duration = Duration::from_secs(30);
-/// How long a session holds its place at most, so that a query of hours does not hold back the others.
+/// Longest time that a session holds its place, so that a query of hours does not hold up the
+/// others.
 const LONGEST: Duration = Duration::from_secs(900);
 
 pub(super) struct Recovering {
     pub router: Router,
     pub clock: Clock,
-    /// Places.
     pub concurrency: usize,
     pub whom: Whom,
 }
 
 pub(super) enum Whom {
-    /// All unfinished sessions; later again, but for those that wait for a person.
+    /// All unfinished sessions, then periodically again, except those that wait for a person.
     All,
-    /// Those of these that the journal says were cut off.
+    /// Of these sessions, the ones that the journal shows as cut off.
     These(HashSet<SessionKey>),
 }
 
 impl Recovering {
     pub(super) async fn run(self) {
         let (mut held, mut sids) = (HashMap::new(), ALL);
-        // With their last records; those of the pass before, if there was one.
+        // Sessions that wait for a person, with their last records: of this pass, and of the one
+        // before, if any.
         let (mut resting, mut rested) = (HashMap::new(), None);
         loop {
             let page = match self.page(sids.clone()).await {
@@ -126,7 +129,7 @@ impl Recovering {
         let mut waiting = keys.into_iter();
         while waiting.len() > 0 && !self.router.is_draining() {
             let next: Vec<_> = waiting.by_ref().take(self.free(held)).collect();
-            // Together: one of them may take as long as a journal that does not answer.
+            // Concurrently, because each may wait for a journal that does not answer.
             let woken = join_all(next.iter().map(|key| self.wake(key))).await;
             for (key, woken) in next.into_iter().zip(woken) {
                 if let Err(error) = woken {
@@ -140,7 +143,7 @@ impl Recovering {
         }
     }
 
-    /// How many may be woken now, beside those that were woken and hold a place since then.
+    /// Number of free places; forgets sessions that no longer hold one.
     fn free(&self, held: &mut HashMap<SessionKey, Instant>) -> usize {
         held.retain(|key, _| self.router.ledger.is_busy(key));
         let in_time = |since: &&Instant| since.elapsed() < LONGEST;
@@ -151,8 +154,8 @@ impl Recovering {
         free.max(usize::from(woken == 0))
     }
 
-    /// Asks its shard for it, and the next one if that has died before it took the message. Where the shard
-    /// lives, it was the session that ended: its shard sees to that.
+    /// Recovers a session, again if its shard died before taking the message. If the shard lives,
+    /// the session's actor ended, and the shard restarts it.
     async fn wake(&self, key: &SessionKey) -> Result<(), AskError> {
         let shards = &self.router.shards;
         let shard = || Some(shards.at(shards.index_of(key))?.actor().clone());
@@ -163,7 +166,7 @@ impl Recovering {
             if !matches!(woken, Err(AskError::Stopped)) {
                 return woken;
             }
-            // It may be a while before one that keeps dying is replaced.
+            // A shard that keeps failing is replaced after a growing pause.
             let mut rounds = 0;
             while shard().as_ref().map(id) == asked.as_ref().map(id) {
                 let lives = asked.as_ref().is_some_and(lives);
@@ -177,13 +180,11 @@ impl Recovering {
         }
     }
 
-    /// About a round.
     async fn pause(&self) {
         tokio::time::sleep(self.clock.spread(ROUND)).await;
     }
 }
 
-/// Whether an actor has not ended, as far as is known.
 fn lives<M>(actor: &ActorRef<M>) -> bool {
     !matches!(actor.get_status(), Stopping | Stopped)
 }

@@ -1,5 +1,5 @@
-//! Reload of the configuration while the system runs. The host supplies the [`Reload`], which knows what a
-//! configuration is and what of it can change.
+//! Reloading the configuration of a running system. The host supplies the [`Reload`], which knows
+//! the configuration and which of its values can change.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -11,7 +11,7 @@ use crate::model::record::{self, ControlFact};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The result of a reload.
+/// Result of a reload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Keys whose new values apply now.
@@ -22,10 +22,10 @@ pub struct Changes {
 
 /// Reads a configuration and applies it to a running system.
 pub trait Reload: Send + Sync + 'static {
-    /// Applies all that can change, or nothing. Called in a thread where it may block.
+    /// Applies all values that can change, or none. Called on a thread that may block.
     ///
     /// # Errors
-    /// All problems, a line each; then nothing has changed.
+    /// All problems, one per line; nothing has changed.
     fn reload(&self, system: &Oracle) -> Result<Changes, Vec<String>>;
 }
 
@@ -40,7 +40,7 @@ pub enum ReloadError {
     /// The configuration has problems.
     #[error("nothing was changed, because the configuration is not in order:\n{}", .0.join("\n"))]
     Wrong(Vec<String>),
-    /// It takes too long; its result will be in the log of `system`.
+    /// The reload takes too long; its result will be in the log of `system`.
     #[error(
         "the configuration was not read within {0:?}: look for `control.reloaded` in the log of `system`"
     )]
@@ -54,18 +54,19 @@ pub enum ReloadError {
 pub(super) struct Source(Arc<OnceLock<Arc<dyn Reload>>>);
 
 impl Oracle {
-    /// The current profiles.
+    /// Current profiles.
     #[must_use]
     pub fn profiles(&self) -> Arc<Profiles> {
         self.router().profiles.now()
     }
 
-    /// Replaces the profiles: for new sessions at once, for others as soon as no query runs in them.
+    /// Replaces the profiles: for new sessions at once, for others as soon as no query runs in
+    /// them.
     pub fn live_by(&self, profiles: Profiles) {
         self.router().profiles.put(profiles);
     }
 
-    /// Sets how the configuration is reloaded. The first call counts.
+    /// Sets how the configuration is reloaded. Later calls have no effect.
     pub fn reload_by(&self, source: Arc<dyn Reload>) {
         if self.source.0.set(source).is_err() {
             tracing::debug!("it is known already how the configuration is read");

@@ -1,4 +1,4 @@
-//! A session's state from its records.
+//! Restoring a session's state from its records.
 
 use std::time::Duration;
 
@@ -13,9 +13,8 @@ use crate::{
     },
 };
 
-/// Records read at a time.
 const PAGE: usize = 512;
-/// A log of fewer records is read from its start.
+/// A log of fewer records is read from its start, without a snapshot.
 pub(super) const SHORT: u64 = 256;
 
 #[derive(Clone)]
@@ -50,7 +49,7 @@ impl Replayed {
         })
     }
 
-    /// From the newest snapshot, if there is one that helps: a short log is read from its start.
+    /// Starts from the newest snapshot, unless there is none or the log is short.
     pub(super) async fn begin(
         opening: Opening,
         journal: &dyn Journal,
@@ -67,7 +66,6 @@ impl Replayed {
         Ok(rested.unwrap_or_else(|| Self::new(opening, profiles)))
     }
 
-    /// Takes in what stands in the journal up to `end`, each page within a deadline.
     pub(super) async fn read(
         mut self,
         journal: &dyn Journal,
@@ -93,7 +91,7 @@ impl Replayed {
         Ok(self)
     }
 
-    /// Takes in the next record; the first one names the profile.
+    /// Replays the next record; the first one names the profile.
     pub(super) fn taking_in(self, seq: Seq, record: &Record, profiles: &Profiles) -> Self {
         let mut then = match &record.fact {
             Fact::Session(SessionFact::Opened(opened)) => Self::new(opening(opened), profiles),
@@ -112,7 +110,7 @@ fn opening(opened: &Opened) -> Opening {
     }
 }
 
-/// A journal that does not answer in time is one that is not available.
+/// Waits for the journal; a missed deadline counts as [`Error::Unavailable`].
 pub(super) async fn within<T>(
     deadline: Duration,
     asked: impl Future<Output = Result<T, Error>>,

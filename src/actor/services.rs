@@ -1,4 +1,4 @@
-//! What a session needs from the rest of the system.
+//! Services that a session needs from the rest of the system.
 
 use std::{
     collections::HashMap,
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::access::Tenants;
 
-/// Deadlines of the shell.
+/// Deadlines of sessions and of requests to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
     /// For the journal to make records durable.
@@ -27,9 +27,9 @@ pub struct Timeouts {
     pub prepare: Duration,
     /// For one tool call.
     pub tool: Duration,
-    /// For a session to say that a command is durable.
+    /// For a session to confirm that a command is durable.
     pub acknowledge: Duration,
-    /// For a sub-agent that was taken back to end, times the levels of sub-agents that there may be.
+    /// For a cancelled sub-agent to end, per level of sub-agents that there may be.
     pub child: Duration,
 }
 
@@ -45,10 +45,9 @@ impl Default for Timeouts {
     }
 }
 
-/// One pointer, because every session and every one of its tasks has it.
+/// A single pointer, because every session and each of its tasks holds it.
 pub(super) type Services = Arc<All>;
 
-/// The gateways, by provider.
 pub(super) type Gateways = Arc<HashMap<String, Pool<GatewayMsg>>>;
 
 pub(super) struct All {

@@ -1,7 +1,8 @@
 //! Session actor: the shell around [`crate::kernel::Session`]; one for each live session.
 //!
-//! Supervised by its shard. **Order, always:** decide, append, evolve, publish, perform, answer. A failed append
-//! ends the actor, and the shard restarts it from the journal. Slow work runs in tasks that report by message.
+//! Supervised by its shard. **Order, always:** decide, append, evolve, publish, perform, answer. A
+//! failed append ends the actor, and the shard restarts it from the journal. Slow work runs in
+//! tasks that report by message.
 
 use std::sync::Arc;
 
@@ -25,22 +26,23 @@ mod work;
 
 pub(super) use state::SessionState;
 
-/// Why a session is started.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Activation {
-    /// For a message, or by recovery. A query that had not left memory in order was cut off with its process.
+    /// For a message, or by recovery. A running query that was not passivated was cut off with its
+    /// process.
     OnDemand,
-    /// It was cut off through no fault of its query, such as a journal that did not answer: that counts for nothing.
+    /// After an interruption that was no fault of the query, such as a journal that did not answer;
+    /// not counted as a crash.
     Again,
     /// After a fault.
     Restart { cause: RestartCause, detail: String },
-    /// The query was charged more turns than its budget has.
+    /// The query was charged more turns than its budget allows.
     BudgetViolated { query: QueryId, detail: String },
-    /// It is to be quarantined.
+    /// To quarantine the session.
     Quarantine { reason: String },
 }
 
-/// What a session is opened with if it is new.
+/// Parameters of a session, used if it is new.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Opening {
     pub profile: ProfileName,
@@ -49,14 +51,14 @@ pub(super) struct Opening {
 
 pub(super) type Acknowledged = Result<kernel::Reply, Refusal>;
 
-/// None of a session that is not live.
+/// `None` for a session that is not live.
 pub(super) type Viewed = Result<Option<SessionView>, Refusal>;
 
 pub(super) enum SessionMsg {
-    /// Replay, then go on.
+    /// Replay the journal, then resume.
     Activate(Activation),
     Command {
-        /// Counts as long as the session has no records.
+        /// Applies while the session has no records.
         opening: Box<Opening>,
         order: Order,
         reply: RpcReplyPort<Acknowledged>,
@@ -76,7 +78,7 @@ pub(super) enum SessionMsg {
     },
     /// Leave memory if nothing is in flight.
     Passivate,
-    /// Leave memory, whatever is in flight.
+    /// Leave memory regardless of what is in flight.
     Park,
 }
 local_messages!(SessionMsg);
@@ -96,7 +98,7 @@ impl Actor for SessionActor {
         Ok(state)
     }
 
-    /// Boxed: what a handler holds across an await takes its place in every idle actor, four times over.
+    /// Boxed, because every idle actor reserves four times the size of its handler's future.
     fn handle(
         &self,
         me: ActorRef<SessionMsg>,
@@ -112,7 +114,7 @@ impl Actor for SessionActor {
                     reply,
                 } => {
                     state.pulse.take();
-                    // It was not acknowledged, and must not come as a surprise.
+                    // An unacknowledged message must not run after its caller has given up.
                     let given_up = reply.is_closed() && matches!(order.command, Command::Submit(_));
                     if !given_up {
                         state.command(&me, *opening, order, reply).await?;
@@ -143,7 +145,6 @@ impl Actor for SessionActor {
 mod tests {
     use super::*;
 
-    /// What the call of a handler takes.
     fn size<'a, F: Future>(
         _: impl Fn(&'a SessionActor, ActorRef<SessionMsg>, SessionMsg, &'a mut SessionState) -> F,
     ) -> usize {

@@ -1,12 +1,13 @@
 //! Shard: finds, starts, passivates and restarts its sessions, and watches them for stalls.
 //!
-//! Supervised by the supervisor. The only sender of commands to its sessions. A session that crashes, stalls or
-//! breaks its budget is killed and restarted from the journal; the kernel counts that durably. One that crashes
-//! while idle or reviving is quarantined in its log, one whose records cannot be read in memory. A session
-//! that somebody else has claimed is dropped, and not claimed back before it is asked for here.
+//! Supervised by the supervisor. Only the shard sends commands to its sessions. It kills a session
+//! that stalls or exceeds its budget, and restarts it from the journal as after a crash; the kernel
+//! counts such restarts durably. A session that crashes while idle or during activation is
+//! quarantined in its log, one whose records cannot be read in memory. A session that another
+//! process has claimed is dropped, and not claimed again before a request for it arrives here.
 //!
-//! A shard that fails is replaced by an empty one. The supervisor restarts the sessions whose queries were running
-//! in it by the journal, which counts as the death of their process.
+//! A failed shard is replaced by an empty one. The supervisor recovers its running queries from the
+//! journal, which counts as the death of their process.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -30,58 +31,52 @@ mod passivation;
 
 use lifecycle::{End, Live, Slot, Start};
 
-/// Messages that may wait for one session: handed to it and not taken yet, or kept while it leaves.
+/// Most requests pending for one session: sent and not taken, or kept while its actor ends.
 const WAITING: usize = 1_024;
 
-/// How a shard treats its sessions.
+/// Settings of a shard, as `SystemSettings` documents them; `max_live` is for one shard.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ShardSettings {
-    /// No progress for this long is a stall.
     pub stall_limit: Duration,
-    /// How often sessions are checked.
     pub sweep: Duration,
-    /// When the first sweep is; no two shards sweep at the same moment.
+    /// Delay of the first sweep, so that no two shards sweep at the same moment.
     pub sweeps_from: Duration,
-    /// Pause before a session is restarted; doubles with each restart in a row.
     pub restart_pause: Duration,
-    /// Idle for this long, a session leaves memory.
     pub idle_timeout: Duration,
-    /// With more live sessions than this, the longest idle ones leave memory.
     pub max_live: usize,
 }
 
 pub(super) enum ShardMsg {
-    /// A request for a session, which is started if it is not live.
     Ask {
         key: SessionKey,
         request: Box<SessionMsg>,
     },
-    /// The state of a session, if it is live.
     GetView {
         key: SessionKey,
         reply: RpcReplyPort<Viewed>,
     },
-    /// Let it leave memory; in the middle of a query too, if `anyway`. Answered when it has.
+    /// Passivate a session; if `anyway`, even in the middle of a query. Answered when its actor has
+    /// ended.
     Leave {
         key: SessionKey,
         anyway: bool,
         gone: Option<RpcReplyPort<()>>,
     },
-    /// It may leave memory at once.
+    /// The session may be passivated at once.
     Rests {
         key: SessionKey,
         actor: ActorId,
     },
-    /// It was asked to leave memory and has work in flight.
+    /// The session was asked to leave, and has work in flight.
     Stays {
         key: SessionKey,
         actor: ActorId,
     },
-    /// The system ends: what runs leaves memory as it stands, and nothing is started.
+    /// The system ends: all sessions leave memory, and none is started.
     Park {
         done: RpcReplyPort<()>,
     },
-    /// A call beyond the turn limit of its query.
+    /// A model call exceeds the turn limit of its query.
     Violated {
         ticket: Box<Ticket>,
         started: u32,
@@ -89,14 +84,14 @@ pub(super) enum ShardMsg {
     },
     BeginSweeps,
     Sweep,
-    /// These may leave, unless somebody has talked to them since: with the milliseconds that each had been idle for.
+    /// Passivate these sessions unless a message has arrived since; each has the idle time, in
+    /// milliseconds, at which it was chosen.
     Passivate(Vec<(u64, SessionKey)>),
     /// The pause before a restart is over.
     Revive {
         key: SessionKey,
         rest: u64,
     },
-    /// Fails the shard.
     #[cfg(test)]
     Fail,
 }
@@ -117,9 +112,10 @@ pub(super) struct ShardState {
     me: Mailbox<ShardMsg>,
     slots: HashMap<SessionKey, Slot>,
     by_actor: HashMap<ActorId, SessionKey>,
-    /// The number of the last pause before a restart.
+    /// Number of the last pause before a restart.
     rests: u64,
-    /// Set at the end, when nothing is started any more: callers that wait for all actors to end.
+    /// Set at the end of the system, when no session is started any more: callers that wait for all
+    /// actors to end.
     parked: Option<Vec<RpcReplyPort<()>>>,
 }
 
@@ -173,7 +169,7 @@ impl Actor for ShardActor {
         Ok(())
     }
 
-    /// Overridden, because the default would stop the shard with the first session that fails.
+    /// Overridden, because by default the first session that fails would stop the shard.
     async fn handle_supervisor_evt(
         &self,
         _: ActorRef<Self::Msg>,
@@ -208,14 +204,13 @@ impl ShardState {
         }
     }
 
-    /// Hands a request to its session, which is started if need be.
     async fn ask(
         &mut self,
         key: SessionKey,
         request: SessionMsg,
     ) -> Result<(), ActorProcessingErr> {
         if self.parked.is_some() {
-            // The port is dropped: the caller hears that the system stops.
+            // Dropping the port tells the caller that the system stops.
             return Ok(());
         }
         let mut activation = Activation::OnDemand;
@@ -239,7 +234,7 @@ impl ShardState {
                 }
                 return Ok(());
             }
-            // A message ends the pause, and nothing else.
+            // Only a message ends the pause early.
             Some(Slot::Resting { start, .. }) => start.clone(),
             None => Start::new(request.opening(), activation, &self.ledger),
         };
@@ -247,7 +242,7 @@ impl ShardState {
         Ok(())
     }
 
-    /// A look neither starts a session nor cuts a pause short.
+    /// Returns the state without starting a session or shortening its pause.
     async fn view(
         &mut self,
         key: SessionKey,
@@ -265,7 +260,8 @@ impl ShardState {
 }
 
 impl Live {
-    /// A session that dies before it answers drops the port; the caller hears of that.
+    /// Sends a request. If the session dies before it answers, it drops the port, which the caller
+    /// notices.
     fn hand(&self, request: SessionMsg) {
         match self.pulse.hand(WAITING) {
             true => drop(self.actor.cast(request)),
@@ -286,7 +282,6 @@ impl SessionMsg {
         }
     }
 
-    /// The caller may have given up.
     fn refuse(self, refusal: Refusal) {
         match self {
             Self::Command { reply, .. } => drop(reply.send(Err(refusal))),

@@ -1,9 +1,9 @@
 //! Supervisor: the root. Starts the services and the shards, and replaces those that fail.
 //!
-//! Linked below nothing, because ractor ends whatever is linked below an actor with it, which is no orderly end
-//! ([`system`]). A service (classifier, composer, gateway, bus) that fails is replaced in its place in the pool; so
-//! is a shard, whose running queries are restarted from the journal. If one keeps failing within a short time, or
-//! the supervisor itself does, the system ends.
+//! It is linked below no other actor, because ractor ends linked children with their parent,
+//! without a graceful shutdown ([`system`]). A service (classifier, composer, gateway, bus) that
+//! fails is replaced in its pool; so is a shard, whose running queries are recovered from the
+//! journal. If one keeps failing within a short time, or the supervisor fails, the system ends.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -55,28 +55,28 @@ pub use system::{StartError, System};
 
 /// How long a death counts against [`SystemSettings::replacements`].
 const WINDOW: Duration = Duration::from_secs(600);
-/// How long after a death the next one is soon.
+/// A death within this time after the last one is followed by a pause.
 const SOON: Duration = Duration::from_secs(60);
-/// The pause after the second death in a row, on average; doubles with each.
+/// Average pause after the first such death; doubles with each consecutive one.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The longest pause, on average: no longer than callers try again.
+/// Longest average pause: no longer than the time after which callers retry.
 const LONGEST: Duration = Duration::from_millis(500);
 
-/// What a system is made of.
+/// Components of a system.
 pub struct SystemArgs {
-    /// How large and how patient.
+    /// Sizes, limits and deadlines.
     pub settings: SystemSettings,
-    /// Time.
+    /// Source of time and entropy.
     pub clock: Clock,
-    /// Where records become durable.
+    /// Store of durable records.
     pub journal: Arc<dyn Journal>,
-    /// The models, by provider.
+    /// Model back ends, one per provider.
     pub backends: Vec<Arc<dyn Backend>>,
-    /// What sessions of a kind share.
+    /// Prompt values, tools and policies of the sessions.
     pub profiles: Profiles,
-    /// Says what kind of question one is.
+    /// Classifier of queries.
     pub classifier: Arc<dyn QueryClassifier>,
-    /// The prompts, ready to compose.
+    /// Composer of prompts.
     pub composer: Arc<Composer>,
 }
 
@@ -86,7 +86,6 @@ pub(super) enum SupervisorMsg {
 }
 local_messages!(SupervisorMsg);
 
-/// Which actor is which, so that it can be replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Place {
     Classifier(usize),
@@ -104,7 +103,7 @@ pub(super) struct SupervisorState {
     places: HashMap<ActorId, Place>,
     deaths: HashMap<Place, Deaths>,
     log: SystemLog,
-    /// The writer of its log, and those that restart queries. End with the supervisor.
+    /// Writer of the log, and running recoveries; they end with the supervisor.
     tasks: Vec<Task>,
 }
 
@@ -154,7 +153,6 @@ impl SupervisorActor {
         })
     }
 
-    /// Begins to write to a log of Oracle's own.
     pub(super) fn log(args: &SystemArgs, name: SessionName, bus: BusHandle) -> (SystemLog, Task) {
         let (clock, journal) = (args.clock.clone(), Arc::clone(&args.journal));
         SystemLog::start(name, clock, journal, bus, args.settings.timeouts.append)
@@ -209,7 +207,7 @@ impl Actor for SupervisorActor {
         state.start(&me.get_cell(), place).await
     }
 
-    /// Overridden, because the default would stop the system with the first service that fails.
+    /// Overridden, because by default the first service that fails would stop the system.
     async fn handle_supervisor_evt(
         &self,
         me: ActorRef<SupervisorMsg>,
@@ -232,7 +230,7 @@ impl Actor for SupervisorActor {
 }
 
 impl SupervisorState {
-    /// Everything that has to run, services before those that use them.
+    /// All actors of the system, services before those that use them.
     fn all_places(&self) -> Vec<Place> {
         let services = &self.services;
         let mut places = Vec::new();
@@ -266,7 +264,7 @@ impl SupervisorState {
             }
             Place::Shard(index) => {
                 let shards = services.router.shards.clone();
-                // Those of the shard before this one died with it.
+                // Sessions of the previous shard, which died with it.
                 let cut_off = services
                     .router
                     .ledger
@@ -366,7 +364,6 @@ impl SupervisorState {
     }
 }
 
-/// Starts an actor and puts it in its place.
 async fn put<M, A>(
     pool: &Pool<M>,
     index: usize,
@@ -385,18 +382,18 @@ where
     Ok(id)
 }
 
-/// The deaths in one place. Those that are far apart do not add up. The first in a while is answered at once;
-/// after one that follows soon there is a pause that grows, so that its cause may pass and nothing spins.
+/// Deaths in one place. The first in a while is answered at once. Each that follows soon after
+/// another is answered after a growing pause, so that a transient cause may pass and no actor
+/// restarts in a busy loop.
 #[derive(Debug, Default)]
 struct Deaths {
-    /// Of the last [`WINDOW`], oldest first.
     at: VecDeque<Instant>,
-    /// How many came soon after the one before them, in a row.
+    /// Consecutive deaths that followed soon after another.
     soon: u32,
 }
 
 impl Deaths {
-    /// One more; how many count now, and how long to wait before the place is filled again.
+    /// Counts a death; returns the number that counts, and the pause before the replacement.
     fn count(&mut self, now: Instant) -> (usize, Duration) {
         let since = |at: &Instant| now.saturating_duration_since(*at);
         self.soon = match self.at.back() {

@@ -1,9 +1,9 @@
-//! The logs of what belongs to no session: the reserved sessions `system` and `usage`.
+//! Logs for facts that belong to no session: the reserved sessions `system` and `usage`.
 //!
-//! A task for each, owned by the system, writes it; nobody waits for that. What does not fit into its queue, or
-//! cannot be written, is told to the program's own log and otherwise lost: it is news for people, and no
-//! decision hangs on it. Several processes may share a journal: whoever has something to write claims the
-//! session, and claims it anew if another has done so since.
+//! A task of the system writes each log asynchronously. A fact that does not fit into the queue, or
+//! cannot be written, goes to the program's own log only: these facts inform people, and no
+//! decision depends on them. Several processes may share a journal: a writer claims the session
+//! when it has facts to write, and again if another process has claimed it since.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,21 +18,21 @@ use crate::{
     },
 };
 
-/// Facts that may wait to be written.
 const CAPACITY: usize = 256;
-/// How often one is tried to be written, where others claim the session at the same time.
+/// Most attempts at a write, while other processes claim the session too.
 const TRIES: u32 = 8;
-/// Before the second try; grows with each, so that writers do not keep meeting.
+/// Pause before the second attempt; grows with each, so that writers do not keep colliding.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// A record that waits to be written, and who waits for that; without a record, for all before it.
+/// A record to write, with the caller to notify; without a record, a barrier behind all earlier
+/// lines.
 #[derive(Debug)]
 struct Line {
     record: Option<Arc<Record>>,
     done: Option<oneshot::Sender<Result<(), Error>>>,
 }
 
-/// Where to write. Cheap to clone; never waits.
+/// The sending end of a log. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct SystemLog {
     facts: mpsc::Sender<Line>,
@@ -40,7 +40,7 @@ pub(super) struct SystemLog {
 }
 
 impl SystemLog {
-    /// Begins to write to a reserved session, for as long as the task is held.
+    /// Starts a log, which is written for as long as the task is held.
     pub(super) fn start(
         name: SessionName,
         clock: Clock,
@@ -60,7 +60,7 @@ impl SystemLog {
         (Self { facts, clock }, Task::spawn(writer.run(waiting)))
     }
 
-    /// Writes down what happened.
+    /// Records a fact, or drops it if the queue is full.
     pub(super) fn note(&self, fact: impl Into<Fact>) {
         let record = record(&self.clock, fact);
         let kind = record.fact.kind();
@@ -70,18 +70,18 @@ impl SystemLog {
         }
     }
 
-    /// The same, waiting for room.
+    /// Records a fact, after waiting for room in the queue.
     pub(super) async fn send(&self, fact: impl Into<Fact>) {
         let (record, done) = (Some(Arc::new(record(&self.clock, fact))), None);
         let _ = self.facts.send(Line { record, done }).await;
     }
 
-    /// Writes a fact down and waits until it is durable.
+    /// Records a fact and waits until it is durable.
     pub(super) async fn record(&self, fact: impl Into<Fact>) -> Result<(), Error> {
         self.wait(Some(Arc::new(record(&self.clock, fact)))).await
     }
 
-    /// Returns when what was written down until now is in the log, or cannot be.
+    /// Returns when every fact recorded so far is durable, or has failed.
     pub(super) async fn written(&self) {
         let _ = self.wait(None).await;
     }
@@ -111,7 +111,7 @@ struct Writer {
     bus: BusHandle,
     clock: Clock,
     deadline: Duration,
-    /// The right to write, and where the log ends.
+    /// The claim, and where the log ends.
     claim: Option<Claim>,
 }
 
@@ -141,7 +141,7 @@ impl Writer {
     async fn write_all(&mut self, records: &[Arc<Record>]) -> Result<(), Error> {
         let mut tries = 1;
         while let Err(error) = self.write(records).await {
-            // Whatever it was, the end of the log is not known any more.
+            // After any error, the end of the log is unknown.
             self.claim = None;
             if tries == TRIES || !claimed_by_another(&error) {
                 return Err(error);
@@ -181,7 +181,6 @@ impl Writer {
     }
 }
 
-/// Whether to claim it anew is worth a try.
 const fn claimed_by_another(error: &Error) -> bool {
     matches!(
         error,

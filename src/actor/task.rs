@@ -1,10 +1,10 @@
-//! Tasks with an owner: dropping the guard ends the task.
+//! Tasks with an owner: dropping the guard aborts the task.
 
 use std::future::Future;
 
 use tokio_util::task::AbortOnDropHandle;
 
-/// A running task; ends with its owner.
+/// A running task, which is aborted when its owner drops it.
 #[derive(Debug)]
 #[must_use = "dropping it ends the task"]
 pub(super) struct Task<T = ()>(AbortOnDropHandle<T>);
@@ -18,17 +18,16 @@ impl<T: Send + 'static> Task<T> {
         Self(AbortOnDropHandle::new(tokio::spawn(work)))
     }
 
-    /// Its result; `Err` holds what it panicked with.
+    /// Returns the task's result, or the error of its panic.
     pub(super) async fn join(self) -> Result<T, String> {
         self.0.await.map_err(|error| error.to_string())
     }
 
-    /// Whether it has come to its end.
     pub(super) fn is_over(&self) -> bool {
         self.0.is_finished()
     }
 
-    /// Ends it. Nothing of it happens after this has returned.
+    /// Aborts the task and waits until it has ended.
     pub(super) async fn stop(self) {
         self.0.abort();
         let _ = self.0.await;

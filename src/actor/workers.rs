@@ -1,8 +1,8 @@
-//! Classifier and composer actors: pure functions over a published read-only snapshot.
+//! Classifier and composer actors: pure functions over what each message carries.
 //!
-//! Supervised by the supervisor; a few of each, chosen in turn. A session prepares a query with one message: a
-//! classifier forwards it to a composer, which answers the session. A restart loses a cache and the messages that
-//! waited, which the session sends again. A reload publishes a new snapshot.
+//! Supervised by the supervisor; a few of each, chosen in turn. A session prepares a query with one
+//! message: a classifier forwards it to a composer, which answers the session. A restart loses a
+//! cache and the pending messages, which the session sends again.
 
 use std::{
     marker::PhantomData,
@@ -26,14 +26,14 @@ use crate::{
     query::{Context, QueryClassifier},
 };
 
-/// A query to be classified, whose prompt is to be composed.
+/// A query to classify, and to compose the prompt for.
 #[derive(Clone)]
 pub(super) struct Preparation {
-    /// Who hears of the result.
+    /// Receives the result.
     pub session: ActorRef<SessionMsg>,
     pub query: QueryId,
     pub text: Arc<str>,
-    /// The message before it.
+    /// The previous message of the conversation.
     pub previous: Option<Arc<str>>,
     pub voice: Voice,
 }
@@ -46,9 +46,9 @@ impl Preparation {
 }
 
 pub(super) enum Composition {
-    /// The prompt of a query that was classified.
+    /// Composes the prompt of a classified query, and answers its session.
     Prepare(Preparation, QueryClassification),
-    /// A prompt alone.
+    /// Composes a prompt.
     Prompt {
         voice: Voice,
         query_type: QueryType,
@@ -57,7 +57,6 @@ pub(super) enum Composition {
 }
 local_messages!(Preparation, Composition);
 
-/// Takes a message and sees to the answer.
 pub(super) type Work<Q> = Box<dyn FnMut(Q) + Send>;
 
 pub(super) struct WorkerActor<Q>(PhantomData<fn(Q)>);
@@ -90,7 +89,6 @@ impl<Q: Send + 'static> Actor for WorkerActor<Q> {
     }
 }
 
-/// That an actor of this kind does not answer.
 pub(super) fn silent(kind: &str) -> Fault {
     let detail = format!("the {kind} did not answer; it is being restarted");
     Fault::retryable(kind, detail)
@@ -103,7 +101,7 @@ pub(super) fn classifier(
     Box::new(move |asked| {
         let context = Context::from(asked.previous.as_deref());
         match classify(&*classifier, &asked.text, context) {
-            // What is lost here, or finds no room, is sent again by its session.
+            // If this message is lost or does not fit, the session sends it again.
             Ok(found) => drop(
                 composers
                     .any()
@@ -114,8 +112,8 @@ pub(super) fn classifier(
     })
 }
 
-/// A host's classifier is held to what records and prompts rely on. One that panics would do so again, so the
-/// fault is permanent.
+/// Classifies with a host's classifier, and normalises the result to what records and prompts rely
+/// on. A panic would recur, so it is a permanent fault.
 fn classify(
     classifier: &dyn QueryClassifier,
     text: &str,
@@ -153,7 +151,6 @@ pub(super) fn composer(composer: Arc<Composer>) -> Work<Composition> {
     })
 }
 
-/// The prompt of a query type.
 pub(super) async fn compose(
     composers: &Pool<Composition>,
     voice: Voice,

@@ -1,6 +1,4 @@
-//! Puts a system together, piece by piece.
-//!
-//! It only collects: whatever can fail fails in [`Builder::start`].
+//! The builder of a system. It only collects settings; all errors come from [`Builder::start`].
 
 use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
@@ -25,10 +23,10 @@ use crate::{
 #[cfg(feature = "testkit")]
 use crate::testkit::Point;
 
-/// Puts a system together; begun by [`Oracle::builder`]. Everything has a default.
+/// Builds a [`System`]; created by [`Oracle::builder`]. Everything has a default.
 ///
-/// A clone is another system of the same parts: over the same journal, for a supervisor that starts the next
-/// one when one has failed, or with one of its own.
+/// A clone builds another system of the same parts, over the same journal unless it sets its own:
+/// for example, a supervisor starts the next one when one has failed.
 ///
 /// ```
 /// use std::time::Duration;
@@ -65,7 +63,7 @@ use crate::testkit::Point;
 /// assert_eq!((answer.text.as_str(), answer.turns), ("It might be in the attic.", 1));
 /// system.shut_down(Duration::ZERO).await;
 ///
-/// // The next one has the same journal, and so the same conversations.
+/// // The next system has the same journal, and so the same conversations.
 /// let system = builder.start().await?;
 /// let session = system.oracle().session(letters);
 /// assert_eq!(session.view().await?.state, "idle");
@@ -95,8 +93,8 @@ pub struct Builder {
 }
 
 impl Oracle {
-    /// Begins to put a system together: by default one that answers by the built-in offline model, keeps its
-    /// journal in memory and has no tools.
+    /// Returns a builder of a system; by default it answers by the built-in offline model, keeps
+    /// its journal in memory and has no tools.
     #[must_use]
     pub fn builder() -> Builder {
         Builder {
@@ -122,15 +120,15 @@ impl Oracle {
 }
 
 impl Builder {
-    /// Goes by this configuration.
+    /// Sets the configuration.
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;
         self
     }
 
-    /// Looks for keys of providers among these environment variables. Without them there are none, and so
-    /// only models that need no key.
+    /// Takes the keys and addresses of providers from these environment variables. Without them,
+    /// only models that need no key can be called.
     #[must_use]
     pub fn environment(
         mut self,
@@ -140,16 +138,16 @@ impl Builder {
         self
     }
 
-    /// Asks this model, as `provider/model`, instead of those of the configuration. Of several, one is asked
-    /// where those before it fail.
+    /// Uses this model, given as `provider/model`, instead of the configured chain. Further calls
+    /// add models to fail over to, in this order.
     #[must_use]
     pub fn model(mut self, name: impl Into<String>) -> Self {
         self.models.push(name.into());
         self
     }
 
-    /// Answers over this folder: its name goes into the prompt, code search and file read work within
-    /// it, and thread search over the journal. Without one there are only the host's own tools.
+    /// Works on this project folder: its name goes into the prompt, and the built-in tools read its
+    /// files and search the journal. Without one there are only the host's own tools.
     #[cfg(feature = "project")]
     #[must_use]
     pub fn project(mut self, folder: impl Into<PathBuf>) -> Self {
@@ -157,8 +155,8 @@ impl Builder {
         self
     }
 
-    /// Adds a model provider; one of the same name takes the place of the built-in. Its models are asked where
-    /// [`Self::model`] or the configuration names them.
+    /// Adds a model provider; it replaces the built-in one of that name. It is called for models
+    /// that [`Self::model`] or the configuration names.
     #[must_use]
     pub fn backend(mut self, backend: impl Backend) -> Self {
         self.backends
@@ -174,35 +172,35 @@ impl Builder {
         self
     }
 
-    /// Where tools say how far long work is: for a host that shows it, and for its own tools.
+    /// The progress of long tool calls, for hosts that show it or whose own tools report it.
     #[must_use]
     pub fn progress(&self) -> Progress {
         self.progress.clone()
     }
 
-    /// Keeps records here instead of in memory. An `Arc` of a journal is one too, for hosts that look into it
-    /// themselves.
+    /// Uses this journal instead of one in memory. An `Arc` of a journal is one too, for hosts that
+    /// also read it.
     #[must_use]
     pub fn journal(mut self, journal: impl Journal) -> Self {
         self.journal = Arc::new(journal);
         self
     }
 
-    /// Takes time from here instead of from the machine.
+    /// Uses this clock instead of the system's.
     #[must_use]
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Says what kind of question one is, instead of lexicon and weights.
+    /// Replaces the lexicon and the weights as the classifier of queries.
     #[must_use]
     pub fn classifier(mut self, classifier: impl QueryClassifier) -> Self {
         self.classifier = Some(Arc::new(classifier));
         self
     }
 
-    /// Replaces the fallback's heuristic.
+    /// Replaces the heuristic for replies without a usable signal.
     #[must_use]
     pub fn fallback(mut self, classifier: impl FallbackClassifier + 'static) -> Self {
         self.fallback = Some(Arc::new(classifier));
@@ -216,23 +214,25 @@ impl Builder {
         self
     }
 
-    /// How long queries may go on when the parent of a system ends ([`Self::start_under`]). Without it they
-    /// leave memory as they stand, and go on when a system is started over the same journal.
+    /// Sets how long queries may continue when the parent of the system stops
+    /// ([`Self::start_under`]); by default not at all. Interrupted queries are recovered when a
+    /// system starts over the same journal.
     #[must_use]
     pub fn drain(mut self, patience: Duration) -> Self {
         self.drain = patience;
         self
     }
 
-    /// For a process that does not last, or that shares its journal: sessions that were cut off are left
-    /// alone until somebody has something for them.
+    /// Recovers an interrupted session only when something is sent to it: for a process that is
+    /// short-lived or shares its journal.
     #[must_use]
     pub fn short_lived(mut self) -> Self {
         self.short_lived = true;
         self
     }
 
-    /// Reads the configuration anew in this way when [`Oracle::reload`] asks for that. A failure is told in lines.
+    /// Sets how [`Oracle::reload`] reads the configuration. `read` returns its errors as lines of
+    /// text.
     #[must_use]
     pub fn reads(
         mut self,
@@ -242,7 +242,7 @@ impl Builder {
         self
     }
 
-    /// The process dies at this point, as by a signal.
+    /// Kills the process at this point, as by a signal.
     #[cfg(feature = "testkit")]
     #[must_use]
     pub fn dies(mut self, at: Point) -> Self {
@@ -258,8 +258,8 @@ impl Builder {
         self.start_below(None).await
     }
 
-    /// Starts the system as a child of an actor of the host's, which hears how it ends by supervision events and
-    /// with whom it ends in order: see [`System::start_under`].
+    /// Starts the system as a child of an actor of the host, which receives its supervision events
+    /// and with which it ends gracefully: see [`System::start_under`].
     ///
     /// ```
     /// use oracle_agent::actor::{Oracle, System};
@@ -320,7 +320,7 @@ impl Builder {
         Ok(system)
     }
 
-    /// What the system will be made of, for hosts that change a part of it before they start it.
+    /// Returns the parts of the system, for hosts that change some before they start it.
     ///
     /// # Errors
     /// See [`BuildError`].

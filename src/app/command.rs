@@ -1,5 +1,5 @@
-//! From a command line to its end: loads the configuration, builds what the command needs and no
-//! more, and hands it over.
+//! Runs a command line: loads the configuration, builds only what the command needs, and calls the
+//! command.
 
 use std::{
     fs, io,
@@ -33,7 +33,10 @@ use crate::{
     query::Context,
 };
 
-/// Carries out a command; gives its exit code.
+/// Runs a command and returns its exit code.
+///
+/// # Errors
+/// [`Stop`], with the message and exit code of a failed command.
 pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Result<u8, Stop> {
     let load = || configuration(args, environment);
     let done = match &args.command {
@@ -100,7 +103,6 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
     done.map(|()| cli::exit::DONE)
 }
 
-/// What every command is given.
 type Call<'a> = (&'a Args, &'a Environment, &'a mut Terminal);
 
 #[derive(Clone, Default)]
@@ -120,7 +122,7 @@ fn configuration(args: &Args, environment: &Environment) -> Result<Loaded, Stop>
         .map_err(Stop::all)
 }
 
-/// A file that is named has to exist, the one at the usual place need not.
+/// Loads the configuration. A file named by an option has to exist; the default one does not.
 fn find(args: &Args, environment: &Environment, more: More) -> Found {
     let named = args.options.config.clone();
     let usual = || usual_file(environment).filter(|path| !is_missing(path));
@@ -140,7 +142,7 @@ fn find(args: &Args, environment: &Environment, more: More) -> Found {
             "the environment variable {name} sets nothing; the nearest that does is {near}"
         );
     }
-    // A file that cannot be read does not hide what else is wrong.
+    // The other sources are still checked, to report all problems at once.
     let loaded = match (unreadable, loaded) {
         (None, loaded) => loaded,
         (Some(problem), Ok(_)) => Err(vec![problem]),
@@ -149,7 +151,8 @@ fn find(args: &Args, environment: &Environment, more: More) -> Found {
     Found { file, loaded }
 }
 
-/// As the XDG rules have it, an empty or relative `XDG_CONFIG_HOME` is as good as none.
+/// The default configuration file. By the XDG rules, an empty or relative `XDG_CONFIG_HOME` counts
+/// as unset.
 fn usual_file(environment: &Environment) -> Option<PathBuf> {
     let folder = |name| {
         let path = environment.get(name).map(PathBuf::from);
@@ -192,7 +195,7 @@ fn compose(config: &Config, project: &Path, subject: &Subject) -> Result<Compose
             let classifier = super::classifier(config)?;
             classifier.classify(query, Context::Fresh).query_type
         }
-        // What a query that says nothing is taken for.
+        // The type of a query without features.
         (None, None) => QueryType::Conversational,
     };
     let variables = super::project_variables(config, project)?.prepare();
@@ -201,7 +204,7 @@ fn compose(config: &Config, project: &Path, subject: &Subject) -> Result<Compose
     prompt.map_err(|error| BuildError::from(error).into())
 }
 
-/// What cannot be put together is configured wrongly, except where actors did not start.
+/// Every build error is a configuration error, except that of starting actors.
 impl From<BuildError> for Stop {
     fn from(error: BuildError) -> Self {
         match error {

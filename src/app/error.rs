@@ -23,16 +23,16 @@ pub enum BuildError {
     #[cfg(feature = "project")]
     #[error(transparent)]
     Project(#[from] crate::tool::RootError),
-    /// The folder of notes cannot be opened.
+    /// The notes folder cannot be opened.
     #[cfg(feature = "project")]
     #[error("the folder of notes `{path}` cannot be used: {reason}; check `notes.dir`")]
     NotesFolder {
-        /// As configured.
+        /// The path as configured.
         path: PathBuf,
-        /// The failure of the system.
+        /// The operating system's error.
         reason: io::ErrorKind,
     },
-    /// Notes would be written to all of the project.
+    /// The notes folder is the project or contains it, and notes may be written.
     #[cfg(feature = "project")]
     #[error(
         "the folder of notes `{path}` is the project, or holds it, and with `notes.write` all of the project \
@@ -40,46 +40,46 @@ pub enum BuildError {
          `notes.write` to false"
     )]
     NotesInProject {
-        /// As configured.
+        /// The path as configured.
         path: PathBuf,
     },
-    /// The prompts are not in order.
+    /// The prompts are invalid.
     #[error(transparent)]
     Prompt(#[from] prompt::Error),
     /// A file that the configuration names cannot be read.
     #[error("the {what} `{path}` cannot be read: {source}; check {keys}")]
     File {
-        /// Its purpose.
+        /// Purpose of the file.
         what: &'static str,
-        /// As configured.
+        /// The path as configured.
         path: PathBuf,
-        /// The failure of the system.
+        /// The operating system's error.
         source: io::Error,
-        /// The keys that may name it.
+        /// The keys that may name the file.
         keys: &'static str,
     },
-    /// The price list is not in order.
+    /// The price list is invalid.
     #[error(transparent)]
     Prices(#[from] PricesError),
-    /// The lexicon is not in order.
+    /// The lexicon is invalid.
     #[error(transparent)]
     Lexicon(#[from] LexiconError),
-    /// The weights are not in order.
+    /// The weights are invalid.
     #[error(transparent)]
     Weights(#[from] WeightsError),
-    /// Two tools of one name, or a name that cannot be one.
+    /// Two tools have one name, or a name is invalid.
     #[error(transparent)]
     Tools(#[from] RegistryError),
-    /// The script of a scripted model cannot be played.
+    /// The script of a scripted model cannot be read.
     #[error(transparent)]
     Script(#[from] ScriptError),
-    /// A provider of the chain cannot be called.
+    /// A provider's address, key or file is missing or invalid.
     #[error(transparent)]
     Provider(#[from] ProviderError),
-    /// A provider of the chain cannot be called with what is configured for it.
+    /// The client of a provider cannot be set up.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// A chain is too long, or a name has not the form `provider/model`.
+    /// A chain of models is invalid.
     #[error("the models to ask: allowed is {0}")]
     Models(#[from] NotAllowed),
     /// No back end serves a model of a chain.
@@ -87,9 +87,9 @@ pub enum BuildError {
         "nobody here serves the model `{model}`: choose a model of {known}, by `model.chain` or `--model`"
     )]
     UnknownModel {
-        /// As configured.
+        /// The model as configured.
         model: String,
-        /// The names that are known.
+        /// The known names.
         known: String,
     },
     /// A profile names a tool that does not exist.
@@ -100,9 +100,9 @@ pub enum BuildError {
     UnknownTool {
         /// The profile that names it.
         profile: ProfileName,
-        /// As configured.
+        /// The tool as configured.
         tool: String,
-        /// The names that are known.
+        /// The known names.
         known: String,
     },
     /// The actors did not start.
@@ -111,7 +111,6 @@ pub enum BuildError {
 }
 
 impl BuildError {
-    /// A file for this purpose cannot be read; one of these keys names it.
     pub(super) fn file(
         what: &'static str,
         keys: &'static str,

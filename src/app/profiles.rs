@@ -1,5 +1,5 @@
-//! Profiles of a system, and the back ends of the models that they call: those of the host, the offline model,
-//! scripts and servers. Only back ends that a chain names are built: an offline start sets up no network.
+//! Profiles, and the back ends of their models: the host's own, the offline model, scripts and
+//! servers. Only back ends that a chain names are built, so an offline start sets up no network.
 
 use std::{iter, sync::Arc};
 
@@ -16,13 +16,11 @@ use crate::{
     tool::Registry,
 };
 
-/// The parts of profiles besides a configuration: they stay as long as the system does.
+/// The parts of profiles that live as long as the system, whatever the configuration.
 pub(super) struct Workshop {
     environment: Environment,
     project_name: String,
-    /// Back ends of the host, and the built-in ones.
     own: Vec<Arc<dyn Backend>>,
-    /// All running back ends.
     pub(super) backends: Vec<Arc<dyn Backend>>,
     tools: Arc<Registry>,
     fallback: Option<Arc<dyn FallbackClassifier>>,
@@ -30,7 +28,7 @@ pub(super) struct Workshop {
 }
 
 impl Builder {
-    /// With the back ends of the host, the built-in ones and those that the chains name, with scripts read.
+    /// Builds it with its tools and all back ends that the chains name.
     pub(super) fn workshop(&self) -> Result<Workshop, BuildError> {
         let mut workshop = self.workshop_with(Registry::none());
         for backend in workshop.missing(&self.config) {
@@ -58,11 +56,11 @@ impl Builder {
         }
     }
 
-    /// All problems of the configuration, short of starting a system with it.
+    /// All problems that a start would find.
     pub(super) fn problems(&self) -> Vec<String> {
         let (tools, error) = match self.registry() {
             Ok(tools) => (tools, None),
-            // Without tools those that profiles name cannot be checked.
+            // Profiles name tools, which cannot be checked without them.
             Err(error) => (Registry::none(), Some(error)),
         };
         self.workshop_with(tools).problems(&self.config, error)
@@ -70,7 +68,6 @@ impl Builder {
 }
 
 impl Workshop {
-    /// All profiles of a configuration.
     pub(super) fn profiles(&self, config: &Config) -> Result<Profiles, BuildError> {
         let default = self.profile(&ProfileName::oracle(), config)?;
         let mut profiles = Profiles::new(default);
@@ -101,11 +98,10 @@ impl Workshop {
         Ok(profile.with_composer(Arc::new(composer(config)?)))
     }
 
-    /// All problems of a configuration that a start would find.
     pub(super) fn problems(&self, config: &Config, no_tools: Option<BuildError>) -> Vec<String> {
         let mut backends = self.own.clone();
         let mut problems: Vec<String> = Vec::new();
-        // A problem of several profiles is told once.
+        // Problems common to several profiles are reported once.
         let mut tell = |problem: Option<BuildError>| {
             let text = problem.map(|problem| problem.to_string());
             problems.extend(text.filter(|text| !problems.contains(text)));
@@ -123,7 +119,7 @@ impl Workshop {
         let others = config.profiles.iter();
         let others = others.map(|profile| (profile.name.clone(), profile.over(config)));
         for (name, config) in iter::once((ProfileName::oracle(), config.clone())).chain(others) {
-            // The problem of a provider that cannot be called is told already.
+            // The missing back end has been reported.
             if all_there {
                 tell(self.choices(&config, &self.chain(&config), &backends).err());
                 tell(self.second_opinion(&config, &backends).err());
@@ -139,8 +135,7 @@ impl Workshop {
         problems
     }
 
-    /// The tools that a session has, and those that it can be given besides; both in the order in which they
-    /// were built in.
+    /// Tools from the start, and tools that can be attached, in the registry's order.
     fn tools(&self, name: &ProfileName, config: &Config) -> Result<Lists, BuildError> {
         let there = self.tools.specs();
         let (only, given) = (&config.tools.only, &config.tools.attachable);
@@ -164,7 +159,7 @@ impl Workshop {
         Ok((has.into(), besides.cloned().collect()))
     }
 
-    /// Whether the running back ends serve the models that this key of a configuration names.
+    /// Whether the running back ends serve all models that this configuration key names.
     pub(super) fn serves(&self, key: &str, config: &Config) -> bool {
         let named: Vec<ModelChain> = match key {
             "profiles" => of_profiles(config).collect(),
@@ -175,12 +170,11 @@ impl Workshop {
         providers.all(|provider| serves(&self.backends, provider))
     }
 
-    /// The chain for profiles without their own.
     fn chain(&self, config: &Config) -> ModelChain {
         config.choice(self.environment.pairs()).chain
     }
 
-    /// Back ends that the chains name and that are not built in, each by itself.
+    /// Builds each back end that a chain names and that is not built in.
     fn missing(&self, config: &Config) -> Vec<Result<Arc<dyn Backend>, BuildError>> {
         let all = iter::once(self.chain(config)).chain(of_profiles(config));
         let chains: Vec<ModelChain> = all.chain(opinion(config).ok().flatten()).collect();
@@ -198,7 +192,7 @@ impl Workshop {
         built.collect()
     }
 
-    /// Scripts or a server; none if the provider is unknown.
+    /// `None` if the provider is unknown.
     fn backend(
         &self,
         config: &Config,
@@ -208,7 +202,7 @@ impl Workshop {
         if name == Scripts::PROVIDER {
             return Ok(Some(Arc::new(Scripts::read(models)?)));
         }
-        // A price list that is not in order is reported where prices are needed.
+        // `choices` reports an invalid price list.
         let prices = prices(config).or_else(|_| Prices::builtin())?;
         let providers = Providers::new(config, &self.environment, &prices);
         let Some(provider) = providers.find(name)? else {
@@ -218,7 +212,8 @@ impl Workshop {
         Ok(Some(Arc::new(Remote::new(settings)?)))
     }
 
-    /// The policy of second opinions: with the offline model alone nothing leaves the machine.
+    /// The policy on second opinions; none with an offline chain, where nothing may leave the
+    /// machine.
     fn second_opinion(
         &self,
         config: &Config,
@@ -227,7 +222,7 @@ impl Workshop {
         let own = self.chain(config);
         let is_offline = own.providers().iter().all(|provider| *provider == OFFLINE);
         let chain = opinion(config)?.unwrap_or(own);
-        // In any case, so that a wrong configuration is refused.
+        // Resolved even if unused, so that a wrong model is rejected.
         let mut models = self.choices(config, &chain, backends)?.into_iter();
         let below = config.query.second_opinion_below;
         let asked = below.filter(|_| !is_offline).zip(models.next());
@@ -238,7 +233,6 @@ impl Workshop {
         }))
     }
 
-    /// The models of a chain, with the facts about each that decisions need.
     fn choices(
         &self,
         config: &Config,
@@ -267,13 +261,11 @@ impl Workshop {
     }
 }
 
-/// The chains of profiles that have their own.
 fn of_profiles(config: &Config) -> impl Iterator<Item = ModelChain> {
     let profiles = config.profiles.iter();
     profiles.filter_map(|profile| profile.chain.clone())
 }
 
-/// The model for second opinions, if it is another one.
 fn opinion(config: &Config) -> Result<Option<ModelChain>, BuildError> {
     let model = config.query.second_opinion_model.as_deref();
     Ok(model.map(|model| ModelChain::new([model])).transpose()?)
@@ -284,5 +276,4 @@ fn serves(backends: &[Arc<dyn Backend>], provider: &str) -> bool {
     backends.any(|backend| backend.provider() == provider)
 }
 
-/// Tools from the start, and tools to be attached.
 type Lists = (Arc<[ToolSpec]>, Arc<[ToolSpec]>);

@@ -1,4 +1,4 @@
-//! The tools over a project folder, and what of the configuration they go by.
+//! The built-in tools over a project folder, and their settings.
 
 use std::{io, path::Path, sync::Arc, time::Duration};
 
@@ -14,7 +14,6 @@ use crate::{
     },
 };
 
-/// The built-in tools over a project and the conversations of a journal.
 pub(super) fn project_tools(
     config: &Config,
     folder: &Path,
@@ -24,7 +23,7 @@ pub(super) fn project_tools(
     let root = ProjectRoot::open(folder)?;
     let notes = Arc::new(notes(config, &root)?.showing(progress.clone()));
     let deadline = in_time(config);
-    // A search over files answers within a minute.
+    // No file search takes longer than a minute.
     let soon = deadline.min(Duration::from_secs(60));
     let search = CodeSearchSettings {
         deadline: soon,
@@ -46,7 +45,7 @@ pub(super) fn project_tools(
         note_search(Arc::clone(&notes)),
         note_read(Arc::clone(&notes)),
     ];
-    // Where nothing may be written, there is no such tool.
+    // Without write access to notes, there is no such tool.
     tools.extend(note_write(notes));
     let threads = Arc::new(JournalThreads::new(journal));
     tools.push(thread_search(threads, deadline));
@@ -82,10 +81,10 @@ fn notes(config: &Config, project: &ProjectRoot) -> Result<Notes, BuildError> {
     }
 }
 
-/// What the built-in tools declare of themselves where there is a project, as it stands in a prompt.
+/// Variables of the prompts for a project, with the lines that describe the built-in tools.
 ///
 /// # Errors
-/// When the folder is not to be had.
+/// When the project folder, the notes folder or the configured context cannot be read.
 pub fn project_variables(config: &Config, folder: &Path) -> Result<Variables, BuildError> {
     let journal = Arc::new(Memory::new());
     let tools = project_tools(config, folder, &Progress::default(), journal)?;
@@ -93,7 +92,7 @@ pub fn project_variables(config: &Config, folder: &Path) -> Result<Variables, Bu
     variables(config, project_name(folder), lines)
 }
 
-/// A search has to answer with what it has before its call is stopped.
+/// Deadline of a search, which has to return its findings before the call's own deadline.
 fn in_time(config: &Config) -> Duration {
     let before_the_call_ends = config.tools.call_deadline.mul_f64(0.9);
     config.tools.search_deadline.min(before_the_call_ends)

@@ -1,7 +1,7 @@
-//! Settings of the calls to a provider: from configuration and presets, addresses and keys from the environment,
-//! keys from files.
+//! Settings for calls to a provider: from configuration and presets, with addresses and keys from
+//! the environment or files.
 //!
-//! **Invariant:** neither an error nor `Debug` here prints a key, only where it was looked for.
+//! **Invariant:** no error or `Debug` output contains a key; they name only its source.
 
 use std::{fs, io, net::Ipv6Addr, path::Path};
 
@@ -18,7 +18,6 @@ use crate::{
 #[error("{0}")]
 pub struct ProviderError(String);
 
-/// The providers of a configuration in an environment.
 pub(super) struct Providers<'a> {
     config: &'a Config,
     environment: &'a Environment,
@@ -38,7 +37,6 @@ impl<'a> Providers<'a> {
         }
     }
 
-    /// The names of those that are configured, and then of the presets.
     pub(super) fn names(&self) -> Vec<String> {
         let configured = self.config.providers.iter().map(|one| &*one.name);
         let mut presets = PRESETS.to_vec();
@@ -47,14 +45,13 @@ impl<'a> Providers<'a> {
         names.map(str::to_owned).collect()
     }
 
-    /// Whether the file has a provider of this name.
     pub(super) fn is_configured(&self, name: &str) -> bool {
         let mut configured = self.config.providers.iter();
         configured.any(|provider| provider.name == name)
     }
 
-    /// A provider with its address. A preset at an address of the user's own needs no key: that may be a server
-    /// on this machine.
+    /// The provider with its address from the environment. A preset at another address needs no
+    /// key: it may be a server on this machine.
     pub(super) fn find(&self, name: &str) -> Result<Option<Provider>, ProviderError> {
         let Some(mut provider) = self.config.provider(name) else {
             return Ok(None);
@@ -77,20 +74,19 @@ impl<'a> Providers<'a> {
         Ok(Some(provider))
     }
 
-    /// Whether the key of a provider is there.
     pub(super) fn has_key(&self, name: &str) -> bool {
         let provider = self.config.provider(name);
         let variable = provider.and_then(|provider| provider.key_env);
         variable.is_some_and(|variable| self.text(variable.as_str()).is_some())
     }
 
-    /// Whether file or environment give a provider an address.
+    /// Whether the configuration or the environment sets the provider's address.
     pub(super) fn is_addressed(&self, name: &str) -> bool {
         let variable = Preset::named(name).and_then(|preset| preset.url_variable);
         self.is_configured(name) || variable.is_some_and(|name| self.text(name).is_some())
     }
 
-    /// The provider with the usual variable of its key, where it needs none.
+    /// Adds the preset's key variable if there is none.
     pub(super) fn with_usual_key(&self, provider: Provider) -> Provider {
         let preset = Preset::named(&provider.name);
         let preset = preset.filter(|preset| !self.is_configured(preset.name));
@@ -101,13 +97,11 @@ impl<'a> Providers<'a> {
         }
     }
 
-    /// The context window that is configured for a model.
     pub(super) fn configured_window(&self, provider: &str, model: &str) -> Option<u64> {
         let provider = self.config.provider(provider)?;
         provider.model(model)?.context_window
     }
 
-    /// The settings of calls to these `models`.
     pub(super) fn settings(
         &self,
         provider: &Provider,
@@ -135,7 +129,6 @@ impl<'a> Providers<'a> {
         })
     }
 
-    /// A model with its sizes, as configured, else as known.
     fn model(&self, provider: &str, name: &str) -> ModelSettings {
         let full = format!("{provider}/{name}");
         let provider = self.config.provider(provider);
@@ -149,7 +142,6 @@ impl<'a> Providers<'a> {
         }
     }
 
-    /// The facts about a model that decisions need.
     pub(super) fn choice(&self, provider: &str, model: &str) -> ModelChoice {
         let full = format!("{provider}/{model}");
         let sizes = self.model(provider, model);
@@ -200,14 +192,13 @@ impl<'a> Providers<'a> {
         open.chain(provider.header_env.iter().map(secret)).collect()
     }
 
-    /// The secret in a variable; none if it is not set or empty.
+    /// `None` if the variable is unset or empty.
     fn secret(&self, name: &str, variable: &str) -> Result<Option<SecretString>, ProviderError> {
         let place = format!("the environment variable {variable}");
         let value = self.text(variable);
         value.map(|value| clean(name, &value, &place)).transpose()
     }
 
-    /// A variable that is set and not empty.
     fn text(&self, variable: &str) -> Option<String> {
         let value = self.environment.get(variable)?.to_string_lossy();
         let value = value.trim();
@@ -215,7 +206,6 @@ impl<'a> Providers<'a> {
     }
 }
 
-/// The contents of the file with a provider's authorities.
 fn authorities(provider: &Provider) -> Result<Option<Vec<u8>>, ProviderError> {
     let Some(path) = &provider.ca_file else {
         return Ok(None);
@@ -238,7 +228,7 @@ fn unreadable(
     }
 }
 
-/// A key or the value of a header, such as `Bearer x`, as it can be sent.
+/// Checks and trims a key or a header's value, such as `Bearer x`.
 fn clean(name: &str, text: &str, place: &str) -> Result<SecretString, ProviderError> {
     let text = text.trim();
     if !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic() || c == ' ') {
@@ -250,9 +240,9 @@ fn clean(name: &str, text: &str, place: &str) -> Result<SecretString, ProviderEr
     )))
 }
 
-/// The address for clients in what `OLLAMA_HOST` says to the server, read as Ollama reads it: without a scheme
-/// its own port is meant, with one that of the scheme. 0.0.0.0 is where it listens, not where it can be
-/// reached.
+/// The client's address for `OLLAMA_HOST`, parsed as Ollama does: the default port is Ollama's own
+/// without a scheme, and the scheme's with one. 0.0.0.0 is an address to listen on, so clients use
+/// 127.0.0.1.
 fn ollama(host: &str) -> String {
     let host = host.trim_matches(['"', '\'', ' ']);
     let (scheme, rest, usual) = match host.split_once("://") {

@@ -1,6 +1,7 @@
-//! Reload of the configuration of a running system: some keys change at once, others at the next start.
+//! Reloads the configuration of a running system: some keys change at once, others at the next
+//! start.
 //!
-//! **Invariant:** the whole configuration is checked as at a start before any of it takes effect.
+//! **Invariant:** the whole configuration is validated as at a start before any of it takes effect.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -13,7 +14,7 @@ use crate::{
     config::Config,
 };
 
-/// Keys, and beginnings of keys, whose values may change while the system runs.
+/// Keys, and prefixes of keys, whose values may change while the system runs.
 const LIVE: [&str; 15] = [
     "oracle.",
     "budget.",
@@ -31,13 +32,12 @@ const LIVE: [&str; 15] = [
     "session.inbox_capacity",
     "tenants.",
 ];
-/// Keys that may change to models whose gateways run: gateways begin with the system.
+/// Keys that may change to models of running gateways only.
 const MODELS: [&str; 3] = ["model.chain", "query.second_opinion_model", "profiles"];
 
-/// Reads a configuration.
 pub(super) type Read = Arc<dyn Fn() -> Result<Config, Vec<String>> + Send + Sync>;
 
-/// Applies what may change of a configuration.
+/// Applies the live changes of a configuration.
 pub(super) struct Reloader {
     read: Read,
     workshop: Workshop,
@@ -85,7 +85,7 @@ fn is_live(key: &str) -> bool {
         .any(|known| key == *known || known.ends_with('.') && key.starts_with(known))
 }
 
-/// The running configuration with those changes that are live, and the keys that differ.
+/// Returns the running configuration with the live changes, and the keys that differ.
 fn merged(
     running: &Config,
     wanted: &Config,
@@ -113,7 +113,6 @@ fn merged(
                     change(format!("{section}.{key}"), there, &key, wanted.get(&key));
                 }
             }
-            // A list as a whole.
             _ => change(section.clone(), &mut merged, &section, Some(&wanted)),
         }
     }
@@ -132,7 +131,6 @@ mod tests {
         toml::from_str(text).unwrap()
     }
 
-    /// As the documented file has it, with all examples.
     fn whole() -> Config {
         let documented = include_str!("../../config/oracle.toml");
         let example = |line: &str| match line.strip_prefix('#') {

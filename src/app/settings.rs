@@ -1,4 +1,4 @@
-//! Settings of rooms whose keys stand in several sections.
+//! Conversions from configuration sections to the settings of other rooms.
 
 use crate::{
     actor::{GatewaySettings, Recovery, SystemSettings, Timeouts},
@@ -8,7 +8,6 @@ use crate::{
     model::Limits,
 };
 
-/// The settings of the actors.
 pub(super) fn system(config: &Config) -> SystemSettings {
     let defaults = SystemSettings::default();
     let gateway = GatewaySettings {
@@ -27,7 +26,7 @@ pub(super) fn system(config: &Config) -> SystemSettings {
             tokens_per_minute: provider.tokens_per_minute,
             first_token: match provider.stream {
                 Streaming::Always => gateway.first_token,
-                // The first token comes with the last one.
+                // A reply that does not stream has its first token at the end.
                 Streaming::Never => gateway.total,
             },
             ..gateway
@@ -55,7 +54,6 @@ pub(super) fn system(config: &Config) -> SystemSettings {
     }
 }
 
-/// The part of a policy that the sections set.
 pub(super) fn apply(config: &Config, policy: &mut Policy) {
     let (oracle, budget) = (&config.oracle, &config.budget);
     policy.limits = Limits {
@@ -104,7 +102,7 @@ mod tests {
         let of_all = ((5, 6), (None, None), 60);
         assert_eq!(limits(&settings.gateway), of_all);
         assert_eq!(limits(&settings.providers["b"]), of_all);
-        // A reply that comes whole has all its time to begin.
+        // A reply that does not stream has the total deadline for its first token.
         let own = ((2, 0), (Some(600), Some(7_000)), 600);
         assert_eq!(limits(&settings.providers["a"]), own);
     }

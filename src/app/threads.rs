@@ -1,4 +1,4 @@
-//! The conversations that `thread_search` looks through are those of the journal.
+//! `thread_search` over the journal's conversations.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::{
     tool::{Said, Threads},
 };
 
-/// A journal as a tool sees it; for hosts that put their tools together themselves.
+/// Adapts a journal to [`Threads`], for hosts that build their own tools.
 pub struct JournalThreads(Arc<dyn Journal>);
 
 impl JournalThreads {
-    /// The conversations in this journal.
+    /// Adapts this journal.
     #[must_use]
     pub const fn new(journal: Arc<dyn Journal>) -> Self {
         Self(journal)

@@ -1,4 +1,4 @@
-//! Values that do not go together, and values of a configuration that was made in code.
+//! Checks of values against each other, and of a configuration made in code.
 
 use std::{collections::BTreeSet, fmt::Display};
 
@@ -12,10 +12,10 @@ use super::{
 };
 
 impl Config {
-    /// Checks a configuration that was made in code; [`load`](super::load) does it by itself.
+    /// Checks a configuration made in code; [`load`](super::load) has already checked its result.
     ///
     /// # Errors
-    /// All values that are not allowed, or do not go together.
+    /// All values that are not allowed or conflict with others.
     pub fn validate(&self) -> Result<(), Vec<Problem>> {
         let mut problems = Vec::new();
         match Table::try_from(self) {
@@ -33,7 +33,6 @@ impl Config {
     }
 }
 
-/// Every value that no source could have set.
 fn values(of: Rule, path: &str, table: &Table, problems: &mut Vec<Problem>) {
     for (key, value) in table {
         let Some(rule) = of.of(key) else { continue };
@@ -53,10 +52,9 @@ fn values(of: Rule, path: &str, table: &Table, problems: &mut Vec<Problem>) {
     }
 }
 
-/// The origin of a key's value; none for a key that has a problem already.
+/// Returns the origin of a key's value; `None` for a key that already has a problem.
 type Origins<'a> = &'a dyn Fn(&str) -> Option<Origin>;
 
-/// All values that do not go together.
 pub(super) fn clashes(config: &Config, origin: Origins<'_>) -> Vec<Problem> {
     let problems = Vec::new();
     let mut clashes = Clashes { origin, problems };
@@ -80,7 +78,7 @@ const NOT_BOTH: &str =
     "a tool in only one of the two lists: of those that are there from the start, and `attachable`";
 
 impl Clashes<'_> {
-    /// A problem of the value at `place`, such as `providers.0.headers`.
+    /// `place` is like `providers.0.headers`.
     fn add(&mut self, place: &str, value: &dyn Display, allowed: &str) {
         if let Some(origin) = (self.origin)(place) {
             let (key, value) = (path(place), value.to_string());
@@ -89,7 +87,8 @@ impl Clashes<'_> {
         }
     }
 
-    /// A session that waits for a model or a tool is not stalled.
+    /// Deadlines of models and tools have to be shorter than the stall limit, so that waiting for
+    /// one is no stall.
     fn deadlines(&mut self, config: &Config) {
         const STALL: &str = "supervisor.stall_limit";
         let (stall, model, tools) = (config.supervisor.stall_limit, &config.model, &config.tools);
@@ -110,7 +109,7 @@ impl Clashes<'_> {
                 continue;
             };
             let (of_stall, of_key) = (shown_time(stall), shown_time(span));
-            // Of the two, the value that the user chose is the one to change.
+            // The problem names the value that the user has set, if it is only one of the two.
             if span < stall {
             } else if of_deadline == Origin::Default {
                 let allowed = format!("more than `{key}`, which is {of_key}");
@@ -126,14 +125,14 @@ impl Clashes<'_> {
         if let Some(tool) = in_both(config) {
             self.add("tools.attachable", &tool, NOT_BOTH);
         }
-        // Without a folder the notes are the project's files.
+        // Without a folder, the notes are the files of the project.
         if config.notes.write && config.notes.dir.is_none() {
             let allowed = "only false as long as `notes.dir` names no folder";
             self.add("notes.write", &true, allowed);
         }
     }
 
-    /// The second one of each two in a list that have the same name.
+    /// Reports each name in a list that an earlier entry has.
     fn doubles<'n>(&mut self, list: &str, allowed: &str, names: impl Iterator<Item = &'n str>) {
         let mut seen = BTreeSet::new();
         for (at, name) in names.enumerate() {
@@ -146,7 +145,7 @@ impl Clashes<'_> {
 
     fn profiles(&mut self, config: &Config) {
         for (at, profile) in config.profiles.iter().enumerate() {
-            // With the lists of the section where it has none.
+            // A profile without lists of its own inherits those of the section.
             let Some(tool) = in_both(&profile.over(config)) else {
                 continue;
             };
@@ -202,7 +201,7 @@ impl Clashes<'_> {
     }
 }
 
-/// A tool that all conversations have cannot be attached to one.
+/// A tool in both lists: one that every session has cannot be attached.
 fn in_both(config: &Config) -> Option<String> {
     let only = config.tools.only.as_ref()?;
     let mut given = config.tools.attachable.iter();

@@ -1,7 +1,8 @@
-//! Lays file, environment and command line over the defaults, one key at a time, and collects all problems.
+//! Applies file, environment and command line over the defaults, one key at a time, and collects
+//! all problems.
 //!
-//! **Invariant:** only values that the rules allow are laid, so each problem belongs to the one value that
-//! was refused.
+//! **Invariant:** only values that their rules allow are applied, so each problem belongs to a
+//! single value.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,42 +23,42 @@ use super::{
     sections::REQUIRED,
 };
 
-/// Sources of values; a later field wins over an earlier one.
+/// Sources of values; later fields override earlier ones.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
-    /// The configuration file, if there is one.
+    /// The configuration file, if any.
     pub file: Option<File>,
-    /// The environment; variables of other programs may be in it.
+    /// The environment; variables of other programs are ignored.
     pub environment: Vec<(OsString, OsString)>,
-    /// Settings of the command line; of two for one key the later wins.
+    /// Settings of the command line; a later one overrides an earlier one of the same key.
     pub options: Vec<Setting>,
 }
 
 /// A value from the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// The option as people write it: `--max-turns`.
+    /// The option as typed: `--max-turns`.
     pub option: String,
-    /// The key it sets, with its section: `oracle.max_turns`.
+    /// The key that it sets, with its section: `oracle.max_turns`.
     pub key: String,
-    /// The value as written.
+    /// The value as typed.
     pub value: String,
 }
 
-/// A configuration file that has been read.
+/// The content of a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Its name in messages.
+    /// Path, for messages.
     pub path: PathBuf,
-    /// Its contents.
+    /// Content.
     pub text: String,
 }
 
 impl File {
-    /// Reads the file.
+    /// Reads a file.
     ///
     /// # Errors
-    /// If it cannot be read, or is not UTF-8.
+    /// When it cannot be read or is not UTF-8.
     pub fn read(path: &Path) -> Result<Self, Problem> {
         let text = fs::read_to_string(path).map_err(|error| Problem {
             place: path.display().to_string(),
@@ -79,21 +80,21 @@ impl File {
     }
 }
 
-/// The source of a value, least important first.
+/// The source of a value, in rising precedence from [`Self::Default`] to [`Self::Option`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// It is not set.
+    /// No source sets it.
     Default,
-    /// A file.
+    /// A configuration file.
     File {
-        /// As it was given.
+        /// The path as given.
         path: PathBuf,
         /// The line of the key, from 1.
         line: usize,
     },
-    /// An environment variable of this name.
+    /// The environment variable of this name.
     Environment(String),
-    /// A command-line option, written as people write it: `--max-turns`.
+    /// A command-line option as typed: `--max-turns`.
     Option(String),
     /// A [`Config`] made in code.
     Code,
@@ -111,7 +112,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A reason why a configuration is refused, in one line: values are cut and escaped to fit.
+/// A reason why a configuration is rejected, on one line: values are escaped and cut to fit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {what}")]
 pub struct Problem {
@@ -140,7 +141,7 @@ impl Problem {
     }
 }
 
-/// Whether the value of a key or header of this name may be a secret.
+/// Whether a key or header of this name may have a secret value.
 #[must_use]
 pub fn may_be_secret(name: &str) -> bool {
     const WORDS: &str = "auth key token secret cookie password credential";
@@ -148,7 +149,7 @@ pub fn may_be_secret(name: &str) -> bool {
     WORDS.split(' ').any(|word| name.contains(word))
 }
 
-/// A value as it goes into a line: nothing invisible, and at most 60 characters.
+/// A value for a message: control characters escaped, at most 60 characters.
 pub(super) fn shown(value: &str) -> String {
     const MOST: usize = 60;
     let visible = |c: char| match c.is_control() {
@@ -162,8 +163,8 @@ pub(super) fn shown(value: &str) -> String {
     short
 }
 
-/// The value of a key that is refused; of one that may be a secret only numbers and switches are shown. An
-/// address may hold a password.
+/// A rejected value for a message. Of possible secrets, such as addresses with a password, only
+/// numbers and switches are shown.
 pub(super) fn shown_unless_secret(path: &str, key: &str, rule: Option<Rule>, raw: &str) -> String {
     let is_open = match path.split('.').next() {
         Some("providers") => {
@@ -183,24 +184,24 @@ pub(super) fn shown_unless_secret(path: &str, key: &str, rule: Option<Rule>, raw
     }
 }
 
-/// A configuration, and the origin of each value of it.
+/// A configuration and the origin of each value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loaded {
     /// The configuration.
     pub config: Config,
-    /// The models that are called with it in this environment, and the reason.
+    /// The models that it selects in this environment, and the reason.
     pub choice: Choice,
-    /// Variables that look like ones of ours and are not, each with the nearest that is.
+    /// Environment variables that resemble ours but set nothing, each with the nearest that would.
     pub near_misses: Vec<(String, String)>,
-    /// By key with section, of lists with their number; a key that is not here has its default.
+    /// By key with section, and with an index in lists; an absent key has its default.
     origins: BTreeMap<String, Origin>,
 }
 
-/// Makes the configuration.
+/// Loads a configuration from all sources.
 ///
 /// # Errors
-/// All problems of all sources: of the file by line, of the environment by name, of the command
-/// line in its order, and then values that do not go together.
+/// All problems: of the file by line, of the environment by name, of the command line in its order,
+/// and then values that conflict with others.
 pub fn load(sources: &Sources) -> Result<Loaded, Vec<Problem>> {
     let mut draft = Draft::default();
     if let Some(file) = &sources.file {
@@ -216,7 +217,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, Vec<Problem>> {
 }
 
 impl Loaded {
-    /// Why these models are called.
+    /// The reason for the selected models.
     #[must_use]
     pub fn why_these_models(&self) -> String {
         match &self.choice.because {
@@ -225,17 +226,17 @@ impl Loaded {
         }
     }
 
-    /// The origin of the value of a key such as `oracle.max_turns`.
+    /// The origin of a key's value, such as `oracle.max_turns`.
     #[must_use]
     pub fn origin(&self, key: &str) -> Origin {
         self.origins.get(key).cloned().unwrap_or(Origin::Default)
     }
 
-    /// Every section and key as TOML that can be used as a file, each value with its origin; optional
-    /// keys that are not set are named in a comment.
+    /// The configuration as a TOML file, each value with its origin; comments name optional keys
+    /// that are not set.
     ///
     /// # Errors
-    /// If a value has no form in TOML, which none has that was read from somewhere.
+    /// When a value cannot be written as TOML, which is impossible for one that was loaded.
     pub fn show(&self) -> Result<String, toml::ser::Error> {
         let mut text = String::new();
         self.show_table(&mut text, ROOT, "", &Table::try_from(&self.config)?);
@@ -271,16 +272,16 @@ impl Loaded {
     }
 }
 
-/// A value of the file, with the digits of a float.
+/// Converts a value of the file, with the digits of a float as written.
 fn from_toml(value: Spanned<DeValue<'_>>) -> (Value, Option<String>) {
     let digits = value.get_ref().as_float();
     let digits = digits.map(|float| float.as_str().to_owned());
-    // An integer beyond all bounds is no value of any key, like a date.
+    // An integer that does not fit becomes a value that every rule rejects.
     let value = Value::deserialize(ValueDeserializer::from(value));
     (value.unwrap_or(Value::Array(Vec::new())), digits)
 }
 
-/// A value from text, in the first of the forms that may be meant.
+/// Parses text in the first form that the rule allows: as it is, trimmed, or as TOML.
 fn from_text(text: &str, rule: Rule) -> Result<Value, String> {
     let trimmed = text.trim();
     let read = rule.read(&text.into(), None);
@@ -296,19 +297,19 @@ fn from_text(text: &str, rule: Rule) -> Result<Value, String> {
 
 #[derive(Default)]
 struct Draft {
-    /// The values that are laid, and nothing else.
+    /// Only values that their rules allow.
     table: Table,
     origins: BTreeMap<String, Origin>,
     problems: Vec<Problem>,
-    /// Keys with a problem, which is told alone.
+    /// Keys that have a problem, and cause no further ones.
     bad: BTreeSet<String>,
 }
 
 impl Draft {
-    /// Lays the values of a file; one that is not TOML has none.
+    /// Applies a file, or nothing if it is not valid TOML.
     fn file(&mut self, file: &File) {
         let (table, errors) = DeTable::parse_recoverable(&file.text);
-        // The first complaint about each line: what follows on the line is mostly its echo.
+        // Only the first error of each line: later ones mostly follow from it.
         let mut lines = BTreeMap::new();
         for error in &errors {
             let origin = file.origin(error.span().unwrap_or_default().start);
@@ -322,7 +323,6 @@ impl Draft {
         }
     }
 
-    /// The values of a table of a file; `place` is its name with numbers, such as `providers.0`.
     fn table(&mut self, file: &File, of: Rule, place: &str, table: &DeTable<'_>) -> Table {
         let mut made = Table::new();
         for (name, value) in table {
@@ -366,7 +366,6 @@ impl Draft {
         made
     }
 
-    /// Tells which keys are missing in a table of a list.
     fn require(&mut self, of: Rule, place: &str, origin: &Origin) {
         for key in REQUIRED {
             let full = join(place, key);
@@ -378,7 +377,7 @@ impl Draft {
         }
     }
 
-    /// The value of a key; none, and a problem, if it is refused.
+    /// `None` if the value is rejected, with a problem.
     fn value(
         &mut self,
         of: Rule,
@@ -397,7 +396,7 @@ impl Draft {
             return None;
         };
         let full = join(place, key);
-        // Also of a value that is refused: the key is there.
+        // A rejected value counts as set, so the key is not reported as missing.
         self.origins.insert(full.clone(), origin.clone());
         let allowed = match read(rule) {
             Ok(value) => return Some(value),
@@ -413,7 +412,6 @@ impl Draft {
         None
     }
 
-    /// Lays a value that is written as text.
     fn text(&mut self, section: &str, key: &str, text: &str, origin: Origin) {
         let known = ROOT.of(section);
         let known = known.filter(|rule| matches!(rule, Rule::Section(_)));
@@ -429,8 +427,8 @@ impl Draft {
         }
     }
 
-    /// Lays `ORACLE_<SECTION>__<KEY>`, and for the keys of `[oracle]` `ORACLE_<KEY>`, in the order of the names.
-    /// Other variables are left alone; those that are near one of ours are returned with it.
+    /// Applies `ORACLE_<SECTION>__<KEY>`, and `ORACLE_<KEY>` for `[oracle]`, in the order of the
+    /// names. Returns other variables that resemble one of ours, with that one.
     fn environment(&mut self, variables: &[(OsString, OsString)]) -> Vec<(String, String)> {
         let named = |(name, value): &'_ (OsString, OsString)| {
             Some((name.to_str()?.to_owned(), value.clone()))
@@ -467,7 +465,7 @@ impl Draft {
     ) -> Result<Loaded, Vec<Problem>> {
         let mut config: Config = match self.table.try_into() {
             Ok(config) => config,
-            // A value that its rule allows and its type does not.
+            // The rule allows a value that the type does not.
             Err(error) => {
                 let allowed = shown(error.message());
                 let problem = Problem::not_allowed(&Origin::Code, "configuration", "…", &allowed);
@@ -498,7 +496,6 @@ impl Draft {
     }
 }
 
-/// The variable that sets a key.
 fn variable(section: &str, key: &str) -> String {
     let name = match section {
         SHORT => key.to_owned(),
@@ -511,7 +508,8 @@ fn is_key(section: &str, key: &str) -> bool {
     ROOT.of(section).and_then(|of| of.of(key)).is_some()
 }
 
-/// The section and key that a variable stands for; the key may not exist. None if it is not ours.
+/// The section and key that a variable names; the key may not exist. `None` if the variable is not
+/// ours.
 fn target(name: &str) -> Option<(String, String)> {
     let rest = name.strip_prefix("ORACLE_")?;
     if rest.chars().any(char::is_lowercase) {
@@ -525,7 +523,6 @@ fn target(name: &str) -> Option<(String, String)> {
     }
 }
 
-/// The variable of ours that another one is near.
 fn near_miss(name: &str) -> Option<String> {
     name.strip_prefix("ORACLE_")?;
     let upper = name.to_ascii_uppercase();
@@ -535,7 +532,7 @@ fn near_miss(name: &str) -> Option<String> {
     near.map(|(_, ours)| ours)
 }
 
-/// The tables of a list and where they begin, if it is a list of nothing else.
+/// The tables of a list with their offsets; `None` if it has other values.
 fn tables<'a, 'i>(value: &'a Spanned<DeValue<'i>>) -> Option<Vec<(usize, &'a DeTable<'i>)>> {
     let items = value.get_ref().as_array()?.iter();
     let table =

@@ -1,4 +1,5 @@
-//! Models: chains, presets of providers, the choice of a chain by the keys that are there, money and price lists.
+//! Models: chains, provider presets, the choice of a chain by the available keys, amounts of money,
+//! price lists.
 
 use std::{ffi::OsString, fmt};
 
@@ -7,32 +8,32 @@ use serde::{Deserialize, Serialize};
 use super::{Config, Provider, ProviderModel, rule::URL};
 use crate::{llm::Dialect, model::Price};
 
-/// A value is not allowed; the text describes the values that are.
+/// A value is not allowed; the text describes the allowed ones.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotAllowed(pub(super) String);
 
-/// Most models in a chain.
 const MOST: usize = 8;
 
-/// Models as `provider/model`, the first choice first; one to eight, none twice. The configuration also takes
-/// a text with commas between the names; `offline` is short for `offline/offline`. The model of
-/// `scripted` is a path, which may hold white space.
+/// One to eight different models as `provider/model`, the first choice first. The configuration
+/// also takes them as text with commas between them. `offline` is short for `offline/offline`; a
+/// model of `scripted` is a path, which may contain white space.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<String>")]
 pub struct ModelChain(Vec<String>);
 
 impl ModelChain {
-    /// The built-in model alone, which needs no key and no network.
+    /// The offline model alone, which needs no key and no network.
     #[must_use]
     pub fn offline() -> Self {
         Self(vec!["offline/offline".to_owned()])
     }
 
-    /// A chain of these models.
+    /// Creates a chain.
     ///
     /// # Errors
-    /// If there are none, too many or a double, or a name has not the form `provider/model`.
+    /// When it has no models, more than eight or duplicates, or a name does not have the form
+    /// `provider/model`.
     pub fn new<'a>(models: impl IntoIterator<Item = &'a str>) -> Result<Self, NotAllowed> {
         let models: Option<Vec<String>> = models.into_iter().map(full_name).collect();
         let fits = |models: &Vec<String>| {
@@ -46,7 +47,7 @@ impl ModelChain {
         })
     }
 
-    /// The providers of its models, each once, in order.
+    /// The providers of its models, without duplicates, in order.
     #[must_use]
     pub fn providers(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
@@ -59,7 +60,7 @@ impl ModelChain {
         names
     }
 
-    /// The models as `provider/model`, the first choice first; at least one.
+    /// The models as `provider/model`, the first choice first; never empty.
     #[must_use]
     pub fn models(&self) -> &[String] {
         &self.0
@@ -74,7 +75,7 @@ impl TryFrom<Vec<String>> for ModelChain {
     }
 }
 
-/// A model as `provider/model`, if the name has the form.
+/// `None` if the name does not have the form `provider/model`.
 pub(super) fn full_name(name: &str) -> Option<String> {
     let name = name.trim();
     if name == "offline" {
@@ -89,28 +90,26 @@ pub(super) fn full_name(name: &str) -> Option<String> {
     good.then(|| name.to_owned())
 }
 
-/// Whether this may be the name of a provider.
 pub(super) fn is_provider(name: &str) -> bool {
     let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
     !name.is_empty() && name.chars().all(good)
 }
 
-/// Money as US dollars, to a millionth.
+/// Amounts of money as US dollars, exact to a millionth.
 pub(super) mod usd {
     use serde::{Deserializer, Serializer, de};
 
     use crate::model::{NanoUsd, decimal};
 
-    /// Most that is allowed, in millionths.
+    /// Largest allowed amount, in millionths.
     const MOST: u64 = 1_000_000 * 1_000_000;
 
-    /// US dollars from 0 to 1,000,000 with at most 6 decimals.
     pub(in crate::config) fn parse(text: &str) -> Option<NanoUsd> {
         let micros = decimal::scaled(text, 6).filter(|micros| *micros <= MOST)?;
         Some(NanoUsd(micros * 1_000))
     }
 
-    /// The nearest float, whose shortest decimal is the amount again: it has 13 digits at most.
+    /// The nearest float. Its shortest decimal is the exact amount, which has at most 13 digits.
     #[expect(clippy::cast_precision_loss, reason = "a float holds 15 digits")]
     pub(in crate::config) fn dollars(money: NanoUsd) -> f64 {
         (money.0 / 1_000) as f64 / 1_000_000.0
@@ -138,7 +137,7 @@ pub(super) mod usd {
 }
 
 impl Provider {
-    /// The facts about one of its models.
+    /// The configured facts about one of its models.
     #[must_use]
     pub fn model(&self, name: &str) -> Option<&ProviderModel> {
         self.models.iter().find(|model| model.name == name)
@@ -146,7 +145,7 @@ impl Provider {
 }
 
 impl ProviderModel {
-    /// Its price, if one is set.
+    /// The price; `None` unless both `input` and `output` are set.
     #[must_use]
     pub fn price(&self) -> Option<Price> {
         let (input, output) = (self.input?, self.output?);
@@ -159,22 +158,22 @@ impl ProviderModel {
     }
 }
 
-/// A provider that is built in: a key in the environment, or a server on this machine, is enough. A
+/// A built-in provider: it needs only a key in the environment, or a server on this machine. A
 /// `[[providers]]` entry of the same name replaces it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset {
-    /// Its name.
+    /// Name of the provider.
     pub name: &'static str,
     dialect: Dialect,
     base_url: &'static str,
-    /// The environment variable that names another address.
+    /// The environment variable that sets another address.
     pub url_variable: Option<&'static str>,
     key_variable: Option<&'static str>,
-    /// The model that is called where its key is the only setting.
+    /// The model that is used if the provider's key is the only setting.
     pub default_model: Option<&'static str>,
 }
 
-/// All presets. Those with a default model come first, in the order in which their keys are looked for.
+/// All presets; those with a default model first, by the precedence of their keys.
 pub const PRESETS: [Preset; 5] = [
     Preset {
         name: "anthropic",
@@ -225,7 +224,7 @@ impl Preset {
         PRESETS.iter().find(|preset| preset.name == name)
     }
 
-    /// Its entry in a file.
+    /// The preset as a `[[providers]]` entry.
     #[must_use]
     pub fn provider(&self) -> Provider {
         Provider {
@@ -237,7 +236,7 @@ impl Preset {
         }
     }
 
-    /// The variables whose keys choose a model, in their order.
+    /// The variables whose keys select a model, in their order of precedence.
     pub fn key_variables() -> impl Iterator<Item = &'static str> {
         let choosing = PRESETS.iter().filter(|one| one.default_model.is_some());
         choosing.filter_map(|preset| preset.key_variable)
@@ -247,7 +246,7 @@ impl Preset {
 /// Checks the address of an API.
 ///
 /// # Errors
-/// The form of an address, if this has another one.
+/// [`NotAllowed`] with the allowed form.
 pub fn base_url(address: String) -> Result<String, NotAllowed> {
     match (URL.allows)(&address) {
         true => Ok(address),
@@ -255,12 +254,12 @@ pub fn base_url(address: String) -> Result<String, NotAllowed> {
     }
 }
 
-/// The chain of models that is used, and the reason.
+/// The selected chain of models, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// The models.
+    /// The selected models.
     pub chain: ModelChain,
-    /// The reason.
+    /// The reason for selecting them.
     pub because: Because,
 }
 
@@ -269,11 +268,11 @@ pub struct Choice {
 pub enum Because {
     /// The user set it.
     Set,
-    /// This variable, with a key, is in the environment.
+    /// This environment variable contains a key.
     Key(String),
-    /// There is no key for anything else, and this provider, which needs none, answers.
+    /// There is no key, and the server of this provider, which needs none, responds.
     Running(String),
-    /// There is no key for anything else.
+    /// There is no key.
     NoKey,
 }
 
@@ -296,7 +295,7 @@ impl fmt::Display for Because {
 }
 
 impl Config {
-    /// A provider: as configured, else the preset.
+    /// The configured provider of this name, else the preset.
     #[must_use]
     pub fn provider(&self, name: &str) -> Option<Provider> {
         let configured = self.providers.iter().find(|known| known.name == name);
@@ -305,7 +304,7 @@ impl Config {
             .or_else(|| Preset::named(name).map(Preset::provider))
     }
 
-    /// The chain that is set; else the default model of the first preset whose key is in this
+    /// The configured chain; else the default model of the first preset whose key is in this
     /// environment; else the offline model.
     #[must_use]
     pub fn choice(&self, environment: &[(OsString, OsString)]) -> Choice {
@@ -335,10 +334,9 @@ impl Config {
     }
 }
 
-/// The list that is compiled in.
 const BUILTIN: &str = include_str!("../../config/prices.toml");
 
-/// Prices and sizes of models. The first entry that fits a model counts.
+/// Prices and sizes of models. For each fact, the first matching entry that has it counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prices(Vec<ProviderModel>);
 
@@ -349,7 +347,7 @@ struct File {
     price: Vec<ProviderModel>,
 }
 
-/// A price list that is not in order.
+/// A price list is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the price list `{name}` {what}")]
 pub struct PricesError {
@@ -361,12 +359,12 @@ impl Prices {
     /// The list that is compiled in.
     ///
     /// # Errors
-    /// None: a test reads it.
+    /// None in practice: a test parses the list.
     pub fn builtin() -> Result<Self, PricesError> {
         Self::parse(BUILTIN, "config/prices.toml")
     }
 
-    /// A list from a file of this name.
+    /// Parses a list; `name` identifies it in errors.
     ///
     /// # Errors
     /// See [`PricesError`].
@@ -395,31 +393,30 @@ impl Prices {
         Ok(Self(price))
     }
 
-    /// This list, and `others` for models that it does not have.
+    /// This list, followed by `others`.
     #[must_use]
     pub fn or(self, others: Self) -> Self {
         Self([self.0, others.0].concat())
     }
 
-    /// The price of `provider/model`, if the list has it.
+    /// The price of `provider/model`, if listed.
     #[must_use]
     pub fn of(&self, model: &str) -> Option<Price> {
         self.first(model, ProviderModel::price)
     }
 
-    /// How many tokens fit into `provider/model`, sent and received, if the list says so.
+    /// The context window of `provider/model` in tokens, sent and received, if listed.
     #[must_use]
     pub fn context_window(&self, model: &str) -> Option<u64> {
         self.first(model, |entry| entry.context_window)
     }
 
-    /// Most tokens of one reply of `provider/model`, if the list says so.
+    /// The most tokens in a reply of `provider/model`, if listed.
     #[must_use]
     pub fn max_output_tokens(&self, model: &str) -> Option<u64> {
         self.first(model, |entry| entry.max_output_tokens)
     }
 
-    /// A fact from the first entry that fits and has it.
     fn first<T>(&self, model: &str, fact: impl Fn(&ProviderModel) -> Option<T>) -> Option<T> {
         let fits = |name: &str| match name.strip_suffix('*') {
             Some(stem) => model.starts_with(stem),
@@ -636,7 +633,7 @@ mod tests {
         ] {
             assert_eq!(of(&prices, model), expected, "{model}");
         }
-        // An entry that says nothing of sizes does not hide one that does.
+        // An entry without sizes does not hide one that has them.
         for (model, window, reply) in [
             ("a/b-large", Some(2_000), Some(100)),
             ("a/c", Some(1_000), Some(100)),

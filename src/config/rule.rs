@@ -1,4 +1,4 @@
-//! Rules of keys: the values that each may have, and the remedy for a key that does not exist.
+//! Rules of keys: their allowed values, and the remedy for a key that does not exist.
 
 use std::{
     net::{Ipv6Addr, SocketAddr},
@@ -18,37 +18,33 @@ use crate::{
     model::{ProfileName, TenantId},
 };
 
-/// The values that a key may have.
+/// The allowed values of a key.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Rule {
     Switch,
     /// A whole number within these bounds.
     Whole(u64, u64),
-    /// A time within these bounds, in milliseconds.
+    /// A duration within these bounds, in milliseconds.
     Time(u64, u64),
-    /// A share, exact to a ten-thousandth.
+    /// A fraction, exact to a ten-thousandth.
     Share,
     /// US dollars, more than 0.
     Money,
-    /// US dollars, which may be 0.
+    /// US dollars, 0 or more.
     Rate,
     OneOf(&'static [&'static str]),
     Text(Form),
-    /// Different texts, as a list or with commas between them; the form describes the whole list.
+    /// Different texts, as a list or separated by commas; the form describes the whole list.
     Texts(Form),
     Models,
     OneModel,
     /// A table of headers whose values have this form.
     Headers(Form),
-    /// Limits of single tenants.
     Tenants(&'static [Key]),
-    /// A table.
     Section(&'static [Key]),
-    /// A list of tables.
     List(&'static [Key]),
 }
 
-/// The name of a key and its rule.
 pub(super) type Key = (&'static str, Rule);
 
 use Rule::{
@@ -56,11 +52,9 @@ use Rule::{
     Texts, Time, Whole,
 };
 
-/// The whole configuration.
 pub(super) const ROOT: Rule = Section(Config::KEYS);
 
 impl Rule {
-    /// The keys of a table.
     pub(super) const fn keys(self) -> &'static [Key] {
         match self {
             Section(keys) | List(keys) | Tenants(keys) => keys,
@@ -68,13 +62,12 @@ impl Rule {
         }
     }
 
-    /// The rule of a key in a table.
     pub(super) fn of(self, key: &str) -> Option<Self> {
         let mut keys = self.keys().iter();
         keys.find(|(known, _)| *known == key).map(|(_, rule)| *rule)
     }
 
-    /// The line that begins the table at a place in a file.
+    /// The header line of the table at `place` in a file.
     pub(super) fn head(self, place: &str) -> String {
         let path = path(place);
         match self {
@@ -88,10 +81,10 @@ impl Rule {
         names.join(", ")
     }
 
-    /// Normalizes a value. A decimal number comes with its digits, which say more than the nearest float.
+    /// Normalizes a value. `digits` are those of a float as written, which are exact.
     ///
     /// # Errors
-    /// The values that are allowed.
+    /// A description of the allowed values.
     pub(super) fn read(self, value: &Value, digits: Option<&str>) -> Result<Value, String> {
         let text = value.as_str();
         let decimal = || match value {
@@ -159,7 +152,6 @@ impl Rule {
         kept.ok_or_else(|| self.allowed())
     }
 
-    /// Whether this is a table of limits by the tenant's name.
     fn limits(self, value: &Value) -> Result<bool, String> {
         let Some(tables) = value.as_table() else {
             return Ok(false);
@@ -210,13 +202,12 @@ impl Rule {
     }
 }
 
-/// A time as it is written.
+/// A duration as it is written in a file.
 pub(super) fn shown_time(span: Duration) -> String {
     const PRINTER: SpanPrinter = SpanPrinter::new().designator(Designator::Compact);
     PRINTER.unsigned_duration_to_string(&span)
 }
 
-/// A list of texts, or one text with commas between them.
 fn texts(value: &Value) -> Option<Vec<String>> {
     match value {
         Value::Array(texts) => {
@@ -231,14 +222,13 @@ fn texts(value: &Value) -> Option<Vec<String>> {
     }
 }
 
-/// Sections and their keys, in order.
 pub(super) fn section_keys() -> impl Iterator<Item = (&'static str, &'static str)> {
     let sections = Config::KEYS.iter();
     let sections = sections.filter(|(_, rule)| matches!(rule, Section(_)));
     sections.flat_map(|(section, of)| of.keys().iter().map(|(key, _)| (*section, *key)))
 }
 
-/// The remedy for a key or table that does not exist in the table at a place.
+/// The remedy for a key or table that the table at `place` lacks.
 pub(super) fn remedy(of: Rule, place: &str, wrong: &str) -> String {
     let own = of.keys().iter().map(|(key, rule)| {
         let full = join(&path(place), key);
@@ -247,7 +237,7 @@ pub(super) fn remedy(of: Rule, place: &str, wrong: &str) -> String {
             _ => (*key, full),
         }
     });
-    // Of names equally near, the one in this table.
+    // Keys of this table come first, so that they win ties.
     let others = section_keys().filter(|_| matches!(of, Section(_)));
     let others = others.map(|(section, key)| (key, join(section, key)));
     let near = own.chain(others).filter_map(|(name, full)| {
@@ -265,10 +255,9 @@ pub(super) fn remedy(of: Rule, place: &str, wrong: &str) -> String {
     }
 }
 
-/// The section whose keys have short names as variables.
+/// The section whose keys have short environment variables.
 pub(super) const SHORT: &str = "oracle";
 
-/// The place of a key in a table.
 pub(super) fn join(place: &str, key: &str) -> String {
     match place {
         "" => key.to_owned(),
@@ -276,7 +265,7 @@ pub(super) fn join(place: &str, key: &str) -> String {
     }
 }
 
-/// The name of a place in messages: without the numbers of tables in lists.
+/// A place as messages show it, without indices.
 pub(super) fn path(place: &str) -> String {
     let names = place
         .split('.')
@@ -284,7 +273,6 @@ pub(super) fn path(place: &str) -> String {
     names.collect::<Vec<_>>().join(".")
 }
 
-/// Texts of a certain form, and a description of it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Form {
     pub(super) allowed: &'static str,
@@ -325,7 +313,7 @@ pub(super) const URL: Form = form(
     "an address that begins with http:// or https://, without user, password, `?` and `#`",
     is_url,
 );
-/// Without small letters: a secret written in the place of its variable mostly has some.
+/// Without lower-case letters, so that a secret in place of a variable's name is usually rejected.
 pub(super) const VARIABLE: Form = form(
     "the name of an environment variable: capital letters, digits and `_`",
     |text| {
@@ -358,13 +346,13 @@ pub(super) const TOOLS: Form = form(
     |text| text.len() <= 64 && is_of("-_", text),
 );
 
-/// Whether a text consists of letters, digits and these characters.
+/// Whether a text has only ASCII letters, digits and `others`, and is not empty.
 fn is_of(others: &str, text: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || others.contains(c);
     !text.is_empty() && text.chars().all(good)
 }
 
-/// Whether an address is whole and has no part that may hold a secret.
+/// Whether this is a complete http address without a part that may contain a secret.
 pub(super) fn is_url(text: &str) -> bool {
     let rest = text.strip_prefix("https://");
     let rest = rest.or_else(|| text.strip_prefix("http://"));

@@ -1,4 +1,4 @@
-//! The tables of the configuration: each key with its type, its default and its rule, written once.
+//! The tables of the configuration: each key with its type, default and rule, written once.
 
 use std::{
     collections::BTreeMap,
@@ -42,8 +42,8 @@ const fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 
-/// Declares tables of the configuration, each key as `name: type = default, rule;`: the struct, its defaults and
-/// its rows of the schema.
+/// Declares tables, each key as `name: type = default, rule;`: the struct, its defaults and its
+/// rows of the schema.
 macro_rules! tables {
     ($(
         $(#[$of_table:meta])*
@@ -65,28 +65,28 @@ macro_rules! tables {
         }
 
         impl $name {
-            /// The keys in the order in which they are shown.
+            /// The keys, in display order.
             pub(super) const KEYS: &'static [Key] = &[$((stringify!($key), $rule),)*];
         }
     )*};
 }
 
 tables! {
-    /// All that can be set, by section.
+    /// The whole configuration, by section.
     Config {
-        /// Turns, and when to warn.
+        /// Turns and warnings.
         oracle: Oracle = Oracle::default(), Section(Oracle::KEYS);
-        /// Tokens and money of a query and of a session.
+        /// Tokens and cost of a query and of a session.
         budget: Budget = Budget::default(), Section(Budget::KEYS);
-        /// When to doubt the model.
+        /// When the fallback intervenes.
         fallback: FallbackPolicy = FallbackPolicy::default(), Section(FALLBACK);
-        /// A reply without a signal.
+        /// Replies without a signal.
         turn: Turn = Turn::default(), Section(Turn::KEYS);
         /// Sub-agents.
         delegation: DelegationPolicy = DelegationPolicy::default(), Section(DELEGATION);
         /// The prompt.
         prompt: Prompt = Prompt::default(), Section(Prompt::KEYS);
-        /// How queries are classified.
+        /// Classification of queries.
         query: Query = Query::default(), Section(Query::KEYS);
         /// Limits of tools.
         tools: Tools = Tools::default(), Section(Tools::KEYS);
@@ -94,7 +94,7 @@ tables! {
         notes: Notes = Notes::default(), Section(Notes::KEYS);
         /// Models, retries and deadlines.
         model: Model = Model::default(), Section(Model::KEYS);
-        /// One conversation.
+        /// Limits of a session.
         session: Session = Session::default(), Section(Session::KEYS);
         /// Stalls, restarts and recovery.
         supervisor: Supervisor = Supervisor::default(), Section(Supervisor::KEYS);
@@ -106,37 +106,37 @@ tables! {
         tenants: TenantLimits = TenantLimits::default(), Section(TENANTS);
         /// The data directory.
         data: Data = Data::default(), Section(Data::KEYS);
-        /// Kinds of conversations besides the one that the sections describe.
+        /// Profiles besides the default one that the sections describe.
         profiles: Vec<Profile> = Vec::new(), List(Profile::KEYS);
-        /// Servers of models besides the built-in presets.
+        /// Model servers besides the built-in presets.
         providers: Vec<Provider> = Vec::new(), List(Provider::KEYS);
     }
 
-    /// `[oracle]`: turns, and when to warn. These keys have environment variables of their own.
+    /// `[oracle]`: turns and warnings. These keys have environment variables of their own.
     Oracle {
-        /// Most turns of a query.
+        /// Maximum turns of a query.
         max_turns: u32 = 30, TURNS;
-        /// Share of the turns at which a query is warned of.
+        /// Share of the turn budget at which a query is warned.
         iteration_warning_threshold: BasisPoints = BasisPoints::new(7_000), Share;
-        /// Share of a token or cost budget at which a query is warned of.
+        /// Share of a token or cost budget at which a query is warned.
         token_warning_threshold: BasisPoints = BasisPoints::new(8_000), Share;
-        /// Share of the context window at which a query is warned of.
+        /// Share of the context window at which a query is warned.
         context_warning_threshold: BasisPoints = BasisPoints::new(7_000), Share;
     }
 
-    /// `[budget]`: budgets besides turns; a key that is not set limits nothing.
+    /// `[budget]`: budgets besides turns; an unset key means no limit.
     Budget {
-        /// Most tokens of a query, sent and received.
+        /// Maximum tokens of a query, sent and received.
         max_tokens: Option<u64> = None, TOKENS;
-        /// Most money of a query, in US dollars.
+        /// Maximum cost of a query, in US dollars.
         #[serde(with = "usd")]
         max_cost_usd: Option<NanoUsd> = None, Money;
-        /// Most tokens of all queries of a session together.
+        /// Maximum tokens of all queries of a session.
         session_max_tokens: Option<u64> = None, TOKENS;
-        /// Most money of all queries of a session together, in US dollars.
+        /// Maximum cost of all queries of a session, in US dollars.
         #[serde(with = "usd")]
         session_max_cost_usd: Option<NanoUsd> = None, Money;
-        /// A price list whose entries come before the built-in ones.
+        /// A price list that overrides the built-in one.
         prices: Option<PathBuf> = None, PATH;
     }
 
@@ -148,29 +148,29 @@ tables! {
 
     /// `[prompt]`.
     Prompt {
-        /// A folder whose files replace the built-in segments of the same name.
+        /// A directory whose files replace the built-in segments of the same name.
         dir: Option<PathBuf> = None, PATH;
         /// A file about the project for every model; its first 2,000 tokens are used.
         context: Option<PathBuf> = None, PATH;
         /// Further instructions for every model.
         instructions: Option<String> = None, Text(rule::INSTRUCTIONS);
-        /// Most tokens of a composed prompt, estimated.
+        /// Maximum tokens of a composed prompt, estimated.
         token_budget: u64 = 8_000, Whole(1, 1_000_000);
     }
 
-    /// `[query]`: how queries are classified.
+    /// `[query]`: classification of queries.
     Query {
         /// A lexicon that replaces the built-in one.
         lexicon: Option<PathBuf> = None, PATH;
-        /// A lexicon that is laid over it.
+        /// A lexicon that is merged over it.
         lexicon_overlay: Option<PathBuf> = None, PATH;
         /// Learned weights that replace the built-in ones.
         weights: Option<PathBuf> = None, PATH;
-        /// Below this confidence of the classifier a model is asked; never, if it is not set.
+        /// Classifier confidence below which a model gives a second opinion; never, if unset.
         second_opinion_below: Option<BasisPoints> = None, Share;
-        /// That model, as `provider/model`; the first of the chain, if it is not set.
+        /// The model for second opinions, as `provider/model`; the first of the chain, if unset.
         second_opinion_model: Option<String> = None, OneModel;
-        /// Deadline of its reply; then the classifier's result stands.
+        /// Deadline of a second opinion, after which the classifier's result counts.
         #[serde(with = "span::required")]
         second_opinion_deadline: Duration = secs(5), Time(100, 60 * SECOND);
     }
@@ -180,82 +180,84 @@ tables! {
         /// Deadline of one call.
         #[serde(with = "span::required")]
         call_deadline: Duration = secs(30), Time(SECOND, HOUR);
-        /// Deadline of one search; a search over files takes a minute at most and returns its findings.
+        /// Deadline of one search, after which it returns what it has found; at most one minute
+        /// over files.
         #[serde(with = "span::required")]
         search_deadline: Duration = secs(10), Time(100, 600 * SECOND);
-        /// Most calls of one turn that run at the same time.
+        /// Maximum concurrent calls in a turn.
         max_parallel: usize = 8, Whole(1, 64);
-        /// Largest file that is searched, in bytes.
+        /// Maximum size of a file to search, in bytes.
         max_file_bytes: u64 = 1_048_576, Whole(1_024, 67_108_864);
-        /// Tokens of a map of the project where a call names no number.
+        /// Default size of a project map, in tokens.
         map_tokens: u32 = 2_000, Whole(200, 16_000);
-        /// The tools of a conversation; all but those of `attachable`, if it is not set.
+        /// The tools of a session; all except those of `attachable`, if unset.
         only: Option<Vec<String>> = None, TOOLS;
-        /// Tools that can be attached to a conversation later, one by one.
+        /// Tools that can be attached to a running session, one by one.
         attachable: Vec<String> = Vec::new(), TOOLS;
     }
 
-    /// `[notes]`: where notes are, and whether they may be written.
+    /// `[notes]`: the notes folder and write access.
     Notes {
-        /// The folder of the notes; a relative path starts at the project. The project, if it is not set.
+        /// The notes folder, relative to the project; the project itself, if unset.
         dir: Option<PathBuf> = None, PATH;
-        /// Whether notes may be written; a person approves each one.
+        /// Whether notes may be written; each write needs approval.
         write: bool = false, Switch;
-        /// Most notes in the index.
+        /// Maximum notes in the index.
         max_files: usize = 20_000, Whole(1, 200_000);
-        /// Most bytes of notes in the index.
+        /// Maximum size of the indexed notes, in bytes.
         max_bytes: u64 = 67_108_864, Whole(1_024, 1_073_741_824);
     }
 
-    /// `[model]`: which models are called, how often and with which deadlines.
+    /// `[model]`: models, attempts and deadlines.
     Model {
-        /// The models, the first choice first. Where it is not set, the keys in the environment decide: see
+        /// The models, in order of preference. If unset, the keys in the environment decide: see
         /// [`Config::choice`].
         chain: Option<ModelChain> = None, Models;
-        /// Most tries of a turn with one model before the next of the chain.
+        /// Maximum attempts of a turn with one model before failover.
         attempts: u32 = 3, Whole(1, 10);
-        /// Longest outage of a server without a replacement that a query bears; five minutes, if it is not set,
-        /// and ten seconds for `ask` at a terminal.
+        /// Maximum outage of the last model that a query waits out. If unset, five minutes, and ten
+        /// seconds for `ask` at a terminal.
         #[serde(with = "span::optional")]
         patience: Option<Duration> = None, Time(100, HOUR);
-        /// Of a try: until there is a connection.
+        /// Deadline of an attempt to connect.
         #[serde(with = "span::required")]
         connect_deadline: Duration = secs(10), Time(100, 300 * SECOND);
-        /// From there until the headers of the response.
+        /// Deadline of the response headers, from the connection on.
         #[serde(with = "span::required")]
         headers_deadline: Duration = secs(60), Time(SECOND, HOUR);
-        /// From the start of a try until the first token.
+        /// Deadline of the first token, from the start of the attempt.
         #[serde(with = "span::required")]
         first_token_deadline: Duration = secs(60), Time(SECOND, HOUR);
-        /// Between two tokens.
+        /// Maximum time between two tokens.
         #[serde(with = "span::required")]
         idle_deadline: Duration = secs(60), Time(SECOND, HOUR);
-        /// For a whole try.
+        /// Deadline of a whole attempt.
         #[serde(with = "span::required")]
         total_deadline: Duration = secs(600), Time(SECOND, HOUR);
     }
 
-    /// `[session]`: one conversation.
+    /// `[session]`: limits of a session.
     Session {
-        /// Most messages that are pending while a query runs; more are refused.
+        /// Maximum messages pending during a query; further ones are refused.
         inbox_capacity: usize = 32, Whole(1, 10_000);
-        /// A session is passivated after this time without work.
+        /// Idle time after which a session is passivated.
         #[serde(with = "span::required")]
         idle_timeout: Duration = secs(300), Time(SECOND, DAY);
-        /// With more live sessions than this, those that are idle longest are passivated.
+        /// Number of live sessions beyond which the longest idle ones are passivated.
         max_live: usize = 50_000, Whole(1, 10_000_000);
     }
 
     /// `[supervisor]`: stalls, restarts and recovery.
     Supervisor {
-        /// A session without progress for this long is stalled; longer than every model and tool deadline.
+        /// Time without progress after which a session is stalled; longer than every model and tool
+        /// deadline.
         #[serde(with = "span::required")]
         stall_limit: Duration = secs(900), Time(SECOND, DAY);
-        /// Crashes and stalls that fail a query.
+        /// Number of crashes and stalls that fail a query.
         max_crashes: u32 = 3, Whole(1, 100);
-        /// Deaths of the process that fail a query.
+        /// Number of process deaths that fail a query.
         max_process_deaths: u32 = 10, Whole(1, 100);
-        /// Queries that may run at a time while others are still to be recovered after a start.
+        /// Maximum running queries during the recovery after a start.
         recovery_concurrency: usize = 32, Whole(1, 10_000);
         /// Number of shards.
         shards: usize = 16, Whole(1, 64);
@@ -267,66 +269,67 @@ tables! {
         classifiers: usize = 2, Whole(1, 64);
         /// Number of composers.
         composers: usize = 2, Whole(1, 64);
-        /// Most model calls of one provider at the same time.
+        /// Maximum concurrent calls to one provider.
         model_concurrency: usize = 64, Whole(1, 10_000);
-        /// Most queued model calls of one provider; more are refused with a retry hint.
+        /// Maximum queued calls to one provider; further ones are refused with a retry
+        /// hint.
         model_queue: usize = 1_024, Whole(0, 1_000_000);
     }
 
-    /// `[server]`: how the HTTP server listens, and its limits.
+    /// `[server]`: address and limits of the HTTP server.
     Server {
-        /// Its address; port 0 is a free one.
+        /// The address; port 0 selects a free port.
         listen: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 7770)), Text(rule::ADDRESS);
         /// Deadline of a graceful shutdown.
         #[serde(with = "span::required")]
         drain_deadline: Duration = secs(25), Time(SECOND, HOUR);
-        /// How long a request's head may take to arrive.
+        /// Maximum time for a request's head to arrive.
         #[serde(with = "span::required")]
         header_timeout: Duration = secs(10), Time(100, 600 * SECOND);
-        /// How long a request's body may take to arrive.
+        /// Maximum time for a request's body to arrive.
         #[serde(with = "span::required")]
         body_timeout: Duration = secs(60), Time(100, HOUR);
-        /// A connection without a request for this long is closed.
+        /// Time without a request after which a connection is closed.
         #[serde(with = "span::required")]
         idle_timeout: Duration = secs(120), Time(SECOND, DAY);
-        /// A client that reads nothing of a response for this long is cut off.
+        /// Time after which a client that reads nothing of a response is disconnected.
         #[serde(with = "span::required")]
         write_timeout: Duration = secs(30), Time(100, HOUR);
-        /// Most connections at a time.
+        /// Maximum connections.
         max_connections: usize = 10_000, Whole(1, 1_000_000);
-        /// Most connections at a time from one address, except this machine's own.
+        /// Maximum connections from one address, except this machine's own.
         max_connections_per_address: usize = 1_000, Whole(1, 1_000_000);
-        /// Most requests at a time, streams among them.
+        /// Maximum concurrent requests, including streams.
         max_requests: usize = 10_000, Whole(1, 1_000_000);
-        /// Most queries at a time; beyond it new messages are refused.
+        /// Maximum running queries; further messages are refused.
         max_queries: usize = 20_000, Whole(1, 10_000_000);
-        /// Most pending messages and queued model calls; beyond it new messages are refused.
+        /// Maximum pending messages and queued model calls; further messages are refused.
         max_backlog: usize = 1_000, Whole(1, 1_000_000);
-        /// Largest body of a request, in bytes.
+        /// Maximum size of a request's body, in bytes.
         max_body: usize = 8 << 20, Whole(1_024, 1_073_741_824);
-        /// Whether it only serves where there are keys.
+        /// Whether the server refuses to start without keys.
         require_keys: bool = false, Switch;
         /// Host names of the server, besides `localhost` and its address.
         allowed_hosts: Vec<String> = Vec::new(), Texts(rule::HOSTS);
-        /// Origins whose web pages may send requests, as browsers send them.
+        /// Origins whose web pages may send requests, in the format of the header `Origin`.
         allowed_origins: Vec<String> = Vec::new(), Texts(rule::ORIGINS);
-        /// Wrong keys that an address may send in a minute.
+        /// Wrong keys that an address may send per minute.
         wrong_keys_per_minute: u64 = 10, Whole(1, 1_000_000);
-        /// Whether chats over OpenAI's interface show progress as reasoning, unless a request says otherwise.
+        /// Whether chats over OpenAI's interface show progress as reasoning, unless a request
+        /// overrides it.
         progress: bool = false, Switch;
     }
 
     /// `[data]`.
     Data {
-        /// The folder of the journal; see [`Data::directory`] for the default.
+        /// The journal's directory; see [`Data::directory`] for the default.
         dir: Option<PathBuf> = None, PATH;
     }
 
-    /// `[[profiles]]`: a kind of conversations, as far as it differs from the sections. The command line wins over
-    /// both.
+    /// `[[profiles]]`: a profile, which overrides sections. The command line overrides both.
     #[expect(missing_docs, reason = "each key is as the one of the sections that `over` replaces")]
     Profile {
-        /// The name by which clients choose it.
+        /// The name by which clients select it.
         name: ProfileName = ProfileName::oracle(), Text(rule::PROFILE);
         /// Its purpose.
         description: Option<String> = None, Text(rule::LINE);
@@ -350,57 +353,57 @@ tables! {
         attachable: Option<Vec<String>> = None, TOOLS;
     }
 
-    /// `[[providers]]`: a server of models. Holds no secret, only the place of one.
+    /// `[[providers]]`: a model server. Holds no secret, only the place of one.
     Provider {
         /// Its name, as in `provider/model`.
         name: String = String::new(), Text(rule::PROVIDER);
         /// The protocol of its API.
         dialect: Dialect = Dialect::OpenAi, OneOf(&["openai", "anthropic"]);
-        /// Where its API begins.
+        /// The base URL of its API.
         base_url: String = String::new(), Text(rule::URL);
-        /// The environment variable with the key.
+        /// The environment variable that holds the key.
         key_env: Option<String> = None, Text(rule::VARIABLE);
-        /// The file with the key, in the place of a variable.
+        /// A file that holds the key, instead of a variable.
         key_file: Option<PathBuf> = None, PATH;
-        /// A file with certificates of authorities that are trusted besides those of the machine.
+        /// A file with certificate authorities to trust besides those of the machine.
         ca_file: Option<PathBuf> = None, PATH;
         /// Whether replies are requested as streams.
         stream: Streaming = Streaming::Always, OneOf(&["always", "never"]);
-        /// Most calls in a minute.
+        /// Maximum calls per minute.
         requests_per_minute: Option<u64> = None, PER_MINUTE;
-        /// Most tokens in a minute, sent and received.
+        /// Maximum tokens per minute, sent and received.
         tokens_per_minute: Option<u64> = None, TOKENS;
-        /// Most calls at the same time; `actors.model_concurrency` where it is not set.
+        /// Maximum concurrent calls; `actors.model_concurrency`, if unset.
         concurrency: Option<usize> = None, Whole(1, 10_000);
-        /// Most queued calls; `actors.model_queue` where it is not set.
+        /// Maximum queued calls; `actors.model_queue`, if unset.
         queue: Option<usize> = None, Whole(0, 1_000_000);
-        /// Headers of each call, with values that anybody may see.
+        /// Headers of each call, with public values.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         headers: BTreeMap<String, String> = BTreeMap::new(), Headers(rule::HEADER_VALUE);
-        /// Headers whose values are secret: the environment variables that hold them.
+        /// Headers with secret values: the environment variables that hold them.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         header_env: BTreeMap<String, String> = BTreeMap::new(), Headers(rule::VARIABLE);
-        /// Facts about its models; others can be called all the same.
+        /// Facts about its models; others can be called too.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         models: Vec<ProviderModel> = Vec::new(), List(ProviderModel::KEYS);
     }
 
-    /// `[[providers.models]]`: facts about a model; an entry of a price list is one too.
+    /// `[[providers.models]]`: facts about a model, also an entry of a price list.
     ProviderModel {
-        /// Its name, without its provider; in a price list `model`, with it.
+        /// Its name, without the provider; in a price list `model`, with the provider.
         #[serde(alias = "model")]
         name: String = String::new(), Text(rule::MODEL);
-        /// How many tokens fit, sent and received.
+        /// Size of the context window in tokens, sent and received.
         context_window: Option<u64> = None, Whole(256, 100_000_000);
-        /// Most tokens of one reply.
+        /// Maximum tokens of one reply.
         max_output_tokens: Option<u64> = None, Whole(1, 10_000_000);
         /// Price of a million tokens sent.
         #[serde(with = "usd")]
         input: Option<NanoUsd> = None, Rate;
-        /// Price of a million tokens that the provider had cached; `input` where it is not set.
+        /// Price of a million cached tokens sent; `input`, if unset.
         #[serde(with = "usd")]
         cached: Option<NanoUsd> = None, Rate;
-        /// Price of a million tokens that the provider puts into its cache; `input` where it is not set.
+        /// Price of a million tokens written to the cache; `input`, if unset.
         #[serde(with = "usd")]
         cache_write: Option<NanoUsd> = None, Rate;
         /// Price of a million tokens received.
@@ -409,7 +412,7 @@ tables! {
     }
 }
 
-/// The keys that every table of a list with them must have.
+/// Keys that are required in every list item that can have them.
 pub(super) const REQUIRED: [&str; 3] = ["name", "dialect", "base_url"];
 
 // Sections that are structs of other rooms; a test compares their keys.
@@ -438,7 +441,7 @@ const OF_TENANT: [Key; 6] = [
 ];
 
 impl Profile {
-    /// The whole configuration as it is for this profile.
+    /// Returns the configuration with this profile's overrides.
     #[must_use]
     pub fn over(&self, base: &Config) -> Config {
         fn set<T: Clone>(there: &mut T, here: &Option<T>) {
@@ -473,14 +476,15 @@ impl Profile {
     }
 }
 
-/// There is no place for data.
+/// There is no directory for data.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no folder for data: neither `XDG_DATA_HOME` nor `HOME` is set, so set `data.dir`")]
 pub struct NoDataDirectory;
 
 impl Data {
-    /// The folder that is set, else `oracle` in `$XDG_DATA_HOME`, else in `$HOME/.local/share`. As
-    /// the XDG rules have it, an empty or relative `XDG_DATA_HOME` is as good as none.
+    /// Returns the configured directory, else `oracle` in `$XDG_DATA_HOME`, else in
+    /// `$HOME/.local/share`. As in the XDG specification, an empty or relative `XDG_DATA_HOME`
+    /// counts as unset.
     ///
     /// # Errors
     /// If neither is set.
@@ -506,7 +510,7 @@ mod tests {
 
     #[test]
     fn every_key_of_the_structs_has_a_rule() {
-        // Unlike TOML, JSON shows optional keys that are not set.
+        // Unlike TOML, JSON includes unset optional keys.
         let json = serde_json::to_value(Config::default()).unwrap();
         let sorted = |keys: &[Key]| {
             let mut names: Vec<&str> = keys.iter().map(|(key, _)| *key).collect();

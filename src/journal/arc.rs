@@ -1,4 +1,4 @@
-//! A journal behind an `Arc` is one: for those who share it.
+//! Implements [`Journal`] for an `Arc` of a journal.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! The journal in memory: the whole contract, for as long as the process lives. Nothing here waits.
+//! The journal in memory, which keeps the whole contract while the process lives. No call blocks.
 //!
-//! **Invariant:** where both locks are taken, that of the sessions comes first.
+//! **Invariant:** the lock of the sessions is taken before the lock of a log.
 
 use std::{
     cmp::Reverse,
@@ -30,18 +30,16 @@ use log::Log;
 /// A journal that ends with the process.
 #[derive(Debug, Default)]
 pub struct Memory {
-    // Written only when a session is created or deleted; each log has a lock of its own.
+    // Locked for writing only when a session is created or deleted.
     sessions: RwLock<Sessions>,
-    /// Counts the appends that a search can find.
     landed: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Sessions {
-    /// By name within the tenant; a tree, because lists are paged by name.
+    /// Lists are paged by name.
     by_tenant: BTreeMap<TenantId, BTreeMap<SessionName, Sid>>,
     slots: BTreeMap<Sid, Slot>,
-    /// The newest session's.
     newest: Sid,
 }
 
@@ -52,13 +50,13 @@ struct Slot {
 }
 
 impl Memory {
-    /// An empty journal.
+    /// Creates an empty journal.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty journal that gives its sessions numbers after `sid`.
+    /// Creates an empty journal whose session ids follow `sid`.
     #[must_use]
     pub(crate) fn after(sid: Sid) -> Self {
         let memory = Self::new();
@@ -66,7 +64,7 @@ impl Memory {
         memory
     }
 
-    /// Removes a session and all whose names begin with its own, and names them.
+    /// Deletes a session and all whose names begin with its own. Returns their keys.
     pub(crate) fn clear(&self, root: &SessionKey) -> Vec<SessionKey> {
         let mut sessions = write(&self.sessions);
         let names = sessions.by_tenant.get(&root.tenant).into_iter();
@@ -120,7 +118,7 @@ impl Sessions {
         self.by_tenant.get(&key.tenant)?.get(&key.name).copied()
     }
 
-    /// The session of this name; another claim may have been faster.
+    /// Another claim may have created the session meanwhile.
     fn open(&mut self, key: SessionKey) -> Sid {
         let names = self.by_tenant.entry(key.tenant.clone()).or_default();
         *names.entry(key.name.clone()).or_insert_with(|| {
@@ -131,7 +129,7 @@ impl Sessions {
         })
     }
 
-    /// Whether the parent of a sub-agent's session that begins with these records is there.
+    /// Whether the parent exists, if these records open a sub-agent's session.
     fn has_parent(
         &self,
         key: &SessionKey,
@@ -150,7 +148,6 @@ impl Sessions {
         }
     }
 
-    /// The sessions of a session's sub-agents.
     fn below(&self, parent: &SessionKey) -> Vec<Sid> {
         let names = self.by_tenant.get(&parent.tenant).into_iter().flatten();
         let below = names.filter(|(name, sid)| {
@@ -194,7 +191,7 @@ impl Sessions {
     }
 }
 
-// A poisoned lock is taken all the same: no code under these locks panics halfway through a change.
+// A poisoned lock is safe to take: no code under these locks panics halfway through a change.
 
 fn lock(log: &Mutex<Log>) -> MutexGuard<'_, Log> {
     log.lock().unwrap_or_else(PoisonError::into_inner)
@@ -274,7 +271,7 @@ impl Journal for Memory {
             let sid = append.sid;
             let slot = sessions.slot(sid).ok_or(Error::Unknown { sid })?;
             sessions.has_parent(&slot.key, sid, append.after, &append.records)?;
-            // Under both locks, so that the parent is not deleted in between.
+            // Under both locks, so that the parent cannot be deleted in between.
             lock(&slot.log).append(&append, &self.landed)
         }
         .boxed()

@@ -1,36 +1,36 @@
-//! Words, matches and excerpts, the same for all journals.
+//! Words, matches and excerpts, shared by all journals.
 
 use std::{borrow::Cow, collections::HashSet};
 
 use super::Entry;
 use crate::model::{QueryId, Seq, SessionKey, Timestamp, Utterance};
 
-/// Words are compared up to this length, in characters.
+/// In characters.
 const LONGEST: usize = 64;
 
 const MOST: usize = 32;
 
 const EXCERPT: usize = 240;
 
-/// Most characters of an excerpt before the first word found.
+/// Most characters of an excerpt before the first match.
 const BEFORE: usize = 60;
 
 const CUT: &str = "…";
 
-/// A record in which all words were found.
+/// A record that has all words of a search.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Hit {
-    /// Whose record.
+    /// Session of the record.
     pub key: SessionKey,
-    /// Which.
+    /// Sequence number.
     pub seq: Seq,
-    /// When it was written.
+    /// Time of the record.
     pub at: Timestamp,
-    /// The query it belongs to, if any.
+    /// Query of the record, if any.
     pub query: Option<QueryId>,
-    /// As what it was said.
+    /// Kind of the text.
     pub said: Utterance,
-    /// What stands around the first of the words; at most 240 characters, on one line.
+    /// The text around the first match: at most 240 characters, on one line.
     pub excerpt: String,
 }
 
@@ -92,7 +92,6 @@ impl Wanted {
     }
 }
 
-/// The different words of a text, folded, in order.
 pub(super) fn distinct(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let mut seen = HashSet::new();
     spans(text)
@@ -100,7 +99,7 @@ pub(super) fn distinct(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
         .filter(move |word| seen.insert(word.clone()))
 }
 
-/// Runs of letters and digits of any script, with their places in bytes.
+/// Runs of letters and digits of any script, with their byte offsets.
 fn spans(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     text.split(|c: char| !c.is_alphanumeric())

@@ -1,12 +1,14 @@
-//! The journal in SQLite: a file in a data directory, durable when an append is answered. Several processes
-//! may open it: each session has one owner (`processes.rs`), and the fence is in the statement that appends.
+//! The journal in SQLite: a file in a data directory. An answered append is durable. Several
+//! processes may open it: each session has one owner (`processes.rs`), and the statement that
+//! appends checks the fence.
 //!
-//! One thread writes, with group commit; a few others read. Records are rows of an append-only table, each with a
-//! checksum; damage is an error of its session alone.
+//! One thread writes, with group commit; a few others read. Records are rows of an append-only
+//! table, each with a checksum; damage affects only its session.
 //!
-//! - Opening blocks, and so does dropping the last handle, which finishes what is queued.
-//! - Deleted content is overwritten in the files before the deletion is answered; where somebody still reads the
-//!   state before it, once they are done, or when the journal is closed; after a crash, at the next opening.
+//! - Opening blocks, and so does dropping the last handle, which first writes the queued requests.
+//! - Deleted content is overwritten in the files before the deletion is answered. If a reader still
+//!   sees the state before it, this happens once the reader is done, or when the journal is closed;
+//!   after a crash, at the next opening.
 
 use std::{fmt, io, path::Path, sync::Arc, thread, time::Duration};
 
@@ -58,7 +60,7 @@ pub struct Sqlite {
     inner: Arc<Inner>,
 }
 
-/// Dropped in this order.
+/// Dropped in the order of the fields.
 struct Inner {
     readers: Readers,
     writer: Writer,
@@ -66,14 +68,13 @@ struct Inner {
     process: Arc<Process>,
 }
 
-/// Set otherwise by tests alone.
 #[derive(Clone, Copy)]
 struct Tuning {
     commit: fn(&mut Store<'_>) -> rusqlite::Result<()>,
     most_pages: u32,
     /// Pages in the log that make a checkpoint due.
     long_log: i64,
-    /// Commits between two looks at its length.
+    /// Commits between two checks of the log's length.
     look_after: u32,
 }
 
@@ -91,10 +92,10 @@ impl Default for Tuning {
 }
 
 impl Sqlite {
-    /// Opens the journal of a data directory, and makes both where they are not there yet. Blocks.
+    /// Opens the journal of a data directory, and creates both if they are missing. Blocks.
     ///
     /// # Errors
-    /// See [`OpenError`].
+    /// Returns an [`OpenError`] with the remedy.
     pub fn open(directory: &Path, on_broken: OnBroken) -> Result<Self, OpenError> {
         Self::open_tuned(directory, on_broken, Tuning::default())
     }
@@ -132,21 +133,22 @@ impl Sqlite {
 }
 
 impl Sqlite {
-    /// Tells other processes where this one's control socket is; they find it in [`Owner::socket`](crate::model::Owner::socket).
+    /// Publishes the control socket of this process for others, as
+    /// [`Owner::socket`](crate::model::Owner::socket).
     ///
     /// # Errors
-    /// If that cannot be written down.
+    /// If the file of the process cannot be written.
     pub fn announce(&self, socket: &Path) -> io::Result<()> {
         self.inner.process.announce(socket)
     }
 
-    /// Closes the journal in order, once its other handles are gone; without them gone in time, it closes
-    /// with the last of them.
+    /// Closes the journal once its other handles are dropped. After 5 s it leaves that to the last
+    /// of them.
     pub async fn close(mut self) {
         for _ in 0..CLOSE {
             match Arc::try_unwrap(self.inner) {
                 Ok(inner) => {
-                    // Waits for the disk.
+                    // Dropping waits for the disk.
                     let _ = spawn_blocking(move || drop(inner)).await;
                     return;
                 }
@@ -156,7 +158,7 @@ impl Sqlite {
         }
     }
 
-    /// See [`Inspection::verify`]; takes a thread of its own, and holds up nobody.
+    /// Runs [`Inspection::verify`] on a thread of its own.
     ///
     /// # Errors
     /// [`Error::Unavailable`] if the file cannot be read at all.
@@ -164,7 +166,7 @@ impl Sqlite {
         self.inspect(Inspection::verify).await
     }
 
-    /// See [`Inspection::stats`]; takes a thread of its own, and holds up nobody.
+    /// Runs [`Inspection::stats`] on a thread of its own.
     ///
     /// # Errors
     /// [`Error::Unavailable`] if the file cannot be read.

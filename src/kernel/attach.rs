@@ -1,10 +1,10 @@
-//! Tools that an operator attaches to a live session, by name, from those that the host has ready.
+//! Tools that an operator attaches to a live session, by name, from those that the host keeps
+//! ready.
 //!
-//! The list of tools grows with the record. The prompt names only the profile's own tools, so
-//! guidance names the others: at once where a query runs, and at the start of each later one. A
-//! tool that the host no longer has is not offered, and the guidance says so.
+//! The prompt names only the profile's own tools, so guidance names the others: at once if a query
+//! runs, and at the start of each later one. It also names those that the host no longer has.
 //!
-//! **Invariant:** how many messages mention tools follows from the records alone.
+//! **Invariant:** the number of messages about tools follows from the records alone.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -25,7 +25,6 @@ use crate::model::{
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Attached {
     name: String,
-    /// Its description for the model.
     about: String,
 }
 
@@ -75,8 +74,8 @@ pub(super) fn take_in(session: &mut Session, tool: &Attached) {
 }
 
 impl Session {
-    /// Switches to another policy and keeps the attached tools. Only while no query runs: a query
-    /// ends under the policy that it began with.
+    /// Switches to another policy and keeps the attached tools. Call it only while no query runs: a
+    /// query ends under the policy that it started with.
     pub fn adopt(&mut self, policy: Arc<Policy>) {
         self.rules = policy.into();
         for tool in std::mem::take(&mut self.attached) {
@@ -85,7 +84,6 @@ impl Session {
     }
 }
 
-/// The guidance of a query that begins.
 pub(super) fn told(session: &Session) -> Option<Arc<Steered>> {
     let attached = &session.attached;
     (!attached.is_empty()).then(|| words(session.policy(), attached))
@@ -104,7 +102,7 @@ fn about(spec: &ToolSpec) -> String {
     first.unwrap_or_default().to_owned()
 }
 
-/// Always one message: summaries name messages by their numbers.
+/// Always one message, because summaries refer to messages by position.
 fn words(policy: &Policy, attached: &[Attached]) -> Arc<Steered> {
     let is_ready = |tool: &&Attached| policy.tool(&tool.name).is_some();
     let (there, gone): (Vec<_>, Vec<_>) = attached.iter().partition(is_ready);

@@ -1,4 +1,4 @@
-//! Budget arithmetic, exact, in integers.
+//! Budget arithmetic, exact and in integers.
 
 use std::{fmt, str::FromStr};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::model::decimal;
 
-/// Ten-thousandths: 0.70 is 7,000. Exact where binary fractions are not.
+/// A share in ten-thousandths: 0.70 is 7,000.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BasisPoints(u16);
 
@@ -14,7 +14,7 @@ impl BasisPoints {
     /// The whole.
     pub const ONE: Self = Self(10_000);
 
-    /// From ten-thousandths, at most the whole.
+    /// Creates a share from ten-thousandths, at most the whole.
     #[must_use]
     pub const fn new(points: u16) -> Self {
         Self(if points > Self::ONE.0 {
@@ -43,7 +43,7 @@ impl fmt::Display for BasisPoints {
     }
 }
 
-/// Exact: a share with more than 4 decimals is refused.
+/// Refuses more than 4 decimals instead of rounding.
 impl FromStr for BasisPoints {
     type Err = NoShare;
 
@@ -54,19 +54,18 @@ impl FromStr for BasisPoints {
     }
 }
 
-/// A text that is no share.
+/// The error for a text that is not a share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a share is a number from 0.0 to 1.0 with at most 4 decimals")]
 pub struct NoShare;
 
-/// As settings have it: the nearest fraction, whose shortest decimal is the share again.
+/// Writes the nearest fraction, whose shortest decimal is the share again.
 impl Serialize for BasisPoints {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(self.as_fraction())
     }
 }
 
-/// From a number, or the text of one.
 impl<'de> Deserialize<'de> for BasisPoints {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let digits = decimal::digits(deserializer)?;
@@ -82,7 +81,7 @@ pub(super) const fn over_budget(turn: u32, max_turns: u32) -> bool {
     turn >= max_turns
 }
 
-/// At least one turn must be complete.
+/// Not before the first complete turn.
 pub(super) fn warns(turn: u32, max_turns: u32, threshold: BasisPoints) -> bool {
     turn >= 1 && u64::from(turn) >= threshold.floor_of(u64::from(max_turns))
 }

@@ -1,4 +1,4 @@
-//! The tool calls of a turn: run, waiting or refused.
+//! The tool calls of a turn: run, pending or refused.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::model::{
     tool::{ToolApproval, ToolRepeat},
 };
 
-/// Renames duplicate call ids within one reply: some providers number all of them 0, and a result
-/// must name its call.
+/// Renames duplicate call ids within a reply, because some providers number all of them 0 and each
+/// result has to name its call.
 pub(super) fn told_apart(mut parts: Vec<Part>) -> Vec<Part> {
     for index in 0..parts.len() {
         let (before, rest) = parts.split_at_mut(index);
@@ -40,9 +40,7 @@ pub(super) fn told_apart(mut parts: Vec<Part>) -> Vec<Part> {
     parts
 }
 
-/// Records the calls of a reply and starts those that may run.
-///
-/// `doomed`: the query ends with this turn whatever its calls bring.
+/// Refuses the calls if the query is `doomed` to end with this turn.
 pub(super) fn request(draft: &mut Draft<'_>, asked: Vec<Arc<ToolCall>>, doomed: bool) {
     for call in asked {
         match refusal(draft, &call, doomed) {
@@ -119,7 +117,6 @@ pub(super) fn ended(mut draft: Draft<'_>, result: ToolResult) -> Decision {
     go_on(draft)
 }
 
-/// A person answered a request for approval.
 pub(super) fn approval(mut draft: Draft<'_>, call: CallId, verdict: ApprovalVerdict) -> Decision {
     let slot = draft.query.step.slot(&call).cloned();
     draft.emit(ApprovalFact::Answered(ApprovalAnswered {
@@ -145,8 +142,8 @@ pub(super) fn go_on(mut draft: Draft<'_>) -> Decision {
     }
 }
 
-/// After a restart, calls in flight run again if that is safe; else the model is told that their
-/// outcome is unknown.
+/// After a restart, repeats calls in flight that are safe to repeat. For the others, the model
+/// learns that the outcome is unknown.
 pub(super) fn recover(mut draft: Draft<'_>) -> Decision {
     for slot in open(&draft) {
         if slot.state != CallState::Running {
@@ -164,7 +161,7 @@ pub(super) fn recover(mut draft: Draft<'_>) -> Decision {
     go_on(draft)
 }
 
-/// At the query's end every call gets a result.
+/// Gives every open call a result at the end of the query.
 pub(super) fn close(draft: &mut Draft<'_>) {
     let mut abort = false;
     for slot in open(draft) {

@@ -1,11 +1,11 @@
 //! Compaction: a summary replaces earlier messages before the next turn.
 //!
-//! It is no turn, but its usage counts. A query has at most [`MOST`], of the larger part: what was
-//! before the query, or its own earlier turns. Without a summary the turn begins if the
-//! conversation still fits.
+//! It is no turn, but its usage counts. A query compacts at most [`MOST`] times, each time the
+//! larger part: what precedes the query, or its own earlier turns. If no summary can be made, the
+//! turn starts as long as the conversation fits.
 //!
-//! **Invariant:** while one is made the conversation does not change, so the messages that a record
-//! names are those that are summarised; only the answer to the last try is accepted.
+//! **Invariant:** the conversation does not change during a compaction, so the message range in its
+//! record stays valid. Only the reply to the latest try is accepted.
 
 use std::sync::Arc;
 
@@ -31,11 +31,10 @@ mod rendering;
 
 pub(super) use rendering::quoted_as_data;
 
-/// Compactions of one query.
 const MOST: u32 = 2;
-/// A summary takes at most one part in so many of the window,
+/// A summary takes at most 1 / `SHARE` of the window.
 const SHARE: u64 = 10;
-/// and tokens within these bounds.
+/// Bounds of a summary, in tokens.
 const SUMMARY: (u64, u64) = (64, 2_000);
 pub(super) const TOO_LONG: &str = "context";
 
@@ -53,8 +52,8 @@ pub(super) fn due(draft: &Draft<'_>, used: AmountBudget) -> Option<Plan> {
     due.then(|| plan(draft, used, model))?
 }
 
-/// The compaction where the provider found the call too long. The known window is wrong then: what
-/// was sent counts as the most that fits.
+/// Plans a compaction when the provider rejects the call as too long. The configured window is
+/// wrong then, so the size of the rejected call is taken as the window.
 pub(super) fn instead_of_failing(draft: &Draft<'_>, fault: &Fault) -> Option<Plan> {
     if fault.code != TOO_LONG {
         return None;
@@ -70,7 +69,7 @@ pub(super) fn instead_of_failing(draft: &Draft<'_>, fault: &Fault) -> Option<Pla
 fn plan(draft: &Draft<'_>, before: AmountBudget, model: &str) -> Option<Plan> {
     let query = &draft.query;
     let failed_just_now = query.uncompacted == Some(query.turns);
-    // A final turn is taken whatever is spent; a summary is not.
+    // A final turn takes place although a budget is spent; a compaction does not.
     if query.compactions >= MOST || failed_just_now || guard::spent(draft).is_some() {
         return None;
     }
@@ -93,7 +92,7 @@ fn sizes(draft: &Draft<'_>, used: AmountBudget, model: &str) -> Sizes {
     }
 }
 
-/// `guidance` is kept until the turn begins.
+/// Keeps `guidance` until the turn starts.
 pub(super) fn before_turn(draft: Draft<'_>, plan: Plan, guidance: Vec<String>) -> Decision {
     let what = Compacting {
         guidance,
@@ -127,7 +126,7 @@ fn planned(draft: &Draft<'_>, plan: Plan) -> Compacting {
 fn ask(mut draft: Draft<'_>, what: Compacting) -> Decision {
     let transcript = draft.transcript();
     let Sizes { window, summary } = sizes(&draft, what.before, &what.model);
-    // Room for the instruction, the frame and the reply; less where the estimate was wrong.
+    // Leaves room for the instruction, the frame and the reply, and more after a wrong estimate.
     let share = if what.turn_attempt.is_some() { 2 } else { 3 };
     let room = window / 4 * share;
     let room = room.saturating_sub(summary + rendering::INSTRUCTION.len());
@@ -164,7 +163,7 @@ fn current(draft: &Draft<'_>) -> Option<(Arc<Compacting>, u32)> {
     }
 }
 
-/// A reply without text is a fault, apart from its usage.
+/// A reply without text is a fault whose usage still counts.
 pub(super) fn replied(mut draft: Draft<'_>, reply: Reply) -> Decision {
     let Some((what, _)) = current(&draft) else {
         return Decision::nothing();
@@ -179,7 +178,7 @@ pub(super) fn replied(mut draft: Draft<'_>, reply: Reply) -> Decision {
             "content_filter",
             "the provider's content filter stopped the summary",
         )),
-        // Half a summary is one.
+        // A summary that was cut off is accepted.
         _ => rendering::summary_of(&reply)
             .ok_or_else(|| Fault::retryable("empty_summary", "the model's summary has no text")),
     };
@@ -274,7 +273,7 @@ fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
     }
 }
 
-/// The back-off is over, or the next model is due. A paused session asks nothing.
+/// A paused session calls no model.
 pub(super) fn retry_due(draft: Draft<'_>) -> Decision {
     match draft.query.step.clone() {
         Step::Compacting {
@@ -298,7 +297,7 @@ pub(super) fn again(draft: Draft<'_>, what: &Compacting, cause: TurnRestartCause
     ask(draft, what)
 }
 
-/// In characters.
+/// Sizes in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Sizes {
     window: usize,
@@ -329,7 +328,7 @@ fn choose(transcript: &Transcript, sizes: Sizes) -> Option<Choice> {
     best.map(|(_, choice)| choice)
 }
 
-/// Turns smaller than this part of the window are kept, besides the last one.
+/// Earlier turns stay with the last one while all take at most 1 / `KEPT` of the window.
 const KEPT: usize = 5;
 
 fn earlier_turns(messages: &[Arc<Message>], question: usize, kept: usize) -> MessageRange {

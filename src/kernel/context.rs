@@ -1,7 +1,7 @@
-//! Estimates how much of a model's context window a call takes, and calibrates itself.
+//! Estimates how much of the context window a call takes, and calibrates the estimate.
 //!
-//! Tokens are floor(characters / 4), multiplied by what the provider has found such estimates to be
-//! worth. One ratio per session follows from the records alone, in whole numbers.
+//! An estimate is floor(characters / 4) times a ratio that is learned from the token counts of the
+//! provider. Each session has one ratio, which follows from its records alone, in integers.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,15 +13,14 @@ use super::{
 use crate::model::record::AmountBudget;
 
 const ONE: u64 = 10_000;
-/// Ratios beyond these are not believed.
 const BOUNDS: (u64, u64) = (ONE / 4, ONE * 4);
 const WEIGHT: u64 = 4;
-/// One part in so many of the room stays free, because estimates are rough.
+/// 1 / `ROOM_KEPT` of the room stays free, because estimates are rough.
 const ROOM_KEPT: u64 = 10;
-/// A smaller estimate says more about the frame of messages than about them.
+/// The frame of a message distorts the ratio of a smaller estimate.
 const TELLING: u64 = 32;
 
-/// Counted tokens per estimated one, in ten-thousandths; `None` before the first count.
+/// Counted tokens per estimated token, in ten-thousandths; `None` before the first count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Calibration(Option<u64>);
@@ -57,7 +56,7 @@ fn scaled(amount: u64, by: u64, of: u64) -> u64 {
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-/// Tokens of the next call before calibration.
+/// Estimated tokens of the next call, before calibration.
 pub(super) fn estimate(draft: &Draft<'_>, notes: &[String]) -> u64 {
     let notes: usize = notes.iter().map(|note| note.chars().count()).sum();
     let conversation = (draft.transcript_chars() + notes) / 4;
@@ -77,16 +76,15 @@ pub(super) fn window(policy: &Policy, name: &str) -> Option<u64> {
     named(policy, name)?.context_window
 }
 
-/// The window less the longest reply: many servers refuse a call whose reply might not fit. `None`
-/// if unknown; at least half the window.
+/// The window less the longest reply, because many servers refuse a call whose reply might not fit;
+/// at least half the window. `None` if either is unknown.
 pub(super) fn room(policy: &Policy, name: &str) -> Option<u64> {
     let model = named(policy, name)?;
     let window = model.context_window?;
     Some(window - model.max_output?.min(window / 2))
 }
 
-/// Compaction starts here: at a share of the first model's window, and a little before its room is
-/// used up.
+/// The tokens at which compaction starts: a share of the first model's window, and below its room.
 pub(super) fn threshold(policy: &Policy, limit: u64) -> u64 {
     let share = policy.thresholds.context.floor_of(limit);
     let room = policy.model().and_then(|model| room(policy, &model.name));

@@ -1,4 +1,4 @@
-//! Commands while a query runs.
+//! Commands of operators and users during a query.
 
 use super::{
     calls, doubt,
@@ -20,7 +20,6 @@ use crate::model::{
 
 const VIOLATED: &str = "budget_violated";
 
-/// A query that is already ending ends as was decided first.
 pub(super) fn cancel_running(mut draft: Draft<'_>, by: By) -> Decision {
     if draft.query.ending().is_some() {
         return draft.wait();
@@ -37,15 +36,15 @@ pub(super) fn finish_now(mut draft: Draft<'_>, by: By) -> Decision {
     end(draft, Ending::Finished)
 }
 
-/// The supervisor counted more than the budget allows. A sub-agent's end is awaited, because its
-/// usage counts; the wait is bounded, and a second violation ends it.
+/// Fails a query that exceeded its budget by the supervisor's count. A sub-agent may end first,
+/// because its usage counts; a second violation cuts that wait short.
 pub(super) fn budget_violated(draft: Draft<'_>, detail: String) -> Decision {
     let code = VIOLATED.to_owned();
     end(draft, Ending::Failed { code, detail })
 }
 
-/// Ends the query: at once, or after its sub-agent. If it waited for that already, it waits no
-/// longer.
+/// Ends the query, after its sub-agent if it has one. A second call no longer waits for the
+/// sub-agent.
 pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {
     let query = draft.query.id;
     retry::count_cut_off(&mut draft);
@@ -88,7 +87,7 @@ pub(super) fn conclude(draft: Draft<'_>, ending: Ending) -> Decision {
     }
 }
 
-/// Words for the running query, before its next call. Without a next call, a user's words become
+/// Adds text to the running query before its next call. If no call follows, a user's text becomes
 /// the next query.
 pub(super) fn steer(mut draft: Draft<'_>, steered: Steered) -> Result<Decision, Refusal> {
     if draft.query.ending().is_some() {
@@ -116,16 +115,15 @@ pub(super) fn steer(mut draft: Draft<'_>, steered: Steered) -> Result<Decision, 
     })
 }
 
-/// The draft's session is no longer paused.
 pub(super) fn resume(draft: Draft<'_>) -> Decision {
     match draft.query.step {
-        // Preparation may have ended during the pause, and then nothing was asked.
+        // Preparation may have ended during the pause without starting a call.
         Step::Preparing
         | Step::Ready
         | Step::BackingOff { .. }
         | Step::Compacting { pause: Some(_), .. } => restart::owed(draft),
         Step::Tools { .. } => calls::go_on(draft),
-        // The others were not stopped by the pause.
+        // A pause does not stop the other steps.
         _ => draft.wait(),
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn start(mut draft: Draft<'_>) -> Decision {
     draft.wait_for(Effect::StartChild { query, start })
 }
 
-/// The sub-agent's usage counts even where the query itself is ending.
+/// The sub-agent's usage counts even if the query itself is ending.
 pub(super) fn ended(mut draft: Draft<'_>, end: ChildEnd) -> Decision {
     let ending = draft.query.ending().cloned();
     draft.emit(AgentFact::DelegationFinished(end));
@@ -67,7 +67,6 @@ pub(super) fn ended(mut draft: Draft<'_>, end: ChildEnd) -> Decision {
     }
 }
 
-/// `PARENT.QUERY.NUMBER`; `None` if that is too long.
 fn child_name(draft: &Draft<'_>, number: u32) -> Option<SessionName> {
     let parent = &draft.session.key()?.name;
     SessionName::new(&format!("{parent}.{}.{number}", draft.query.id)).ok()

@@ -1,7 +1,7 @@
-//! A decision in progress: a copy of the query's state, and what is decided so far.
+//! A decision in progress: a copy of the query's state, and the records and effects decided so far.
 //!
 //! Every flow takes the draft by value and returns the [`Decision`], so nothing can be decided
-//! after the query's end.
+//! after the end of the query.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -64,12 +64,11 @@ impl<'a> Draft<'a> {
         self.records.push(record);
     }
 
-    /// Adds a record of another query.
     pub(super) fn push(&mut self, record: Record) {
         self.records.push(record);
     }
 
-    /// The conversation after this decision.
+    /// The transcript after this decision.
     pub(super) fn transcript(&self) -> Transcript {
         let mut then = Cow::Borrowed(self.session);
         for record in &self.records {
@@ -78,7 +77,7 @@ impl<'a> Draft<'a> {
         then.transcript().clone()
     }
 
-    /// The characters of [`Self::transcript`] with pending words, without building it.
+    /// Characters of [`Self::transcript`] and of pending steering, without building it.
     pub(super) fn transcript_chars(&self) -> usize {
         let transcript = self.session.transcript();
         let compacted = self.records.iter().find_map(|record| match &record.fact {
@@ -132,7 +131,6 @@ impl<'a> Draft<'a> {
         self.effects.push(effect);
     }
 
-    /// The decision so far.
     pub(super) fn wait(self) -> Decision {
         Decision {
             records: self.records,
@@ -141,19 +139,17 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The decision with one more effect.
     pub(super) fn wait_for(mut self, effect: Effect) -> Decision {
         self.effect(effect);
         self.wait()
     }
 
-    /// Ends the query.
     pub(super) fn finish(self, outcome: Outcome) -> Decision {
         let answer = answer(&self.query);
         self.finish_with(outcome, answer)
     }
 
-    /// Ends the query by force; the fact that says why is already emitted.
+    /// Ends the query by force. The caller has already emitted the fact with the reason.
     pub(super) fn force(self, by: ForcedBy) -> Decision {
         let answer = forced(&self.query, by);
         self.finish_with(Outcome::Forced { by }, answer)
@@ -166,8 +162,7 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// Ends the query where the model cannot go on: as failed, unless a reply is kept and lacks
-    /// only its signal.
+    /// Ends a query whose model fails: as failed, unless a kept reply lacks only its signal.
     pub(super) fn give_up(self, code: &str, detail: impl Into<String>) -> Decision {
         match self.query.kept {
             Some(_) => self.finish(Outcome::Answered),
@@ -191,8 +186,8 @@ impl<'a> Draft<'a> {
         self.wait()
     }
 
-    /// A user's words that came too late become the next query, unless the user cancelled or the
-    /// session is closed.
+    /// Turns steering by a user that came too late into the next query, unless the query was
+    /// cancelled or the session is closed.
     fn requeue_steers(&mut self, outcome: &Outcome) {
         if *outcome == Outcome::Cancelled || self.session.closed {
             return;
@@ -238,13 +233,12 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// All visible texts.
 fn accumulated(query: &Query) -> String {
     let texts = query.texts.oldest_first().into_iter();
     texts.map(|text| &**text).collect::<Vec<_>>().join("\n\n")
 }
 
-/// The kept text, else the last reply's, else all of them.
+/// docs/protocol.md, "A turn", defines the answer.
 fn answer(query: &Query) -> String {
     match query.kept.as_ref().or(query.current.text.as_ref()) {
         Some(text) => text.to_string(),

@@ -1,7 +1,6 @@
-//! Effects of a decision, performed in order once its records are durable.
+//! Effects of a decision, which the shell performs in order once the records are durable.
 //!
-//! An effect that is lost in a crash is owed again by `resume`, so each one is safe to ask for
-//! twice.
+//! Each is safe to repeat, because `resume` returns those that a crash lost.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,141 +9,141 @@ use crate::model::{
     record::{ChildStart, Fact, QueryFact, TurnMode},
 };
 
-/// The try that an asynchronous result belongs to.
+/// Identifies the try that an asynchronous result answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CallToken {
-    /// The query.
+    /// Query.
     pub query: QueryId,
-    /// The turn.
+    /// Turn.
     pub turn: Turn,
-    /// The try.
+    /// Attempt.
     pub attempt: Attempt,
 }
 
-/// An action of the shell.
+/// An action for the shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Classify the query and compose its prompt.
     Prepare {
-        /// The query.
+        /// Query.
         query: QueryId,
-        /// Its text.
+        /// Text of the query.
         text: Arc<str>,
-        /// The previous question, for follow-ups.
+        /// Previous question, for follow-ups.
         previous: Option<Arc<str>>,
     },
     /// Call the model with the session's transcript.
     CallModel {
-        /// The try.
+        /// Call token.
         token: CallToken,
-        /// As `provider/model`.
+        /// Model, as `provider/model`.
         model: Arc<str>,
-        /// Whether tools are offered.
+        /// Mode of the turn.
         mode: TurnMode,
     },
-    /// Ask a model for the query's type, and compose the prompt for it. Nothing of it is shown.
+    /// Ask a model for the query's type, and compose the prompt for it.
     SecondOpinion {
-        /// The try.
+        /// Call token.
         token: CallToken,
-        /// As `provider/model`.
+        /// Model, as `provider/model`.
         model: Arc<str>,
-        /// The system prompt.
+        /// System prompt.
         instruction: &'static str,
-        /// The question.
+        /// The question, quoted as data.
         text: Arc<str>,
-        /// The deadline.
+        /// Time limit.
         within: Duration,
     },
-    /// Ask a model for a summary of earlier messages. Nothing of it is shown.
+    /// Ask a model for a summary of earlier messages.
     Compact {
-        /// The try.
+        /// Call token.
         token: CallToken,
-        /// As `provider/model`.
+        /// Model, as `provider/model`.
         model: Arc<str>,
-        /// The system prompt.
+        /// System prompt.
         instruction: &'static str,
-        /// The messages.
+        /// The messages, quoted as data.
         text: Arc<str>,
     },
     /// Abort a model call of any kind.
     AbortModel {
-        /// The try.
+        /// Call token.
         token: CallToken,
     },
-    /// Report `RetryDue` at this time.
+    /// Report the end of a back-off.
     RetryAt {
-        /// The failed try.
+        /// Call token of the failed try.
         token: CallToken,
-        /// The time.
+        /// Time of the report.
         at: Timestamp,
     },
     /// Run a tool call.
     RunTool {
-        /// The query.
+        /// Query.
         query: QueryId,
-        /// The turn.
+        /// Turn.
         turn: Turn,
-        /// The call.
+        /// Call.
         call: Arc<ToolCall>,
     },
     /// Abort all tool calls of a query.
     AbortTools {
-        /// The query.
+        /// Query.
         query: QueryId,
     },
     /// Start a child session with a query, or find it if it exists.
     StartChild {
         /// The parent's query.
         query: QueryId,
-        /// What it is started with.
+        /// Scope and budget of the child.
         start: Arc<ChildStart>,
     },
     /// Cancel a child's query, if it was started, and report its end within a deadline.
     CancelChild {
         /// The parent's query.
         query: QueryId,
-        /// The child.
+        /// Child session.
         child: SessionName,
     },
 }
 
-/// The reply to a command, once the records are durable.
+/// Reply to a command, sent once the records are durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
     /// Done.
     Done,
-    /// The message is this query.
+    /// The message belongs to this query.
     Query {
-        /// The query.
+        /// Query.
         query: QueryId,
-        /// The number of its acceptance, if this command recorded it.
+        /// Sequence number of its acceptance, if this command recorded it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<Seq>,
     },
 }
 
 impl Reply {
-    /// A reply without the record's number.
+    /// Creates a reply without a sequence number.
     #[must_use]
     pub const fn query(query: QueryId) -> Self {
         Self::Query { query, at: None }
     }
 }
 
-/// The outcome of a command or an event.
+/// Outcome of a command or an event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
-    /// To append, in order, as one unit.
+    /// Records to append, in order and as one unit.
     pub records: Vec<Record>,
-    /// To perform afterwards, in order.
+    /// Effects to perform afterwards, in order.
     pub effects: Vec<Effect>,
-    /// For the caller.
+    /// Reply to the caller.
     pub reply: Reply,
 }
 
 impl Decision {
-    /// The reply when the records follow record `last`.
+    /// Returns the reply once the records are appended after record `last`.
     #[must_use]
     pub fn reply_after(&self, last: Seq) -> Reply {
         let Reply::Query { query, .. } = self.reply else {
@@ -167,7 +166,7 @@ impl Decision {
         }
     }
 
-    /// Appends another decision, and takes its reply.
+    /// Appends another decision and takes over its reply.
     pub(super) fn and(mut self, next: Self) -> Self {
         self.records.extend(next.records);
         self.effects.extend(next.effects);
@@ -175,7 +174,7 @@ impl Decision {
         self
     }
 
-    /// An empty decision.
+    /// Creates an empty decision.
     #[must_use]
     pub const fn nothing() -> Self {
         Self {

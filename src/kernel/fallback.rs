@@ -1,7 +1,4 @@
-//! The fallback, consulted when signals fail.
-//!
-//! The judgement is a pure function behind a trait, so that an embedder can replace it by a learned
-//! classifier.
+//! The fallback, consulted when signals fail (docs/protocol.md, "Fallback").
 
 use std::sync::Arc;
 
@@ -21,22 +18,22 @@ use crate::model::{
 };
 
 const SUBSTANTIAL: usize = 500;
-/// A query of fewer words is simple.
+/// Shorter queries are simple.
 const SIMPLE_WORDS: usize = 20;
 const WEAK_SIGNAL_PENALTY: f64 = 0.15;
 
-/// The input of a judgement.
+/// Input of a judgement.
 #[derive(Debug, Clone, Copy)]
 pub struct FallbackView<'a> {
     /// The user's question.
     pub query: &'a str,
     /// Characters of all visible texts.
     pub accumulated_chars: usize,
-    /// Turns in a row without a signal.
+    /// Consecutive turns without a valid signal.
     pub turns_without_signal: u32,
     /// Tool results of the query.
     pub results: usize,
-    /// Failed ones; denied ones are not among them.
+    /// Failed ones among them, including refused calls and unknown outcomes but not denied calls.
     pub failed: usize,
     /// Tools that failed, each once, in order.
     pub failed_tools: &'a [Arc<str>],
@@ -46,26 +43,26 @@ pub struct FallbackView<'a> {
     pub low_confidence: f64,
 }
 
-/// What to do, and why.
+/// A recommended action with its reason.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// The action.
+    /// Action.
     pub action: FallbackAction,
-    /// The confidence, from 0 to 1.
+    /// Confidence, from 0 to 1.
     pub confidence: f64,
-    /// A hint for the model.
+    /// Hint for the model.
     pub hint: Option<String>,
-    /// The reason.
+    /// Reason.
     pub reason: String,
 }
 
-/// Judges what to do when signals fail. Must be a pure function of the view.
+/// Judges what to do when signals fail. It must be a pure function of the view.
 pub trait FallbackClassifier: Send + Sync {
-    /// Judges.
+    /// Returns the judgement.
     fn classify(&self, view: &FallbackView<'_>) -> Judgement;
 }
 
-/// The built-in judgement: the first of five rules that fits.
+/// The built-in heuristic: the first of five rules that fits.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Heuristic;
 
@@ -75,7 +72,7 @@ impl FallbackClassifier for Heuristic {
         let last = view.last_confidence;
         if last.is_some_and(|confidence| confidence < view.low_confidence) {
             let weakened = (judgement.confidence - WEAK_SIGNAL_PENALTY).max(0.0);
-            // 0.55, not 0.5499999999999999.
+            // Rounds to 0.55 instead of 0.5499999999999999.
             judgement.confidence = (weakened * 1e4).round() / 1e4;
         }
         judgement
@@ -193,7 +190,7 @@ fn cause(draft: &Draft<'_>) -> Option<FallbackCause> {
     }
 }
 
-/// A whole reply that only lacks its signal is no silence where the signal will be asked for.
+/// A complete reply without a signal is not silent if the model will be asked for the signal.
 fn is_kept(query: &Query, policy: &Policy) -> bool {
     let current = &query.current;
     let whole = current.calls == 0 && current.stop != Some(StopReason::MaxTokens);
@@ -213,7 +210,7 @@ fn judge(draft: &Draft<'_>, cause: FallbackCause) -> Judgement {
         last_confidence: query.signals.last_signal().map(|signal| signal.confidence),
         low_confidence: policy.fallback.low_confidence.as_fraction(),
     });
-    // An embedder's number may be anything, and a record has to be readable.
+    // A host's number may be NaN, which a record cannot hold.
     judgement.confidence = match judgement.confidence.is_finite() {
         true => judgement.confidence.clamp(0.0, 1.0),
         false => 0.0,
@@ -243,7 +240,7 @@ fn record(
     let query = &draft.query;
     let last = query.signals.last_signal();
     let calls = query.current.calls > 0;
-    // Results of calls must be read before a response is forced.
+    // The model has to read the results of its calls before a response is forced.
     let applied = matches!(query.mode, TurnMode::Normal | TurnMode::Signal)
         && !ends_stuck(query)
         && !(calls && judgement.action == FallbackAction::ForceResponse);
@@ -284,7 +281,7 @@ fn record(
     }
 }
 
-/// A second `stuck` without calls ends the query, whatever the fallback says.
+/// A second `stuck` without calls ends the query.
 fn ends_stuck(query: &Query) -> bool {
     let stuck = matches!(query.signal_fields(), Some(SignalFields::Stuck(_)));
     stuck && query.stucks > 1 && query.current.calls == 0

@@ -1,8 +1,8 @@
-//! Sessions that begin as a copy of another one's records.
+//! Sessions that begin as a copy of another session's records.
 //!
-//! The records up to the fork point are copied; `session.forked` marks what follows as another
-//! session's. Queries that had not ended are recorded as ended: a later one as never asked, the one
-//! at the fork point with its complete turns.
+//! The records up to the fork point are copied, and `session.forked` marks those that follow as a
+//! session of its own. Open queries are recorded as ended: a later one as never asked, the one at
+//! the fork point with its complete turns.
 
 use std::{mem, sync::Arc};
 
@@ -20,7 +20,7 @@ use crate::model::{
 };
 
 impl Session {
-    /// The records that follow the copied ones, which this state is replayed from.
+    /// Returns the records that follow the copied ones, from which this state was replayed.
     #[must_use]
     pub fn forked(&self, forked: Forked, by: By, now: Moment) -> Decision {
         let (point, made) = (forked.query, made(&forked, by));
@@ -39,7 +39,6 @@ impl Session {
         }
     }
 
-    /// Open queries behind the fork point.
     fn cut_behind(&self, point: QueryId) -> impl Iterator<Item = QueryId> {
         let running = self.unfinished().map(Query::id).filter(|id| *id != point);
         let waiting = self.inbox.iter().map(|queued| queued.id);

@@ -1,4 +1,4 @@
-//! The checks before a turn, in order, and its start.
+//! The checks before a turn, in the order of docs/protocol.md, "A turn", and its start.
 
 use crate::model::{
     Attempt, ForcedBy,
@@ -15,9 +15,9 @@ use super::{
     guidance,
 };
 
-/// Starts the next turn or ends the query. `notes`: guidance about the turn before.
+/// `notes` is guidance about the turn before.
 pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decision {
-    // First those that a compaction postponed.
+    // Notes that a compaction postponed come first.
     notes.splice(0..0, draft.query.notes.iter().cloned());
     let of_the_turn_before = notes.len();
     let (turns, max_turns) = (draft.query.turns, draft.query.limits.max_turns);
@@ -30,7 +30,7 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
     if budget::over_budget(turns, max_turns) {
         return force_by_turns(draft);
     }
-    // A final turn is taken if one is left, whatever the other budgets say.
+    // A final turn takes place even if tokens or cost are spent.
     if mode != TurnMode::Final
         && let Some((fact, by)) = spent(&draft)
     {
@@ -52,7 +52,7 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
         draft.emit_ahead(warning);
     }
     if let Some(plan) = context.and_then(|used| compaction::due(&draft, used)) {
-        // Notes of this function are added again when the turn begins.
+        // This function adds its own notes again after the compaction.
         notes.truncate(of_the_turn_before);
         return compaction::before_turn(draft, plan, notes);
     }
@@ -118,14 +118,14 @@ fn start(
     draft.wait_for(Effect::CallModel { token, model, mode })
 }
 
-/// Whether the reply is the last message; several providers refuse such a conversation.
+/// Several providers refuse a conversation that ends with a reply.
 fn ends_with_the_assistant(draft: &Draft<'_>) -> bool {
     let query = &draft.query;
     let replied = query.current.stop.is_some();
     replied && query.current.calls == 0 && query.steers.is_empty()
 }
 
-/// The first spent budget of tokens or money, the query's before the session's.
+/// The first spent budget of tokens or cost, the query's before the session's.
 pub(super) fn spent(draft: &Draft<'_>) -> Option<(BudgetFact, ForcedBy)> {
     let gone = |amounts: Vec<AmountBudget>| {
         let mut amounts = amounts.into_iter();
@@ -138,7 +138,6 @@ pub(super) fn spent(draft: &Draft<'_>) -> Option<(BudgetFact, ForcedBy)> {
     Some((BudgetFact::CostExceeded(amount), ForcedBy::Cost))
 }
 
-/// The query's and the session's token budget.
 pub(super) fn tokens(draft: &Draft<'_>) -> Vec<AmountBudget> {
     let (query, policy) = (&draft.query, draft.policy());
     let before = draft.session.usage_before().total_tokens();

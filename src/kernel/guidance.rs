@@ -1,4 +1,4 @@
-//! Texts of the runtime for the model. Words of signals and tools are quoted as data.
+//! Texts of the runtime for the model. Text of signals and tools is quoted as data.
 
 use crate::{
     model::{
@@ -14,10 +14,9 @@ const QUOTE: usize = 500;
 pub(super) const FORCE_RESPONSE: &str =
     "You have gathered sufficient information. Please provide your final response now.";
 
-/// When nothing else follows the model's reply.
+/// Used if the conversation would end with the model's own reply.
 pub(super) const CONTINUE: &str = "Continue.";
 
-/// The protocol in one line.
 pub(super) const REMINDER: &str = "Your last reply had no signal. End every reply with exactly one <signal type=\"…\"> block, as the Signal Emission Protocol describes.";
 
 pub(super) const SIGNAL_ALONE: &str = "Your last reply is kept, but it had no signal. Do not repeat it. Reply with exactly one <signal type=\"…\"> block and nothing else, as the Signal Emission Protocol describes.";
@@ -37,7 +36,7 @@ pub(super) fn rejected(reason: &str) -> String {
     )
 }
 
-/// After a wish for a capability.
+/// Follows a `need_capability`.
 pub(super) fn tools_there_are(wish: &NeedCapability, tools: &[ToolSpec]) -> String {
     let missing = quote(&wish.capability);
     if tools.is_empty() {
@@ -54,7 +53,6 @@ pub(super) fn tools_there_are(wish: &NeedCapability, tools: &[ToolSpec]) -> Stri
 
 pub(super) const NO_SUB_AGENT: &str = "No sub-agent is available. Do the work yourself with the tools there are, or answer with what you have.";
 
-/// The answer is data.
 pub(super) fn child_answer(end: &ChildEnd) -> String {
     let outcome = end.outcome.name();
     if end.answer.is_empty() {
@@ -66,7 +64,7 @@ pub(super) fn child_answer(end: &ChildEnd) -> String {
     )
 }
 
-/// After a `stuck`.
+/// Follows a `stuck`.
 pub(super) fn another_strategy(stuck: &Stuck) -> String {
     let mut text = format!(
         "You reported that you are stuck. Tried so far: {}. In the way: {}.",
@@ -128,14 +126,14 @@ pub(super) const OUTCOME_UNKNOWN: &str = "The system was restarted while this ca
 
 pub(super) const DENIED: &str = "A person declined this call. Go on without it.";
 
-/// Where nobody can approve.
+/// Used if no person can approve.
 pub(super) const UNATTENDED: &str = "This call needs a person's consent, and nobody is here who could be asked: it was not carried out. Go on without it, and say what is left to be done.";
 
 pub(super) fn spent(used: u64, limit: u64) -> String {
     format!("{used} of {limit}")
 }
 
-/// Foreign text as a short quotation without signals and line breaks.
+/// Quotes foreign text, shortened, on one line and without signals.
 pub(super) fn quote(text: &str) -> String {
     let mut cut: String = text.chars().take(QUOTE).collect();
     if cut.len() < text.len() {

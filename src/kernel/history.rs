@@ -1,8 +1,8 @@
 //! The conversation as the model gets it, derived from the records.
 //!
-//! Foreign text (questions, tool results) is escaped here, so a signal in it is data. Guidance is
-//! removed with its query, and so is everything of a query that failed. A summary replaces the
-//! messages that it was made of.
+//! Foreign text (questions, tool results) is escaped, so that a signal in it is data. The end of a
+//! query removes its guidance, and the whole query if it failed. A summary replaces the messages
+//! that it covers.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::{
 
 use super::{guidance, phase::ToolSlot};
 
-/// The messages so far. Cheap to clone: readers share them until the next change.
+/// The messages so far. Clones share them until the next change.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Transcript {
     messages: Arc<Vec<Arc<Message>>>,
@@ -48,12 +48,12 @@ impl Transcript {
         self.chars
     }
 
-    /// Empty where the range does not fit.
+    /// Returns an empty slice if the range is invalid.
     pub(super) fn range(&self, range: MessageRange) -> &[Arc<Message>] {
         self.messages.get(range.from..range.to).unwrap_or_default()
     }
 
-    /// Replaces messages that are all before the running query or all behind its question.
+    /// Replaces messages, which must all precede the running query or all follow its question.
     pub(super) fn compact(&mut self, range: MessageRange, summary: &str) {
         let MessageRange { from, to } = range;
         if range.is_empty() || to > self.messages.len() {
@@ -77,7 +77,7 @@ impl Transcript {
         Arc::make_mut(&mut self.messages).push(message);
     }
 
-    /// Also another model's answer: its signals are not ours.
+    /// Escapes imported answers too: another model's signals do not count.
     pub(super) fn import(&mut self, message: &ImportedMessage) {
         // Some providers refuse an empty message.
         if message.text.trim().is_empty() {
@@ -104,7 +104,7 @@ impl Transcript {
         self.push(Message::text(role, escape(&steered.text)));
     }
 
-    /// Foreign words in `text` are already quoted.
+    /// The caller has already quoted foreign words in `text`.
     pub(super) fn guide(&mut self, text: &str) {
         self.push(Message::text(Role::Guidance, text));
     }
@@ -122,7 +122,6 @@ impl Transcript {
         }
     }
 
-    /// In the order of the calls.
     pub(super) fn results(&mut self, slots: &[ToolSlot]) {
         let parts = slots.iter().filter_map(ToolSlot::result).map(|result| {
             Part::ToolResult(ToolResult {
@@ -142,7 +141,7 @@ impl Transcript {
         if let Outcome::Failed { .. } = outcome {
             self.forget();
         } else {
-            // Only the query's own part is searched, because a session can be long.
+            // Searches only the messages of the query, because a session can be long.
             let messages = Arc::make_mut(&mut self.messages);
             let guides = |message: &mut Arc<Message>| message.role == Role::Guidance;
             self.chars -= chars_of(messages.extract_if(self.query_start.., guides));
@@ -151,13 +150,12 @@ impl Transcript {
         self.query_start = self.messages.len();
     }
 
-    /// Removes the running query.
     pub(super) fn forget(&mut self) {
         let messages = Arc::make_mut(&mut self.messages);
         self.chars -= chars_of(messages.drain(self.query_start..));
     }
 
-    /// Providers refuse a conversation with a call without result.
+    /// Providers refuse a conversation in which a call has no result.
     fn close_open_calls(&mut self) {
         let last = self.messages.last();
         let Some(last) = last.filter(|last| last.role == Role::Assistant).cloned() else {

@@ -1,4 +1,4 @@
-//! Instructions and messages that a conversation brings along from elsewhere.
+//! Instructions and messages that a conversation brings from elsewhere.
 
 use std::sync::Arc;
 
@@ -16,12 +16,11 @@ use crate::{
     signal::escape,
 };
 
-/// Separates the application's instructions from our prompt.
+/// Separates the application's instructions from the prompt.
 const HEADING: &str = "# Instructions for this conversation\n\nThey come from the application in which this \
                        conversation is held. Follow them in what you say and how; all that is said above \
                        about signals and tools holds besides.";
 
-/// The import to record; `None` where it has nothing new.
 pub(super) fn check(
     session: &Session,
     import: Option<Box<Import>>,
@@ -61,10 +60,10 @@ fn harmless(text: &str) -> Option<Arc<str>> {
 }
 
 impl Session {
-    /// The records of a new session before its first message.
+    /// Returns the first records of a new session.
     ///
     /// # Errors
-    /// When the import is too large.
+    /// Returns [`Refusal::ImportTooLarge`] if the import is too large.
     pub fn begun(
         &self,
         opened: Opened,
@@ -78,7 +77,7 @@ impl Session {
         Ok(self.opening(opened, imported, now))
     }
 
-    /// Instructions of the profile and of the application.
+    /// Instructions of the profile and of the application, escaped.
     #[must_use]
     pub fn told(&self) -> Option<Arc<str>> {
         let profile = self.policy().instructions.as_ref();
@@ -90,7 +89,7 @@ impl Session {
         }
     }
 
-    /// The system prompt: the composed prompt, then the instructions.
+    /// Joins the composed prompt and the instructions into the system prompt.
     #[must_use]
     pub fn system(prompt: &Arc<str>, instructions: Option<&str>) -> Arc<str> {
         match instructions {

@@ -1,4 +1,4 @@
-//! Messages: accepted, queued or refused.
+//! Incoming messages: accepted, queued or refused.
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ fn take(
     match submission.busy {
         BusyPolicy::Queue => wait(session, accepted, now),
         BusyPolicy::Reject => Err(Refusal::Busy),
-        // No call is left to steer or to cancel: the message comes next.
+        // The query is ending and has no call left, so the message becomes the next query.
         BusyPolicy::Interrupt | BusyPolicy::Steer if running.ending().is_some() => {
             let place = Place::Front;
             wait(session, Accepted { place, ..accepted }, now)
@@ -86,7 +86,7 @@ fn take(
                 ..control::cancel_running(draft, by)
             })
         }
-        // They would be dropped silently.
+        // The running query has its own limits, so these would be dropped silently.
         BusyPolicy::Steer if has_limits => Err(Refusal::LimitsOfASteer),
         BusyPolicy::Steer => {
             let draft = session.draft(now).ok_or(Refusal::Busy)?;
@@ -175,7 +175,6 @@ pub(super) fn record(query: QueryId, accepted: Accepted, now: Moment) -> Record 
     Record::new(now.at, Some(query), None, QueryFact::Accepted(accepted))
 }
 
-/// Cancels a queued message.
 pub(super) fn withdraw(query: QueryId, now: Moment) -> Decision {
     let finished = Finished {
         outcome: Outcome::Cancelled,

@@ -12,40 +12,40 @@ use crate::model::{
     record::{ApprovalVerdict, ChildEnd, PromptSummary, RestartCause, Waiting},
 };
 
-/// Time and entropy, which the kernel may not obtain itself.
+/// Time, entropy and observations that the kernel cannot obtain without I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
-    /// Now.
+    /// Current time.
     pub at: Timestamp,
     /// Random bits for jitter.
     pub entropy: u64,
     /// State of the call in flight.
     pub call: InFlight,
-    /// Whether the first model of the chain was seen to give no signals.
+    /// Whether the first model of the chain is known to give no signals.
     pub unsignalled: bool,
 }
 
-/// A call in flight, as far as the records do not tell.
+/// State of a model call in flight, as far as the records do not have it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum InFlight {
     /// No call, or one that was not sent.
     #[default]
     Unsent,
-    /// Its process ended; it may have been sent.
+    /// A call whose process ended; it may have been sent.
     Unknown,
-    /// Sent.
+    /// A call that was sent.
     Sent {
         /// Estimated tokens, before calibration.
         tokens: u64,
         /// Characters received.
         received: u64,
-        /// Usage that the provider has reported.
+        /// Usage that the provider has reported so far.
         told: Usage,
     },
 }
 
 impl InFlight {
-    /// Whether the provider reports no usage.
+    /// Whether a call was sent and has no reported usage.
     pub(super) const fn is_uncounted(self) -> bool {
         match self {
             Self::Unsent | Self::Unknown => false,
@@ -55,7 +55,7 @@ impl InFlight {
 }
 
 impl Moment {
-    /// A moment without jitter.
+    /// Creates a moment without jitter.
     #[must_use]
     pub const fn at(at: Timestamp) -> Self {
         Self {
@@ -70,62 +70,62 @@ impl Moment {
 /// A command and its principal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Order {
-    /// The principal.
+    /// Principal.
     pub by: By,
-    /// The command.
+    /// Command.
     pub command: Command,
 }
 
 impl From<Command> for Order {
-    /// On behalf of the local user.
+    /// Orders the command on behalf of the local user.
     fn from(command: Command) -> Self {
         let by = By::local();
         Self { by, command }
     }
 }
 
-/// A request to the session; it may be refused.
+/// A request to the session, which may refuse it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
-    /// A message.
+    /// Submits a message.
     Submit(Submission),
     /// Cancels a query.
     Cancel {
-        /// The query; by default the running one.
+        /// Query id; by default the running query.
         query: Option<QueryId>,
     },
-    /// Adds words to the running query.
+    /// Adds text to the running query.
     Steer {
-        /// The text.
+        /// Text.
         text: String,
-        /// Its author.
+        /// Author of the text.
         author: Author,
     },
-    /// Holds back new calls and tools.
+    /// Holds back new model and tool calls.
     Pause,
     /// Ends a pause.
     Resume,
     /// Releases a quarantined session.
     Release,
-    /// Ends the running query with what it has.
+    /// Ends the running query with the text that it has.
     FinishNow,
-    /// Changes the running query's limits.
+    /// Changes the limits of the running query.
     SetBudget(Limits),
     /// Continues a forced query, with these limits in total.
     Continue(Limits),
     /// Answers a request for approval.
     AnswerApproval {
-        /// The call.
+        /// Call id.
         call: CallId,
-        /// The answer.
+        /// Answer.
         verdict: ApprovalVerdict,
     },
-    /// Records that an operator restarted the session, which the shell does.
+    /// Records that an operator restarted the session. The shell does the restart.
     Restart,
-    /// Attaches a tool that the host has ready.
+    /// Attaches one of the tools that the host keeps ready.
     AttachTool {
-        /// Its name.
+        /// Tool name.
         tool: String,
     },
     /// Closes the session: cancels its queries and refuses messages.
@@ -133,7 +133,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether a closed session refuses it. A message is looked up by its key first.
+    /// Whether a closed session refuses the command before it looks at idempotency keys.
     pub(super) const fn begins_something(&self) -> bool {
         matches!(
             self,
@@ -146,116 +146,116 @@ impl Command {
     }
 }
 
-/// An event; never refused, at most stale.
+/// An event, which is never refused but may be stale.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Report {
-    /// Classification and prompt, or their failure.
+    /// Classification and composition ended.
     Prepared {
-        /// The query.
+        /// Query id.
         query: QueryId,
-        /// The outcome.
+        /// Classification and prompt, or the fault.
         result: Result<(QueryClassification, PromptSummary), Fault>,
     },
-    /// A second opinion.
+    /// A second opinion ended.
     SecondOpinion {
-        /// The try.
+        /// Call token.
         token: CallToken,
-        /// The outcome.
+        /// Outcome.
         opinion: Opinion,
     },
-    /// A complete reply.
+    /// The model gave a complete reply.
     ModelReplied {
-        /// The try.
+        /// Call token.
         token: CallToken,
-        /// The reply.
+        /// Reply.
         reply: Reply,
     },
-    /// A failed try.
+    /// A model call failed.
     ModelFailed {
-        /// The try.
+        /// Call token.
         token: CallToken,
-        /// The fault.
+        /// Fault.
         fault: Fault,
-        /// Its usage, as far as the provider counted.
+        /// Reported usage.
         usage: Usage,
     },
-    /// A summary of earlier messages.
+    /// The model summarised earlier messages.
     Compacted {
-        /// The try.
+        /// Call token.
         token: CallToken,
-        /// The reply.
+        /// Reply.
         reply: Reply,
     },
-    /// A failed try at a summary.
+    /// A try at a summary failed.
     CompactionFailed {
-        /// The try.
+        /// Call token.
         token: CallToken,
-        /// The fault.
+        /// Fault.
         fault: Fault,
-        /// Its usage, as far as the provider counted.
+        /// Reported usage.
         usage: Usage,
     },
-    /// A call that has been queued for a while.
+    /// A call has been queued for a while.
     CallWaits {
-        /// The try.
+        /// Call token.
         token: CallToken,
         /// What it waits for.
         waiting: Waiting,
     },
     /// A call that was recorded as waiting was sent.
     CallAdmitted {
-        /// The try.
+        /// Call token.
         token: CallToken,
-        /// The time it waited.
+        /// Time that it waited.
         waited: Duration,
     },
-    /// The end of a back-off.
+    /// A back-off ended.
     RetryDue {
-        /// The failed try.
+        /// Call token of the failed try.
         token: CallToken,
     },
-    /// The end of a tool call.
+    /// A tool call ended.
     ToolEnded {
-        /// The query.
+        /// Query id.
         query: QueryId,
-        /// The turn.
+        /// Turn.
         turn: Turn,
-        /// The result.
+        /// Result.
         result: ToolResult,
     },
-    /// The end of a sub-agent's query.
+    /// A sub-agent's query ended.
     ChildEnded {
         /// The parent's query.
         query: QueryId,
-        /// Its outcome, answer and usage.
+        /// Outcome, answer and usage.
         end: ChildEnd,
     },
     /// The supervisor restarted the session.
     Restarted {
-        /// The cause.
+        /// Cause.
         cause: RestartCause,
-        /// What was observed.
+        /// Observation.
         detail: String,
     },
     /// The supervisor counted more than the query's budget allows.
     BudgetViolated {
-        /// The query.
+        /// Query id.
         query: QueryId,
         /// The counts.
         detail: String,
     },
 }
 
-/// The reason why a command was refused. Nothing changed.
+/// Why a command was refused. Nothing changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// There is no query to act on.
+    /// No query runs.
     #[error("no query is running in this session")]
     NothingRunning,
-    /// A query runs, and the message was not to wait.
+    /// A query runs, and the message must not be queued.
     #[error("the session is busy with a query: wait for it, queue the message, or interrupt it")]
     Busy,
-    /// An import into a session that has messages.
+    /// An import into a session that already has messages.
     #[error(
         "the session has messages already, so none can be put before them: send only the new one, or \
          use another session"
@@ -267,9 +267,9 @@ pub enum Refusal {
          allowed: leave out the oldest"
     )]
     ImportTooLarge {
-        /// The number of messages.
+        /// Messages.
         messages: usize,
-        /// The bytes of all texts.
+        /// Bytes of all texts.
         bytes: usize,
     },
     /// The queue is full.
@@ -277,31 +277,31 @@ pub enum Refusal {
         "{waiting} messages are waiting already, which is the limit: try again when one is answered"
     )]
     InboxFull {
-        /// The number of queued messages.
+        /// Queued messages.
         waiting: usize,
     },
-    /// The key belongs to another message.
+    /// The idempotency key belongs to another message.
     #[error("the idempotency key `{key}` was used for another message: use a new key")]
     KeyReused {
-        /// The key.
+        /// Key.
         key: String,
     },
-    /// Limits on a message that steers the running query.
+    /// A message that steers the running query has limits.
     #[error(
         "`limits` cannot come with words for the query that runs, which has its own: leave them out, or set \
          that query's budget"
     )]
     LimitsOfASteer,
-    /// A limit is out of range.
+    /// The turn limit is out of range.
     #[error("max_turns is {found}, allowed are 1 to 100")]
     TurnsOutOfRange {
-        /// The value.
+        /// Limit.
         found: u32,
     },
-    /// No such call waits for approval.
+    /// The call does not wait for approval.
     #[error("no call `{call}` is waiting for approval")]
     NotWaiting {
-        /// The call.
+        /// Call id.
         call: CallId,
     },
     /// The last query was not forced.
@@ -310,15 +310,15 @@ pub enum Refusal {
     /// The session is already open.
     #[error("the session is open already")]
     AlreadyOpen,
-    /// Another live process owns the session. Never from the kernel.
+    /// Another live process owns the session. The shell reports this.
     #[error("session `{session}` is open in {by}: go on there, or end that process and try again")]
     Owned {
-        /// Which session.
+        /// Session.
         session: SessionName,
-        /// Its owner.
+        /// Owner.
         by: Owner,
     },
-    /// The system drains and starts no query. Never from the kernel.
+    /// The system drains and starts no query. The shell reports this.
     #[error("the system drains and begins nothing new: try again when it has been started anew")]
     Draining,
     /// The session is closed.
@@ -327,38 +327,38 @@ pub enum Refusal {
     /// The host has no such tool ready.
     #[error("there is no tool `{tool}` to attach{}", ready(.there))]
     UnknownTool {
-        /// The name.
+        /// Tool name.
         tool: String,
-        /// The tools that are.
+        /// Tools that can be attached.
         there: Vec<String>,
     },
     /// The session already has the tool.
     #[error("the session has the tool `{tool}` already")]
     AttachedAlready {
-        /// The name.
+        /// Tool name.
         tool: String,
     },
-    /// The fork point does not exist or is not complete.
+    /// The fork point does not exist, or its query or turn has not ended.
     #[error(
         "query {query}{} is not over or not in this session, so it cannot be forked there",
         .turn.map(|turn| format!(", turn {turn}")).unwrap_or_default()
     )]
     NoSuchTurn {
-        /// The query.
+        /// Query.
         query: QueryId,
-        /// Its turn, from 0.
+        /// Turn in the query, from 0.
         turn: Option<Turn>,
     },
-    /// The log is too long to be copied at once.
+    /// The log is too long to copy at once.
     #[error("the log up to there is too long to be copied in one piece ({records} records)")]
     TooLongToFork {
-        /// The records that were read.
+        /// Records read.
         records: usize,
     },
     /// The session is quarantined.
     #[error("the session is quarantined: {reason}; an operator can release it")]
     Quarantined {
-        /// The reason.
+        /// Reason.
         reason: String,
     },
 }

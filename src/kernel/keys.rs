@@ -1,7 +1,7 @@
-//! Idempotency keys of the last [`KEPT`] messages that had one.
+//! The idempotency keys of the last [`KEPT`] messages that had one.
 //!
-//! The oldest is forgotten first, by the order of the records, so that a replay and a snapshot
-//! agree. Only a hash of each message is kept, to keep sessions and snapshots small.
+//! The oldest key is dropped first, in the order of the records, so that a replay and a snapshot
+//! agree. Messages are kept as hashes to bound the size of snapshots.
 
 use std::collections::VecDeque;
 
@@ -10,14 +10,13 @@ use sha2::{Digest, Sha256};
 
 use crate::model::QueryId;
 
-/// A retry follows the lost answer by seconds, not by a thousand messages.
+/// A retry comes within seconds, not after a thousand messages.
 const KEPT: usize = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct KeyUse {
     key: String,
     pub query: QueryId,
-    /// SHA-256 of the text.
     print: [u8; 32],
 }
 
@@ -36,7 +35,7 @@ impl KeyUse {
     }
 }
 
-/// In the order of acceptance; few enough for a linear search.
+/// In order of acceptance; few enough for a linear search.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Keys(VecDeque<KeyUse>);
 
@@ -67,7 +66,6 @@ mod tests {
         model::{Record, Submission, Timestamp},
     };
 
-    /// A message under a key, taken back at once.
     fn sent(session: &mut Session, log: &mut Vec<Record>, key: &str, text: &str) -> QueryId {
         let message = Submission {
             idempotency_key: Some(key.to_owned()),

@@ -1,4 +1,4 @@
-//! The step of a running query, with the data that it needs.
+//! The steps of a running query, each with the data that it needs.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::model::{
     record::{ChildStart, Compacting, Doubted, Ending},
 };
 
-/// The step of a query.
+/// Step of a query.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Step {
     /// Waits for classification and prompt.
@@ -22,29 +22,29 @@ pub enum Step {
     Ready,
     /// Waits for the model.
     Calling {
-        /// The try.
+        /// Attempt in flight.
         attempt: Attempt,
         /// Tries of this model in this turn, without those that a restart cut off.
         tries: u32,
     },
-    /// Waits before the next try.
+    /// Backs off before the next try.
     BackingOff {
-        /// The failed try.
+        /// The failed attempt.
         attempt: Attempt,
-        /// Tries of this model in this turn, without those that a restart cut off.
+        /// Tries of this model in this turn.
         tries: u32,
-        /// Its end.
+        /// End of the back-off.
         until: Timestamp,
-        /// The fault's code.
+        /// Code of the fault.
         code: Arc<str>,
     },
     /// Waits for a summary of earlier messages.
     Compacting {
         /// The request.
         what: Arc<Compacting>,
-        /// Tries of this model at it, without those that a restart cut off.
+        /// Tries of this model at the summary.
         tries: u32,
-        /// The back-off before the next try, if it is in one.
+        /// Back-off before the next try, if any.
         pause: Option<Pause>,
     },
     /// Waits for the results of the reply's calls, if it has any.
@@ -54,11 +54,11 @@ pub enum Step {
     },
     /// Waits for a sub-agent.
     Delegating(Arc<ChildStart>),
-    /// Ends after the cancelled sub-agent, because its usage counts.
+    /// Ends once the cancelled sub-agent has ended, because its usage counts.
     Ending {
-        /// The child.
+        /// Child session.
         child: SessionName,
-        /// How it ends.
+        /// How the query ends.
         ending: Ending,
     },
 }
@@ -66,22 +66,22 @@ pub enum Step {
 /// A back-off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pause {
-    /// Its end.
+    /// End of the back-off.
     pub until: Timestamp,
-    /// The fault's code.
+    /// Code of the fault.
     pub code: Arc<str>,
 }
 
-/// A call and its state.
+/// A tool call and its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolSlot {
-    /// The call.
+    /// Call.
     pub call: Arc<ToolCall>,
-    /// Its state.
+    /// State of the call.
     pub state: CallState,
 }
 
-/// The state of a call.
+/// State of a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallState {
     /// Waits for a free slot, or for the end of a pause.
@@ -95,7 +95,7 @@ pub enum CallState {
 }
 
 impl ToolSlot {
-    /// The result, if complete.
+    /// Returns the result, if the call is complete.
     #[must_use]
     pub fn result(&self) -> Option<&Arc<ToolResult>> {
         match &self.state {
@@ -106,7 +106,7 @@ impl ToolSlot {
 }
 
 impl Step {
-    /// The name of the step for people.
+    /// Name for display.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -133,7 +133,7 @@ impl Step {
         self.slots().iter().any(runs)
     }
 
-    /// The sub-agent that it waits for.
+    /// The sub-agent that the step waits for.
     #[must_use]
     pub fn child(&self) -> Option<&SessionName> {
         match self {

@@ -1,6 +1,7 @@
 //! The settings of a session's decisions: thresholds, tools, models.
 //!
-//! Not durable: a restart may change them. What a query must keep (its budgets) is in its records.
+//! They are not durable: a restart may change them. Budgets, which a query has to keep, are in its
+//! records.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,14 +14,14 @@ use super::{
 };
 use crate::model::{Limits, NanoUsd, Price, ToolSpec};
 
-/// Shares at which a budget warns.
+/// Shares of the budgets at which warnings are due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Thresholds {
-    /// Of the turns.
+    /// Share of the turns.
     pub iteration: BasisPoints,
-    /// Of tokens and money.
+    /// Share of tokens and cost.
     pub tokens: BasisPoints,
-    /// Of the context window.
+    /// Share of the context window.
     pub context: BasisPoints,
 }
 
@@ -38,9 +39,9 @@ impl Default for Thresholds {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FallbackPolicy {
-    /// Silent turns before it is asked.
+    /// Silent turns that trigger the fallback.
     pub silence_turns: u32,
-    /// Confidence of a signal below which it is asked.
+    /// Confidence of a signal below which it triggers the fallback.
     pub low_confidence: BasisPoints,
 }
 
@@ -53,35 +54,35 @@ impl Default for FallbackPolicy {
     }
 }
 
-/// The meaning of a reply without a signal, outside small talk.
+/// Handling of a reply without a signal, outside small talk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnMissingSignal {
-    /// The reply is kept, and one short turn asks for its signal. Without one, the kept reply is
-    /// the answer.
+    /// Keep the reply and ask for its signal in a short turn. Without a signal, the reply is the
+    /// answer.
     #[default]
     Auto,
-    /// The model is reminded of the protocol.
+    /// Remind the model of the protocol.
     Remind,
-    /// The reply is the answer.
+    /// Take the reply as the answer.
     Finish,
 }
 
 /// A model of the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelChoice {
-    /// As `provider/model`.
+    /// Name, as `provider/model`.
     pub name: Arc<str>,
-    /// Its context window in tokens, if known.
+    /// Context window in tokens, if known.
     pub context_window: Option<u64>,
     /// Most tokens of a reply, requested with each call.
     pub max_output: Option<u64>,
-    /// Its price, if known; a reply that reports its cost is believed.
+    /// Price, if known. A cost that the provider reports takes precedence.
     pub price: Option<Price>,
 }
 
 impl ModelChoice {
-    /// A model of unknown window and price.
+    /// Creates a model of unknown window and price.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self {
@@ -96,18 +97,18 @@ impl ModelChoice {
 /// Retries and back-off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Tries per model and turn, the first included.
+    /// Tries per model and turn, including the first.
     pub attempts: u32,
-    /// Pause before the second try, doubled for each further one.
+    /// Back-off before the second try, doubled for each further one.
     pub base: Duration,
-    /// Longest pause, unless the server asks for a longer one.
+    /// Longest back-off, unless the server asks for a longer one.
     pub cap: Duration,
-    /// Longest wait where the chain has a next model.
+    /// Longest wait for a model if the chain has a next one.
     pub longest: Duration,
-    /// Longest wait for a rate limit or a full queue where it has none; a model that asks for more
-    /// fails.
+    /// Longest wait for a rate limit or a full queue of the last model, which fails if it asks for
+    /// more.
     pub patience: Duration,
-    /// Longest wait for an outage where it has none.
+    /// Longest wait for an outage of the last model.
     pub outage: Duration,
 }
 
@@ -124,12 +125,12 @@ impl Default for RetryPolicy {
     }
 }
 
-/// Limits of restarts per query.
+/// Restarts after which a query fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RestartPolicy {
-    /// Crashes and stalls that end the query.
+    /// Number of crashes and stalls.
     pub crashes: u32,
-    /// Process deaths that end the query.
+    /// Number of process deaths.
     pub process_deaths: u32,
 }
 
@@ -145,11 +146,11 @@ impl Default for RestartPolicy {
 /// When to ask a model for the query's type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecondOpinionPolicy {
-    /// Confidence of the first opinion below which it is asked.
+    /// Confidence of the first opinion below which the model is asked.
     pub below: BasisPoints,
     /// The model.
     pub model: ModelChoice,
-    /// The deadline; then the first opinion stands.
+    /// Time limit, after which the first opinion holds.
     pub within: Duration,
 }
 
@@ -157,11 +158,11 @@ pub struct SecondOpinionPolicy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DelegationPolicy {
-    /// Depth of children; 0 allows none.
+    /// Depth of sub-agents; 0 allows none.
     pub max_depth: u32,
-    /// Children per query.
+    /// Sub-agents per query.
     pub max_children: u32,
-    /// Token budget of a child whose parent names none.
+    /// Token budget of a sub-agent if the signal names none.
     pub default_tokens: u64,
 }
 
@@ -176,7 +177,7 @@ impl Default for DelegationPolicy {
 }
 
 impl DelegationPolicy {
-    /// No sub-agents.
+    /// Allows no sub-agents.
     pub const OFF: Self = Self {
         max_depth: 0,
         max_children: 0,
@@ -193,40 +194,40 @@ pub struct Policy {
     pub session_tokens: Option<u64>,
     /// Cost budget of the session.
     pub session_cost: Option<NanoUsd>,
-    /// Shares at which budgets warn.
+    /// Shares at which warnings are due.
     pub thresholds: Thresholds,
-    /// When to ask the fallback.
+    /// Triggers of the fallback.
     pub fallback: FallbackPolicy,
     /// Handling of a missing signal.
     pub on_missing_signal: OnMissingSignal,
-    /// When to ask for a second opinion; `None` never does.
+    /// Second opinion on the query's type, if enabled.
     pub second_opinion: Option<SecondOpinionPolicy>,
-    /// The models, best first; at least one.
+    /// Model chain, best first and not empty.
     pub models: Arc<[ModelChoice]>,
     /// Retries and back-off.
     pub retry: RetryPolicy,
     /// Limits of restarts.
     pub restarts: RestartPolicy,
-    /// Sub-agents.
+    /// Limits of sub-agents.
     pub delegation: DelegationPolicy,
-    /// Instructions for every model besides the prompt.
+    /// Instructions for every model, besides the prompt.
     pub instructions: Option<Arc<str>>,
-    /// The session's tools.
+    /// Tools of the session.
     pub tools: Arc<[ToolSpec]>,
-    /// Tools that can be attached.
+    /// Tools that an operator can attach.
     pub attachable: Arc<[ToolSpec]>,
-    /// Concurrent calls of a turn.
+    /// Concurrent tool calls of a turn.
     pub parallel_calls: usize,
     /// Most queued messages.
     pub inbox_capacity: usize,
-    /// The fallback's judgement.
+    /// Judgement of the fallback.
     pub classifier: Arc<dyn FallbackClassifier>,
-    /// The decision after each turn.
+    /// Decision after each turn.
     pub turn: Arc<dyn TurnPolicy>,
 }
 
 impl Policy {
-    /// The defaults, for these models and tools.
+    /// Creates the default policy for these models and tools.
     #[must_use]
     pub fn new(models: Vec<ModelChoice>, tools: Arc<[ToolSpec]>) -> Self {
         Self {
@@ -251,13 +252,13 @@ impl Policy {
         }
     }
 
-    /// The tool of this name.
+    /// Finds a tool by name.
     #[must_use]
     pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
-    /// The longest wait for this model before another is asked, or the query fails.
+    /// The longest wait for this model before the next one is called or the query fails.
     #[must_use]
     pub fn longest_wait(&self, model: &str) -> Duration {
         match self.after(model) {
@@ -275,7 +276,7 @@ impl Policy {
         asked.find_map(|model| model.price)
     }
 
-    /// The next model of the chain; duplicates are asked once.
+    /// The next model of the chain. A name that occurs twice counts once.
     pub(crate) fn after(&self, model: &str) -> Option<&ModelChoice> {
         let first = |name: &str| self.models.iter().position(|known| *known.name == *name);
         let used = first(model)?;
@@ -283,7 +284,6 @@ impl Policy {
         rest.find_map(|(at, next)| (first(&next.name) == Some(at)).then_some(next))
     }
 
-    /// The first model of the chain.
     pub(super) fn model(&self) -> Option<&ModelChoice> {
         self.models.first()
     }

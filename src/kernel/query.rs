@@ -1,10 +1,11 @@
-//! The state of a running query, and how records change it.
+//! State of a running query, and how records change it.
 //!
 //! A decision works on a copy ([`super::draft::Draft`]) and evolves it by its own records, so that
-//! a later rule sees what an earlier one decided. The same [`Query::evolve`] then runs on the real
-//! state.
+//! a later rule sees the results of an earlier one. The same [`Query::evolve`] then runs on the
+//! real state.
 //!
-//! **Invariant:** a copy costs the same at every turn: what grows with the turns is shared.
+//! **Invariant:** a copy costs the same at every turn, because lists that grow with the turns are
+//! shared.
 
 use std::{sync::Arc, time::Duration};
 
@@ -37,10 +38,10 @@ pub(super) struct CurrentTurn {
     pub calls: usize,
     pub text: Option<Arc<str>>,
     pub signal: Option<Arc<Signal>>,
-    /// Why the signal was rejected.
+    /// Why the turn's signal was rejected.
     pub rejection: Option<Arc<str>>,
     pub stop: Option<StopReason>,
-    /// The signal state before a reply without a signal, to go on from once it is asked for.
+    /// Signal state before a reply without a signal, to be restored when the model is asked for it.
     pub before_silence: Option<SignalState>,
 }
 
@@ -61,15 +62,14 @@ pub struct Query {
     pub(super) query_type: Option<QueryType>,
     pub(super) prompt_tokens: u64,
     pub(super) step: Step,
-    /// Turns completed.
     pub(super) turns: u32,
-    /// The turn that runs, or ran last.
+    /// The current turn, or the last one.
     pub(super) turn: Turn,
     pub(super) mode: TurnMode,
     pub(super) model: Arc<str>,
     pub(super) current: CurrentTurn,
     pub(super) usage: Usage,
-    /// The part of `usage` that a continued query had used.
+    /// The part of `usage` from the query that this one continues.
     pub(super) inherited: Usage,
     pub(super) texts: SharedList<Arc<str>>,
     pub(super) accumulated_chars: usize,
@@ -78,52 +78,48 @@ pub struct Query {
     pub(super) results: usize,
     pub(super) failed: usize,
     pub(super) failed_tools: Arc<Vec<Arc<str>>>,
-    /// Silent turns when silence last called the fallback.
+    /// Silent turns when silence last triggered the fallback.
     pub(super) silence_mark: u32,
-    /// Whether the model is not asked for a missing signal.
+    /// Whether the model is never asked for a missing signal.
     pub(super) unsignalled: bool,
-    /// The reply whose signal the model is asked for.
+    /// The reply that is kept while the model is asked for its signal.
     pub(super) kept: Option<Arc<str>>,
-    /// Replies in a row without text and calls.
     pub(super) empty_replies: u32,
-    /// Whether the next turn is final.
     pub(super) final_mark: bool,
     pub(super) escalations: u32,
     pub(super) stucks: u32,
     pub(super) rejections: u32,
     pub(super) weak_ends: u32,
     pub(super) warned: Warned,
-    /// Pending approvals, with the time of the request.
+    /// Pending approvals, with their times.
     pub(super) approvals: Vec<(CallId, Timestamp)>,
-    /// Words for the next call.
+    /// Steering for the next call.
     pub(super) steers: Vec<Arc<Steered>>,
-    /// Guidance of the next turn, while a compaction postpones it.
+    /// Guidance for the next turn, while a compaction postpones it.
     pub(super) notes: Vec<String>,
-    /// Compactions begun.
     pub(super) compactions: u32,
     pub(super) compaction_attempt: Attempt,
-    /// The turn for which compaction failed.
+    /// Turn before which compaction failed.
     pub(super) uncompacted: Option<u32>,
     pub(super) refusals: Refusals,
-    /// Estimated tokens of the running turn's call.
+    /// Estimated tokens of the current turn's call.
     pub(super) estimate: u64,
     pub(super) in_flight: bool,
-    /// Whether that call is queued and was not sent.
+    /// Whether the call is queued at the gateway and not sent yet.
     pub(super) waits: bool,
-    /// The estimate of the running turn, where calibration may learn from it.
+    /// Estimate of the current turn, where calibration may learn from it.
     pub(super) sent: Option<u64>,
     pub(super) child: Option<Arc<ChildEnd>>,
     pub(super) children: u32,
-    /// Crashes and stalls.
     pub(super) crashes: u32,
     pub(super) process_deaths: u32,
 }
 
-/// State of a forced query for the one that continues it.
+/// What a query inherits from the forced one that it continues.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Inheritance {
     pub query: QueryId,
-    /// The question, which classification goes by instead of the word "continue".
+    /// The question, which is classified instead of the text "Continue.".
     pub text: Arc<str>,
     pub turns: u32,
     pub usage: Usage,
@@ -151,61 +147,61 @@ impl Query {
         query
     }
 
-    /// Its id.
+    /// Id of the query.
     #[must_use]
     pub const fn id(&self) -> QueryId {
         self.id
     }
 
-    /// Its step.
+    /// Current step.
     #[must_use]
     pub const fn step(&self) -> &Step {
         &self.step
     }
 
-    /// Its type, once classified.
+    /// Type of the query, once classified.
     #[must_use]
     pub const fn query_type(&self) -> Option<QueryType> {
         self.query_type
     }
 
-    /// Estimated tokens of the running turn's call.
+    /// Estimated tokens of the current turn's call.
     #[must_use]
     pub const fn token_estimate(&self) -> u64 {
         self.estimate
     }
 
-    /// Mode of the turn that runs, or ran last.
+    /// Mode of the current turn, or of the last one.
     #[must_use]
     pub const fn mode(&self) -> TurnMode {
         self.mode
     }
 
-    /// Its model, as `provider/model`.
+    /// Current model, as `provider/model`.
     #[must_use]
     pub const fn model(&self) -> &Arc<str> {
         &self.model
     }
 
-    /// Turns completed.
+    /// Number of completed turns.
     #[must_use]
     pub const fn turns(&self) -> u32 {
         self.turns
     }
 
-    /// Its limits.
+    /// Limits of the query.
     #[must_use]
     pub const fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// Its usage so far.
+    /// Usage so far, including that of a continued query.
     #[must_use]
     pub const fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// Its signals so far.
+    /// Signal state so far.
     #[must_use]
     pub const fn signals(&self) -> &SignalState {
         &self.signals
@@ -215,26 +211,22 @@ impl Query {
         self.usage.less(self.inherited)
     }
 
-    /// Whether it waits for this try.
     pub(super) fn calls_with(&self, token: CallToken) -> bool {
         let calls = matches!(self.step, Step::Calling { attempt, .. } if attempt == token.attempt);
         calls && self.is_at(token.query, token.turn)
     }
 
-    /// Whether it backs off after this try.
     pub(super) fn backs_off_with(&self, token: CallToken) -> bool {
         let waits =
             matches!(self.step, Step::BackingOff { attempt, .. } if attempt == token.attempt);
         waits && self.is_at(token.query, token.turn)
     }
 
-    /// Whether it waits for this second opinion.
     pub(super) fn doubts_with(&self, token: CallToken) -> bool {
         let doubts = matches!(self.step, Step::Doubting { .. });
         doubts && self.waits_before(token.query, token.turn) && token.attempt == Attempt(1)
     }
 
-    /// Whether it waits for this summary.
     pub(super) fn compacts_with(&self, token: CallToken) -> bool {
         self.compaction(token).is_some_and(|pause| pause.is_none())
     }
@@ -266,7 +258,6 @@ impl Query {
         self.step.child() == Some(name)
     }
 
-    /// How it ends after its sub-agent, if that is decided.
     pub(super) const fn ending(&self) -> Option<&Ending> {
         match &self.step {
             Step::Ending { ending, .. } => Some(ending),
@@ -300,7 +291,8 @@ impl Query {
     }
 }
 
-/// Refusals in a row of one kind, model and turn. They use no try, but patience.
+/// Consecutive refusals of one kind, by one model in one turn. They count against the patience, not
+/// as tries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Refusals {
     pub count: u32,
@@ -309,7 +301,6 @@ pub(super) struct Refusals {
 }
 
 impl Refusals {
-    /// Another kind starts over.
     fn add(&mut self, at: Timestamp, outage: bool) {
         *self = self.of(outage);
         self.count = self.count.saturating_add(1);
@@ -331,7 +322,6 @@ impl Refusals {
 }
 
 impl Query {
-    /// Applies a record of this query.
     pub(super) fn evolve(&mut self, record: &Record) {
         match &record.fact {
             Fact::Query(QueryFact::Doubted(fact)) => {
@@ -374,7 +364,7 @@ impl Query {
                 self.unsignalled = started.unsignalled;
                 let before = std::mem::take(&mut self.current);
                 self.kept = before.text.filter(|_| started.mode == TurnMode::Signal);
-                // A reply whose signal is asked for is no silent turn.
+                // A reply whose signal is asked for does not count as silent.
                 if let (Some(_), Some(signals)) = (&self.kept, before.before_silence) {
                     self.signals = signals;
                 }
@@ -393,7 +383,7 @@ impl Query {
             }
             TurnFact::Restarted(restarted) => {
                 let tries = match restarted.cause {
-                    // The model did not fail.
+                    // A recovery is no failure of the model.
                     TurnRestartCause::Recovery => self.tries(),
                     TurnRestartCause::Fault { .. } if *self.model == *restarted.model => {
                         self.tries() + 1
@@ -482,7 +472,7 @@ impl Query {
     }
 
     fn answer(&mut self, name: &str, result: &Arc<ToolResult>) {
-        // A turn that asks for a signal offers no tools, so refused calls do not count.
+        // In a turn that asks for a signal, calls are refused and do not count.
         let counts = self.mode != TurnMode::Signal;
         self.results += usize::from(counts);
         if counts && result.status.counts_as_failed() {
@@ -527,7 +517,7 @@ impl Query {
             BudgetFact::ContextCompacting(fact) => {
                 let tries = match fact.again {
                     None => 1,
-                    // The model did not fail.
+                    // A recovery is no failure of the model.
                     Some(TurnRestartCause::Recovery) => self.tries(),
                     Some(TurnRestartCause::Fault { .. }) => self.tries() + 1,
                 };
@@ -610,7 +600,6 @@ impl Query {
         }
     }
 
-    /// Whether only its low confidence keeps this turn from ending the query.
     pub(super) fn weak_end(&self) -> bool {
         let ends = |signal: &Arc<Signal>| signal.kind().class() == SignalClass::Terminal;
         self.current.calls == 0 && self.current.signal.as_ref().is_some_and(ends)
@@ -620,7 +609,6 @@ impl Query {
         (self.in_flight, self.waits) = (true, false);
     }
 
-    /// Most turns use the previous model.
     fn set_model(&mut self, name: &str) {
         if *self.model != *name {
             self.model = name.into();
@@ -647,12 +635,12 @@ impl Query {
                     code,
                 };
             }
-            // The next model is asked at once, or when the session resumes.
+            // The next model is called at once, or when the session resumes.
             LlmFact::FailedOver(failed) => {
                 self.usage += failed.usage;
                 self.in_flight = false;
                 self.refusals = Refusals::default();
-                // Another model's count says nothing about the first one's tokens.
+                // Another model's token count would distort the calibration.
                 self.sent = None;
                 let code: Arc<str> = failed.fault.code.as_str().into();
                 if let Step::Compacting { what, tries, pause } = &mut self.step {
@@ -680,7 +668,6 @@ impl Query {
         }
     }
 
-    /// How many tries the failure counts for.
     fn failed_before(&mut self, fault: &Fault, at: Timestamp) -> u32 {
         match fault.class {
             FaultClass::Overloaded { .. } | FaultClass::Unavailable { .. } => {

@@ -1,4 +1,4 @@
-//! Loops of the same tool calls with the same results.
+//! Detects loops of the same tool calls with the same results.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -10,12 +10,11 @@ const RUN: usize = 3;
 const ALTERNATIONS: usize = 3;
 const SPAN: usize = 2 * ALTERNATIONS;
 
-/// A hash of a turn's calls and results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct TurnDigest(u64);
 
 impl TurnDigest {
-    /// `None` for a turn without calls; all calls must have results.
+    /// All calls must have results.
     pub(super) fn of(slots: &[ToolSlot]) -> Option<Self> {
         if slots.is_empty() {
             return None;
@@ -32,7 +31,7 @@ impl TurnDigest {
     }
 }
 
-/// JSON with sorted keys and without white space; broken arguments unchanged.
+/// Sorts keys and removes white space; returns invalid JSON unchanged.
 fn canonical(arguments: &str) -> String {
     let blank = arguments.trim().is_empty();
     let arguments = if blank { "{}" } else { arguments };
@@ -45,7 +44,6 @@ fn canonical(arguments: &str) -> String {
     )
 }
 
-/// The digests of the last turns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Repetition {
     /// Oldest first; `None` for a turn without calls.
@@ -56,9 +54,9 @@ pub(super) struct Repetition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ToolLoop {
     None,
-    /// The first repetition of the query: a hint.
+    /// The first repetition of the query, which brings a hint.
     First,
-    /// A loop.
+    /// A repetition after the hint, which is a loop.
     Again,
 }
 

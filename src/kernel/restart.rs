@@ -1,8 +1,8 @@
-//! A session that leaves memory, is quarantined, restarts or recovers, and the effects that its state
-//! still owes.
+//! Passivation, quarantine, restarts and recovery, and the effects that a recovered state still
+//! owes.
 //!
-//! Passivation is no fault. A session that recovers with a query and was not passivated was cut off, which
-//! counts as a process death.
+//! Passivation is no fault. If a session recovers with a query and was not passivated, its process
+//! died.
 
 use super::{
     calls, compaction, control, doubt,
@@ -24,12 +24,12 @@ use crate::model::{
     },
 };
 
-/// A quarantined session.
+/// State of a quarantined session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SetAside {
-    /// The reason.
+    /// Reason for the quarantine.
     pub reason: String,
-    /// The query that ran; it goes on after release.
+    /// The query that ran, to be continued after the release.
     pub before: Option<Box<Query>>,
 }
 
@@ -54,7 +54,7 @@ impl Phase {
 }
 
 impl Session {
-    /// Whether it may be passivated: nothing is in flight, at most an approval is pending.
+    /// Whether the session may be passivated: nothing is in flight, except pending approvals.
     #[must_use]
     pub fn may_rest(&self) -> bool {
         match &self.phase {
@@ -69,15 +69,15 @@ impl Session {
         }
     }
 
-    /// Whether a query waits, and for a person alone: for an approval, or for the end of a pause.
+    /// Whether a query waits for a person alone, to approve a call or end a pause.
     #[must_use]
     pub fn waits_for_a_person(&self) -> bool {
         let asked = self.paused || self.waiting_calls().next().is_some();
         self.query().is_some() && self.may_rest() && asked
     }
 
-    /// Passivates the session. Calls in flight are dropped and owed on recovery; their usage is
-    /// recorded.
+    /// Passivates the session. Records the usage of calls in flight, which are repeated after
+    /// recovery.
     #[must_use]
     pub fn leave(&self, now: Moment) -> Decision {
         let decision = self.draft(now).map_or_else(Decision::nothing, |mut draft| {
@@ -87,7 +87,8 @@ impl Session {
         decision.and(self.note(SessionFact::Passivated(Noted {}), now))
     }
 
-    /// The records of a recovery, after replay; [`Self::resume`] returns the effects that are owed.
+    /// Returns the records of a recovery, after the replay. [`Self::resume`] returns the effects
+    /// that are owed.
     #[must_use]
     pub fn awake(&self, now: Moment) -> Decision {
         if self.has_left {
@@ -99,7 +100,7 @@ impl Session {
         })
     }
 
-    /// The smallest record of a recovery.
+    /// Returns the smallest record of a recovery.
     #[must_use]
     pub fn revived(&self, now: Moment) -> Decision {
         self.note(SessionFact::Revived(Noted {}), now)
@@ -115,7 +116,7 @@ impl Session {
     }
 }
 
-/// Counts a restart, and ends the query at the limit. Effects that are owed come after the count is
+/// Counts a restart, and ends the query at the limit. Owed effects follow once the count is
 /// durable, because they may be what crashes the session.
 pub(super) fn restarted(mut draft: Draft<'_>, cause: RestartCause, detail: String) -> Decision {
     let policy = draft.policy().restarts;

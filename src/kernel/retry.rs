@@ -1,5 +1,5 @@
-//! Failed tries of a model call: the same model again, the next one, or the end. Also the usage of
-//! a call that ends without a reply.
+//! Failed tries of a model call: retry, failover or failure. Also the usage of calls that end
+//! without a reply.
 
 use std::{sync::Arc, time::Duration};
 
@@ -32,7 +32,7 @@ pub(super) fn failed(
     };
     let plan = compaction::instead_of_failing(&draft, &fault);
     match plan.filter(|_| draft.query.kept.is_none()) {
-        // It will be found too long again when the session resumes.
+        // The call will be found too long again when the session resumes.
         Some(_) if draft.session.paused => {
             let not_before = draft.now.at;
             retried(&mut draft, token.attempt, fault, not_before, usage);
@@ -71,7 +71,7 @@ fn retried(
     }));
 }
 
-/// Records the usage of a failed try, where the next record cannot.
+/// Records the usage of a failed try, unless a later record carries it.
 fn spent(draft: &mut Draft<'_>, attempt: Attempt, fault: Fault, usage: Usage) {
     if usage.is_none() {
         return;
@@ -85,14 +85,13 @@ fn spent(draft: &mut Draft<'_>, attempt: Attempt, fault: Fault, usage: Usage) {
     }));
 }
 
-/// Usage of a failed call: as reported, else an estimate where the model may have worked on it.
+/// Estimates the usage if the model may have worked on the call.
 pub(super) fn used(draft: &Draft<'_>, model: &str, fault: &Fault, told: Usage) -> Usage {
     let begun = matches!(draft.now.call, InFlight::Sent { received: 1.., .. });
     let estimate = uncounted(draft, model).filter(|_| begun || fault.may_have_cost());
     estimate.unwrap_or_else(|| turn_end::priced(draft, model, told))
 }
 
-/// As reported, else estimated.
 pub(super) fn uncounted(draft: &Draft<'_>, model: &str) -> Option<Usage> {
     if !draft.query.in_flight {
         return None;
@@ -163,22 +162,22 @@ pub(super) fn admitted(mut draft: Draft<'_>, attempt: Attempt, waited: Duration)
     draft.wait()
 }
 
-/// `None` if the same model is not asked again.
+/// Back-off before the same model is retried; `None` if it is not.
 pub(super) fn pause(draft: &Draft<'_>, model: &str, fault: &Fault, tries: u32) -> Option<Duration> {
     let class = fault.class;
     let (policy, now, refusals) = (draft.policy(), draft.now, draft.query.refusals);
     let alone = policy.after(model).is_none();
     let away = alone && fault.is_outage();
-    // Probes find out whether a server is back; its own estimate is ignored.
+    // During an outage, probes replace the server's own estimate.
     let asked = class.after().filter(|_| !away);
     let waited = refusals.lasting(now.at, fault.is_outage());
     let refused = refusals.of(fault.is_outage()).count.saturating_add(1);
     let (tries, waited) = match class {
         FaultClass::Retryable { .. } if tries < policy.retry.attempts => (tries, Duration::ZERO),
-        // Nothing was sent: another model can be asked at once, else it is a matter of time, not of
-        // tries.
+        // Nothing was sent. A next model could be called at once; without one, patience limits the
+        // wait, not the number of tries.
         FaultClass::Overloaded { .. } if alone => (refused, waited),
-        // The gateway holds and probes calls of a model that is away, so the pause is short.
+        // The gateway holds and probes calls to a model that is down, so the pause is short.
         FaultClass::Unavailable { .. } if alone => (1, waited),
         FaultClass::Unavailable { .. } if refused < policy.retry.attempts => (refused, waited),
         _ => return None,
@@ -216,7 +215,6 @@ pub(super) fn next_model(
     due(draft, token)
 }
 
-/// Advice is added where waiting may help.
 fn given_up(draft: &Draft<'_>, fault: &Fault) -> String {
     let detail = &fault.detail;
     let patience = draft.policy().retry.patience;
@@ -240,7 +238,7 @@ fn given_up(draft: &Draft<'_>, fault: &Fault) -> String {
     }
 }
 
-/// A paused session asks nothing; the back-off is owed again when it resumes.
+/// A paused session calls no model; it backs off again when it resumes.
 pub(super) fn due(draft: Draft<'_>, token: CallToken) -> Decision {
     match &draft.query.step {
         Step::BackingOff { code, .. } if !draft.session.paused => {
@@ -263,8 +261,8 @@ pub(super) fn again(mut draft: Draft<'_>, before: Attempt, cause: TurnRestartCau
     draft.wait_for(Effect::CallModel { token, model, mode })
 }
 
-/// base × 2^(tries − 1), at most `cap`, jittered to between half and all of it; at least what the
-/// server asked for.
+/// base × 2^(tries − 1), at most `cap`, jittered to between half and all of it, and at least as
+/// long as the server asked for.
 fn back_off(policy: RetryPolicy, tries: u32, asked: Option<Duration>, entropy: u64) -> Duration {
     let doublings = tries.saturating_sub(1).min(16);
     let full = policy.base.saturating_mul(1 << doublings).min(policy.cap);

@@ -1,4 +1,4 @@
-//! The session: its inputs in each phase, and how records change it.
+//! The state of a session: which inputs fit which phase, and how records change it.
 
 use std::{
     collections::VecDeque,
@@ -36,10 +36,10 @@ use crate::model::{
     },
 };
 
-/// The phase of a session.
+/// Phase of a session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Phase {
-    /// No query.
+    /// No query runs.
     #[default]
     Idle,
     /// A query runs.
@@ -48,7 +48,7 @@ pub enum Phase {
     Quarantined(SetAside),
 }
 
-/// A conversation's whole state.
+/// State of a session, replayed from its records.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Session {
@@ -60,24 +60,22 @@ pub struct Session {
     pub(super) paused: bool,
     pub(super) closed: bool,
     pub(super) attached: Vec<Attached>,
-    /// The last record is a passivation.
     pub(super) has_left: bool,
     pub(super) transcript: Transcript,
-    /// Instructions of the application, escaped.
+    /// The application's instructions, escaped.
     pub(super) instructions: Option<Arc<str>>,
     #[serde(skip)]
     pub(super) inbox: VecDeque<Queued>,
     pub(super) last_query: QueryId,
     pub(super) last_question: Option<Arc<str>>,
-    /// The last query, if it was forced.
+    /// State of the last query, if it was forced.
     pub(super) forced: Option<Inheritance>,
     pub(super) keys: Keys,
-    /// Usage of all ended queries.
     pub(super) usage: Usage,
     pub(super) calibration: Calibration,
 }
 
-/// A session's policy, which is not part of its state: sessions that differ only in it are equal.
+/// Not part of the state: sessions that differ only in their policy are equal.
 #[derive(Clone)]
 pub(super) struct Rules {
     pub policy: Arc<Policy>,
@@ -114,7 +112,7 @@ impl fmt::Debug for Rules {
 }
 
 impl Session {
-    /// A session without records.
+    /// Creates a session without records.
     #[must_use]
     pub fn new(policy: Arc<Policy>) -> Self {
         Self {
@@ -126,7 +124,7 @@ impl Session {
     /// Decides on a command.
     ///
     /// # Errors
-    /// The command is refused, and nothing changes.
+    /// Returns a [`Refusal`], and nothing changes.
     pub fn decide(&self, order: impl Into<Order>, now: Moment) -> Result<Decision, Refusal> {
         let Order { by, command } = order.into();
         if let (Phase::Quarantined(aside), false) = (&self.phase, command == Command::Release) {
@@ -166,7 +164,7 @@ impl Session {
         }
     }
 
-    /// Decides on an event. A stale one decides nothing.
+    /// Decides on an event. A stale event decides nothing.
     #[must_use]
     pub fn observe(&self, report: Report, now: Moment) -> Decision {
         let Phase::Running(query) = &self.phase else {
@@ -226,20 +224,20 @@ impl Session {
         }
     }
 
-    /// The effects that the state owes after replay.
+    /// Returns the effects that the state owes after a replay.
     #[must_use]
     pub fn resume(&self, now: Moment) -> Decision {
         self.draft(now)
             .map_or_else(Decision::nothing, restart::owed)
     }
 
-    /// A decision about a new session, behind the record that opens it.
+    /// Prepends the record that opens a new session to the decision `then`.
     #[must_use]
     pub fn opening(&self, opened: Opened, then: Decision, now: Moment) -> Decision {
         self.note(SessionFact::Opened(opened), now).and(then)
     }
 
-    /// The queue is emptied first, so that nothing follows the running query.
+    /// The queue is emptied first, so that no message follows the running query.
     fn close(&self, by: By, now: Moment) -> Decision {
         if self.closed {
             return Decision::nothing();
@@ -312,7 +310,7 @@ impl Session {
 }
 
 impl Session {
-    /// Applies a durable record, the only way in which a session changes.
+    /// Applies a durable record. Nothing else changes a session.
     pub fn evolve(&mut self, record: &Record) {
         self.has_left = matches!(record.fact, Fact::Session(SessionFact::Passivated(_)));
         match &record.fact {
@@ -409,7 +407,7 @@ impl Session {
         let from = forced.filter(|from| accepted.continues == Some(from.query));
         self.transcript.begin(&accepted.text);
         let mut query = Query::new(id, &accepted, from.as_ref());
-        // The prompt does not name them.
+        // The prompt does not name attached tools.
         query.steers.extend(attach::told(self));
         self.phase = Phase::Running(Box::new(query));
     }
@@ -423,7 +421,7 @@ impl Session {
                     Outcome::Forced { .. } => Some(query.inheritance()),
                     _ => None,
                 };
-                // A turn that should only have given a signal, and did not, leaves the
+                // A reply that was asked for a signal alone, and has none, is no part of the
                 // conversation.
                 let current = &query.current;
                 let replied = current.stop.is_some() && current.signal.is_none();
@@ -441,13 +439,13 @@ impl Session {
 }
 
 impl Session {
-    /// Its phase.
+    /// Current phase.
     #[must_use]
     pub const fn phase(&self) -> &Phase {
         &self.phase
     }
 
-    /// The running query.
+    /// Running query, if any.
     #[must_use]
     pub fn query(&self) -> Option<&Query> {
         match &self.phase {
@@ -456,25 +454,25 @@ impl Session {
         }
     }
 
-    /// Whether new calls and tools are held back.
+    /// Whether new model and tool calls are held back.
     #[must_use]
     pub const fn is_paused(&self) -> bool {
         self.paused
     }
 
-    /// Whether it is closed.
+    /// Whether the session is closed.
     #[must_use]
     pub const fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// The conversation as a model gets it.
+    /// The conversation as the model gets it.
     #[must_use]
     pub const fn transcript(&self) -> &Transcript {
         &self.transcript
     }
 
-    /// Instructions of the application.
+    /// Instructions of the application, escaped.
     #[must_use]
     pub const fn instructions(&self) -> Option<&Arc<str>> {
         self.instructions.as_ref()
@@ -490,7 +488,7 @@ impl Session {
         })
     }
 
-    /// Tenant and name, once it is open.
+    /// Tenant and name, once the session is open.
     #[must_use]
     pub fn key(&self) -> Option<&SessionKey> {
         self.opened.as_deref().map(|opened| &opened.key)
@@ -502,8 +500,8 @@ impl Session {
         self.inbox.len()
     }
 
-    /// Whether a query will run after these records: each accepted message runs or waits until its
-    /// end.
+    /// Whether a query runs after these records. Each accepted message runs or is queued until it
+    /// is finished.
     #[must_use]
     pub fn runs_after<'a>(&self, records: impl IntoIterator<Item = &'a Record>) -> bool {
         let waiting = self.inbox.len();
@@ -514,7 +512,7 @@ impl Session {
                 Fact::Query(QueryFact::Accepted(_)) => open + 1,
                 Fact::Query(QueryFact::Finished(_)) => open.saturating_sub(1),
                 Fact::Session(SessionFact::Forked(_)) => usize::from(self.query().is_some()),
-                // A quarantined session is not recovered unasked.
+                // Recovery leaves a quarantined session alone.
                 Fact::Session(SessionFact::Quarantined(_)) => 0,
                 Fact::Session(SessionFact::Released(_)) => {
                     let ran =
@@ -532,13 +530,13 @@ impl Session {
         parent.map_or(0, |parent| parent.depth)
     }
 
-    /// Its policy.
+    /// The policy that the session runs under.
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.rules.policy
     }
 
-    /// How long the running query has waited for a model that is away, or overloaded.
+    /// How long the running query has waited for a model that is down (`outage`) or overloaded.
     #[must_use]
     pub(crate) fn waited(&self, now: Timestamp, outage: bool) -> Duration {
         let refusals = self.query().map(|query| query.refusals);
@@ -549,7 +547,7 @@ impl Session {
         self.last_query.next()
     }
 
-    /// The question of a message: its own, or that of the query it continues.
+    /// The continued query's question, if the message continues one.
     pub(super) fn question_of(&self, accepted: &Accepted) -> Arc<str> {
         let from = self.forced.as_ref();
         let from = from.filter(|from| accepted.continues == Some(from.query));

@@ -1,8 +1,9 @@
-//! Snapshots of a session at rest, so that a long log need not be read from its start.
+//! Snapshots of an idle session, so that recovery need not read a long log from its start.
 //!
-//! Taken only while nothing runs. One that is unreadable, or of another version, is ignored.
+//! An unreadable snapshot, or one of another version, is ignored.
 //!
-//! **Invariant:** a session from a snapshot equals one from the records before it.
+//! **Invariant:** a session restored from a snapshot equals one replayed from the records before
+//! it.
 
 use std::sync::Arc;
 
@@ -14,10 +15,10 @@ use super::{
 };
 use crate::model::record::Opened;
 
-/// Raised with every change of [`Resting`] or of what records mean.
+/// Incremented when [`Resting`] or the meaning of records changes.
 const VERSION: u32 = 7;
 
-/// The state of a session at rest. Shares large parts with it.
+/// Snapshot of an idle session, with which it shares large parts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Resting {
@@ -25,39 +26,41 @@ pub struct Resting {
     session: Session,
 }
 
-/// The part that every version has.
+/// The field that all versions have.
 #[derive(Deserialize)]
 struct Written {
     version: u32,
 }
 
-/// A snapshot that is ignored.
+/// Why a snapshot is ignored.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
-    /// Not readable.
+    /// It is not readable.
     #[error("the snapshot is not readable: {0}")]
     Json(#[from] serde_json::Error),
-    /// Written by another version.
+    /// Another version wrote it.
     #[error("the snapshot has version {found}, this program reads {VERSION}")]
     Version {
-        /// Its version.
+        /// Version of the snapshot.
         found: u32,
     },
 }
 
 impl Resting {
-    /// Serializes it.
+    /// Serializes the snapshot.
     ///
     /// # Errors
-    /// When a number is not representable, which no record has.
+    ///
+    /// If a number is not representable, as no record's is.
     pub fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
         serde_json::to_vec(self)
     }
 
-    /// Deserializes it.
+    /// Deserializes a snapshot.
     ///
     /// # Errors
-    /// See [`SnapshotError`].
+    ///
+    /// A [`SnapshotError`], after which recovery reads the log from its start.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotError> {
         let read = serde_json::from_slice(bytes);
         let found = match &read {
@@ -81,7 +84,7 @@ impl Resting {
 }
 
 impl Session {
-    /// A snapshot, if nothing runs.
+    /// Takes a snapshot, if the session is idle.
     #[must_use]
     pub fn resting(&self) -> Option<Resting> {
         (self.phase == Phase::Idle).then(|| Resting {
@@ -90,7 +93,7 @@ impl Session {
         })
     }
 
-    /// The session of a snapshot.
+    /// Restores a session from a snapshot.
     #[must_use]
     pub fn rested(policy: Arc<Policy>, resting: Resting) -> Self {
         let mut session = resting.session;

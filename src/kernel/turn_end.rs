@@ -1,5 +1,4 @@
-//! From a reply to what follows it, in order: signal, text, count, loop by reason, calls, loop by
-//! tools, fallback, decision.
+//! From a reply to its consequence, in the order of docs/protocol.md, "A turn".
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -27,7 +26,7 @@ use crate::{
 
 const REJECTION_NOTES: u32 = 2;
 
-/// Adds the cost by the model's price, unless the reply reports it.
+/// Adds the cost by the model's price, unless the provider reported it.
 pub(super) fn priced(draft: &Draft<'_>, model: &str, usage: Usage) -> Usage {
     match draft.policy().price(model) {
         Some(price) if usage.cost.0 == 0 => Usage {
@@ -99,10 +98,10 @@ fn whole(message: &Message) -> Cow<'_, str> {
     }
 }
 
-/// Every call of the turn has its result.
+/// Decides once all calls of the turn have results.
 ///
-/// While the session is paused, an end of the query is recorded but no turn begins: the turn's end
-/// is decided again when the session resumes.
+/// While the session is paused, the end of the query is recorded but no turn starts; the decision
+/// is repeated when the session resumes.
 pub(super) fn end(mut draft: Draft<'_>) -> Decision {
     let so_far = draft.session.paused.then(|| draft.clone());
     let looped = found_loop(&draft);
@@ -187,8 +186,8 @@ fn apply(
     }
 }
 
-/// Another turn instead: a truncated reply is no answer, and pending steering comes before a
-/// missing signal.
+/// Replaces a verdict by another turn: a truncated reply is no answer, and pending steering
+/// precedes a missing signal.
 fn deferred(draft: &Draft<'_>, verdict: Verdict) -> Verdict {
     let cut = draft.query.current.stop == Some(StopReason::MaxTokens);
     let normal = draft.query.mode == TurnMode::Normal;
@@ -200,7 +199,7 @@ fn deferred(draft: &Draft<'_>, verdict: Verdict) -> Verdict {
     }
 }
 
-/// A sub-agent starts only where the table allows it, whatever the policy says.
+/// A `TurnPolicy` cannot start a sub-agent beyond the limits.
 fn within_bounds(turn: &TurnEnd<'_>, verdict: Verdict) -> Verdict {
     let normal = matches!(turn.mode, TurnMode::Normal | TurnMode::Signal);
     match verdict {
@@ -220,7 +219,7 @@ fn turn_end<'a>(draft: &'a Draft<'_>, repeats: bool, fallback: FallbackDone) -> 
         configured => configured,
     };
     let is_stuck = signal.is_some_and(|signal| signal.kind() == SignalType::Stuck);
-    // Counted where the fallback was decided, a moment ago.
+    // `consult` has already counted this turn.
     let is_excused = fallback == FallbackDone::Continued && query.weak_end();
     TurnEnd {
         query: &query.text,
@@ -244,7 +243,7 @@ fn turn_end<'a>(draft: &'a Draft<'_>, repeats: bool, fallback: FallbackDone) -> 
     }
 }
 
-/// A loop by reason, or by tools after the hint. Final and last turns end anyway.
+/// A reason loop, or a tool loop after its hint. Final and last turns end the query anyway.
 fn found_loop(draft: &Draft<'_>) -> Option<LoopDetected> {
     if !matches!(draft.query.mode, TurnMode::Normal | TurnMode::Signal) {
         return None;
@@ -263,7 +262,7 @@ fn found_loop(draft: &Draft<'_>) -> Option<LoopDetected> {
     })
 }
 
-/// Without a signal, as another turn policy may have it, there is nothing to say.
+/// The gaps are empty if a host's `TurnPolicy` ends the query without the signal.
 fn partial(signal: Option<&SignalFields>) -> Outcome {
     let (missing, caveat) = match signal.cloned() {
         Some(SignalFields::PartialAnswer(partial)) => (partial.missing, partial.caveat),

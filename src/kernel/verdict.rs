@@ -1,17 +1,18 @@
-//! The decision table: what follows a turn. Eighteen rows, the first match wins.
+//! The decision table of docs/protocol.md, "Decision table": the first of eighteen rows that
+//! matches decides what follows a turn.
 
 use crate::model::{QueryType, SignalType, record::TurnMode};
 
 use super::policy::OnMissingSignal;
 
-/// A complete turn: the reply is read, its calls have results, the fallback was consulted.
+/// A complete turn: its reply is read, its calls have results, the fallback was consulted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TurnEnd<'a> {
     /// The user's question.
     pub query: &'a str,
     /// Visible text of the reply; may be empty.
     pub reply: &'a str,
-    /// Turns completed, this one included.
+    /// Completed turns, including this one.
     pub turns: u32,
     /// Turn budget of the query.
     pub max_turns: u32,
@@ -21,36 +22,36 @@ pub struct TurnEnd<'a> {
     pub signal: Option<(SignalType, f64)>,
     /// Whether the reply has visible text.
     pub text: bool,
-    /// Whether the query has any visible text, this turn's included.
+    /// Whether the query has any visible text, including this turn's.
     pub accumulated: bool,
-    /// Whether the reply asked for tools.
+    /// Whether the reply has tool calls.
     pub calls: bool,
     /// Whether a loop was found.
     pub repeats: bool,
     /// Whether an earlier turn of the query was `stuck`.
     pub stuck_before: bool,
-    /// The fallback's action in this turn.
+    /// The fallback's action after this turn.
     pub fallback: FallbackDone,
-    /// Whether a weak signal was already excused in this query.
+    /// Whether the query has already gone on after a weak terminal signal.
     pub low_confidence_excused: bool,
     /// Confidence below which a signal is weak.
     pub low_confidence: f64,
     /// Type of the query.
     pub query_type: QueryType,
-    /// Handling of a missing signal; `Finish` also where the model may not be asked for it.
+    /// Handling of a missing signal; also `Finish` if the model may not be asked for it.
     pub on_missing_signal: OnMissingSignal,
-    /// Replies in a row without text and calls, this one included.
+    /// Consecutive replies without text and calls, including this one.
     pub empty_replies: u32,
-    /// Whether a sub-agent could be started.
+    /// Whether a sub-agent can be started.
     pub delegation: bool,
 }
 
-/// The fallback's action in a turn.
+/// Outcome of consulting the fallback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FallbackDone {
-    /// Not consulted.
+    /// It was not consulted.
     NotAsked,
-    /// None, or a force that was not applied because of calls.
+    /// It took no action, or its action was not applied.
     Continued,
     /// The next turn is final.
     Forced,
@@ -62,26 +63,26 @@ pub enum FallbackDone {
     EscalatedAgain,
 }
 
-/// A row of the table.
+/// Number of a row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Row(pub u8);
 
 /// What follows a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// The query is answered.
+    /// The query ends as answered.
     Answered,
-    /// Answered with gaps, which the signal names.
+    /// The query ends as partial, with the gaps that the signal names.
     Partial,
-    /// No way forward, as the signal explains.
+    /// The query ends as stuck, for the reasons that the signal names.
     Stuck,
-    /// Failed without any text.
+    /// The query fails without any text.
     EmptyAnswer,
-    /// Forced by the turn budget.
+    /// The turn budget forces the end.
     ForcedByBudget,
-    /// Forced by a loop.
+    /// A loop forces the end.
     ForcedByLoop,
-    /// Escalated twice.
+    /// The query ends after a second escalation.
     Escalated,
     /// Another turn.
     Next,
@@ -89,7 +90,7 @@ pub enum Verdict {
     NextWithTools,
     /// A sub-agent, then another turn.
     Delegate,
-    /// Another turn, with a note that there is no sub-agent.
+    /// Another turn, with a note that no sub-agent is available.
     NextWithoutDelegation,
     /// Another turn, with a reminder of the protocol.
     Remind,
@@ -98,7 +99,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Whether no turn follows.
+    /// Whether the verdict ends the query.
     #[must_use]
     pub const fn ends_the_query(self) -> bool {
         matches!(
@@ -114,19 +115,20 @@ impl Verdict {
     }
 }
 
-/// Decides what follows a turn; [`DecisionTable`] unless an embedder brings another.
+/// Decides what follows a turn. The default is [`DecisionTable`].
 ///
-/// It must be a pure function of the turn. Its decision becomes records before anything follows from it, so a
-/// replay asks no policy, and a log stays valid when the policy changes. It is asked again about the same turn
-/// only where nothing was decided yet: the session was paused, or its process died, at the end of that turn.
+/// An implementation must be a pure function of the turn. Its verdict becomes records before
+/// anything follows from it, so a replay does not call it, and a log stays valid when the policy
+/// changes. It is called again for a turn only if the session was paused, or its process died, at
+/// the end of that turn.
 ///
-/// Budgets, commands of people, refusals and broken calls are not its decision. A verdict that does not fit
-/// the turn, such as a sub-agent without a recommendation, becomes the next turn.
+/// Budgets, operators' commands, refusals and broken calls are beyond its control. A verdict that
+/// does not fit the turn, such as a sub-agent without a recommendation, becomes another turn.
 ///
 /// ```
 /// use oracle_agent::kernel::{DecisionTable, TurnEnd, TurnPolicy, Verdict};
 ///
-/// /// A reply that holds what was asked for ends the query, signal or not.
+/// /// Ends the query with a reply that is JSON, with or without a signal.
 /// struct UntilJson;
 ///
 /// impl TurnPolicy for UntilJson {
@@ -141,7 +143,7 @@ impl Verdict {
 /// # let _ = UntilJson;
 /// ```
 pub trait TurnPolicy: Send + Sync {
-    /// Decides.
+    /// Returns the verdict on a turn.
     fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict;
 }
 
@@ -156,7 +158,7 @@ impl TurnPolicy for DecisionTable {
 }
 
 impl DecisionTable {
-    /// The matching row, and its verdict.
+    /// Returns the matching row and its verdict.
     #[must_use]
     pub fn look_up(&self, turn: &TurnEnd<'_>) -> (Row, Verdict) {
         match turn.mode {
@@ -246,7 +248,7 @@ fn silent(turn: &TurnEnd<'_>) -> (Row, Verdict) {
     match turn.on_missing_signal {
         OnMissingSignal::Finish if turn.text => (Row(18), Verdict::Answered),
         OnMissingSignal::Auto if turn.text => (Row(18), Verdict::AskForSignal),
-        // A model that is silent twice has nothing more to say.
+        // After a second empty reply, no reminder helps.
         OnMissingSignal::Auto | OnMissingSignal::Finish if turn.empty_replies > 1 => {
             (Row(18), final_turn(turn))
         }

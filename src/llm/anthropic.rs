@@ -1,4 +1,4 @@
-//! The dialect of Anthropic's messages, as Anthropic and those who imitate it speak it.
+//! The dialect of Anthropic's Messages API and compatible servers.
 
 mod blocks;
 mod decode;
@@ -7,5 +7,5 @@ mod request;
 pub(super) use decode::Decoder;
 pub(super) use request::body;
 
-/// The version of the API that is spoken here.
+/// Value of the header `anthropic-version`.
 pub(super) const VERSION: &str = "2023-06-01";

@@ -1,7 +1,7 @@
-//! What the dialects share in reading a reply: the pieces as they come, and what closes it.
+//! Shared parts of the reply decoders: streamed pieces, and the finished reply.
 //!
-//! **Invariant:** whatever the provider says, the calls of a finished reply have ids that are unique in
-//! the conversation, and its usage is filled in.
+//! **Invariant:** whatever the provider sends, the calls of a finished reply have ids that are
+//! unique in the conversation, and its usage is filled in.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -14,18 +14,18 @@ pub(super) enum Flow {
     End,
 }
 
-/// The reader of one reply, in one dialect: no bytes, no I/O, no clock.
+/// Decodes one reply in one dialect. No bytes, no I/O, no clock.
 pub(super) trait Decode: Send {
     /// Takes the next event of a stream.
     fn event(&mut self, name: &str, data: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault>;
 
-    /// Takes an answer that is no stream.
+    /// Takes an answer that is not a stream.
     fn whole(&mut self, body: &str, out: &mut Vec<Delta>) -> Result<(), Fault>;
 
-    /// The reply, once nothing more comes; a fault where it is not whole.
+    /// Finishes the reply after the last event, or returns a fault if it is incomplete.
     fn reply(&mut self) -> Result<Reply, Fault>;
 
-    /// Bytes of text that are held for the reply.
+    /// Bytes of text held for the reply.
     #[cfg(test)]
     fn held(&self) -> usize;
 }
@@ -38,7 +38,7 @@ pub(super) struct Tokens {
     pub(super) output: Option<u64>,
 }
 
-/// No call has more: the largest windows hold a few million.
+/// Larger counts are implausible and ignored: the largest context windows hold a few million.
 const MOST_TOKENS: u64 = 16_000_000;
 
 impl Tokens {
@@ -72,7 +72,7 @@ impl Tokens {
 pub(super) struct Context {
     pub(super) provider: Arc<str>,
     pub(super) request: Request,
-    /// Begins the ids that are given here; no two calls have the same.
+    /// Draws the prefix of generated ids, different for each call.
     pub(super) seed: fn() -> String,
 }
 
@@ -88,7 +88,7 @@ impl Context {
         }
     }
 
-    /// The whole reply.
+    /// Completes the reply with its usage, estimated where the provider reported none.
     pub(super) fn finish(&self, parts: Vec<Part>, stop: StopReason, told: Tokens) -> Reply {
         let told = told.believed();
         let told_fully = told.input.is_some_and(|n| n > 0) && told.output.is_some();
@@ -117,7 +117,7 @@ impl Context {
     }
 }
 
-/// Gives each call an id of its own: the provider's, unless that is missing or taken.
+/// Gives each tool call a unique id: the provider's, unless that is missing or taken.
 #[derive(Debug)]
 pub(super) struct CallIds {
     seed: Option<String>,
@@ -127,7 +127,7 @@ pub(super) struct CallIds {
 }
 
 impl CallIds {
-    /// The id for a call that came with `told`.
+    /// Returns an id for a call that arrived with `told`.
     pub(super) fn take(&mut self, told: &str) -> CallId {
         let mut id = told.to_owned();
         while id.is_empty() || self.taken.contains(&id) {
@@ -157,7 +157,7 @@ pub(super) mod tests {
         }
     }
 
-    /// What came and what it came to: `pieces → parts stop input/cached/output`, or the fault's code.
+    /// Deltas and outcome: `pieces → parts stop input/cached/output`, or the fault's code.
     pub(in crate::llm) fn shown(deltas: &[Delta], reply: Result<Reply, Fault>) -> String {
         let deltas: Vec<String> = deltas
             .iter()

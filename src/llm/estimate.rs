@@ -1,21 +1,20 @@
-//! Tokens by the rule of spec 5: characters of the whole content, divided by four, rounded down.
+//! Estimates tokens as a quarter of the characters, rounded down, for models that report no usage.
 //!
-//! For models that do not count themselves. No tokenizer: the same text gives the same figure
-//! everywhere.
+//! No tokenizer: a text has the same estimate everywhere.
 
 use std::{fmt, fmt::Write};
 
 use super::Request;
 use crate::model::{NanoUsd, Part, Usage};
 
-/// Tokens of a text: floor(characters / 4).
+/// Estimated tokens of a text: floor(characters / 4).
 #[must_use]
 pub fn estimate_tokens(text: &str) -> u64 {
     tokens(characters(text))
 }
 
-/// What a call used, by the same rule: all that was sent (prompt, messages, tool list) and all that
-/// came back, each rounded down once. No cost: prices are not known here.
+/// Estimated usage of a call: everything sent (prompt, messages, tool list) and everything
+/// received, each rounded down once. The cost is zero, because prices are unknown here.
 #[must_use]
 pub fn estimate_usage(request: &Request, reply: &[Part]) -> Usage {
     let messages = request.messages.iter().flat_map(|message| &message.parts);
@@ -51,7 +50,7 @@ fn part_characters(part: &Part) -> u64 {
     }
 }
 
-/// Characters of what `value` displays as, without building the text.
+/// Characters of the displayed `value`, without building the text.
 fn displayed(value: &impl fmt::Display) -> u64 {
     struct Counter(u64);
     impl Write for Counter {
@@ -61,7 +60,7 @@ fn displayed(value: &impl fmt::Display) -> u64 {
         }
     }
     let mut counter = Counter(0);
-    // The counter never fails, so neither does writing to it.
+    // The counter never fails.
     let _ = write!(counter, "{value}");
     counter.0
 }

@@ -1,8 +1,8 @@
-//! What went wrong with a call, as a [`Fault`]: by status, headers and machine-readable codes; by words
-//! only where a server has nothing else.
+//! Classifies failed calls as [`Fault`]s: by status, headers and machine-readable codes, and by
+//! words only if a server gives nothing else.
 //!
-//! The texts here may still hold what the server repeated of a key: they pass through
-//! [`Secrets`](super::secrets::Secrets) before anyone sees them.
+//! The texts may contain a key that the server echoed: they pass through
+//! [`Secrets`](super::secrets::Secrets) before they are shown.
 
 use std::{error::Error, fmt};
 
@@ -22,14 +22,14 @@ pub(super) const BAD_STREAM: &str = "bad_stream";
 pub(super) const CUT: &str = "cut";
 pub(super) const SERVER_ERROR: &str = "server_error";
 
-/// Why a connection failed: the innermost error says it.
+/// Returns the innermost error's text, the actual cause of a failed connection.
 pub(crate) fn cause(error: &(dyn Error + 'static)) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
         innermost = source;
     }
     match innermost.downcast_ref::<reqwest::Error>() {
-        // It has nothing inside it, so it would tell its URL.
+        // It has no source, so its text would be the URL.
         Some(error) if error.is_timeout() => "it took too long".to_owned(),
         Some(_) => "the request failed".to_owned(),
         None => innermost.to_string(),
@@ -63,7 +63,7 @@ pub(super) fn in_reply(json: &str) -> Fault {
         .or_else(|| message.status().map(Kind::of_status))
         .unwrap_or(Kind::Server);
     let mut fault = kind.fault("the provider broke off with an error", &message, None);
-    // It had begun to answer, so this is an attempt like any other.
+    // The reply had begun, so this is an ordinary failed attempt.
     if let FaultClass::Unavailable { after_ms } = fault.class {
         fault.class = FaultClass::Retryable { after_ms };
     }
@@ -72,7 +72,7 @@ pub(super) fn in_reply(json: &str) -> Fault {
 
 pub(super) fn of_answer(status: u16, headers: &HeaderMap, body: &[u8]) -> Fault {
     let message = Message::read(body);
-    // Some statuses stand for several things, which only the body tells apart.
+    // Some statuses have several meanings, which only the body distinguishes.
     let kind = message
         .kind()
         .filter(|kind| kind.overrides(status))

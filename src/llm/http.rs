@@ -1,10 +1,11 @@
-//! The connection to a provider: one client with its pool, its addresses and its headers.
+//! The connection to a provider: one HTTP client with its pool, URLs and headers.
 //!
-//! rustls with ring is given to the client, so that a host's own crypto provider is neither needed nor
-//! disturbed. `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` hold, except for servers on this
-//! machine. Redirects, which could carry keys elsewhere, are not followed.
+//! The client gets rustls with ring explicitly, so that a host's own crypto provider is neither
+//! needed nor affected. `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` apply, except to
+//! servers on this machine. Redirects are not followed, because they could carry keys to another
+//! server.
 //!
-//! **Invariant:** key and header values are marked as sensitive, and the address as it is shown has neither
+//! **Invariant:** key and header values are marked as sensitive, and displayed URLs have neither
 //! user, password nor query.
 
 use std::{iter, net::IpAddr, time::Duration};
@@ -22,70 +23,69 @@ use super::{Dialect, ProviderSettings, anthropic, secrets::Secrets};
 mod trust;
 
 const USER_AGENT: &str = concat!("oracle-agent/", env!("CARGO_PKG_VERSION"));
-/// Longer than most servers keep an idle connection would only collect dead ones.
+/// Most servers close connections that are idle for longer.
 const POOL_IDLE: Duration = Duration::from_secs(60);
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
-/// Shorter words of a secret are such as `Bearer`.
+/// Shorter words of a secret are schemes such as `Bearer`.
 const WORD: usize = 8;
 
-/// Settings with which no call can be made. What is secret is not repeated.
+/// Provider settings that allow no calls. Messages never repeat secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
-    /// The base URL is none.
+    /// The base URL is invalid.
     #[error(
         "the base URL of the provider `{provider}` is not one ({why}): write it like `https://api.openai.com/v1`"
     )]
     BaseUrl {
-        /// Whose.
+        /// Provider name.
         provider: String,
-        /// What is wrong with it.
+        /// Reason.
         why: String,
     },
-    /// A header that cannot be sent.
+    /// A header cannot be sent.
     #[error(
         "the header `{header}` of the provider `{provider}` cannot be sent: use letters, digits and `-` in names, visible ASCII in values"
     )]
     Header {
-        /// Whose.
+        /// Provider name.
         provider: String,
-        /// Its name.
+        /// Header name.
         header: String,
     },
-    /// A key that cannot be sent.
+    /// The key cannot be sent.
     #[error(
         "the key of the provider `{provider}` cannot be sent: it has characters that no header may have; is a line end or a quote in it?"
     )]
     Key {
-        /// Whose.
+        /// Provider name.
         provider: String,
     },
-    /// Its authorities' certificates are none.
+    /// `ca_file` holds no usable certificates.
     #[error(
         "the file `ca_file` of the provider `{provider}` has no certificates that can be used ({why}): it has \
          to hold certificates of authorities in PEM, each between BEGIN CERTIFICATE and END CERTIFICATE"
     )]
     Authorities {
-        /// Whose.
+        /// Provider name.
         provider: String,
-        /// What is wrong with them.
+        /// Reason.
         why: String,
     },
-    /// The client could not be made.
+    /// The HTTP client cannot be built.
     #[error("no connections to the provider `{provider}` can be made: {why}")]
     Client {
-        /// Whose.
+        /// Provider name.
         provider: String,
-        /// Why.
+        /// Reason.
         why: String,
     },
 }
 
-/// How a provider is reached.
 pub(super) struct Connection {
     pub(super) client: Client,
     pub(super) headers: HeaderMap,
     pub(super) secrets: Secrets,
-    /// The address, as it may be shown.
+    /// The URL in a form that may be shown.
     pub(super) place: String,
     base: Url,
 }
@@ -112,12 +112,11 @@ impl Connection {
         })
     }
 
-    /// Where the server is.
     pub(super) fn host(&self) -> &str {
         self.base.host_str().unwrap_or_default()
     }
 
-    /// The base URL with these segments at its end. Its query stays: some servers want one.
+    /// The base URL with `segments` appended. The query stays, because some servers need one.
     pub(super) fn url(&self, segments: &[&str]) -> Url {
         let mut url = self.base.clone();
         if let Ok(mut path) = url.path_segments_mut() {
@@ -126,7 +125,7 @@ impl Connection {
         url
     }
 
-    /// The same for a dialect whose base has no version; many write it there all the same.
+    /// Like [`Self::url`] with the API version, which many write into the base URL already.
     pub(super) fn versioned_url(&self, version: &str, segments: &[&str]) -> Url {
         let mut url = self.base.clone();
         let stands = url
@@ -163,7 +162,7 @@ fn client(settings: &ProviderSettings, base: &Url) -> Result<Client, SetupError>
     })
 }
 
-/// A client for a server that is no provider, with the same trust and the same proxies.
+/// A client with the same trust and proxies for a server that is no provider.
 pub(crate) fn plain_client(builder: ClientBuilder, base: &Url) -> Result<Client, String> {
     let mut builder = builder
         .tls_backend_preconfigured(trust::plain()?)
@@ -179,7 +178,7 @@ pub(crate) fn plain_client(builder: ClientBuilder, base: &Url) -> Result<Client,
     client.map_err(|error| error.without_url().to_string())
 }
 
-/// Whether the server is on this machine: no proxy can reach that.
+/// Whether the server is on this machine, where no proxy can reach it.
 fn is_here(base: &Url) -> bool {
     let host = base.host_str().unwrap_or_default();
     let address = host
@@ -225,8 +224,8 @@ fn sensitive(text: &str) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// All that must not be told: keys, values of headers, and what the address holds beside the place. A
-/// user's name is often a token; one that is short is a name.
+/// All secrets: the key, header values, and the URL's password and query values. The user is often
+/// a token, unless it is short.
 fn secrets(settings: &ProviderSettings, base: &Url) -> Secrets {
     let headers = settings.headers.iter().map(|(_, value)| value);
     let held = settings.key.iter().chain(headers);
@@ -245,21 +244,21 @@ fn secrets(settings: &ProviderSettings, base: &Url) -> Secrets {
     Secrets::new(held.chain(written).chain(queried).chain(as_written))
 }
 
-/// A value, and what it is made of: of `Bearer x`, servers repeat `x`.
+/// A value and its words: servers repeat `x` of `Bearer x`.
 fn wholly_and_in_words(value: &str) -> impl Iterator<Item = SecretString> {
     let parts = value.split(|c: char| c.is_whitespace() || ";,=\"".contains(c));
     let words = parts.filter(|part| part.len() >= WORD);
     iter::once(value).chain(words).map(SecretString::from)
 }
 
-/// An address as it may be shown; what is none is not shown.
+/// A URL in a form that may be shown; anything else is hidden.
 pub(super) fn shown_text(base_url: &str) -> String {
     Url::parse(base_url.trim()).map_or_else(|_| "(no address)".to_owned(), |base| shown(&base))
 }
 
 fn shown(base: &Url) -> String {
     let mut shown = base.clone();
-    // Both fail only for URLs that have no host.
+    // Both fail only for URLs without host.
     let _ = shown.set_username("");
     let _ = shown.set_password(None);
     shown.set_query(None);

@@ -1,5 +1,5 @@
-//! JSON text that many calls have in common, prompts and lists of tools: written once and copied from then
-//! on. They are known again by their address, since comparing them would cost as much as writing them.
+//! A cache of JSON text that many calls share, prompts and lists of tools. The address is the key,
+//! because a comparison would cost as much as serialization.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -9,7 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::model::ToolSpec;
 
-/// More than there are profiles and types of queries, mostly; what is not kept is written again.
+/// Usually more than profiles times types of queries; a miss is only serialized again.
 const MOST: usize = 32;
 
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ pub(super) struct Common {
     tools: Texts<[ToolSpec]>,
 }
 
-/// Texts by what they are of, the newest last.
+/// Texts by their source, the newest last.
 #[derive(Debug)]
 struct Texts<T: ?Sized>(Mutex<VecDeque<(Arc<T>, Arc<RawValue>)>>);
 
@@ -48,7 +48,7 @@ impl<T: ?Sized> Texts<T> {
         what: &'a Arc<T>,
         written: impl FnOnce(&'a T) -> W,
     ) -> serde_json::Result<Arc<RawValue>> {
-        // What is kept holds on to what it is of, so that nothing else can stand in its place.
+        // An entry keeps its source alive, so that its address is not reused.
         let known = |(of, _): &&(Arc<T>, Arc<RawValue>)| Arc::ptr_eq(of, what);
         let kept = self.0.lock();
         if let Some((_, text)) = kept.iter().find(known) {

@@ -1,7 +1,7 @@
-//! JSON as servers send it, not as their documents say: fields of another type count as absent.
+//! JSON as servers send it, not as they document it: fields of another type count as absent.
 //!
-//! One pass, borrowing where that is possible. Lists have a bound, so that a small text cannot become
-//! a large value.
+//! Parsing is one pass that borrows where possible. Lists are bounded, so that a small text cannot
+//! become a large value.
 
 use std::{borrow::Cow, fmt, marker::PhantomData};
 
@@ -10,10 +10,10 @@ use serde::{
     de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
 };
 
-/// Most elements of a list that are worth reading.
+/// Bound on the elements of a list.
 pub(super) const MOST: usize = 256;
 
-/// A text; empty where there is none.
+/// A text; empty if absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 
@@ -152,7 +152,7 @@ impl<'de> Visitor<'de> for CountVisitor {
     }
 }
 
-/// A list of at most [`MOST`] elements; empty where there is none.
+/// A list of at most [`MOST`] elements; empty if absent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Few<T>(pub(super) Vec<T>);
 
@@ -192,7 +192,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for First<T> {
     }
 }
 
-/// Without `most`, all but the first element are passed over.
+/// Without `most`, keeps only the first element.
 struct ListVisitor<T> {
     most: Option<usize>,
     element: PhantomData<T>,
@@ -250,7 +250,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
     }
 }
 
-/// An object, read as `T`; none where something else stands, `null` among it.
+/// An object read as `T`; `None` for any other value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Object<T>(pub(super) Option<T>);
 

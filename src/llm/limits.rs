@@ -1,23 +1,23 @@
-//! What a provider says of its own limits, in its answers' headers.
+//! Rate limits that a provider announces in its response headers.
 
 use std::time::Duration;
 
-/// Limits as told with one answer. What was not told is `None`.
+/// The limits of one response. `None` means not announced.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RateLimits {
-    /// Calls.
+    /// Limit on calls.
     pub requests: Allowance,
-    /// Tokens, sent and received together or the tighter of the two.
+    /// Limit on tokens, sent and received together or the tighter of the two.
     pub tokens: Allowance,
 }
 
-/// One limit: how much in a window, how much is left of it, when it is whole again.
+/// A limit, the rest of it, and its reset.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Allowance {
-    /// In a minute, where the provider counts by minutes.
+    /// Amount per minute, where the provider counts by minutes.
     pub limit: Option<u64>,
-    /// Left now.
+    /// Amount left.
     pub remaining: Option<u64>,
-    /// From now until all of it is there again.
+    /// Time until the full amount is available.
     pub reset: Option<Duration>,
 }

@@ -1,8 +1,9 @@
-//! The offline model: answers without a network, by one `code_search` over the user's own files. It quotes
-//! the best place, names four more, and says how to configure a model.
+//! The offline model answers without a network, by one `code_search` over the user's own files. It
+//! quotes the best place, names four more, and explains how to configure a model.
 //!
-//! **Invariant:** a reply is a pure function of the request, so a restarted attempt replies the same. Text
-//! from questions and results is quoted, never obeyed, and can end neither its fence nor a signal.
+//! **Invariant:** a reply is a pure function of the request, so a restarted attempt gives the same
+//! reply. Text from questions and results is quoted, never obeyed, and can end neither its fence
+//! nor a signal.
 
 use std::fmt::Write as _;
 
@@ -19,19 +20,18 @@ use crate::model::{
     tool::{Place, SearchData},
 };
 
-/// The provider's name and the model's.
+/// Name of both the provider and the model.
 pub const OFFLINE: &str = "offline";
 
 const TOOL: &str = "code_search";
-/// Most characters of a question that are searched for.
+/// Maximum characters of a question to search for.
 const LONGEST_QUESTION: usize = 900;
-/// From this coverage on, the best place counts as an answer.
+/// Coverage from which the best place counts as an answer.
 pub const SURE: f64 = 0.6;
-/// How often a question is searched for at most while the search fails.
 const TRIES: usize = 6;
-/// How many places an answer names: the first is quoted.
+/// Number of places in an answer, the first of which is quoted.
 const PLACES: usize = 5;
-/// Longest quoted line, and longest text of a signal's field, in characters.
+/// Maximum length of a quoted line and of a signal's field, in characters.
 const LONGEST_LINE: usize = 200;
 const LONGEST_FIELD: usize = 500;
 
@@ -94,7 +94,7 @@ impl<'a> Query<'a> {
     fn searches(&self) -> bool {
         match self.results[..] {
             [] => true,
-            // The same words twice: it will not get better.
+            // The same result twice: another search is useless.
             [.., before, last] if before.content == last.content => false,
             // The index may not be ready.
             [.., last] => last.status == ToolStatus::Failed && self.results.len() < TRIES,
@@ -137,7 +137,7 @@ fn answer(result: Option<&ToolResult>, has_tool: bool) -> Part {
     if result.status != ToolStatus::Ok {
         return failed(&result.content);
     }
-    // Scripted and hosts' own searches may have text alone.
+    // A scripted or host-provided search may have text only.
     let found = result.data.as_ref().map(SearchData::deserialize);
     match found {
         Some(Ok(found)) => match found.places.split_first() {
@@ -200,7 +200,6 @@ fn quoted(place: &Place) -> String {
     format!("`{}`\n{fence}\n{body}\n{fence}", location(place))
 }
 
-/// `path:line` or `path:first-last`.
 fn location(place: &Place) -> String {
     let Place {
         path, start, end, ..
@@ -213,7 +212,7 @@ fn location(place: &Place) -> String {
     }
 }
 
-/// A signal as the protocol wants it, alone on its lines.
+/// Formats a signal as the protocol requires, alone on its lines.
 fn signal(kind: &str, fields: &[(&str, String)], confidence: f64) -> String {
     let mut block = format!("<signal type=\"{kind}\">");
     let confidence = format!("{:.2}", confidence.clamp(0.0, 1.0));
@@ -239,7 +238,6 @@ fn inert(text: &str) -> String {
     text.chars().map(plain).collect()
 }
 
-/// At most `most` characters; an ellipsis replaces the rest.
 fn shortened(text: &str, most: usize) -> String {
     if text.chars().nth(most).is_none() {
         return text.to_owned();

@@ -1,6 +1,5 @@
-//! The dialect of OpenAI's chat completions, as OpenAI and very many others speak it.
-//!
-//! No two servers speak it alike; `docs/models.md` tells what is done about what they do.
+//! The dialect of OpenAI's chat completions and compatible servers. docs/models.md lists the
+//! deviations that the decoder accepts.
 
 mod calls;
 mod decode;

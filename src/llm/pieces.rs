@@ -1,6 +1,4 @@
-//! Turns a reply that is already whole into the stream that a caller of a [`Backend`] expects.
-//!
-//! No waiting, no clock: the pieces are there at once.
+//! Cuts a finished reply into the stream that a [`Backend`] returns, without delays.
 //!
 //! [`Backend`]: super::Backend
 
@@ -11,7 +9,7 @@ pub(super) type Item = Result<Delta, Fault>;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Cut {
-    /// After so many characters; 0 counts as 1.
+    /// Pieces of this many characters; 0 counts as 1.
     Characters(usize),
     Words,
 }

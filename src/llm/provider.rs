@@ -1,4 +1,4 @@
-//! What there is to know of a provider before it is called.
+//! Settings of providers and their models.
 
 use std::{fmt, time::Duration};
 
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use super::http;
 
-/// The protocol of a server's API.
+/// The protocol of a model server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dialect {
-    /// `POST {base}/chat/completions`, as OpenAI and very many others have it.
+    /// `POST {base}/chat/completions`, as at OpenAI and many others.
     OpenAi,
-    /// `POST {base}/v1/messages`, as Anthropic has it.
+    /// `POST {base}/v1/messages`, as at Anthropic.
     Anthropic,
 }
 
 impl Dialect {
-    /// As it is written in the configuration.
+    /// Name in the configuration.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -28,45 +28,45 @@ impl Dialect {
     }
 }
 
-/// Whether replies are asked for as streams.
+/// Whether to request replies as streams.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Streaming {
-    /// Each reply.
+    /// For every call.
     #[default]
     Always,
-    /// None; for servers that cannot, and to compare like with like.
+    /// For no call: for servers that cannot stream, and for comparisons.
     Never,
 }
 
-/// A server of models. `Debug` shows neither a secret nor what of the address could be one.
+/// A model server. `Debug` shows no secrets, and no part of the URL that could hold one.
 #[derive(Clone)]
 pub struct ProviderSettings {
-    /// The provider's name, as in `provider/model`.
+    /// Provider name, as in `provider/model`.
     pub name: String,
-    /// How it is talked to.
+    /// Protocol of the server.
     pub dialect: Dialect,
-    /// Where its API begins: `https://api.openai.com/v1`, `https://api.anthropic.com`.
+    /// Base URL of the API: `https://api.openai.com/v1`, `https://api.anthropic.com`.
     pub base_url: String,
-    /// The key; a local server may need none. Never shown, not even by `Debug`.
+    /// API key; a local server may need none. `Debug` hides it.
     pub key: Option<SecretString>,
-    /// Headers that each call carries besides; values are as secret as the key.
+    /// Additional headers of every call; values are as secret as the key.
     pub headers: Vec<(String, SecretString)>,
-    /// Certificates in PEM: authorities that are trusted besides those of the machine.
+    /// PEM certificates of authorities to trust besides the machine's.
     pub authorities: Option<Vec<u8>>,
-    /// Whether replies are asked for as streams.
+    /// Whether to request replies as streams.
     pub streaming: Streaming,
-    /// Models of which something is known; others are called all the same.
+    /// Known models; others can be called too.
     pub models: Vec<ModelSettings>,
-    /// Until there is a connection.
+    /// Deadline for the connection.
     pub connect: Duration,
-    /// From there until the answer's headers.
+    /// Deadline for the response headers of a stream, after `connect`.
     pub first_byte: Duration,
 }
 
 impl fmt::Debug for ProviderSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Each field by its name, so that a new one cannot be forgotten.
+        // Destructured, so that no new field is forgotten.
         let Self {
             name,
             dialect,
@@ -94,14 +94,14 @@ impl fmt::Debug for ProviderSettings {
     }
 }
 
-/// A model, as far as it is known.
+/// Known facts about a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModelSettings {
-    /// Its name, without its provider.
+    /// Model name, without the provider.
     pub name: String,
-    /// How many tokens fit, sent and received.
+    /// Tokens that fit, sent and received.
     pub context_window: Option<u64>,
-    /// Most tokens of one reply. Where a dialect demands the number and this says nothing, the dialect's
-    /// own default goes.
+    /// Limit on the tokens of a reply. If the dialect requires one, its own default replaces
+    /// `None`.
     pub max_output: Option<u64>,
 }

@@ -1,9 +1,10 @@
-//! From the bytes of an answer to the pieces of a reply, in any dialect.
+//! Reads the bytes of an answer into the pieces of a reply, in any dialect.
 //!
-//! An answer is a stream of events or one JSON text, whatever was asked for and whatever its type is
-//! said to be: the first byte tells. No I/O and no clock, so that any bytes in any chunks can be tried.
+//! An answer is a stream of events or one JSON text, whatever was requested and whatever its
+//! content type: the first byte decides. No I/O and no clock, so that tests can feed any bytes in
+//! any chunks.
 //!
-//! **Invariant:** the bytes of one answer are bounded, and so is all that is made of them.
+//! **Invariant:** the bytes of an answer are bounded, and so is everything made from them.
 
 use super::{
     Delta,
@@ -13,9 +14,9 @@ use super::{
 };
 use crate::model::{Fault, Reply};
 
-/// Most bytes of one answer.
+/// Byte limit of an answer.
 pub(super) const REPLY_LIMIT: usize = 32 << 20;
-/// Most bytes of one event of it.
+/// Byte limit of an event.
 pub(super) const EVENT_LIMIT: usize = 4 << 20;
 
 #[derive(Debug, Clone, Copy)]
@@ -105,7 +106,7 @@ impl Reading {
         }
     }
 
-    /// Bytes that are held, at most: what has begun, and what has been made of all before it.
+    /// Upper bounds of the bytes held: by the incomplete event or answer, and by the decoder.
     #[cfg(test)]
     fn held(&self) -> (usize, usize) {
         let begun = match &self.form {
@@ -117,7 +118,7 @@ impl Reading {
     }
 
     fn begin<'a>(&mut self, chunk: &'a [u8]) -> Result<&'a [u8], Fault> {
-        // White space and the bytes of a byte order mark say nothing before either form.
+        // Either form may begin with white space or a byte order mark.
         let blank = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, 0xEF | 0xBB | 0xBF);
         let Some(start) = chunk.iter().position(|byte| !blank(byte)) else {
             return Ok(&[]);
@@ -134,7 +135,7 @@ impl Reading {
         Ok(rest)
     }
 
-    /// The end mark was there, or the bytes have ended.
+    /// Finishes the reply at its end mark or at the end of the bytes.
     pub(super) fn end(&mut self, flow: Flow, out: &mut Vec<Delta>) -> Result<Reply, Fault> {
         match (flow, std::mem::replace(&mut self.form, Form::Unknown)) {
             (Flow::End, _) | (Flow::More, Form::Unknown) => {}
@@ -147,7 +148,8 @@ impl Reading {
                     taken.map(drop).map_err(Stop::Fault)
                 };
                 match parser.finish(&mut each) {
-                    // Half an event at the end is no news: the reply is whole without it, or cut.
+                    // Half an event at the end is ignored: the reply is complete without it, or cut
+                    // off.
                     Err(Stop::Fault(fault))
                         if !matches!(&*fault.code, fault::BAD_STREAM | fault::CUT) =>
                     {

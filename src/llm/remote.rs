@@ -1,7 +1,7 @@
-//! A provider that is reached over HTTP: makes one try of a call, in its dialect.
+//! A provider reached over HTTP: makes one attempt of a call, in its dialect.
 //!
-//! Retries, queues and the deadline of a reply are the gateway's; here are only those of the connection and
-//! of the headers. A stream that is dropped closes its connection.
+//! The gateway owns retries, queues and the reply's deadline; here are only the deadlines of
+//! connection and headers. Dropping a stream closes its connection.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -23,7 +23,7 @@ use crate::model::Fault;
 mod exchange;
 mod listing;
 
-/// A [`Backend`] behind an API; see the module. Clones share the connections.
+/// A [`Backend`] for a provider's HTTP API. Clones share connections.
 #[derive(Clone)]
 pub struct Remote(Arc<Shared>);
 
@@ -42,10 +42,10 @@ struct Shared {
 }
 
 impl Remote {
-    /// Prepares the connection; nothing is sent.
+    /// Prepares the connection; sends nothing.
     ///
     /// # Errors
-    /// When no call could be made with these settings.
+    /// When no call can be made with these settings.
     pub fn new(settings: ProviderSettings) -> Result<Self, SetupError> {
         let connection = Connection::new(&settings)?;
         let endpoint = match settings.dialect {
@@ -73,10 +73,10 @@ impl Remote {
         })))
     }
 
-    /// The models that the provider says it has, in its order; what it does not tell of them is `None`.
+    /// Lists the provider's models in its own order. Unreported facts are `None`.
     ///
     /// # Errors
-    /// As for any call. There is a deadline.
+    /// The faults of any call. The listing has a deadline.
     pub async fn list_models(&self) -> Result<Vec<ModelSettings>, Fault> {
         let listed = listing::list(&self.0).await;
         listed.map_err(|fault| self.0.connection.secrets.clean_fault(fault))
@@ -135,7 +135,7 @@ impl Shared {
         let context = Context {
             provider: Arc::clone(&self.name),
             request,
-            // The half that is random: the ids that begin with it have to stay short.
+            // The random half, because ids with this prefix have to stay short.
             seed: || uuid::Uuid::now_v7().simple().to_string().split_off(16),
         };
         match self.dialect {

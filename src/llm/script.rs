@@ -1,10 +1,10 @@
-//! A script as people write it: what the scripted model replies, turn by turn, as JSON (spec 12, 14).
+//! Scripts for the scripted model: its replies, turn by turn, as JSON.
 //!
-//! The form alone: [`Scripted`](super::Scripted) plays it. `oracle replay` has the same turns in its
-//! scenarios, so a scenario is a script too; what only a replay needs (the question, settings, what
-//! tools answer) is taken and not used here.
+//! This module only parses; [`Scripted`](super::Scripted) plays. A scenario of `oracle replay` has
+//! the same turns, so it is a script too; its other keys (question, settings, tool results) are
+//! accepted and ignored.
 //!
-//! **Invariant:** what is unknown or does not go together is refused with its line.
+//! **Invariant:** unknown keys and contradictions are refused with their line.
 
 use std::{
     fs, io,
@@ -14,14 +14,14 @@ use std::{
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::Value;
 
-/// Editors on some systems put it at the beginning of a file.
+/// Some editors write a byte order mark.
 const BOM: char = '\u{feff}';
 
-/// The replies of a model, in order.
+/// The replies of a scripted model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(from = "Written")]
 pub struct Script {
-    /// The replies, in order.
+    /// Turns in order.
     pub turns: Vec<ScriptTurn>,
 }
 
@@ -45,20 +45,20 @@ impl From<Written> for Script {
     }
 }
 
-/// One reply, or the ways in which it fails.
+/// A reply, failing attempts, or both.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(from = "WrittenTurn")]
 pub struct ScriptTurn {
-    /// Tries that fail before the reply is given.
+    /// Attempts that fail before the reply.
     pub faults: Vec<ScriptFault>,
-    /// The reply; none where every try fails.
+    /// The reply; `None` if every attempt fails.
     pub reply: Option<ScriptReply>,
-    /// Milliseconds before the first piece of each try, and between the chunks of its reply.
+    /// Milliseconds before the first piece of each attempt, and between chunks of the reply.
     pub delay_ms: u64,
 }
 
 impl ScriptTurn {
-    /// The tools that its reply asks for.
+    /// The tool calls of the reply.
     #[must_use]
     pub fn tool_calls(&self) -> &[ScriptCall] {
         let calls = self.reply.as_ref().map(|reply| &*reply.tool_calls);
@@ -66,22 +66,22 @@ impl ScriptTurn {
     }
 }
 
-/// A reply that is given.
+/// The reply of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScriptReply {
-    /// Its text, with its signal as written.
+    /// Text, with its signal as written.
     pub text: ScriptText,
-    /// The tools that it asks for.
+    /// Tool calls.
     pub tool_calls: Vec<ScriptCall>,
 }
 
-/// The text of a reply: `reply` or `chunks`, which are two names of one thing.
+/// The text of a reply: `reply`, or its alias `chunks`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged, expecting = "expected a text, or the list of its pieces")]
 pub enum ScriptText {
-    /// As a whole.
+    /// One text.
     Whole(String),
-    /// In the pieces in which it arrives.
+    /// Pieces, which arrive separately.
     Chunks(Vec<String>),
 }
 
@@ -106,7 +106,7 @@ impl From<WrittenTurn> for ScriptTurn {
             delay_ms,
             faults,
         } = written;
-        // A turn of which nothing is said is an empty reply.
+        // An empty turn is an empty reply.
         let given = text.is_some() || !tool_calls.is_empty() || faults.is_empty();
         let text = text.unwrap_or_default();
         let reply = given.then_some(ScriptReply { text, tool_calls });
@@ -124,25 +124,25 @@ impl Default for ScriptText {
     }
 }
 
-/// A call that a reply asks for.
+/// A tool call of a reply.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptCall {
-    /// Of which tool.
+    /// Tool name.
     pub name: String,
-    /// With which arguments; a text is sent as it stands and need not be JSON.
+    /// Arguments; a text is sent verbatim and need not be JSON.
     #[serde(default)]
     pub arguments: Option<Value>,
-    /// In a replay, whether it works; else the tool is a real one.
+    /// Whether the call succeeds in a replay; elsewhere a real tool runs.
     #[serde(default = "works")]
     pub success: bool,
-    /// In a replay, what it answers. Without one, the answer is unlike any other (spec 3).
+    /// Result in a replay; by default, one that differs from every other.
     #[serde(default)]
     pub result: Option<Value>,
 }
 
 impl ScriptCall {
-    /// Its arguments as a provider would send them: text that should be JSON and may not be.
+    /// Arguments as a provider would send them: text that may be invalid JSON.
     #[must_use]
     pub fn sent(&self) -> String {
         match &self.arguments {
@@ -153,42 +153,42 @@ impl ScriptCall {
     }
 }
 
-/// A try that fails.
+/// A failing attempt.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ScriptFault {
-    /// Some text, maybe none, and then a fault.
+    /// Text, maybe empty, and then a fault.
     Fault {
-        /// The text shown before.
+        /// Text before the fault.
         #[serde(default)]
         shown: String,
-        /// Its stable code.
+        /// Stable code of the fault.
         code: String,
-        /// What happened, in words.
+        /// Description of the fault.
         #[serde(default)]
         detail: String,
-        /// Whether the same again will fail again.
+        /// Whether a retry would fail too.
         #[serde(default)]
         permanent: bool,
-        /// Milliseconds to wait at least before it is asked again.
+        /// Minimum delay before a retry, in milliseconds.
         #[serde(default)]
         after_ms: Option<u64>,
     },
-    /// Some text, and then nothing more, until a deadline passes.
+    /// Text, and then nothing until a deadline passes.
     Stall {
-        /// The text shown before.
+        /// Text before the stall.
         #[serde(default)]
         shown: String,
     },
-    /// Some text, and then an end without end mark.
+    /// Text, and then the end of the stream without its end mark.
     Cut {
-        /// The text shown before.
+        /// Text before the end.
         #[serde(default)]
         shown: String,
     },
 }
 
-/// `null` is as good as nothing.
+/// Reads `null` as absent.
 fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
@@ -199,7 +199,7 @@ const fn works() -> bool {
     true
 }
 
-/// A script that cannot be played.
+/// An invalid script.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
     /// The file cannot be read.
@@ -208,22 +208,22 @@ pub enum ScriptError {
         path.display()
     )]
     Unreadable {
-        /// Which.
+        /// File path.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
-    /// It is not the JSON of a script.
+    /// The file is not a script in JSON.
     #[error(
         "line {line} of the script `{}`: {what}; `oracle ask --help` says what a script holds",
         path.display()
     )]
     Broken {
-        /// Which.
+        /// File path.
         path: PathBuf,
-        /// Where, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What is wrong.
+        /// Reason.
         what: String,
     },
 }
@@ -232,7 +232,7 @@ impl Script {
     /// Reads a file; a relative path starts in the working directory.
     ///
     /// # Errors
-    /// When it cannot be read, or is not the JSON of a script.
+    /// When the file cannot be read, or is not a script in JSON.
     pub fn read(path: &Path) -> Result<Self, ScriptError> {
         let text = fs::read_to_string(path).map_err(|source| ScriptError::Unreadable {
             path: path.to_owned(),
@@ -241,14 +241,14 @@ impl Script {
         Self::parse(&text, path)
     }
 
-    /// Reads the text of the file `path`.
+    /// Parses the text of the file `path`.
     ///
     /// # Errors
-    /// When it is not the JSON of a script.
+    /// When the text is not a script in JSON.
     pub fn parse(text: &str, path: &Path) -> Result<Self, ScriptError> {
         let text = text.strip_prefix(BOM).unwrap_or(text);
         serde_json::from_str(text).map_err(|error| {
-            // The line is said in front.
+            // The message gives the line at its beginning.
             let place = format!(" at line {} column {}", error.line(), error.column());
             ScriptError::Broken {
                 path: path.to_owned(),

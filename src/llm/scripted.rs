@@ -1,15 +1,15 @@
-//! The scripted model: plays back given replies, for tests, examples, dry runs and `oracle replay`.
+//! The scripted model: plays given replies, for tests, examples, dry runs and `oracle replay`.
 //!
-//! **Which step is played** follows from the request: the number of assistant messages in it, less those
-//! that were there before the script began ([`Scripted::starting_after`]). So a restarted attempt plays the
-//! same step again, and conversations can share a script.
+//! **The step** follows from the request: the number of its assistant messages, less those before
+//! the script begins ([`Scripted::starting_after`]). So a restarted attempt plays the same step
+//! again, and conversations can share a script.
 //!
-//! A step may hold several **tries**, played one after the other when the step is asked for again; the last
-//! one stays. Tries are counted over all conversations.
+//! A step may hold several **tries**, which successive requests for it play in order; the last one
+//! repeats. Tries are counted over all conversations.
 //!
-//! It plays what is written, calls under [`ToolChoice::None`](super::ToolChoice) and broken arguments
-//! included. It waits only where the script says so ([`Scripted::slowly`]). A script may also stand in a
-//! file ([`Scripted::of_turns`], [`Scripts`]).
+//! The model plays what is written, including calls under [`ToolChoice::None`](super::ToolChoice)
+//! and broken arguments. It waits only where the script says so ([`Scripted::slowly`]). A script
+//! may also come from a file ([`Scripted::of_turns`], [`Scripts`]).
 
 use std::{
     collections::VecDeque,
@@ -37,16 +37,15 @@ pub use file::Scripts;
 use step::Pauses;
 pub use step::{ScriptedReply, Try};
 
-/// Code of the fault that ends a script (spec 14).
+/// Code of the fault that ends a script.
 pub const EXHAUSTED: &str = "script exhausted";
 
-/// How many requests are remembered; older ones are forgotten.
+/// Number of requests kept; older ones are dropped.
 pub const REQUESTS_KEPT: usize = 1024;
 
 const CHUNK_CHARACTERS: usize = 16;
 
-/// A [`Backend`] that plays a script; see the module for its rules. Clones share what they have
-/// seen and how often each step was tried.
+/// A [`Backend`] that plays a script. Clones share the requests seen and the counts of tries.
 ///
 /// ```
 /// use oracle_agent::{llm::Scripted, model::Fault};
@@ -128,7 +127,7 @@ impl Default for Scripted {
 }
 
 impl Scripted {
-    /// An empty script.
+    /// Creates an empty script.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -141,28 +140,28 @@ impl Scripted {
         }
     }
 
-    /// How many assistant messages are in the conversation before the script begins (default 0).
-    /// With fewer than that, its first step is played.
+    /// Sets the number of assistant messages before the script begins (default 0). Conversations
+    /// with fewer play the first step.
     #[must_use]
     pub const fn starting_after(mut self, assistant_messages: usize) -> Self {
         self.start = assistant_messages;
         self
     }
 
-    /// How many characters of text arrive at a time (default 16; 0 counts as 1).
+    /// Sets the number of characters in a piece of text (default 16; 0 counts as 1).
     #[must_use]
     pub const fn chunk_characters(mut self, characters: usize) -> Self {
         self.chunk = characters;
         self
     }
 
-    /// The next step: a reply of text alone, with its signal as written.
+    /// Adds a step that replies with text, its signal as written.
     #[must_use]
     pub fn reply(self, text: impl Into<String>) -> Self {
         self.play(ScriptedReply::text(text))
     }
 
-    /// The next step: a reply that asks for tools.
+    /// Adds a step that replies with text and tool calls.
     #[must_use]
     pub fn calls<N: Into<String>>(
         self,
@@ -176,13 +175,13 @@ impl Scripted {
         self.play(with)
     }
 
-    /// The next step: any reply.
+    /// Adds a step with any reply.
     #[must_use]
     pub fn play(self, reply: ScriptedReply) -> Self {
         self.step([Try::Reply(reply)])
     }
 
-    /// The next step: these tries, after those that still wait for their step. The last one stays.
+    /// Adds a step with these tries, after any that wait for their step. The last one repeats.
     #[must_use]
     pub fn step(mut self, tries: impl IntoIterator<Item = Try>) -> Self {
         self = tries.into_iter().fold(self, Self::with_try);
@@ -190,14 +189,14 @@ impl Scripted {
         self
     }
 
-    /// A try of the next step that fails at once; the step's reply follows on a later try. At the
-    /// end of a script it stays a step of its own that always fails.
+    /// Adds a try to the next step that fails at once; the step's reply follows on a later try. At
+    /// the end of a script it is a step of its own that always fails.
     #[must_use]
     pub fn fault(self, fault: Fault) -> Self {
         self.fault_after("", fault)
     }
 
-    /// Like [`Self::fault`], but some text is shown first.
+    /// Like [`Self::fault`], but shows some text first.
     #[must_use]
     pub fn fault_after(self, shown: impl Into<String>, fault: Fault) -> Self {
         self.with_try(Try::Fault {
@@ -206,7 +205,7 @@ impl Scripted {
         })
     }
 
-    /// A try of the next step that shows some text and then never ends.
+    /// Adds a try to the next step that shows some text and then never ends.
     #[must_use]
     pub fn stall(self, shown: impl Into<String>) -> Self {
         self.with_try(Try::Stall {
@@ -214,7 +213,7 @@ impl Scripted {
         })
     }
 
-    /// A try of the next step whose stream ends without its end mark.
+    /// Adds a try to the next step whose stream ends without its end mark.
     #[must_use]
     pub fn cut(self, shown: impl Into<String>) -> Self {
         self.with_try(Try::Cut {
@@ -222,8 +221,8 @@ impl Scripted {
         })
     }
 
-    /// The step added last pauses this long before the first piece of each try, and before each
-    /// further chunk of a reply in [`chunks`](ScriptedReply::chunks). Nothing where there is no step.
+    /// Pauses the last step this long before the first piece of each try, and before each further
+    /// chunk of a reply in [`chunks`](ScriptedReply::chunks). Without a step it has no effect.
     #[must_use]
     pub fn slowly(mut self, pause: Duration) -> Self {
         if let Some(step) = self.steps.last_mut() {
@@ -243,20 +242,20 @@ impl Scripted {
         self
     }
 
-    /// How many steps there are.
+    /// The number of steps.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.steps.len()
     }
 
-    /// Whether there is no step at all.
+    /// Whether the script has no step.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
 
-    /// The requests seen so far, oldest first; the last [`REQUESTS_KEPT`] of them. Keep a clone of
-    /// the script to ask after handing it over.
+    /// The last [`REQUESTS_KEPT`] requests, oldest first. Keep a clone of the script to call this
+    /// after handing it over.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.seen.lock().iter().cloned().collect()

@@ -1,14 +1,14 @@
-//! What must not be seen, and texts without it.
+//! Removes secrets from texts.
 //!
-//! **Invariant:** every text that leaves a call as a fault has passed through [`Secrets::clean`].
+//! **Invariant:** every fault that leaves a call has passed through [`Secrets::clean`].
 
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::model::Fault;
 
-/// Longest detail of a fault, in characters.
+/// Limit on the detail of a fault, in characters.
 const DETAIL: usize = 500;
-/// Shorter ones are found in every text and protect nothing.
+/// Shorter values occur in every text and protect nothing.
 const SHORTEST: usize = 4;
 const HIDDEN: &str = "[hidden]";
 
@@ -20,7 +20,7 @@ impl Secrets {
             .into_iter()
             .filter(|secret| secret.expose_secret().trim().len() >= SHORTEST)
             .collect();
-        // One can hold another: the longer one goes first, so that nothing is left of it.
+        // Longest first: a secret may contain another, and no rest of it may remain.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.expose_secret().len()));
         Self(secrets)
     }

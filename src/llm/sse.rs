@@ -1,7 +1,7 @@
-//! Server-sent events out of bytes, however those are cut.
+//! Parses server-sent events from bytes in any chunks.
 //!
-//! Own code, because `sse-stream` bounds neither a line nor an event, swallows the last event where no
-//! blank line follows, and stops at bytes that are no UTF-8.
+//! Own code, because `sse-stream` bounds neither a line nor an event, drops a last event without a
+//! blank line, and stops at invalid UTF-8.
 //!
 //! **Invariant:** the parser never holds more than its limit.
 
@@ -32,7 +32,7 @@ pub(super) struct Parser {
 }
 
 impl Parser {
-    /// A parser that holds at most `limit` bytes of an event.
+    /// Creates a parser that holds at most `limit` bytes of an event.
     pub(super) const fn new(limit: usize) -> Self {
         Self {
             line: Vec::new(),
@@ -45,7 +45,7 @@ impl Parser {
         }
     }
 
-    /// Reads a chunk; `each` gets the events that are complete with it, and can stop the reading.
+    /// Reads a chunk and passes completed events to `each`, which can stop the parser.
     pub(super) fn feed<E: From<TooLong>>(
         &mut self,
         chunk: &[u8],
@@ -76,7 +76,7 @@ impl Parser {
         Ok(())
     }
 
-    /// The bytes have ended: what is begun counts as complete.
+    /// Ends the input: an incomplete event counts as complete.
     pub(super) fn finish<E: From<TooLong>>(
         &mut self,
         each: &mut impl FnMut(Event<'_>) -> Result<(), E>,
@@ -135,12 +135,12 @@ impl Parser {
             }
             b"event" => {
                 self.name.clear();
-                // A byte that is no UTF-8 becomes three.
+                // A byte that is not UTF-8 becomes three.
                 let name = String::from_utf8_lossy(value);
                 self.room_for(name.len())?;
                 self.name.push_str(&name);
             }
-            // A comment has an empty name; `id`, `retry` and unknown fields say nothing to us.
+            // Comments have an empty name; `id`, `retry` and unknown fields are ignored.
             _ => {}
         }
         Ok(())

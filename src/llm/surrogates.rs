@@ -1,5 +1,5 @@
-//! Half characters in JSON: `\ud83d` alone, where a server has cut a text between the two halves of one.
-//! They become U+FFFD, since the whole reply would be refused otherwise.
+//! Replaces lone surrogates in JSON (`\ud83d` alone, where a server has cut a text between the
+//! halves of a character) by U+FFFD. Otherwise the whole reply would be refused.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,8 @@ pub(crate) fn mended(json: &str) -> Cow<'_, str> {
     while let Some(found) = bytes.get(at..).and_then(|rest| memchr(b'\\', rest)) {
         at += found;
         match half(bytes, at) {
-            // Any other escape has two bytes at least; no backslash is in those that have more.
+            // Any other escape has at least two bytes, and longer ones contain no further
+            // backslash.
             None => at += 2,
             Some(Half::High) if half(bytes, at + ESCAPE) == Some(Half::Low) => at += 2 * ESCAPE,
             Some(_) => {

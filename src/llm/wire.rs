@@ -1,7 +1,7 @@
-//! What both dialects do to a conversation so that a server takes it.
+//! Makes a conversation acceptable to servers of both dialects.
 //!
-//! A server that refuses one word of the history refuses the whole conversation, for ever: so what a
-//! model got wrong (a name, the arguments of a call) goes back in a form that every server takes.
+//! A server that rejects one part of the history rejects every later call. So a malformed name or
+//! malformed arguments from a model go back in a form that all servers accept.
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
@@ -11,12 +11,12 @@ use sha2::{Digest, Sha256};
 
 use crate::model::{Message, Part};
 
-/// Longest name of a tool that servers take.
+/// Longest tool name that servers accept.
 const NAME: usize = 64;
 
-/// Room for a body: what it is likely to take, so that it need not be moved while it is written.
+/// Estimates the size of a body, so that writing it need not reallocate.
 pub(super) fn room(messages: &[Arc<Message>], common: &[&RawValue]) -> usize {
-    // Line ends and quotes take two bytes each; roles and names take a few.
+    // Escaped line ends and quotes take two bytes each; roles and names take a few.
     let of = |part: &Part| match part {
         Part::Text { text } => text.len(),
         Part::ToolCall(call) => call.name.len() + call.arguments.len(),
@@ -63,7 +63,7 @@ impl<T: fmt::Display> fmt::Display for Joined<'_, T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Voice<'a> {
     Plain(&'a str),
-    /// The runtime: marked, so that the model can tell it from the person.
+    /// Text of the runtime, marked so that the model can tell it from the user's.
     Runtime(&'a str),
 }
 
@@ -76,7 +76,7 @@ impl fmt::Display for Voice<'_> {
     }
 }
 
-/// A name of letters, digits, `_` and `-` only, as servers demand it, whatever the model made up.
+/// A tool name of letters, digits, `_` and `-` only, as servers require.
 pub(super) fn name(asked: &str) -> Cow<'_, str> {
     if asked.is_empty() {
         return Cow::Borrowed("unnamed");
@@ -99,15 +99,16 @@ fn only(text: &str, most: usize) -> Cow<'_, str> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ids {
-    /// At most [`SHORT`] characters: OpenAI.
+    /// At most [`SHORT`] characters, for OpenAI.
     Short,
     Nine,
-    /// Any; but there may be OpenAI behind a proxy, so those are shortened that are a little too long.
+    /// Unrestricted. Because OpenAI may be behind a proxy, ids slightly over [`SHORT`] are
+    /// shortened.
     Any,
 }
 
 pub(super) const SHORT: usize = 40;
-/// Longest id that holds nothing but an id. vLLM's have 46 characters.
+/// Longer ids may carry other data and are kept. vLLM's ids have 46 characters.
 const BARE: usize = 64;
 
 impl Ids {
@@ -130,8 +131,8 @@ impl Ids {
     }
 }
 
-/// The arguments of a call as JSON text: as received where they are an object, `{}` where there are none,
-/// else an object that holds what was received.
+/// Call arguments as JSON text: verbatim if they are an object, `{}` if empty, else wrapped in an
+/// object.
 pub(super) fn arguments(received: &str) -> Cow<'_, str> {
     let text = received.trim();
     if text.is_empty() {

@@ -1,4 +1,4 @@
-//! Messages of Anthropic's dialect, written.
+//! Writes messages in Anthropic's dialect.
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ impl Anthropic<'_> {
         }
         for call in &said.calls {
             let input = match self.0.fault {
-                // Without a stream, a cut leaves a text in place of the object.
+                // Without a stream, truncated arguments are a text instead of an object.
                 Some(FaultKind::CallCut) => call.arguments.as_str().into(),
                 _ => call.object(),
             };
@@ -157,7 +157,7 @@ impl Anthropic<'_> {
     }
 }
 
-/// The status, where this dialect has one of its own.
+/// The status in this dialect.
 pub(super) const fn status(problem: &Problem) -> u16 {
     match problem.cause {
         Cause::Quota => 402,

@@ -1,4 +1,4 @@
-//! The steps that send a body, and how faults damage it.
+//! Steps that send a body, and how faults damage them.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub(super) fn of_body(body: String, fault: Fault) -> Vec<Step> {
         FaultKind::Cut => vec![half(), Step::Flush, Step::Cut],
         FaultKind::Stall => vec![half(), Step::Stall],
         FaultKind::NoEnd => vec![half()],
-        // White space is JSON's comment.
+        // White space takes the place of comments in JSON.
         FaultKind::CommentsOnly => vec![Step::Repeat(Bytes::from_static(b" \n"), between(fault))],
         FaultKind::Bom => vec![Step::Send(Bytes::from_static(BOM)), Step::Send(body)],
         FaultKind::Slow => slowly(&body, fault),
@@ -38,7 +38,7 @@ pub(super) fn of_body(body: String, fault: Fault) -> Vec<Step> {
     }
 }
 
-/// A stream, with a pause before each event but the first.
+/// A stream, with a pause between events.
 pub(super) fn of_stream(
     events: Events,
     fault: Option<Fault>,

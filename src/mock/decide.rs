@@ -1,4 +1,4 @@
-//! Decides how a request is answered; sends nothing.
+//! Decides how to answer a request, without I/O.
 
 use std::time::{Duration, SystemTime};
 
@@ -24,9 +24,9 @@ const STREAM: &str = "text/event-stream";
 const HTML: &str = "text/html";
 const PROXY_PAGE: &str = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n\
                           <center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n";
-/// In seconds. An HTTP date has a year of four digits, and a fault's number has no bound.
+/// In seconds. Bounds dates, because HTTP dates have years of four digits.
 const CENTURY: u64 = 100 * 365 * 86_400;
-/// The header by which a request asks for a fault.
+/// A request asks for a fault with this header.
 pub(super) const FAULT: &str = "x-mock-fault";
 
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub(super) struct Answer {
     pub(super) breaches: Vec<Breach>,
 }
 
-/// How long until the answer's headers.
+/// Delay before the answer's headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wait {
     For(Duration),
@@ -58,7 +58,7 @@ impl Answer {
         self.kind == STREAM
     }
 
-    /// Whether the connection is closed before the answer begins.
+    /// Whether the connection closes before the answer begins.
     pub(super) fn never_begins(&self) -> bool {
         let cut = matches!(&self.body, Sent::Steps(steps) if steps.first() == Some(&Step::Cut));
         cut || self.wait == Wait::Stall
@@ -80,7 +80,7 @@ impl Answer {
 pub(super) struct Call<'a> {
     pub(super) dialect: Dialect,
     pub(super) number: u64,
-    /// Requests being answered, this one included.
+    /// Requests in flight, including this one.
     pub(super) in_flight: u64,
     pub(super) headers: &'a HeaderMap,
     pub(super) body: &'a [u8],
@@ -249,7 +249,7 @@ impl Call<'_> {
                 wait: Wait::Stall,
                 ..cut()
             }),
-            // Without a stream, an error after the status has only one place.
+            // Without a stream, an error after the status can only be the body.
             FaultKind::ErrorFirst | FaultKind::ErrorLate if !asked.stream => {
                 Some(self.refusal(&Problem::of_fault(FaultKind::ErrorOk.into())?))
             }
@@ -284,7 +284,7 @@ impl Call<'_> {
     }
 }
 
-/// A time as Anthropic's headers have it.
+/// A time in the format of Anthropic's headers.
 fn rfc3339(time: SystemTime) -> String {
     let time = jiff::Timestamp::try_from(time);
     let time = time.and_then(|time| jiff::Timestamp::from_second(time.as_second()));

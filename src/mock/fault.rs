@@ -1,10 +1,10 @@
-//! Faults by name, their schedule, and the refusals they cause.
+//! Faults by name, their schedule, and the refusals that they cause.
 //!
-//! The help, the test of the documentation and the header `x-mock-fault` use this list.
+//! The command's help, the documentation's test and the header `x-mock-fault` use this list.
 
 use std::{fmt, ops::RangeInclusive, str::FromStr};
 
-/// A number of events that means: after all content.
+/// As the number of a fault: after all content.
 pub(super) const AFTER_CONTENT: u64 = u64::MAX;
 
 macro_rules! faults {
@@ -16,10 +16,10 @@ macro_rules! faults {
         }
 
         impl FaultKind {
-            /// All of them, in display order.
+            /// All kinds, in display order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// Its name in a schedule.
+            /// Name in a schedule.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -27,7 +27,7 @@ macro_rules! faults {
                 }
             }
 
-            /// What it does.
+            /// Description of the effect.
             #[must_use]
             pub const fn what(self) -> &'static str {
                 match self {
@@ -35,7 +35,7 @@ macro_rules! faults {
                 }
             }
 
-            /// The meaning of the number behind `=`; `None` where it takes none.
+            /// Meaning of the number after `=`; `None` if the fault takes none.
             #[must_use]
             pub const fn number(self) -> Option<&'static str> {
                 match self {
@@ -111,12 +111,12 @@ faults! {
     CallUnknown "call-unknown": "a call of a tool that is not in the list";
 }
 
-/// A fault, with its number where one was given: `cut=3`.
+/// A fault with its optional number, such as `cut=3`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// Its kind.
+    /// Kind of fault.
     pub kind: FaultKind,
-    /// The number behind `=`.
+    /// The number after `=`.
     pub number: Option<u64>,
 }
 
@@ -125,7 +125,7 @@ impl Fault {
         self.number.unwrap_or(default)
     }
 
-    /// The status, where it is a refusal.
+    /// The status, if this fault refuses the request.
     pub(super) fn status(self) -> Option<u16> {
         match self.kind {
             FaultKind::Context | FaultKind::ShouldRetry => Some(400),
@@ -157,7 +157,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A text that is no fault, schedule or time.
+/// A text that is not a valid fault, schedule or duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Malformed(pub(super) String);
@@ -196,23 +196,23 @@ impl FromStr for Fault {
 
 const WHOLE: u64 = 1_000_000;
 
-/// A fault, and the requests that get it: `429:0.05`, `500@3`, `cut=2@7,9..12,20..`, `bom`.
+/// A fault and its schedule: `429:0.05`, `500@3`, `cut=2@7,9..12,20..`, `bom`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
-    /// The fault.
+    /// The fault to apply.
     pub fault: Fault,
-    /// The requests that get it.
+    /// Affected requests.
     pub when: When,
 }
 
 /// A choice of requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum When {
-    /// All.
+    /// All requests.
     Always,
-    /// So many of a million, at random.
+    /// A random share, in millionths.
     Share(u32),
-    /// Those with these numbers, from 1.
+    /// Requests with these numbers, from 1.
     At(Vec<RangeInclusive<u64>>),
 }
 
@@ -263,8 +263,7 @@ fn range(text: &str) -> Result<RangeInclusive<u64>, Malformed> {
     })
 }
 
-/// The fault of the request with this number: the first that names it, else one with a share, at
-/// random.
+/// The fault of a request: the first that names its number, else a random one with a share.
 pub(super) fn choose(faults: &[Planned], seed: u64, number: u64) -> Option<Fault> {
     let names = |planned: &&Planned| match &planned.when {
         When::Always => true,
@@ -286,7 +285,7 @@ pub(super) fn choose(faults: &[Planned], seed: u64, number: u64) -> Option<Fault
     None
 }
 
-/// Separates random choices, so that none follows from another.
+/// Makes random choices independent of each other.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Salt {
     Fault,
@@ -294,7 +293,7 @@ pub(super) enum Salt {
     Gap,
 }
 
-/// A pseudo-random number of these (splitmix64).
+/// A pseudo-random number that depends only on the arguments (splitmix64).
 pub(super) const fn chance(seed: u64, number: u64, salt: Salt) -> u64 {
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut mixed = seed ^ (salt as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
@@ -311,7 +310,6 @@ pub(super) struct Problem {
     pub(super) status: u16,
     pub(super) cause: Cause,
     pub(super) message: String,
-    /// When to retry.
     pub(super) after: After,
     /// The header `x-should-retry`.
     pub(super) should_retry: Option<&'static str>,
@@ -328,10 +326,10 @@ pub(super) enum Cause {
 pub(super) enum After {
     Untold,
     Seconds(u64),
-    /// Seconds from now, as a date.
+    /// Seconds from now, sent as a date.
     Date(u64),
     Millis(u64),
-    /// Milliseconds, in both headers.
+    /// Milliseconds, sent in both headers.
     Both(u64),
 }
 
@@ -346,7 +344,7 @@ impl Problem {
         }
     }
 
-    /// The refusal of this fault; `None` where it does not refuse.
+    /// The refusal by this fault; `None` if it does not refuse.
     pub(super) fn of_fault(fault: Fault) -> Option<Self> {
         let status = fault.status()?;
         let message = format!("mock fault {fault}: {}", fault.kind.what());
@@ -364,7 +362,7 @@ impl Problem {
         Some(problem)
     }
 
-    /// The refusal of a script's fault, by its code.
+    /// The refusal for a script's fault, by its code.
     pub(super) fn of_code(
         code: &str,
         detail: &str,

@@ -30,9 +30,9 @@ impl Bucket {
         self.at = now;
     }
 
-    /// How long until it holds so much.
+    /// Time until the bucket holds `amount`.
     fn until(&self, amount: f64) -> Duration {
-        // An amount beyond the bucket's size is taken from a full bucket.
+        // A full bucket satisfies any amount beyond its size.
         let missing = amount.min(self.most) - self.level;
         Duration::from_secs_f64((missing / self.per_minute * MINUTE).max(0.0))
     }
@@ -54,7 +54,7 @@ impl Limits {
         (requests.is_some() || tokens.is_some()).then_some(Self { requests, tokens })
     }
 
-    /// Takes a request of so many tokens, or nothing, and says how long to wait.
+    /// Takes a request of so many tokens, or nothing and returns the wait.
     pub(super) fn take(&mut self, tokens: u64, now: Instant) -> Result<(), Duration> {
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let wanted = [(&mut self.requests, 1.0), (&mut self.tokens, tokens as f64)];
@@ -103,7 +103,7 @@ impl Limits {
     }
 }
 
-/// A duration as OpenAI writes it: `1m30s`, `1.5s`, `20ms`.
+/// A duration in OpenAI's format: `1m30s`, `1.5s`, `20ms`.
 fn short(time: Duration) -> String {
     if time < Duration::from_secs(1) {
         return format!("{}ms", time.as_millis());
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(limits.take(500, start), Ok(()));
         assert_eq!(limits.take(200, start), Err(Duration::from_secs(10)));
         assert_eq!(limits.take(100, start), Ok(()));
-        // More than a minute's is let through when all of it is there.
+        // A full bucket allows more than its size.
         let later = start + Duration::from_secs(60);
         assert_eq!(limits.take(9_999, later), Ok(()));
     }

@@ -1,4 +1,4 @@
-//! Statistics, and the last requests.
+//! Statistics and the last requests.
 //!
 //! **Invariant:** no header value that may hold a secret is kept.
 
@@ -18,22 +18,22 @@ use crate::config::may_be_secret;
 
 const MOST_BYTES: usize = 64 << 20;
 
-/// A request and how it was answered.
+/// A request with its answer's status.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Recorded {
-    /// Its number, from 1.
+    /// Number, from 1.
     pub number: u64,
-    /// Its path.
+    /// Path of the request.
     pub path: &'static str,
-    /// Its headers, without those that may hold secrets.
+    /// Headers, without any that may hold secrets.
     pub headers: BTreeMap<String, String>,
-    /// Its body; a text where it is no JSON.
+    /// JSON body, or the text of any other.
     pub body: Value,
-    /// The status of the answer; 0 where the connection was closed instead.
+    /// Status of the answer; 0 if the connection was closed instead.
     pub status: u16,
-    /// The fault that was applied.
+    /// Applied fault.
     pub fault: Option<String>,
-    /// The rules that it broke.
+    /// Broken rules.
     pub breaches: Vec<String>,
 }
 
@@ -44,9 +44,9 @@ pub struct Stats {
     pub requests: u64,
     /// Requests answered by a stream.
     pub streamed: u64,
-    /// Requests being answered now.
+    /// Requests in flight.
     pub in_flight: u64,
-    /// The maximum of `in_flight`.
+    /// Maximum of `in_flight`.
     pub in_flight_max: u64,
     /// Answers by status.
     pub status: BTreeMap<u16, u64>,
@@ -99,11 +99,11 @@ struct Inner {
     number: u64,
 }
 
-/// A request being answered, counted until it is dropped.
+/// Counts a request as in flight until dropped.
 #[derive(Debug)]
 pub(super) struct InFlight {
     pub(super) number: u64,
-    /// Requests being answered, this one included.
+    /// Requests in flight, including this one.
     pub(super) now: u64,
     log: Arc<Log>,
 }

@@ -1,4 +1,4 @@
-//! Chat completions of OpenAI's dialect, written.
+//! Writes chat completions in OpenAI's dialect.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::{
     reply::{Call, Events, HOLE, Holds, REASONING, Reply, Stop, around_hole, halves},
 };
 
-/// A fixed time, because replies are deterministic.
+/// Fixed, because replies are deterministic.
 const CREATED: u64 = 1_700_000_000;
 
 pub(super) struct OpenAi<'a>(pub(super) Reply<'a>);

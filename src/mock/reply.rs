@@ -1,4 +1,4 @@
-//! A reply of no dialect yet, and the events of a stream.
+//! A reply before its dialect is applied, and the events of a stream.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ impl Reply<'_> {
 #[derive(Debug, Clone)]
 pub(super) struct Said {
     pub(super) text: Arc<Text>,
-    /// The field that reasoning has in OpenAI's dialect.
+    /// Name of the field for reasoning in OpenAI's dialect.
     pub(super) reasoning: Option<&'static str>,
     pub(super) calls: Vec<Call>,
     pub(super) stop: Stop,
@@ -67,14 +67,14 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// Its arguments as an object, if they are one.
+    /// The arguments as JSON, or as a text if they are invalid.
     pub(super) fn object(&self) -> Value {
         let arguments = &*self.arguments;
         serde_json::from_str(arguments).unwrap_or_else(|_| arguments.into())
     }
 }
 
-/// A text as JSON literals: whole and in pieces.
+/// A text as JSON literals, whole and in pieces.
 #[derive(Debug)]
 pub(super) struct Text {
     pub(super) whole: String,
@@ -116,7 +116,7 @@ impl Text {
     }
 }
 
-/// A text in two parts, cut between characters.
+/// Cuts a text in two between characters.
 pub(super) fn halves(text: &str) -> impl Iterator<Item = &str> {
     let (one, other) = text.split_at(text.floor_char_boundary(text.len() / 2));
     [one, other].into_iter().filter(|half| !half.is_empty())
@@ -126,10 +126,10 @@ pub(super) fn literal(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// A text in whose place another one is put, many times.
+/// A placeholder that many texts replace in turn.
 pub(super) const HOLE: &str = "\u{1}";
 
-/// The JSON before the hole and behind it; nothing behind it where there is none.
+/// The JSON before and after the hole; nothing after it if there is none.
 pub(super) fn around_hole(data: &Value) -> (String, String) {
     let text = data.to_string();
     let parts = text.split_once(r#""\u0001""#);
@@ -137,7 +137,7 @@ pub(super) fn around_hole(data: &Value) -> (String, String) {
     (head.to_owned(), tail.to_owned())
 }
 
-/// The content of an event, as far as faults care.
+/// What an event contains, as far as faults depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holds {
     Frame,
@@ -151,7 +151,7 @@ pub(super) enum Holds {
 #[derive(Debug, Default)]
 pub(super) struct Events {
     buffer: String,
-    /// Where each ends.
+    /// End of each event.
     ends: Vec<(usize, Holds)>,
 }
 
@@ -168,7 +168,7 @@ impl Events {
         self.push(holds, &["data: ", &data.to_string()]);
     }
 
-    /// Adds an event under the name of its type, as Anthropic has it.
+    /// Adds an event named by its type, as in Anthropic's dialect.
     pub(super) fn named(&mut self, holds: Holds, data: &Value) {
         let name = data["type"].as_str().unwrap_or_default();
         self.push(holds, &["event: ", name, "\ndata: ", &data.to_string()]);

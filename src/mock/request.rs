@@ -1,4 +1,4 @@
-//! Requests, read, and the rules that they break.
+//! Parses requests and checks the rules of their dialect.
 
 use std::fmt;
 
@@ -8,48 +8,48 @@ use serde_json::{Map, Value, value::RawValue};
 
 use crate::llm::Dialect;
 
-/// Longest id of a call at OpenAI.
+/// Longest call id that OpenAI accepts.
 const ID: usize = 40;
 const NAME: usize = 64;
-/// Most cache marks at Anthropic.
+/// Most cache marks that Anthropic accepts.
 const MARKS: usize = 4;
 const MARK: &str = "\"cache_control\"";
 
-/// A rule that a request has to keep.
+/// A rule for requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
-    /// The body has the form that the dialect demands.
+    /// The body has the dialect's form.
     Form,
-    /// A model is named.
+    /// The request names a model.
     Model,
-    /// The key is present where one is demanded.
+    /// A required key is present and right.
     Key,
-    /// Roles come in the order that the dialect demands.
+    /// Roles have the dialect's order.
     Roles,
     /// The conversation does not end with the assistant.
     Ending,
-    /// Every tool call has its result.
+    /// Every tool call has a result.
     Unanswered,
     /// Every result answers a call.
     Unasked,
-    /// Tools are listed where the history has calls.
+    /// Tools are listed if the history has calls.
     Tools,
     /// No message is empty.
     Empty,
-    /// Arguments of calls are JSON.
+    /// Call arguments are JSON.
     Arguments,
-    /// Ids of calls have the length and characters that the dialect's own servers accept.
+    /// Call ids have a length and characters that the dialect's own servers accept.
     Ids,
-    /// Names of tools have the length and characters that servers accept.
+    /// Tool names have a length and characters that servers accept.
     Names,
-    /// No more parts are marked for the cache than allowed.
+    /// No more parts than allowed are marked for the cache.
     Cache,
     /// Requests, tokens and concurrent calls stay within the limits.
     Limits,
 }
 
 impl Rule {
-    /// The rule's name in statistics and messages.
+    /// Name in statistics and messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -78,12 +78,12 @@ impl Rule {
     }
 }
 
-/// A rule that a request broke. The text holds names, places and ids, never contents.
+/// A broken rule. The text holds names, places and ids, never contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Breach {
-    /// The rule.
+    /// Broken rule.
     pub rule: Rule,
-    /// Where and how it was broken.
+    /// Place and reason.
     pub what: String,
 }
 
@@ -100,7 +100,7 @@ pub(super) struct Asked<'a> {
     pub(super) usage: bool,
     pub(super) tools: Vec<AskedTool<'a>>,
     pub(super) replies: usize,
-    /// The content of the user's last message.
+    /// Content of the user's last message.
     pub(super) user: Option<&'a RawValue>,
     pub(super) breaches: Vec<Breach>,
     pub(super) tokens: u64,
@@ -340,7 +340,7 @@ impl Check {
         self.open = asked;
     }
 
-    /// Results close calls; returns the ids of new calls.
+    /// Matches results with calls, and returns the ids of new calls.
     fn blocks(&mut self, at: usize, message: &Message) -> Vec<String> {
         let mut asked = Vec::new();
         let content = message.content.map_or("", RawValue::get);
@@ -410,7 +410,7 @@ impl Check {
         }
     }
 
-    /// Within a text the quotes of such a key have backslashes.
+    /// Counts keys only: quotes within a text are escaped.
     fn marks(&mut self, body: &[u8]) {
         let is_key = |at: &usize| {
             let rest = body[at + MARK.len()..].trim_ascii_start();
@@ -429,7 +429,6 @@ fn is_plain(text: &str) -> bool {
     !text.is_empty() && text.chars().all(fits)
 }
 
-/// Whether a content has no words.
 fn is_blank(content: Option<&RawValue>) -> bool {
     let text = content.map_or("null", RawValue::get);
     match (text.strip_prefix('"')).and_then(|text| text.strip_suffix('"')) {
@@ -449,7 +448,7 @@ pub(super) fn text_of(content: &RawValue) -> String {
     }
 }
 
-/// Arguments that fit a schema: a value for each required one.
+/// Arguments that fit a schema: a value for each required property.
 pub(super) fn arguments(schema: Option<&RawValue>) -> String {
     let schema = schema.and_then(|schema| serde_json::from_str::<Value>(schema.get()).ok());
     let schema = schema.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Routes and sending.
+//! Routes, and the sending of answers.
 //!
 //! **Invariant:** no wait is longer than [`HOLD`], and none outlives the server.
 
@@ -35,9 +35,9 @@ use super::{
 use crate::llm::Dialect;
 
 const MOST: usize = 64 << 20;
-/// The longest wait.
+/// Upper bound of every wait.
 const HOLD: Duration = Duration::from_secs(600);
-/// The model where none are named.
+/// The listed model if settings name none.
 const MODEL: &str = "mock-model";
 const CHAT: &str = "/v1/chat/completions";
 const MESSAGES: &str = "/v1/messages";
@@ -265,7 +265,7 @@ async fn wait(time: Duration, stop: &CancellationToken) -> Result<(), BrokenOff>
     }
 }
 
-/// Serves until it is stopped, then finishes running answers.
+/// Serves until stopped, then finishes in-flight answers.
 pub(super) async fn serve(listener: tokio::net::TcpListener, server: Arc<Server>) {
     use axum::serve::ListenerExt as _;
 

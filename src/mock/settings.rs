@@ -12,22 +12,22 @@ use crate::llm::script::Script;
 pub struct Settings {
     /// Replies to a question; all but the last ask for another turn.
     pub turns: NonZeroU32,
-    /// Whether the first reply calls the first tool of the request.
+    /// Whether the first reply calls the request's first tool.
     pub tools: bool,
-    /// Arguments of that call; by default, made from the tool's schema.
+    /// Arguments of that call; generated from the tool's schema by default.
     pub tool_arguments: Option<String>,
     /// Repeats the user's message.
     pub echo: bool,
-    /// Plays a script; in a file, its path.
+    /// Plays a script; a settings file holds its path.
     #[serde(deserialize_with = "script_file")]
     pub script: Option<Script>,
     /// Characters of a reply, without its signal.
     pub size: usize,
     /// Pieces of a streamed text.
     pub chunks: NonZeroU32,
-    /// Models that exist; empty allows any.
+    /// Available models; empty allows any.
     pub models: Vec<String>,
-    /// Key that requests must have.
+    /// Required API key.
     #[serde(deserialize_with = "secret")]
     pub key: Option<SecretString>,
     /// Delay before an answer.
@@ -41,17 +41,17 @@ pub struct Settings {
     pub faults: Vec<Planned>,
     /// Seed of random choices.
     pub seed: u64,
-    /// Most requests a minute.
+    /// Limit on requests per minute.
     pub requests_per_minute: Option<NonZeroU32>,
-    /// Most tokens a minute, sent and received.
+    /// Limit on tokens per minute, sent and received.
     pub tokens_per_minute: Option<NonZeroU32>,
-    /// Requests that may come at once; by default, those of a minute.
+    /// Largest burst of requests; a minute's by default.
     pub burst: Option<NonZeroU32>,
-    /// Most requests at the same time.
+    /// Limit on concurrent requests.
     pub concurrency: Option<NonZeroU32>,
     /// Refuses requests that break a rule.
     pub strict: bool,
-    /// Requests that are recorded.
+    /// Number of recorded requests.
     pub keep: usize,
 }
 
@@ -87,11 +87,11 @@ impl Default for Settings {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of `{}`: {what}", path.display())]
 pub struct SettingsError {
-    /// Its path.
+    /// File path.
     pub path: PathBuf,
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// The problem.
+    /// Reason.
     pub what: String,
 }
 
@@ -99,7 +99,7 @@ impl Settings {
     /// Parses the TOML text of the file `path`.
     ///
     /// # Errors
-    /// When it is no TOML, a key or value is invalid, or two exclude each other.
+    /// When the TOML, a key or a value is invalid, or two keys exclude each other.
     pub fn parse(text: &str, path: impl Into<PathBuf>) -> Result<Self, SettingsError> {
         let path = path.into();
         let settings: Self = match toml::from_str(text) {
@@ -150,7 +150,7 @@ fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SecretStr
     String::deserialize(deserializer).map(|key| Some(key.into()))
 }
 
-/// A duration, or two bounds of one: `20ms`, `20ms..80ms`, `0`.
+/// A duration or a range: `20ms`, `20ms..80ms`, `0`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spread {
     from: Duration,
@@ -158,7 +158,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// A constant duration.
+    /// Creates a constant duration.
     #[must_use]
     pub const fn fixed(time: Duration) -> Self {
         Self {
@@ -167,7 +167,7 @@ impl Spread {
         }
     }
 
-    /// Whether it is always zero.
+    /// Whether the duration is always zero.
     #[must_use]
     pub const fn is_zero(&self) -> bool {
         self.to.is_zero()
@@ -200,7 +200,7 @@ fn duration(text: &str) -> Option<Duration> {
     if text == "0" {
         return Some(Duration::ZERO);
     }
-    // Longer units first: `ms` ends in `s`.
+    // `ms` before `s`, which is its suffix.
     let units = [
         ("us", 1),
         ("ms", 1_000),

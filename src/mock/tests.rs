@@ -1,4 +1,4 @@
-//! The whole server, over the wire.
+//! The server over real connections.
 
 use std::num::NonZeroU32;
 
@@ -13,7 +13,7 @@ use super::*;
 const BODY: &str = r#"{"model":"m","messages":[{"role":"user","content":"q"}],"stream":true}"#;
 const CHAT: &str = "POST /v1/chat/completions";
 
-/// A connection on which a request was made.
+/// Sends a request on a new connection.
 async fn ask(mock: &Mock, line: &str, headers: &[&str], body: &str) -> TcpStream {
     let address = mock.url().strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).await.unwrap();
@@ -27,10 +27,10 @@ async fn ask(mock: &Mock, line: &str, headers: &[&str], body: &str) -> TcpStream
     stream
 }
 
-/// What was answered, until the connection ends; and whether that end was in order.
+/// The rest of the answer, until the connection ends.
 async fn rest(mut stream: TcpStream) -> String {
     let mut bytes = Vec::new();
-    // A connection that is broken off may end in an error, after what was sent.
+    // A broken connection may end in an error after the bytes sent.
     let _ = stream.read_to_end(&mut bytes).await;
     String::from_utf8(bytes).unwrap()
 }
@@ -96,7 +96,7 @@ async fn a_connection_breaks_off_where_it_should_and_not_where_it_should_not() {
 #[tokio::test]
 async fn no_number_of_a_fault_is_too_large_for_an_answer() {
     let mock = with(Settings::default()).await;
-    // These do not come to an end, or only after a GiB.
+    // These never end, or only after a GiB.
     let long = [
         FaultKind::Stall,
         FaultKind::CommentsOnly,
@@ -144,7 +144,7 @@ async fn comments_and_bytes_come_at_their_pace() {
             assert!(stream.read_buf(&mut seen).await.unwrap() > 0, "{fault}");
         }
     }
-    // Who goes away is noticed.
+    // A disconnect ends the request.
     while mock.stats().in_flight > 0 {
         tokio::task::yield_now().await;
     }

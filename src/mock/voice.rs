@@ -1,7 +1,6 @@
 //! The content of replies, a function of the request; faults change it.
 //!
-//! Scripts with failing tries are the exception: tries of a turn are counted over all
-//! conversations.
+//! Scripts with failing tries are the exception: they count tries of a turn over all conversations.
 
 use std::sync::{
     Arc,
@@ -24,7 +23,7 @@ const SUFFICIENT: &str = "<signal type=\"context_sufficient\"><sources_found>3</
 /// Characters of one to four bytes.
 const WIDE: &str = "Grüße aus 東京 – 🦀. ";
 const REFUSED: &str = "I can't help with that.";
-/// The tool that is called where none is listed.
+/// The tool to call if the request lists none.
 const SOME_TOOL: &str = "lookup";
 const NO_TOOL: &str = "no_such_tool";
 const MOST_OF_A_LINE: u64 = 1 << 30;
@@ -34,7 +33,7 @@ const HUGE: u64 = 16 << 20;
 pub(super) struct Utterance {
     pub(super) said: Said,
     pub(super) fault: Option<Fault>,
-    /// Before the answer, besides the latency.
+    /// Replaces the latency, unless zero.
     pub(super) delay: Duration,
     pub(super) gap: Duration,
 }
@@ -52,11 +51,11 @@ impl Utterance {
 
 #[derive(Debug)]
 pub(super) enum Voice {
-    /// Replies in turn, starting again with the next question.
+    /// Replies in turn; each question starts again with the first.
     Turns {
         replies: Vec<Arc<Text>>,
-        /// Arguments of the first reply's call, if it makes one; `None` inside takes the tool's
-        /// schema.
+        /// Arguments of the first reply's call, if it makes one; an inner `None` derives them from
+        /// the tool's schema.
         tools: Option<Option<String>>,
     },
     Script(Vec<Played>),

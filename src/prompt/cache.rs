@@ -1,6 +1,6 @@
 //! Cache of composed prompts. Failures are not cached.
 //!
-//! **Invariants:** never more than [`ENTRIES`]; never a prompt of another snapshot.
+//! **Invariants:** never more than [`ENTRIES`] prompts; never a prompt of another snapshot.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -11,10 +11,10 @@ use super::{
 };
 use crate::model::QueryType;
 
-/// Most prompts that are kept; 256 built-in ones take some 3 MB.
+/// Capacity; 256 built-in prompts take some 3 MB.
 const ENTRIES: usize = 256;
 
-/// Least recently used entries are evicted.
+/// Composed prompts by input. Evicts the least recently used.
 #[derive(Debug, Default)]
 pub struct Cache {
     entries: HashMap<Key, Entry>,
@@ -38,7 +38,7 @@ struct Entry {
 }
 
 impl Cache {
-    /// The cached or composed prompt.
+    /// Returns a cached prompt, or composes and caches it.
     ///
     /// # Errors
     /// Those of [`Composer::compose`].
@@ -69,7 +69,7 @@ impl Cache {
         Ok(prompt)
     }
 
-    /// A scan is cheap compared with a composition.
+    /// Evicts by a scan, which is cheap compared with a composition.
     fn make_room(&mut self, most: usize) {
         let full = self.entries.len() >= most;
         let oldest = self.entries.values().map(|entry| entry.last_lookup).min();

@@ -1,8 +1,8 @@
 //! Composes a prompt within its token budget.
 //!
-//! An optional segment that does not fit is omitted. For a required one, composition starts again
-//! with a shorter tool list: the tools of the classified needs, then bare names; then it fails.
-//! Optional segments never shorten the list.
+//! An optional segment that does not fit is omitted. If a required one does not fit, composition
+//! retries with a shorter tool list: the tools of the classified needs, then bare names. Optional
+//! segments never shorten the list.
 //!
 //! **Invariant:** the estimate covers the whole rendered content, separators included.
 
@@ -27,9 +27,9 @@ pub const SEPARATOR: &str = "\n\n---\n\n";
 /// The input of a composition.
 #[derive(Debug, Clone)]
 pub struct ComposeInput {
-    /// The session's values.
+    /// Values of the session.
     pub variables: Arc<Prepared>,
-    /// The type of the query, which determines its needs.
+    /// Type of the query, which determines its needs.
     pub query_type: QueryType,
     /// Optional segments besides those of the type.
     pub extra_segments: Vec<SegmentId>,
@@ -50,13 +50,13 @@ impl ComposeInput {
 /// A composed prompt, serialized as `oracle prompt --json` shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ComposedPrompt {
-    /// The text.
+    /// Prompt text.
     pub content: Arc<str>,
-    /// Its segments, in order.
+    /// Included segments, in order.
     pub segments_included: Vec<SegmentId>,
     /// Estimated tokens.
     pub token_estimate: u64,
-    /// What was omitted or cut, in words.
+    /// Reports of omitted segments and cut lists.
     pub warnings: Vec<String>,
     /// SHA-256 of the text, in hex.
     #[serde(skip)]
@@ -64,7 +64,7 @@ pub struct ComposedPrompt {
 }
 
 impl ComposedPrompt {
-    /// Its journaled form.
+    /// The form that the journal keeps.
     #[must_use]
     pub fn summary(&self) -> PromptSummary {
         PromptSummary {
@@ -80,7 +80,7 @@ impl ComposedPrompt {
     }
 }
 
-/// Most tokens of a prompt where nothing else is configured.
+/// Default budget of a prompt, in estimated tokens.
 pub const TOKEN_BUDGET: u64 = 8_000;
 
 /// An immutable snapshot of prompts and their budget.
@@ -91,7 +91,7 @@ pub struct Composer {
 }
 
 impl Composer {
-    /// A composer of these prompts, with at most so many estimated tokens in one.
+    /// A composer with a budget in estimated tokens.
     #[must_use]
     pub const fn new(prompts: Prompts, token_budget: u64) -> Self {
         Self {
@@ -100,7 +100,7 @@ impl Composer {
         }
     }
 
-    /// Its files.
+    /// The prompt files.
     #[must_use]
     pub const fn prompts(&self) -> &Prompts {
         &self.prompts

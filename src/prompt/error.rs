@@ -1,13 +1,11 @@
-//! Errors of prompts.
-//!
-//! Faults of files are found together when files are read. Composition can fail for the budget, or
-//! for a template that fails on particular values.
+//! Errors of prompts. Faults of files are reported together when the files are read; composition
+//! fails on the budget or on a template that rejects particular values.
 
 use std::fmt::{self, Display};
 
 use super::segment::SegmentId;
 
-/// An error of this room.
+/// An error in prompt files or composition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The overlay folder cannot be listed.
@@ -16,12 +14,12 @@ pub enum Error {
          or take it out of the configuration to use the built-in prompts"
     )]
     Folder {
-        /// The folder.
+        /// Path of the folder.
         folder: String,
-        /// The system's reason.
+        /// Reason given by the system.
         reason: String,
     },
-    /// Invalid files, all of them.
+    /// All invalid files.
     #[error("{}", lines(.0))]
     Files(Vec<Broken>),
     /// A template failed on a query's values.
@@ -33,15 +31,15 @@ pub enum Error {
          before it, it exceeds the token budget of `{budget}`; shorten `{file}` or raise the budget"
     )]
     PromptBudgetExceeded {
-        /// The segment.
+        /// Required segment.
         segment: SegmentId,
-        /// Its file.
+        /// File of the segment.
         file: String,
-        /// Its size in tokens.
+        /// Tokens of the segment.
         tokens: u64,
-        /// Tokens before it.
+        /// Tokens before the segment.
         used: u64,
-        /// The budget in tokens.
+        /// Token budget.
         budget: u64,
     },
 }
@@ -56,52 +54,52 @@ impl Error {
 /// A fault with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
-    /// The file's name if built in, else its path.
+    /// Name of a built-in file, or path of another.
     pub file: String,
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: Option<usize>,
-    /// The fault.
+    /// Kind of fault.
     pub fault: FileFault,
 }
 
-/// A fault of a file.
+/// Kinds of faults in prompt files.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FileFault {
-    /// Unknown name.
+    /// Unknown file name.
     #[error(
         "unknown prompt file: use base.md, signals.md, tools-reference.md, code-analysis.md, \
          documentation.md, research.md or conversation.md, or move it elsewhere"
     )]
     UnknownName,
-    /// Not readable.
+    /// Unreadable file.
     #[error("cannot be read ({0}): make it a readable file, or remove it to use the built-in one")]
     Unreadable(String),
-    /// Not UTF-8.
+    /// Invalid UTF-8.
     #[error("not UTF-8: save it as UTF-8")]
     NotUtf8,
-    /// Blank.
+    /// Blank file.
     #[error("empty: write a prompt, or remove it to use the built-in one")]
     Empty,
-    /// A syntax error.
+    /// Syntax error.
     #[error("syntax error ({0}): write literal braces as `{{{{ \"{{{{\" }}}}`")]
     Syntax(String),
-    /// An unknown variable.
+    /// Unknown variable.
     #[error(
         "unknown variable `{0}`: use project_name, project_context, max_turns, tools or query_type"
     )]
     UnknownVariable(String),
-    /// An unknown attribute.
+    /// Unknown attribute.
     #[error(
         "undefined value: a tool has name, summary and needed, and no variable has other parts"
     )]
     Undefined,
-    /// The work limit is exceeded.
+    /// Exceeded work limit.
     #[error("too much work for a prompt: simplify its loops")]
     OutOfFuel,
-    /// A required segment rendered blank.
+    /// Blank rendering of a required segment.
     #[error("renders to nothing, but this segment is required: give it text for every query")]
     Blank,
-    /// Another failure.
+    /// Any other failure.
     #[error("{0}: correct the expression")]
     Failed(String),
 }

@@ -1,4 +1,4 @@
-//! Prompt files: built in, and a folder that overlays them, read once.
+//! Prompt files: built-in ones and a folder that overlays them, read once.
 
 use std::{borrow::Cow, ffi::OsStr, fs, io, path::Path};
 
@@ -8,10 +8,10 @@ use super::{
     tokens,
 };
 
-/// The origin of a text.
+/// The origin of a prompt file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// Built in.
+    /// Compiled in.
     Builtin,
     /// Read from this path.
     Folder(String),
@@ -20,11 +20,11 @@ pub enum Origin {
 /// The template of a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptFile {
-    /// Its segment.
+    /// Segment of the file.
     pub segment: &'static Segment,
-    /// Its origin.
+    /// Origin of the text.
     pub origin: Origin,
-    /// Its text, with `\n` line ends.
+    /// Text with `\n` line ends.
     pub text: Cow<'static, str>,
 }
 
@@ -48,7 +48,6 @@ impl PromptFile {
     }
 }
 
-/// In the order of the prompt.
 pub(super) fn builtin() -> Vec<PromptFile> {
     REGISTRY
         .iter()
@@ -60,8 +59,8 @@ pub(super) fn builtin() -> Vec<PromptFile> {
         .collect()
 }
 
-/// The built-in files with the folder's in their places, and the folder's faults. An unreadable
-/// file leaves the built-in one, so that the rest can be checked.
+/// The built-in files overlaid with the folder's, and the folder's faults. An unreadable file
+/// leaves the built-in one in place, so that the rest can be checked.
 pub(super) fn overlaid(folder: &Path) -> Result<(Vec<PromptFile>, Vec<Broken>), Error> {
     let entries = list(folder).map_err(|error| Error::Folder {
         folder: folder.display().to_string(),
@@ -96,7 +95,6 @@ pub(super) fn overlaid(folder: &Path) -> Result<(Vec<PromptFile>, Vec<Broken>), 
     Ok((files, problems))
 }
 
-/// Sorted names without a leading dot.
 fn list(folder: &Path) -> io::Result<Vec<std::ffi::OsString>> {
     let mut names = fs::read_dir(folder)?
         .map(|entry| entry.map(|entry| entry.file_name()))
@@ -122,10 +120,10 @@ fn read(path: &Path) -> Result<String, (Option<usize>, FileFault)> {
     Ok(unix_lines(Cow::Owned(text)).into_owned())
 }
 
-/// Some editors write it.
+/// A byte order mark, which some editors write.
 const BOM: char = '\u{feff}';
 
-/// Equal bytes on all systems.
+/// Gives equal bytes on all systems.
 fn unix_lines(text: Cow<'static, str>) -> Cow<'static, str> {
     if text.contains('\r') || text.starts_with(BOM) {
         Cow::Owned(text.trim_start_matches(BOM).replace("\r\n", "\n"))

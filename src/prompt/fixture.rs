@@ -5,7 +5,7 @@ use std::{fs, sync::Arc};
 use super::{ComposeInput, Composer, Error, Prompts, SegmentId, ToolLine, Variables};
 use crate::model::{QueryType, tool::ToolNeed};
 
-/// Short required segments, so that sizes can be counted by hand.
+/// Required segments so short that sizes can be counted by hand.
 pub(super) const SHORT: [(&str, &str); 3] = [
     ("base.md", "base"),
     ("signals.md", "signals"),

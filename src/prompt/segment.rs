@@ -1,7 +1,7 @@
 //! The table of the seven segments.
 //!
-//! **Invariant:** [`REGISTRY`] is in the order of the prompt, by priority and then by id, and
-//! required segments come first, so an optional one cannot crowd them out.
+//! **Invariant:** [`REGISTRY`] is in prompt order, by priority and then by id. Required segments
+//! come first, so optional ones cannot crowd them out.
 
 use std::{fmt, str::FromStr};
 
@@ -17,7 +17,7 @@ pub enum SegmentId {
     Base,
     /// The signal protocol.
     Signals,
-    /// The tools of the session.
+    /// The session's tools.
     Tools,
     /// Questions about code.
     Code,
@@ -32,13 +32,13 @@ pub enum SegmentId {
 /// The queries that include a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Included {
-    /// All.
+    /// All queries.
     Always,
-    /// Those of these types.
+    /// Queries of these types.
     For(&'static [QueryType]),
 }
 
-/// Whether a segment is required.
+/// Whether a prompt can do without a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
     /// Composition fails without it.
@@ -47,20 +47,20 @@ pub enum Presence {
     Optional,
 }
 
-/// A segment.
+/// An entry of [`REGISTRY`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Its id.
+    /// Segment id.
     pub id: SegmentId,
-    /// Its file name, built in and in an overlay.
+    /// File name, built in and in an overlay.
     pub file: &'static str,
-    /// The built-in text.
+    /// Built-in text.
     pub builtin: &'static str,
-    /// Its place; lower comes earlier.
+    /// Lower comes earlier.
     pub priority: u8,
-    /// The queries that include it.
+    /// Queries that include the segment.
     pub included: Included,
-    /// Whether it is required.
+    /// Whether the segment is required.
     pub presence: Presence,
 }
 
@@ -74,7 +74,7 @@ macro_rules! builtin {
     };
 }
 
-/// All segments, in the order of the prompt.
+/// All segments, in prompt order.
 pub static REGISTRY: [Segment; 7] = [
     Segment {
         id: SegmentId::Base,
@@ -135,7 +135,7 @@ pub static REGISTRY: [Segment; 7] = [
 ];
 
 impl Segment {
-    /// Whether queries of this type include it.
+    /// Whether queries of this type include the segment.
     #[must_use]
     pub fn is_included_for(&self, query_type: QueryType) -> bool {
         match self.included {
@@ -146,7 +146,7 @@ impl Segment {
 }
 
 impl SegmentId {
-    /// Its name in results, events and errors.
+    /// The name in results, events and errors.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

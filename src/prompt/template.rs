@@ -19,7 +19,7 @@ use super::{
     variables::{NAMES, rehearsal},
 };
 
-/// Instruction limit; built-in templates take some ten a tool.
+/// Instruction limit; built-in templates take some ten per tool.
 const FUEL: u64 = 100_000;
 
 /// Validated files of all segments.
@@ -38,8 +38,8 @@ impl Prompts {
         Self::check(files::builtin(), Vec::new())
     }
 
-    /// The built-in files with a folder's in their places. The folder may hold only files of the
-    /// seven names; dot files are ignored.
+    /// The built-in files overlaid with a folder's. The folder may hold only files of the seven
+    /// names; dot files are ignored.
     ///
     /// # Errors
     /// [`Error::Folder`] when it cannot be listed, [`Error::Files`] with all faults of its files.
@@ -48,7 +48,7 @@ impl Prompts {
         Self::check(files, problems)
     }
 
-    /// In the order of the prompt.
+    /// The files in prompt order.
     #[must_use]
     pub fn files(&self) -> &[PromptFile] {
         &self.files
@@ -112,7 +112,7 @@ impl Prompts {
         Ok(())
     }
 
-    /// Without blank lines at its ends.
+    /// Renders without blank lines at the ends.
     pub(super) fn render(&self, file: &PromptFile, values: &Value) -> Result<String, Broken> {
         let text = self
             .environment
@@ -135,7 +135,7 @@ fn environment() -> Environment<'static> {
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_fuel(Some(FUEL));
-    // Only clashing delimiters fail, and those stay at their defaults.
+    // Only clashing delimiters fail, and ours are the defaults.
     if let Ok(syntax) = SyntaxConfig::builder()
         .trim_blocks(true)
         .lstrip_blocks(true)
@@ -158,7 +158,7 @@ fn broken(file: &PromptFile, error: &minijinja::Error) -> Broken {
     file.broken(error.line(), fault)
 }
 
-/// The engine lists names without their places.
+/// Searches the text, because the engine lists names without their places.
 fn line_using(text: &str, name: &str) -> Option<usize> {
     let mut from = 0;
     while let Some(open) = text[from..].find('{').map(|at| from + at) {
@@ -185,7 +185,7 @@ fn line_using(text: &str, name: &str) -> Option<usize> {
     None
 }
 
-/// The name as a word of its own, not as an attribute or filter.
+/// Finds a name that is neither part of a word, an attribute nor a filter.
 fn word_in(text: &str, name: &str) -> Option<usize> {
     let part_of_word = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name).map(|(at, _)| at).find(|at| {

@@ -1,7 +1,7 @@
 //! The variables `project_name`, `project_context`, `max_turns`, `tools` and `query_type`.
 //!
-//! Values are data: put on one line where needed, capped, and escaped where they look like a signal
-//! or the end of their block. A [`ToolLine`] has no schema, so none gets into a prompt.
+//! Values are data: joined into one line where needed, capped, and escaped where they resemble a
+//! signal or the end of their block. A [`ToolLine`] has no schema, so prompts contain none.
 //!
 //! **Invariant:** a [`Prepared`] never changes, and its fingerprint identifies it.
 
@@ -13,14 +13,14 @@ use sha2::{Digest, Sha256};
 use super::tokens;
 use crate::model::{Needs, QueryType, ToolSpec, tool::ToolNeed};
 
-/// Most tokens of the project context.
+/// Cap of the project context, in estimated tokens.
 pub const PROJECT_CONTEXT_TOKENS: u64 = 2_000;
 const PROJECT_CONTEXT_CHARACTERS: usize = 4 * PROJECT_CONTEXT_TOKENS as usize;
 
 /// Tells the model that the context was cut.
 const CUT_MARK: &str = "\n[cut here]";
 
-/// The names that templates may use.
+/// Names that templates may use.
 pub(super) const NAMES: [&str; 5] = [
     "project_name",
     "project_context",
@@ -29,10 +29,10 @@ pub(super) const NAMES: [&str; 5] = [
     "query_type",
 ];
 
-/// A session's values.
+/// A session's values for templates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Variables {
-    /// The project's name.
+    /// Project name.
     pub project_name: String,
     /// Project context, cut to [`PROJECT_CONTEXT_TOKENS`].
     pub project_context: String,
@@ -42,14 +42,14 @@ pub struct Variables {
     pub tools: Vec<ToolLine>,
 }
 
-/// A tool in the prompt.
+/// A tool as the prompt lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolLine {
-    /// Its name, as the model calls it.
+    /// Tool name, as the model calls it.
     pub name: String,
-    /// The first sentence of its description.
+    /// First sentence of the description.
     pub summary: String,
-    /// The need that it serves.
+    /// Need that the tool serves.
     pub serves: ToolNeed,
 }
 
@@ -63,13 +63,12 @@ impl From<&ToolSpec> for ToolLine {
     }
 }
 
-/// How far the tool list is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ToolCut {
     Whole,
     /// Tools of the classified needs, and general ones.
     Needed,
-    /// Only their names.
+    /// Bare names of those tools.
     Names,
 }
 
@@ -77,13 +76,13 @@ pub(super) enum ToolCut {
 #[derive(Debug, Clone)]
 pub struct Prepared {
     variables: Variables,
-    /// That the project context was cut, and how far.
+    /// The warning that the project context was cut.
     cut: Option<String>,
     fingerprint: [u8; 32],
 }
 
 impl Variables {
-    /// Prepares the values.
+    /// Escapes and caps the values.
     #[must_use]
     pub fn prepare(&self) -> Prepared {
         let (project_context, cut) = cap(&as_block(&self.project_context));
@@ -98,7 +97,7 @@ impl Variables {
             max_turns: self.max_turns,
             tools: tools.collect(),
         };
-        // The names of fields and the quotes around texts keep different values apart.
+        // Field names and quotes keep different values apart.
         let fingerprint = Sha256::digest(format!("{variables:?}{cut:?}")).into();
         Prepared {
             variables,
@@ -172,7 +171,7 @@ const fn is_needed(tool: &ToolLine, needs: Needs) -> bool {
     }
 }
 
-/// Samples of every query type, with all variables set and with none.
+/// Samples for every query type, with all variables set and with none.
 pub(super) fn rehearsal() -> Vec<Value> {
     let tool = |name: &str, summary: &str, serves| ToolLine {
         name: name.to_owned(),
@@ -211,7 +210,7 @@ fn as_block(text: &str) -> String {
     harmless(text.replace("\r\n", "\n").trim()).into_owned()
 }
 
-/// Escapes the `<` of signal tags and of tags of the context's block.
+/// Escapes the `<` of signal tags and of the context's tags.
 fn harmless(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut done = 0;
@@ -229,7 +228,7 @@ fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// `<signal.h>` is no such tag.
+/// `<signal.h>` is not reserved.
 fn opens_reserved_tag(text: &str) -> bool {
     let name = text.strip_prefix('/').unwrap_or(text);
     ["signal", "project_context"].iter().any(|reserved| {
@@ -241,7 +240,7 @@ fn opens_reserved_tag(text: &str) -> bool {
     })
 }
 
-/// The cap includes the mark.
+/// The cap includes [`CUT_MARK`].
 fn cap(text: &str) -> (String, Option<String>) {
     if text
         .char_indices()

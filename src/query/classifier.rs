@@ -1,4 +1,4 @@
-//! The classifier: shortcuts first, then the evidence.
+//! Classification: shortcuts first, then lexicon and weights.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -16,13 +16,13 @@ use super::weights::PerType;
 use super::weights::{Opinion, Weights};
 use crate::model::{QueryClassification, QueryType};
 
-/// The question before the query.
+/// The question that precedes a query in its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Context<'a> {
-    /// None.
+    /// There is no previous question.
     #[default]
     Fresh,
-    /// This one; blank text counts as none.
+    /// The text of the previous question; blank text counts as none.
     Following(&'a str),
 }
 
@@ -32,11 +32,11 @@ impl<'a> From<Option<&'a str>> for Context<'a> {
     }
 }
 
-/// Classifies queries; a [`Classifier`], unless an embedder brings another.
+/// Classifies queries; a host can replace [`Classifier`] with its own implementation.
 ///
-/// It is asked once for each query, by a few actors that all sessions share, so it must answer from memory
-/// within microseconds. The answer is recorded as `query.classified`, so a replay does not ask again.
-/// Confidence is clamped to 0..=1, and the needs are those of the type. If it panics, the query fails.
+/// The few actors that all sessions share call it once per query, so it must answer from memory
+/// within microseconds. A replay uses the recorded answer (`query.classified`). Confidence is
+/// clamped to 0..=1, and the needs follow from the type. A panic fails the query.
 ///
 /// ```
 /// use oracle_agent::{
@@ -44,7 +44,6 @@ impl<'a> From<Option<&'a str>> for Context<'a> {
 ///     query::{Context, QueryClassifier},
 /// };
 ///
-/// /// In this house every question is about code.
 /// struct AllCode;
 ///
 /// impl QueryClassifier for AllCode {
@@ -65,11 +64,11 @@ impl QueryClassifier for Classifier {
     }
 }
 
-/// An immutable snapshot of a lexicon, with or without weights. Share it by `Arc`.
+/// An immutable snapshot of a lexicon, with or without weights. Share it in an `Arc`.
 #[derive(Debug, Clone)]
 pub struct Classifier {
     matcher: Matcher,
-    /// Phrases that point back, as hashes of words.
+    /// Phrases that refer to the previous question, as word hashes.
     followup: Vec<Box<[u64]>>,
     weights: Option<Arc<Weights>>,
 }
@@ -79,19 +78,19 @@ thread_local! {
     static READING: RefCell<Reading> = RefCell::default();
 }
 
-/// Shorter queries, in characters, are small talk unless something speaks for another type.
+/// Shorter queries, in characters, are small talk without evidence for another type.
 const SHORT: usize = 5;
-/// Shorter queries, in characters, follow up on the previous one.
+/// Shorter queries, in characters, follow up on the previous question.
 const FOLLOWUP: usize = 20;
-/// The limit for scripts without spaces.
+/// [`FOLLOWUP`] for scripts without spaces.
 const FOLLOWUP_UNSPACED: usize = 10;
-/// Share of another type from which a query is no follow-up.
+/// Share of another type from which the weights rule out a follow-up.
 const NO_FOLLOWUP: f64 = 0.7;
-/// Confidence from which a person's own words count without the trace beside them.
+/// Confidence from which the user's words count without the trace beside them.
 const SURE_ALONE: f64 = 0.6;
 
 impl Classifier {
-    /// Compiles a lexicon, the only evidence until there are weights.
+    /// Compiles a lexicon into a classifier without weights.
     #[must_use]
     pub fn new(lexicon: &Lexicon) -> Self {
         let numbers = |words: &[String]| words.iter().map(|word| word_hash(word)).collect();
@@ -103,7 +102,7 @@ impl Classifier {
         }
     }
 
-    /// Adds learned weights, which then decide.
+    /// Adds learned weights, which then take precedence over the lexicon.
     #[must_use]
     pub fn with_weights(mut self, weights: Arc<Weights>) -> Self {
         self.weights = Some(weights);
@@ -116,7 +115,7 @@ impl Classifier {
         self.classify_by(query, context).0
     }
 
-    /// Classifies a query, and says what decided.
+    /// Classifies a query and returns the basis of the decision.
     #[must_use]
     pub fn classify_by(&self, query: &str, context: Context<'_>) -> (QueryClassification, Basis) {
         READING.with_borrow_mut(|reading| {
@@ -126,8 +125,8 @@ impl Classifier {
         })
     }
 
-    /// The part of a query that counts: a person's words beside a trace or code, if they alone are
-    /// clearly no small talk; else all of it.
+    /// The part to classify: the user's words beside a trace or code, unless they alone may be
+    /// small talk; otherwise the whole text.
     fn attended<'q>(&self, reading: &mut Reading, query: &'q str) -> Cow<'q, str> {
         let text = prepared(query);
         let Some(prose) = prose(&text) else {
@@ -198,7 +197,7 @@ impl Classifier {
         QueryClassification::new(decided.query_type, decided.confidence, keywords)
     }
 
-    /// The shares of the weights, where they decide.
+    /// The weights' shares, if the weights decided.
     #[cfg(feature = "train")]
     pub(super) fn shares(&self, query: &str) -> Option<PerType> {
         let decided = READING.with_borrow_mut(|reading| {
@@ -236,7 +235,6 @@ fn contradicts(opinion: &Opinion) -> bool {
     opinion.known && best != QueryType::Conversational && share >= NO_FOLLOWUP
 }
 
-/// Four decimals are as much as is measured.
 fn rounded(share: f64) -> f64 {
     (share * 1e4).round() / 1e4
 }
@@ -249,12 +247,12 @@ fn score<'a>(evidence: impl Iterator<Item = &'a Evidence>) -> Score {
     score
 }
 
-/// In some scripts a few characters are a whole sentence.
+/// In scripts without spaces, a few characters can be a sentence.
 fn is_short(text: &str) -> bool {
     text.chars().nth(SHORT - 1).is_none() && !text.chars().any(is_unspaced)
 }
 
-/// About a single word the lexicon knows more than weights learned from whole questions.
+/// The lexicon judges a single word better than weights learned from whole questions.
 pub(super) fn is_terse(text: &str, reading: &Reading, none: bool) -> bool {
     is_short(text) || (reading.tokens.len() == 1 && !none)
 }
@@ -269,25 +267,25 @@ fn is_brief(text: &str) -> bool {
     text.chars().nth(limit - 1).is_none()
 }
 
-/// The basis of a classification.
+/// The basis on which a query was classified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Basis {
-    /// The text is blank.
+    /// Blank text.
     Blank,
     /// A short text without evidence for another type than small talk.
     Short,
     /// A follow-up on the previous question.
     FollowUp,
-    /// The learned weights.
+    /// Learned weights.
     Weights,
     /// The lexicon alone: a single known word, or no weights.
     Lexicon,
-    /// A guess.
+    /// A guess: nothing in the text is known.
     Nothing,
 }
 
 impl Basis {
-    /// Its name in tables.
+    /// The label in tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -319,12 +317,11 @@ struct Decided {
     basis: Basis,
     query_type: QueryType,
     confidence: f64,
-    /// The weights' opinion, where they were asked.
     opinion: Option<Opinion>,
 }
 
 impl Decided {
-    /// Small talk, with the basis's confidence; a guess is below 0.5.
+    /// Small talk with a fixed confidence; below 0.5 for a guess.
     const fn by(basis: Basis, opinion: Option<Opinion>) -> Self {
         let confidence = match basis {
             Basis::Blank => 0.5,
@@ -346,11 +343,11 @@ impl Decided {
 pub struct Explanation {
     /// The result.
     pub classification: QueryClassification,
-    /// The basis. If it is not [`Basis::Weights`], shares and parts did not count.
+    /// What decided. Shares and parts count only under [`Basis::Weights`].
     pub basis: Basis,
-    /// The second type.
+    /// The second most likely type.
     pub second: Option<QueryType>,
-    /// Shares of the weights, highest first.
+    /// Share of each type by the weights, highest first.
     pub shares: Vec<(QueryType, f64)>,
     /// Evidence of the lexicon: entry, type, weight.
     pub lexicon: Vec<(String, QueryType, f64)>,
@@ -358,24 +355,24 @@ pub struct Explanation {
     pub parts: Vec<Part>,
 }
 
-/// A feature's contribution.
+/// The contribution of one feature.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
-    /// Its description.
+    /// Description of the feature.
     pub feature: String,
-    /// Positive for the first type, negative for the second.
+    /// Positive for the likeliest type, negative for the second.
     pub weight: f64,
 }
 
 const SHOWN: usize = 16;
 
 impl Classifier {
-    /// Classifies a query and explains it. Slower than [`Classifier::classify`].
+    /// Classifies a query and explains the result. Slower than [`Classifier::classify`].
     #[must_use]
     pub fn explain(&self, query: &str, context: Context<'_>) -> Explanation {
         READING.with_borrow_mut(|reading| {
             let text = &*self.attended(reading, query);
-            // A blank text is not read, and the previous one would remain.
+            // `decide` does not read a blank text; the previous reading would remain.
             self.matcher.read(text, reading);
             let decided = self.decide(reading, text, context);
             let evidence = self.matcher.evidence(reading);

@@ -1,4 +1,4 @@
-//! Errors of lexicon and weights files.
+//! Errors in lexicon and weights files.
 
 use super::pattern::{MOST_VARIANTS, MOST_WORDS};
 use crate::model::QueryType;
@@ -7,22 +7,22 @@ use crate::model::QueryType;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{origin}:{line}: {problem}")]
 pub struct LexiconError {
-    /// The file.
+    /// File name.
     pub origin: String,
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// The problem.
+    /// Kind of problem.
     pub problem: LexiconProblem,
 }
 
-/// A problem of a lexicon.
+/// Kinds of lexicon problems.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LexiconProblem {
-    /// No TOML, an unknown key, or a value of another type.
+    /// Invalid TOML, an unknown key, or a value of the wrong type.
     #[error("{0}: see docs/classification.md for the keys of a lexicon")]
     Syntax(String),
-    /// An entry without a letter or digit.
+    /// No letter or digit in an entry.
     #[error("`{0}` holds no word: write a word or remove it")]
     NoWord(String),
     /// A misplaced `^` or `$`.
@@ -34,7 +34,7 @@ pub enum LexiconProblem {
     /// A weight outside -10 to 10.
     #[error("weight `{0}` is out of range: use -10 to 10, or 0 to switch an entry off")]
     Weight(f64),
-    /// A duplicate entry of a type.
+    /// Duplicate entry of a type.
     #[error("`{0}` is listed twice for `{1}`: keep one of them")]
     Twice(String, QueryType),
 }
@@ -46,23 +46,23 @@ pub enum WeightsError {
     /// Another kind of file.
     #[error("`{origin}` holds no weights: name a file that the training wrote")]
     NotWeights {
-        /// The file.
+        /// File name.
         origin: String,
     },
-    /// Of another version.
+    /// Another version.
     #[error("`{origin}` is of version {found}, this program reads {wanted}: train it anew")]
     Version {
-        /// The file.
+        /// File name.
         origin: String,
-        /// Version of layout and features.
+        /// Version found.
         found: String,
-        /// The version that is read.
+        /// Version that this program reads.
         wanted: String,
     },
-    /// The checksum or the content is wrong.
+    /// Wrong checksum or content.
     #[error("`{origin}` is damaged: copy it again or train it anew")]
     Damaged {
-        /// The file.
+        /// File name.
         origin: String,
     },
 }

@@ -6,14 +6,14 @@ use std::fmt::{self, Write as _};
 use super::{Basis, Classifier, Context};
 use crate::model::QueryType;
 
-/// A labelled query.
+/// A query with its expected type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Labelled {
-    /// Its type.
+    /// Expected type.
     pub query_type: QueryType,
-    /// Its language.
+    /// Language code.
     pub language: String,
-    /// The query.
+    /// Query text.
     pub query: String,
 }
 
@@ -23,17 +23,17 @@ pub struct Labelled {
     "{origin}:{line}: {problem}: a line is a type, a tab, perhaps a language and a tab, and a query"
 )]
 pub struct LabelError {
-    /// The file.
+    /// File name.
     pub origin: String,
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// The problem.
+    /// Reason.
     pub problem: String,
 }
 
 impl Labelled {
-    /// Reads lines of type, optional language and query, separated by tabs. Empty lines, comments
-    /// (`#`) and a byte order mark are skipped.
+    /// Reads lines of type, optional language and query, separated by tabs. Skips empty lines,
+    /// comments (`#`) and a byte order mark.
     ///
     /// # Errors
     /// The first invalid line.
@@ -75,21 +75,21 @@ impl Labelled {
 /// A count of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Tally {
-    /// Answers.
+    /// Number of answers.
     pub all: u32,
-    /// Right answers.
+    /// Number of right answers.
     pub right: u32,
     sure: f64,
 }
 
 impl Tally {
-    /// Share of right answers, 0 without answers.
+    /// Share of right answers; 0 without answers.
     #[must_use]
     pub fn accuracy(&self) -> f64 {
         f64::from(self.right) / f64::from(self.all.max(1))
     }
 
-    /// Mean confidence.
+    /// Mean confidence; 0 without answers.
     #[must_use]
     pub fn confidence(&self) -> f64 {
         self.sure / f64::from(self.all.max(1))
@@ -102,14 +102,14 @@ impl Tally {
     }
 }
 
-/// A wrong answer.
+/// A misclassified query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mistake {
-    /// The query.
+    /// Labelled query.
     pub row: Labelled,
-    /// The answer.
+    /// Chosen type.
     pub taken_for: QueryType,
-    /// Its confidence.
+    /// Confidence in that type.
     pub confidence: f64,
 }
 
@@ -120,11 +120,11 @@ pub struct Evaluation {
     pub total: Tally,
     /// By language.
     pub languages: BTreeMap<String, Tally>,
-    /// By type.
+    /// By expected type.
     pub types: BTreeMap<QueryType, Tally>,
     /// By basis.
     pub bases: BTreeMap<Basis, Tally>,
-    /// By type and answer.
+    /// Rows by expected and chosen type.
     pub confusion: BTreeMap<(QueryType, QueryType), u32>,
     /// By confidence, in tenths.
     pub tenths: [Tally; 10],
@@ -133,7 +133,7 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// Classifies all rows, without context.
+    /// Classifies all rows without context.
     #[must_use]
     pub fn of(classifier: &Classifier, rows: &[Labelled]) -> Self {
         let mut all = Self::default();

@@ -1,8 +1,6 @@
-//! Features of a text for the weights: words, pairs, openings of clauses, runs of letters, and its
-//! shape.
-//!
-//! Training and inference share this code, so they cannot diverge. A feature is a number of 32
-//! bits.
+//! Features of a text for the weights, as 32-bit numbers: words, pairs, openings of clauses, runs
+//! of letters, and the text's shape. Training and inference share this code, so they cannot
+//! diverge.
 //!
 //! **Invariant:** equal texts and lexicons give equal features in equal order. Any change needs a
 //! new [`VERSION`], which refuses older weights.
@@ -13,7 +11,6 @@ pub(super) use shape::{SHAPES, Shapes, shapes};
 
 use super::reading::{Reading, mix};
 
-/// Written into the weights file.
 pub(super) const VERSION: u32 = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,13 +23,12 @@ pub(super) enum Group {
 pub(super) enum Kind {
     Word,
     Pair,
-    /// Two words around another.
+    /// Two words around a third.
     Around,
     /// The first one or two words of a clause.
     Opening,
     First,
     Last,
-    /// Letters within a word.
     Letters,
     /// Letters of a script without spaces.
     Run,
@@ -42,7 +38,7 @@ pub(super) enum Kind {
 pub(super) struct Feature {
     pub(super) key: u32,
     pub(super) kind: Kind,
-    /// Its place in the letters of the reading.
+    /// First index into [`Reading::letters`].
     begin: usize,
     end: usize,
 }
@@ -64,8 +60,8 @@ impl Feature {
         }
     }
 
-    /// Whether it is a word, or letters as good as one: agglutinating languages may have known
-    /// stems only.
+    /// Whether it is a word or letters as telling: in agglutinating languages only stems may be
+    /// known.
     pub(super) fn is_word(&self, reading: &Reading) -> bool {
         match self.kind {
             Kind::Word => true,
@@ -94,15 +90,15 @@ impl Feature {
     }
 }
 
-/// Letters of a word that count; longer ones are no natural words.
+/// Limit on letters of a word; longer words are not natural language.
 const MOST_LETTERS: usize = 24;
-/// Letters of a feature within a word, its bounds included.
+/// Letters of a feature within a word, with the spaces around it.
 const SHORTEST: usize = 2;
 const LONGEST: usize = 5;
-/// Letters of a feature in scripts without spaces.
+/// Longest feature in scripts without spaces.
 const LONGEST_RUN: usize = 4;
-/// Weight of a stem as good as a word: four Latin letters, three of another alphabet, two syllables
-/// of Hangul.
+/// Weight of letters as telling as a word: four Latin letters, three of another alphabet, two
+/// Hangul syllables.
 const STEM: usize = 12;
 
 mod seed {
@@ -168,7 +164,6 @@ fn words(reading: &Reading, at: usize, sink: &mut impl FnMut(Feature)) {
     }
 }
 
-/// Runs of letters within a word, its bounds included.
 fn letters(reading: &Reading, at: usize, sink: &mut impl FnMut(Feature)) {
     let token = reading.tokens[at];
     let end = (token.end + 1).min(token.begin + MOST_LETTERS + 1);
@@ -183,7 +178,7 @@ fn letters(reading: &Reading, at: usize, sink: &mut impl FnMut(Feature)) {
     }
 }
 
-/// Runs of a script without spaces, bounds included.
+/// Runs of a script without spaces, with the spaces around it.
 fn run(reading: &Reading, first: usize, behind: usize, sink: &mut impl FnMut(Feature)) {
     for begin in first - 1..behind {
         let bound = usize::from(begin < first);

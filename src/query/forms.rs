@@ -1,8 +1,9 @@
 //! Regular English word forms, generated when a lexicon is compiled.
 //!
-//! Generous: a form that nobody writes never matches. Irregular forms are data of the lexicon.
+//! Forms that do not exist do no harm. The lexicon lists irregular ones.
 
-/// Plural or third person, past and participle of a plain ASCII word of at least three letters.
+/// Plural or third person, past and participle of a lower-case ASCII word of at least three
+/// letters.
 pub(super) fn regular(base: &str) -> Vec<String> {
     if base.len() < 3 || !base.bytes().all(|b| b.is_ascii_lowercase()) {
         return Vec::new();
@@ -31,7 +32,6 @@ fn plural(base: &str) -> String {
     format!("{base}{}", if hisses { "es" } else { "s" })
 }
 
-/// Stems for `-ed` and `-ing`.
 fn stems(base: &str) -> Vec<String> {
     if !ends_short(base) {
         return vec![base.to_owned()];
@@ -50,7 +50,7 @@ fn consonant_y(base: &str) -> Option<&str> {
     stem.filter(|stem| !stem.ends_with(is_vowel))
 }
 
-/// Consonant, vowel, consonant: the last one may double.
+/// Whether the last consonant may double.
 fn ends_short(base: &str) -> bool {
     let mut back = base.chars().rev();
     matches!((back.next(), back.next(), back.next()), (Some(last), Some(mid), Some(first))

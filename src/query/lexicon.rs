@@ -1,6 +1,5 @@
-//! The lexicon: words and phrases that speak for a type.
-//!
-//! Read from TOML (`config/lexicon.toml` is compiled in), validated as a whole, and merged.
+//! The lexicon: words and phrases that are evidence for a type, read from TOML and validated as a
+//! whole. `config/lexicon.toml` is compiled in.
 //!
 //! **Invariant:** an entry occurs once per type, with a weight from -10 to 10.
 
@@ -15,7 +14,7 @@ use crate::model::QueryType;
 
 const BUILTIN: &str = include_str!("../../config/lexicon.toml");
 
-/// Weighted words and phrases, and some grammar.
+/// Weighted words and phrases, with grammar.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Lexicon {
     /// Weight by type and entry.
@@ -23,12 +22,11 @@ pub struct Lexicon {
     pub(super) grammar: Grammar,
 }
 
-/// Grammar of all types.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Grammar {
-    /// May precede the first word of a clause ("please", "could you").
+    /// Phrases before the first word of a clause ("please", "could you").
     pub(super) fillers: BTreeSet<Pattern>,
-    /// Words that point back to the previous question.
+    /// Phrases that refer to the previous question.
     pub(super) followup: BTreeSet<Pattern>,
     pub(super) uninflected: BTreeSet<String>,
     pub(super) forms: BTreeMap<String, Vec<String>>,
@@ -37,7 +35,7 @@ pub(super) struct Grammar {
 }
 
 impl Lexicon {
-    /// The built-in lexicon.
+    /// Returns the built-in lexicon.
     ///
     /// # Errors
     /// Never: tests read the same file.
@@ -45,7 +43,7 @@ impl Lexicon {
         Self::parse(BUILTIN, "config/lexicon.toml")
     }
 
-    /// The longest lexicon, in bytes.
+    /// Size limit of a lexicon file, in bytes.
     pub const MOST_BYTES: usize = 16 << 20;
 
     /// Parses a lexicon; errors name `origin`.
@@ -56,7 +54,7 @@ impl Lexicon {
         read(toml, origin)
     }
 
-    /// Merges another lexicon over this one: it adds entries and grammar, or replaces weights (0
+    /// Merges another lexicon into this one: adds its entries and grammar, and replaces weights (0
     /// disables an entry).
     #[must_use]
     pub fn extended_with(mut self, other: Self) -> Self {
@@ -117,7 +115,7 @@ struct GrammarTable {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Group {
-    /// By default, one for each word of an entry.
+    /// Defaults to the number of words in an entry.
     weight: Option<Spanned<f64>>,
     entries: Vec<Spanned<String>>,
 }

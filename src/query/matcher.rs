@@ -1,9 +1,9 @@
 //! A lexicon compiled into a trie over words.
 //!
-//! Matching is one pass. At each word the longest entry wins and hides entries inside it, so
-//! contradictions are settled by longer phrases. Between equal words, more anchors win.
+//! At each word the longest entry wins and hides entries inside it, so longer phrases settle
+//! contradictions. Between entries of equal length, more anchors win.
 //!
-//! **Invariant:** the work is linear in the text, times the longest entry.
+//! **Invariant:** one pass, linear in the text, times the longest entry.
 
 mod hash;
 
@@ -26,7 +26,7 @@ pub(super) struct Evidence {
 #[derive(Debug, Clone)]
 pub(super) struct Matcher {
     words: Table<Box<str>>,
-    /// The node of each first word.
+    /// The first node of each word.
     starts: Vec<NodeId>,
     edges: Table<(NodeId, WordId)>,
     nodes: Vec<Node>,
@@ -37,10 +37,10 @@ pub(super) type WordId = u32;
 type NodeId = u32;
 
 const UNKNOWN: WordId = 0;
-/// The beginning and the end of a clause.
+/// Beginning and end of a clause.
 const OPENS: WordId = 1;
 const CLOSES: WordId = 2;
-/// No node; the root is never a target.
+/// Equal to [`ROOT`], which is never a target.
 const NOWHERE: NodeId = 0;
 const ROOT: NodeId = 0;
 
@@ -50,12 +50,12 @@ struct Node {
     ends: Vec<u32>,
     /// A Bloom filter of the words that continue from here.
     onward: u64,
-    /// Whether it may precede the first word of a clause.
+    /// Whether a filler ends here.
     filler: bool,
 }
 
 impl Node {
-    /// Avoids most failing look-ups; words that are equal modulo 64 share a bit.
+    /// Avoids most failing look-ups.
     const fn may_go_on(&self, word: WordId) -> bool {
         self.onward & bit(word) != 0
     }
@@ -65,11 +65,11 @@ const fn bit(number: u32) -> u64 {
     1 << (number % u64::BITS)
 }
 
-/// Last word, then anchors.
+/// Index after the last word, then number of anchors.
 type Reach = (usize, u8);
 
 impl Matcher {
-    /// Reads a text: words and evidence, each entry once.
+    /// Reads words and evidence, each entry once.
     pub(super) fn read(&self, text: &str, reading: &mut Reading) {
         reading.cut(text, |word| {
             self.words.get(word).copied().unwrap_or(UNKNOWN)
@@ -156,7 +156,7 @@ impl Matcher {
         }
     }
 
-    /// Behind a filler the clause opens again: "please add …" begins with "add" too.
+    /// The clause opens again after a filler: "please add …" also begins with "add".
     fn pass_fillers(&self, tokens: &mut [Token], at: usize, mut node: NodeId) {
         let mut end = at + 1;
         while node != NOWHERE && end < tokens.len() {
@@ -176,7 +176,7 @@ impl Matcher {
     }
 }
 
-/// Further word forms of an entry are dropped.
+/// Limit on word forms of an entry; further ones are dropped.
 const MOST_SEQUENCES: usize = 256;
 
 impl Matcher {
@@ -208,7 +208,7 @@ impl Matcher {
         }
         let nodes = matcher.nodes.iter();
         let listed: Vec<bool> = nodes.map(|node| !node.ends.is_empty()).collect();
-        // An opening is meant literally: "add" is a request, "added" is none.
+        // An opening is literal: "add" is a request, "added" is none.
         for (((_, pattern), _), entry) in counting().zip(0..).filter(|(((_, p), _), _)| !p.opens) {
             for sequence in inflected(&pattern.words, &lexicon.grammar) {
                 let node = matcher.path(pattern, &sequence);
@@ -268,7 +268,7 @@ impl Matcher {
     }
 }
 
-/// Far below 2³² rows: an entry has at most 8 words and [`MOST_SEQUENCES`] sequences.
+/// Cannot overflow: an entry has at most 8 words and [`MOST_SEQUENCES`] sequences.
 fn index(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)
 }
@@ -286,7 +286,6 @@ fn contracted(words: &[String], grammar: &Grammar) -> Vec<Vec<String>> {
     sequences
 }
 
-/// With all forms of each word.
 fn inflected(words: &[String], grammar: &Grammar) -> Vec<Vec<String>> {
     let mut all = Vec::new();
     for sequence in contracted(words, grammar) {

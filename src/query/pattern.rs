@@ -1,21 +1,18 @@
-//! Entries of a lexicon: `^make/write a note$`.
-//!
-//! `^` is the beginning of a clause, `$` its end, `/` separates alternatives of a word, which are
-//! expanded here.
+//! Entries of a lexicon, such as `^make/write a note$`: `^` is the beginning of a clause, `$` its
+//! end, and `/` separates alternatives of a word.
 
 use super::text::{each_word, prepared};
 
 pub(super) const MOST_WORDS: usize = 8;
 pub(super) const MOST_VARIANTS: usize = 200;
 
-/// An entry without alternatives. Orders by its words first.
+/// An entry without alternatives, ordered by its words first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Pattern {
-    /// The words, as texts are cut.
     pub(super) words: Vec<String>,
     pub(super) opens: bool,
     pub(super) closes: bool,
-    /// The entry without anchors, for people.
+    /// The entry without anchors, for display.
     pub(super) label: String,
 }
 
@@ -27,7 +24,6 @@ pub(super) enum Fault {
 }
 
 impl Pattern {
-    /// Expands an entry.
     pub(super) fn parse(written: &str) -> Result<Vec<Self>, Fault> {
         let body = written.trim();
         let (opens, closes) = (body.starts_with('^'), body.ends_with('$'));
@@ -58,7 +54,7 @@ impl Pattern {
         }
     }
 
-    /// One for each word, so phrases weigh more.
+    /// One per word, so phrases weigh more.
     pub(super) fn default_weight(&self) -> f64 {
         self.label.split_whitespace().map(|_| 1.0).sum()
     }

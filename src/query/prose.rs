@@ -1,10 +1,10 @@
-//! A person's words in a text with fenced code, stack traces or logs.
+//! Separates a user's words from fenced code, stack traces and logs.
 //!
-//! The line above a trace says what is wanted; a pasted trace alone counts as a whole.
+//! The line above a trace says what the user wants. A pasted trace alone counts as a whole.
 //!
-//! **Invariant:** a text of one line is a person's.
+//! **Invariant:** a text of one line is the user's.
 
-/// The person's lines; `None` where that is all or nothing.
+/// The user's lines; `None` if that is all or none.
 pub(super) fn prose(text: &str) -> Option<String> {
     if !text.contains('\n') {
         return None;
@@ -28,7 +28,7 @@ pub(super) fn prose(text: &str) -> Option<String> {
     (left_out && out.chars().any(char::is_alphabetic)).then(|| out.to_owned())
 }
 
-/// `before`: whether a program wrote the line above.
+/// `before`: whether a program wrote the previous line.
 fn is_machine(line: &str, before: bool) -> bool {
     let bare = line.trim();
     if bare.is_empty() {
@@ -85,7 +85,7 @@ fn is_fault(bare: &str) -> bool {
             || (name.len() > plain.len() && plain == "error"))
 }
 
-/// By its ends, or by the share of signs.
+/// Judges by line ends and by the share of signs.
 fn is_code(bare: &str) -> bool {
     let ends = ["{", "}", ";", "};", "});", ")?", "->", "=>", "\\"];
     let begins = [
@@ -102,7 +102,7 @@ fn is_code(bare: &str) -> bool {
     all >= 8 && signs * 5 >= all
 }
 
-/// Begins with a date, a time, or a level.
+/// A date, a time or a level begins the line.
 fn is_log(bare: &str) -> bool {
     let bare = bare.trim_start_matches('[');
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
@@ -114,7 +114,7 @@ fn is_log(bare: &str) -> bool {
     dated || timed || levels.iter().any(|level| bare.starts_with(level))
 }
 
-/// Inside a trace: messages with quoted code.
+/// Messages inside a trace quote code.
 fn is_told_in(bare: &str) -> bool {
     bare.contains('`') || bare.contains("::") || bare.starts_with(|c: char| "|=^~".contains(c))
 }

@@ -1,9 +1,7 @@
-//! A text as read: words, letters, and what the lexicon found.
+//! A text as read: words, letters, and matching lexicon entries. Reused, so that reading rarely
+//! allocates.
 //!
-//! Reused from text to text, so that reading allocates nothing once grown.
-//!
-//! **Invariant:** words are separated by spaces in the letters; scripts without spaces stay
-//! together.
+//! **Invariant:** spaces separate words in `letters`; runs of scripts without spaces stay together.
 
 use super::matcher::WordId;
 use super::text::{each_word_in, is_unspaced};
@@ -14,24 +12,24 @@ pub(super) struct Reading {
     pub(super) tokens: Vec<Token>,
     /// Folded letters, with spaces between words and at both ends.
     pub(super) letters: Vec<char>,
-    /// Entries found, in order.
+    /// Matching lexicon entries, in order.
     pub(super) found: Vec<u32>,
-    /// A bit per entry of the lexicon.
+    /// A bit per lexicon entry.
     pub(super) seen: Vec<u64>,
-    /// Features met, and a bit for each.
+    /// Learned features that occur, and a bit for each learned feature.
     pub(super) met: Vec<u32>,
     pub(super) marks: Vec<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token {
-    /// Its number in the lexicon.
+    /// Number in the lexicon.
     pub(super) word: WordId,
     /// Whether it opens a clause.
     pub(super) opens: bool,
     /// Whether it is a character of a script without spaces.
     pub(super) alone: bool,
-    /// Its place in the letters.
+    /// First index into [`Reading::letters`].
     pub(super) begin: usize,
     pub(super) end: usize,
     pub(super) hash: u64,
@@ -81,7 +79,7 @@ fn hash_of(letters: impl Iterator<Item = char>) -> u64 {
     letters.fold(WORD_SEED, |hash, c| mix(hash, c.into()))
 }
 
-/// The weights file depends on this function: another one is another version.
+/// A change invalidates weights files and needs a new version of the features.
 pub(super) const fn mix(hash: u64, more: u64) -> u64 {
     let hash = (hash ^ more).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     hash ^ (hash >> 29)

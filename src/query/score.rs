@@ -1,11 +1,11 @@
-//! Sums of evidence per type, and the confidence in the difference.
+//! Sums of evidence per type, and the confidence in their difference.
 
 use crate::model::QueryType;
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Score([f64; QueryType::ALL.len()]);
 
-/// Breaks ties; conversational comes last.
+/// Breaks ties.
 const ORDER: [QueryType; QueryType::ALL.len()] = [
     QueryType::Code,
     QueryType::Documentation,
@@ -15,7 +15,6 @@ const ORDER: [QueryType; QueryType::ALL.len()] = [
 ];
 
 impl Score {
-    /// Adds evidence; negative weights speak against.
     pub(super) fn add(&mut self, query_type: QueryType, weight: f64) {
         self.0[query_type as usize] += weight;
     }
@@ -37,14 +36,14 @@ impl Score {
         best
     }
 
-    /// The lead of the best type, counted from zero.
+    /// The lead of the best type, at most its own sum.
     pub(super) fn margin(&self) -> f64 {
         let Some(best) = self.best() else { return 0.0 };
         let others = ORDER.into_iter().filter(|&other| other != best);
         self.of(best) - others.map(|other| self.of(other)).fold(0.0, f64::max)
     }
 
-    /// The confidence in the best type, which never falls with the margin.
+    /// Never falls as the margin grows.
     pub(super) fn confidence(&self) -> f64 {
         (self.calibrated() * 1e4).round() / 1e4
     }

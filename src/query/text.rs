@@ -1,7 +1,7 @@
-//! Cuts a text into lower-case words, with the places where clauses begin.
+//! Cuts a text into lower-case words and marks where clauses begin.
 //!
 //! Scripts without spaces (Han, Kana, Thai …) give a word per character, so their lexicon entries
-//! are phrases. Apostrophes vanish: `what's` is `whats`. No stemming.
+//! are phrases. Apostrophes are dropped: `what's` becomes `whats`. Words are not stemmed.
 //!
 //! **Invariant:** final punctuation changes no word and opens no clause.
 
@@ -10,15 +10,14 @@ use std::borrow::Cow;
 #[cfg(feature = "project")]
 use icu_normalizer::ComposingNormalizerBorrowed;
 
-/// Characters of a query that count.
+/// Limit on classified characters.
 pub(super) const LOOKED_AT: usize = 4_000;
 
-/// Never splits a character.
 pub(super) fn looked_at(query: &str) -> &str {
     if query.len() <= LOOKED_AT {
         return query;
     }
-    // As many bytes as characters.
+    // In ASCII, bytes are characters.
     if let Some(head) = query.get(..LOOKED_AT)
         && head.is_ascii()
     {
@@ -30,7 +29,7 @@ pub(super) fn looked_at(query: &str) -> &str {
         .map_or(query, |(end, _)| &query[..end])
 }
 
-/// The normalized, trimmed part of a query. Most texts are not copied.
+/// The normalized, trimmed part of a query to classify; most texts are not copied.
 pub(super) fn prepared(query: &str) -> Cow<'_, str> {
     match composed(looked_at(query)) {
         Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
@@ -44,13 +43,12 @@ fn composed(text: &str) -> Cow<'_, str> {
     COMPOSED.normalize(text)
 }
 
-/// Without Unicode tables a text is not normalized.
 #[cfg(not(feature = "project"))]
 fn composed(text: &str) -> Cow<'_, str> {
     text.into()
 }
 
-/// Full-width letters and digits.
+/// Maps full-width letters and digits to ASCII.
 fn narrow(c: char) -> char {
     match c {
         '\u{ff10}'..='\u{ff19}' | '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}' => {
@@ -77,13 +75,13 @@ pub(super) fn each_word(text: &str, sink: impl FnMut(&str, bool)) {
     each_word_in(&mut String::new(), text, sink);
 }
 
-/// The variant with a reused buffer.
+/// [`each_word`] with a reused buffer.
 pub(super) fn each_word_in(word: &mut String, text: &str, mut sink: impl FnMut(&str, bool)) {
     word.clear();
     let mut opens = true;
     let mut rest = text;
     while !rest.is_empty() {
-        // The common case: small letters and a space.
+        // The common case: lower-case ASCII letters and a space.
         let (run, behind) = rest.split_at(small_ahead(rest));
         if word.is_empty()
             && let Some(behind) = behind.strip_prefix(' ')
@@ -123,7 +121,7 @@ pub(super) fn each_word_in(word: &mut String, text: &str, mut sink: impl FnMut(&
     flush(word, &mut opens, &mut sink);
 }
 
-/// Leading small ASCII letters, or fewer near the end.
+/// Leading lower-case ASCII letters, or fewer near the end.
 fn small_ahead(text: &str) -> usize {
     let mut len = 0;
     while let Some(eight) = text.as_bytes()[len..].first_chunk() {
@@ -136,14 +134,13 @@ fn small_ahead(text: &str) -> usize {
     len
 }
 
-/// Leading small ASCII letters among the bytes.
 fn small_of(bytes: [u8; 8]) -> usize {
     const TOPS: u64 = u64::from_le_bytes([0x80; 8]);
     const A: u64 = u64::from_le_bytes([b'a'; 8]);
     const BEHIND_Z: u64 = u64::from_le_bytes([b'z' + 1; 8]);
     let bytes = u64::from_le_bytes(bytes);
-    // With its top bit set no byte borrows from the next; the bit stays set where the byte is not
-    // less.
+    // A set top bit keeps each byte from borrowing from the next. It stays set where the byte is
+    // not less.
     let topped = bytes | TOPS;
     let small = (topped - A) & !(topped - BEHIND_Z) & !bytes & TOPS;
     ((small ^ TOPS).trailing_zeros() / 8) as usize
@@ -163,7 +160,7 @@ enum Kind {
 
 enum Breaks {
     Never,
-    /// Not in `main.rs` or `1,000`.
+    /// Excludes `main.rs` and `1,000`.
     BeforeSpace,
     Always,
 }

@@ -1,7 +1,5 @@
 //! Training of weights (feature `train`): multinomial logistic regression over `features`, pruned
-//! and serialized.
-//!
-//! Five-fold cross-validation of whole classifiers yields the temperature and the accuracy.
+//! and serialized. Five-fold cross-validation of whole classifiers yields temperature and accuracy.
 //!
 //! **Invariant:** one thread, a fixed order of sums and no platform mathematics: equal rows,
 //! lexicon and settings give equal bytes.
@@ -22,13 +20,13 @@ use super::lexicon::Lexicon;
 use super::matcher::Matcher;
 use super::weights::{Head, TYPES, Weights, write};
 
-/// Hyperparameters chosen by cross-validation (`train_classifier choose`,
-/// `config/classifier-choice.txt`), within a standard error of the best that fits the file.
+/// Hyperparameters. The defaults were chosen by cross-validation (`train_classifier choose`,
+/// `config/classifier-choice.txt`), within one standard error of the best that fits in 600 KB.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// Gain of words and of letters.
+    /// Gains of word and of letter features.
     pub gains: [f64; 2],
-    /// Quadratic penalty of the weights.
+    /// Quadratic penalty.
     pub penalty: f64,
     /// Fewest rows of a learned feature.
     pub fewest_rows: usize,
@@ -50,28 +48,28 @@ impl Default for Settings {
 /// Weights and their cross-validation.
 #[derive(Debug, Clone)]
 pub struct Trained {
-    /// The weights file.
+    /// Weights file.
     pub bytes: Vec<u8>,
     /// Results on unseen rows, and the temperature.
     pub validation: CrossValidation,
-    /// Features in enough rows.
+    /// Number of features before pruning.
     pub features: usize,
-    /// Features kept.
+    /// Number of features kept.
     pub kept: usize,
 }
 
 /// A failed training.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TrainError {
-    /// Fewer rows than folds.
+    /// Fewer than 100 rows reach the weights.
     #[error("{0} labelled queries are too few: give at least a hundred")]
     TooFew(usize),
-    /// A bucket of the file overflows.
+    /// Too many features in a bucket of the file.
     #[error("the features cannot be written: too many share a bucket, prune more")]
     Crowded,
 }
 
-/// Identifies the lexicon and the rows that weights are learned from.
+/// Digest of the lexicon and the rows that weights are learned from.
 #[must_use]
 pub fn stamp(sources: &[&str]) -> [u8; 32] {
     let mut digest = Sha256::new();
@@ -82,7 +80,7 @@ pub fn stamp(sources: &[&str]) -> [u8; 32] {
     digest.finalize().into()
 }
 
-/// The rows that weights are learned from: without duplicates by case, and without those that the
+/// The rows that weights are learned from: distinct up to case, without terse ones, which the
 /// lexicon decides.
 #[must_use]
 pub fn learned_from<'a>(lexicon: &Lexicon, rows: &'a [Labelled]) -> Vec<&'a Labelled> {
@@ -92,7 +90,7 @@ pub fn learned_from<'a>(lexicon: &Lexicon, rows: &'a [Labelled]) -> Vec<&'a Labe
 /// Learns from labelled queries.
 ///
 /// # Errors
-/// When there are too few, or the result cannot be written.
+/// Too few rows reach the weights, or the result cannot be written.
 pub fn train(
     lexicon: &Lexicon,
     rows: &[Labelled],
@@ -150,7 +148,7 @@ impl Fitted {
         let head = Head {
             stamp,
             temperature,
-            // Derived from the rows, like the scales.
+            // `write` derives it from the rows, like the scales.
             rarity_step: 0.0,
             gains: settings.gains.map(|gain| gain as f32),
             scales: [0.0; TYPES],
@@ -161,7 +159,7 @@ impl Fitted {
         write(head, &rows).ok_or(TrainError::Crowded)
     }
 
-    /// Quantised, with a temperature of 1.
+    /// Quantized, with a temperature of 1.
     fn weights(&self, settings: &Settings) -> Result<Weights, TrainError> {
         let bytes = self.bytes(settings, [0; 32], 1.0)?;
         Weights::parse(&bytes, "training").map_err(|_| TrainError::Crowded)

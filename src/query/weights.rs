@@ -1,7 +1,4 @@
-//! Weights of the linear model.
-//!
-//! Read from a file (`config/classifier.bin` is compiled in) and validated as a whole; made by
-//! `training`.
+//! Weights of the linear model, validated as a whole. `config/classifier.bin` is compiled in.
 //!
 //! **Invariant:** a look-up allocates nothing and costs a few comparisons.
 
@@ -19,7 +16,7 @@ use crate::model::QueryType;
 const BUILTIN: &[u8] = include_bytes!("../../config/classifier.bin");
 
 pub(super) const TYPES: usize = QueryType::ALL.len();
-/// In the order of [`QueryType::ALL`].
+/// Values in the order of [`QueryType::ALL`].
 pub(super) type PerType = [f64; TYPES];
 
 /// Validated weights.
@@ -31,10 +28,10 @@ pub struct Weights {
     rows: Vec<Cell>,
 }
 
-/// A feature in eight adjacent bytes, because a look-up costs what memory costs.
+/// A feature in eight adjacent bytes, because memory access dominates look-ups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Cell {
-    /// Lower half of its key.
+    /// Lower half of the key.
     rest: u16,
     /// In steps of `Head::rarity_step`.
     rarity: u8,
@@ -42,7 +39,7 @@ struct Cell {
     weights: [i8; TYPES],
 }
 
-/// A quadratic scale: finer near zero, where most weights are.
+/// Quadratic: finer near zero, where most weights are.
 const fn worth(steps: i8) -> i32 {
     let steps = steps as i32;
     steps * steps.abs()
@@ -54,12 +51,12 @@ const FULL: i32 = worth(i8::MAX);
 pub(super) struct Head {
     /// Identifies the training data and the lexicon.
     pub(super) stamp: [u8; 32],
-    /// Divides the scores, for calibrated shares.
+    /// Divides scores to calibrate shares.
     pub(super) temperature: f32,
     pub(super) rarity_step: f32,
-    /// Gain of words and of letters.
+    /// Gains of word and of letter features.
     pub(super) gains: [f32; 2],
-    /// The largest weight of each type.
+    /// Largest weight of each type.
     pub(super) scales: [f32; TYPES],
     pub(super) bias: [f32; TYPES],
     pub(super) shapes: [[f32; TYPES]; SHAPES],
@@ -75,7 +72,7 @@ impl Head {
         self.numbers().all(|number| number.abs() < ABSURD)
     }
 
-    /// All numbers but the temperature, as they are written.
+    /// All numbers but the temperature, in the order of the file.
     fn numbers(&self) -> impl Iterator<Item = f32> {
         let small = [self.rarity_step].into_iter().chain(self.gains);
         let small = small.chain(self.scales).chain(self.bias);
@@ -103,10 +100,10 @@ impl Opinion {
 }
 
 impl Weights {
-    /// The longest weights file, in bytes.
+    /// Size limit of a weights file, in bytes.
     pub const MOST_BYTES: usize = file::MOST_BYTES;
 
-    /// The built-in weights.
+    /// Returns the built-in weights.
     ///
     /// # Errors
     /// Never: tests read the same bytes.
@@ -117,12 +114,12 @@ impl Weights {
     /// Parses weights; errors name `origin`.
     ///
     /// # Errors
-    /// When the bytes are of another kind or version, or damaged.
+    /// Another kind of file, another version, or damage.
     pub fn parse(bytes: &[u8], origin: &str) -> Result<Self, WeightsError> {
         file::read(bytes).map_err(|fault| fault.at(origin))
     }
 
-    /// Identifies the training data and the lexicon.
+    /// Digest of the training data and the lexicon.
     #[must_use]
     pub const fn stamp(&self) -> [u8; 32] {
         self.head.stamp
@@ -134,7 +131,6 @@ impl Weights {
         self
     }
 
-    /// Judges a text, and marks the features met in the reading.
     pub(super) fn judge(&self, text: &str, reading: &mut Reading, score: &Score) -> Opinion {
         let (sums, known) = self.sums(reading);
         let mut total = self.head.bias.map(f64::from);
@@ -269,7 +265,6 @@ pub(super) fn lexicon_value(sum: f64) -> f64 {
     (sum / 4.0).clamp(-0.5, 2.0)
 }
 
-/// Softmax.
 pub(super) fn shares(scores: &PerType) -> PerType {
     let most = scores.iter().copied().fold(f64::MIN, f64::max);
     let raised = scores.map(|score| libm::exp(score - most));

@@ -1,27 +1,23 @@
-//! Signal blocks: tags matched like brackets.
+//! Signal blocks, whose tags match like brackets.
 
 use super::{
     scan::{Kind, Token},
     view::Span,
 };
 
-/// A complete block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Block {
-    /// The opening tag.
     pub(super) opening: Span,
-    /// The content between the tags.
     pub(super) inside: Span,
-    /// Blocks directly inside; their fields are not this one's.
+    /// Directly nested blocks, whose fields do not belong to this one.
     pub(super) nested: Vec<Span>,
     pub(super) whole: Span,
 }
 
-/// The first near miss of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NearMiss {
     pub(super) tag: Span,
-    /// The tag, or the block if it is closed.
+    /// The tag alone, or the block if a closing tag follows.
     pub(super) whole: Span,
 }
 

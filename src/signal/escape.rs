@@ -1,4 +1,4 @@
-//! Escapes foreign text: signals in it become data.
+//! Escapes foreign text, so that signals in it stay data.
 
 use std::borrow::Cow;
 
@@ -6,9 +6,9 @@ use memchr::memchr_iter;
 
 use super::tag::may_begin;
 
-/// Quotes every signal tag in `text`, in code too: its `<` becomes `&lt;`.
+/// Escapes every signal tag in `text`, also in code: its `<` becomes `&lt;`.
 ///
-/// A `<` at the end that could become a tag is quoted as well, so escaped texts may be joined.
+/// A `<` at the end that could become a tag is escaped as well, so escaped texts can be joined.
 #[must_use]
 pub fn escape(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();

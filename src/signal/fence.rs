@@ -1,6 +1,6 @@
-//! Lines that open or close a code fence (CommonMark).
+//! Detects lines that open or close a code fence, as in CommonMark.
 //!
-//! A probe keeps its place, so a line that arrives in pieces is read once.
+//! A probe keeps its position, so a line that arrives in pieces is read once.
 
 use memchr::{memchr, memchr2};
 
@@ -21,7 +21,7 @@ pub(super) enum Purpose {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Line {
     Plain,
-    /// The marks, and the end of the line.
+    /// The fence's marks and the end of its line.
     Fence(Fence, usize),
     Undecided,
 }
@@ -88,7 +88,7 @@ impl LineProbe {
     ) -> Line {
         let rest = view.bytes_from(self.at);
         let stop = match purpose {
-            // Backticks after backticks are inline code.
+            // A backtick after a run of backticks makes the run inline code.
             Purpose::Open if fence.mark == b'`' => memchr2(b'`', b'\n', rest),
             Purpose::Open => memchr(b'\n', rest),
             Purpose::Close(_) => rest.iter().position(|byte| !b" \t\r".contains(byte)),

@@ -1,8 +1,8 @@
-//! Untyped field elements of a block.
+//! Splits a block into field elements, still untyped.
 //!
 //! An element ends at its balanced closing tag, else at the next closing tag of its name. Tags
-//! inside an element are its text; attributes are ignored. Every name is looked up once, so
-//! unclosed tags cost no more than others.
+//! inside an element are text; attributes are ignored. Every name is looked up once, so unclosed
+//! tags cost no more than others.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -10,7 +10,7 @@ use memchr::{memchr, memchr2};
 
 use super::view::Meter;
 
-/// A lower-cased name and a trimmed text.
+/// A field with its name in lower case and its text trimmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Field<'a> {
     pub(super) name: Cow<'a, str>,
@@ -30,11 +30,10 @@ struct Tag<'a> {
     end: usize,
     side: Side,
     name: Cow<'a, str>,
-    /// The closing tag that ends the element.
     mate: Option<usize>,
 }
 
-/// The elements of a block, in order; `nested` blocks are offsets in `inside`.
+/// Returns the elements of a block in order; `nested` blocks are ranges in `inside`.
 pub(super) fn elements<'a>(
     inside: &'a str,
     nested: &[std::ops::Range<usize>],
@@ -64,7 +63,7 @@ pub(super) fn elements<'a>(
     fields
 }
 
-/// Whether the text is only field elements and white space; the last may be cut.
+/// Whether the text contains only field elements, of which the last may be cut, and white space.
 pub(super) fn are_all(text: &str, meter: &mut impl Meter) -> bool {
     let tags = tags(text, &[], meter);
     let (mut at, mut next) = (0, 0);
@@ -89,7 +88,7 @@ pub(super) fn are_all(text: &str, meter: &mut impl Meter) -> bool {
     }
 }
 
-/// `<`, `</rea`, `<reason `.
+/// Matches `<`, `</rea` and `<reason `.
 fn is_cut_tag(text: &str) -> bool {
     text.strip_prefix('<').is_some_and(|name| {
         let name = name.strip_prefix('/').unwrap_or(name).trim_end();
@@ -113,7 +112,7 @@ fn tags<'a>(
             continue;
         }
         let tag = tag_at(text, at, meter);
-        // No further than the next `<`, where the search continues.
+        // A tag ends at the latest where the next `<` begins, so no byte is searched twice.
         at = tag.as_ref().map_or(at + 1, |tag| tag.end);
         tags.extend(tag);
     }
@@ -130,7 +129,7 @@ fn tag_at<'a>(text: &'a str, start: usize, meter: &mut impl Meter) -> Option<Tag
         .iter()
         .take_while(|byte| is_name_byte(**byte))
         .count();
-    // Once for its end, once for its letter case.
+    // One pass finds the name's end, another its letter case.
     meter.visit(2 * length + 2);
     if !bytes.get(from).is_some_and(|byte| begins_name(*byte)) {
         return None;
@@ -179,7 +178,8 @@ fn pair(tags: &mut [Tag<'_>]) {
     }
 }
 
-/// The common case, without a table of names: every element ends before the next one begins.
+/// Handles the common case, where every element ends before the next begins, without a table of
+/// names.
 fn pair_neighbours(tags: &mut [Tag<'_>]) -> bool {
     let mut next = 0;
     while let Some(tag) = tags.get(next) {
@@ -235,7 +235,7 @@ fn pair_by_name(tags: &mut [Tag<'_>]) {
 mod tests {
     use super::*;
 
-    /// All texts of so many tags.
+    /// Every text made of `tags` tags.
     fn texts(tags: usize) -> Vec<String> {
         let all = ["<a>", "</a>", "<b>", "</b>", "<c/>"];
         (0..tags).fold(vec![String::new()], |texts, _| {
@@ -258,7 +258,7 @@ mod tests {
                 plain += 1;
             }
         }
-        // One way to fill a place and two ways to fill two: 1, 1, 3, 5, 11, 21, 43.
+        // One text fills one place and two fill two: 1, 1, 3, 5, 11, 21, 43.
         assert_eq!(plain, 85);
     }
 }

@@ -1,4 +1,4 @@
-//! The code fence that may hold the reply's signal: one complete block and nothing else.
+//! A code fence that may be the reply's signal: one complete block and nothing else.
 
 use super::{
     block::{Block, Nest},
@@ -41,7 +41,7 @@ impl LoneFence {
         }
     }
 
-    /// Reads the new content; once that has ended, its window no longer matters.
+    /// Reads the new part of the content; after its end the window is ignored.
     pub(super) fn look(&mut self, content: View<'_>, meter: &mut impl Meter) -> Hope {
         if self.content == Content::Ended {
             return Hope::Left;

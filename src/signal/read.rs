@@ -1,6 +1,6 @@
 //! Reads the signal of a complete reply.
 //!
-//! Only for the model's own reply: other text must not be obeyed.
+//! Call it only on the model's own reply: signals in any other text must not be obeyed.
 
 use super::{
     block::Block,
@@ -12,31 +12,31 @@ use super::{
 };
 use crate::model::{Rejection, Signal, SignalType, Timestamp};
 
-/// Without an element or attribute.
+/// Confidence of a signal that states none.
 const DEFAULT_CONFIDENCE: f64 = 0.5;
 
-/// The result of reading a reply.
+/// The signal and the visible text of a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
-    /// The signal, or why there is none.
+    /// The signal, or the reason why there is none.
     pub finding: Finding,
-    /// The visible text.
+    /// The text without signals and inline reasoning.
     pub text: String,
 }
 
-/// The signal of a reply, if any.
+/// The outcome of looking for a signal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finding {
-    /// No block counts.
+    /// No signal block.
     Nothing,
-    /// It has a signal.
+    /// A valid signal.
     Signal(Signal),
-    /// The block that counts is invalid.
+    /// An invalid block, or a near miss of a tag.
     Rejection(Rejection),
 }
 
 impl Finding {
-    /// The signal.
+    /// The signal, if it is valid.
     #[must_use]
     pub const fn signal(&self) -> Option<&Signal> {
         match self {
@@ -45,7 +45,7 @@ impl Finding {
         }
     }
 
-    /// The rejection.
+    /// The rejection, if the block is invalid.
     #[must_use]
     pub const fn rejection(&self) -> Option<&Rejection> {
         match self {
@@ -130,7 +130,7 @@ fn attribute<'a>(opening: &'a str, wanted: &str) -> Option<&'a str> {
         .map(|(_, value)| value)
 }
 
-/// The first finite element, else the attribute, else the default.
+/// Takes the first element if its value is finite, else the attribute, else the default.
 fn confidence(elements: &[Field<'_>], opening: &str) -> f64 {
     let finite = |text: &str| {
         text.trim()

@@ -1,6 +1,6 @@
-//! The reply as tokens: text, signal tags outside code, inline reasoning, and code fences.
+//! Splits a reply into tokens: text, signal tags outside code, inline reasoning, and code fences.
 //!
-//! Inline code is text without tags. Reasoning begins only at the start of a line, so an answer may
+//! Inline code is text without tags. Reasoning begins only at the start of a line, so an answer can
 //! mention its tags.
 //!
 //! **Invariant:** the scanner can stop at any byte and resume with the same tokens, except where
@@ -18,19 +18,19 @@ use super::{
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Text and inline code.
+    /// Text with inline code.
     Text,
     Open,
     Close,
-    /// An opening tag that breaks the rules and names a type.
+    /// An opening tag that names a type and breaks the rules.
     NearMiss,
-    /// `</signals>`: closes a near miss, or is text.
+    /// `</signals>`, which closes a near miss or is text.
     ClosePlural,
     /// A signal tag cut by the end of the reply.
     Cut,
     /// Inline reasoning with its tags, possibly in pieces.
     Thought,
-    /// A closing tag of reasoning without its opening tag.
+    /// A closing tag of reasoning whose opening tag is missing.
     ThoughtEnd,
     FenceOpen,
     /// Content of a fence, possibly in pieces.
@@ -49,13 +49,13 @@ enum Place {
     #[default]
     Prose,
     InFence(Fence),
-    /// Until the closing tag of this name.
+    /// Lasts until the closing tag of this name.
     InThought(&'static str),
 }
 
 #[derive(Debug)]
 enum InLine {
-    /// At its start, perhaps with a probe for a fence.
+    /// At the start of a line; the probe exists once the line was examined.
     Start(Option<LineProbe>),
     Middle,
 }
@@ -65,7 +65,7 @@ pub(super) struct Scanner {
     at: usize,
     place: Place,
     line: InLine,
-    /// Whether the line so far is white space.
+    /// Whether the line is white space so far.
     blank: bool,
     ticks: Ticks,
     tag: Option<TagProbe>,
@@ -85,18 +85,18 @@ impl Scanner {
         }
     }
 
-    /// The first byte that is in no token yet.
+    /// The first byte that belongs to no token yet.
     pub(super) const fn position(&self) -> usize {
         self.at
     }
 
-    /// Whether a run of backticks in mid-line is still undecided.
+    /// Whether a run of backticks within a line is undecided.
     pub(super) fn waits_at_ticks(&self, view: View<'_>) -> bool {
         let in_prose = matches!((&self.place, &self.line), (Place::Prose, InLine::Middle));
         in_prose && view.byte(self.at) == Some(b'`')
     }
 
-    /// The next token; `None` where the window does not decide.
+    /// Returns the next token, or `None` if the window does not decide it.
     pub(super) fn next(&mut self, view: View<'_>, meter: &mut impl Meter) -> Option<Token> {
         if let Some(token) = self.queued.take() {
             return Some(token);

@@ -1,7 +1,7 @@
-//! Typed fields of a signal, and what is wrong with them.
+//! Types the fields of a signal, and describes what is wrong with them.
 //!
 //! Values are typed by the schema, never guessed. A fault is one sentence for the model, with
-//! short, escaped quotations. Limits are in Unicode scalars.
+//! short, escaped quotations. Length limits count Unicode scalars.
 
 use std::ops::RangeInclusive;
 
@@ -22,7 +22,7 @@ const QUOTED: usize = 40;
 
 pub(super) type Fault = String;
 
-/// `confidence` is not among the fields.
+/// Types `elements`, which exclude `confidence`.
 pub(super) fn typed(kind: SignalType, elements: Vec<Field<'_>>) -> Result<SignalFields, Fault> {
     let mut fields = Fields { kind, elements };
     Ok(match kind {
@@ -73,7 +73,7 @@ pub(super) fn quoted(value: &str) -> String {
     format!("`{}`", escape(&short))
 }
 
-/// Fields that were not taken yet.
+/// The elements that no field has taken yet.
 struct Fields<'a> {
     kind: SignalType,
     elements: Vec<Field<'a>>,
@@ -96,7 +96,7 @@ impl<'a> Fields<'a> {
         self.required(name, text(limits))
     }
 
-    /// An empty optional element counts as absent.
+    /// Treats an empty optional element as absent.
     fn optional<T>(
         &mut self,
         name: &str,
@@ -116,7 +116,7 @@ impl<'a> Fields<'a> {
         read(value).map_err(|fault| format!("the field `{name}` of a {kind} signal needs {fault}"))
     }
 
-    /// The last of duplicates counts.
+    /// Takes the last element of the name.
     fn take(&mut self, name: &str) -> Option<&'a str> {
         let mut last = None;
         self.elements.retain(|element| {
@@ -129,7 +129,7 @@ impl<'a> Fields<'a> {
         last
     }
 
-    /// Fields outside the schema; the last of duplicates counts.
+    /// Returns the fields outside the schema, the last of each name.
     fn rest(self) -> Extra {
         let mut extra = Extra::new();
         let elements = self.elements.into_iter();
@@ -166,7 +166,7 @@ fn integer(limits: RangeInclusive<u64>) -> impl FnOnce(&str) -> Result<u64, Faul
     }
 }
 
-/// `3` and `3.0`; not `3.5`, `-3`, `3e0`, or overflow.
+/// Parses `3` and `3.0`, but not `3.5`, `-3`, `3e0`, or a number that overflows.
 fn whole_number(value: &str) -> Option<u64> {
     let (whole, fraction) = value.split_once('.').unwrap_or((value, "0"));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

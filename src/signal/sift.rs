@@ -1,6 +1,6 @@
-//! Separates visible text from the block that counts, for the reader and the stream.
+//! Separates the visible text from the block that counts, for the reader and the stream.
 //!
-//! **Invariants:** tokens are shown in order, each at most once; nothing is shown while a signal
+//! **Invariants:** tokens are shown in order, each at most once; no token is shown while a signal
 //! tag before it is open, or while it is in a fence that may be the reply's signal.
 
 use memchr::memchr;
@@ -19,27 +19,25 @@ use super::{
 pub(super) struct Sift {
     scanner: Scanner,
     tidy: Tidy,
-    /// Tokens whose visibility is undecided.
     held: Vec<Held>,
-    /// Unmatched opening tags among them.
+    /// Indices of unmatched opening tags.
     open: Vec<usize>,
-    /// Unmatched near misses among them.
+    /// Indices of unmatched near misses.
     missed: Vec<usize>,
-    /// The latest fence that may be the signal, and its first held token.
+    /// The latest fence that may be the signal, and the index of its first held token.
     fence: Option<(usize, LoneFence)>,
-    /// The block that counts.
     block: Option<Block>,
     near_miss: Option<NearMiss>,
-    /// Whether reasoning tags came before.
+    /// Whether a reasoning tag has occurred.
     thoughts_seen: bool,
-    /// The end of what was shown before its token.
+    /// End of the text that was shown before its token was complete.
     shown: usize,
 }
 
 #[derive(Debug)]
 struct Held {
     token: Token,
-    /// The matching closing tag.
+    /// The index of the matching closing tag.
     mate: Option<usize>,
 }
 
@@ -61,7 +59,7 @@ impl Default for Sift {
 }
 
 impl Sift {
-    /// Reads the new part of the window; visible text goes to `out`.
+    /// Reads the new part of the window and appends visible text to `out`.
     pub(super) fn feed(&mut self, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
         while let Some(token) = self.scanner.next(view, meter) {
             self.doubt_fence(token, view, meter);
@@ -77,14 +75,13 @@ impl Sift {
         }
     }
 
-    /// The first position that is still needed.
+    /// The first position that later calls need.
     pub(super) fn needs_from(&self) -> usize {
         self.held
             .first()
             .map_or(self.scanner.position(), |held| held.token.span.start)
     }
 
-    /// The block that counts and the first near miss.
     pub(super) fn into_found(self) -> (Option<Block>, Option<NearMiss>) {
         (self.block, self.near_miss)
     }
@@ -107,7 +104,8 @@ impl Sift {
             }
             Kind::Close | Kind::ClosePlural => self.close(token, view, out, meter),
             Kind::Thought => self.thoughts_seen = true,
-            // The opening tag was in the prompt: all before it was reasoning, though already shown.
+            // The opening tag was in the prompt, so everything before was reasoning, though already
+            // shown.
             Kind::ThoughtEnd => {
                 if !self.holds() && !std::mem::replace(&mut self.thoughts_seen, true) {
                     (self.block, self.near_miss) = (None, None);
@@ -127,7 +125,7 @@ impl Sift {
         }
     }
 
-    /// A fence with anything else in it or after it is no signal.
+    /// Gives the fence up if it contains, or precedes, anything but one block.
     fn doubt_fence(&mut self, token: Token, view: View<'_>, meter: &mut impl Meter) {
         let Some((_, fence)) = &mut self.fence else {
             return;
@@ -171,7 +169,7 @@ impl Sift {
         }
     }
 
-    /// The first complete block counts.
+    /// Keeps the first complete block.
     fn count(&mut self, opening: usize) {
         if self.block.is_none() {
             let mut nest = Nest::default();
@@ -180,7 +178,7 @@ impl Sift {
         }
     }
 
-    /// Shows what is held, without complete blocks.
+    /// Shows the held tokens without complete blocks.
     fn release(&mut self, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
         let held = std::mem::take(&mut self.held);
         let mut next = 0;
@@ -193,7 +191,7 @@ impl Sift {
         }
     }
 
-    /// The reply ends: open tags never close, and the last fence may count.
+    /// Ends the reply: open tags never close, and the last fence may count.
     fn settle(&mut self, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
         if let Some((_, fence)) = &mut self.fence
             && fence.look(view, meter) == Hope::Lost
@@ -235,7 +233,7 @@ impl Sift {
         }
     }
 
-    /// Shows what is visible whether or not the backticks are code.
+    /// Shows text that is visible whether or not the backticks are code.
     fn show_ahead(&mut self, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
         if self.holds() || !self.scanner.waits_at_ticks(view) {
             return;

@@ -1,6 +1,6 @@
 //! Counters over the signals of one query.
 //!
-//! The kernel decides what follows from a loop or from silence. Tool loops are found elsewhere.
+//! The kernel decides what follows from a loop or from silence, and detects tool loops separately.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::model::{
     signal::{Signal, SignalFields},
 };
 
-/// Turns in a row with the same reason, capability or scope that make a loop.
+/// Consecutive turns with the same reason, capability or scope that make a loop.
 pub const LOOP_THRESHOLD: u32 = 3;
 
 /// The signals of a query and their counters. A clone shares the signals.
@@ -42,19 +42,19 @@ impl SignalState {
         self.same_topic = 0;
     }
 
-    /// Signals of the query.
+    /// Returns the signals of the query.
     #[must_use]
     pub const fn signals_emitted(&self) -> &SharedList<Arc<Signal>> {
         &self.signals
     }
 
-    /// The latest signal, even before silent turns.
+    /// Returns the latest signal, even if silent turns followed it.
     #[must_use]
     pub fn last_signal(&self) -> Option<&Arc<Signal>> {
         self.signals.last()
     }
 
-    /// Turns in a row with the same `need_turn` reason.
+    /// Number of consecutive turns with the same `need_turn` reason.
     #[must_use]
     pub fn consecutive_same_reason(&self) -> u32 {
         let topic = self.last_topic();
@@ -62,13 +62,13 @@ impl SignalState {
         reason.map_or(0, |_| self.same_topic)
     }
 
-    /// Turns in a row without a valid signal.
+    /// Number of consecutive turns without a valid signal.
     #[must_use]
     pub const fn turns_without_signal(&self) -> u32 {
         self.silent_turns
     }
 
-    /// The loop, and its repeated words.
+    /// Returns the kind of a loop and its repeated words, if there is a loop.
     #[must_use]
     pub fn reason_loop(&self) -> Option<(LoopKind, String)> {
         let topic = self.last_topic()?;

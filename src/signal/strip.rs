@@ -1,32 +1,32 @@
-//! The visible text of a reply as it streams in.
+//! The visible text of a reply while it streams in.
 
 use super::{
     sift::Sift,
     view::{Rest, View},
 };
 
-/// Shows a reply's visible text piece by piece. The pieces together are the text of
-/// [`read`](super::read), wherever the chunks are cut.
+/// Extracts a reply's visible text chunk by chunk. The pieces add up to the text of
+/// [`read`](super::read), however the chunks are cut.
 ///
-/// Signal blocks and inline reasoning are never shown. Text is kept back only after an incomplete
+/// Signal blocks and inline reasoning are never shown. Text is held back only after an incomplete
 /// or open tag or a near miss, in a fence that may be the signal, on a line of undecided backticks,
 /// and for white space that may be trimmed.
 #[derive(Debug, Default)]
 pub struct Stripper {
     sift: Sift,
-    /// Kept text, and its place in the reply.
+    /// Text that is still needed; it begins at `base` in the reply.
     kept: String,
     base: usize,
 }
 
 impl Stripper {
-    /// A stripper at the start of a reply.
+    /// Creates a stripper for the start of a reply.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a chunk; returns newly visible text.
+    /// Adds a chunk and returns the text that it makes visible.
     #[must_use = "what became visible is given once"]
     pub fn push(&mut self, chunk: &str) -> String {
         self.kept.push_str(chunk);
@@ -37,7 +37,7 @@ impl Stripper {
         shown
     }
 
-    /// Ends the reply; returns the rest of the visible text.
+    /// Ends the reply and returns the rest of the visible text.
     #[must_use = "what became visible is given once"]
     pub fn finish(mut self) -> String {
         let mut shown = String::new();
@@ -46,7 +46,7 @@ impl Stripper {
         shown
     }
 
-    /// Drops unneeded text once it is most of the buffer, so each byte moves at most once.
+    /// Drops unneeded text once it fills most of the buffer, so each byte moves at most once.
     fn forget(&mut self) {
         let gone = self.sift.needs_from() - self.base;
         if gone > self.kept.len() / 2 {

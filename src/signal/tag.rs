@@ -1,7 +1,7 @@
-//! Signal tags, byte by byte.
+//! Parses signal tags byte by byte.
 //!
-//! A probe keeps its place, so it reads each tag once. A quoted value ends on its line, so a lost
-//! quote costs a line, not the reply.
+//! A probe keeps its position, so it reads each tag once. A quoted value ends at its line, so an
+//! unclosed quote costs a line, not the reply.
 //!
 //! A near miss is an opening tag of `signal` or `signals` that has a `type=` and breaks the rules.
 //! It ends at its `>`, else at the first `>` in or after its last value, or at the next tag or
@@ -12,18 +12,18 @@ use memchr::{memchr2, memchr3};
 use super::view::{Meter, View};
 
 const PLURAL: &[u8] = b"signals";
-/// Letters of the correct name.
+/// Length of the correct name.
 const NAME: usize = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tag {
-    /// An opening tag, with its end.
+    /// An opening tag, up to this position.
     Open(usize),
-    /// A closing tag, with its end.
+    /// A closing tag, up to this position.
     Close(usize),
-    /// A near miss, with its end.
+    /// A near miss, up to this position.
     NearMiss(usize),
-    /// `</signals>`, with its end.
+    /// `</signals>`, up to this position.
     ClosePlural(usize),
     /// A tag cut by the end of the reply.
     Cut,
@@ -34,7 +34,7 @@ pub(super) enum Tag {
 #[derive(Debug, Clone, Copy)]
 enum State {
     Start,
-    /// Letters of the name read.
+    /// The number of name letters read.
     Opening(usize),
     Closing(usize),
     BeforeAttribute,
@@ -45,7 +45,7 @@ enum State {
     Unquoted,
     AfterValue,
     BeforeEnd,
-    /// Seeking the end of a near miss.
+    /// Searching for the end of a near miss.
     NearMiss,
 }
 
@@ -61,7 +61,7 @@ enum Step {
 pub(super) struct TagProbe {
     at: usize,
     state: State,
-    /// The start of the latest attribute name and value.
+    /// Start of the latest attribute's name, then of its value.
     name: usize,
     value: usize,
     typed: bool,
@@ -88,7 +88,8 @@ impl TagProbe {
             let Some(byte) = view.byte(self.at) else {
                 match self.state {
                     _ if !view.is_last() => return Tag::Undecided,
-                    // A quote is missing if the rest of the line has a bracket.
+                    // The quote is unclosed, so the tag may still end at a bracket within the
+                    // value.
                     State::Value(_) if self.typed => self.miss(),
                     _ => return self.cut(),
                 }
@@ -109,7 +110,7 @@ impl TagProbe {
         }
     }
 
-    /// Goes back to find the end of a broken tag.
+    /// Returns to the last value, to find where the broken tag ends.
     const fn miss(&mut self) {
         self.at = self.value;
         self.state = State::NearMiss;
@@ -136,7 +137,7 @@ impl TagProbe {
         self.state = state;
     }
 
-    /// Bytes that stay within the name or value; an optimisation.
+    /// Counts the bytes that leave the state unchanged; an optimisation.
     fn skip(&self, rest: &[u8]) -> usize {
         let stop = match self.state {
             State::AttributeName => rest.iter().position(|byte| !continues_name(*byte)),
@@ -147,7 +148,7 @@ impl TagProbe {
         stop.unwrap_or(rest.len())
     }
 
-    /// At the end of the reply a clear tag is removed, a bare `<signal` is text.
+    /// Classifies a tag at the end of the reply: a clear one is removed, a bare `<signal` is text.
     const fn cut(&self) -> Tag {
         match self.state {
             State::Closing(NAME) => Tag::Cut,
@@ -178,7 +179,7 @@ fn step(state: State, byte: u8) -> Step {
         Closing(_) | BeforeEnd if white => Step::To(BeforeEnd),
         Opening(_) | BeforeAttribute | Unquoted | AfterValue if byte == b'>' => Step::Open,
         Opening(_) | BeforeAttribute | Unquoted | AfterValue if white => Step::To(BeforeAttribute),
-        // Self-closed, if the tag ends here.
+        // A slash self-closes the tag if the tag ends here.
         BeforeAttribute | AfterValue if byte == b'/' => Step::To(BeforeAttribute),
         BeforeAttribute if byte.is_ascii_alphabetic() || byte == b'_' => Step::To(AttributeName),
         AttributeName if continues_name(byte) => Step::To(AttributeName),
@@ -197,7 +198,7 @@ fn continues_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte)
 }
 
-/// Whether a tag or near miss begins, or would with more bytes.
+/// Whether a tag or near miss begins here, or would with more bytes.
 pub(super) fn may_begin(after: &[u8]) -> bool {
     let name = after.strip_prefix(b"/").unwrap_or(after);
     let pairs = name.iter().zip(PLURAL);
@@ -207,7 +208,7 @@ pub(super) fn may_begin(after: &[u8]) -> bool {
     })
 }
 
-/// Tells the model how to write the tag, without brackets, because guidance escapes them.
+/// Explains the right form to the model, without brackets, because guidance escapes them.
 pub(super) fn fault(near_miss: &str) -> String {
     let fault = if near_miss.as_bytes()[1 + NAME].is_ascii_alphabetic() {
         "the tag is `signal`, not `signals`"
@@ -222,7 +223,7 @@ pub(super) fn fault(near_miss: &str) -> String {
     )
 }
 
-/// The attributes of an opening tag, in order.
+/// Returns the attributes of an opening tag in order.
 pub(super) fn attributes(tag: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = tag.get(1 + NAME..).unwrap_or_default();
     std::iter::from_fn(move || {

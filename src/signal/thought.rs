@@ -1,4 +1,4 @@
-//! Tags of inline reasoning, such as `<think>`, in any letter case and without attributes.
+//! Tags of inline reasoning, such as `<think>`: in any letter case, without attributes.
 
 use super::{
     scan::Kind,
@@ -9,13 +9,13 @@ const NAMES: [&str; 4] = ["think", "thinking", "thought", "reasoning"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Thought {
-    /// A `Thought` or `ThoughtEnd` of this name, with its end.
+    /// A `Thought` or `ThoughtEnd` of this name, up to this position.
     Tag(Kind, &'static str, usize),
     Absent,
     Undecided,
 }
 
-/// Reads no further than the name and one byte.
+/// Matches a tag at `start`; reads at most the name and one byte.
 pub(super) fn tag_at(start: usize, view: View<'_>, meter: &mut impl Meter) -> Thought {
     let (kind, from) = match view.byte(start + 1) {
         Some(b'/') => (Kind::ThoughtEnd, start + 2),

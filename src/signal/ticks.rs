@@ -1,7 +1,7 @@
-//! Inline code on one line: a run of n backticks closes with the next run of n; a run without
-//! partner is text.
+//! Inline code within a line: a run of n backticks closes at the next run of n, and is text if
+//! there is none.
 //!
-//! The line is indexed once, and the index grows with a stream.
+//! The index of a line is built once and grows with the stream.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,7 +11,7 @@ use super::view::{Meter, View};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Inline {
-    /// Code or bare backticks, up to here.
+    /// Code or bare backticks, up to this position.
     Until(usize),
     Undecided,
 }
@@ -34,7 +34,7 @@ impl Ticks {
         self.unfinished = None;
         self.line_ended = false;
         self.runs.clear();
-        // `clear` would cost the capacity, which one odd line may have made large.
+        // `clear` takes time in proportion to the capacity, which one odd line may have made large.
         self.starts_by_length = HashMap::new();
     }
 

@@ -1,6 +1,8 @@
-//! White space of visible text: ends trimmed, three or more newlines become two.
+//! Normalizes white space of visible text: trims both ends, and reduces three or more newlines to
+//! two.
 //!
-//! **Invariant:** written text never ends in white space; what may be trimmed is kept back.
+//! **Invariant:** written text never ends in white space; white space that may be trimmed is held
+//! back.
 
 use std::sync::LazyLock;
 
@@ -8,7 +10,7 @@ use memchr::memmem::Finder;
 
 use super::view::Meter;
 
-/// Built once, because that takes longer than to search a short reply.
+/// Built once, because that takes longer than searching a short reply.
 static FOLD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\n\n\n"));
 
 #[derive(Debug, Default)]
@@ -19,7 +21,7 @@ pub(super) struct Tidy {
 }
 
 impl Tidy {
-    /// Adds a piece; what can be shown goes to `out`.
+    /// Adds a piece and appends to `out` what can be shown.
     pub(super) fn push(&mut self, piece: &str, out: &mut String, meter: &mut impl Meter) {
         let text = piece.trim_start();
         let white = piece.len() - text.len();

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** positions are byte offsets in the reply, not in the window.
 
-/// `start..end` of the reply.
+/// The range `start..end` of the reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) start: usize,
@@ -19,7 +19,7 @@ impl Span {
 pub(super) enum Rest {
     /// The window may grow.
     MayCome,
-    /// The window has the end of the reply.
+    /// The window contains the end of the reply.
     None,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// `text` is at `base` in the reply.
+    /// A window with `text` at `base` in the reply.
     pub(super) const fn new(text: &'a str, base: usize, rest: Rest) -> Self {
         Self { text, base, rest }
     }
@@ -40,7 +40,7 @@ impl<'a> View<'a> {
         Self::new(text, 0, Rest::None)
     }
 
-    /// The same window with an earlier end.
+    /// This window with an earlier end.
     pub(super) fn until(self, end: usize, rest: Rest) -> Self {
         Self::new(&self.text[..end - self.base], self.base, rest)
     }
@@ -66,7 +66,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Counts the bytes read; `()` counts nothing.
+/// Counts the bytes that are read; `()` counts nothing.
 pub(super) trait Meter {
     fn visit(&mut self, bytes: usize);
 }

@@ -1,4 +1,4 @@
-//! Journals around others that see every call.
+//! A trait for journals that intercept the calls to another one.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::{
     model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
-/// What a call asks of a journal. A release is not counted.
+/// Kind of a call. Releases are not intercepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// [`Journal::claim`]
@@ -36,33 +36,33 @@ pub enum Operation {
     Search,
 }
 
-/// What a call asks.
+/// An intercepted call.
 #[derive(Debug)]
 pub struct Call {
-    /// The method.
+    /// Kind.
     pub operation: Operation,
-    /// The session, where it is named by its number.
+    /// Session, if the call names it by id.
     pub sid: Option<Sid>,
-    /// What is to be appended.
+    /// Records to append.
     pub records: Vec<Arc<Record>>,
 }
 
-/// A [`Journal`] around another one.
+/// A [`Journal`] that intercepts the calls to another one.
 pub trait Around: Send + Sync + 'static {
-    /// The other one.
+    /// The other journal.
     fn inner(&self) -> &dyn Journal;
 
-    /// Answers a call; `done` makes it on the other journal.
+    /// Answers a call; `done` passes it on to the other journal.
     fn around<'a, T: Send + 'a>(
         &'a self,
         call: Call,
         done: impl FnOnce() -> BoxFuture<'a, Result<T, Error>> + Send + 'a,
     ) -> BoxFuture<'a, Result<T, Error>>;
 
-    /// Hears how many records a call has read.
+    /// Observes how many records a call has read.
     fn has_read(&self, _: usize) {}
 
-    /// Hears which records a call has appended.
+    /// Observes which records a call has appended.
     fn has_landed(&self, _: Sid, _: &[Arc<Record>]) {}
 }
 

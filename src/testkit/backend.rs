@@ -13,8 +13,8 @@ use futures_util::{StreamExt, stream};
 use super::Panics;
 use crate::llm::{Backend, Delta, DeltaStream, Request};
 
-/// Counts the streams of a model: opened, open, open at most, and dropped before their end. Clones
-/// share the counts.
+/// A model that counts streams: opened, open, most open at a time, and dropped early. Clones share
+/// the counts.
 #[derive(Debug, Clone)]
 pub struct Probe<B> {
     inner: B,
@@ -40,7 +40,7 @@ impl<B: Backend> Probe<B> {
         }
     }
 
-    /// Panics instead of making the call, while any are due.
+    /// Panics instead of making the call while panics are due.
     #[must_use]
     pub fn panics(mut self, panics: Panics) -> Self {
         self.panics = panics;
@@ -121,7 +121,7 @@ pub struct Silence<B> {
 }
 
 impl<B: Backend> Silence<B> {
-    /// Silent for the first `calls` calls.
+    /// Wraps a model, silent for the first `calls` calls.
     pub fn new(calls: usize, inner: B) -> Self {
         let made = Arc::default();
         Self { inner, calls, made }
@@ -141,7 +141,7 @@ impl<B: Backend> Backend for Silence<B> {
     }
 }
 
-/// A model that never ends.
+/// A model whose reply never ends.
 #[derive(Debug, Clone, Copy)]
 pub struct Drip {
     /// Interval between words.

@@ -1,7 +1,6 @@
-//! A journal that causes a death at a chosen append: before it lands, or after it and before its
-//! reply.
+//! A journal that crashes at a chosen append: before it lands, or after it and before its reply.
 //!
-//! Nothing is durable between two appends, so these are all the points that matter.
+//! Nothing becomes durable between two appends, so no other points matter.
 
 use std::{
     fmt, process,
@@ -25,29 +24,29 @@ use crate::{
     model::{Record, Sid},
 };
 
-/// The side of the append.
+/// When to crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// It does not land.
+    /// Before the append lands.
     Before,
-    /// It lands without a reply.
+    /// After it landed, before the reply.
     After,
 }
 
-/// A point, written as `after:turn.replied:3` (the third append with such a record) or with `*` for
-/// any.
+/// A crash point, written as `after:turn.replied:3` (the third append with such a record), or with
+/// `*` for any type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Doom {
-    /// The side.
+    /// When to crash.
     pub side: Side,
-    /// The type of a record in the append; `None` for any append.
+    /// Type of a record in the append; `None` for any append.
     pub kind: Option<String>,
     /// Number of the append over all sessions, from 1.
     pub number: u64,
 }
 
 impl Doom {
-    /// The append of this number.
+    /// Creates the point at the append with this number.
     #[must_use]
     pub const fn at(side: Side, number: u64) -> Self {
         let kind = None;
@@ -63,7 +62,7 @@ impl Doom {
     }
 }
 
-/// An invalid point.
+/// The error for an invalid crash point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a point is written as `before:KIND:NUMBER` or `after:KIND:NUMBER`, with `*` for any kind, or as \
@@ -103,10 +102,10 @@ impl fmt::Display for Doom {
     }
 }
 
-/// The victim.
+/// What crashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Death {
-    /// The system: all writes hang. The test ends it ([`Doomed::met`]).
+    /// The system: all writes hang, and the test aborts it after [`Doomed::met`].
     System,
     /// The appending actor, once.
     Actor,
@@ -117,11 +116,11 @@ pub enum Death {
 /// Session and record types of an append.
 pub type Landed = (Sid, Vec<&'static str>);
 
-/// A journal with a doom. Clones share the counts.
+/// A journal with a crash point. Clones share the counts.
 #[derive(Clone)]
 pub struct Doomed {
     inner: Arc<dyn Journal>,
-    /// `None` only counts.
+    /// With `None`, the journal only counts.
     doom: Option<Doom>,
     death: Death,
     counted: Arc<AtomicU64>,
@@ -142,15 +141,15 @@ impl Doomed {
         }
     }
 
-    /// Whether the point was reached.
+    /// Whether the crash point was reached.
     #[must_use]
     pub fn is_met(&self) -> bool {
         *self.met.borrow()
     }
 
-    /// Waits for the point.
+    /// Waits for the crash point.
     pub async fn met(&self) {
-        // Cannot close, because `self` has the sender.
+        // Cannot close, because `self` holds the sender.
         let _ = self.met.subscribe().wait_for(|met| *met).await;
     }
 

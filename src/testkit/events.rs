@@ -1,7 +1,5 @@
-//! Events as lines for snapshots: `seq kind key=value…`.
-//!
-//! Without what varies by run, prompt wording or training: times, hashes, estimates, usage and
-//! confidence.
+//! Events as lines for snapshots: `seq kind key=value…`. They leave out values that vary by run,
+//! prompt wording or training.
 
 use serde_json::{Map, Value};
 
@@ -19,13 +17,13 @@ const LEFT_OUT: [&str; 7] = [
 
 const TRAINED: [&str; 2] = ["confidence", "keywords_matched"];
 
-/// All events, a line each.
+/// Formats events, one per line.
 #[must_use]
 pub fn lines(events: &[Event]) -> String {
     events.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// An event as a line.
+/// Formats an event as one line.
 #[must_use]
 pub fn line(event: &Event) -> String {
     let mut payload = event.payload.clone();

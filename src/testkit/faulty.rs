@@ -1,8 +1,8 @@
-//! A journal that fails by plan, around one that works: for tests of those who use journals.
+//! A journal that fails by plan.
 //!
-//! A failed call answers [`Error::Unavailable`], whether or not it was done: that is what the
-//! outside of a broken connection looks like. Which calls fail follows from the plan and from how
-//! many calls came before, never from time or chance; where a plan has a seed, from that.
+//! A failed call answers [`Error::Unavailable`] whether or not it was done, as after a lost
+//! connection. The plan, its seeds and the number of earlier calls determine which calls fail,
+//! never time or chance.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,13 +15,13 @@ use crate::journal::{Error, Journal};
 /// How a call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// It never reached the journal.
+    /// It does not reach the journal.
     NotDone,
-    /// The journal did it; only the answer was lost.
+    /// The journal does it, and the answer is lost.
     DoneUnanswered,
 }
 
-/// Which calls fail, and how. The first matching line counts.
+/// Which calls fail, and how. The first matching rule decides.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
     lines: Vec<Line>,
@@ -29,20 +29,19 @@ pub struct Plan {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Line {
-    /// None for all.
+    /// `None` for all.
     operation: Option<Operation>,
     which: Which,
     failure: Failure,
 }
 
-/// Which calls of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Which {
-    /// The one with this number.
+    /// The call with this number.
     Number(u64),
-    /// Every one whose number this divides.
+    /// Every call whose number this divides.
     Every(u64),
-    /// So many of a hundred.
+    /// This share of all calls.
     Percent { seed: u64, percent: u64 },
 }
 
@@ -59,7 +58,7 @@ impl Which {
     }
 }
 
-/// A finalizer of splitmix: neighbours become strangers.
+/// The finalizer of SplitMix64.
 const fn mixed(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -68,13 +67,13 @@ const fn mixed(number: u64) -> u64 {
 }
 
 impl Plan {
-    /// Nothing fails.
+    /// Creates a plan in which no call fails.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The call with this number among its kind fails; the first has number 1.
+    /// Fails the call with this number among its kind, from 1.
     #[must_use]
     pub fn fail(self, operation: Operation, number: u64, failure: Failure) -> Self {
         self.with(Line {
@@ -84,7 +83,7 @@ impl Plan {
         })
     }
 
-    /// Every `step`-th call of the kind fails, from number `step` on.
+    /// Fails every `step`-th call of the kind.
     #[must_use]
     pub fn fail_every(self, operation: Operation, step: u64, failure: Failure) -> Self {
         self.with(Line {
@@ -94,7 +93,7 @@ impl Plan {
         })
     }
 
-    /// Of a hundred calls of any kind about `percent` fail, by a seed.
+    /// Fails about `percent` of a hundred calls of any kind, chosen by a seed.
     #[must_use]
     pub fn fail_percent(self, seed: u64, percent: u64, failure: Failure) -> Self {
         self.with(Line {
@@ -118,7 +117,7 @@ impl Plan {
     }
 }
 
-/// A journal whose calls fail as planned; see the module.
+/// A journal whose calls fail by plan.
 #[derive(Debug)]
 pub struct Faulty<J> {
     inner: J,
@@ -136,7 +135,7 @@ impl<J: Journal> Faulty<J> {
         }
     }
 
-    /// How many calls of this kind there were, failed ones included.
+    /// Calls of this kind so far, including failed ones.
     pub fn calls(&self, operation: Operation) -> u64 {
         self.counts[operation as usize].load(Ordering::Relaxed)
     }

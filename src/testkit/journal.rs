@@ -1,5 +1,5 @@
-//! A journal that gets in the way in ways that [`super::faulty`] does not: records that
-//! cannot be read, and appends that never answer.
+//! A journal with obstacles beyond those of [`super::faulty`]: unreadable records, and appends
+//! without an answer.
 
 use std::{
     sync::{
@@ -21,21 +21,21 @@ use crate::{
     model::{Record, Seq, Sid},
 };
 
-/// What the journal does at present.
+/// How the journal misbehaves.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Obstacle {
-    /// Nothing but its work.
+    /// Not at all.
     #[default]
     None,
-    /// Reading this session fails: its first record is said to be broken.
+    /// Reads of this session fail at its first record.
     Unreadable(Sid),
-    /// Reading this session panics, once.
+    /// The next read of this session panics.
     Panic(Sid),
-    /// Reading a session is never answered.
+    /// Reads are never answered.
     SilentReads,
     /// Appends are done, but never answered.
     SilentAppends,
-    /// Appends are done at once, and answered so much later.
+    /// Appends are done at once, and answered after this delay.
     LateAppends(Duration),
     /// Appends to this session are neither done nor answered.
     Stuck(Sid),
@@ -43,21 +43,21 @@ pub enum Obstacle {
     SilentSnapshots,
     /// Appends fail and are not done.
     RefusedAppends,
-    /// Appends of more than so many bytes fail and are not done.
+    /// Appends of more than this many bytes fail and are not done.
     RefusedLarge(usize),
-    /// Lists of sessions take so long.
+    /// Lists of sessions take this long.
     SlowLists(Duration),
-    /// Nothing works.
+    /// All calls fail.
     Down,
-    /// What was to be durable may not be: nothing is done any more.
+    /// All calls fail as [`Error::Broken`].
     Broken,
 }
 
-/// A journal behind an obstacle that can be set at any time. Clones share it.
+/// A journal whose obstacle can change at any time. Clones share it.
 #[derive(Clone)]
 pub struct Obstructed {
     inner: Arc<dyn Journal>,
-    // A lock, because tests set it while sessions read it; held for a copy only.
+    // Held only to copy the obstacle.
     obstacle: Arc<Mutex<Obstacle>>,
     hits: Arc<AtomicU64>,
     read: Arc<AtomicU64>,
@@ -65,7 +65,7 @@ pub struct Obstructed {
 }
 
 impl Obstructed {
-    /// Around a journal, with nothing in the way.
+    /// Wraps a journal, without an obstacle.
     pub fn new(inner: Arc<dyn Journal>) -> Self {
         Self {
             inner,
@@ -76,31 +76,30 @@ impl Obstructed {
         }
     }
 
-    /// From now on.
+    /// Sets the obstacle.
     pub fn set(&self, obstacle: Obstacle) {
         *self.obstacle.lock() = obstacle;
     }
 
-    /// How often a call met the obstacle.
+    /// Calls that met the obstacle.
     #[must_use]
     pub fn hits(&self) -> u64 {
         self.hits.load(Ordering::Relaxed)
     }
 
-    /// How many records were read.
+    /// Records read.
     #[must_use]
     pub fn records_read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }
 
-    /// How often sessions were listed.
+    /// Lists of sessions.
     #[must_use]
     pub fn listings(&self) -> u64 {
         self.listed.load(Ordering::Relaxed)
     }
 }
 
-/// How many bytes the records take as JSON.
 fn size(records: &[Arc<Record>]) -> usize {
     let bytes = records.iter().map(serde_json::to_vec);
     bytes.flatten().map(|bytes| bytes.len()).sum()
@@ -140,7 +139,7 @@ impl Around for Obstructed {
         async move {
             if call.operation == Operation::List {
                 self.listed.fetch_add(1, Ordering::Relaxed);
-                // As one that has to wait for a disk.
+                // As if it waited for a disk.
                 tokio::task::yield_now().await;
             }
             let obstacle = *self.obstacle.lock();

@@ -1,9 +1,8 @@
-//! What every journal must do, as checks to run against it.
+//! Conformance of a [`Journal`]: named rules with exact answers, seeded random operations beside a
+//! simple model, and races.
 //!
-//! Three kinds: named rules with their exact answers, seeded random operations compared with a
-//! trivially simple model, and tasks that race. A check answers with a [`Violation`] and never
-//! panics, so that it serves outside of tests too. Durability over a crash is not checked here: it
-//! takes the store's own means.
+//! A check returns a [`Violation`] and never panics. Durability is left to each store's own tests,
+//! because only they can crash it.
 
 use std::{fmt, ops::Range, sync::Arc};
 
@@ -18,23 +17,24 @@ mod random;
 mod rules;
 mod sample;
 
-/// A journal that did not keep the contract.
+/// A violation of the contract.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{check}`: {detail}")]
 pub struct Violation {
-    /// Which check found it; for random operations with the seed that finds it again.
+    /// The check that found it, with the seed of random operations.
     pub check: String,
-    /// What was answered and what should have been.
+    /// Actual and expected answer.
     pub detail: String,
 }
 
-/// How a check ends: well, or with what it saw.
+/// An error describes the violation.
 type Checked = Result<(), String>;
 
-/// Runs all checks, each on a journal of its own: the rules, random operations for each of `seeds`,
-/// the races. To be called on a tokio runtime; with one worker the races are tame.
+/// Runs all checks, each on a new journal: the rules, random operations for each of `seeds`, the
+/// races. Races need a tokio runtime with several workers.
 ///
 /// # Errors
+///
 /// The first violation.
 pub async fn check<J: Journal>(make: impl Fn() -> J, seeds: Range<u64>) -> Result<(), Violation> {
     for (name, rule) in rules::all::<J>() {
@@ -63,7 +63,6 @@ fn named(check: &str, checked: Checked) -> Result<(), Violation> {
     })
 }
 
-/// Compares an answer with what it should have been.
 fn same<T: PartialEq + fmt::Debug>(what: &str, answer: &T, want: &T) -> Checked {
     if answer == want {
         return Ok(());
@@ -71,7 +70,6 @@ fn same<T: PartialEq + fmt::Debug>(what: &str, answer: &T, want: &T) -> Checked 
     Err(format!("{what}: answered {answer:?}, want {want:?}"))
 }
 
-/// A key from names that are known to be good.
 fn key(tenant: &str, name: &str) -> Result<SessionKey, String> {
     let tenant = TenantId::new(tenant).map_err(|error| error.to_string())?;
     let name = SessionName::new(name).map_err(|error| error.to_string())?;

@@ -1,10 +1,10 @@
-//! What every [`Backend`] must do, as scenarios for its tests.
+//! Conformance of a [`Backend`], in scenarios for its tests.
 //!
-//! A suite asks the tested side for a backend per [`Scenario`], so that one that talks to a server can
-//! have the server's answers ready. It checks form, not content. A backend that says nothing for ever is
-//! not noticed here: tests of deadlines have their own clock.
+//! The suite requests a backend per [`Scenario`], so that a backend for a server can prepare the
+//! server's answers. It checks form, not content. It does not notice a backend that hangs: tests of
+//! deadlines do.
 //!
-//! **Invariant:** a breach is a value that names the scenario and what was seen; nothing panics.
+//! **Invariant:** a breach is a value that names the scenario and the observation; nothing panics.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -17,44 +17,45 @@ use crate::model::{
     tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
 };
 
-/// A situation that a backend is put in.
+/// A situation for a backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scenario {
-    /// A question, with tools that may be asked for.
+    /// A question, with tools on offer.
     Question,
-    /// A question that was answered by calls, with their results.
+    /// A question, the calls that followed, and their results.
     Results,
-    /// A question with tools that may not be asked for.
+    /// A question with tools that must not be called.
     NoTools,
-    /// A call that nobody waits for.
+    /// A call whose stream is dropped.
     Dropped,
 }
 
 impl Scenario {
-    /// All of them.
+    /// All scenarios.
     pub const ALL: [Self; 4] = [Self::Question, Self::Results, Self::NoTools, Self::Dropped];
 }
 
-/// Whether the same request always gives the same reply.
+/// Whether equal requests have equal replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Determinism {
-    /// It does; the suite checks that.
+    /// They do, which the suite checks.
     Deterministic,
-    /// It may differ.
+    /// They may differ.
     Free,
 }
 
-/// What a backend did that it must not.
+/// A violation of the contract.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{scenario:?}: {what}")]
 pub struct Breach {
-    /// Where.
+    /// Scenario.
     pub scenario: Scenario,
-    /// What was seen.
+    /// Observation.
     pub what: String,
 }
 
-/// Puts a backend through all scenarios; `make` gives one, ready for two calls of the same request.
+/// Runs all scenarios. `make` returns a backend that is ready for repeated calls of the same
+/// request.
 ///
 /// # Errors
 /// The first [`Breach`].
@@ -88,7 +89,7 @@ async fn twice(
     }
 }
 
-/// A stream that is dropped, at once or after its first piece, leaves the backend as it was.
+/// Dropping a stream must leave the backend usable.
 async fn dropped(backend: &dyn Backend, request: Request) -> Result<(), String> {
     drop(backend.call(request.clone()));
     let mut begun = backend.call(request.clone());
@@ -114,7 +115,6 @@ async fn checked_reply(backend: &dyn Backend, request: Request) -> Result<Reply,
     }
 }
 
-/// Reads a stream to its end: the joined pieces of text, and the reply.
 async fn whole_reply(backend: &dyn Backend, request: Request) -> Result<(String, Reply), String> {
     let mut stream = backend.call(request);
     let mut pieces = String::new();
@@ -184,7 +184,7 @@ fn check_calls(request: &Request, reply: &Reply) -> Result<(), String> {
     }
 }
 
-/// The request of a scenario.
+/// Builds the request of a scenario.
 #[must_use]
 pub fn request(scenario: Scenario) -> Request {
     let question = Message::text(Role::User, "Where is the session cache emptied?");
@@ -208,7 +208,7 @@ pub fn request(scenario: Scenario) -> Request {
     }
 }
 
-/// A call and its result. The id is one that no backend here would give.
+/// A call and its result. No backend under test creates this id.
 fn search() -> [Message; 2] {
     let id = CallId::new("conformance-1");
     let call = ToolCall {

@@ -35,7 +35,7 @@ pub struct TestOracle {
 }
 
 impl TestOracle {
-    /// With one model, named `test`.
+    /// Creates a builder with one model, named `test`.
     #[must_use]
     pub fn new(backend: impl Backend) -> Self {
         let model = ModelChoice::new(&format!("{}/test", backend.provider()));
@@ -59,13 +59,13 @@ impl TestOracle {
     /// Adds a profile equal to the default one.
     ///
     /// # Errors
-    /// When the name is invalid.
+    /// If the name is invalid.
     pub fn profile(mut self, name: &str) -> Result<Self, TestError> {
         self.profiles.push(ProfileName::new(name)?);
         Ok(self)
     }
 
-    /// Adds a provider, whose models are named in [`Self::models`].
+    /// Adds a provider. [`Self::models`] names its models.
     #[must_use]
     pub fn backend(mut self, backend: impl Backend) -> Self {
         self.backends.push(Arc::new(backend));
@@ -86,7 +86,7 @@ impl TestOracle {
         self
     }
 
-    /// Replaces the journal, which systems may share.
+    /// Replaces the journal, which several systems may share.
     #[must_use]
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
         self.journal = journal;
@@ -107,10 +107,11 @@ impl TestOracle {
         self
     }
 
-    /// The arguments of a system that the test starts itself.
+    /// Builds the arguments of a system for the test to start.
     ///
     /// # Errors
-    /// When parts conflict.
+    ///
+    /// If parts conflict.
     pub fn args(self) -> Result<SystemArgs, TestError> {
         let tools = Arc::new(Registry::new(self.tools)?);
         let mut policy = Policy::new(self.models, tools.specs());
@@ -144,7 +145,7 @@ impl TestOracle {
     /// Starts the system.
     ///
     /// # Errors
-    /// When parts conflict, or an actor does not start.
+    /// If parts conflict, or an actor does not start.
     pub async fn start(self) -> Result<TestSystem, TestError> {
         let journal = Arc::clone(&self.journal);
         let system = System::start(self.args()?).await?;
@@ -152,7 +153,7 @@ impl TestOracle {
     }
 }
 
-/// Made once, because tests start many systems.
+/// Cached, because tests start many systems.
 fn parts() -> Result<(Arc<Classifier>, Arc<Composer>), TestError> {
     static PARTS: OnceLock<(Arc<Classifier>, Arc<Composer>)> = OnceLock::new();
     if let Some(parts) = PARTS.get() {
@@ -165,8 +166,7 @@ fn parts() -> Result<(Arc<Classifier>, Arc<Composer>), TestError> {
     Ok(PARTS.get_or_init(|| parts).clone())
 }
 
-/// With `ORACLE_TESTKIT_PASSIVATE=1` sessions are passivated after each query, which must not be
-/// observable.
+/// `ORACLE_TESTKIT_PASSIVATE=1` passivates sessions after each query, which must not be observable.
 fn idle_timeout() -> Duration {
     let at_once = std::env::var("ORACLE_TESTKIT_PASSIVATE").is_ok_and(|value| value == "1");
     if at_once {
@@ -183,22 +183,22 @@ pub struct TestSystem {
 }
 
 impl TestSystem {
-    /// Its handle.
+    /// Handle of the system.
     #[must_use]
     pub const fn oracle(&self) -> &Oracle {
         self.system.oracle()
     }
 
-    /// Its journal.
+    /// Journal of the system.
     #[must_use]
     pub fn journal(&self) -> Arc<dyn Journal> {
         Arc::clone(&self.journal)
     }
 
-    /// A session of this name.
+    /// Opens a handle to the session of this name.
     ///
     /// # Errors
-    /// When the name is invalid.
+    /// If the name is invalid.
     pub fn session(&self, name: &str) -> Result<TestSession, TestError> {
         let key = SessionKey::local(SessionName::new(name)?);
         Ok(TestSession::new(self.oracle().session(key)))
@@ -208,18 +208,18 @@ impl TestSystem {
         (self.system, self.journal)
     }
 
-    /// Shuts it down gracefully.
+    /// Shuts the system down gracefully.
     pub async fn shut_down(self, drain: Duration) {
         self.system.shut_down(drain).await;
     }
 
-    /// Aborts it, as if the process had crashed.
+    /// Aborts the system, as in a crash of the process.
     pub async fn die(self) {
         self.system.abort().await;
     }
 }
 
-/// Advances a paused clock, and runs what becomes due.
+/// Advances a paused clock and runs the tasks that become due.
 pub async fn let_pass(time: Duration) {
     tokio::time::sleep(time).await;
 }

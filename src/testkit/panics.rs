@@ -7,32 +7,33 @@ use std::sync::{
 
 use crate::kernel::{DecisionTable, TurnEnd, TurnPolicy, Verdict};
 
-/// Panics that are due. Clones share the count.
+/// A number of panics that are due. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Panics(Arc<AtomicU32>);
 
 impl Panics {
-    /// The next `times` occasions panic.
+    /// Makes the next `times` calls of [`Self::maybe`] panic.
     #[must_use]
     pub fn times(times: u32) -> Self {
         Self(Arc::new(AtomicU32::new(times)))
     }
 
-    /// Sets the number.
+    /// Sets the number of panics that are due.
     pub fn set(&self, times: u32) {
         self.0.store(times, Ordering::Relaxed);
     }
 
-    /// The number.
+    /// Panics that are still due.
     #[must_use]
     pub fn left(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// An occasion to panic.
+    /// Panics once for each panic that is due.
     ///
     /// # Panics
-    /// If one is due.
+    ///
+    /// If a panic is due.
     pub fn maybe(&self) {
         let due = self
             .0

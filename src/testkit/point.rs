@@ -1,4 +1,4 @@
-//! Points where a process dies: at an append ([`Doom`]), in a model's stream or in a tool's call.
+//! Crash points of a process: at an append ([`Doom`]), in a model's stream or in a tool call.
 
 use std::{
     process,
@@ -20,18 +20,18 @@ use crate::{
     tool::{Tool, ToolContext, ToolError, ToolOutput},
 };
 
-/// A point, written as a [`Doom`], or as `during:stream:3` or `during:tool:1`.
+/// A crash point, written as a [`Doom`], `during:stream:3` or `during:tool:1`.
 #[derive(Debug, Clone)]
 pub enum Point {
     /// At an append.
     Append(Doom),
-    /// After a piece of a model's text; which one, over all replies, from 1.
+    /// After a piece of a model's text, counted over all replies.
     Stream(Countdown),
-    /// After a tool's work and before its result; which call, over all tools, from 1.
+    /// Between a tool's work and its result, counted over all calls.
     Tool(Countdown),
 }
 
-/// Counts down to one occasion. Clones share the count.
+/// Counts down to one event. Clones share the count.
 #[derive(Debug, Clone)]
 pub struct Countdown(Arc<AtomicU64>);
 
@@ -67,7 +67,7 @@ impl FromStr for Point {
 }
 
 impl Point {
-    /// The journal, fatal if this point is in it.
+    /// Wraps the journal if the point is at an append.
     #[must_use]
     pub fn in_journal(&self, journal: Arc<dyn Journal>) -> Arc<dyn Journal> {
         match self {
@@ -78,7 +78,7 @@ impl Point {
         }
     }
 
-    /// The model, fatal if this point is in its stream.
+    /// Wraps the model if the point is in a stream.
     #[must_use]
     pub fn in_stream(&self, inner: Arc<dyn Backend>) -> Arc<dyn Backend> {
         match self {
@@ -90,7 +90,7 @@ impl Point {
         }
     }
 
-    /// The tool, fatal if this point is in its call.
+    /// Wraps the tool if the point is in a tool call.
     #[must_use]
     pub fn in_tool(&self, inner: Arc<dyn Tool>) -> Arc<dyn Tool> {
         match self {

@@ -1,4 +1,4 @@
-//! A server in process.
+//! A server in the test's process.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::{
 
 /// A server for a test's system, aborted when dropped.
 ///
-/// It needs a running clock for its sockets. Tests without sockets use [`router`](super::router).
+/// Its sockets need a running clock. Tests with a paused one use [`router`](super::router).
 pub struct TestServer {
     server: Server,
     system: System,
@@ -22,18 +22,18 @@ pub struct TestServer {
 }
 
 impl TestServer {
-    /// With default settings.
+    /// Starts a server with default settings.
     ///
     /// # Errors
-    /// When the system does not start, or there is no port.
+    /// If the system does not start, or no port is free.
     pub async fn start(oracle: TestOracle) -> Result<Self, TestError> {
         Self::with(oracle, |_| ()).await
     }
 
-    /// With other settings, on a free port.
+    /// Starts a server with other settings, on a free port.
     ///
     /// # Errors
-    /// When the system does not start, or there is no port.
+    /// If the system does not start, or no port is free.
     pub async fn with(
         oracle: TestOracle,
         change: impl FnOnce(&mut Settings),
@@ -42,10 +42,10 @@ impl TestServer {
         Self::of(system, journal, change)
     }
 
-    /// With keys.
+    /// Starts a server that requires keys.
     ///
     /// # Errors
-    /// When the system does not start, or there is no port.
+    /// If the system does not start, or no port is free.
     pub async fn guarded(
         oracle: TestOracle,
         keys: Keyring,
@@ -55,10 +55,10 @@ impl TestServer {
         Self::behind(system, journal, keys, change)
     }
 
-    /// For another system, over this journal.
+    /// Starts a server for a running system and its journal.
     ///
     /// # Errors
-    /// When there is no port.
+    /// If no port is free.
     pub fn of(
         system: System,
         journal: Arc<dyn Journal>,
@@ -92,7 +92,7 @@ impl TestServer {
         })
     }
 
-    /// Its address.
+    /// Address of the server.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.server.address()
@@ -104,34 +104,34 @@ impl TestServer {
         format!("http://{}{path}", self.address())
     }
 
-    /// Its system.
+    /// Handle of the system.
     #[must_use]
     pub const fn oracle(&self) -> &Oracle {
         self.system.oracle()
     }
 
-    /// A session of this name.
+    /// Opens a handle to the session of this name.
     ///
     /// # Errors
-    /// When the name is invalid.
+    /// If the name is invalid.
     pub fn session(&self, name: &str) -> Result<TestSession, TestError> {
         let key = SessionKey::local(SessionName::new(name)?);
         Ok(TestSession::new(self.oracle().session(key)))
     }
 
-    /// State of its handlers.
+    /// State of the request handlers.
     #[must_use]
     pub const fn host(&self) -> &Host {
         &self.host
     }
 
-    /// Its journal.
+    /// Journal of the system.
     #[must_use]
     pub fn journal(&self) -> Arc<dyn Journal> {
         Arc::clone(&self.journal)
     }
 
-    /// Shuts it down gracefully.
+    /// Shuts the server down gracefully.
     pub async fn shut_down(self) {
         self.server.shut_down(self.system).await;
     }

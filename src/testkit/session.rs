@@ -11,7 +11,7 @@ use crate::{
 /// Longest wait, by the runtime's clock.
 const PATIENCE: Duration = Duration::from_secs(6 * 60 * 60);
 
-/// A handle with more questions.
+/// A [`SessionHandle`] with helpers for tests. No wait exceeds six hours.
 #[derive(Clone)]
 pub struct TestSession(SessionHandle);
 
@@ -27,10 +27,10 @@ impl TestSession {
         Self(handle)
     }
 
-    /// Asks, and waits for the answer.
+    /// Asks a question and waits for the answer.
     ///
     /// # Errors
-    /// When the session refuses, or no answer comes.
+    /// If the session refuses, or no answer comes.
     pub async fn ask(&self, question: &str) -> Result<Answer, TestError> {
         let answer = self.0.answer(Submission::new(question));
         match tokio::time::timeout(PATIENCE, answer).await {
@@ -39,18 +39,18 @@ impl TestSession {
         }
     }
 
-    /// The first event of this type.
+    /// Waits for the first event of this type.
     ///
     /// # Errors
-    /// When it does not come.
+    /// If it does not come.
     pub async fn wait_for(&self, kind: &str) -> Result<Event, TestError> {
         self.wait_for_after(Seq(0), kind).await
     }
 
-    /// The first event of this type after a number.
+    /// Waits for the first event of this type after a sequence number.
     ///
     /// # Errors
-    /// When it does not come.
+    /// If it does not come.
     pub async fn wait_for_after(&self, after: Seq, kind: &str) -> Result<Event, TestError> {
         let seen = async {
             loop {
@@ -71,7 +71,7 @@ impl TestSession {
     /// All events as [`lines`].
     ///
     /// # Errors
-    /// When the journal cannot be read.
+    /// If the journal cannot be read.
     pub async fn lines(&self) -> Result<String, TestError> {
         Ok(lines(&self.events(Seq(0)).await?))
     }
@@ -79,7 +79,7 @@ impl TestSession {
     /// The types of all events.
     ///
     /// # Errors
-    /// When the journal cannot be read.
+    /// If the journal cannot be read.
     pub async fn kinds(&self) -> Result<Vec<String>, TestError> {
         let events = self.events(Seq(0)).await?;
         Ok(events.into_iter().map(|event| event.kind).collect())

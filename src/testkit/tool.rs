@@ -38,7 +38,7 @@ enum Does {
 }
 
 impl TestTool {
-    /// A tool of this name.
+    /// Creates a tool of this name.
     pub fn new(name: impl Into<String>) -> Self {
         let spec = ToolSpec {
             name: name.into(),
@@ -93,7 +93,7 @@ impl TestTool {
         self
     }
 
-    /// Panics first, while any are due.
+    /// Panics while panics are due.
     #[must_use]
     pub fn panics(mut self, panics: Panics) -> Self {
         self.panics = panics;
@@ -127,7 +127,7 @@ impl TestTool {
         self.started.load(Ordering::Relaxed)
     }
 
-    /// Calls cancelled or dropped.
+    /// Calls dropped after their cancellation.
     #[must_use]
     pub fn cancelled(&self) -> usize {
         self.cancelled.load(Ordering::Relaxed)
@@ -163,7 +163,7 @@ impl Tool for TestTool {
     }
 }
 
-/// Counts a call that is dropped before its answer, if its token has fired.
+/// Counts a call that is cancelled, then dropped.
 struct Unwanted(Option<(ToolContext, Arc<AtomicUsize>)>);
 
 impl Unwanted {

@@ -1,4 +1,4 @@
-//! Conformance of a [`Tool`], by its schema and one call that works. Each function panics with the
+//! Conformance of a [`Tool`], checked by its schema and one working call. Each function panics at a
 //! violation.
 
 #[cfg(test)]
@@ -22,9 +22,9 @@ const PROMPTLY: Duration = Duration::from_secs(2);
 pub struct Subject<'a> {
     /// The tool.
     pub tool: &'a dyn Tool,
-    /// Arguments of a call that works, with the largest result.
+    /// Arguments of a working call, with the largest result.
     pub works: Value,
-    /// A host path that no result may show.
+    /// A path on the host that no result may show.
     pub host_path: &'a str,
     /// Most bytes of a result or error.
     pub max_output: usize,
@@ -38,10 +38,10 @@ impl std::fmt::Debug for Subject<'_> {
     }
 }
 
-/// All checks.
+/// Runs all checks.
 ///
 /// # Panics
-/// When the tool does not conform.
+/// If the tool does not conform.
 pub async fn conforms(subject: &Subject<'_>) {
     declares_itself(subject);
     answers_within_bounds(subject).await;
@@ -50,10 +50,10 @@ pub async fn conforms(subject: &Subject<'_>) {
     survives_any_arguments(subject, 200).await;
 }
 
-/// The declaration is stable and complete.
+/// Checks that the declaration is stable and complete.
 ///
 /// # Panics
-/// When it is not.
+/// If it is not.
 pub fn declares_itself(subject: &Subject<'_>) {
     let spec = subject.tool.spec();
     assert_eq!(spec, subject.tool.spec(), "the spec changes");
@@ -89,10 +89,10 @@ pub fn declares_itself(subject: &Subject<'_>) {
     }
 }
 
-/// The working call succeeds, twice alike, within bounds.
+/// Checks that the working call succeeds, twice with the same result and within bounds.
 ///
 /// # Panics
-/// When it does not.
+/// If it does not.
 pub async fn answers_within_bounds(subject: &Subject<'_>) {
     let first = call(subject, subject.works.clone()).await;
     assert!(first.is_ok(), "the call that works does not: {first:?}");
@@ -100,10 +100,10 @@ pub async fn answers_within_bounds(subject: &Subject<'_>) {
     assert_eq!(first, second, "the same call gives another result");
 }
 
-/// Unknown, missing and mistyped fields are reported to the model.
+/// Checks that unknown, missing and mistyped fields are reported to the model.
 ///
 /// # Panics
-/// When they are not.
+/// If they are not.
 pub async fn tells_what_is_wrong_with_arguments(subject: &Subject<'_>) {
     let mut wrong = vec![with(subject, "no_such_argument", json!(1))];
     for (name, property) in properties(subject) {
@@ -141,10 +141,10 @@ pub async fn tells_what_is_wrong_with_arguments(subject: &Subject<'_>) {
     }
 }
 
-/// A cancelled call ends, before it began and while it runs.
+/// Checks that a call ends when cancelled, before its start or while it runs.
 ///
 /// # Panics
-/// When it does not.
+/// If it does not.
 pub async fn ends_when_cancelled(subject: &Subject<'_>) {
     let cancelled = CancellationToken::new();
     let context = context(cancelled.clone());
@@ -163,10 +163,10 @@ pub async fn ends_when_cancelled(subject: &Subject<'_>) {
     );
 }
 
-/// Odd arguments, the same each time, break neither tool nor bounds.
+/// Checks that odd arguments, the same in each run, break neither tool nor bounds.
 ///
 /// # Panics
-/// When they do.
+/// If they do.
 pub async fn survives_any_arguments(subject: &Subject<'_>, rounds: u32) {
     let names: Vec<String> = properties(subject).map(|(name, _)| name).collect();
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);

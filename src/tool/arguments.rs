@@ -1,7 +1,8 @@
-//! Arguments of a call: read into a type, with errors that name the field; and the schema of that
-//! type, for the tool list.
+//! Deserializes arguments of a call, with errors that name the field, and derives their schema for
+//! the tool list.
 //!
-//! The JSON text was parsed before ([`crate::model::ToolCall::parsed`]). Ranges are each tool's own.
+//! The JSON text was parsed before ([`crate::model::ToolCall::parsed`]). Each tool checks its own
+//! ranges.
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
@@ -11,14 +12,14 @@ use serde_path_to_error::Segment;
 use super::{ToolError, text};
 use crate::model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec};
 
-/// Longest complaint, in characters: serde repeats what it was given, and that can be anything.
+/// Longest error text, in characters; serde quotes its input, which can be long.
 const MAX_COMPLAINT: usize = 400;
 
-/// Reads the arguments of a call.
+/// Deserializes the arguments of a call.
 ///
 /// # Errors
-/// [`ToolError::Tell`] naming the field that is missing, unknown or of the wrong type. Unknown
-/// fields are refused where `T` denies them, with the list of the known ones.
+/// [`ToolError::Tell`], which names a field that is missing, unknown or of the wrong type. Unknown
+/// fields are refused if `T` denies them, with a list of the known ones.
 pub fn arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
     if !arguments.is_object() {
         return Err(ToolError::tell("the arguments must be one JSON object"));
@@ -34,7 +35,7 @@ pub fn arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> 
     })
 }
 
-/// What a tool declares that takes `T` and only reads: it may be repeated, and nobody has to approve of it.
+/// The spec of a read-only tool with arguments `T`: it can be repeated and needs no approval.
 pub(super) fn reading<T: JsonSchema>(
     name: &str,
     description: String,
@@ -51,8 +52,8 @@ pub(super) fn reading<T: JsonSchema>(
     }
 }
 
-/// The JSON schema of the arguments `T`: one object, without references, which not every provider
-/// follows, and without titles and formats, which only cost tokens.
+/// The JSON schema of `T`: one object, without references, which not every provider resolves, and
+/// without titles and formats, which only cost tokens.
 #[must_use]
 pub fn schema_of<T: JsonSchema>() -> Value {
     let generator = SchemaSettings::draft2020_12()
@@ -69,7 +70,7 @@ pub fn schema_of<T: JsonSchema>() -> Value {
             for noise in ["title", "format", "default"] {
                 property.remove(noise);
             }
-            // What may be left out need not be null.
+            // An optional field need not accept null.
             if let Some(Value::Array(types)) = property.get("type")
                 && let Some(only) = types.iter().find(|one| *one != "null").cloned()
             {

@@ -1,7 +1,7 @@
-//! Blocking work behind a tool: bounded in number, ended by a deadline or a cancelled query.
+//! Runs blocking work of tools, with a concurrency limit, a deadline and cancellation.
 //!
-//! **Invariants:** a permit is held until its thread is really done, so stuck work cannot pile up;
-//! when the answer is no longer wanted (its future is dropped) the work's token fires.
+//! **Invariants:** a permit is held until its thread has ended, so that stuck work cannot pile up;
+//! dropping the future of a call fires its token.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{FnTool, ToolError, ToolOutput};
 use crate::model::{Fault, FaultClass, ToolSpec};
 
-/// How long work may take to notice that its deadline has passed.
+/// Time that work may take to notice its deadline.
 const GRACE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub(super) struct Blocking {
 }
 
 impl Blocking {
-    /// At most `concurrent` at a time, each told to stop after `deadline`.
+    /// Allows `concurrent` calls at a time, each stopped after `deadline`.
     pub(super) fn new(concurrent: usize, deadline: Duration) -> Self {
         Self {
             permits: Arc::new(Semaphore::new(concurrent)),
@@ -34,7 +34,7 @@ impl Blocking {
         }
     }
 
-    /// A tool whose calls do this work.
+    /// A tool whose calls run this work.
     pub(super) fn tool<A: DeserializeOwned + Send + 'static>(
         self,
         spec: ToolSpec,
@@ -47,7 +47,7 @@ impl Blocking {
         })
     }
 
-    /// Waits for a place among those that run.
+    /// Waits for a permit.
     pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit, ToolError> {
         let turn = timeout(self.deadline, Arc::clone(&self.permits).acquire_owned()).await;
         let turn = turn.map_err(|_| {
@@ -58,7 +58,7 @@ impl Blocking {
         turn.map_err(|closed| bug(&closed))
     }
 
-    /// Runs `work` on a thread of its own.
+    /// Runs `work` on a blocking thread.
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&CancellationToken) -> Result<T, ToolError> + Send + 'static,
@@ -157,7 +157,7 @@ mod tests {
                 cancelled.cancel();
             }
             assert_eq!(call.await, Err(withdrawn()), "{name}");
-            // The permit comes back, so the thread has ended.
+            // The permit is released, so the thread has ended.
             assert!(blocking.permits.acquire().await.is_ok(), "{name}");
         }
     }

@@ -1,7 +1,7 @@
-//! Citations in an answer: places in files of the project, each checked to exist.
+//! Citations in an answer: places in files of the project, each verified to exist.
 //!
-//! **Invariant:** memory is bounded by the text, and so is what is read for it ([`MOST_FILES`],
-//! [`MOST_OF_ONE`], [`MOST_OF_ALL`]), whatever files it names; each is read once.
+//! **Invariant:** the text bounds the memory, and [`MOST_FILES`], [`MOST_OF_ONE`] and
+//! [`MOST_OF_ALL`] bound the reading, whatever files the text names; each file is read once.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,11 +19,11 @@ use super::{
     notes::OUTSIDE,
 };
 
-/// Most paths that are looked up for one text; words before a number count too.
+/// Maximum paths looked up for one text; words before a number count too.
 const MOST_FILES: usize = 2_000;
-/// How much of a file is looked at, in bytes.
+/// Maximum bytes read of one file.
 const MOST_OF_ONE: u64 = 64 * 1024 * 1024;
-/// The same for all files of a text.
+/// Maximum bytes read of all files of a text.
 const MOST_OF_ALL: u64 = 4 * MOST_OF_ONE;
 
 /// A place in a file of the project.
@@ -45,13 +45,13 @@ static PLACES: LazyLock<Option<[Regex; 3]>> = LazyLock::new(|| {
     Some([alone, marked, among])
 });
 
-/// The citations of a text that are real: the file is in the project and has these lines. In the
-/// order in which they appear, each once. Places in notes that lie outside of the project (`notes:a.md:1`)
-/// are none, nor are those in binary files, beyond the first 64 MiB of a file, and in fenced blocks, which quote.
+/// Returns the valid citations of a text, whose file is in the project and has these lines, in
+/// order and without duplicates. It excludes notes outside the project (`notes:a.md:1`), binary
+/// files, lines beyond the first 64 MiB of a file, and fenced blocks, which quote.
 #[must_use]
 pub fn citations(root: &ProjectRoot, text: &str) -> Vec<Citation> {
     let mut found: Vec<(usize, Citation)> = Vec::new();
-    // Where quotes are, and lines that are one place each: what stands in them is no other one.
+    // Ranges of quotes, and of lines that are one place: no further place lies within them.
     let mut whole = fenced(text);
     let mut files = Files::new(root);
     for (pattern, is_whole) in PLACES.iter().flatten().zip([true, true, false]) {
@@ -69,11 +69,10 @@ pub fn citations(root: &ProjectRoot, text: &str) -> Vec<Citation> {
             }
             let end = number(3).unwrap_or(start);
             let before = &text[..path.start()];
-            // Names may have spaces, and end with that of a file of the project.
+            // Names may contain spaces, and end with the name of a project file.
             let begun = before.rsplit(['`', '\n']).next().unwrap_or_default();
             let is_note =
                 before.ends_with(OUTSIDE) || is_outside(begun) || is_outside(path.as_str());
-            // One place may be named in several ways.
             let named = root.inside(path.as_str());
             let citation = named.map(|path| Citation { path, start, end });
             let citation = citation.ok().filter(|one| !is_note && files.have(one));
@@ -93,7 +92,7 @@ pub fn citations(root: &ProjectRoot, text: &str) -> Vec<Citation> {
         .collect()
 }
 
-/// Where the fenced blocks of a text are; the last one may have no end.
+/// Returns the ranges of the fenced blocks; the last one may be unterminated.
 fn fenced(text: &str) -> Vec<Range<usize>> {
     let (mut blocks, mut open, mut at) = (Vec::new(), None, 0);
     for line in text.split_inclusive('\n') {
@@ -154,7 +153,7 @@ impl<'a> Files<'a> {
     }
 
     fn count(&mut self, path: &str) -> u64 {
-        // Whoever follows a citation opens it by this very name, and not as it is shown.
+        // A reader of a citation opens the path exactly as written.
         if self.root.path().join(path).symlink_metadata().is_err() {
             return 0;
         }
@@ -169,7 +168,7 @@ impl<'a> Files<'a> {
         let most = MOST_OF_ONE.min(self.left);
         let first = Span { start: 1, end: 1 };
         let never = CancellationToken::new();
-        // What cannot be read to its end has no lines to rely on.
+        // A file that cannot be read completely has no reliable lines.
         let Ok(window) = window::read(opened.file.take(most), first, caps, &never) else {
             return 0;
         };
@@ -293,7 +292,7 @@ mod tests {
             assert_eq!(citations(&root, text), expected, "{name}");
         }
     }
-    /// Counts what is read, and forbids that anything is read twice.
+    /// Counts the bytes read, and that no file is read twice.
     #[test]
     fn what_is_read_for_a_text_is_bounded() {
         let folder = tempfile::tempdir().unwrap();
@@ -304,7 +303,7 @@ mod tests {
             start: line,
             end: line,
         };
-        // Without blocks of its own on the disk.
+        // A sparse file.
         File::create(at("zeros.bin"))
             .unwrap()
             .set_len(20 * MOST_OF_ALL)

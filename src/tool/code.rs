@@ -1,11 +1,12 @@
 //! `code_search`: finds lines and places in the files of the project.
 //!
-//! Literals and patterns are looked for in the files themselves, by ripgrep's crates (`pattern`, `scan`);
-//! plain questions (`question`, `words`, `lexicon`) in an index in memory (`index`, `passages`), which is
-//! brought up to date before and ranked by `rank` and `places`.
+//! Literals and patterns are searched in the files themselves, by ripgrep's crates (`pattern`,
+//! `scan`). Plain questions (`question`, `words`, `lexicon`) use an index in memory (`index`,
+//! `passages`), which is updated before a search and ranked by `rank` and `places`.
 //!
-//! **Invariants:** the same tree and the same arguments give the same text, unless the deadline cut the
-//! search or the index was old, which the text then says; its last line counts what is not shown.
+//! **Invariants:** the same tree and arguments give the same text, unless the deadline cut the
+//! search or the index was old, which the text then states. Its last line counts the omitted
+//! results.
 
 mod index;
 pub(super) mod kind;
@@ -39,36 +40,35 @@ use index::{Known, ProjectIndex};
 use pattern::Pattern;
 use scan::Scanner;
 
-/// Searches that run at the same time.
 const CONCURRENT: usize = 2;
-/// Longest query, in characters.
+/// Maximum length of a query, in characters.
 const MAX_QUERY: usize = 1_000;
 const MOST_CONTEXT: u64 = 5;
-/// Places for a plain question that names no number, and lines around what matters in them.
+/// Default number of places for a plain question, and of lines around their matches.
 const PLACES: usize = 12;
 const CONTEXT: u64 = 1;
 
-/// Most matches that a call may ask for.
+/// Maximum matches that a call may request.
 const MOST_RESULTS: u32 = 100;
 
 /// Settings of `code_search`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodeSearchSettings {
-    /// Matches shown when the call names no number.
+    /// Default number of matches to show.
     pub max_results: u32,
-    /// Most matches shown of one file.
+    /// Maximum matches to show of one file.
     pub max_per_file: u32,
-    /// Longest piece of a line that is shown, in characters.
+    /// Maximum length of a shown piece of a line, in characters.
     pub max_line_chars: usize,
-    /// Largest result, in bytes.
+    /// Maximum size of a result, in bytes.
     pub max_output_bytes: usize,
-    /// Larger files are skipped, in bytes.
+    /// Size of a file, in bytes, above which it is skipped.
     pub max_file_bytes: u64,
-    /// How long a search may take; what was found by then is shown.
+    /// Deadline of a search, which then returns what it has found.
     pub deadline: Duration,
-    /// Most files that the index for plain questions has. The other modes search all files.
+    /// Maximum files in the index for plain questions. The other modes search all files.
     pub index_files: usize,
-    /// About how much memory the index takes at most, in bytes.
+    /// Approximate maximum memory of the index, in bytes.
     pub index_bytes: usize,
 }
 
@@ -125,7 +125,7 @@ enum Mode {
     Words,
 }
 
-/// The tool `code_search` for one project; `progress` is told how far the index is.
+/// Creates the tool `code_search` for one project; `progress` receives the progress of the index.
 #[must_use]
 pub fn code_search(root: ProjectRoot, settings: CodeSearchSettings, progress: Progress) -> FnTool {
     let description = "Finds where something is in the text files of the project. `words` gives the \
@@ -141,14 +141,13 @@ pub fn code_search(root: ProjectRoot, settings: CodeSearchSettings, progress: Pr
     })
 }
 
-/// How much a call may show.
 #[derive(Debug, Clone, Copy)]
 struct Caps {
     results: usize,
     of_file: usize,
     bytes: usize,
     context: u64,
-    /// Longest line, in characters.
+    /// Maximum length of a line, in characters.
     line_chars: usize,
     files_only: bool,
     file_bytes: u64,
@@ -182,7 +181,7 @@ fn search(
         )));
     }
     let place = Place::find(root, wanted.path.as_deref())?;
-    // No file takes the room of others, but one alone has all of it.
+    // No file may crowd out others, but a single file may use the whole limit.
     let of_file = match place.is_file() {
         true => results,
         false => settings.max_per_file.min(results),
@@ -204,15 +203,15 @@ fn search(
             return answer(root, index, wanted, &place, caps, settings, stop);
         }
     };
-    // Each file that is kept shows at least one match, so more files are never needed.
+    // Each kept file shows at least one match, so more files are never needed.
     let tally = scan::walk(&place, results as usize, stop, || {
         Scanner::new(&pattern, root, caps, stop)
     });
     Ok(report::report(&wanted.query, &place, &tally, caps))
 }
 
-/// Answers a plain question from the index, or from an index of the place alone where that is in none:
-/// hidden and ignored files may be asked for by name.
+/// Answers a plain question from the index, or from a temporary index of the place if that is not
+/// indexed: a caller may name hidden and ignored files.
 fn answer(
     root: &ProjectRoot,
     index: &ProjectIndex,

@@ -1,7 +1,7 @@
-//! `file_read`: a window of lines of one file of the project, or a symbol of it. It does not honour
-//! `.gitignore`: a caller that names a file means it.
+//! `file_read`: reads a window of lines, or a symbol, of one project file. It ignores `.gitignore`,
+//! because the caller names the file.
 //!
-//! **Invariant:** memory is bounded by the caps, whatever the size of the file.
+//! **Invariant:** caps bound the memory, whatever the file's size.
 
 mod symbol;
 #[cfg(test)]
@@ -24,13 +24,13 @@ use crate::model::tool::ToolNeed;
 pub(super) use window::is_utf16;
 use window::{Caps, NoWindow, Span, Total, Window};
 
-/// Lines before and after `around` when no radius is given.
+/// Default number of lines before and after `around`.
 const DEFAULT_RADIUS: u64 = 20;
 
-/// Calls that run at the same time.
+/// Maximum number of concurrent calls.
 const CONCURRENT: usize = 4;
 
-/// How long a call may take.
+/// Deadline of a call.
 const DEADLINE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy)]

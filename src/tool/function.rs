@@ -1,5 +1,4 @@
-//! A tool that is a function: its declaration, its arguments read into a type, and one place where a
-//! cancelled call ends.
+//! A tool made from a function, with typed arguments and cancellation.
 
 use std::fmt;
 
@@ -12,15 +11,15 @@ use crate::model::ToolSpec;
 
 type Answer = BoxFuture<'static, Result<ToolOutput, ToolError>>;
 
-/// A tool that is a function of its arguments.
+/// A tool that calls a function with its arguments.
 pub struct FnTool {
     spec: ToolSpec,
     call: Box<dyn Fn(Value, ToolContext) -> Answer + Send + Sync>,
 }
 
 impl FnTool {
-    /// Calls `function` with the arguments read as `A` ([`arguments()`](super::arguments)). When a call is
-    /// cancelled, the future is dropped and the model is told so.
+    /// Calls `function` with arguments deserialized as `A` ([`arguments()`](super::arguments)). A
+    /// cancelled call drops the future and reports the cancellation to the model.
     pub fn new<A, F>(
         spec: ToolSpec,
         function: impl Fn(A, ToolContext) -> F + Send + Sync + 'static,

@@ -1,13 +1,14 @@
-//! The guard of file access: one folder that tools may read, and the way into it.
+//! Confines tools to one readable folder.
 //!
-//! Names come from a model. Refused are `..` beyond the root, absolute paths and links that lead out of it,
-//! what is neither file nor folder, and what belongs to version control (`.git`), where tokens stand.
+//! Paths come from a model. Refused are paths and links that leave the root, absolute paths,
+//! special files, and version control data (`.git`), which may contain tokens.
 //!
-//! **Invariant:** a path that is handed out is canonical and starts with the canonical root.
+//! **Invariant:** a returned path is canonical and starts with the canonical root.
 //!
-//! Somebody who may write into the project can swap a file between check and use: `ProjectRoot::holds`
-//! compares kind, device, inode and path after opening, but a swap there and back goes unnoticed. A hard
-//! link inside the root counts as inside. Opening never waits for a FIFO (`open`).
+//! A process with write access to the project can swap a file between check and use:
+//! `ProjectRoot::holds` compares kind, device, inode and path after opening, but a swap there and
+//! back goes unnoticed. A hard link inside the root counts as inside. Opening never waits for a
+//! FIFO (`open`).
 
 #[cfg(unix)]
 #[cfg(test)]
@@ -26,50 +27,50 @@ use super::{
     text::{quoted, shown_path},
 };
 
-/// Longest path that is looked at, in bytes; the limit of Linux.
+/// Longest path that is resolved, in bytes; the limit of Linux.
 const MAX_PATH: usize = 4_096;
 
-/// Most names of a folder that are looked at.
+/// Maximum number of names read from a folder.
 const MAX_NAMES: usize = 10_000;
-/// Most folders that are made for one file.
+/// Maximum number of folders created for one file.
 const MOST_FOLDERS: usize = 8;
 
-/// A project folder that cannot be used.
+/// Why a project folder cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RootError {
-    /// It does not exist, or may not be read.
+    /// The folder does not exist, or cannot be read.
     #[error(
         "the project folder `{}` cannot be read ({reason}): name a folder that exists and that you may read",
         path.display()
     )]
     Unreadable {
-        /// As given.
+        /// The path as given.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         reason: io::ErrorKind,
     },
-    /// It is a file or something else.
+    /// The path leads to something else than a folder.
     #[error(
         "the project folder `{}` is not a folder: name the folder that holds the project",
         path.display()
     )]
     NotAFolder {
-        /// As given.
+        /// The path as given.
         path: PathBuf,
     },
-    /// It would be written to, and the project is it or lies in it.
+    /// The folder to write to is the project, or contains it.
     #[error(
         "the folder `{}` is the project, or holds it, and a project as such is never written to: name a folder \
          for notes alone, in the project or elsewhere",
         path.display()
     )]
     HoldsProject {
-        /// As given.
+        /// The path as given.
         path: PathBuf,
     },
 }
 
-/// The folder of a project. Cheap to clone.
+/// The root folder of a project. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct ProjectRoot {
     canonical: Arc<Path>,
@@ -79,16 +80,16 @@ pub struct ProjectRoot {
 #[derive(Debug)]
 pub(super) struct OpenedFile {
     pub(super) file: File,
-    /// Size in bytes when it was opened.
+    /// Size in bytes at opening.
     pub(super) size: u64,
     pub(super) shown: String,
 }
 
 impl ProjectRoot {
-    /// Opens a folder. It has to stay where it is.
+    /// Opens a folder, which must not move afterwards.
     ///
     /// # Errors
-    /// It cannot be read, or is no folder.
+    /// [`RootError`] if it cannot be read or is no folder.
     pub fn open(folder: &Path) -> Result<Self, RootError> {
         let unreadable = |error: io::Error| RootError::Unreadable {
             path: folder.to_owned(),
@@ -100,7 +101,7 @@ impl ProjectRoot {
                 path: folder.to_owned(),
             });
         }
-        // A folder may be listed and yet not be entered, or the other way round.
+        // Listing and entering a folder need different permissions.
         fs::read_dir(&canonical).map_err(unreadable)?;
         canonical.join(".").metadata().map_err(unreadable)?;
         Ok(Self {
@@ -109,17 +110,17 @@ impl ProjectRoot {
         })
     }
 
-    /// The canonical path of the folder, for the host. Never for a model.
+    /// The folder's canonical path, for the host; not to be shown to a model.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.canonical
     }
 
-    /// Finds a file or folder by the path that a model gave, relative to the root.
+    /// Resolves a path that a model gave, relative to the root.
     ///
     /// # Errors
-    /// [`ToolError::Tell`] when it does not exist, lies outside, belongs to version control (`.git`), or is
-    /// neither file nor folder.
+    /// [`ToolError::Tell`] if it does not exist, lies outside the root, belongs to version control
+    /// (`.git`), or is neither file nor folder.
     pub fn resolve(&self, relative: &str) -> Result<PathBuf, ToolError> {
         let relative = self.lexical(relative)?;
         let found = match self.canonical.join(&relative).canonicalize() {
@@ -141,13 +142,13 @@ impl ProjectRoot {
         }
     }
 
-    /// A path that [`Self::resolve`] gave, as the model knows it.
+    /// A path from [`Self::resolve`] in the form that models see.
     #[must_use]
     pub fn shown(&self, path: &Path) -> String {
         shown_path(path.strip_prefix(&self.canonical).unwrap_or(path))
     }
 
-    /// A path that need not exist, relative to the root, with `/`.
+    /// Normalizes a path that may not exist, relative to the root, with `/`.
     pub(super) fn inside(&self, wanted: &str) -> Result<String, ToolError> {
         let clean = self.lexical(wanted)?;
         let mut parts: Vec<String> = Vec::new();
@@ -184,8 +185,8 @@ impl ProjectRoot {
         Ok(OpenedFile { file, size, shown })
     }
 
-    /// Opens what a walk of the folder found, by its canonical path, with its size in bytes; none if that
-    /// is no regular file of the folder by now.
+    /// Opens a canonical path that a walk found, and returns its size in bytes; `None` if it is no
+    /// longer a regular file of the folder.
     pub(super) fn open_found(&self, path: &Path) -> Option<(File, u64)> {
         let file = open(path).ok().filter(|file| self.holds(file, path))?;
         let size = file.metadata().ok()?.len();
@@ -207,7 +208,7 @@ impl ProjectRoot {
         inside.is_ok_and(|inside| inside.iter().any(is_of_version_control))
     }
 
-    /// What can be refused without a look at the disk, so that nothing outside is even touched.
+    /// Refuses what it can without the disk, so that no outside path is touched.
     fn lexical(&self, wanted: &str) -> Result<PathBuf, ToolError> {
         let text = wanted.trim();
         if text.is_empty() {
@@ -253,7 +254,7 @@ impl ProjectRoot {
         Ok(clean)
     }
 
-    /// Why `relative` could not be reached: the first part that fails, and what to try instead.
+    /// Explains why `relative` cannot be reached: the first failing part, and an alternative.
     fn explain(&self, relative: &Path, error: &io::Error) -> ToolError {
         let mut reached = self.canonical.to_path_buf();
         for part in relative.components() {
@@ -262,7 +263,7 @@ impl ProjectRoot {
                 Ok(found) if !found.starts_with(&self.canonical) => {
                     return outside(&shown_path(relative));
                 }
-                // Not even which names there are.
+                // Names inside are not revealed either.
                 Ok(found) if self.keeps_back(&found) => return kept_back(&shown_path(relative)),
                 Ok(found) => reached = found,
                 Err(_) if reached.is_file() => {
@@ -309,7 +310,7 @@ impl ProjectRoot {
         let relative = self.lexical(relative)?;
         let shown = shown_path(&relative);
         if relative.iter().any(|part| part == "..") {
-            // Below a folder that is yet to be made it would lead nowhere.
+            // Below a missing folder, `..` would lead nowhere.
             return Err(ToolError::Tell(format!(
                 "`{shown}` goes back by `..`: name the place without"
             )));
@@ -337,7 +338,7 @@ impl ProjectRoot {
                         self.shown(&next)
                     )));
                 }
-                // A link that leads nowhere is something, and nothing is made below it.
+                // A dangling link exists; nothing is created below it.
                 Err(error)
                     if error.kind() == io::ErrorKind::NotFound
                         && !folder.join(&part).is_symlink() =>
@@ -375,14 +376,14 @@ impl Place {
         path.join(&self.name)
     }
 
-    /// Makes the folders that are missing, and gives the one of the file.
+    /// Creates missing folders and returns the file's own.
     pub(super) fn make_folders(&self) -> io::Result<PathBuf> {
         let mut folder = self.folder.clone();
         for part in &self.missing {
             folder.push(part);
             fs::create_dir(&folder)?;
         }
-        // A folder that has become a link meanwhile.
+        // The folder may have become a link meanwhile.
         if folder.canonicalize()? != folder {
             return Err(io::ErrorKind::NotADirectory.into());
         }
@@ -390,7 +391,7 @@ impl Place {
     }
 }
 
-/// Whether nothing has that name, also because it is longer than any name can be.
+/// Whether the name does not exist, also because it is too long to exist.
 fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -398,7 +399,7 @@ fn is_absent(error: &io::Error) -> bool {
     )
 }
 
-/// The name in `folder` that differs from `missing` only by case, else the first one of the same stem
+/// The name in `folder` that differs from `missing` only by case, else the first with the same stem
 /// (`config.yml` for `config.yaml`).
 fn nearest(folder: &Path, missing: &OsStr) -> Option<PathBuf> {
     let wanted = missing.to_string_lossy().to_lowercase();
@@ -442,15 +443,16 @@ fn cannot_open(shown: &str, error: &io::Error) -> ToolError {
     ToolError::Tell(format!("`{shown}` cannot be read: {}", error.kind()))
 }
 
-/// `C:\`, `C:/`, `\\server`, `\\?\`: absolute on Windows, and surely not meant as names elsewhere.
+/// Matches `C:\`, `C:/`, `\\server` and `\\?\`, which are absolute on Windows and surely no names
+/// elsewhere.
 fn has_windows_prefix(text: &str) -> bool {
     let bytes = text.as_bytes();
     let drive = matches!(bytes, [letter, b':', ..] if letter.is_ascii_alphabetic());
     drive || text.starts_with("\\\\")
 }
 
-/// Opens a file for reading at once, whatever has become of it since it was looked at: a FIFO is not waited
-/// for, a link is not followed, and a terminal does not become ours.
+/// Opens a file for reading without blocking on a FIFO, following a link, or acquiring a terminal,
+/// even if the file was swapped since its check.
 #[cfg(unix)]
 pub(super) fn open(path: &Path) -> io::Result<File> {
     open_with(path, rustix::fs::OFlags::NOFOLLOW)

@@ -1,10 +1,10 @@
-//! `history_search`: commits of the project's git repository, and what one of them changed.
+//! `history_search`: commits of the project's git repository, and the changes of one of them.
 //!
-//! It runs `git` by arguments, without a shell, and only reads. The tool exists in every project, so that
-//! the list of tools is stable.
+//! It runs `git` with an argument list, without a shell, and only reads. The tool exists in every
+//! project, so that the list of tools is stable.
 //!
-//! **Invariants:** what a model writes is never an option, a pattern or a command; only what concerns the
-//! project folder is shown; a process ends with its call; the size of a result is bounded.
+//! **Invariants:** model input is never an option, a pattern or a command; only changes within the
+//! project folder are shown; a process ends with its call; the size of a result is bounded.
 
 mod git;
 #[cfg(unix)]
@@ -28,26 +28,25 @@ use crate::model::tool::ToolNeed;
 
 use git::{Ended, Git, Repository, refused};
 
-/// Calls that run at the same time.
 const CONCURRENT: usize = 2;
 const MOST_COMMITS: usize = 20;
 const MAX_WORDS: usize = 12;
-/// Longest word and name, in characters.
+/// Maximum length of a word and of a name, in characters.
 const MAX_TEXT: usize = 500;
-/// Most lines shown of a message, and most files named.
+/// Maximum lines of a message, and listed files.
 const MESSAGE_LINES: usize = 12;
 const FILES: usize = 8;
-/// Longest line that is shown, in characters.
+/// Maximum length of a shown line, in characters.
 const MAX_LINE: usize = 240;
-/// Longest result, in bytes, its last line aside.
+/// Maximum length of a result without its last line, in bytes.
 const MAX_OUTPUT: usize = 22 * 1024;
-/// Around the parts of a commit: hash, date, author, message, files.
+/// Delimits the parts of a commit: hash, date, author, message, files.
 const PART: char = '\0';
 const PARTS: usize = 5;
 const SHALLOW: &str =
     "the clone is shallow: older commits are not here, and its first one seems to add everything";
-/// Before all other options: nothing that a repository configures is run or shown, and of a merge there is
-/// what it brought.
+/// Nothing that a repository configures is run or shown, and a merge shows its diff to the first
+/// parent.
 const OPTIONS: &str = "--no-color --no-decorate --no-ext-diff --no-textconv --no-show-signature --no-notes \
     --no-mailmap --no-renames --no-follow --ignore-submodules=all --submodule=short --encoding=UTF-8 \
     --diff-merges=first-parent";
@@ -70,14 +69,14 @@ struct Arguments {
 }
 
 struct Wanted {
-    /// Options of `git log`.
     options: Vec<String>,
     path: Option<String>,
     commit: Option<String>,
     words: String,
 }
 
-/// The tool `history_search` for one project. A call shows what it has found when `deadline` has passed.
+/// Creates the tool `history_search` for one project. At the `deadline`, a call shows what it has
+/// found so far.
 #[must_use]
 pub fn history_search(root: ProjectRoot, deadline: Duration) -> FnTool {
     tool(Git::new(root), deadline)
@@ -182,7 +181,7 @@ fn hash(text: &str) -> Result<String, ToolError> {
     )))
 }
 
-/// The first moment of a day, month or year, or the last one for `until`, as git reads it.
+/// Returns the first moment of a day, month or year, or the last one for `until`, in git's format.
 fn moment(name: &str, text: &str) -> Result<String, ToolError> {
     let lower = text.trim().to_lowercase();
     if let Some((number, unit)) = lower
@@ -212,7 +211,7 @@ fn moment(name: &str, text: &str) -> Result<String, ToolError> {
 }
 
 async fn list(repository: &Repository<'_>, wanted: &Wanted) -> Result<ToolOutput, ToolError> {
-    // Days choose by when a commit was made; its author may have written it on another day.
+    // Filters by day use the commit date, which may differ from the author date.
     let has_days = wanted
         .options
         .iter()
@@ -246,7 +245,6 @@ fn report(ended: &Ended, words: &str, is_stopped: bool, is_shallow: bool) -> Too
     let log = String::from_utf8_lossy(&ended.output);
     let mut commits = Commit::all(&log);
     if (is_stopped || ended.cut) && commits.len() > 1 {
-        // The last one may be only a part.
         commits.pop();
     }
     let mut text = String::new();
@@ -307,7 +305,7 @@ async fn show(
     let found = wants.into_iter().chain([format!("{hash}^{{commit}}")]);
     let found = repository.run(found).await?;
     let commit = String::from_utf8_lossy(&found.output).trim().to_owned();
-    // A tag or branch may be called so.
+    // A tag or branch may have this name.
     if found.success.is_none() {
         return Err(refused(&found));
     }
@@ -351,7 +349,7 @@ async fn show(
         text.push_str(&wanted.words);
     }
     text.push_str(&shallow);
-    // A diff follows the names, so what is cut among them has no end of the line.
+    // A diff follows the names, so a name that was cut lacks its line break.
     let lines = commit.changes.split_inclusive('\n');
     let names = lines
         .take_while(|line| *line != "\n")
@@ -415,7 +413,7 @@ impl<'a> Commit<'a> {
         let (hash, date, author) = (line(self.hash), line(self.date), line(self.author));
         let mut head = format!("commit {hash} {date} {author}\n");
         let mut lines = self.message.lines();
-        // Lines without anything would look like the end of a commit.
+        // A blank line would look like the end of a commit.
         for text in lines
             .by_ref()
             .take(MESSAGE_LINES)
@@ -438,7 +436,6 @@ impl<'a> Commit<'a> {
     }
 }
 
-/// A file's name without the quotes in which git puts some.
 fn name(text: &str) -> String {
     let inner = text
         .strip_prefix('"')

@@ -1,9 +1,10 @@
-//! `repo_map`: the folders of the project and the outlines of its files, within a number of tokens.
+//! `repo_map`: shows folders and outlines of the project within a token budget.
 //!
-//! Files and symbols that fit the focus get more room, the rest shrinks to folders with numbers of files.
+//! Files and symbols that match the focus get more space; the rest shrinks to folders with file
+//! counts.
 //!
-//! **Invariants:** the same tree and arguments give the same text, unless the deadline cut the call, which
-//! the text then says; what is not shown is counted; how much is listed and read is bounded.
+//! **Invariants:** equal trees and arguments yield equal texts, unless the deadline cut the call,
+//! which the text then states; omitted items are counted; listing and reading are bounded.
 
 mod focus;
 mod read;
@@ -36,30 +37,30 @@ use crate::model::tool::ToolNeed;
 use focus::Focus;
 use read::{Outlined, Outlines, Shown};
 
-/// Fewest and most tokens that a call may ask for.
+/// Range of the token budget.
 const FEWEST_TOKENS: u32 = 200;
 const MOST_TOKENS: u32 = 16_000;
-/// Bytes of a token, rather too few: code has many signs.
+/// Bytes per token; a low estimate, because code has many signs.
 const TOKEN: usize = 3;
-/// Room for the last lines, in bytes.
+/// Space for the last lines, in bytes.
 const NOTES: usize = 320;
-/// Calls that run at the same time.
+/// Maximum number of concurrent calls.
 const CONCURRENT: usize = 2;
-/// Most endings of file names that are counted by name.
+/// Maximum number of file extensions that are counted separately.
 const MOST_ENDINGS: usize = 6;
 
 /// Settings of `repo_map`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RepoMapSettings {
-    /// Tokens when the call names no number; 200–16,000.
+    /// Default token budget; 200–16,000.
     pub max_tokens: u32,
-    /// Most files that are listed.
+    /// Maximum number of files listed.
     pub max_files: usize,
-    /// Most files that are read for their outlines, those that fit best.
+    /// Maximum number of files outlined, best matches first.
     pub max_outlined: usize,
-    /// Larger files are not read, in bytes.
+    /// Maximum size of an outlined file, in bytes.
     pub max_file_bytes: u64,
-    /// How long a call may take; it shows what it has found by then.
+    /// Deadline of a call, which then shows what it has.
     pub deadline: Duration,
 }
 
@@ -145,7 +146,7 @@ fn render(
     let mut text = format!("{head}{tree}\n");
     let mut chosen = choose(focus, &outlines.files, room.saturating_sub(text.len()));
     if !focus.is_empty() {
-        // What fits comes first.
+        // Matches come first.
         chosen.sort_by_key(|(file, at)| {
             (
                 Reverse(at.iter().map(|&at| worth(file, at)).max()),
@@ -180,7 +181,7 @@ fn render(
     ToolOutput::new(text, &json!({ "files": files }))
 }
 
-/// ` (300 rs, 40 md, 12 others)`: how many files there are by the endings of their names.
+/// Formats file counts by extension: ` (300 rs, 40 md, 12 others)`.
 fn endings(files: &[Listed]) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for file in files {
@@ -234,7 +235,7 @@ fn choose<'a>(
     files: &'a [Outlined],
     mut room: usize,
 ) -> Vec<(&'a Outlined, Vec<usize>)> {
-    // The best symbol of each file that is not chosen yet, the best of all first.
+    // Each file offers its best remaining symbol; the best offer is chosen first.
     let orders: Vec<Vec<usize>> = files
         .iter()
         .map(|file| {
@@ -264,7 +265,7 @@ fn choose<'a>(
             at = file.symbols[place].parent;
         }
         let is_first = !mine.contains(&true);
-        // The empty line, and what says that there is more.
+        // Space for the empty line and the note about omitted symbols.
         let around = if is_first { file.path.len() + 24 } else { 0 };
         let bytes: usize = fresh
             .iter()

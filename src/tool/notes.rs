@@ -1,10 +1,11 @@
-//! `note_search`, `note_read` and `note_write`: Markdown notes, in a folder of their own or in the project.
+//! `note_search`, `note_read` and `note_write`: Markdown notes, in a folder of their own or in the
+//! project.
 //!
-//! The index lives in memory, is shared by all sessions of a process, and is brought up to date by every
-//! call. Notes are written only into a configured folder, after a person has approved the call.
+//! All sessions of a process share the index in memory, and every call updates it. Notes are
+//! written only into a configured folder, and only after approval.
 //!
-//! **Invariants:** only regular files inside the folder are opened; memory is bounded by the settings; the
-//! last line of a result counts what was left out.
+//! **Invariants:** only regular files inside the folder are opened; the settings bound the memory;
+//! the last line of a result counts omissions.
 
 mod index;
 mod note;
@@ -32,23 +33,22 @@ use index::Index;
 pub use read::{note_read, note_search};
 pub use write::note_write;
 
-/// Before the paths of notes that lie outside of the project, where a file of the project may have the same
-/// path.
+/// Prefix of notes outside the project, where a project file may have the same path.
 pub(super) const OUTSIDE: &str = "notes:";
-/// Calls of one tool that run at the same time.
+/// Maximum number of concurrent calls per tool.
 const CONCURRENT: usize = 2;
 const MARKDOWN: [&str; 5] = ["md", "markdown", "mdown", "mkd", "mdx"];
 
-/// Settings of the tools for notes.
+/// Settings of the note tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotesSettings {
-    /// Most notes that are searched.
+    /// Maximum number of notes searched.
     pub max_files: usize,
-    /// Larger files are left out, in bytes.
+    /// Maximum size of a note, in bytes; larger files are skipped.
     pub max_file_bytes: u64,
-    /// Most bytes of all notes that are searched.
+    /// Maximum size of all notes searched, in bytes.
     pub max_total_bytes: u64,
-    /// How long a call may take; it shows what it has found by then.
+    /// Deadline of a call, which then shows what it has.
     pub deadline: Duration,
 }
 
@@ -63,7 +63,7 @@ impl Default for NotesSettings {
     }
 }
 
-/// The notes of a folder.
+/// A folder of notes with its index.
 #[derive(Debug)]
 pub struct Notes {
     root: ProjectRoot,
@@ -90,11 +90,11 @@ impl Notes {
         }
     }
 
-    /// The notes of a folder; a relative path starts at the project. If it lies in the project, the
-    /// paths of its notes are those of the project; if it lies elsewhere, they begin with `notes:`.
+    /// The notes of a folder; a relative path starts at the project. Paths of notes are relative to
+    /// the project if the folder lies in it, else they begin with `notes:`.
     ///
     /// # Errors
-    /// The folder cannot be read, or is none.
+    /// [`RootError`] if the folder cannot be read or is none.
     pub fn open(
         folder: &Path,
         project: Option<&ProjectRoot>,
@@ -102,7 +102,7 @@ impl Notes {
     ) -> Result<Self, RootError> {
         let own = ProjectRoot::open(&from_project(folder, project))?;
         let canonical = own.path().to_path_buf();
-        // Only if the tools for the project find it by the path that is shown.
+        // Only if the project's tools resolve the shown path.
         let around = project.filter(|project| {
             let again = project.resolve(&project.shown(&canonical));
             again.is_ok_and(|found| found == canonical)
@@ -115,10 +115,11 @@ impl Notes {
         })
     }
 
-    /// As [`Self::open`], and `note_write` may write into the folder.
+    /// Like [`Self::open`], with `note_write` allowed to write into the folder.
     ///
     /// # Errors
-    /// As [`Self::open`], and [`RootError::HoldsProject`] if the folder is the project or holds it.
+    /// As for [`Self::open`], and [`RootError::HoldsProject`] if the folder is or contains the
+    /// project.
     pub fn open_to_write(
         folder: &Path,
         project: Option<&ProjectRoot>,
@@ -136,20 +137,21 @@ impl Notes {
         })
     }
 
-    /// Reports the progress of a long reading there.
+    /// Reports progress of reading to `progress`.
     #[must_use]
     pub fn showing(self, progress: Progress) -> Self {
         Self { progress, ..self }
     }
 
-    /// Runs `work` on the index as the files are now, as far as they could be read before `stop` fires.
+    /// Runs `work` on an index refreshed from the files, as far as they could be read before `stop`
+    /// fired.
     fn with_index<T>(
         &self,
         stop: &CancellationToken,
         work: impl FnOnce(&Index) -> Result<T, ToolError>,
     ) -> Result<T, ToolError> {
         let mut index = self.index.lock();
-        // Taken out, so that a panic discards what may be half an update.
+        // Taken out, so that a panic discards a partial update.
         let mut fresh = index.take().unwrap_or_default();
         let reading = self.progress.begin("reading the notes", None);
         let listing = self.list(stop);
@@ -162,7 +164,7 @@ impl Notes {
     fn list(&self, stop: &CancellationToken) -> Listing {
         let part = (self.folder != self.root.path()).then(|| self.root.shown(&self.folder));
         let Ok(place) = Place::find(&self.root, part.as_deref()) else {
-            // The folder is gone.
+            // The folder no longer exists.
             let mut none = Listing::default();
             none.skipped.unreadable = 1;
             return none;
@@ -171,10 +173,10 @@ impl Notes {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             is_markdown(&name) || name.ends_with(".rst")
         };
-        // A few more, so that those that lie deepest are left out.
+        // Lists more than are kept, so that the deepest ones are dropped.
         let most = self.settings.max_files.saturating_mul(2);
         let mut listing = walk::list(&self.root, &place, most, wanted, stop);
-        // Names that are shown otherwise than they are could not be told apart.
+        // Paths that are shown in altered form would be ambiguous.
         let named = listing.files.len();
         listing
             .files
@@ -186,8 +188,8 @@ impl Notes {
         listing
     }
 
-    /// The text of a note, with the replacement character for what is not UTF-8; none if it is binary, too
-    /// large, or no readable file of the folder.
+    /// Reads a note and replaces invalid UTF-8; `None` if it is binary, too large, or no readable
+    /// file of the folder.
     fn text(&self, path: &Path) -> Option<String> {
         let mut bytes = Vec::new();
         walk::read(&self.root, path, self.settings.max_file_bytes, &mut bytes).ok()?;
@@ -225,7 +227,7 @@ impl Notes {
         match found {
             Ok(found) if found == self.folder || found == self.root.path() => Ok(String::new()),
             Ok(found) => Ok(self.shown(&found)),
-            // The project, or a folder of it that holds the notes.
+            // The project, or a folder of it that contains the notes.
             Err(_)
                 if self
                     .root

@@ -1,9 +1,10 @@
-//! Symbols of a source file: what is defined in it, by which name, from which line to which.
+//! Outlines of source files: symbols with their names and line ranges.
 //!
-//! Pure. The scanner knows strings, comments, brackets and indentation of each language; it is no parser.
+//! Pure. The scanner knows strings, comments, brackets and indentation of each language, but is no
+//! parser.
 //!
-//! **Invariants:** symbols are in the order of their first lines and form a tree; time is linear in the
-//! text and memory is bounded ([`MAX_TEXT`], [`MAX_SYMBOLS`], [`MAX_NAME`]).
+//! **Invariants:** symbols are ordered by first line and form a tree; time is linear in the text,
+//! and memory is bounded ([`MAX_TEXT`], [`MAX_SYMBOLS`], [`MAX_NAME`]).
 
 mod blocks;
 mod collect;
@@ -19,25 +20,25 @@ use std::{fmt, iter};
 
 use collect::{Collector, Language};
 
-/// How much of a text is looked at, in bytes.
+/// Length of the text that is scanned, in bytes.
 pub const MAX_TEXT: usize = 8 * 1024 * 1024;
-/// Most symbols of one text; those that come first.
+/// Maximum number of symbols per text; later ones are omitted.
 pub const MAX_SYMBOLS: usize = 20_000;
-/// Longest name, in characters; more is cut off.
+/// Longest name, in characters; longer ones are cut.
 pub const MAX_NAME: usize = 160;
 
-/// What a symbol is.
+/// Kinds of symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SymbolKind {
-    /// A function of its own.
+    /// A free function.
     Function,
     /// A function of a type.
     Method,
-    /// A struct, class, enum, record, alias, SQL type.
+    /// A struct, class, enum, record, alias or SQL type.
     Type,
     /// A trait, interface or protocol.
     Interface,
-    /// A block that implements or extends a type: its name is that of the type.
+    /// A block that implements or extends the type of its name.
     Implementation,
     /// A module, namespace or schema.
     Module,
@@ -49,14 +50,14 @@ pub enum SymbolKind {
     Macro,
     /// A table or view of a database.
     Table,
-    /// A heading of a document; it goes to the end of its section.
+    /// A heading; it extends to the end of its section.
     Heading,
-    /// A key or table at the top of a configuration or data file.
+    /// A top-level key or table of a configuration or data file.
     Key,
 }
 
 impl SymbolKind {
-    /// One word for it.
+    /// The kind as one word.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -82,37 +83,37 @@ impl fmt::Display for SymbolKind {
     }
 }
 
-/// A definition in a text. Lines count from 1.
+/// A definition in a text. Line numbers start at 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symbol {
-    /// What it is.
+    /// The kind of definition.
     pub kind: SymbolKind,
-    /// Its name alone: `decide`, not `Session::decide`.
+    /// The unqualified name: `decide`, not `Session::decide`.
     pub name: Box<str>,
-    /// The type that it belongs to where that is not told by its parent: a receiver in Go, the `Foo`
-    /// of `Foo::bar` in C++, the trait of an implementation in Rust.
+    /// The type that it belongs to, if that is not its parent: a receiver in Go, the `Foo` of
+    /// `Foo::bar` in C++, the trait of an implementation in Rust.
     pub owner: Option<Box<str>>,
-    /// Where its name stands: the line to cite.
+    /// The line of the name, which citations use.
     pub line: u32,
-    /// Its first line, with the comments and attributes right above it.
+    /// The first line, including comments and attributes right above.
     pub first_line: u32,
-    /// Its last line, included.
+    /// The last line, inclusive.
     pub last_line: u32,
-    /// What it lies in, by its place in the list.
+    /// Index of the enclosing symbol.
     pub parent: Option<u32>,
-    /// How deep it lies: 0 at the top.
+    /// Nesting depth; 0 at the top.
     pub depth: u16,
 }
 
 impl Symbol {
-    /// Whether a line belongs to it.
+    /// Whether `line` is within the symbol.
     #[must_use]
     pub fn holds(&self, line: u32) -> bool {
         (self.first_line..=self.last_line).contains(&line)
     }
 }
 
-/// All symbols of a text; the path says which language it is in.
+/// Outlines a text; the path determines its language.
 #[must_use]
 pub fn outline(path: &str, text: &str) -> Vec<Symbol> {
     let text = head_of(text);
@@ -132,13 +133,13 @@ pub fn outline(path: &str, text: &str) -> Vec<Symbol> {
     found.finish()
 }
 
-/// Whether files of this name may have an outline, as far as the name tells.
+/// Whether files of this name can have an outline.
 #[must_use]
 pub fn knows(path: &str) -> bool {
     Language::of(path, "").is_some()
 }
 
-/// The innermost symbol that a line belongs to.
+/// The innermost symbol that contains `line`.
 #[must_use]
 pub fn enclosing(symbols: &[Symbol], line: u32) -> Option<&Symbol> {
     let begun = symbols.partition_point(|symbol| symbol.first_line <= line);
@@ -146,7 +147,7 @@ pub fn enclosing(symbols: &[Symbol], line: u32) -> Option<&Symbol> {
     lineage(symbols, last).find(|symbol| symbol.holds(line))
 }
 
-/// A symbol, what it lies in, what that lies in, and so on.
+/// A symbol and its enclosing symbols, from the inside out.
 pub fn lineage<'a>(
     symbols: &'a [Symbol],
     symbol: &'a Symbol,
@@ -154,8 +155,7 @@ pub fn lineage<'a>(
     iter::successors(Some(symbol), |symbol| symbols.get(symbol.parent? as usize))
 }
 
-/// The name with those of what it lies in before it, outermost first: `Session::decide`,
-/// `Server.Run`, `Guide > Setup`.
+/// The name qualified by its enclosing symbols: `Session::decide`, `Server.Run`, `Guide > Setup`.
 #[must_use]
 pub fn qualified(path: &str, symbols: &[Symbol], symbol: &Symbol) -> String {
     let joint = match Language::of(path, "") {

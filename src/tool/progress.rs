@@ -1,5 +1,5 @@
-//! How far the long work of tools is, for user interfaces. Counting costs an atomic operation and wakes
-//! nobody; a [`Work`] that is dropped has ended.
+//! Progress of long tool calls, for user interfaces. Counting costs an atomic operation and wakes
+//! no task; dropping a [`Work`] ends it.
 
 use std::sync::{
     Arc,
@@ -8,7 +8,7 @@ use std::sync::{
 
 use tokio::{sync::watch, time::Instant};
 
-/// What tools are at, as far as it takes long. Cheap to clone, and all clones are one.
+/// The tool work in progress. Cheap to clone; clones share their state.
 ///
 /// ```
 /// use oracle_agent::tool::Progress;
@@ -30,14 +30,14 @@ impl Default for Progress {
     }
 }
 
-/// How far some work is.
+/// A snapshot of some work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// What is done, in a few words for people: `indexing the project`.
+    /// The activity in a few words: `indexing the project`.
     pub what: String,
-    /// How much of it.
+    /// Amount done.
     pub done: u64,
-    /// Of how much, if that is known.
+    /// Total amount, if known.
     pub total: Option<u64>,
 }
 
@@ -50,7 +50,7 @@ struct Count {
 }
 
 impl Progress {
-    /// Begins work; it ends when what is returned is dropped.
+    /// Begins work, which ends when the returned guard is dropped.
     #[must_use]
     pub fn begin(&self, what: impl Into<String>, total: Option<u64>) -> Work {
         let count = Arc::new(Count {
@@ -66,13 +66,13 @@ impl Progress {
         }
     }
 
-    /// How far the work is that began first of what is under way; none where nothing is.
+    /// The progress of the oldest work, if any.
     #[must_use]
     pub fn now(&self) -> Option<Step> {
         self.first().map(|(step, _)| step)
     }
 
-    /// The same, and when that work began.
+    /// The progress of the oldest work, and its start time.
     #[must_use]
     pub fn first(&self) -> Option<(Step, Instant)> {
         let all = self.0.borrow();
@@ -86,15 +86,15 @@ impl Progress {
         Some((step, first.began))
     }
 
-    /// Returns when something is under way.
+    /// Waits until some work is in progress.
     pub async fn begun(&self) {
         let mut all = self.0.subscribe();
-        // It cannot fail: this is one of the senders.
+        // Infallible: this is one of the senders.
         let _ = all.wait_for(|all| !all.is_empty()).await;
     }
 }
 
-/// Work that is under way, and ends when this is dropped. Can be shared by the threads that do it.
+/// A guard for work in progress, which ends on drop. Threads can share it.
 #[derive(Debug)]
 pub struct Work {
     progress: Progress,
@@ -102,12 +102,12 @@ pub struct Work {
 }
 
 impl Work {
-    /// So much more is done.
+    /// Adds to the amount done.
     pub fn add(&self, done: u64) {
         self.count.done.fetch_add(done, Ordering::Relaxed);
     }
 
-    /// It is known by now how much there is to do.
+    /// Sets the total once it is known.
     pub fn of(&self, total: u64) {
         self.count.total.store(total, Ordering::Relaxed);
     }

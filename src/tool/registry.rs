@@ -1,5 +1,5 @@
-//! The tools of a profile, by name. The order is the one in which they were given and never
-//! changes: provider caches of a prompt's prefix hold only as long as the tool list does.
+//! The tools of a profile by name, in the fixed order in which they were given: providers cache a
+//! prompt's prefix only while the tool list is unchanged.
 
 use std::{fmt, sync::Arc};
 
@@ -9,16 +9,16 @@ use crate::model::ToolSpec;
 /// Longest tool name that all providers accept, in characters.
 pub const MAX_TOOL_NAME: usize = 64;
 
-/// A set of tools that cannot be one.
+/// Why tools cannot form a registry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
-    /// A name that providers would refuse.
+    /// A name that providers reject.
     #[error(
         "the tool name `{}` is not allowed: use 1 to {MAX_TOOL_NAME} characters from A-Z a-z 0-9 _ -",
         .0.escape_debug()
     )]
     BadName(String),
-    /// Two tools of one name.
+    /// Two tools with the same name.
     #[error("there are two tools named `{0}`: rename or leave out one of them")]
     Duplicate(String),
 }
@@ -31,10 +31,10 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Takes the tools in the order in which models shall see them.
+    /// Creates a registry in the order that models will see.
     ///
     /// # Errors
-    /// A name that is not allowed, or twice the same.
+    /// [`RegistryError`] for an invalid or duplicate name.
     pub fn new(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Result<Self, RegistryError> {
         let tools: Vec<_> = tools.into_iter().collect();
         let mut specs: Vec<ToolSpec> = Vec::with_capacity(tools.len());
@@ -54,7 +54,7 @@ impl Registry {
         })
     }
 
-    /// Without any tools.
+    /// An empty registry.
     #[must_use]
     pub fn none() -> Self {
         Self {
@@ -63,13 +63,13 @@ impl Registry {
         }
     }
 
-    /// What the tools declare, in order. Cheap.
+    /// The specs of all tools, in order. Cheap.
     #[must_use]
     pub fn specs(&self) -> Arc<[ToolSpec]> {
         Arc::clone(&self.specs)
     }
 
-    /// The tool of that very name.
+    /// The tool with exactly this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         let at = self.specs.iter().position(|spec| spec.name == name)?;
@@ -85,7 +85,7 @@ impl fmt::Debug for Registry {
     }
 }
 
-/// Whether every provider accepts it: 1–64 characters `[a-zA-Z0-9_-]`.
+/// Whether every provider accepts the name: 1–64 characters `[a-zA-Z0-9_-]`.
 pub(crate) fn is_name(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     (1..=MAX_TOOL_NAME).contains(&name.len()) && name.bytes().all(allowed)

@@ -1,14 +1,13 @@
-//! How tools show text of unknown origin: lossy, in bounded pieces, one line to a line.
+//! Renders untrusted text in tool results: lossy, bounded, without extra line breaks.
 //!
-//! No escaping of signals or markup: results are data, and whoever puts them into a prompt
-//! escapes them.
+//! Signals and markup are not escaped: results are data, and are escaped where they enter a prompt.
 
 use std::{borrow::Cow, fmt::Write as _, path::Path};
 
-/// Longest piece of what the model wrote that is repeated to it, in characters.
+/// Longest quotation of the model's input, in characters.
 const MAX_ECHO: usize = 200;
 
-/// The first `limit` characters; the flag says whether that is all.
+/// The first `limit` characters, and whether that is all.
 pub(super) fn clipped(text: &str, limit: usize) -> (&str, bool) {
     match text.char_indices().nth(limit) {
         Some((end, _)) => (&text[..end], true),
@@ -16,20 +15,20 @@ pub(super) fn clipped(text: &str, limit: usize) -> (&str, bool) {
     }
 }
 
-/// The first `limit` characters, with a mark if that is not all.
+/// The first `limit` characters, with a mark if text was cut.
 pub(super) fn shortened(text: &str, limit: usize) -> String {
     let (start, cut) = clipped(text, limit);
     format!("{start}{}", if cut { "…" } else { "" })
 }
 
-/// What the model wrote, in backticks, short, and on one line; without such of its own, so that who reads a
-/// result knows where it ends.
+/// Quotes the model's input in backticks, shortened and on one line; backticks inside are replaced,
+/// so that the end is clear.
 pub(super) fn quoted(text: &str) -> String {
     let text = shortened(text, MAX_ECHO);
     format!("`{}`", on_one_line(&text).replace('`', "'"))
 }
 
-/// A path as the model reads it and may write it back: with `/`, lossy, on one line.
+/// A path in the form that a model reads and can send back: with `/`, lossy, on one line.
 pub(super) fn shown_path(path: &Path) -> String {
     let mut shown = String::new();
     for part in path.components() {
@@ -45,7 +44,7 @@ pub(super) fn shown_path(path: &Path) -> String {
     }
 }
 
-/// Without line breaks and other control characters, which would let a name pass as several lines.
+/// Replaces control characters, so that a name cannot span lines.
 pub(super) fn on_one_line(text: &str) -> Cow<'_, str> {
     if !text.contains(char::is_control) {
         return Cow::Borrowed(text);
@@ -61,7 +60,7 @@ pub(super) fn on_one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// `1 file`, `2 files`: English needs it often.
+/// Formats a count: `1 file`, `2 files`.
 pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -1,8 +1,7 @@
-//! `thread_search`: what was asked and answered in earlier conversations of the same tenant, through the
-//! port [`Threads`].
+//! `thread_search`: searches earlier conversations of the tenant through the port [`Threads`].
 //!
-//! **Invariants:** a call searches the tenant of its own session; the query that calls is no hit of its own
-//! search; the size of a result is bounded.
+//! **Invariants:** a call searches only its session's tenant; it does not find its own query; the
+//! result's size is bounded.
 
 #[cfg(test)]
 mod tests;
@@ -24,34 +23,35 @@ use crate::model::{
     Fault, FaultClass, QueryId, Seq, SessionName, TenantId, Timestamp, Utterance, tool::ToolNeed,
 };
 
-/// Most places that a call may ask for, and how many it gets by default.
+/// Maximum number of places per call.
 const MOST_PLACES: u32 = 20;
 const PLACES: u32 = 8;
 /// Longest excerpt shown, in characters.
 const EXCERPT: usize = 300;
-/// How many hits are asked for, one number after the other, until enough of them are wanted.
+/// Numbers of hits requested in turn, until enough are relevant.
 const REACH: [usize; 3] = [64, 512, 4_096];
 
-/// Something that was said in a conversation.
+/// A statement in a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
-    /// In which session of the tenant.
+    /// The session, within the tenant.
     pub session: SessionName,
-    /// Where in its log.
+    /// Its position in the log.
     pub seq: Seq,
-    /// When.
+    /// Its time.
     pub at: Timestamp,
-    /// In which query, if in any.
+    /// Its query, if any.
     pub query: Option<QueryId>,
-    /// As what.
+    /// Its kind.
     pub said: Utterance,
-    /// What stands around the words found.
+    /// The text around the matching words.
     pub excerpt: String,
 }
 
-/// The conversations that there are: a port.
+/// Port to the stored conversations.
 pub trait Threads: Send + Sync + 'static {
-    /// Up to `limit` places where somebody of this tenant said all of these words, the latest first.
+    /// Returns up to `limit` places where all of these words occur in the tenant's conversations,
+    /// latest first.
     fn search(
         &self,
         tenant: TenantId,
@@ -84,7 +84,7 @@ struct Found {
     whole: bool,
 }
 
-/// The tool `thread_search` over these conversations; a search ends when `deadline` has passed.
+/// The tool `thread_search` over these conversations, with a deadline per search.
 #[must_use]
 pub fn thread_search(threads: Arc<dyn Threads>, deadline: Duration) -> FnTool {
     let description = format!(
@@ -123,7 +123,7 @@ impl Arguments {
             )));
         }
         let session = self.session.as_deref().map(SessionName::new).transpose();
-        // Such a name is not repeated: it may be long.
+        // The name is not repeated, because it may be long.
         let session = session.map_err(|_| {
             ToolError::tell(
                 "`session` is no name of a session: take one that a search has shown, or leave it out",
@@ -185,7 +185,7 @@ fn failed(fault: Fault) -> ToolError {
     }
 }
 
-/// What was found for `query`, seen from the session `here`.
+/// Formats the results of `query`, as seen from the session `here`.
 fn report(query: &str, of: Option<&SessionName>, here: &SessionName, found: &Found) -> String {
     if found.places.is_empty() {
         return nothing(query, of, found.whole);

@@ -1,8 +1,8 @@
-//! Walks over the project: which files are looked at, by place and ignore rules, and their texts.
+//! Walks over the project: selects files by place and ignore rules, and reads them.
 //!
-//! Left out are files that `.gitignore` and `.ignore` name, hidden files unless a rule names their dot,
-//! folders of version control, links, and special files. Where rules cannot be read or understood, nothing
-//! is looked at.
+//! Skipped are files matched by `.gitignore` and `.ignore`, hidden files unless a rule names their
+//! dot, folders of version control, links, and special files. A folder whose rules cannot be read
+//! or parsed is not searched.
 
 mod rules;
 
@@ -32,9 +32,9 @@ use super::{
 };
 use rules::{Rules, Verdict};
 
-/// Most threads of one walk: several run at a time, and a session has other work.
+/// Maximum number of threads per walk; several walks run at a time, and sessions do other work.
 const MAX_THREADS: usize = 4;
-/// Files whose names say that they are no text, so that they need not be read.
+/// Extensions of files that are no text and need not be read.
 const NO_TEXT: [&str; 24] = [
     "png", "jpg", "jpeg", "gif", "ico", "webp", "pdf", "zip", "gz", "tar", "bz2", "xz", "woff",
     "woff2", "ttf", "otf", "eot", "mo", "pyc", "so", "class", "jar", "wasm", "exe",
@@ -71,7 +71,7 @@ pub(super) struct Skipped {
 }
 
 impl Skipped {
-    /// `skipped: 2 links, …`, if anything was; `most` is the size in bytes from which on files are too big.
+    /// Summarizes what was skipped: `skipped: 2 links, …`; `most` is the size limit in bytes.
     pub(super) fn note(&self, most: u64) -> Option<String> {
         let over = match (most / 1024, most % (1024 * 1024)) {
             (kib, 0) => format!("over {} MiB", kib / 1024),
@@ -108,22 +108,22 @@ pub(super) enum Unread {
     Unreadable,
 }
 
-/// Does the same work on a few threads, at most `most`, and gives what each has made.
+/// Runs `work` on up to `most` threads and returns all results.
 pub(super) fn on_threads<T: Send>(most: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let others = 1..threads.min(MAX_THREADS).min(most);
     thread::scope(|scope| {
         let others: Vec<_> = others.map(|_| scope.spawn(&work)).collect();
         let mut made = vec![work()];
-        // A thread that panicked panics here too: that is a fault of the tool, and told as one.
+        // Propagates a panic of a thread, which is reported as a fault of the tool.
         let joined = others.into_iter().map(thread::ScopedJoinHandle::join);
         made.extend(joined.map(|part| part.unwrap_or_else(|fault| resume_unwind(fault))));
         made
     })
 }
 
-/// Reads a file that a walk found, if it is still a regular file of the project, of at most `most` bytes,
-/// and text.
+/// Reads a file that a walk found, if it is still a regular project file of at most `most` bytes
+/// and contains text.
 pub(super) fn read(
     root: &ProjectRoot,
     path: &Path,
@@ -140,7 +140,7 @@ pub(super) fn read(
         return Err(Unread::TooBig);
     }
     buffer.clear();
-    // It may grow meanwhile.
+    // The file may grow meanwhile.
     let read = file.take(most + 1).read_to_end(buffer);
     read.map_err(|_| Unread::Unreadable)?;
     match buffer.len() as u64 > most {
@@ -150,7 +150,7 @@ pub(super) fn read(
     }
 }
 
-/// Lists at most `most` of the files of `place` whose names are `wanted`.
+/// Lists at most `most` files of `place` whose names are `wanted`.
 pub(super) fn list(
     root: &ProjectRoot,
     place: &Place,
@@ -201,8 +201,8 @@ impl Listing {
     }
 }
 
-/// Hands the regular files of a place whose names are `wanted` to visitors, one for each thread, until
-/// `stop` fires; counts what is passed over.
+/// Passes the regular files of a place whose names are `wanted` to one visitor per thread, until
+/// `stop` fires; counts what it skips.
 pub(super) fn each<V: FnMut(DirEntry) + Send>(
     place: &Place,
     stop: &CancellationToken,
@@ -236,11 +236,11 @@ pub(super) fn each<V: FnMut(DirEntry) + Send>(
     skipped
 }
 
-/// A walk over what may be read of a place; it counts the folders that it leaves out because their rules
-/// cannot be known; one, if so it is with where it begins.
+/// Builds a walk over the readable files of a place. It counts folders left out because of
+/// unreadable rules, at least one if the start itself is affected.
 fn walker(place: &Place, misruled: &Arc<AtomicU64>) -> WalkBuilder {
-    // Not by the crate's own switches for git, which read the rules of every folder up to `/`, want a
-    // repository, and wait for a FIFO.
+    // The crate's own git switches would read the rules of every folder up to `/`, require a
+    // repository, and block on a FIFO.
     let (rules, misruled) = (Rules::of(place), Arc::clone(misruled));
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let mut builder = WalkBuilder::new(&place.start);
@@ -266,7 +266,7 @@ pub(super) struct Place {
     root: PathBuf,
     start: PathBuf,
     globs: Override,
-    /// For the model: ` in …`, or nothing for the whole project.
+    /// For the model: ` in …`, or empty for the whole project.
     words: String,
 }
 
@@ -326,8 +326,8 @@ impl Place {
         !self.globs.matched(file, false).is_ignore()
     }
 
-    /// The folders between the start and the top of the repository (else the root), nearest first: their
-    /// ignore rules hold here too.
+    /// The folders from the start up to the repository's top (else the root), nearest first, whose
+    /// ignore rules apply as well.
     fn folders_above(&self) -> Vec<PathBuf> {
         let repository = self
             .root
@@ -347,7 +347,8 @@ impl Place {
     }
 }
 
-/// Longest glob, in bytes, and how deep its braces may lie in one another: what compiles them goes as deep.
+/// Longest glob, in bytes, and deepest nesting of its braces, which the compiler follows
+/// recursively.
 const LONGEST: usize = 4 * 1024;
 const DEEPEST: usize = 8;
 
@@ -368,7 +369,7 @@ fn globs(root: &Path, glob: &str) -> Result<Override, ToolError> {
         let (fault, _) = text::clipped(&fault, 200);
         ToolError::Tell(format!("{} is no usable glob: {fault}", quoted(glob)))
     };
-    // `src/*/` means what is in there.
+    // `src/*/` means the contents.
     let below = if glob.ends_with('/') { "**" } else { "" };
     let mut builder = OverrideBuilder::new(root);
     builder.add(&format!("{glob}{below}")).map_err(bad)?;
@@ -395,7 +396,7 @@ mod tests {
 
     use super::*;
 
-    /// A file that has become something else since it was listed is neither waited for nor followed.
+    /// A file swapped since it was listed is neither waited for nor followed.
     #[test]
     fn only_what_was_listed_is_read() {
         let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

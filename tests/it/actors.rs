@@ -1,4 +1,4 @@
-//! Whole systems of real actors on a paused clock: no network, no wall time, no sleeping.
+//! Tests whole systems of real actors on a paused clock: no network, no wall time, no sleeping.
 
 use std::{sync::Arc, time::Duration};
 
@@ -39,7 +39,6 @@ mod threads;
 mod tools;
 mod whole;
 
-/// A reply that ends a query.
 fn done(text: &str) -> String {
     format!(
         "{text}\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
@@ -47,12 +46,12 @@ fn done(text: &str) -> String {
     )
 }
 
-/// A reply that asks for another turn.
 fn more(text: &str, reason: &str) -> String {
     format!("{text}\n<signal type=\"need_turn\"><reason>{reason}</reason></signal>")
 }
 
-/// A system whose model calls a tool that never comes to an end, and would say this then.
+/// Starts a system whose model calls a tool that hangs; `then` is the reply after the tool's
+/// result.
 async fn at_a_slow_tool(then: &str) -> TestSystem {
     let script = Scripted::new()
         .calls("Looking.", [("slow", json!({}))])
@@ -61,7 +60,6 @@ async fn at_a_slow_tool(then: &str) -> TestSystem {
     oracle.start().await.unwrap()
 }
 
-/// What a test looks at first: how it ended, with what.
 fn end(answer: &Answer) -> (String, Option<&str>, &str) {
     let Answer { outcome, text, .. } = answer;
     (outcome.name().to_owned(), outcome.reason(), text)
@@ -71,20 +69,18 @@ fn answered(text: &str) -> (String, Option<&str>, &str) {
     (Outcome::Answered.name().to_owned(), None, text)
 }
 
-/// The events of one query, and those that lead up to it.
+/// Returns the session's events up to the query's last one, without those of other queries.
 async fn events_of(session: &TestSession, query: QueryId) -> Vec<Event> {
     let records = session.records_of(query).await.unwrap();
     let name = &session.key().name;
     records.iter().map(|entry| entry.event(name)).collect()
 }
 
-/// How often each of these types is in the log.
 async fn counts<const N: usize>(session: &TestSession, kinds: [&str; N]) -> [usize; N] {
     let all = session.kinds().await.unwrap();
     kinds.map(|kind| all.iter().filter(|found| *found == kind).count())
 }
 
-/// The payload of the last event of a type.
 async fn last(session: &TestSession, kind: &str) -> serde_json::Value {
     let events = session.events(Seq(0)).await.unwrap();
     let found = events.into_iter().rev().find(|event| event.kind == kind);
@@ -93,7 +89,6 @@ async fn last(session: &TestSession, kind: &str) -> serde_json::Value {
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// A journal that several systems can share.
 fn memory() -> Arc<dyn Journal> {
     Arc::new(Memory::new())
 }

@@ -1,5 +1,5 @@
-//! Query classification from outside: the rows of T009 and T041, properties, and how well it does
-//! on labelled queries. What the parts do is tested beside them.
+//! Query classification from outside: the rows of T009 and T041, properties, and accuracy on
+//! labelled queries. The parts have tests of their own.
 
 mod labelled;
 mod odd;

@@ -1,8 +1,8 @@
 //! The program itself: what it prints on both streams, and its exit codes.
 //!
-//! Each run has a folder of its own and an environment with nothing in it but what the test puts
-//! there. A transcript shows the command line, standard output as it is, standard error behind `!`,
-//! and the exit code.
+//! Each run has a directory of its own and only the environment variables that the test sets. A
+//! transcript shows the command line, standard output unchanged, standard error behind `!`, and the
+//! exit code.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -64,9 +64,7 @@ mod threads;
 mod tls;
 mod window;
 
-/// A folder with files, from where the program is started.
-///
-/// What the program keeps goes into another one, unless a test says where.
+/// A working directory with files, and a data directory beside it.
 struct Place {
     here: TempDir,
     data: TempDir,
@@ -78,7 +76,7 @@ impl Place {
             here: tempfile::tempdir().unwrap(),
             data: tempfile::tempdir().unwrap(),
         };
-        // Some of the tests are another user than the program that they start.
+        // Some tests run the program as another user.
         let open = fs::Permissions::from_mode(0o777);
         fs::set_permissions(place.data.path(), open).unwrap();
         for (name, text) in files {
@@ -93,8 +91,7 @@ impl Place {
         self.here.path().join(name)
     }
 
-    /// Gives a command an environment with nothing in it: no key of the person who runs the tests, and no
-    /// data of theirs, and no Ollama that runs here.
+    /// Clears the environment: no keys or data of the developer, and no local Ollama.
     fn isolate(&self, command: &mut Command) {
         command
             .env_clear()
@@ -102,7 +99,6 @@ impl Place {
             .env("OLLAMA_HOST", server::NOWHERE);
     }
 
-    /// `oracle` with these arguments, parted by white space.
     fn oracle<'a>(&'a self, line: &'a str) -> Run<'a> {
         Run {
             place: self,
@@ -115,7 +111,6 @@ impl Place {
     }
 }
 
-/// A command line that is about to be run.
 struct Run<'a> {
     place: &'a Place,
     line: &'a str,
@@ -126,7 +121,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// One more argument, which may hold white space.
+    /// Appends one argument, which may contain white space.
     fn arg(mut self, argument: &'a (impl AsRef<OsStr> + ?Sized)) -> Self {
         self.last = Some(argument.as_ref());
         self
@@ -200,13 +195,12 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Several runs, one after the other.
 fn transcripts<'a>(runs: impl IntoIterator<Item = Run<'a>>) -> String {
     let runs: Vec<_> = runs.into_iter().map(|run| run.transcript()).collect();
     runs.join("\n")
 }
 
-/// A file like the others, with this in its name.
+/// Asserts on a snapshot file of this name.
 macro_rules! assert_transcript {
     ($name:literal, $runs:expr) => {
         insta::assert_snapshot!($name, $crate::cli::transcripts($runs))

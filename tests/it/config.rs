@@ -1,4 +1,4 @@
-//! Configuration from the outside: what is read, who wins, and what is said about mistakes.
+//! Configuration from outside: sources, precedence, and reports of mistakes.
 
 use oracle_agent::config::{File, Loaded, Setting, Sources, load};
 

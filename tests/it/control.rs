@@ -1,6 +1,6 @@
-//! The control channel: the same verbs over every transport, with the same answers.
+//! The control channel: the same verbs and answers over every transport.
 //!
-//! Clocks run here, because a socket does: what is waited for is a fact, and no test says how long it took.
+//! Sockets need a running clock, so the tests wait for facts and never measure time.
 
 mod conformance;
 mod port;
@@ -19,7 +19,6 @@ use oracle_agent::{
 };
 use serde_json::json;
 
-/// A reply that is an answer.
 fn done(text: &str) -> String {
     format!(
         "{text}\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
@@ -27,10 +26,10 @@ fn done(text: &str) -> String {
     )
 }
 
-/// A system with a session at rest (`s`), one whose tool never answers (`busy`), and one that waits for a
-/// person (`waits`).
+/// Starts a system with an idle session `s`, a `busy` one whose tool hangs, and one that `waits`
+/// for an approval.
 async fn system() -> TestSystem {
-    // The first calls are those of the three sessions, one after the other.
+    // The first three calls are those of the three sessions, in order.
     let firsts = [
         ScriptedReply::text(done("One.")),
         ScriptedReply::text("Looking.").call("slow", json!({})),
@@ -61,7 +60,7 @@ async fn system() -> TestSystem {
         session.submit(Submission::new("second")).await.unwrap();
         session.wait_for(kind).await.unwrap();
     }
-    // The request is recorded before the session is seen to wait.
+    // The request is recorded before the session counts as waiting.
     let filter = SessionFilter {
         state: Some(SessionState::Waiting),
         ..SessionFilter::default()

@@ -1,4 +1,4 @@
-//! Oracle in other people's programs: put together by the builder, below actors of a host's, and twice in one
+//! Oracle as a library: assembled by the builder, supervised by a host's actor, and twice in one
 //! process.
 
 mod apart;

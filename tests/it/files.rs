@@ -1,10 +1,9 @@
-//! Projects on a disk, and repositories of them.
+//! Project directories and git repositories for tests.
 
 use std::{fs, path::Path, process::Command};
 
 use tempfile::TempDir;
 
-/// A folder with these files.
 pub(crate) fn project(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (path, text) in files {
@@ -15,7 +14,7 @@ pub(crate) fn project(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// What git says in a folder, as one person at a fixed time and without the settings of this machine.
+/// Runs git as a fixed person at a fixed time, without the settings of this machine.
 pub(crate) fn git(folder: &Path, who: &str, arguments: &[&str]) -> String {
     let date = "2024-03-01T12:00:00+02:00";
     let run = Command::new("git")

@@ -1,6 +1,6 @@
-//! The server as its clients see it: a real one, in process, on a port of its own.
+//! The HTTP server as its clients see it: a real one, in process, on a port of its own.
 //!
-//! Clocks run here, because sockets do: what is waited for is a fact, and no test says how long it took.
+//! Sockets need a running clock, so the tests wait for facts and never measure time.
 
 use std::{
     io::{Read, Write},
@@ -22,29 +22,26 @@ mod profiles;
 mod server;
 mod tenants;
 
-/// A system whose model says hello, for tests of what is before it.
+/// A model that says hello, for tests of the layers in front of it.
 fn greeter() -> TestOracle {
     TestOracle::new(Scripted::new().reply("Hello."))
 }
 
-/// A client that keeps its connections.
 fn client() -> reqwest::Client {
     builder().build().unwrap()
 }
 
 fn builder() -> reqwest::ClientBuilder {
-    // The first test to do so has done it for all.
+    // An error means that another test has installed it.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
 }
 
-/// With a body of JSON.
 fn with(request: reqwest::RequestBuilder, body: &Value) -> reqwest::RequestBuilder {
     let request = request.header("content-type", "application/json");
     request.body(body.to_string())
 }
 
-/// The stable name of a problem, and what is said of it.
 async fn problem(response: reqwest::Response) -> (u16, String, String) {
     let status = response.status().as_u16();
     let text = response.text().await.unwrap();
@@ -53,13 +50,13 @@ async fn problem(response: reqwest::Response) -> (u16, String, String) {
     (status, said("code"), said("message"))
 }
 
-/// A connection without any client's manners.
+/// A bare TCP connection, for requests that no HTTP client would send.
 struct Raw(TcpStream);
 
 impl Raw {
     fn to(address: SocketAddr) -> Self {
         let tcp = TcpStream::connect(address).unwrap();
-        // A test that waits for ever says less than one that fails.
+        // A read that fails says more than a test that hangs.
         tcp.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         Self(tcp)
     }
@@ -69,15 +66,14 @@ impl Raw {
         self
     }
 
-    /// All that comes until the connection is closed.
     fn rest(&mut self) -> String {
         let mut text = Vec::new();
-        // However it was closed.
+        // A reset is as good as a clean close.
         let _ = self.0.read_to_end(&mut text);
         String::from_utf8(text).unwrap()
     }
 
-    /// The next answer, whose body is at most a few bytes.
+    /// Reads one response whose body is at most a few bytes.
     fn answer(&mut self) -> String {
         let mut text = Vec::new();
         let mut byte = [0];

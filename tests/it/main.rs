@@ -1,4 +1,4 @@
-//! All integration tests, in one binary: it links once.
+//! All integration tests in one binary, which links once.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,5 +1,5 @@
-//! Models as embedders meet them: those that need no network through the port alone, those behind an API
-//! through whole systems, against a server that goes wrong on purpose.
+//! Models as embedders use them: those without network through the port alone, remote ones through
+//! whole systems, against a server with planned faults.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Prompt composition through its public face: the rows of T011, T040 and T041, and the built-in
-//! files as a model gets them.
+//! Prompt composition through its public interface: the rows of T011, T040 and T041, and the
+//! built-in files as a model gets them.
 
 use std::{fs, sync::Arc};
 
@@ -12,7 +12,6 @@ mod files;
 mod t011;
 mod t040;
 
-/// A composer of the built-in files with these in their places.
 fn composer(files: &[(&str, &str)], token_budget: u64) -> Composer {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -21,12 +20,10 @@ fn composer(files: &[(&str, &str)], token_budget: u64) -> Composer {
     Composer::new(Prompts::with_overlay(folder.path()).unwrap(), token_budget)
 }
 
-/// A composer of the built-in files.
 fn builtin() -> Composer {
     Composer::new(Prompts::builtin().unwrap(), TOKEN_BUDGET)
 }
 
-/// A project, a budget of turns and one tool of each need.
 fn session() -> Variables {
     let tool = |name: &str, summary: &str, serves| ToolLine {
         name: name.to_owned(),

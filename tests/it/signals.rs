@@ -1,4 +1,4 @@
-//! The rows of T007 through the public door, with whole replies as models write them.
+//! The rows of T007 through the public interface, with whole replies as models write them.
 
 mod types;
 
@@ -29,7 +29,6 @@ fn rejection_of(reply: &str) -> String {
     finding.rejection().expect("a rejection").reason.clone()
 }
 
-/// A reply of some text and a block of this type with these elements.
 fn reply(text: &str, kind: &str, elements: &[&str]) -> (String, String) {
     let block = format!(
         "<signal type=\"{kind}\">\n  {}\n</signal>",
@@ -98,7 +97,7 @@ fn t007_blocks_that_are_no_signal_say_why() {
     }
 }
 
-/// The rows whose values contradict T002, as they stand there: refused.
+/// The rows whose values contradict T002, unchanged: rejected.
 #[test]
 fn t007_values_that_contradict_t002_are_rejected() {
     let short =
@@ -340,7 +339,7 @@ fn a_stream_shows_what_the_reading_says() {
     }
 }
 
-/// Replies as models write them that know the protocol half, or think aloud.
+/// Replies of models that half know the protocol, or think aloud.
 #[test]
 fn near_misses_and_thoughts_are_never_visible() {
     let (_, good) = reply("", "need_turn", &["<reason>still looking</reason>"]);

@@ -1,4 +1,4 @@
-//! The tools as a session meets them: by name, out of a registry, over a project (spec 11).
+//! The tools as a session uses them: by name, from a registry, over a project.
 
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
@@ -103,7 +103,6 @@ async fn every_built_in_tool_conforms() {
     }
 }
 
-/// Makes a repository of a folder, with a few large commits.
 fn repository(folder: &Path) {
     let message = format!("About sessions\n\n{}", "A line of reasons.\n".repeat(500));
     let git = |arguments: &[&str]| git(folder, "Ada", arguments);

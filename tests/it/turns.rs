@@ -1,8 +1,8 @@
-//! Conversations played against the kernel alone: spec 3, 6, 7, 8 and its part of 10 and 11,
-//! sentence by sentence, and T032–T034, T048 and T049 by name.
+//! Conversations against the kernel alone, rule by rule of docs/protocol.md, and T032–T034, T048
+//! and T049 by name.
 //!
-//! No actors, no clock, no model: the scripts are the model. What holds after every step is in
-//! `audit`; the rows of the decision table itself are tested beside the table.
+//! No actors, no clock, no model: scripts take the model's place. `audit` checks the invariants
+//! after every step; the rows of the decision table are tested beside the table.
 
 mod audit;
 mod play;

@@ -1,21 +1,20 @@
-//! Replies of models that do not keep the protocol, and what people get for them: `auto` of row 18.
+//! Replies of models that break the protocol, and the answer that `auto` (row 18) gives.
 
 use serde_json::json;
 
-/// What a model says, turn by turn, and what comes of it.
+/// A model's replies, turn by turn, and the expected answer.
 pub(crate) struct Row {
     pub name: &'static str,
-    /// Its replies, as often as it is asked.
+    /// One reply per request.
     pub replies: &'static [&'static str],
-    /// Whether the first reply also calls a tool.
     pub calls: bool,
-    /// The answer; none where there is nothing to answer with.
+    /// The answer; `None` if there is nothing to answer with.
     pub answer: Option<&'static str>,
-    /// What a stream shows, where that is more than the answer.
+    /// The streamed text, if it is more than the answer.
     pub streamed: Option<&'static str>,
 }
 
-/// A question that is no small talk, in one word, as a terminal of a test takes it.
+/// A question that is no small talk, in one word, for tests in a terminal.
 pub(crate) const QUESTION: &str = "where-is-the-parser-implemented?";
 
 const fn row(name: &'static str, replies: &'static [&'static str], answer: &'static str) -> Row {
@@ -194,7 +193,6 @@ pub(crate) const ROWS: &[Row] = &[
     ),
 ];
 
-/// The replies as a script for `--model scripted/FILE`.
 pub(crate) fn script(row: &Row) -> String {
     let turns = row.replies.iter().enumerate().map(|(turn, reply)| {
         let calls = match row.calls && turn == 0 {

@@ -1,4 +1,4 @@
-//! The file, read and changed as a server and a command line do at the same time.
+//! Tests of reading and changing the key file, by several writers too.
 
 use super::*;
 use crate::{
@@ -136,7 +136,7 @@ fn a_file_that_others_may_replace_is_not_trusted() {
     }
 }
 
-/// Only root can give files away, so only where root runs the tests there is something to be seen.
+/// Only root can change a file's owner, so without root this test checks nothing.
 #[cfg(unix)]
 #[test]
 fn a_file_that_belongs_to_somebody_else_is_not_trusted() {

@@ -1,4 +1,4 @@
-//! What is admitted, what is refused, and when a retry succeeds.
+//! Tests of admission, refusal and retry hints.
 
 use super::*;
 

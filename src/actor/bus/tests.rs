@@ -1,4 +1,4 @@
-//! Which subscriber is sent what, without actors.
+//! Which notices a subscriber is sent, tested without actors.
 
 use super::*;
 use crate::model::{
@@ -73,7 +73,7 @@ fn who_falls_too_far_behind_hears_of_the_end_and_keeps_nothing_here() {
     let one_more = SessionKey::local(SessionName::new("one-more").unwrap());
     bus.records(&one_more, &entries);
     assert_eq!(bus.everything.len(), 0);
-    // What had its place in the queue is heard, and then the end.
+    // The subscriber gets the notices that were in its queue, and then the end.
     let heard = std::iter::from_fn(|| slow.try_recv().ok()).count();
     assert_eq!(heard, 2);
     assert_eq!(
@@ -157,7 +157,7 @@ fn who_misses_events_of_too_many_sessions_is_let_go() {
         subscriber.offer(&record(&format!("s{number}"), 1, fact));
         (subscriber.behind.len(), subscriber.is_gone())
     };
-    // Two find room.
+    // The first two fit into the queue.
     for number in 0..2 + MOST_BEHIND {
         offer(number, quarantined().into());
     }

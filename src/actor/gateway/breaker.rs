@@ -1,8 +1,9 @@
-//! A circuit breaker: a server that keeps failing gets no calls for a while, and then one. Pure.
+//! Circuit breaker: a server that keeps failing gets no calls for a cool-down, and then a probe.
+//! Pure.
 //!
-//! Closed until a few calls in a row fail; then open for a cool-down; then half open: one call, the probe,
-//! is let through and decides. **Invariant:** there is at most one probe, and its place is free again
-//! however it ends.
+//! Consecutive failures open a closed circuit. After the cool-down it is half open: one call, the
+//! probe, is let through and decides. **Invariant:** there is at most one probe, and its end, of
+//! whatever kind, frees its place.
 
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ enum State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pass {
     Free,
-    /// Its end decides.
+    /// A call whose end decides about the circuit.
     Probe,
 }
 
@@ -46,7 +47,7 @@ pub(super) enum Health {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
-    /// For this long.
+    /// The circuit opened for this long.
     Opened(Duration),
     Closed,
 }
@@ -85,7 +86,8 @@ impl Breaker {
         }
     }
 
-    /// The call ended. What was let through before the circuit opened changes nothing any more.
+    /// Takes in the end of a call. A call from before the circuit opened no longer changes
+    /// anything.
     pub(super) fn ended(&mut self, now: Duration, pass: Pass, health: Health) -> Option<Change> {
         match (self.state, pass) {
             (State::Closed, Pass::Free | Pass::Probe) => self.counted(now, health),
@@ -143,15 +145,15 @@ impl Breaker {
     }
 }
 
-/// What the end of a call says of the provider as a whole: faults of the connection are the provider's.
-/// What the caller did wrong (4xx), the rate (429), a broken stream and our own deadlines are no outage.
+/// Judges the provider as a whole by the end of a call: only connection faults are outages. Client
+/// errors (4xx), rate limits (429), broken streams and our own deadlines are not.
 pub(super) fn of_provider(end: &End) -> Health {
     match end {
         End::Answered(_) => Health::Fine,
         End::GaveUp | End::Lost => Health::Unknown,
         End::Failed(fault) => match fault.code.as_str() {
             "connect" | "dns" | "tls" | "hung_up" => Health::Failed,
-            // It answered.
+            // The server answered.
             "bad_request" | "unauthorized" | "forbidden" | "model_not_found"
             | "request_timeout" | "conflict" | "too_large" | "rate_limited" | "server_error"
             | "overloaded" | "context" | "quota" => Health::Fine,
@@ -182,7 +184,7 @@ pub(super) fn cost_nothing(end: &End) -> bool {
                 | "overloaded"
                 | "unauthorized"
                 | "quota"
-                // It was not sent.
+                // The call was never sent.
                 | "journal"
         ),
         End::Answered(_) | End::GaveUp | End::Lost => false,
@@ -280,7 +282,7 @@ mod tests {
             (breaker.enter(), breaker.check(at(40))),
             (Pass::Free, Ok(()))
         );
-        // What had failed before is forgotten.
+        // Failures from before the outage no longer count.
         assert_eq!(breaker.ended(at(40), Pass::Free, Health::Failed), None);
     }
 

@@ -1,7 +1,8 @@
 //! Admission, dispatch and the ends of calls.
 //!
-//! **Invariant:** whatever may let a waiting call start (an end, a limit, a call that gives up, the time)
-//! leads to [`GatewayState::dispatch`], which starts all that may and sets the one alarm for the next.
+//! **Invariant:** every event that may let a queued call start (an end, a limit, an abandoned call,
+//! the time) leads to [`GatewayState::dispatch`], which starts all calls that may run and sets one
+//! alarm for the next.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -120,7 +121,7 @@ impl GatewayState {
             self.begin(*ticket, &model, tokens, now);
         } else {
             self.wait(ticket, &model, tokens);
-            // Where it waits for time alone, the alarm must be set.
+            // A call that waits only for time needs the alarm.
             self.dispatch();
         }
     }
@@ -169,7 +170,7 @@ impl GatewayState {
             _ if breaker::cost_nothing(end) => 0,
             _ => run.tokens,
         };
-        // Not every server counts.
+        // Not every server reports usage.
         if used > 0 || breaker::cost_nothing(end) {
             lane.pace.settle(run.tokens, used);
             self.pace.settle(run.tokens, used);
@@ -229,7 +230,7 @@ impl GatewayState {
         }
     }
 
-    /// The model whose first call may start now; else when one may.
+    /// Chooses the model whose first call may start now, or else returns when one may.
     fn choose(&mut self, now: Duration) -> Result<Arc<str>, Option<Duration>> {
         let mut soonest: Option<Duration> = None;
         for turn in 0..self.round.len() {
@@ -245,7 +246,7 @@ impl GatewayState {
                 soonest = Some(soonest.map_or(now + after, |soonest| soonest.min(now + after)));
                 continue;
             }
-            // The end of one of its calls leads here again.
+            // The end of one of its calls dispatches again.
             if !lane.pace.aimd.allows(lane.running) {
                 continue;
             }
@@ -258,14 +259,15 @@ impl GatewayState {
             }
             soonest = Some(soonest.map_or(at, |soonest| soonest.min(at)));
             if of_model <= now {
-                // Else smaller calls of other models would take what all share, and starve this one.
+                // Otherwise smaller calls of other models would take the shared rate and starve
+                // this one.
                 break;
             }
         }
         Err(soonest)
     }
 
-    /// Whether a call that its own model would take waits for what all models share.
+    /// Whether a call that its own model admits waits for the provider's shared rate.
     fn waits_for_the_provider(&mut self, now: Duration) -> bool {
         let all = &self.pace;
         self.lanes.values_mut().any(|lane| {
@@ -311,7 +313,7 @@ impl GatewayState {
         let backend = Arc::clone(&self.args.backend);
         let (settings, clock) = (self.args.settings, self.args.clock.clone());
         let usage = Arc::clone(&self.args.usage);
-        // Its pulse starts to count from here.
+        // Progress is due from here on.
         ticket.pulse.beat(clock.monotonic_millis());
         ticket.flight.leaves();
         let task = Task::spawn(async move {
@@ -348,7 +350,6 @@ impl GatewayState {
             .map_or(Ok(()), |lane| lane.breaker.check(now))
     }
 
-    /// The server of a probe has begun to answer, which closes the circuit.
     pub(super) fn reached(&mut self, call: u64) {
         let now = self.now();
         let Some(run) = self.running.get_mut(&call) else {
@@ -457,7 +458,7 @@ pub(super) struct Waiter {
     pub ticket: Box<Ticket>,
     pub tokens: u64,
     pub since: Duration,
-    /// Whether its session has recorded that it waits.
+    /// Whether the session has recorded the wait.
     pub told: bool,
     pub _watch: Task,
 }
@@ -467,7 +468,7 @@ pub(super) struct Running {
     pub model: Arc<str>,
     pub started: Duration,
     pub tokens: u64,
-    /// Whether the provider has counted it.
+    /// Whether the limits that the provider last announced include this call.
     pub counted: bool,
     pub of_provider: Pass,
     pub of_model: Pass,

@@ -1,8 +1,8 @@
-//! When the next call of a model may start: configured limits, limits that the provider states, and holds
-//! after a 429. Pure: times are values, since the gateway's start.
+//! When the next call of a model may start: configured limits, limits that the provider announces,
+//! and holds after a 429. Pure: times are values, relative to the gateway's start.
 //!
-//! A 429 holds the model for as long as the provider says, else for a back-off that doubles while refusals
-//! go on. After the hold, [`Aimd`] bounds how many calls run at a time. No rate is guessed.
+//! A 429 holds the model for as long as the provider asks, or else for a back-off that doubles with
+//! consecutive refusals. After the hold, [`Aimd`] bounds concurrency. No rate is guessed.
 
 use std::time::Duration;
 
@@ -10,21 +10,21 @@ use super::GatewaySettings;
 use crate::llm::{Allowance, RateLimits};
 
 const MINUTE: Duration = Duration::from_secs(60);
-/// A model is called again after this, even where the provider asks for a longer wait.
+/// Longest hold, even if the provider asks for more.
 const LONGEST_HOLD: Duration = Duration::from_secs(3_600);
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 const LIFTED_AFTER: Duration = MINUTE;
-/// More in a minute is no limit; times would be too coarse for it.
+/// Largest limit per minute: beyond it, nanoseconds are too coarse.
 const MOST: u64 = 1_000_000_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     requests: Option<Bucket>,
     tokens: Option<Bucket>,
-    /// How many calls may run at a time.
+    /// Concurrency limit learned from 429s.
     pub aimd: Aimd,
     held: Duration,
-    /// When the last hold began; refusals of calls that started before say nothing new.
+    /// Start of the last hold. Refusals of calls that started earlier say nothing new.
     held_since: Option<Duration>,
     in_a_row: u32,
 }
@@ -43,13 +43,11 @@ pub(super) struct InFlight {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Refused {
-    /// When the call started.
     pub started: Duration,
-    /// How long the provider asks to wait.
+    /// Wait that the provider asked for.
     pub after: Option<Duration>,
-    /// How many calls of the model ran, this one included.
+    /// Calls of the model in flight, including this one.
     pub running: usize,
-    /// Random bits, for jitter.
     pub entropy: u64,
 }
 
@@ -102,7 +100,8 @@ impl Pace {
         self.aimd.held_until(self.held);
     }
 
-    /// Takes in a 429; returns the hold that begins with it, unless a call of the same window began it.
+    /// Takes in a 429. Returns the hold that begins with it, or `None` if another call of the same
+    /// window began it.
     pub(super) fn refused(&mut self, now: Duration, call: Refused) -> Option<Duration> {
         let news = self.held_since.is_none_or(|since| call.started > since);
         if news {
@@ -111,7 +110,7 @@ impl Pace {
         }
         let asked = call.after.map(|after| after.min(LONGEST_HOLD));
         let hold = asked.unwrap_or_else(|| back_off(self.in_a_row, call.entropy));
-        // Of one window, the provider's word alone can make the hold longer.
+        // Within a window, only the provider's word can extend the hold.
         if news || asked.is_some() {
             self.held = self.held.max(now + hold);
             self.aimd.held_until(self.held);
@@ -157,7 +156,8 @@ fn told(
         bucket.at_most(now, left);
     }
     let reset = allowance.reset?;
-    // A reset that is sooner than a continuous refill returns everything at once, and nothing before.
+    // A reset earlier than a continuous refill restores everything at once, and nothing before
+    // then.
     let gradual = bucket.map_or(MINUTE, |bucket| {
         let gone = bucket.limit.saturating_sub(remaining);
         let share = gone.saturating_mul(1_000) / bucket.limit;
@@ -168,17 +168,17 @@ fn told(
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// A burst of a twentieth; the pace leaves room for it in any window of a minute, and as much again for
-    /// calls that overtake one another on their way.
+    /// Bursts of a twentieth. The rate is lowered so that a burst fits into any window of a minute,
+    /// and once more for calls that overtake each other in transit.
     Requests,
-    /// A burst of a quarter, because one call takes many.
+    /// Bursts of a quarter, because a single call takes many tokens.
     Tokens,
 }
 
-/// A token bucket of so much in a minute, refilled continuously.
+/// Token bucket with a limit per minute, refilled continuously.
 ///
-/// Kept as one time (GCRA): when all that was taken is paid back. Bursts are a small share of the minute, because
-/// providers count by windows of their own, which may be shorter.
+/// Represented by one time (GCRA): when everything taken so far is paid back. Bursts are small,
+/// because providers count in windows of their own, which may be shorter than a minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Bucket {
     kind: Kind,
@@ -201,7 +201,7 @@ impl Bucket {
         Self {
             kind,
             limit,
-            // Rounded up: rather a little slower.
+            // Rounded up, to err on the slow side.
             one: nanos(MINUTE).div_ceil(rate.max(1)),
             burst,
             paid: 0,
@@ -225,8 +225,8 @@ impl Bucket {
         self.paid = self.paid.max(nanos(now)).saturating_add(self.worth(count));
     }
 
-    /// Replaces what was taken by what was used. One call is not believed to have used more than a minute's
-    /// worth: servers miscount, and that must not end all calls.
+    /// Corrects an estimate by the actual usage, capped at a minute's worth: a server that
+    /// miscounts must not block all calls.
     fn settle(&mut self, taken: u64, used: u64) {
         let used = used.min(self.limit.max(taken));
         let paid = self.paid.saturating_add(self.worth(used));
@@ -247,11 +247,12 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Concurrency under rate limits that the provider has not stated: additive increase, multiplicative decrease.
+/// Concurrency under rate limits that the provider does not announce: additive increase,
+/// multiplicative decrease.
 ///
-/// The first 429 of a window halves the limit, as many successes as may run at a time raise it by one, and a minute
-/// without a 429 lifts it. Source: Chiu and Jain, "Analysis of the Increase and Decrease Algorithms for Congestion
-/// Avoidance in Computer Networks" (1989), as in RFC 5681, section 3.1.
+/// The first 429 of a window halves the limit, a full window of successes raises it by one, and a
+/// minute without a 429 lifts it. Source: Chiu and Jain, "Analysis of the Increase and Decrease
+/// Algorithms for Congestion Avoidance in Computer Networks" (1989), as in RFC 5681, section 3.1.
 #[derive(Debug, Default)]
 pub(super) struct Aimd(Option<Window>);
 
@@ -290,7 +291,7 @@ impl Aimd {
         }
     }
 
-    /// `running` counts the refused call too; nothing starts before `held`.
+    /// Halves the limit. `running` includes the refused call, and nothing starts before `held`.
     pub(super) fn refused(&mut self, held: Duration, running: usize) {
         let ran = self.limit().map_or(running, |limit| limit.min(running));
         self.0 = Some(Window {

@@ -1,8 +1,8 @@
 //! One call: from the backend's stream to its session, within the deadlines.
 //!
-//! Three deadlines run: until the first piece of the reply, between two pieces, for the whole. A keep-alive
-//! is no first piece and does not beat the session's pulse, so a server that sends nothing else runs into
-//! the first deadline or the last.
+//! Three deadlines apply: to the first piece of the reply, between two pieces, and for the whole. A
+//! keep-alive is neither a first piece nor progress for the session's pulse, so a server that sends
+//! only keep-alives misses the first deadline or the last.
 
 use std::pin::pin;
 
@@ -25,21 +25,21 @@ use crate::{
 
 #[derive(Debug)]
 pub(in crate::actor) enum End {
-    /// With a reply, which used this much.
+    /// The model replied, with this usage.
     Answered(Usage),
-    /// With a fault.
     Failed(Fault),
-    /// Nobody waited for it any more.
+    /// The session no longer waited.
     GaveUp,
-    /// Its task broke.
+    /// The task panicked or was aborted.
     Lost,
 }
 
-/// Reports the end of a call to the gateway when it is dropped, so also if the backend panics.
+/// Reports the end of a call to the gateway on drop, so that a panic of the backend is reported
+/// too.
 pub(super) struct Teller {
     pub gateway: Mailbox<GatewayMsg>,
     pub call: u64,
-    /// Whether a circuit waits for the beginning of its answer.
+    /// Whether a circuit waits for the beginning of the answer.
     pub probes: bool,
     pub end: End,
 }
@@ -58,7 +58,7 @@ impl Drop for Teller {
     }
 }
 
-/// Shows the visible text of a reply as it arrives.
+/// Publishes the visible text of a reply as it arrives.
 pub(in crate::actor) struct Show {
     bus: BusHandle,
     session: SessionKey,
@@ -105,7 +105,6 @@ impl Show {
     }
 }
 
-/// What a call needs of its gateway.
 pub(super) struct Line<'a> {
     pub backend: &'a dyn Backend,
     pub settings: GatewaySettings,
@@ -115,7 +114,8 @@ pub(super) struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// Makes the call and tells its session of the end; drops the connection early when the session no longer waits.
+    /// Makes the call and reports its end to the session; closes the connection early if the
+    /// session no longer waits.
     pub(super) async fn run(self, ticket: Ticket) -> End {
         let gave_up = ticket.caller.gave_up.clone();
         let ended = gave_up.run_until_cancelled(self.call(ticket)).await;
@@ -131,13 +131,13 @@ impl Line<'_> {
             return end;
         }
         let answer = self.answer(&mut ticket).await;
-        // Before the session hears of it.
+        // Must precede the report to the session, which reads it.
         ticket.flight.lands();
         let (end, used) = match &answer {
             Ok(reply) => (End::Answered(reply.usage), reply.usage),
             Err(failed) => (End::Failed(failed.fault.clone()), failed.usage),
         };
-        // The estimate stands where nobody knows better.
+        // Without reported usage, the estimate remains.
         if let Some(metered) = ticket.metered
             && !used.is_none()
         {
@@ -147,7 +147,6 @@ impl Line<'_> {
         end
     }
 
-    /// The whole reply.
     async fn answer(&self, ticket: &mut Ticket) -> Result<Reply, Failed> {
         let (settings, teller) = (&self.settings, self.teller);
         let start = Instant::now();
@@ -156,10 +155,11 @@ impl Line<'_> {
         let mut usage = Usage::default();
         let whole = settings.total.min(ticket.within);
         let total = start + whole;
-        // Until the first piece there is one deadline, whatever else comes; then each piece sets it anew.
+        // The first piece has a fixed deadline, whatever precedes it; each later piece renews the
+        // deadline.
         let mut begun = false;
         let mut deadline = start + settings.first_token;
-        // One for all pieces: it goes off where the deadline was, and is set again if that has moved on.
+        // One timer for all pieces: if it fires and the deadline has moved, it is set again.
         let mut alarm = pin!(sleep_until(total.min(deadline)));
         loop {
             let due = total.min(deadline);
@@ -168,7 +168,7 @@ impl Line<'_> {
             }
             let next = tokio::select! {
                 biased;
-                // Before the stream, which may never be without something to say.
+                // First, because the stream may always be ready.
                 () = &mut alarm => None,
                 next = stream.next() => Some(next),
             };

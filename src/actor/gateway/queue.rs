@@ -1,7 +1,7 @@
-//! A fair queue: round robin over tenants, within a tenant over sessions, in order within a session. Pure; its
-//! owner bounds it.
+//! A fair queue: round robin over tenants, then over a tenant's sessions, first in first out within
+//! a session. Pure; its owner bounds it.
 //!
-//! **Invariant:** no tenant or session in a round is without a value.
+//! **Invariant:** every tenant and session in a round has at least one value.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -19,7 +19,7 @@ pub(super) struct FairQueue<T> {
 #[derive(Debug)]
 struct Round<K, V> {
     turns: BTreeMap<u64, K>,
-    /// With their turns.
+    /// Values with their places in `turns`.
     values: HashMap<K, (u64, V)>,
     last: u64,
 }
@@ -53,7 +53,7 @@ impl<K: Clone + Eq + Hash, V: Default> Round<K, V> {
         self.values.get_mut(key).map(|(_, value)| value)
     }
 
-    /// Ends the turn of a key.
+    /// Moves a key to the end of the round.
     fn rotate(&mut self, key: &K) {
         if let Some((turn, _)) = self.values.get_mut(key) {
             self.turns.remove(turn);
@@ -88,7 +88,6 @@ impl<T> FairQueue<T> {
         self.items.is_empty()
     }
 
-    /// Enqueues a value under a unique number.
     pub(super) fn push(&mut self, tenant: &TenantId, sid: Sid, id: u64, value: T) {
         self.tenants.entry(tenant).entry(&sid).push_back(id);
         self.items.insert(id, (tenant.clone(), sid, value));
@@ -118,7 +117,7 @@ impl<T> FairQueue<T> {
         let (tenant, sid, value) = self.items.remove(&id)?;
         let sessions = self.tenants.entry(&tenant);
         let ids = sessions.entry(&sid);
-        // A session rarely has more than one call.
+        // Linear, because a session rarely has more than one call.
         ids.retain(|waiting| *waiting != id);
         if ids.is_empty() {
             sessions.remove(&sid);
@@ -129,7 +128,7 @@ impl<T> FairQueue<T> {
         Some(value)
     }
 
-    /// Removes the values of which this holds, in the order of their arrival.
+    /// Removes the values that match, in order of arrival.
     pub(super) fn take_if(&mut self, gives_up: impl Fn(&T) -> bool) -> Vec<T> {
         let items = self.items.iter();
         let mut ids: Vec<u64> = items

@@ -1,4 +1,5 @@
-//! State of the providers, published by the gateways and read without asking them; and what a gateway logs.
+//! State of the providers, published by the gateways and read without a message; and the gateways'
+//! log entries.
 
 use std::{
     collections::BTreeMap,
@@ -21,48 +22,48 @@ use crate::{
     },
 };
 
-/// State of a provider as its gateway last published it.
+/// State of a provider, as last published by its gateway.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ProviderState {
-    /// Its name, as in `provider/model`.
+    /// Name of the provider, as in `provider/model`.
     pub provider: String,
-    /// Calls that run.
+    /// Calls in flight.
     pub running: usize,
-    /// Calls that wait for their turn.
+    /// Calls in the queue.
     pub waiting: usize,
-    /// Calls that may run.
+    /// Most calls in flight.
     pub concurrency: usize,
-    /// Calls that may wait.
+    /// Most calls in the queue.
     pub queue: usize,
     /// Circuit of the provider as a whole.
     pub circuit: CircuitState,
-    /// Configured limit of calls in a minute.
+    /// Configured limit of calls per minute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_minute: Option<u64>,
-    /// Configured limit of tokens in a minute.
+    /// Configured limit of tokens per minute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_per_minute: Option<u64>,
-    /// Its models that were called.
+    /// Models that have been called.
     pub models: Vec<ModelState>,
 }
 
-/// State of a model of a provider.
+/// State of one model of a provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ModelState {
-    /// Its name, as `provider/model`.
+    /// Name of the model, as `provider/model`.
     pub model: String,
     /// Circuit of the model.
     pub circuit: CircuitState,
-    /// No call starts before this, because of a 429.
+    /// End of the hold after a 429: no call starts before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_until: Option<Timestamp>,
-    /// Concurrency limit, where 429s have shown one that the provider does not state.
+    /// Concurrency limit learned from 429s, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<usize>,
-    /// Calls in a minute, as the provider states.
+    /// Calls per minute, as announced by the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_minute: Option<u64>,
-    /// Tokens in a minute, as the provider states.
+    /// Tokens per minute, as announced by the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_per_minute: Option<u64>,
 }
@@ -71,20 +72,20 @@ pub struct ModelState {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum CircuitState {
-    /// Calls are let through.
+    /// Calls pass.
     #[default]
     Closed,
-    /// No call is let through; the next one after `until` is the probe.
+    /// No call passes; the first one after `until` is the probe.
     Open {
         /// End of the cool-down.
         until: Timestamp,
     },
-    /// One call at a time is let through as a probe.
+    /// One call at a time passes, as a probe.
     HalfOpen,
 }
 
 impl CircuitState {
-    /// Its name.
+    /// Name of the state, such as `half_open`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -95,7 +96,7 @@ impl CircuitState {
     }
 }
 
-/// Where one gateway publishes its state; outlives the gateway. Cheap to clone.
+/// Where a gateway publishes its state; outlives the gateway. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(in crate::actor) struct Board(Arc<Published>);
 

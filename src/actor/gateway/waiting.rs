@@ -1,4 +1,4 @@
-//! Calls that wait for their turn: how they are enqueued, give up, or are refused.
+//! Queued calls: how they are enqueued, abandoned or refused.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,13 +22,13 @@ const NOTICE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::actor) enum WaiterNews {
-    /// Its session no longer waits for it.
+    /// The session no longer waits for the call.
     GaveUp,
-    /// It has waited for long enough to be recorded.
+    /// The call has waited long enough for that to be recorded.
     StillWaits,
-    /// It has waited for as long as it waits for an unavailable model.
+    /// The call has waited for an unavailable model as long as it may.
     OutOfPatience,
-    /// It has waited for as long as any call may.
+    /// The call has reached the limit for any wait.
     TimedOut,
 }
 
@@ -37,12 +37,13 @@ impl GatewayState {
         let now = self.now();
         match news {
             WaiterNews::StillWaits => return self.tell_waiting(model, call, now),
-            // Where the outage began later than the wait, a probe that fails after its patience sends it away.
+            // If the outage began after the call was enqueued, its patience is not spent yet; a
+            // later failed probe refuses it.
             WaiterNews::OutOfPatience => {
                 let after = self.circuit(model, now).err().unwrap_or_default();
                 return self.send_away(model, after, now);
             }
-            // The outage is what it waits for now, and has a limit of its own.
+            // The call now waits for the outage to end, which has a limit of its own.
             WaiterNews::TimedOut if self.circuit(model, now).is_err() => return,
             WaiterNews::GaveUp | WaiterNews::TimedOut => {}
         }
@@ -143,8 +144,8 @@ impl GatewayState {
         ticket.pulse.dequeued(now);
     }
 
-    /// While a circuit is open, a call whose session can ask another model does not wait for this one, and
-    /// none waits for longer than its patience with the outage.
+    /// Refuses queued calls at an open circuit: those whose session can fail over, and those that
+    /// have waited for the outage as long as they may.
     pub(super) fn send_away(&mut self, model: &str, after: Duration, now: Duration) {
         let of_provider = self.breaker.away_since();
         let Some(lane) = self.lanes.get_mut(model) else {

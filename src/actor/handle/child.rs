@@ -1,8 +1,8 @@
-//! A sub-agent: a session of its own, whose answer comes back as data.
+//! A sub-agent: a session whose answer the parent takes as data.
 //!
-//! **Invariant:** both ways of following a child come to an end that can be recorded, and neither lets it
-//! run on unseen. One that was taken back is waited for within a deadline; one that cannot be reached
-//! counts with what its log says it used.
+//! **Invariant:** following a child always leads to an end that can be recorded, and never leaves
+//! it running unobserved. A cancelled child is awaited within a deadline; an unreachable one is
+//! charged the usage that its log shows.
 
 use std::time::Duration;
 
@@ -17,22 +17,20 @@ use crate::{
     },
 };
 
-/// The delegated message is known by this key, however often the parent comes back to it.
+/// Idempotency key of the delegated message, so that a parent that restarts finds the same query.
 const KEY: &str = "delegation";
-/// How often it is handed in, where whether it was heard is not known.
+/// Most attempts to submit the message when the outcome is unknown.
 const TRIES: u32 = 3;
-/// Pause before something that may pass is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A child, whether or not it was started.
 pub(in crate::actor) struct Child {
     session: SessionHandle,
-    /// How long its end is waited for once it was taken back.
+    /// How long to wait for the end of a cancelled child.
     patience: Duration,
 }
 
 impl Router {
-    /// A child of a session; it comes into being with the first thing that is asked of it.
+    /// Returns a child of a session; its first command creates it.
     pub(in crate::actor) fn child(
         &self,
         key: SessionKey,
@@ -48,7 +46,8 @@ impl Router {
 }
 
 impl Child {
-    /// Starts it, or finds it if it was started before, follows it to its end and reports that.
+    /// Starts the child, or finds it if it was started before, follows it to its end and reports
+    /// that.
     pub(in crate::actor) async fn run(
         &self,
         scope: &str,
@@ -70,7 +69,7 @@ impl Child {
             tries += 1;
             tokio::time::sleep(PAUSE).await;
         };
-        // It may run all the same.
+        // The child may be running despite the error.
         match self.take_back().await {
             Ok(Some(answer)) if answer.outcome != Outcome::Cancelled => report(self.ended(answer)),
             Ok(answer) => {
@@ -81,7 +80,7 @@ impl Child {
         }
     }
 
-    /// Takes it back, follows it to its end and reports that; at the latest when patience has an end.
+    /// Cancels the child, follows it to its end within `patience` and reports that.
     pub(in crate::actor) async fn end(&self, report: impl FnOnce(ChildEnd)) {
         match self.take_back().await {
             Ok(Some(answer)) => report(self.ended(answer)),
@@ -90,15 +89,16 @@ impl Child {
         }
     }
 
-    /// Reports that its end is not to be learnt. It is told all the same that nobody waits for it, when
-    /// it can be reached again.
+    /// Reports that the end is unknown, and keeps trying to cancel the child until it can be
+    /// reached.
     async fn give_up(&self, why: &str, report: impl FnOnce(ChildEnd)) {
         report(self.lost(why).await);
-        // How that ends makes no difference any more.
+        // The result no longer matters.
         let _ = self.keep_taking_back().await;
     }
 
-    /// Its end once it was taken back, none if it never began; why there is none in time.
+    /// Cancels the child and returns its end: `None` if it never began, an error if it did not end
+    /// in time.
     async fn take_back(&self) -> Result<Option<Answer>, String> {
         match tokio::time::timeout(self.patience, self.keep_taking_back()).await {
             Ok(taken) => taken.map_err(|error| error.to_string()),
@@ -121,8 +121,8 @@ impl Child {
     }
 
     async fn try_to_take_back(&self) -> Result<Option<Answer>, AskError> {
-        // Where it is not on record yet, or that cannot be read, it is whatever the child is at when it
-        // hears of this.
+        // If the log has no query yet, or cannot be read, cancel the one that runs when the command
+        // arrives.
         let query = match self.account().await {
             Ok(account) => account.map(|account| account.query),
             Err(AskError::Journal(journal::Error::Unreadable { .. })) => None,
@@ -130,11 +130,11 @@ impl Child {
         };
         let cancel = Command::Cancel { query };
         match self.session.command(cancel).await {
-            // It is about to end, or has ended, or never began.
+            // The child is about to end, has ended, or never began.
             Ok(_) | Err(AskError::Refused(Refusal::NothingRunning)) => {}
             Err(error) => return Err(error),
         }
-        // What had been handed in before was heard before.
+        // Commands are handled in order, so an earlier submission is on record now.
         let Some(QueryAccount { query, .. }) = self.account().await? else {
             return Ok(None);
         };
@@ -143,7 +143,6 @@ impl Child {
         watch.answer().await.map(Some)
     }
 
-    /// The delegated query, if it was accepted.
     async fn account(&self) -> Result<Option<QueryAccount>, AskError> {
         let page = match self.session.queries(Seq(0), usize::MAX).await {
             Err(AskError::NoSession { .. }) => return Ok(None),
@@ -162,7 +161,7 @@ impl Child {
         self.with(Outcome::Failed { code, detail }, String::new(), usage)
     }
 
-    /// An end with what its log says it used, if that can be read.
+    /// Reports the usage that the log shows, if it can be read.
     async fn lost(&self, why: &str) -> ChildEnd {
         let account = tokio::time::timeout(self.session.router.acknowledge, self.account());
         match account.await {
@@ -188,7 +187,7 @@ impl Child {
     }
 }
 
-/// Whether the same may be answered when it is asked again.
+/// Whether a retry may succeed.
 fn may_pass(error: &AskError) -> bool {
     matches!(
         error,

@@ -1,4 +1,4 @@
-//! Why a request to a session comes back empty-handed; each text says what to do.
+//! Why a request to a session fails. Each text ends with the remedy.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::{
     },
 };
 
-/// Why a request to a session was not carried out.
+/// Why a request to a session failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// The session refused it; the text says why and what to do.
+    /// The session refused the request; the text gives the reason and the remedy.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The question is blank.
@@ -26,49 +26,50 @@ pub enum AskError {
         "the question has {bytes} bytes, at most {MAX_QUESTION} are allowed: put the text into a file of the project and ask about that"
     )]
     QuestionTooLong {
-        /// How long it is.
+        /// Length of the question.
         bytes: usize,
     },
     /// The idempotency key is empty, or longer than [`MAX_KEY`].
     #[error("the idempotency key has {bytes} bytes, 1 to {MAX_KEY} are allowed")]
     Key {
-        /// How long it is.
+        /// Length of the key.
         bytes: usize,
     },
-    /// A name that cannot be one.
+    /// The session name is invalid.
     #[error(transparent)]
     Name(#[from] IdError),
-    /// The session is Oracle's own, or one that lasts for one request.
+    /// The session is reserved for Oracle, or ephemeral.
     #[error("{}", reserved(name))]
     Reserved {
-        /// The name.
+        /// Name of the session.
         name: SessionName,
     },
-    /// So many requests wait already that this one was not even taken: nothing was recorded.
+    /// Too many requests are pending. This one was rejected and nothing was recorded.
     #[error("{waiting} requests are waiting already: try again in {retry_after:?}")]
     Busy {
-        /// How many wait.
+        /// Number of pending requests.
         waiting: usize,
-        /// When it is worth trying again.
+        /// When to retry.
         retry_after: Duration,
     },
-    /// The session did not answer in time. Whether the request was recorded is not known; with an
-    /// idempotency key it can be repeated safely.
+    /// The session did not answer in time. The request may have been recorded; it can be repeated
+    /// safely with an idempotency key.
     #[error("the session did not answer within {0:?}: try again")]
     Timeout(Duration),
-    /// The session or the system stopped before it answered; as for `Timeout`.
+    /// The session or the system stopped before it answered. As for `Timeout`, the request may have
+    /// been recorded.
     #[error("the session stopped before it answered: try again")]
     Stopped,
-    /// Nobody has ever spoken with a session of this name; asking it something opens it.
+    /// No session has this name; a first message creates it.
     #[error("{}", no_session(name))]
     NoSession {
-        /// The name.
+        /// Name of the session.
         name: SessionName,
     },
-    /// The session was deleted under whoever followed a query in it.
+    /// The session was deleted while a query in it was being followed.
     #[error("the session `{name}` was deleted before the question was answered")]
     Deleted {
-        /// The name.
+        /// Name of the session.
         name: SessionName,
     },
     /// The journal could not be read.
@@ -76,7 +77,7 @@ pub enum AskError {
     Journal(journal::Error),
 }
 
-/// An owner is told in one way, wherever it is found.
+/// Reports foreign ownership as the same refusal, wherever it is found.
 impl From<journal::Error> for AskError {
     fn from(error: journal::Error) -> Self {
         match error {
@@ -87,7 +88,7 @@ impl From<journal::Error> for AskError {
 }
 
 impl AskError {
-    /// Whether what was asked for may have been recorded, or may yet be, all the same.
+    /// Whether the request may have been recorded, or may yet be, despite the error.
     #[must_use]
     pub const fn leaves_open(&self) -> bool {
         matches!(self, Self::Timeout(_) | Self::Stopped | Self::Journal(_))
@@ -105,7 +106,7 @@ fn reserved(name: &SessionName) -> String {
     )
 }
 
-/// The reserved name cannot be asked anything, so its log is not opened in that way.
+/// A reserved name accepts no message, so a message cannot create its log.
 fn no_session(name: &SessionName) -> String {
     if name.is_reserved() {
         return format!(
@@ -116,7 +117,6 @@ fn no_session(name: &SessionName) -> String {
 }
 
 impl AskError {
-    /// So many requests wait.
     pub(in crate::actor) const fn full(waiting: usize) -> Self {
         let retry_after = RETRY_AFTER;
         Self::Busy {

@@ -1,7 +1,8 @@
-//! A new session that begins as the copy of another one's records, up to a turn (spec 10).
+//! A new session that begins as a copy of another one's records, up to a turn (docs/protocol.md,
+//! "Sessions and control").
 //!
-//! The source is only read: it may be live, here or elsewhere, and hears nothing of it. The copy
-//! lands in one append, so it is there as a whole or not at all.
+//! The source is only read: it may be live, here or in another process, and is not notified. The
+//! copy is one append, so it exists completely or not at all.
 
 use std::sync::Arc;
 
@@ -16,17 +17,17 @@ use crate::{
     },
 };
 
-/// Most records of a copy: one append holds up others for as long as it takes.
+/// Most records in a copy: its append delays others while it is written.
 const MOST_RECORDS: usize = 20_000;
 const MOST_BYTES: usize = 64 << 20;
 
 impl Oracle {
-    /// Copies a session up to a query's end, or to the end of one of its turns, as a new session of the
-    /// same tenant. What had not ended at that point is cut there.
+    /// Copies a session, up to the end of a query or of one of its turns, as a new session of the
+    /// same tenant. Work that had not ended at that point is cut off there.
     ///
     /// # Errors
-    /// See [`AskError`]; refused when the name is taken (`already_open`), the source is quarantined, or
-    /// has no such turn that is over.
+    /// See [`AskError`]; refused when the name is taken (`already_open`), the source is
+    /// quarantined, or it has no such completed turn.
     pub async fn fork(
         &self,
         source: &SessionKey,
@@ -105,7 +106,7 @@ impl SessionHandle {
                 }
             }
         }
-        // A session without queries has no record behind its beginning.
+        // Query 0 of a session without queries: the copy is the whole log.
         let end = end.or_else(|| (point.query == QueryId(0)).then_some(read.len()));
         let ForkPoint { query, turn } = point;
         let Some(end) = end.filter(|end| *end > 0) else {
@@ -132,20 +133,20 @@ async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, AskError> {
     let done = tokio::task::spawn_blocking(work).await;
-    // It is only given up when the runtime ends.
+    // The task fails only when the runtime ends.
     done.map_err(|_| AskError::Stopped)
 }
 
 fn measured(page: Vec<Entry>) -> Vec<(Arc<Record>, usize)> {
     let measured = |Entry { record, .. }: Entry| {
-        // What was decided to be recorded can be written.
+        // Records in the journal have been encoded before, so this cannot fail.
         let size = encode(&record).map_or(0, |line| line.len());
         (record, size)
     };
     page.into_iter().map(measured).collect()
 }
 
-/// Where the copy ends if that is before this record, of which so many come before.
+/// Length of the copy if it ends before this record, which follows `before` others.
 fn end_before(point: ForkPoint, record: &Record, before: usize) -> Option<usize> {
     let ForkPoint { query, turn } = point;
     let ends = match (&record.fact, turn) {
@@ -167,7 +168,7 @@ fn ends(point: ForkPoint, record: &Record) -> bool {
 }
 
 impl Router {
-    /// Begins a session with these records, and publishes those that are news.
+    /// Begins a session with these records, and publishes those after `copied`.
     pub(super) async fn begin_with(
         &self,
         key: &SessionKey,
@@ -180,7 +181,8 @@ impl Router {
             Err(journal::Error::Stands { .. }) => return Err(Refusal::AlreadyOpen.into()),
             claim => claim?,
         };
-        // Another process may claim it; one that cannot be released is when this process ends.
+        // Lets other processes claim it; should this fail, the session is released when this
+        // process ends.
         let _ = within(deadline, journal.release(claim.sid, claim.epoch)).await;
         let mut news = Entry::numbered(Seq(0), records);
         news.retain(|entry| entry.seq > copied);

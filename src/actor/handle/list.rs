@@ -1,4 +1,4 @@
-//! Sessions as a list, by name and page by page, without activating them; and new ones.
+//! Creating sessions, and listing them by name, page by page, without activating them.
 
 use std::sync::Arc;
 
@@ -17,24 +17,24 @@ use crate::{
 
 const MOST: usize = 1_000;
 const PAGE: usize = 256;
-/// Most sessions that are looked through for a page: where few fit, it may be short and not the last.
+/// Most sessions examined for one page, which may therefore be short without being the last.
 const LOOKED_THROUGH: usize = 8_192;
 
 words! {
-    /// State of a session.
+    /// State of a session, as lists show it.
     SessionState {
-        /// Nothing runs.
+        /// No query runs.
         Idle = "idle",
         /// A query runs.
         Running = "running",
         /// A query waits for a person, or is paused.
         Waiting = "waiting",
-        /// A query has not ended, and the session is not live here: it waits for a person, was cut off, or runs
-        /// in another process.
+        /// A query has not ended and the session is not live here: it waits for a person, was cut
+        /// off, or runs in another process.
         Suspended = "suspended",
-        /// It rejects messages.
+        /// The session rejects messages.
         Closed = "closed",
-        /// It was quarantined after failures.
+        /// The session was quarantined after failures.
         Quarantined = "quarantined",
     }
 }
@@ -50,16 +50,16 @@ impl SessionState {
     }
 }
 
-/// Selects sessions.
+/// Selects sessions for a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionFilter {
-    /// Only those in this state.
+    /// Restricts the list to sessions in this state.
     pub state: Option<SessionState>,
-    /// Only those whose names begin like this.
+    /// Restricts the list to names with this prefix.
     pub prefix: Option<String>,
-    /// Only those that recorded something since.
+    /// Restricts the list to sessions with a record since this time.
     pub updated_since: Option<Timestamp>,
-    /// Only those that outlast a request.
+    /// Excludes ephemeral sessions.
     pub lasting: bool,
 }
 
@@ -77,29 +77,31 @@ pub struct Listed {
     pub updated: Option<Timestamp>,
 }
 
-/// A page of a list.
+/// A page of sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// In the order of the bytes of their names.
+    /// Sessions of the page, in byte order of their names.
     pub sessions: Vec<Listed>,
-    /// Where the next page begins, if there is one. A page may be short, even empty, and not the last.
+    /// Where the next page begins, or `None` after the last. A page may be short, even empty,
+    /// without being the last.
     pub next: Option<SessionName>,
 }
 
 /// A page of the tenants that have sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TenantPage {
-    /// In the order of their names.
+    /// Tenants of the page, in order of their names.
     pub tenants: Vec<TenantId>,
-    /// Where the next page begins; none after the last.
+    /// Where the next page begins, or `None` after the last.
     pub next: Option<TenantId>,
 }
 
 impl Oracle {
-    /// Creates a session, with messages of an earlier conversation. Returns once it is durable.
+    /// Creates a session, optionally with the messages of an earlier conversation. Returns once it
+    /// is durable.
     ///
     /// # Errors
-    /// See [`AskError`]; refused when there is one of this name (`already_open`).
+    /// See [`AskError`]; refused when the name is taken (`already_open`).
     pub async fn create(
         &self,
         key: SessionKey,
@@ -128,7 +130,7 @@ impl Oracle {
         Ok(self.session_of(key, profile))
     }
 
-    /// Up to `limit` (at most 1,000) tenants that have sessions, after this one.
+    /// Lists up to `limit` (at most 1,000) tenants that have sessions, after `after`.
     ///
     /// # Errors
     /// When the journal cannot be read.
@@ -138,7 +140,7 @@ impl Oracle {
         limit: usize,
     ) -> Result<TenantPage, AskError> {
         let limit = limit.clamp(1, MOST);
-        // One more, to know whether that was all.
+        // One more than asked for shows whether this page is the last.
         let found = self.router().journal.tenants(after, limit + 1);
         let mut tenants = within(self.router().acknowledge, found).await?;
         let is_all = tenants.len() <= limit;
@@ -147,7 +149,8 @@ impl Oracle {
         Ok(TenantPage { tenants, next })
     }
 
-    /// Up to `limit` (at most 1,000) of a tenant's sessions after a name. Their states are a moment old.
+    /// Lists up to `limit` (at most 1,000) sessions of a tenant after a name. Their states may be
+    /// slightly outdated.
     ///
     /// # Errors
     /// When the journal cannot be read.
@@ -162,7 +165,7 @@ impl Oracle {
         let (mut page, mut after, mut looked_through) = (Listing::default(), after, 0);
         let prefix = filter.prefix.as_deref().unwrap_or_default();
         if after.as_ref().map_or("", SessionName::as_str) < prefix {
-            // What is no name is the beginning of none.
+            // An invalid name is the prefix of no valid one.
             let Ok(first) = SessionName::new(prefix) else {
                 return Ok(page);
             };

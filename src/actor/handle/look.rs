@@ -1,4 +1,4 @@
-//! Reading a session: its state, its records and what became of its queries. Nothing here activates a session.
+//! Reading a session: its state, its records and accounts of its queries. Activates no session.
 //! Every read of the journal has a deadline, and fails as [`AskError::Journal`].
 
 use std::ops::ControlFlow::{self, Break, Continue};
@@ -22,54 +22,54 @@ use crate::{
 };
 
 pub(super) const PAGE: usize = 512;
-/// Records read first where the log is searched from its end, and the growth of each further step.
+/// When searching a log from its end: records in the first step, and growth of each further step.
 const NEAR: (u64, u64) = (8, 4);
 const BRIEF: usize = 1_000;
 
 /// A page of a session's log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogPage {
-    /// Its records, in order.
+    /// Records of the page, in order.
     pub entries: Vec<Entry>,
-    /// The session's last record when the page was read.
+    /// Last record of the session when the page was read.
     pub last: Seq,
 }
 
-/// What became of a query, by its records.
+/// The course of a query, as its records show it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryAccount {
-    /// Its number.
+    /// Number of the query.
     pub query: QueryId,
     /// Number of the record of its acceptance.
     pub seq: Seq,
-    /// When it was accepted.
+    /// Time of its acceptance.
     pub at: Timestamp,
-    /// The message; in a list its beginning.
+    /// The message; truncated in a list.
     pub text: String,
-    /// Its budgets.
+    /// Budgets of the query.
     pub limits: Limits,
-    /// The key by which a repeated submission is recognised.
+    /// Key by which a repeated submission is recognised.
     pub idempotency_key: Option<String>,
     /// The forced query that this one continues.
     pub continues: Option<QueryId>,
-    /// Its classification, and the prompt that followed from that.
+    /// Classification of the query, and the prompt that followed from it.
     pub classified: Option<Classified>,
-    /// Records of its signals, and of rejected ones; none in a list.
+    /// Records of its valid and rejected signals; empty in a list.
     pub signals: Vec<Entry>,
-    /// Whether anything was done about it.
+    /// Whether work on the query has begun.
     pub begun: bool,
     /// Completed turns.
     pub turns: u32,
-    /// Its usage, with that of children that have ended.
+    /// Usage, including that of sub-agents that have ended.
     pub usage: Usage,
-    /// How and when it ended; in a list without the answer.
+    /// End of the query, with its time; without the answer in a list.
     pub finished: Option<(Timestamp, Finished)>,
 }
 
 /// A page of a session's queries.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryPage {
-    /// In the order of their acceptance.
+    /// Queries of the page, in order of acceptance.
     pub queries: Vec<QueryAccount>,
     /// Where the next page begins, if there is one.
     pub next: Option<Seq>,
@@ -113,7 +113,6 @@ impl QueryAccount {
         }
     }
 
-    /// Keeps what a list shows.
     fn shorten(&mut self) {
         self.text.truncate(self.text.floor_char_boundary(BRIEF));
         self.signals.clear();
@@ -131,7 +130,10 @@ fn accepts(entry: &Entry) -> Option<(QueryId, &Accepted)> {
 }
 
 impl SessionHandle {
-    /// Its state.
+    /// Returns the state of the session.
+    ///
+    /// # Errors
+    /// See [`AskError`].
     pub async fn view(&self) -> Result<SessionView, AskError> {
         match self.live_view().await? {
             Some(view) => Ok(view),
@@ -151,8 +153,9 @@ impl SessionHandle {
         self.router.ask(&self.key, admission, message).await
     }
 
-    /// Its tool calls that wait for approval, the oldest first, if it lives in this system or did so last.
-    /// A caller that has seen `approval.requested` finds the call here. Asks no actor.
+    /// Tool calls of the session that wait for approval, oldest first, if this system was the last
+    /// to run it. A caller that has seen `approval.requested` finds the call here. Sends no message
+    /// to an actor.
     #[must_use]
     pub fn waiting_calls(&self) -> Vec<Approval> {
         self.router.approvals.in_session(&self.key)
@@ -173,26 +176,35 @@ impl SessionHandle {
         Ok(replayed.await?)
     }
 
-    /// Whether its query waits for a person alone. One that cannot be read does not.
+    /// Whether the session's query waits only for a person; false if the session cannot be read.
     pub(in crate::actor) async fn waits_for_a_person(&self) -> bool {
         let replayed = self.replayed().await;
         replayed.is_ok_and(|replayed| replayed.session.waits_for_a_person())
     }
 
-    /// Its events after a number; all of them for 0.
+    /// Returns the events after a record; all of them for 0.
+    ///
+    /// # Errors
+    /// See [`AskError`].
     pub async fn events(&self, after: Seq) -> Result<Vec<Event>, AskError> {
         let log = self.log(after).await?;
         let event = |entry: &Entry| entry.event(&self.key.name);
         Ok(log.iter().map(event).collect())
     }
 
-    /// The number of its last record; none where nothing was ever recorded of it.
+    /// Returns the number of the last record, or `None` if there is none.
+    ///
+    /// # Errors
+    /// See [`AskError`].
     pub async fn last(&self) -> Result<Option<Seq>, AskError> {
         let known = self.known().await?;
         Ok(known.map(|known| known.last).filter(|last| *last > Seq(0)))
     }
 
-    /// Its records after a number; all of them for 0.
+    /// Returns the records after a record; all of them for 0.
+    ///
+    /// # Errors
+    /// See [`AskError`].
     pub async fn log(&self, after: Seq) -> Result<Vec<Entry>, AskError> {
         let mut entries = Vec::new();
         if let Some(known) = self.known().await? {
@@ -205,7 +217,10 @@ impl SessionHandle {
         Ok(entries)
     }
 
-    /// Up to `limit` (at most 512) of its records after a number.
+    /// Returns up to `limit` (at most 512) records after a record.
+    ///
+    /// # Errors
+    /// See [`AskError`].
     pub async fn page(&self, after: Seq, limit: usize) -> Result<LogPage, AskError> {
         let Known { sid, last, .. } = self.known_for_sure().await?;
         let entries = match after < last {
@@ -215,9 +230,12 @@ impl SessionHandle {
         Ok(LogPage { entries, last })
     }
 
-    /// The records of one query, with those of the session that lead up to them.
+    /// Returns the records of one query, with the session records that lead up to them.
+    ///
+    /// # Errors
+    /// See [`AskError`].
     pub async fn records_of(&self, query: QueryId) -> Result<Vec<Entry>, AskError> {
-        // Records of the session count when a record of the query follows them.
+        // Session records count if a record of the query follows.
         let (mut records, mut pending) = (Vec::new(), Vec::new());
         let Some(known) = self.known().await? else {
             return Ok(records);
@@ -242,7 +260,10 @@ impl SessionHandle {
         Ok(records)
     }
 
-    /// What became of one query; none if there is no such query.
+    /// Returns the account of a query, or `None` if there is no such query.
+    ///
+    /// # Errors
+    /// See [`AskError`].
     pub async fn account(&self, query: QueryId) -> Result<Option<QueryAccount>, AskError> {
         self.known_for_sure().await?;
         let mut account: Option<QueryAccount> = None;
@@ -258,7 +279,10 @@ impl SessionHandle {
         Ok(account)
     }
 
-    /// Up to `limit` (at most 200) queries that were accepted after a record.
+    /// Returns up to `limit` (at most 200) queries accepted after a record.
+    ///
+    /// # Errors
+    /// See [`AskError`].
     pub async fn queries(&self, after: Seq, limit: usize) -> Result<QueryPage, AskError> {
         const MOST: usize = 200;
         let limit = limit.clamp(1, MOST);
@@ -279,7 +303,7 @@ impl SessionHandle {
                 known.evolve(entry);
                 known.shorten();
             }
-            // The rest of the log says no more about them.
+            // The rest of the log has nothing more about these queries.
             match next.is_some() && queries.iter().all(|query| query.finished.is_some()) {
                 true => Break(()),
                 false => Continue(()),
@@ -289,7 +313,10 @@ impl SessionHandle {
         Ok(QueryPage { queries, next })
     }
 
-    /// What a user said last, and the query that it belongs to.
+    /// Returns the user's last message and its query.
+    ///
+    /// # Errors
+    /// See [`AskError`].
     pub async fn last_said(&self) -> Result<Option<(QueryId, String)>, AskError> {
         let Some(known) = self.known().await? else {
             return Ok(None);
@@ -307,7 +334,8 @@ impl SessionHandle {
         self.search_back(&known, said).await
     }
 
-    /// The last record before those that lead up to a query's acceptance, if the query is in the log.
+    /// Finds the last record before those that lead up to a query's acceptance, if the log has the
+    /// query.
     pub(super) async fn before(&self, query: QueryId) -> Result<Option<Seq>, AskError> {
         match self.known().await? {
             Some(known) => self.begin_of(&known, query).await,
@@ -328,7 +356,8 @@ impl SessionHandle {
         Ok(found.or(begun.then_some(Seq(0))))
     }
 
-    /// Reads the log from its end in growing steps, because callers mostly ask about recent records.
+    /// Searches the log from its end in growing steps, because callers mostly ask about recent
+    /// records.
     async fn search_back<T>(
         &self,
         known: &Known,
@@ -347,7 +376,6 @@ impl SessionHandle {
         Ok(None)
     }
 
-    /// Reads the log after a record, page by page, until `take` breaks off.
     async fn walk(
         &self,
         known: &Known,
@@ -366,8 +394,8 @@ impl SessionHandle {
         Ok(())
     }
 
-    /// Waits, within a deadline, until the live session has published the calls that wait by these records: the
-    /// journal has them a moment earlier.
+    /// Waits, within a deadline, until the live session has published the waiting calls in these
+    /// records, which the journal has slightly earlier.
     pub(super) async fn let_calls_be_told(&self, entries: &[Entry]) {
         let mut open: Vec<&CallId> = Vec::new();
         for entry in entries {
@@ -384,7 +412,7 @@ impl SessionHandle {
         if open.is_empty() {
             return;
         }
-        // A session answers after what it was at.
+        // The session answers this only after the step in progress.
         let answered = async {
             while let Err(AskError::Busy { retry_after, .. }) = self.live_view().await {
                 tokio::time::sleep(retry_after).await;

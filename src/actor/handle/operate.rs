@@ -1,4 +1,4 @@
-//! The system as a whole: its figures, drain and shutdown.
+//! Operating the system as a whole: its figures, drain and shutdown.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -12,48 +12,50 @@ use crate::{
 };
 
 impl Oracle {
-    /// Running queries, as their sessions count them. Cheaper than [`Self::running`], and a moment behind it.
+    /// Number of running queries as their sessions count them: cheaper than [`Self::running`], and
+    /// slightly delayed.
     #[must_use]
     pub fn busy(&self) -> usize {
         self.services.meter.busy()
     }
 
-    /// Work that waits: sessions that are being activated, queries before their first call, and calls in the
-    /// queues of the gateways. Grows under overload. Asks no actor.
+    /// Pending work: sessions being activated, queries before their first call, and calls queued at
+    /// the gateways. Grows under overload. Sends no message to an actor.
     #[must_use]
     pub fn backlog(&self) -> usize {
         let waiting = self.services.providers.values().map(Board::waiting);
         self.services.meter.beginning() + waiting.sum::<usize>()
     }
 
-    /// Running queries that wait for a person: for an approval, or for the end of a pause.
+    /// Number of running queries that wait for a person: for an approval, or for the end of a
+    /// pause.
     #[must_use]
     pub fn resting(&self) -> usize {
         self.services.meter.resting()
     }
 
-    /// What the system has done since its start. Asks no actor.
+    /// Counters and histograms since the start of the system. Sends no message to an actor.
     #[must_use]
     pub fn figures(&self) -> Arc<Figures> {
         Arc::clone(&self.services.meter.0)
     }
 
-    /// The figures for a Prometheus registry.
+    /// The figures, for a Prometheus registry.
     #[must_use]
     pub fn collector(&self) -> impl Collector + use<> {
         self.services.meter.clone()
     }
 
-    /// Rejects new messages from now on, while running queries go on. Only a new start undoes it. Recorded in
-    /// the log of `system`.
+    /// Rejects new messages from now on, while running queries continue. Only a restart undoes
+    /// this. Recorded in the log of `system`.
     pub fn drain(&self) {
         if !self.router().draining.swap(true, Ordering::Relaxed) {
             self.log.note(ControlFact::Drained(self.by.clone().into()));
         }
     }
 
-    /// Drains, and asks the holder of the [`System`](crate::actor::System) to shut it down. Recorded in the log
-    /// of `system`.
+    /// Drains, and asks the owner of the [`System`](crate::actor::System) to shut it down. Recorded
+    /// in the log of `system`.
     pub fn shut_down(&self) {
         if !self.told_to_end.is_cancelled() {
             self.log.note(ControlFact::ShutDown(self.by.clone().into()));

@@ -1,4 +1,4 @@
-//! Following what sessions record: an [`EventStream`] of one session, and a [`Watch`] over one query.
+//! Following records: an [`EventStream`] over one session, and a [`Watch`] over one query.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -19,22 +19,23 @@ use crate::{
     },
 };
 
-/// How many records wait in memory for a reader that may be slow for long, and how many are read at a time for it.
+/// Queued notices, and records per read, for readers that may be slow for long.
 const LITTLE: (usize, usize) = (32, 16);
 
-/// After so long without news the journal is read: another process may have written to it.
+/// Silence after which the journal is read: another process may have written to it.
 const LOOK: Duration = Duration::from_secs(30);
 
-/// The same for a query of a session that is not live here: another process may own it, or have died with it.
+/// Silence after which the journal is read for a query that is not live here: another process may
+/// own it, or have died with it.
 const LOOK_OUTSIDE: Duration = Duration::from_secs(1);
 
-/// Before a subscription that has ended is made again; the bus may be on its way back.
+/// Pause before subscribing again, because the bus may be about to be replaced.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// After so long without news of a query its session is brought to memory, in case nobody works on it.
+/// Silence after which the session of a query is checked, and recovered if the query was cut off.
 const ABANDONED: Duration = Duration::from_secs(1_200);
 
-/// What a follower hears.
+/// An item of an [`EventStream`] or a [`Watch`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Progress {
     /// A record became durable.
@@ -43,48 +44,45 @@ pub enum Progress {
     Frame(Arc<Frame>),
 }
 
-/// How much a [`Watch`] hears.
+/// How much a [`Watch`] reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// Every record, and text as it arrives.
     All,
     /// Every record, with little memory for readers that may be slow.
     Events,
-    /// Only how the query ends.
+    /// Only the end of the query.
     End,
 }
 
-/// A session's records in order and without a gap, and the text that models write meanwhile.
+/// The records of a session, in order and without a gap, interleaved with the text that models
+/// write.
 ///
-/// It hears the bus and reads in the journal what it missed, however slow its reader is. [`next`](Self::next) may be
-/// dropped at any time without a loss, and tried again after an error of the journal.
+/// The stream listens to the bus and reads missed records from the journal, however slow its reader
+/// is. [`next`](Self::next) is cancel-safe, and can be retried after an error of the journal.
 pub struct EventStream {
     session: SessionHandle,
     begin: Begin,
     filter: Filter,
-    /// How many notices may wait, and how many records are read at a time.
     room: (usize, usize),
     notices: Subscription,
     seen: Option<Seq>,
     backlog: VecDeque<Arc<SessionRecord>>,
-    /// Whether the journal has more than was seen.
+    /// Whether the journal has records after `seen`.
     behind: bool,
-    /// Whether the subscription has ended.
     lost: bool,
-    /// The session's last record when the stream began.
     end: Seq,
     heard: Instant,
     silent: Duration,
-    /// The record at which its query waited for a person alone.
+    /// Record at which the query was found to wait only for a person.
     rests: Option<Seq>,
 }
 
-/// Where a stream begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Begin {
-    /// In this session, after a record.
+    /// After a record of the session with this number.
     Session(Sid),
-    /// With the records of a query.
+    /// At the records of a query.
     Query(QueryId),
 }
 
@@ -166,23 +164,24 @@ impl EventStream {
         }
     }
 
-    /// The number of the last record that it gave out.
+    /// Number of the last record that the stream returned.
     #[must_use]
     pub fn seen(&self) -> Seq {
         self.seen.unwrap_or_default()
     }
 
-    /// The number of the session's last record when the stream began.
+    /// Number of the session's last record when the stream began.
     #[must_use]
     pub const fn end(&self) -> Seq {
         self.end
     }
 
-    /// The next record or frame.
+    /// Returns the next record or frame.
     ///
     /// # Errors
     ///
-    /// The session was deleted, the system has ended, or the journal does not answer; after that it may be tried again.
+    /// The session was deleted, the system has ended, or the journal does not answer; the call can
+    /// be retried.
     pub async fn next(&mut self) -> Result<Progress, AskError> {
         loop {
             if let Some(record) = self.backlog.pop_front() {
@@ -217,7 +216,7 @@ impl EventStream {
         }
     }
 
-    /// As a stream, which ends after an error.
+    /// Converts into a [`Stream`], which ends after an error.
     pub fn into_stream(self) -> impl Stream<Item = Result<Progress, AskError>> + Send {
         stream::unfold(Some(self), |follow| async {
             let mut follow = follow?;
@@ -228,13 +227,13 @@ impl EventStream {
         })
     }
 
-    /// Whether nothing can be missing before a record: numbers are without gaps, except where a filter leaves some out.
+    /// Whether no record can be missing before this one: numbers have no gaps unless the filter
+    /// leaves some out.
     fn follows(&self, seq: Seq) -> bool {
         let filtered = !self.filter.kinds.is_empty();
         self.seen.is_none_or(|seen| filtered || seq <= seen.next())
     }
 
-    /// How long to wait for news before the journal is read.
     fn patience(&self) -> Duration {
         match self.begin {
             Begin::Query(_) if !self.session.runs_here() => LOOK_OUTSIDE,
@@ -243,7 +242,6 @@ impl EventStream {
         }
     }
 
-    /// Reads on in the journal.
     async fn catch_up(&mut self) -> Result<(), AskError> {
         let after = match (self.seen, self.begin) {
             (Some(seen), _) => Some(seen),
@@ -279,7 +277,8 @@ impl EventStream {
         Ok(())
     }
 
-    /// Nothing was heard for long.
+    /// Reads the journal after a long silence, and recovers the session of a query that was cut
+    /// off.
     async fn look(&mut self) -> Result<(), AskError> {
         let look = self.patience();
         self.catch_up().await?;
@@ -298,7 +297,8 @@ impl EventStream {
         Ok(())
     }
 
-    /// Whether a query runs in the session, no other live process works on it, and it waits for more than a person.
+    /// Whether a query of the session is unfinished, owned by no other live process, and waiting
+    /// for more than a person.
     async fn is_cut_off(&mut self) -> Result<bool, AskError> {
         let known = self.session.known().await?;
         let Some(known) = known.filter(|known| self.rests != Some(known.last)) else {
@@ -331,11 +331,12 @@ impl EventStream {
     }
 }
 
-/// A query on its way: its records, and with [`Detail::All`] the text as it arrives, to its end.
+/// A query in progress: its records, and with [`Detail::All`] its text as it arrives.
 pub struct Watch {
     stream: EventStream,
     query: QueryId,
-    /// Whether a record of the query was seen; before, records of the session are kept in case they lead to it.
+    /// Whether a record of the query was seen; before that, session records are kept in case they
+    /// lead to it.
     begun: bool,
     leading: Vec<Arc<SessionRecord>>,
     ready: VecDeque<Arc<SessionRecord>>,
@@ -344,7 +345,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Of a query that has just been accepted, and of which the subscription hears all.
+    /// Follows a query that was accepted after the subscription began.
     pub(super) fn new(
         session: &SessionHandle,
         query: QueryId,
@@ -364,7 +365,7 @@ impl Watch {
         }
     }
 
-    /// Of a query that may have begun, or ended, before the subscription.
+    /// Follows a query that may have begun, or ended, before the subscription.
     pub(super) async fn from_the_journal(
         session: &SessionHandle,
         query: QueryId,
@@ -377,17 +378,18 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Which query.
+    /// Number of the query.
     #[must_use]
     pub const fn query(&self) -> QueryId {
         self.query
     }
 
-    /// What happens next; none after the end. It may be dropped at any time without a loss.
+    /// Returns the next event of the query, or `None` after its end. Cancel-safe.
     ///
     /// # Errors
     ///
-    /// The session was quarantined or deleted, the system has ended, or the journal does not answer.
+    /// The session was quarantined or deleted, the system has ended, or the journal does not
+    /// answer.
     pub async fn next(&mut self) -> Result<Option<Progress>, AskError> {
         loop {
             if let Some(record) = self.ready.pop_front() {
@@ -411,18 +413,18 @@ impl Watch {
         }
     }
 
-    /// Reads what the journal has by now. For callers that hear sooner than this system that another process has
-    /// recorded something.
+    /// Reads new records from the journal, for callers that learn before this system that another
+    /// process has written some.
     ///
     /// # Errors
     ///
-    /// As for [`next`](Self::next), which reads it after an error.
+    /// As for [`next`](Self::next), which reads them after an error.
     pub async fn look(&mut self) -> Result<(), AskError> {
         self.stream.behind = true;
         self.stream.catch_up().await
     }
 
-    /// Waits for the end.
+    /// Waits for the end of the query.
     ///
     /// # Errors
     ///
@@ -461,27 +463,27 @@ impl Watch {
     }
 }
 
-/// A message that was accepted.
+/// An accepted message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Submitted {
-    /// The query that answers it.
+    /// Query that answers the message.
     pub query: QueryId,
-    /// Number of the record of its acceptance; none where it was accepted before, or steers a running query.
+    /// Record of its acceptance; `None` if it was accepted before, or steers a running query.
     pub seq: Option<Seq>,
 }
 
-/// How a query ended.
+/// The end of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// Its number.
+    /// Number of the query.
     pub query: QueryId,
-    /// How it ended.
+    /// How the query ended.
     pub outcome: Outcome,
-    /// The answer as its record has it; may be empty. [`Outcome::readable`] of it is for people.
+    /// The answer as recorded; may be empty. [`Outcome::readable`] formats it for people.
     pub text: String,
-    /// Turns completed.
+    /// Completed turns.
     pub turns: u32,
-    /// Its usage.
+    /// Usage of the query.
     pub usage: Usage,
 }
 

@@ -1,4 +1,4 @@
-//! Messages on their way to a session, and following what comes of them.
+//! Submitting messages to a session, and following their queries.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl SessionHandle {
-    /// Hands in a message. Returns once it is durable, not once it is answered.
+    /// Submits a message. Returns once it is durable, before it is answered.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -20,12 +20,12 @@ impl SessionHandle {
         Ok(self.submit_and_tell(submission).await?.query)
     }
 
-    /// The same, and says where its acceptance was recorded.
+    /// Submits a message, and returns where its acceptance was recorded.
     ///
     /// # Errors
     /// See [`AskError`].
     pub async fn submit_and_tell(&self, submission: Submission) -> Result<Submitted, AskError> {
-        // What runs may still need its sub-agents.
+        // A running query may still need its sub-agents.
         if self.opening.parent.is_none() {
             self.router.takes_new()?;
         }
@@ -48,7 +48,7 @@ impl SessionHandle {
         }
     }
 
-    /// Hands in a message and follows it to its end.
+    /// Submits a message and follows its query.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -56,15 +56,15 @@ impl SessionHandle {
         self.ask_for(submission, Detail::All).await
     }
 
-    /// Follows a query that was handed in before, from its beginning; it may have ended.
+    /// Follows a query that was submitted before, from its beginning; it may have ended.
     ///
     /// # Errors
-    /// See [`AskError`]; a query that there never was counts as deleted.
+    /// See [`AskError`]; an unknown query counts as deleted.
     pub async fn watch(&self, query: QueryId) -> Result<Watch, AskError> {
         self.watch_for(query, Detail::All).await
     }
 
-    /// As [`Self::ask`], with no more told than this: the less, the cheaper.
+    /// Submits a message and follows its query in this detail: the less, the cheaper.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -78,17 +78,17 @@ impl SessionHandle {
         Ok(Watch::new(self, query, detail, events))
     }
 
-    /// As [`Self::watch`], with no more told than this.
+    /// Follows a query in this detail, from its beginning; it may have ended.
     ///
     /// # Errors
-    /// See [`AskError`]; a query that there never was counts as deleted.
+    /// See [`AskError`]; an unknown query counts as deleted.
     pub async fn watch_for(&self, query: QueryId, detail: Detail) -> Result<Watch, AskError> {
         let events = self.listen(detail);
         Watch::from_the_journal(self, query, detail, events).await
     }
 
-    /// Follows a query that has not ended: one that was cut off with its process is brought
-    /// back, as the session's next message would do, and goes on.
+    /// Follows an unfinished query. One that was cut off with its process is recovered first, as
+    /// the session's next message would do.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -98,8 +98,8 @@ impl SessionHandle {
         Watch::from_the_journal(self, query, Detail::All, events).await
     }
 
-    /// Hands in a message and waits for its end: cheaper than [`Self::ask`], which tells what happens
-    /// on the way.
+    /// Submits a message and waits for the answer; cheaper than [`Self::ask`], which also reports
+    /// progress.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -108,7 +108,7 @@ impl SessionHandle {
         watch.answer().await
     }
 
-    /// Hands in a message, again where whether it was heard is not known and its key makes that safe.
+    /// Submits a message, and retries if the outcome is unknown and its key makes a retry safe.
     async fn hand_in(&self, submission: Submission) -> Result<Submitted, AskError> {
         const TRIES: u32 = 4;
         const PAUSE: Duration = Duration::from_millis(250);

@@ -1,4 +1,4 @@
-//! What is refused before anybody is asked.
+//! Requests that are refused before a message is sent.
 
 use super::*;
 use crate::{

@@ -1,4 +1,4 @@
-//! How long things take: a histogram with fixed bounds.
+//! A histogram of durations with fixed bounds.
 
 use std::{
     fmt,
@@ -37,14 +37,14 @@ const BOUNDS: [u64; 20] = [
     600_000_000,
 ];
 
-/// How long things took, by fixed bounds. `prometheus_client`'s own histogram takes a lock for each value.
-/// Clones share the counts.
+/// A histogram of durations. Unlike that of `prometheus_client`, it takes no lock per value. Clones
+/// share the counts.
 #[derive(Debug, Clone, Default)]
 pub struct Timing(Arc<Buckets>);
 
 #[derive(Debug, Default)]
 struct Buckets {
-    /// The last one holds what is above all bounds.
+    /// The last count is for durations above all bounds.
     counts: [AtomicU64; BOUNDS.len() + 1],
     micros: AtomicU64,
 }
@@ -61,19 +61,20 @@ impl Timing {
         self.0.counts.iter().map(|count| count.load(Relaxed))
     }
 
-    /// How many were measured.
+    /// Number of durations.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts().sum()
     }
 
-    /// Sum of all.
+    /// Sum of all durations.
     #[must_use]
     pub fn sum(&self) -> Duration {
         Duration::from_micros(self.0.micros.load(Relaxed))
     }
 
-    /// The upper bound of the quantile `share` (0 to 1), if there is one.
+    /// Upper bound of the quantile `share` (0 to 1); `None` without durations, or if it is above
+    /// all bounds.
     #[must_use]
     pub fn within(&self, share: f64) -> Option<Duration> {
         #[expect(

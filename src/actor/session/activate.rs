@@ -1,4 +1,4 @@
-//! Coming to life: claim, replay, and then whatever is owed. And leaving memory again.
+//! Activation (claim, replay, resume) and passivation.
 
 use ractor::{ActorProcessingErr, ActorRef};
 
@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl SessionState {
-    /// Claims the session, replays its records and goes on. A new one is claimed when it gets its first records.
+    /// Claims the session, unless it is new, replays its records and resumes.
     pub(super) async fn activate(
         &mut self,
         me: &ActorRef<SessionMsg>,
@@ -31,7 +31,8 @@ impl SessionState {
                 let found = within(deadline, journal.find(key.clone())).await?;
                 found.is_none_or(|known| known.last == Seq(0))
             }
-            // What was appended before may land yet. A claim comes after it.
+            // An append of the previous actor may still be in progress; a claim is ordered after
+            // it.
             _ => false,
         };
         if !is_new {
@@ -44,20 +45,20 @@ impl SessionState {
             }
         }
         let now = self.moment();
-        // What was to be recorded first stands there, only the answer was lost.
+        // The earlier start was recorded; only the journal's answer was lost.
         let stands = self.tried_at.is_some_and(|before| before < self.last);
         let activation = if stands {
             Activation::Again
         } else {
             activation
         };
-        // Durable before anything is owed: what is owed may be what it dies of.
+        // Durable before work resumes, because that work may be the cause of a crash.
         let seen = match activation {
             Activation::Quarantine { reason } => self.opening(self.set_aside(reason, now)),
-            // Nothing of it is on record.
+            // Nothing is recorded.
             _ if self.last == Seq(0) => Decision::nothing(),
             Activation::OnDemand => self.session.awake(now),
-            // Also shows whether the journal takes anything, before a model is called for it.
+            // Also tests whether the journal accepts appends, before a model is called.
             Activation::Again => self.session.revived(now),
             Activation::Restart { cause, detail } => self
                 .session
@@ -72,7 +73,7 @@ impl SessionState {
         self.step(me, owed).await
     }
 
-    /// Leaves memory if nothing is in flight; else the shard hears that it stays.
+    /// Leaves memory if nothing is in flight; otherwise informs the shard that the session stays.
     pub(super) async fn passivate(
         &mut self,
         me: &ActorRef<SessionMsg>,
@@ -81,7 +82,7 @@ impl SessionState {
             me.stop(None);
             return Ok(());
         }
-        // One that was taken back and not heard of may still have to be told.
+        // A child that was cancelled may still have to learn of it.
         self.children.retain(|_, task| !task.is_over());
         if self.session.may_rest() && self.children.is_empty() {
             return self.leave(me).await;
@@ -93,7 +94,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// The system ends: what runs is recorded as left in order.
+    /// Leaves memory at the end of the system; a running query is recorded as passivated.
     pub(super) async fn park(
         &mut self,
         me: &ActorRef<SessionMsg>,
@@ -106,7 +107,8 @@ impl SessionState {
         Ok(())
     }
 
-    /// From now on another process may claim it. One that cannot be released is when this process ends.
+    /// Releases the claim, so that another process may take it; should this fail, the end of this
+    /// process releases it.
     async fn release(&mut self) {
         let Some(Claim { sid, epoch, .. }) = self.claim.take() else {
             return;
@@ -122,7 +124,6 @@ impl SessionState {
         }
     }
 
-    /// Leaves memory, whatever is in flight: it is owed when the session comes back.
     async fn leave(&mut self, me: &ActorRef<SessionMsg>) -> Result<(), ActorProcessingErr> {
         (self.work, self.prompt) = (None, None);
         self.tools.clear();
@@ -132,7 +133,7 @@ impl SessionState {
             self.step(me, decision).await?;
         }
         if let Some(keeping) = self.keeping.take() {
-            // A snapshot is a short cut: without it, coming back takes longer.
+            // Only a short cut: without the snapshot, the next activation takes longer.
             let _ = tokio::time::timeout(self.services.timeouts.append, keeping.join()).await;
         }
         self.release().await;
@@ -140,7 +141,8 @@ impl SessionState {
         Ok(())
     }
 
-    /// Not the kernel's decision: it may be what crashes. Nobody will wait for a sub-agent any more.
+    /// Quarantines the session and cancels its sub-agent, without the kernel, which may be the part
+    /// that crashes.
     fn set_aside(&self, reason: String, now: Moment) -> Decision {
         let orphan = self.session.query().and_then(|query| {
             let (query, child) = (query.id(), query.step().child()?.clone());
@@ -159,7 +161,7 @@ impl SessionState {
         }
     }
 
-    /// Another process owns it: that is what callers hear until the shard lets this actor go.
+    /// Refuses callers because another process owns the session, until the shard ends this actor.
     fn is_owned(&mut self, by: Owner) {
         let session = self.key.name.clone();
         self.owned = Some(Refusal::Owned { session, by });
@@ -196,7 +198,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// A decision about a session without records opens it.
+    /// Adds the opening record to the first decision of a session.
     pub(super) fn opening(&self, decision: Decision) -> Decision {
         if self.last > Seq(0) || decision.records.is_empty() {
             return decision;

@@ -1,4 +1,4 @@
-//! Model calls: a ticket to the gateway, whose answer comes back as a report.
+//! Model calls: a ticket to the gateway, and its result as a report.
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,10 +26,9 @@ use crate::{
     prompt::ComposedPrompt,
 };
 
-/// How long a finished answer waits for the signal that it lacks.
+/// How long a finished answer waits for its missing signal.
 const SIGNAL_WITHIN: Duration = Duration::from_secs(30);
 
-/// An opinion, with the prompt where it names a type.
 type Opined = (Opinion, Option<Arc<ComposedPrompt>>);
 
 impl SessionState {
@@ -64,7 +63,8 @@ impl SessionState {
         let mut ticket = self.ticket(token, model, estimate, request, caller)?;
         ticket.session = Some(me.clone());
         if mode == TurnMode::Signal {
-            // The answer is there: its signal is not waited for, and nobody sees it.
+            // The answer is complete, so its signal is worth no wait in the queue, and its text is
+            // not shown.
             (ticket.patience, ticket.outage) = (Duration::ZERO, Duration::ZERO);
             ticket.within = SIGNAL_WITHIN;
         } else {
@@ -76,7 +76,7 @@ impl SessionState {
             send(ticket, &self.services.gateways);
             return Some(Work::of_call(call, None));
         }
-        // After a restart it is composed again.
+        // A restart loses the prompt, so it is composed again.
         let (services, voice) = (self.services.clone(), self.profile.voice());
         let composed = Task::spawn(async move {
             let within = services.timeouts.prepare;
@@ -92,7 +92,7 @@ impl SessionState {
         Some(Work::of_call(call, Some(composed)))
     }
 
-    /// Asks for a summary. Nobody sees its text.
+    /// Requests a summary, whose text is not shown.
     pub(super) fn compact(
         &mut self,
         me: &ActorRef<SessionMsg>,
@@ -115,7 +115,7 @@ impl SessionState {
         Some(Work::of_call(call, None))
     }
 
-    /// Asks once. What has not come within the time is dropped with its call.
+    /// Requests an opinion once. After `within`, the call is dropped.
     pub(super) fn ask_opinion(
         &mut self,
         me: &ActorRef<SessionMsg>,
@@ -127,7 +127,7 @@ impl SessionState {
         let meter = &self.services.meter;
         let (caller, call) = Caller::new(meter, move |answer| drop(told.send(answer)));
         let mut ticket = self.aside(token, model, instruction, &text, caller)?;
-        // It has a deadline of its own, and nobody is told that it waits.
+        // It has its own deadline, and its wait is not recorded.
         (ticket.patience, ticket.outage) = (within, within);
         send(ticket, &self.services.gateways);
         let (me, services) = (me.clone(), self.services.clone());
@@ -148,7 +148,7 @@ impl SessionState {
         Some(Work::of_call(call, Some(asked)))
     }
 
-    /// Reports the end of a call, unless the guard is dropped before.
+    /// Creates a caller that reports the end of a call, unless the guard is dropped first.
     fn reporting(
         &self,
         me: &ActorRef<SessionMsg>,
@@ -160,7 +160,7 @@ impl SessionState {
         })
     }
 
-    /// A call beside the conversation: an instruction and a text.
+    /// Prepares a call outside the conversation, from an instruction and a text.
     fn aside(
         &mut self,
         token: CallToken,
@@ -190,7 +190,7 @@ impl SessionState {
         caller: Caller,
     ) -> Option<Box<Ticket>> {
         let sid = self.claim?.sid;
-        // An earlier call of this session may be queued, this one is not.
+        // An earlier call of this session may have been queued; this one is not yet.
         let now = self.services.clock.monotonic_millis();
         self.pulse.dequeued(now);
         let policy = &self.profile.policy;
@@ -227,7 +227,7 @@ impl SessionState {
     }
 }
 
-/// Hands a call to its gateway. One that is being replaced loses it, which is reported.
+/// Sends a call to its gateway. A gateway that is being replaced drops it, which is reported.
 fn send(ticket: Box<Ticket>, gateways: &Gateways) {
     let provider = ticket.model.split_once('/').map_or("", |(name, _)| name);
     let Some(gateway) = gateways.get(provider).and_then(Pool::any) else {
@@ -239,7 +239,6 @@ fn send(ticket: Box<Ticket>, gateways: &Gateways) {
     }
 }
 
-/// The name of a model at its provider.
 fn name_of(model: &Arc<str>) -> Arc<str> {
     let name = model.split_once('/').map(|(_, name)| name.into());
     name.unwrap_or_else(|| Arc::clone(model))

@@ -1,4 +1,5 @@
-//! What a session shows of itself: its standing in the journal, its gauges and counts, its ledger entry.
+//! State that a session exposes: its standing in the journal, its gauges and counts, its ledger
+//! entry.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,17 +21,16 @@ use crate::{
     },
 };
 
-/// What others see of a live session. Its gauges are let go of when it is dropped, so that a session that crashes
+/// Exposed state of a live session. Dropping it releases the gauges, so that a crashed session
 /// leaves nothing counted.
 pub(super) struct Outside {
     alive: Alive,
-    /// None where its tenant has no limits.
+    /// `None` if the tenant has no limits.
     pub(super) inbox: Option<Inbox>,
-    /// As it was last entered in the ledger.
+    /// Last state entered in the ledger.
     running: Option<Running>,
 }
 
-/// The running query, with its limit and its turns.
 type Running = Option<(QueryId, u32, u32)>;
 
 impl Outside {
@@ -44,7 +44,6 @@ impl Outside {
 }
 
 impl SessionState {
-    /// Shows what the kernel's state has come to.
     pub(super) fn show(&mut self, now: u64) {
         let (session, outside) = (&self.session, &mut self.outside);
         let query = session.query();
@@ -89,14 +88,13 @@ fn activity(session: &Session) -> Activity {
             Activity::Calling
         }
         Step::BackingOff { .. } | Step::Compacting { pause: Some(_), .. } => Activity::BackingOff,
-        // Nothing is in flight, and it is not over: only a person can mean that.
+        // A turn that is unfinished with nothing in flight waits for a person.
         Step::Tools { .. } if session.may_rest() => Activity::Approval,
         Step::Tools { .. } => Activity::Tools,
         Step::Delegating { .. } | Step::Ending { .. } => Activity::Delegating,
     }
 }
 
-/// How these records leave the session.
 pub(super) fn left(session: &Session, records: &[Arc<Record>]) -> Standing {
     let is_aside = matches!(session.phase(), Phase::Quarantined(_));
     let (mut aside, mut closed) = (is_aside, session.is_closed());
@@ -117,8 +115,8 @@ pub(super) fn left(session: &Session, records: &[Arc<Record>]) -> Standing {
 }
 
 impl SessionState {
-    /// These are durable. The step that led to them began at this monotonic microsecond, and the journal
-    /// had them at that.
+    /// Counts durable records. The step began at `began` and the journal answered at `now`, in
+    /// monotonic microseconds.
     pub(super) fn count(&mut self, records: &[Arc<Record>], began: u64, now: u64) {
         for record in records {
             self.services.meter.record(record);
@@ -143,7 +141,7 @@ impl SessionState {
                         self.services.meter.turn(whole, self.pulse.flight().times());
                     }
                 }
-                // Pauses and calls of which nothing came are nobody's time.
+                // Turns with pauses or failed calls are not measured.
                 Fact::Turn(TurnFact::Restarted(_))
                 | Fact::Query(QueryFact::Doubted(_) | QueryFact::Finished(_))
                 | Fact::Llm(
@@ -158,7 +156,8 @@ impl SessionState {
         }
     }
 
-    /// Learns from durable records, before the session evolves by them, which models give no signals.
+    /// Learns from durable records, before the session evolves by them, which models emit no
+    /// signals.
     pub(super) fn learn_habits(&self, records: &[Arc<Record>]) {
         let Some(query) = self.session.query() else {
             return;

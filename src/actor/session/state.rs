@@ -1,4 +1,4 @@
-//! The shell's state, and its one step.
+//! State of a session actor, and the step that every input takes.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -34,41 +34,37 @@ pub(in crate::actor) struct SessionState {
     pub(super) key: SessionKey,
     pub(super) opening: Opening,
     pub(super) shard: Mailbox<ShardMsg>,
-    /// Idle for this long, it leaves memory; its shard sees to that unless it is zero, or the session is closed.
+    /// Idle time until passivation, which the shard's sweep enforces. If it is zero, or the session
+    /// is closed, the session requests it as soon as its query ends.
     idle_timeout: Duration,
     pub(super) pulse: Arc<Pulse>,
     pub(super) services: Services,
     pub(super) profile: Profile,
-    /// Where the profile is from: a reload publishes others.
     pub(super) profiles: Arc<Profiles>,
     pub(super) session: Session,
-    /// The right to append; none before the first record.
+    /// The claim for appends; `None` before the first record.
     pub(super) claim: Option<Claim>,
     pub(super) last: Seq,
-    /// Where its log ended when it was started for the same before.
+    /// Where the log ended at an earlier start for the same reason.
     pub(super) tried_at: Option<Seq>,
-    /// The record of the newest snapshot.
     pub(super) kept: Seq,
-    /// The task that saves one.
     pub(super) keeping: Option<Task>,
-    /// The running query's prompt; composed anew after a restart.
+    /// Prompt of the running query; composed again after a restart.
     pub(super) prompt: Option<Arc<ComposedPrompt>>,
-    /// Preparation, a model call or a back-off.
     pub(super) work: Option<Work>,
     pub(super) tools: HashMap<CallId, Task>,
-    /// Followed to their ends, which may be after that of the query.
+    /// Followed to their ends, which may come after the end of the query.
     pub(super) children: HashMap<SessionName, Task>,
-    /// What callers hear where another process owns the session.
+    /// Refusal to all callers while another process owns the session.
     pub(super) owned: Option<Refusal>,
-    /// Whether it has published that calls wait for a person.
     approvals_told: bool,
-    /// When the running turn began, in monotonic microseconds; none of one that is no measure of others.
+    /// Start of the running turn, in monotonic microseconds; `None` for a turn that is not
+    /// measured.
     pub(super) turn_began: Option<u64>,
     pub(super) outside: Outside,
 }
 
 impl SessionState {
-    /// Of a session that is to be activated; with where its log ended when that was tried before.
     pub(in crate::actor) fn new(
         key: SessionKey,
         (opening, tried_at): (Opening, Option<Seq>),
@@ -110,7 +106,6 @@ impl SessionState {
         }
     }
 
-    /// Now, and how far the call in flight is.
     pub(super) fn moment(&self) -> Moment {
         Moment {
             call: self.pulse.flight().read(),
@@ -119,7 +114,6 @@ impl SessionState {
         }
     }
 
-    /// A command: answered when it is durable, or refused.
     pub(super) async fn command(
         &mut self,
         me: &ActorRef<SessionMsg>,
@@ -137,7 +131,7 @@ impl SessionState {
                 let decision = self.opening(decision);
                 let answer = decision.reply_after(self.last);
                 if let Err(error) = self.step(me, decision).await {
-                    // Another process has just opened it.
+                    // Another process has just created the session.
                     if let Some(journal::Error::Owned { session, by }) = error.downcast_ref() {
                         let (session, by) = (session.clone(), by.clone());
                         let _ = reply.send(Err(Refusal::Owned { session, by }));
@@ -148,12 +142,11 @@ impl SessionState {
             }
             Err(refusal) => Err(refusal),
         };
-        // The caller may have given up; the command stands.
+        // The command is durable, even if the caller has given up.
         let _ = reply.send(answer);
         Ok(())
     }
 
-    /// A report of a task.
     pub(super) async fn report(
         &mut self,
         me: &ActorRef<SessionMsg>,
@@ -166,7 +159,7 @@ impl SessionState {
         self.step(me, decision).await
     }
 
-    /// Classification and prompt; the text of the prompt stays here, its summary is recorded.
+    /// Handles the result of a preparation: keeps the prompt's text and records its summary.
     pub(super) async fn prepared(
         &mut self,
         me: &ActorRef<SessionMsg>,
@@ -176,7 +169,7 @@ impl SessionState {
         let running = self.session.query();
         let waits = |running: &Query| running.id() == query && *running.step() == Step::Preparing;
         if !running.is_some_and(waits) {
-            // It was asked for again, and has been answered before.
+            // An earlier request was answered already.
             return Ok(());
         }
         let result = result.map(|(classification, prompt)| {
@@ -187,7 +180,6 @@ impl SessionState {
         self.report(me, Report::Prepared { query, result }).await
     }
 
-    /// A second opinion, with the prompt of the type that it names.
     pub(super) async fn opined(
         &mut self,
         me: &ActorRef<SessionMsg>,
@@ -205,7 +197,7 @@ impl SessionState {
     pub(super) fn view(&self, reply: RpcReplyPort<Viewed>) {
         let view = match &self.owned {
             Some(owned) => Err(owned.clone()),
-            // Nothing of it is on record.
+            // Nothing is recorded.
             None if self.last == Seq(0) => Ok(None),
             None => {
                 let key = self.key.clone();
@@ -215,8 +207,8 @@ impl SessionState {
         let _ = reply.send(view);
     }
 
-    /// Adopts the opening of a command while nothing is on record, and what a reload has published, unless a query
-    /// runs: that one ends as it began.
+    /// Adopts the opening of a command while nothing is recorded, and reloaded profiles while no
+    /// query runs: a query ends with the profile that it began with.
     fn renew(&mut self, opening: Opening) {
         let now = self.services.router.profiles.now();
         let opens = self.last == Seq(0) && opening != self.opening;
@@ -236,7 +228,6 @@ impl SessionState {
         }
     }
 
-    /// Append, evolve, publish, perform.
     pub(super) async fn step(
         &mut self,
         me: &ActorRef<SessionMsg>,
@@ -261,7 +252,7 @@ impl SessionState {
             let runs = self.session.query().map(Query::id);
             moved |= ran != runs || records.iter().any(|record| moves(record, runs));
             self.count(&records, began, taken);
-            // A client that hears of a call that waits finds it among those.
+            // First, so that a client that sees the event finds the call.
             self.tell_approvals(records.len());
             self.publish(records);
             self.keep();
@@ -270,7 +261,7 @@ impl SessionState {
         if moved {
             self.pulse.beat(now);
         }
-        // Before the effects: the ledger must know of a query before its call is made.
+        // Before the effects: the ledger must know a query before its call is made.
         self.show(now);
         if self.session.query().is_none() {
             (self.work, self.prompt) = (None, None);
@@ -288,8 +279,8 @@ impl SessionState {
         Ok(())
     }
 
-    /// Before so many records are published. What it publishes stays true when the session leaves memory: its
-    /// last record is known with it.
+    /// Publishes the calls that wait for approval, before that many records are published. With the
+    /// number of its last record, the entry stays valid after passivation.
     fn tell_approvals(&mut self, unpublished: usize) {
         let waits = self.session.waiting_calls().next().is_some();
         let approvals = &self.services.router.approvals;
@@ -302,8 +293,8 @@ impl SessionState {
         self.approvals_told = waits;
     }
 
-    /// The one deliberate await of a handler: bounded, and the actor's end if it fails.
-    /// Times are monotonic microseconds; gives that of its end.
+    /// Appends records: the one deliberate await of a handler, bounded, and fatal to the actor on
+    /// failure. Takes the step's start, and returns the end, in monotonic microseconds.
     async fn append(
         &mut self,
         records: Vec<Arc<Record>>,
@@ -345,8 +336,9 @@ impl SessionState {
         self.services.router.bus.publish(&self.key, entries);
     }
 
-    /// Saves a snapshot if one is due. Never waited for and never missed: a session without one is replayed from
-    /// its records. The distance grows with the log, so that snapshots cost a turn the same however long it is.
+    /// Saves a snapshot if one is due. A snapshot is optional, because the records suffice for a
+    /// replay. The distance between two grows with the log, so that their cost per turn stays
+    /// constant.
     fn keep(&mut self) {
         let Some(claim) = self.claim.filter(|_| is_due(self.kept, self.last)) else {
             return;
@@ -358,7 +350,7 @@ impl SessionState {
         let deadline = self.services.timeouts.append;
         self.kept = seq;
         self.keeping = Some(Task::spawn(async move {
-            // Of a long conversation it is large: not on a thread that others wait for.
+            // Large for a long conversation, so not encoded on a thread that others need.
             let written = tokio::task::spawn_blocking(move || resting.to_bytes()).await;
             let Ok(Ok(body)) = written else {
                 return;
@@ -371,15 +363,15 @@ impl SessionState {
     }
 }
 
-/// Whether a record moves the running query on. Commands do not: a client that repeats one every minute must not
-/// hide a stall.
+/// Whether a record is progress of the running query. Commands are not: a client that repeats one
+/// every minute must not hide a stall.
 fn moves(record: &Record, runs: Option<QueryId>) -> bool {
     runs.is_some()
         && record.query == runs
         && !matches!(record.fact, Fact::Control(_) | Fact::Session(_))
 }
 
-/// Bounded, because the snapshot is in memory until then.
+/// Saves a snapshot within a deadline, because it occupies memory until then.
 async fn save(
     journal: &dyn Journal,
     claim: Claim,
@@ -390,7 +382,7 @@ async fn save(
     within(deadline, saved).await
 }
 
-/// After a quarter more of records, and not for a short log.
+/// Due when the log has grown by a quarter, and by [`SHORT`] records.
 const fn is_due(kept: Seq, last: Seq) -> bool {
     let since = last.0 - kept.0;
     since >= SHORT && since * 4 >= kept.0

@@ -1,4 +1,5 @@
-//! Effects become tasks and calls of shared actors, which report by message. They end with their actor.
+//! Performs effects as tasks and messages to shared actors, which report by message. The tasks end
+//! with the actor.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,12 +23,12 @@ use crate::{
     tool::{MAX_DATA, Registry, ToolContext, ToolError, ToolOutput},
 };
 
-/// A preparation that was not answered for so long is asked for again.
+/// How long to wait for a preparation before requesting it again.
 const PREPARE_AGAIN: Duration = Duration::from_millis(500);
 
-/// What a query waits for. It is given up when this is dropped.
+/// Work in flight for a query, cancelled on drop.
 pub(super) struct Work {
-    // First, so that a task that ends makes no call.
+    // Dropped first, so that the task makes no call while it ends.
     _call: Option<DropGuard>,
     _task: Option<Task>,
 }
@@ -49,7 +50,6 @@ impl Work {
 }
 
 impl SessionState {
-    /// Starts what an effect asks for. Returns at once.
     pub(super) fn perform(&mut self, me: &ActorRef<SessionMsg>, effect: Effect) {
         match effect {
             Effect::Prepare {
@@ -98,7 +98,8 @@ impl SessionState {
             }
             Effect::AbortTools { .. } => self.tools.clear(),
             Effect::StartChild { query, start } => {
-                // The turns of the profile: a child's do not count in the parent (spec 11).
+                // Turns are limited by the profile: a child's do not count for its parent
+                // (docs/protocol.md, "Tools and sub-agents").
                 let limits = Limits {
                     max_tokens: start.max_tokens,
                     max_cost: start.max_cost,
@@ -114,7 +115,7 @@ impl SessionState {
                 let report = child_ended(me.clone(), query);
                 let before = self.children.remove(&child);
                 let task = Task::spawn(async move {
-                    // So that what starts it does not come after what cancels it.
+                    // Otherwise the start could reach the child after the cancellation.
                     if let Some(before) = before {
                         before.stop().await;
                     }
@@ -125,13 +126,11 @@ impl SessionState {
         }
     }
 
-    /// Of those that have ended nothing is kept.
     fn follow_child(&mut self, child: SessionName, task: Task) {
         self.children.retain(|_, task| !task.is_over());
         self.children.insert(child, task);
     }
 
-    /// A sub-agent of this session.
     fn child(&self, query: QueryId, name: &SessionName) -> Child {
         let above = self.opening.parent.as_ref();
         let depth = above.map_or(0, |parent| parent.depth);
@@ -144,7 +143,7 @@ impl SessionState {
             tenant: self.key.tenant.clone(),
             name: name.clone(),
         };
-        // One that is taken back may have to wait for one of its own.
+        // A cancelled child may have to wait for a child of its own.
         let deepest = self.profile.policy.delegation.max_depth;
         let below = deepest.saturating_sub(depth).max(1);
         let patience = self.services.timeouts.child.saturating_mul(below);
@@ -159,7 +158,8 @@ fn child_ended(me: ActorRef<SessionMsg>, query: QueryId) -> impl FnOnce(ChildEnd
     }
 }
 
-/// Asks for a classification and a prompt, which come to the session, and again for what was lost or found no room.
+/// Requests a classification and a prompt, which are sent to the session, and repeats a request
+/// that was lost or did not fit.
 async fn prepare(services: Services, asked: Preparation) {
     let mut fault = workers::silent("classifier");
     let again = async {
@@ -179,7 +179,6 @@ async fn prepare(services: Services, asked: Preparation) {
 }
 
 impl SessionState {
-    /// Runs a tool call and reports its result, whatever it is.
     fn run_tool(
         &self,
         me: &ActorRef<SessionMsg>,
@@ -191,7 +190,7 @@ impl SessionState {
         let (tools, deadline) = (Arc::clone(&self.profile.tools), self.services.timeouts.tool);
         Task::spawn(async move {
             let cancelled = CancellationToken::new();
-            // Tells the tool, also when this task is dropped.
+            // Notifies the tool, even when this task is dropped.
             let _cancel = cancelled.clone().drop_guard();
             let context = ToolContext {
                 call: call.id.clone(),
@@ -218,7 +217,7 @@ impl SessionState {
     }
 }
 
-/// The tool's output; else words for the model.
+/// Returns the tool's output, or an error text for the model.
 async fn called(
     tools: &Registry,
     call: &ToolCall,
@@ -229,7 +228,7 @@ async fn called(
     let (Some(tool), Ok(arguments)) = (tools.get(name), call.parsed()) else {
         return Err(format!("The tool {name} is not available at the moment."));
     };
-    // A task of its own, for the making of the call too: a tool that panics fails alone.
+    // The call runs in its own task from its creation on, so that a panic affects the tool alone.
     let tool = Arc::clone(tool);
     let work = Task::spawn(async move { tool.call(arguments, context).await });
     match tokio::time::timeout(deadline, work.join()).await {
@@ -252,7 +251,6 @@ async fn called(
     }
 }
 
-/// Whether data is small enough to be kept beside the text.
 fn is_small(data: &Value) -> bool {
     serde_json::to_vec(data).is_ok_and(|json| json.len() <= MAX_DATA)
 }

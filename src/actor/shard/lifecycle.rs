@@ -1,4 +1,4 @@
-//! How sessions start, end, and are restarted.
+//! How sessions start, end and are restarted.
 
 use std::sync::Arc;
 
@@ -16,17 +16,16 @@ use crate::{
     model::{ProfileName, Seq, SessionKey, record::RestartCause},
 };
 
-/// How often the journal may refuse a session's records while it takes others. With the pauses that takes a
-/// quarter of an hour.
+/// How often the journal may refuse a session's records while it accepts others. With the pauses,
+/// this takes a quarter of an hour.
 pub(super) const REFUSALS: u32 = 16;
 
-/// A session's place in its shard.
 pub(super) enum Slot {
     Live(Live),
-    /// It is restarted after a pause, or earlier for a message.
+    /// The session is restarted after a pause, or earlier by a message.
     Resting {
         start: Start,
-        /// The number of the pause: a timer of another one is ignored.
+        /// Number of the pause: the timers of other pauses are ignored.
         rest: u64,
     },
 }
@@ -35,44 +34,40 @@ pub(super) struct Live {
     pub actor: ActorRef<SessionMsg>,
     pub pulse: Arc<Pulse>,
     pub start: Start,
-    /// Set when its actor is about to end; no other is started before it has.
+    /// Set when the actor is about to end; no other actor is started before then.
     pub ending: Option<Ending>,
 }
 
 pub(super) struct Ending {
     pub why: Why,
-    /// Since when, in monotonic milliseconds.
+    /// When the end was requested, in monotonic milliseconds.
     pub since: u64,
-    /// Requests that wait for the next actor, or for this one if it stays.
+    /// Requests for the next actor, or for this one if it stays.
     pub waiting: Vec<SessionMsg>,
-    /// Who hears when it has ended.
     pub gone: Vec<RpcReplyPort<()>>,
 }
 
 /// Why an actor is about to end.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Why {
-    /// It was asked to leave memory, and may stay.
+    /// The shard asked it to leave memory; it may stay.
     Asked,
-    /// The shard killed it, to restart it for this.
+    /// The shard killed it, to restart the session with this activation.
     Killed(Activation),
 }
 
-/// What a session is started with.
 #[derive(Debug, Clone)]
 pub(super) struct Start {
     pub opening: Opening,
     pub activation: Activation,
-    /// Where its log ended when it was started for the same before and the journal did not answer. If the log
-    /// is longer now, what was to be recorded first is in it.
+    /// Where the log ended at an earlier start with this activation that the journal did not
+    /// answer. If the log is longer now, it has the record of that start.
     tried_at: Option<Seq>,
-    /// Restarts in a row, without progress between them.
     restarts: u32,
-    /// How often the journal refused its records and took others, in a row.
+    /// Consecutive times that the journal refused the session's records while accepting others.
     refusals: u32,
-    /// How many appends the journal had taken at the last refusal.
+    /// Appends that the journal had accepted at the last refusal.
     appends: u64,
-    /// The last model call of the actor before.
     flight: Arc<Flight>,
 }
 
@@ -89,7 +84,8 @@ impl Start {
         }
     }
 
-    /// The journal refused its records; how often while it took others.
+    /// Counts a refusal if the journal has accepted other records since the last one; returns the
+    /// count.
     fn refused(&mut self, appends: u64) -> u32 {
         self.refusals += u32::from(appends != self.appends);
         self.appends = appends;
@@ -115,16 +111,14 @@ impl Slot {
     }
 }
 
-/// How an actor ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// It stopped, or was killed.
     Stopped,
     /// It panicked or returned an error of its own.
     Crashed,
-    /// The journal did not take its records.
+    /// The journal did not accept its records.
     Unrecorded,
-    /// Somebody else has claimed the session, and may have deleted it.
+    /// Another owner has claimed the session, and may have deleted it.
     Fenced,
     Unreadable,
 }
@@ -132,13 +126,13 @@ pub(super) enum End {
 impl End {
     pub(super) fn of(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Self {
         match error.downcast_ref::<JournalError>() {
-            // Only its owner can delete a session: one that is gone had another owner before.
+            // An unknown session was deleted by another owner.
             Some(
                 JournalError::Fenced { .. }
                 | JournalError::Unknown { .. }
                 | JournalError::Owned { .. },
             ) => Self::Fenced,
-            // One that was to begin, and began elsewhere meanwhile, is read again.
+            // A session that began elsewhere in the meantime is read again.
             Some(
                 JournalError::Unavailable(_)
                 | JournalError::Broken(_)
@@ -150,19 +144,18 @@ impl End {
     }
 }
 
-/// What follows the end of an actor.
 #[derive(Debug, Clone, PartialEq)]
 enum Next {
     Restart(Activation),
-    /// It has another owner now.
+    /// The session has another owner.
     Drop,
-    /// It is quarantined in memory.
     Quarantine {
         reason: String,
     },
 }
 
-/// What follows, by how far the actor was, what it was started for, and what the shard killed it for.
+/// Decides what follows an actor's end, from its stage, the reason for its start, and the reason
+/// why the shard killed it.
 fn next(
     end: End,
     at: Stage,
@@ -175,7 +168,7 @@ fn next(
         Next::Restart(Activation::Quarantine { reason })
     };
     match (end, at) {
-        // Whatever it was killed for, it is not claimed back from its new owner.
+        // A session with a new owner is not claimed back, whatever it was killed for.
         (End::Fenced, _) => return Next::Drop,
         (End::Unreadable, _) if killed_for.is_none() => {
             let reason = detail.to_owned();
@@ -185,7 +178,7 @@ fn next(
     }
     if let Some(activation) = killed_for {
         return match activation {
-            // Its log does not take that either.
+            // The quarantine could not be recorded either.
             Activation::Quarantine { reason } => Next::Quarantine { reason },
             activation => Next::Restart(activation),
         };
@@ -198,7 +191,8 @@ fn next(
             detail: detail.to_owned(),
         }),
         (_, Stage::Idle, _) => quarantine("idle"),
-        // The query that it crashed with before may be what it crashes with again: counted until it is ended.
+        // That query may crash the session again; each crash counts until the kernel ends the
+        // query.
         (_, Stage::Waking, Activation::Restart { .. }) => Next::Restart(was_for.clone()),
         (_, Stage::Waking, Activation::Quarantine { reason }) => {
             let reason = reason.clone();
@@ -208,8 +202,8 @@ fn next(
     }
 }
 
-/// What a session is killed for. While it starts, what it was started for may not be recorded yet, and is not
-/// replaced by a stall.
+/// Chooses the activation after a kill. During activation, the reason for the start may not be
+/// recorded yet, so a stall does not replace it.
 fn kill_for(at: Stage, was_for: &Activation, found: Activation) -> Activation {
     let owed = !matches!(was_for, Activation::OnDemand | Activation::Again);
     let gives_way = matches!(found, Activation::Restart { .. } | Activation::Again);
@@ -254,14 +248,13 @@ impl ShardState {
         self.services.clock.monotonic_millis()
     }
 
-    /// Kills a session to restart it for this.
     pub(super) fn end_for(&mut self, key: &SessionKey, activation: Activation) {
         if let Some(actor) = self.ending(key, Why::Killed(activation)) {
             actor.kill();
         }
     }
 
-    /// From now on its actor is expected to end.
+    /// Marks a live actor as about to end, unless it is marked already.
     pub(super) fn ending(&mut self, key: &SessionKey, why: Why) -> Option<ActorRef<SessionMsg>> {
         let since = self.now();
         let Some(Slot::Live(live)) = self.slots.get_mut(key) else {
@@ -286,7 +279,6 @@ impl ShardState {
         Some(live.actor.clone())
     }
 
-    /// An actor of this shard ended.
     pub(super) async fn gone(
         &mut self,
         actor: ActorId,
@@ -309,7 +301,7 @@ impl ShardState {
         };
         let left = end == End::Stopped && why == Some(Why::Asked);
         if left || self.parked.is_some() {
-            // What it has not done is owed when it comes back.
+            // Pending work resumes at the next activation.
             self.ledger.remove(&key);
         } else {
             let killed_for = match why {
@@ -354,7 +346,7 @@ impl ShardState {
         }
         match next(end, pulse.stage(), &start.activation, killed_for, detail) {
             Next::Restart(activation) => {
-                // Another crash with the same cause is another one, and counts.
+                // A repeated crash with the same cause is a new fact, and counts.
                 let uncounted = matches!(activation, Activation::OnDemand | Activation::Again);
                 let tried = uncounted || (refused && pulse.stage() == Stage::Waking);
                 start.tried_at = match tried && activation == start.activation {
@@ -373,7 +365,6 @@ impl ShardState {
         }
     }
 
-    /// Restarts it after a pause.
     fn rest(&mut self, key: SessionKey, mut start: Start, pulse: &Pulse) {
         let pause = self.settings.restart_pause * (1 << start.restarts.min(10));
         let pause = self.services.clock.spread(pause);
@@ -389,7 +380,7 @@ impl ShardState {
             .cast_after(pause, move || ShardMsg::Revive { key, rest });
     }
 
-    /// The pause is over, unless a message has ended it before.
+    /// Ends the pause, unless a message did so earlier.
     pub(super) async fn revive(
         &mut self,
         key: SessionKey,
@@ -405,7 +396,7 @@ impl ShardState {
         Ok(())
     }
 
-    /// It is out of memory for good; its followers read the journal from now on.
+    /// Removes a session from memory; its followers read the journal from now on.
     pub(super) fn drop_session(&mut self, key: &SessionKey) {
         self.slots.remove(key);
         self.ledger.remove(key);

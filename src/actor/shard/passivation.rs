@@ -1,11 +1,12 @@
-//! Sessions leave memory: those that were idle for long enough, the longest idle ones where too many live, all of
-//! them at the end, and those that stall.
+//! Passivation: of idle sessions, of those idle for longest when too many are live, of all at the
+//! end of the system; and killing sessions that stall.
 //!
-//! Idle ones leave a few at a time until the next sweep, so that active ones do not wait for a crowd.
+//! Idle sessions leave a few at a time between two sweeps, so that active ones do not wait for many
+//! at once.
 //!
-//! **Invariant:** from the moment the shard asks a session to leave it keeps what comes in for it, until the
-//! actor has ended or says that it stays. So nothing is lost on the way, and no second actor lives beside the
-//! first.
+//! **Invariant:** once the shard has asked a session to leave, it keeps requests for it until the
+//! actor has ended or reports that it stays. So no request is lost, and no two actors of a session
+//! coexist.
 
 use std::time::Duration;
 
@@ -24,13 +25,14 @@ use crate::{
     model::{SessionKey, record::RestartCause},
 };
 
-/// So many are asked to leave at a time, at least.
+/// Least number of sessions in a batch.
 const AT_A_TIME: usize = 4;
-/// So often between two sweeps, at most.
+/// Most batches between two sweeps.
 const TIMES: usize = 100;
 
 impl ShardState {
-    /// Kills sessions that stall, quarantines those that do not end when killed, and passivates idle ones.
+    /// Kills stalled sessions, quarantines those that do not end when killed, and passivates idle
+    /// ones.
     pub(super) fn sweep(&mut self) {
         let now = self.now();
         let limit = millis(self.settings.stall_limit);
@@ -60,8 +62,9 @@ impl ShardState {
         }
     }
 
-    /// One that was asked to leave is killed: it may only be slow. One that was killed blocks its thread and is
-    /// quarantined; should it be released before it ends, the journal keeps the two apart.
+    /// Handles an actor that does not end. One that was asked to leave may only be slow, and is
+    /// killed. One that was killed blocks its thread, and its session is quarantined; if it is
+    /// released before the actor ends, the journal fences the old actor.
     fn does_not_end(&mut self, key: SessionKey, now: u64) {
         let stall = self.stall();
         let Some(Slot::Live(live)) = self.slots.get_mut(&key) else {
@@ -80,7 +83,7 @@ impl ShardState {
             let activation = match live.pulse.stage() {
                 Stage::Waking => live.start.activation.clone(),
                 _ if live.pulse.is_busy() => stall,
-                // One that only waits for a person has not stalled.
+                // A session that only waits for a person has not stalled.
                 _ => Activation::Again,
             };
             (*why, *since) = (Why::Killed(activation), now);
@@ -131,7 +134,8 @@ impl ShardState {
         }
     }
 
-    /// The system ends. Also asked of sessions that seem idle: a command may be on its way to them.
+    /// Passivates all sessions at the end of the system, including idle ones, to which a command
+    /// may be on its way.
     pub(super) fn park(&mut self, done: RpcReplyPort<()>) {
         self.parked.get_or_insert_default().push(done);
         let keys: Vec<SessionKey> = self.slots.keys().cloned().collect();
@@ -145,7 +149,6 @@ impl ShardState {
         self.all_parked();
     }
 
-    /// Answers those who wait for the end once all actors have ended.
     pub(super) fn all_parked(&mut self) {
         if self.slots.values().any(|slot| slot.live().is_some()) {
             return;
@@ -181,7 +184,6 @@ impl ShardState {
         }
     }
 
-    /// Its query ended, and nothing is to stay in memory.
     pub(super) fn rests(&mut self, key: &SessionKey, who: ActorId) {
         let live = self.slots.get(key).and_then(Slot::live);
         if live.is_some_and(|live| live.actor.get_id() == who) {
@@ -189,7 +191,7 @@ impl ShardState {
         }
     }
 
-    /// It has work in flight and stays.
+    /// Resumes a session that has work in flight, and sends it the requests that were kept.
     pub(super) fn stays(&mut self, key: SessionKey, who: ActorId) {
         let Some(Slot::Live(live)) = self.slots.get_mut(&key) else {
             return;
@@ -210,7 +212,7 @@ impl ShardState {
     }
 }
 
-/// For how long nothing has been in flight, in milliseconds; none if it cannot leave memory.
+/// Milliseconds without anything in flight; `None` if the session cannot be passivated.
 fn idle_for(slot: &Slot, now: u64) -> Option<u64> {
     let live = slot.live().filter(|live| live.ending.is_none())?;
     live.pulse.idle_for(now)

@@ -1,4 +1,4 @@
-//! A shard message by message: what a test lets it hear, and in which order.
+//! A shard driven message by message, in an order that the test chooses.
 
 use std::sync::Arc;
 
@@ -26,13 +26,12 @@ use crate::{
 const DONE: &str = "Fine.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
                     <confidence>0.9</confidence></signal>";
 
-/// What reaches a shard.
 enum Heard {
     Message(Counted<ShardMsg>),
     Event(SupervisionEvent),
 }
 
-/// Stands where the shard would, and passes on what it hears.
+/// Takes the shard's place as an actor, and records its inputs.
 struct Relay;
 
 impl Actor for Relay {
@@ -94,7 +93,7 @@ impl Bench {
         } = args.settings;
         let log = SupervisorActor::log(&args, SessionName::system(), services.router.bus.clone());
         let system = (args, services.clone(), log);
-        // The services that sessions need; its own shards have nothing to do.
+        // Provides the services that sessions need; its own shards stay idle.
         let _system = Actor::spawn(None, SupervisorActor, system).await.unwrap();
         let (to, heard) = unbounded_channel();
         let (relay, _) = Actor::spawn(None, Relay, to).await.unwrap();
@@ -122,7 +121,6 @@ impl Bench {
         }
     }
 
-    /// Lets the shard hear this.
     async fn hear(&mut self, heard: Heard) {
         let relay = self.relay.clone();
         match heard {
@@ -144,14 +142,12 @@ impl Bench {
         self.hear(Heard::Message(message)).await;
     }
 
-    /// Lets it hear what comes, until its session has such a place.
     async fn until(&mut self, there: impl Fn(Option<&Slot>) -> bool) {
         while !there(self.state.slots.get(&key())) {
             self.next().await;
         }
     }
 
-    /// Lets it hear what comes next.
     async fn next(&mut self) {
         let patience = Duration::from_secs(24 * 3_600);
         let heard = tokio::time::timeout(patience, self.heard.recv());
@@ -184,7 +180,7 @@ impl Bench {
         parked
     }
 
-    /// As if it had been asked to leave, and had not heard of it yet.
+    /// Marks the session as asked to leave, without asking it.
     fn asked_to_leave(&mut self) -> ActorId {
         let gone = self.state.ending(&key(), Why::Asked);
         gone.unwrap().get_id()
@@ -200,7 +196,6 @@ impl Bench {
         self.slot().and_then(Slot::live)
     }
 
-    /// Why its actor is about to end.
     fn ending(&self) -> Option<&Why> {
         self.live()?.ending.as_ref().map(|ending| &ending.why)
     }
@@ -218,7 +213,7 @@ fn resting(slot: Option<&Slot>) -> bool {
     matches!(slot, Some(Slot::Resting { .. }))
 }
 
-/// A session that crashes so many times, and is brought back after an hour.
+/// A session that crashes a number of times, with long pauses before its restarts.
 async fn crashing(times: u32) -> Bench {
     let panics = Panics::times(times);
     let oracle = TestOracle::new(Scripted::new().reply(DONE));
@@ -237,7 +232,7 @@ async fn a_timer_that_was_set_for_an_earlier_pause_does_not_end_a_later_one() {
         panic!("it crashed");
     };
     let first = *first;
-    // What comes in ends the pause; and then it crashes again.
+    // A request ends the pause; then the session crashes again.
     let _answer = bench.submit("are you there?").await;
     bench.until(resting).await;
     let rest = first;
@@ -252,7 +247,7 @@ async fn a_timer_that_was_set_for_an_earlier_pause_does_not_end_a_later_one() {
     assert_eq!(actor(&bench), before, "a live session is not started");
 }
 
-/// A session that runs a query for as long as it is let.
+/// A session whose query runs until it is stopped.
 async fn busy() -> Bench {
     let mut bench = Bench::new(TestOracle::new(Scripted::new().stall("Half an"))).await;
     let answer = bench.submit("what?").await;
@@ -425,7 +420,7 @@ async fn one_that_is_set_aside_stays_so_in_the_next_shard_and_its_release_counts
 async fn one_that_does_not_end_when_it_is_killed_is_set_aside_and_who_waits_is_told() {
     let limit = Duration::from_secs(900);
     let mut bench = busy().await;
-    // Its end is not heard of from here on, as if it blocked its thread.
+    // The shard does not see the end of the actor from here on, as if it blocked its thread.
     bench.asked_to_leave();
     let waits = bench.submit("and?").await;
     tokio::time::advance(limit - Duration::from_secs(1)).await;
@@ -444,7 +439,7 @@ async fn one_that_does_not_end_when_it_is_killed_is_set_aside_and_who_waits_is_t
     assert_eq!(refused, Refusal::Quarantined { reason });
     assert!(bench.slot().is_none() && bench.is_quarantined());
     assert_eq!(bench.state.ledger.running(), 0);
-    // When it ends after all, nothing follows.
+    // A late end has no consequences.
     for _ in 0..3 {
         tokio::task::yield_now().await;
     }
@@ -466,7 +461,7 @@ async fn asking() -> Bench {
         _ => false,
     };
     while !asks(bench.slot()) {
-        // Not all that it does is heard of.
+        // Not every step of the session reaches the shard.
         let heard = tokio::time::timeout(Duration::from_millis(1), bench.heard.recv()).await;
         if let Ok(Some(heard)) = heard {
             bench.hear(heard).await;

@@ -10,57 +10,59 @@ use crate::{
 /// Sizes, limits and deadlines of a system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SystemSettings {
-    /// Shards, 1–64.
+    /// Number of shards, 1–64.
     pub shards: usize,
-    /// Classifiers.
+    /// Number of classifiers.
     pub classifiers: usize,
-    /// Composers.
+    /// Number of composers.
     pub composers: usize,
-    /// Event buses.
+    /// Number of event buses.
     pub buses: usize,
     /// Queue length of a subscriber.
     pub subscriber_capacity: usize,
-    /// Messages from outside that may wait for one actor; more are refused with a retry hint.
+    /// Most messages from outside pending for one actor; further ones are refused with a retry
+    /// hint.
     pub mailbox_capacity: usize,
-    /// No progress for this long is a stall; more than any model or tool may take.
+    /// Time without progress that counts as a stall; must exceed the deadlines of models and tools.
     pub stall_limit: Duration,
-    /// How often shards check their sessions.
+    /// Interval at which shards check their sessions.
     pub sweep: Duration,
-    /// Pause before a session is restarted; doubles with each restart in a row.
+    /// Pause before a session is restarted; doubles with each consecutive restart.
     pub restart_pause: Duration,
-    /// Idle for this long, a session leaves memory; at once if it is zero.
+    /// Idle time until a session is passivated; zero for at once.
     pub idle_timeout: Duration,
-    /// With more live sessions than this, the longest idle ones leave memory.
+    /// Most live sessions; beyond it, those idle for longest are passivated.
     pub max_live: usize,
-    /// When cut-off queries are restarted.
+    /// When queries that were cut off are recovered.
     pub recovery: Recovery,
-    /// How often one service may be replaced within ten minutes before the system ends.
+    /// How often one service may be replaced within ten minutes; after that, the system ends.
     pub replacements: u32,
     /// Limits of providers that `providers` does not name.
     pub gateway: GatewaySettings,
     /// Limits of providers, by name.
     pub providers: BTreeMap<String, GatewaySettings>,
-    /// Deadlines.
+    /// Deadlines of sessions.
     pub timeouts: Timeouts,
     /// Limits of tenants.
     pub tenants: TenantLimits,
 }
 
-/// When queries that were cut off with their process are restarted.
+/// When queries that were cut off with their process are recovered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recovery {
-    /// With the next message to their session: for processes that do not last.
+    /// With the next message to their session: for short-lived processes.
     OnDemand,
-    /// When the system starts, and about every half a minute those of other processes that have ended since.
+    /// When the system starts, and about every half a minute those of other processes that have
+    /// died.
     AtStart {
-        /// Queries that may run while others are to be restarted; one is restarted whatever else runs. One
-        /// that waits for a person, or was restarted a quarter of an hour ago, does not count.
+        /// Further queries are recovered while fewer than this many run; one always is. A query
+        /// that waits for a person, or was recovered over a quarter of an hour ago, does not count.
         concurrency: usize,
     },
 }
 
 impl Recovery {
-    /// The default.
+    /// Default concurrency of recovery.
     pub const CONCURRENCY: usize = 32;
 }
 

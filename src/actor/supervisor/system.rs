@@ -1,10 +1,12 @@
-//! A running system and its orderly end.
+//! A running system and its graceful shutdown.
 //!
-//! A host's actor has only a system's *root* below it: it hears from it how the system ended, and ends the system by
-//! ending it. Nothing of the system is linked below the root. A task, which is linked to nothing, keeps both: it
-//! ends the system in order when the root goes, and the root when the system has ended.
+//! The host's actor supervises only the *root* of a system: it learns from the root how the system
+//! ended, and ends the system by stopping the root. No other actor is linked below the root. An
+//! unlinked task holds the root and the supervisor: it shuts the system down when the root stops,
+//! and stops the root when the system has ended.
 //!
-//! **Invariant:** the root goes last, so that a host that hears of its end can start the next system.
+//! **Invariant:** the root stops last, so that its end tells the host that the next system can
+//! start.
 
 use std::time::Duration;
 
@@ -21,9 +23,9 @@ use crate::{actor::message::local_messages, model::SessionName};
 
 /// How long the actors may take to stop.
 const STOP: Duration = Duration::from_secs(5);
-/// Why a system that was told to end did.
+/// Stop reason of a requested shutdown.
 const SHUT_DOWN: &str = "shut down";
-/// Orders that may wait; of several the last one counts.
+/// Most pending orders; the latest one counts.
 const ORDERS: usize = 8;
 
 /// The system did not start.
@@ -37,7 +39,7 @@ impl From<SpawnErr> for StartError {
     }
 }
 
-/// A running system. Whoever holds it ends it; dropping it ends nothing.
+/// A running system. Its owner has to end it: dropping it does not.
 pub struct System {
     root: ActorRef<RootMsg>,
     orders: mpsc::Sender<Order>,
@@ -45,16 +47,14 @@ pub struct System {
     oracle: Oracle,
 }
 
-/// How the system is to end.
 enum Order {
-    /// What runs may go on for so long.
+    /// Let running queries continue for this long.
     End(Duration),
-    /// At once.
     Abort,
 }
 
 impl System {
-    /// Starts a system of its own.
+    /// Starts a system without a host.
     ///
     /// # Errors
     /// When an actor does not start.
@@ -62,15 +62,16 @@ impl System {
         start(args, None).await
     }
 
-    /// Starts a system as a child of an actor of the host's.
+    /// Starts a system as a child of a host's actor.
     ///
-    /// - When the parent ends, in whatever way, or ends its child, the system ends in order: it takes no new
-    ///   messages, queries may go on for `drain`, and what is not done by then leaves memory as it stands, to go
-    ///   on when a system is started over the same journal.
-    /// - When the system has ended, the parent gets `SupervisionEvent::ActorTerminated`; when it failed,
-    ///   `SupervisionEvent::ActorFailed`, with the reason. Both are about [`Self::cell`]. By then another one can
-    ///   be started.
-    /// - Told to end through the control channel ([`Oracle::shut_down`]), it does.
+    /// - When the parent ends, in whatever way, or stops its child, the system shuts down
+    ///   gracefully: it rejects new messages and lets queries continue for `drain`. Queries that
+    ///   have not ended by then are passivated, and resume when a system starts over the same
+    ///   journal.
+    /// - When the system has ended, the parent gets `SupervisionEvent::ActorTerminated`, or
+    ///   `SupervisionEvent::ActorFailed` with the reason, for [`Self::cell`]. The parent can then
+    ///   start another system.
+    /// - [`Oracle::shut_down`], which the control channel calls, also ends the system.
     ///
     /// # Errors
     /// When an actor does not start, or the parent is about to end.
@@ -82,38 +83,40 @@ impl System {
         start(args, Some((parent, drain))).await
     }
 
-    /// The handle for its users.
+    /// Handle to the system's sessions and operation.
     #[must_use]
     pub const fn oracle(&self) -> &Oracle {
         &self.oracle
     }
 
-    /// What other actors see of it: a parent hears of its end by this, and ends it by stopping it.
+    /// Root actor of the system: a parent receives its end as an event, and stops it to end the
+    /// system.
     #[must_use]
     pub fn cell(&self) -> ActorCell {
         self.root.get_cell()
     }
 
-    /// Returns when it has ended, by itself because something in it failed too often, or by its parent's end.
+    /// Returns when the system has ended, for instance because an actor failed too often or the
+    /// parent ended.
     pub async fn ended(&mut self) {
         let _ = (&mut self.ended).await;
     }
 
-    /// Takes no new messages, lets running queries end, for `drain` at most, then stops. What was
-    /// acknowledged and is not done by then leaves memory in order: it stays in the journal, and goes
-    /// on from there without being counted as a fault.
+    /// Shuts down gracefully: rejects new messages, lets running queries continue for at most
+    /// `drain`, then stops. Queries that have not ended by then are passivated; they resume from
+    /// the journal, which does not count as a crash.
     pub async fn shut_down(self, drain: Duration) {
         self.end(Order::End(drain)).await;
     }
 
-    /// Stops at once. What runs is cut off as by a death of the process, and is counted as one when it
-    /// comes back.
+    /// Stops at once. Running queries are cut off as by a crash of the process, and count it as one
+    /// when they are recovered.
     pub async fn abort(self) {
         self.end(Order::Abort).await;
     }
 
     async fn end(mut self, order: Order) {
-        // Where nobody is there to hear it, it has ended.
+        // If the order has no receiver, the system has ended.
         let _ = self.orders.send(order).await;
         self.ended().await;
     }
@@ -131,7 +134,7 @@ async fn start(
     let (supervisor, gone) = Actor::spawn(None, SupervisorActor, state).await?;
     let (orders, taken) = mpsc::channel(ORDERS);
     let (parent, drain) = parent.unzip();
-    // Without a parent, a holder sees to it that a system ends that is told to.
+    // Without a parent, the owner of the system responds to a requested shutdown.
     let hosted = parent.is_some();
     let root = RootState {
         orders: orders.clone(),
@@ -145,7 +148,8 @@ async fn start(
     let (root, root_gone) = match root {
         Ok(root) => root,
         Err(error) => {
-            // The parent is about to end; what was brought back meanwhile leaves again in order.
+            // The parent is about to end; sessions that were recovered meanwhile are passivated
+            // again.
             end(oracle, supervisor, Duration::ZERO).await;
             return Err(error.into());
         }
@@ -176,7 +180,7 @@ struct Kept {
     supervisor: ActorRef<SupervisorMsg>,
     oracle: Oracle,
     root: ActorRef<RootMsg>,
-    /// How long what runs may go on when the root has gone.
+    /// How long running queries may continue after the root has stopped.
     drain: Duration,
     hosted: bool,
 }
@@ -204,7 +208,7 @@ impl Kept {
             () = alone => Some(Order::End(self.drain)),
         };
         let told = order.is_some();
-        // Of several orders the last one counts.
+        // The latest order replaces earlier ones.
         while let Some(now) = order.take() {
             let (oracle, supervisor) = (self.oracle.clone(), self.supervisor.clone());
             let ending = async {
@@ -228,13 +232,13 @@ impl Kept {
         let failure = failure.map_or("it stopped", String::as_str).to_owned();
         match told {
             true => self.root.stop(Some(SHUT_DOWN.into())),
-            // Where there is no root any more, nobody is there to be told.
+            // Fails only if the root has stopped, and then no parent waits for it.
             false => drop(self.root.cast(RootMsg::Failed(failure))),
         }
     }
 }
 
-/// Takes nothing new, lets what runs end for so long, has the rest leave memory as it stands, and stops.
+/// Rejects new messages, lets running queries continue for `drain`, passivates the rest, and stops.
 async fn end(oracle: Oracle, supervisor: ActorRef<SupervisorMsg>, drain: Duration) {
     const LOOK: Duration = Duration::from_millis(10);
     oracle.stop_taking();
@@ -243,7 +247,7 @@ async fn end(oracle: Oracle, supervisor: ActorRef<SupervisorMsg>, drain: Duratio
         sleep(LOOK).await;
     }
     oracle.park(STOP).await;
-    // What people did to the system is on record when it has ended.
+    // Operators' actions are recorded before the system ends.
     if timeout(STOP, oracle.settled()).await.is_err() {
         tracing::warn!("what was done last is not in the system's log");
     }
@@ -259,20 +263,18 @@ async fn stop(supervisor: ActorRef<SupervisorMsg>) {
     }
 }
 
-/// What a host sees of a system among its own actors.
+/// Represents a system among the actors of a host.
 struct RootActor;
 
 enum RootMsg {
-    /// The system has ended by itself, because of this.
+    /// The system failed, for this reason.
     Failed(String),
 }
 local_messages!(RootMsg);
 
 struct RootState {
     orders: mpsc::Sender<Order>,
-    /// How long what runs may go on.
     drain: Duration,
-    /// Cancelled when the system has ended.
     ended: CancellationToken,
 }
 
@@ -298,7 +300,8 @@ impl Actor for RootActor {
         Err(why.into())
     }
 
-    /// Waits for the system's orderly end. Where the root is killed, as by its host's own end, this does not run.
+    /// Waits for the graceful shutdown. Does not run when the root is killed, for instance by the
+    /// end of its host.
     async fn post_stop(
         &self,
         _: ActorRef<RootMsg>,

@@ -1,4 +1,4 @@
-//! Actors that die from outside, which nobody outside this room could bring about.
+//! Actors that die from outside, which only a test in this room can cause.
 
 use std::time::Duration;
 
@@ -34,7 +34,6 @@ mod shards;
 const DONE: &str = "Fine.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
                     <confidence>0.9</confidence></signal>";
 
-/// The parts of a system, with every actor within reach.
 struct Parts {
     supervisor: ActorRef<SupervisorMsg>,
     services: Services,
@@ -42,7 +41,7 @@ struct Parts {
     gateways: Gateways,
 }
 
-/// As [`start`] does, keeping hold of the parts.
+/// Starts a system like [`start`], and keeps its parts.
 async fn parts(oracle: TestOracle) -> Parts {
     let args = oracle.args().unwrap();
     let services = SupervisorActor::services(&args);
@@ -123,7 +122,6 @@ async fn a_service_that_dies_is_replaced_and_work_goes_on() {
     }
 }
 
-/// Takes questions and never answers one.
 struct Deaf;
 
 impl Actor for Deaf {
@@ -167,7 +165,7 @@ async fn a_query_is_prepared_within_one_deadline_or_fails() {
 #[tokio::test(start_paused = true)]
 async fn a_service_that_dies_under_a_query_that_needs_it_is_asked_again() {
     let parts = parts(TestOracle::new(Scripted::new().reply(DONE))).await;
-    // Killed before the message is handed in, they are found dead or being replaced.
+    // Killed before the message is submitted, so that it finds them dead or being replaced.
     kill(&parts.services.classifiers);
     kill(&parts.services.composers);
     parts.gateways.values().for_each(kill);
@@ -181,7 +179,7 @@ async fn a_service_that_keeps_failing_ends_the_system() {
     let parts = parts(oracle.settings(|settings| settings.replacements = 2)).await;
     for _ in 0..3 {
         kill(&parts.services.composers);
-        // The third one is not replaced any more.
+        // The third one is not replaced.
         let_pass(Duration::from_secs(1)).await;
     }
     while parts.supervisor.get_status() != ractor::ActorStatus::Stopped {
@@ -203,7 +201,6 @@ async fn a_service_that_fails_now_and_then_is_replaced_for_ever() {
     assert_eq!(answer.outcome, Outcome::Answered);
 }
 
-/// Who waits for the end of a call.
 struct Waits {
     answer: tokio::sync::oneshot::Receiver<Result<Reply, Failed>>,
     _call: DropGuard,
@@ -276,7 +273,7 @@ async fn a_session_that_starts_more_turns_than_its_budget_is_ended_by_the_books(
         while tool.started() == 0 {
             tokio::task::yield_now().await;
         }
-        // What its kernel would never do: a fourth turn.
+        // A fourth turn, which the kernel would never start.
         let (call, _waits) = ticket(Sid(1), 3);
         let gateway = parts.gateways["scripted"].any().unwrap();
         gateway.cast(GatewayMsg::Call(call)).unwrap();
@@ -309,7 +306,6 @@ async fn delegating() -> (Parts, Scripted) {
     (parts(oracle).await, script)
 }
 
-/// How the child's query ended, and what it used.
 async fn child_end(oracle: &Oracle) -> (Outcome, Usage) {
     let key = SessionKey::local(SessionName::new("s.1.1").unwrap());
     let child = oracle.session(key);

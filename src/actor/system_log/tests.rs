@@ -1,4 +1,4 @@
-//! The log of the system, alone, shared, and where it cannot be written.
+//! The log of the system: with one writer, with several, and when it cannot be written.
 
 use super::*;
 use crate::{
@@ -24,7 +24,6 @@ fn start(journal: &Arc<dyn Journal>) -> (SystemLog, Task) {
     SystemLog::start(SessionName::system(), clock, journal, bus, deadline)
 }
 
-/// The log, as soon as it has as many events.
 async fn events(journal: &Arc<dyn Journal>, many: usize) -> Vec<String> {
     let key = SessionKey::local(SessionName::system());
     loop {
@@ -52,7 +51,7 @@ async fn what_belongs_to_no_session_is_in_the_reserved_one_whoever_writes_it() {
     let (one, _writes) = start(&journal);
     one.note(fact("a"));
     events(&journal, 2).await;
-    // Another process, which claims it, and the first one again.
+    // Another process claims the log, and then the first one claims it again.
     let (other, _writes_too) = start(&journal);
     other.note(fact("b"));
     events(&journal, 3).await;

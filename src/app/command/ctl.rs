@@ -1,4 +1,4 @@
-//! `oracle ctl`: finds the servers, and hands over.
+//! `oracle ctl`: finds the servers and connects to them.
 
 use std::{fs, io, path::Path};
 
@@ -43,7 +43,6 @@ pub(super) fn ctl(
     }))
 }
 
-/// The servers over a data directory, or the one with this process id.
 async fn servers(folder: &Path, pid: Option<u32>) -> Result<Vec<Server>, Stop> {
     let unusable = |path: &Path, error: io::Error| {
         Stop::failed(format_args!("{} cannot be used: {error}", path.display()))
@@ -51,7 +50,7 @@ async fn servers(folder: &Path, pid: Option<u32>) -> Result<Vec<Server>, Stop> {
     let mut there = processes(folder).map_err(|error| unusable(folder, error))?;
     there.retain(|owner| owner.socket.is_some() && (pid.is_none() || owner.pid == pid));
     if there.is_empty() && pid.is_none() {
-        // One that has only just begun has told nobody yet.
+        // A server that is starting has not announced its socket yet.
         let socket = Some(folder.join(socket::NAME));
         there.push(Owner { pid, socket });
     }

@@ -1,8 +1,9 @@
-//! How many files and sockets the process may have open, and whether they are enough.
+//! The limit on open file descriptors.
 
 const OTHERS: u64 = 64;
 
-/// Raises the limit for so many connections and model calls; a warning where that is not allowed.
+/// Raises the limit for this many connections and model calls; returns a warning if it stays too
+/// low.
 #[cfg(unix)]
 pub(super) fn raise(connections: usize, calls: usize) -> Option<String> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -40,7 +41,7 @@ fn warning(needed: u64, allowed: u64) -> String {
     )
 }
 
-/// The limit as it should be: as much as is needed, if that is allowed, and never less than now.
+/// The limit to set: `needed` as far as `most` allows, and never below `current`.
 #[cfg(unix)]
 fn wanted(current: u64, most: u64, needed: u64) -> u64 {
     needed.min(most).max(current)

@@ -1,8 +1,8 @@
-//! `oracle doctor`: tries what a question would need, from the key to the signal, and says what to do
-//! about what does not work.
+//! `oracle doctor`: checks everything that a question needs, from the key to the signal, and names
+//! a remedy for each failure.
 //!
-//! Each model of the chain is asked a few short questions through its [`Backend`], within a deadline;
-//! that is little, but it costs. What is local is looked at without asking anybody.
+//! Local checks come first and make no requests. Each model of the chain then gets a few short
+//! questions through its [`Backend`], within a deadline; these cost a little.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -25,7 +25,7 @@ mod local;
 mod probe;
 
 const LISTING: Duration = Duration::from_secs(15);
-/// How long a try may take: a local server may have to load the model first.
+/// Deadline of one model call: a local server may have to load the model first.
 const LONGEST: Duration = Duration::from_secs(120);
 
 pub(super) fn doctor(
@@ -39,7 +39,8 @@ pub(super) fn doctor(
     let mut report = Report::new(args.options.json, terminal);
     report.about("here")?;
     local::check(args, loaded, file, environment, &mut report)?;
-    // Before anybody is asked, for that costs. What is wrong with them was told.
+    // Calls cost money, so they need valid prices and prompts; `local::check` has reported any
+    // problem.
     let (Ok(facts), Ok(prompt)) = (app::prices(config), prompt(args, config)) else {
         return report.finish();
     };
@@ -112,7 +113,7 @@ impl Patient<'_> {
         };
         let server = super::models::server(&provider);
         self.report.add(Finding::ok("key", server.key.told()))?;
-        // A server that wants a key after all says so, and then it matters where it would be.
+        // A server may require a key after all, and the remedy then names its usual variable.
         let provider = self.providers.with_usual_key(provider);
         if !self.connect(&remote, &provider, model).await? {
             return Ok(());
@@ -126,8 +127,7 @@ impl Patient<'_> {
             .add(Finding::fail(check, error.to_string(), LEFT_OUT))
     }
 
-    /// Lists the models, which shows whether the server is there and takes the key. Whether more can be
-    /// tried.
+    /// Lists the models, to check address and key. Returns whether further checks make sense.
     async fn connect(
         &mut self,
         remote: &Remote,
@@ -161,7 +161,7 @@ impl Patient<'_> {
                     .add(Finding::fail(CHECK, fault.to_string(), mend))?;
                 Ok(false)
             }
-            // Some servers list nothing and answer all the same.
+            // Some servers list no models but answer requests.
             Err(fault) => {
                 let seen = format!("{url} does not list its models: {fault}");
                 let mend = "no harm if the rest works";
@@ -211,7 +211,7 @@ const LEFT_OUT: &str = "the other checks were left out";
 
 fn is_listed(names: &[&str], model: &str) -> Finding {
     const CHECK: &str = "model";
-    // Gemini lists its models with a folder before their names, which calls may leave out.
+    // Gemini lists models with a folder prefix, which calls may omit.
     let same = |name: &&&str| name.strip_prefix("models/").unwrap_or(name) == model;
     let seen = format!("one of the {} that the server lists", names.len());
     match names.iter().any(|name| same(&name)) {

@@ -1,4 +1,4 @@
-//! The data directory of a command, and the commands that look after what is kept there.
+//! The data directory, and the commands that work on its contents.
 
 use std::{
     ffi::OsStr,
@@ -33,7 +33,7 @@ pub(super) fn sessions(
     let (command, json) = (&sessions.command, args.options.json);
     let folder = kept(config, environment)?;
     match command {
-        // What a session can be seen to be does not depend on how it is to go on.
+        // Showing a session needs no models or tools.
         SessionsCommand::Show(one) => {
             with_system(Oracle::builder(), folder, async |oracle, journal| {
                 let shown = sessions::show(oracle, journal, one, json, terminal).await;
@@ -77,7 +77,7 @@ pub(super) fn usage(
     })
 }
 
-/// With the journal of a data directory, or an empty one.
+/// Without a folder, the journal is empty.
 fn with_journal(
     folder: Option<PathBuf>,
     work: impl AsyncFnOnce(&dyn Journal) -> Result<(), Stop>,
@@ -119,15 +119,15 @@ pub(super) fn open(folder: &Path) -> Result<Sqlite, OpenError> {
     Sqlite::open(folder, Box::new(broken))
 }
 
-/// The data directory, if anything was ever kept there: a command that only looks must not make what is missing.
+/// The data directory, if it has a journal: commands that only read must not create one.
 fn kept(config: &Config, environment: &Environment) -> Result<Option<PathBuf>, Stop> {
     let folder = directory(config, environment)?;
     let is_absent = matches!(Inspection::open(&folder), Err(OpenError::Absent { .. }));
     Ok((!is_absent).then_some(folder))
 }
 
-/// What was said to be durable must be. From a journal that cannot be trusted nothing more is acknowledged:
-/// the process ends at once, and the next one starts from what is there.
+/// Ends the process at once: a broken journal may acknowledge nothing more, and the next start
+/// recovers from what is durable.
 fn broken(why: &str) {
     telemetry::last_words(&format!(
         "oracle: the journal cannot be trusted any more, so this process ends: {why}"
@@ -135,8 +135,7 @@ fn broken(why: &str) {
     std::process::exit(i32::from(exit::BROKEN));
 }
 
-/// A folder that cannot be used is to be named otherwise; else the command did nothing wrong: the place is
-/// taken, or not in order.
+/// An unusable folder is a wrong setting; with the other errors the command line is correct.
 impl From<OpenError> for Stop {
     fn from(error: OpenError) -> Self {
         match error {

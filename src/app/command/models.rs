@@ -1,4 +1,4 @@
-//! `oracle models`: asks all providers at the same time what they have.
+//! `oracle models`: lists the models of all providers, concurrently.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::{
 };
 
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The preset that needs no key: whether it is there shows only when it is asked.
+/// The preset without a key: only a request shows whether its server runs.
 const LOCAL: &str = "ollama";
 
 pub(super) fn models(
@@ -67,7 +67,6 @@ impl Asking<'_> {
         self.choice.chain.providers().contains(&name)
     }
 
-    /// Whether there is anything to say of a provider: somebody set it up, or it may be there.
     fn concerns(&self, name: &str) -> bool {
         self.is_chosen(name)
             || self.providers.is_addressed(name)
@@ -75,7 +74,7 @@ impl Asking<'_> {
             || name == LOCAL
     }
 
-    /// None of a preset that nobody wants and that is not there.
+    /// `None` for the local preset if it is unreachable and nothing names it.
     async fn list(&self, name: &str) -> Option<Listed> {
         let mut listed = Listed {
             name: name.to_owned(),
@@ -127,7 +126,7 @@ impl Asking<'_> {
         }
     }
 
-    /// What is configured wins over what the server says, and that over what is known.
+    /// The context window is the configured one, else the server's, else the price list's.
     fn model(&self, provider: &str, name: &str, told: &[ModelSettings]) -> ListedModel {
         let choice = self.providers.choice(provider, name);
         let told = told.iter().find(|model| model.name == name);
@@ -167,7 +166,6 @@ impl Asking<'_> {
     }
 }
 
-/// Where a provider is and where its key is from.
 pub(super) fn server(provider: &Provider) -> Server {
     let variable = provider.key_env.clone().map(KeyFrom::Variable);
     let file = provider.key_file.clone().map(KeyFrom::File);

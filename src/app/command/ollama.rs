@@ -1,9 +1,9 @@
-//! The model of an Ollama on this machine, for those who have chosen none.
+//! The model of an Ollama server on this machine, used if no model was chosen.
 //!
-//! A model that is set is a choice, and so is a key in the environment: then nobody is looked for. Else the
-//! server at Ollama's address is asked what it has. Where there is none, that costs a connection that is
-//! refused. The built-in model stays the second choice: many models there take no tools, and an answer
-//! without key and setting is promised.
+//! A configured model is a choice, and so is a provider's key in the environment. Without either,
+//! the server at Ollama's address lists its models; if none runs, that costs a refused connection.
+//! The offline model stays second in the chain: many models cannot call tools, and an answer
+//! without key or settings is promised.
 
 use std::{
     net::{TcpStream, ToSocketAddrs},
@@ -24,7 +24,7 @@ const NAME: &str = "ollama";
 const CONNECT: Duration = Duration::from_millis(300);
 const LISTING: Duration = Duration::from_secs(2);
 
-/// The same, with Ollama's model first where nothing else was chosen, which is told.
+/// Puts Ollama's model first in the chain and reports that, if no other model was chosen.
 pub(super) fn looked_for(
     mut loaded: Loaded,
     environment: &Environment,
@@ -36,7 +36,7 @@ pub(super) fn looked_for(
     let Some(model) = found(&loaded.config, environment) else {
         return loaded;
     };
-    // A name that cannot stand in a chain can be nobody's choice.
+    // A name that is invalid in a chain cannot be used.
     let Ok(chain) = ModelChain::new([model.as_str(), OFFLINE]) else {
         return loaded;
     };
@@ -49,7 +49,8 @@ pub(super) fn looked_for(
     loaded
 }
 
-/// The model that was fetched last, as `ollama/NAME`. Whatever is wrong there, nobody asked for it.
+/// The chat model that changed last, as `ollama/NAME`. Errors are ignored: the user did not ask for
+/// Ollama.
 fn found(config: &Config, environment: &Environment) -> Option<String> {
     let facts = app::prices(config).ok()?;
     let providers = Providers::new(config, environment, &facts);
@@ -60,7 +61,7 @@ fn found(config: &Config, environment: &Environment) -> Option<String> {
     let remote = Remote::new(providers.settings(&provider, &[]).ok()?).ok()?;
     let listed = on_runtime(async { Ok(timeout(LISTING, remote.list_models()).await) });
     let models = listed.ok()?.ok()?.ok()?.into_iter();
-    // It lists first what changed last.
+    // Ollama lists the model that changed last first.
     let model = models
         .map(|model| model.name)
         .find(|model| may_chat(model))?;
@@ -84,7 +85,7 @@ fn authority(base_url: &str) -> Option<(&str, u16)> {
     Some((host.trim_matches(['[', ']']), port))
 }
 
-/// Models that make vectors stand in the same list, and only their names tell.
+/// Embedding models are in the same list, and differ only by name.
 fn may_chat(model: &str) -> bool {
     let name = model.to_ascii_lowercase();
     let vectors = ["embed", "bge-", "minilm", "rerank", "paraphrase"];

@@ -1,4 +1,4 @@
-//! The commands that run queries: a system for as long as the command takes.
+//! Commands that run queries, each in a system that lasts as long as the command.
 
 use std::{
     path::{Path, PathBuf},
@@ -48,8 +48,8 @@ pub(super) fn ask(
         return Err(Stop::usage(batch::KEY_WITHOUT_SESSION));
     }
     let question = input::question(ask.question.as_deref(), &mut terminal.input)?;
-    // Another process may claim the session at this very moment: with a key the question is safely handed
-    // in again.
+    // Another process may claim the session concurrently; with a key the question can be submitted
+    // again safely.
     let shared = which != Which::New && ask.busy == BusyPolicy::Queue;
     let own_key = shared.then(|| Uuid::now_v7().to_string());
     let submission = Submission {
@@ -62,7 +62,7 @@ pub(super) fn ask(
     let profile = profile(config, ask.profile.as_ref())?;
     let mut config = config.clone();
     if terminal.err_is_terminal() {
-        // Somebody sits there and waits.
+        // An interactive user prefers an early failure to a long wait.
         config.model.patience.get_or_insert(Duration::from_secs(10));
     }
     let (builder, data) = prepared(&config, args, environment)?;
@@ -132,8 +132,8 @@ pub(super) fn chat(
     })
 }
 
-/// The command line that comes back to a session whose name is put behind it: with what was said of where and
-/// how, for without that it would be another one.
+/// The command line that returns to a session, up to its name, with the options on which the
+/// session depends.
 fn come_back(args: &Args) -> String {
     let Options {
         project,
@@ -270,7 +270,7 @@ impl Which {
     }
 }
 
-/// Where the process is to die, for tests of what it leaves behind.
+/// The point at which the process kills itself, for tests of recovery.
 #[cfg(feature = "testkit")]
 fn doomed(builder: Builder, environment: &Environment) -> Result<Builder, Stop> {
     let Some(point) = environment.get("ORACLE_TESTKIT_DIE") else {
@@ -280,8 +280,7 @@ fn doomed(builder: Builder, environment: &Environment) -> Result<Builder, Stop> 
     Ok(builder.dies(point))
 }
 
-/// Starts a short-lived system over the journal of a data directory, or one in memory, does the work with it,
-/// and ends it, on a runtime of its own.
+/// Runs `work` in a short-lived system, over a data directory or in memory.
 pub(super) fn with_system(
     builder: Builder,
     data: Option<PathBuf>,
@@ -298,7 +297,7 @@ pub(super) fn with_system(
         let journal = Arc::clone(&builder.journal);
         let system = builder.short_lived().start().await?;
         let done = work(system.oracle(), &*journal).await;
-        // Whoever does not want to wait does not wait for this either.
+        // An interrupt skips the graceful shutdown too.
         if !matches!(done, Err(Stop::Interrupted)) {
             system.shut_down(DRAIN).await;
             drop(journal);
@@ -322,7 +321,7 @@ fn on<T>(
     let runtime = runtime
         .map_err(|error| Stop::failed(format_args!("no runtime could be started: {error}")))?;
     let done = runtime.block_on(work);
-    // Standard input may be waited for in a thread that nothing can wake.
+    // A thread may be blocked on standard input, and nothing can wake it.
     runtime.shutdown_background();
     done
 }

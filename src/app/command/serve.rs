@@ -1,4 +1,4 @@
-//! `oracle serve`: a system that lasts, and a server before it.
+//! `oracle serve`: a long-lived system and its HTTP server.
 
 use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
@@ -24,7 +24,8 @@ use crate::{
 const GAVE_UP: &str = "a part of the system failed too often, so all of it ended: its log says which \
     (-v for more); what was acknowledged is kept, and goes on with the next start";
 
-/// How long what remains may take once the server has ended, so that by default all is over in half a minute.
+/// Time to close control channel and journal after the server; by default, a whole shutdown takes
+/// half a minute at most.
 const TIDYING: Duration = Duration::from_secs(4);
 
 pub(super) fn serve(
@@ -55,7 +56,7 @@ pub(super) fn serve(
             true => Door::Keys,
             false => Door::Open,
         };
-        // First of all: whoever finds the place taken is to have changed nothing.
+        // Bound first, so that a process that finds the address taken has changed nothing.
         let listener = Listener::bind(&settings, door).map_err(not_there)?;
         let kept = kept::open(&folder)?;
         let journal: Arc<dyn Journal> = Arc::new(kept.clone());
@@ -72,7 +73,7 @@ pub(super) fn serve(
         let why = (models, &*loaded.why_these_models());
         let guarded = door == Door::Keys;
         started(server.address(), why, &folder, guarded, terminal);
-        // Conversations go on without it.
+        // The server runs without the control channel if its socket fails.
         let socket = Socket::within(&folder).await;
         let socket = socket.inspect_err(|error| terminal.err.say(error));
         if let Ok(socket) = &socket
@@ -89,7 +90,7 @@ pub(super) fn serve(
                 () = ends.pressed() => break,
                 () = oracle.told_to_end() => break,
                 () = system.ended() => return Err(Stop::failed(GAVE_UP)),
-                // One that comes meanwhile is heard afterwards.
+                // A hangup during a reload is handled after it.
                 () = hangups.come(), if reload.is_terminated() => {
                     let oracle = oracle.clone();
                     reload.set(async move { oracle.reload().await }.fuse());
@@ -97,7 +98,7 @@ pub(super) fn serve(
                 reloaded = reload.as_mut() => tell_reloaded(&reloaded, terminal),
             }
         }
-        // It has the journal too.
+        // The reload holds the journal too.
         reload.set(Fuse::terminated());
         terminal.err.say("ends: lets queries come to their ends");
         let end = async {
@@ -109,7 +110,7 @@ pub(super) fn serve(
                 }
                 kept.close().await;
             };
-            // What was acknowledged is durable: the next start tidies up.
+            // Everything acknowledged is durable; the next start cleans up.
             if tokio::time::timeout(TIDYING, tidied).await.is_err() {
                 tracing::warn!("the journal was not closed in order within {TIDYING:?}");
             }
@@ -119,7 +120,7 @@ pub(super) fn serve(
     }))
 }
 
-/// Reads the same configuration again: the file as it is now, the environment and the command line as they were.
+/// For reloads: reads the file again; environment and command line stay.
 fn reading(
     args: Args,
     environment: Environment,
@@ -128,7 +129,7 @@ fn reading(
 ) -> impl Fn() -> Result<Config, Vec<String>> + Send + Sync {
     move || {
         let loaded = find(&args, &environment, more.clone()).loaded;
-        // They are read again by themselves; one that cannot be is told here too.
+        // The keyring refreshes itself; a reload only reports that the keys cannot be read.
         let keys = KeyFile::within(&folder).read().err();
         let keys = keys.map(|error| error.to_string());
         match (loaded, keys) {
@@ -142,7 +143,7 @@ fn reading(
     }
 }
 
-/// Where it cannot listen, something is configured wrongly; a place that is taken may be free later.
+/// Only an address in use is no wrong setting: it may be free later.
 fn not_there(error: BindError) -> Stop {
     match error {
         BindError::Taken { .. } => Stop::failed(error),
@@ -152,7 +153,6 @@ fn not_there(error: BindError) -> Stop {
     }
 }
 
-/// How many calls of models may run at a time.
 fn model_calls(config: &Config) -> usize {
     let all = config.actors.model_concurrency;
     let own = config

@@ -1,4 +1,4 @@
-//! Where the configuration is looked for.
+//! Tests of the default configuration file and of composed prompts.
 
 use super::*;
 

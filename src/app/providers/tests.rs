@@ -1,4 +1,4 @@
-//! Where addresses and keys come from, and what is said where there is none.
+//! Tests of addresses, keys and the errors about missing ones.
 
 use secrecy::ExposeSecret;
 
@@ -17,7 +17,6 @@ fn config(file: &str) -> Config {
     load(&sources).unwrap().config
 }
 
-/// The address and the key that a provider would be called with, or what is wrong.
 fn called(file: &str, variables: &[(&str, &str)], name: &str) -> Result<(String, String), String> {
     let config = config(file);
     let pair = |&(name, value): &(&str, &str)| (name.into(), value.into());
@@ -122,7 +121,7 @@ fn presets_take_addresses_and_keys_from_the_environment() {
     }
 }
 
-/// An Ollama that is not there is left out of `oracle models` unless somebody said where it is.
+/// `oracle models` omits an unreachable Ollama unless its address is set.
 #[test]
 fn an_address_is_told_by_the_file_or_by_its_variable() {
     let own = "[[providers]]\nname = 'ollama'\ndialect = 'openai'\nbase_url = 'http://h'\n";

@@ -12,17 +12,16 @@ use crate::{
 
 #[derive(Debug, Default)]
 pub(super) struct Log {
-    /// The record with sequence number `n` stands at `n - 1`.
+    /// The record with sequence number `n` is at index `n - 1`.
     pub(super) records: Vec<Arc<Record>>,
-    /// The owner; 0 before the first claim.
     pub(super) epoch: Epoch,
-    /// Where the log ended when the owner claimed it: what stands behind was written by the owner.
+    /// Records from here on are the present owner's.
     pub(super) claimed_at: usize,
     pub(super) standing: Standing,
     pub(super) snapshot: Option<Snapshot>,
-    /// Where somebody says something, with the number of the append.
+    /// Searchable records: number of the append, and index.
     pub(super) said: Vec<(u64, usize)>,
-    /// No append that found the log before may land in it.
+    /// An append that found the log before its deletion must not land.
     pub(super) deleted: bool,
 }
 
@@ -31,7 +30,6 @@ impl Log {
         Seq(self.records.len() as u64)
     }
 
-    /// A new owner.
     pub(super) fn claim(&mut self, sid: Sid) -> Claim {
         self.epoch = self.epoch.next();
         self.claimed_at = self.records.len();
@@ -90,7 +88,7 @@ impl Log {
         })
     }
 
-    /// Whether the owner has appended exactly this at this position before.
+    /// Whether the owner has already appended these records here.
     fn repeats(&self, after: Seq, records: &[Arc<Record>]) -> bool {
         let Ok(start) = usize::try_from(after.0) else {
             return false;

@@ -1,4 +1,4 @@
-//! That the journal in memory keeps the contract, with real threads where it matters.
+//! Tests of the journal in memory, with real threads for the races.
 
 use super::*;
 use crate::testkit::journal_conformance;

@@ -1,4 +1,4 @@
-//! Connections, with the settings that durability rests on.
+//! Connections, with the settings that durability depends on.
 
 use std::{cmp::Ordering, path::Path, time::Duration};
 
@@ -13,17 +13,17 @@ use super::{
 /// Earlier versions can lose the log when two connections checkpoint at once.
 const OLDEST: (i32, &str) = (3_051_003, "3.51.3");
 
-/// Read back, because SQLite ignores settings that it does not take.
+/// Checked after setting, because SQLite ignores settings that it does not accept.
 const IN_FORCE: [(&str, &str); 3] = [
     ("journal_mode", "wal"),
     ("synchronous", "2"),
     ("secure_delete", "1"),
 ];
 
-/// Time-out for a lock of another connection or process.
+/// Timeout for locks of other connections and processes.
 pub(super) const BUSY: Duration = Duration::from_secs(5);
 
-/// `fullfsync` matters on macOS alone; for checkpoints see `log.rs`.
+/// `fullfsync` matters on macOS only; `log.rs` does the checkpoints.
 const WRITING: &str = "
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;
@@ -52,7 +52,7 @@ pub(super) fn open(files: &Files, most_pages: u32) -> Result<Connection, OpenErr
         Err(OpenError::Absent { .. }) => create(files)?,
         Err(error) => return Err(error),
     }
-    // Before SQLite makes files with the permissions of the database.
+    // SQLite creates its other files with the permissions of the database.
     files.keep_to_owner();
     let connection = writing(&files.journal)?;
     connection
@@ -70,8 +70,8 @@ pub(super) fn reading(path: &Path) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
-/// A connection that changes nothing, of a journal of the present layout. Only SQLite opens the file: it
-/// may be open in this process already, whose locks end when a handle of any other kind is closed.
+/// A read-only connection to a journal of the current layout. Only SQLite may open the file:
+/// closing any other handle would end the locks that this process holds on it.
 pub(super) fn inspecting(files: &Files) -> Result<Connection, OpenError> {
     let path = files.journal.clone();
     match path.try_exists() {

@@ -1,4 +1,4 @@
-//! Errors of opening, and how far a later failure of SQLite reaches.
+//! Errors of opening, and the reach of later failures of SQLite.
 
 use std::{io, path::PathBuf};
 
@@ -9,117 +9,116 @@ use crate::journal::Error;
 /// Why a journal was not opened. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// A file or the directory cannot be made, read or locked.
+    /// A file or the directory cannot be created, read or locked.
     #[error("`{}` cannot be used: {source}; use another data directory", path.display())]
     File {
-        /// Which.
+        /// File or directory.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
-    /// SQLite cannot be shared over a network.
+    /// The directory is on a network file system, where SQLite cannot be shared.
     #[error(
         "`{}` is on a network file system ({kind}), where a journal is not safe: use a data directory on a \
          local disk",
         path.display()
     )]
     Network {
-        /// The directory.
+        /// Directory.
         path: PathBuf,
-        /// Its file system.
+        /// File system.
         kind: &'static str,
     },
-    /// Another process does not come to the end of opening it.
+    /// Another process does not finish opening the journal.
     #[error(
         "`{}` is locked by another process, perhaps an earlier Oracle: end it, or use another data directory",
         path.display()
     )]
     Locked {
-        /// The lock.
+        /// Lock file.
         path: PathBuf,
     },
-    /// A file of that name is there, but nothing that an Oracle wrote.
+    /// The file is no journal of Oracle.
     #[error(
         "`{}` is not a journal of Oracle and was left as it is: move it away, or use another data \
          directory",
         path.display()
     )]
     NotAJournal {
-        /// Which file.
+        /// File.
         path: PathBuf,
     },
-    /// A later version has written it.
+    /// A later version wrote the file.
     #[error(
         "`{}` has layout {found}, this program knows layouts up to {known}, so it was left as it is: \
          use the newer program",
         path.display()
     )]
     Newer {
-        /// Which file.
+        /// File.
         path: PathBuf,
         /// Its layout.
         found: u32,
-        /// The latest that is known here.
+        /// The latest layout that this program knows.
         known: u32,
     },
-    /// There is none to be looked at.
+    /// There is no journal to inspect.
     #[error("there is no journal `{}`", path.display())]
     Absent {
-        /// Where it would be.
+        /// Missing file.
         path: PathBuf,
     },
-    /// An earlier version has written it.
+    /// An earlier version wrote the file.
     #[error(
         "`{}` has the earlier layout {found}, which this program does not read: use another data directory",
         path.display()
     )]
     Older {
-        /// Which file.
+        /// File.
         path: PathBuf,
         /// Its layout.
         found: u32,
     },
-    /// The journal is gone and its write-ahead log is not; a new journal would take that for its own.
+    /// The journal is missing but its write-ahead log is not. A new journal would adopt that log.
     #[error(
         "`{}` is there without its journal: put the journal back, or move the log away too",
         log.display()
     )]
     Orphaned {
-        /// The log.
+        /// Log file.
         log: PathBuf,
     },
-    /// The SQLite that is linked has known faults in its write-ahead log.
+    /// The linked SQLite has known faults in its write-ahead log.
     #[error("SQLite {found} is too old: link {wanted} or a later one")]
     OldSqlite {
-        /// The version linked.
+        /// Linked version.
         found: String,
-        /// The oldest that will do.
+        /// Oldest version that is accepted.
         wanted: String,
     },
-    /// A setting that durability rests on is not in force.
+    /// A setting that durability depends on is not in force.
     #[error("SQLite has `{name}` at {found}, not at {want}: records would not be safe")]
     Setting {
-        /// Which.
+        /// Name.
         name: &'static str,
-        /// As it must be.
+        /// Required value.
         want: &'static str,
-        /// As it is.
+        /// Actual value.
         found: String,
     },
-    /// SQLite refuses.
+    /// SQLite failed.
     #[error("`{}` cannot be opened: {detail}", path.display())]
     Store {
-        /// Which file.
+        /// File.
         path: PathBuf,
-        /// What it says.
+        /// SQLite's message.
         detail: String,
     },
 }
 
-/// Why a request was not done.
 #[derive(Debug)]
 pub(super) enum Failed {
-    /// The journal refused it; nothing was changed.
+    /// The request was refused. Nothing was changed.
     Refused(Error),
     Store(rusqlite::Error),
 }
@@ -137,7 +136,7 @@ impl From<rusqlite::Error> for Failed {
 }
 
 impl Failed {
-    /// For a reader: nothing durable is in question.
+    /// A failed read puts no durable record in doubt.
     pub(super) fn of_reading(self) -> Error {
         match self {
             Self::Refused(error) => error,
@@ -150,13 +149,13 @@ impl Failed {
 pub(super) enum Reach {
     /// This request alone.
     Request,
-    /// All requests, for now.
+    /// All requests of the transaction, which may be retried.
     Batch,
-    /// The journal: what is on the disk is in doubt.
+    /// The journal: the state of the disk is unknown.
     Journal,
 }
 
-/// I/O errors that leave no doubt about what was written: memory, locks and the shared-memory index.
+/// I/O errors of memory, locks and the shared-memory index leave no doubt about what was written.
 const PASSING_IO: &[i32] = &[
     ffi::SQLITE_IOERR_NOMEM,
     ffi::SQLITE_IOERR_BLOCKED,
@@ -172,7 +171,7 @@ const PASSING_IO: &[i32] = &[
     ffi::SQLITE_IOERR_GETTEMPPATH,
 ];
 
-/// Reads errno, so it comes before any other call in the thread that failed.
+/// Reads errno, so it must be the first call after the failure on this thread.
 pub(super) fn reach(error: &rusqlite::Error) -> Reach {
     reach_by(error, io::Error::last_os_error().kind())
 }
@@ -183,7 +182,8 @@ fn reach_by(error: &rusqlite::Error, said: io::ErrorKind) -> Reach {
     };
     match error.code {
         ErrorCode::SystemIoFailure if PASSING_IO.contains(&error.extended_code) => Reach::Batch,
-        // SQLite does not know a full quota. Only of a write: a failed fsync may have lost earlier writes.
+        // SQLite has no code for a full quota. Only a failed write counts as one: a failed fsync
+        // may have lost earlier writes.
         ErrorCode::SystemIoFailure if is_write(*error) && said == io::ErrorKind::QuotaExceeded => {
             Reach::Batch
         }
@@ -202,13 +202,13 @@ const fn is_write(error: ffi::Error) -> bool {
     error.extended_code == ffi::SQLITE_IOERR_WRITE
 }
 
-/// Whether the disk or the quota is full, for a failure that can be tried again.
+/// Valid only for a failure that may be retried.
 pub(super) fn is_full(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DiskFull)
         || error.sqlite_error().copied().is_some_and(is_write)
 }
 
-/// With SQLite's number, because its words for every failed read, write and fsync are the same.
+/// Adds SQLite's code, because its message is the same for every failed read, write and fsync.
 pub(super) fn told(error: &rusqlite::Error) -> String {
     match error.sqlite_error() {
         Some(code) => format!("{error} (SQLite {})", code.extended_code),

@@ -1,6 +1,6 @@
-//! The files of a journal: where they are and who may read them.
+//! The files of a journal: their paths and permissions.
 //!
-//! **Invariant:** a file under the journal's name is a whole journal. A new one is made under
+//! **Invariant:** a file with the journal's name is a complete journal. A new one is created under
 //! another name and renamed.
 
 use std::{
@@ -40,7 +40,8 @@ impl Files {
         }
     }
 
-    /// One process at a time opens the journal. An earlier version holds this lock for as long as it is open.
+    /// Guards the opening against other processes. An earlier version of Oracle holds this lock as
+    /// long as it runs.
     pub(super) fn lock(&self) -> Result<File, OpenError> {
         let path = self.directory.join("lock");
         let failed = |source| OpenError::File {
@@ -59,7 +60,8 @@ impl Files {
         Err(OpenError::Locked { path })
     }
 
-    /// Takes permissions on the files from other users. The directory stays as it is: it may have other uses.
+    /// Removes other users' permissions on the files. The directory may have other uses and is not
+    /// changed.
     pub(super) fn keep_to_owner(&self) {
         if others_may(&self.directory, WRITE) {
             tracing::warn!(
@@ -77,7 +79,7 @@ impl Files {
         }
     }
 
-    /// An empty private file for a new database, whose log inherits its permissions.
+    /// Creates an empty private file for a new database, whose log inherits its permissions.
     pub(super) fn start_draft(&self) -> Result<(), OpenError> {
         let failed = |source| OpenError::File {
             path: self.draft.clone(),
@@ -111,10 +113,10 @@ impl Files {
     }
 }
 
-/// The kind of a network file system, where SQLite's locks and shared memory do not work.
+/// Network file systems lack the locks and the shared memory that SQLite needs.
 #[cfg(target_os = "linux")]
 fn network(directory: &Path) -> io::Result<Option<&'static str>> {
-    // By the numbers of statfs(2).
+    // Numbers from statfs(2).
     Ok(match rustix::fs::statfs(directory)?.f_type as u32 {
         0x6969 => Some("NFS"),
         0x517b | 0xff53_4d42 | 0xfe53_4d42 => Some("SMB"),
@@ -188,7 +190,7 @@ pub(super) fn private_directory(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
 }
 
-/// A rename is durable when its directory is.
+/// A rename is durable once its directory is synced.
 #[cfg(unix)]
 fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()

@@ -1,11 +1,11 @@
-//! Whether the journal can be trusted; once it cannot, it never can again.
+//! Whether the journal can be trusted. This is lost once and never regained.
 
 use std::{fmt, sync::OnceLock};
 
 use crate::journal::Error;
 
-/// Called once, with the reason, when durable records may be lost. It ends the process, so it must not wait for
-/// the journal nor hold a handle of it.
+/// Called once, with the reason, when durable records may be lost. It has to end the process, so it
+/// must neither wait for the journal nor hold a handle of it.
 pub type OnBroken = Box<dyn Fn(&str) + Send + Sync>;
 
 pub(super) struct Health {

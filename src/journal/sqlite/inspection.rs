@@ -1,4 +1,4 @@
-//! A look into a journal by somebody who need not own it.
+//! Read-only access to a journal that another process may own.
 
 use std::{fs, path::Path};
 
@@ -17,7 +17,7 @@ use crate::{
     model::{Owner, SessionKey, Timestamp},
 };
 
-/// A journal that is only looked at, whoever owns it, while that goes on writing. Blocks.
+/// A read-only view of a journal, whose owner may go on writing. All methods block.
 #[derive(Debug)]
 pub struct Inspection {
     connection: Connection,
@@ -28,7 +28,7 @@ impl Inspection {
     /// Opens the journal of a data directory.
     ///
     /// # Errors
-    /// See [`OpenError`]; besides, if there is no journal yet, or one of an older layout.
+    /// Returns an [`OpenError`]; [`OpenError::Absent`] if there is no journal yet.
     pub fn open(directory: &Path) -> Result<Self, OpenError> {
         Self::of(Files::within(directory))
     }
@@ -38,9 +38,8 @@ impl Inspection {
         Ok(Self { connection, files })
     }
 
-    /// Checks everything: checksums, numbers without gaps, what sessions say of their logs, snapshots,
-    /// the search index and SQLite's own structures. Answers with what is wrong, at most 1,000
-    /// problems.
+    /// Verifies checksums, sequence numbers, the states of sessions, snapshots, the search index
+    /// and SQLite's own structures. Returns at most 1,000 problems.
     ///
     /// # Errors
     /// [`Error::Unavailable`] if the file cannot be read at all.
@@ -48,7 +47,7 @@ impl Inspection {
         verify::verify(&self.connection).map_err(|error| Error::Unavailable(told(&error)))
     }
 
-    /// The live process that owns a session, if one does.
+    /// Returns the live process that owns a session, if any.
     ///
     /// # Errors
     /// [`Error::Unavailable`] if the file or the process cannot be read.
@@ -66,7 +65,7 @@ impl Inspection {
         owner.map_err(|error| Error::Unavailable(error.to_string()))
     }
 
-    /// Counts.
+    /// Counts sessions, records and bytes.
     ///
     /// # Errors
     /// [`Error::Unavailable`] if the file cannot be read.
@@ -76,28 +75,28 @@ impl Inspection {
     }
 }
 
-/// Figures of a journal. Counted one after the other, so that they need not be of one moment.
+/// Figures of a journal. They are counted one after the other, not in one snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Stats {
-    /// Sessions.
+    /// Number of sessions.
     pub sessions: u64,
-    /// Those in the middle of a query.
+    /// Sessions with a running query.
     #[serde(rename = "running")]
     pub busy: u64,
     /// Records of all sessions.
     pub records: u64,
-    /// Records by kind, the most frequent first.
+    /// Records by type, most frequent first.
     #[serde(serialize_with = "by_kind")]
     pub kinds: Vec<(String, u64)>,
-    /// Sessions with a snapshot.
+    /// Number of snapshots.
     pub snapshots: u64,
-    /// When the earliest record was written.
+    /// Time of the earliest record.
     pub oldest: Option<Timestamp>,
-    /// When the latest record was written.
+    /// Time of the latest record.
     pub newest: Option<Timestamp>,
-    /// Size of the database, in bytes.
+    /// Size of the database in bytes.
     pub database_bytes: u64,
-    /// Size of the write-ahead log, in bytes; it is used again, so it need not be full.
+    /// Size of the write-ahead log in bytes, including space to be reused.
     pub log_bytes: u64,
 }
 

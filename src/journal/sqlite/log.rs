@@ -1,7 +1,7 @@
-//! Checkpoints: the write-ahead log is kept short, and emptied when it holds deleted content.
+//! Checkpoints, which keep the write-ahead log short and empty it when it holds deleted content.
 //!
-//! SQLite's own checkpoints hide their failures, and after a failed fsync of the database the log must not be
-//! overwritten.
+//! SQLite's automatic checkpoints hide their failures, and after a failed fsync of the database the
+//! log must not be overwritten.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use rusqlite::{Connection, Row, Statement};
 
 use super::{Tuning, connection::BUSY};
 
-/// How long to wait for readers that hold up the erasure, while writers wait.
+/// How long an erasure waits for readers, and writers for it.
 pub(super) const PATIENCE: Duration = Duration::from_millis(20);
 
 pub(super) struct Log<'c> {
@@ -24,7 +24,7 @@ pub(super) struct Log<'c> {
 }
 
 impl<'c> Log<'c> {
-    /// A log that is there at the start may hold deleted content, so it is emptied.
+    /// A log from before the opening may hold deleted content.
     pub(super) fn new(connection: &'c Connection, tuning: Tuning) -> rusqlite::Result<Self> {
         Ok(Self {
             connection,
@@ -38,13 +38,13 @@ impl<'c> Log<'c> {
         })
     }
 
-    /// The log is to be emptied, because of deleted content or a full disk; readers are waited for once.
+    /// Requests an erasure, because of deleted content or a full disk. The next try waits for
+    /// readers.
     pub(super) const fn owe(&mut self, patience: Duration) {
         self.owes = true;
         self.patience = patience;
     }
 
-    /// Leaves it to other processes.
     pub(super) const fn forgive(&mut self) {
         self.owes = false;
     }
@@ -80,7 +80,7 @@ impl<'c> Log<'c> {
     }
 }
 
-/// Whether readers held it up, and the log's pages.
+/// Returns whether readers held it up, and the pages in the log.
 fn run(checkpoint: &mut Statement<'_>) -> rusqlite::Result<(bool, i64)> {
     checkpoint.query_row((), |row: &Row<'_>| {
         let busy: i64 = row.get(0)?;

@@ -1,9 +1,9 @@
-//! The processes that have a journal open. Each opened journal is an owner with a random id and a file
-//! `processes/ID`, locked exclusively for as long as the journal is open: the lock ends with the process,
-//! however that ends. The file holds the process id and, where the process serves, its control socket.
+//! The processes that have a journal open. Each open journal is an owner with a random id and a
+//! file `processes/ID`, which it keeps locked exclusively: the lock ends with the process, however
+//! it ends. The file holds the process id and the path of its control socket, if it has one.
 //!
-//! **Invariants:** a file is locked before any row names its owner, and an id is never used again. A probe
-//! takes a shared lock, so that two probes never take each other for a live owner.
+//! **Invariants:** a file is locked before any row names its owner, and no id is reused. A probe
+//! takes a shared lock, so that two probes never mistake each other for a live owner.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -20,18 +20,17 @@ use crate::model::Owner;
 
 const FOLDER: &str = "processes";
 
-/// An opened journal among those that share a data directory; it leaves them when dropped.
+/// An open journal, which leaves the data directory's processes when dropped.
 #[derive(Debug)]
 pub(super) struct Process {
     pub(super) id: i64,
-    /// Whether no other was alive when it came.
+    /// Whether no other owner was alive at the opening.
     pub(super) came_alone: bool,
     folder: PathBuf,
     file: Mutex<File>,
 }
 
 impl Process {
-    /// Blocks for as long as the disk takes.
     pub(super) fn enter(directory: &Path) -> io::Result<Self> {
         let folder = directory.join(FOLDER);
         files::private_directory(&folder)?;
@@ -41,7 +40,7 @@ impl Process {
             let path = file_of(&folder, id);
             let mut file = files::private().create_new(true).open(&path)?;
             file.lock()?;
-            // A probe may have taken it for that of a dead process before it was locked.
+            // Before the lock, a probe may have removed the file as that of a dead process.
             if path.exists() {
                 writeln!(file, "{}", process::id())?;
                 let came_alone = live(&folder)?.len() == 1;
@@ -60,14 +59,13 @@ impl Process {
         file_of(&self.folder, self.id)
     }
 
-    /// Tells the others where this process's control socket is.
     pub(super) fn announce(&self, socket: &Path) -> io::Result<()> {
         let socket = socket.to_str().ok_or(io::ErrorKind::InvalidInput)?;
-        // In one write, so that no other reads half of it.
+        // In one write, so that no process reads half of it.
         self.file.lock().write_all(format!("{socket}\n").as_bytes())
     }
 
-    /// This owner or another, if it is alive and not this one.
+    /// The owner with this id, if it is alive and not this one.
     pub(super) fn other(&self, id: i64) -> io::Result<Option<Owner>> {
         if id == self.id {
             return Ok(None);
@@ -78,13 +76,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // One that stays is found to be dead.
+        // A file that remains is recognised as that of a dead process.
         let _ = fs::remove_file(file_of(&self.folder, self.id));
     }
 }
 
-/// The processes that have a data directory open, one entry for each opened journal. The files of dead ones
-/// are removed.
+/// Lists the processes that have a data directory open, one entry for each open journal. Removes
+/// the files of dead ones.
 ///
 /// # Errors
 /// If the directory cannot be read.
@@ -95,7 +93,6 @@ pub fn processes(directory: &Path) -> io::Result<Vec<Owner>> {
     }
 }
 
-/// The owner with this id, if it is alive.
 pub(super) fn owner(directory: &Path, id: i64) -> io::Result<Option<Owner>> {
     probe(&file_of(&directory.join(FOLDER), id))
 }
@@ -111,7 +108,6 @@ fn file_of(folder: &Path, id: i64) -> PathBuf {
     folder.join(format!("{id:016x}"))
 }
 
-/// The owner with this file, if it is alive.
 fn probe(path: &Path) -> io::Result<Option<Owner>> {
     let mut file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -119,13 +115,13 @@ fn probe(path: &Path) -> io::Result<Option<Owner>> {
     };
     match file.try_lock_shared() {
         Ok(()) => {
-            // Another probe may have removed it.
+            // Another probe may have removed the file.
             let _ = fs::remove_file(path);
             Ok(None)
         }
         Err(TryLockError::WouldBlock) => {
             let mut text = String::new();
-            // Where locks keep others from reading, the owner has no name.
+            // On systems whose locks prevent reading, the owner stays unnamed.
             let _ = file.read_to_string(&mut text);
             let mut lines = text.lines();
             let pid = lines.next().and_then(|pid| pid.parse().ok());

@@ -49,7 +49,6 @@ impl<'c> Reader<'c> {
         Ok(Self { sql, process })
     }
 
-    /// Runs several statements in one snapshot.
     fn at_one_time<T>(
         &mut self,
         look: impl FnOnce(&mut Self) -> Result<T, Failed>,
@@ -62,7 +61,7 @@ impl<'c> Reader<'c> {
         Ok(seen)
     }
 
-    /// After a panic: ends the transaction, if one is open.
+    /// Ends a transaction that a panic left open.
     pub(super) fn recover(&mut self) {
         let _ = self.sql.end.execute(());
     }
@@ -87,7 +86,7 @@ impl<'c> Reader<'c> {
             .collect::<Result<_, _>>()?)
     }
 
-    /// One after the other by the index: `DISTINCT` would read all sessions.
+    /// Steps through the index, because `DISTINCT` would read all sessions.
     pub(super) fn tenants(
         &mut self,
         after: Option<&TenantId>,
@@ -176,7 +175,7 @@ impl<'c> Reader<'c> {
         Ok(Seq(last.ok_or(Error::Unknown { sid })?))
     }
 
-    /// A damaged snapshot counts as none.
+    /// A damaged snapshot counts as missing.
     pub(super) fn snapshot(&mut self, sid: Sid) -> Result<Option<Snapshot>, Failed> {
         self.at_one_time(|reader| {
             reader.last(sid)?;
@@ -223,7 +222,7 @@ impl<'c> Reader<'c> {
     }
 }
 
-/// The index's query. Words are letters and digits alone, so none is syntax.
+/// The query for the index. Words are only letters and digits, so none is syntax.
 fn expression(tenant: &TenantId, wanted: &Wanted) -> String {
     let mut expression = format!("\"{}\"", row::word_of_tenant(tenant.as_str()));
     for word in wanted.words() {
@@ -234,7 +233,7 @@ fn expression(tenant: &TenantId, wanted: &Wanted) -> String {
     expression
 }
 
-/// A session; none if its name is damaged, which hides no other session.
+/// `None` for a session whose name is damaged, so that it hides no other session.
 pub(super) fn known(row: &Row<'_>) -> rusqlite::Result<Option<Known>> {
     let (sid, tenant, name, last): (i64, String, String, i64) =
         (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);

@@ -1,4 +1,4 @@
-//! A few threads that read, each with a connection of its own.
+//! The reading threads, each with its own connection.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -24,14 +24,14 @@ use super::{
 use crate::journal::Error;
 
 const THREADS: usize = 3;
-/// Threads that long questions may occupy.
+/// Threads that long reads may occupy.
 const LONG: usize = THREADS - 1;
-/// Questions queued or in flight; more wait for a permit.
+/// Requests queued or in flight; further ones wait for a permit.
 const QUEUE: usize = 1_024;
 
 type Question = Box<dyn for<'r, 'c> FnOnce(&'r mut Reader<'c>) + Send>;
 
-/// Whether nobody waits for the answer any more.
+/// Whether the caller has dropped its future.
 pub(super) type GivenUp<'a> = &'a dyn Fn() -> bool;
 
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Readers {
     ) -> Result<Self, OpenError> {
         let (queue, questions) = mpsc::channel();
         let (ready, started) = mpsc::channel();
-        // Held by the free thread that waits for the next question.
+        // Locked by the idle thread that waits for the next request.
         let questions = Arc::new(Mutex::new(questions));
         let mut readers = Self {
             queue: Some(queue),
@@ -91,7 +91,8 @@ impl Readers {
         self.put(move |reader, _| look(reader)).await
     }
 
-    /// A long question, which checks now and then whether it is given up. One thread stays free for short ones.
+    /// Runs a long read, which checks from time to time whether it is abandoned. One thread stays
+    /// free for short ones.
     pub(super) async fn ask_at_length<T: Send + 'static>(
         &self,
         look: impl for<'r, 'c> FnOnce(&'r mut Reader<'c>, GivenUp<'_>) -> Result<T, Failed>
@@ -151,7 +152,7 @@ fn serve(
     };
     let next = || questions.lock().recv().ok();
     while let Some(question) = next() {
-        // The caller sees the lost answer.
+        // The caller sees a closed channel.
         let asked = catch_unwind(AssertUnwindSafe(|| question(&mut reader)));
         if asked.is_err() {
             reader.recover();

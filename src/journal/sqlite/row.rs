@@ -14,7 +14,7 @@ pub(super) struct Batch {
     pub(super) epoch: Epoch,
     pub(super) after: Seq,
     pub(super) rows: Vec<Row>,
-    /// The name of a sub-agent's session that begins, and of its parent.
+    /// A sub-agent's session that begins, and its parent.
     pub(super) parent: Option<(SessionName, SessionName)>,
     pub(super) leaves: Standing,
 }
@@ -25,12 +25,12 @@ pub(super) struct Row {
     pub(super) kind: &'static str,
     pub(super) body: String,
     pub(super) sum: i64,
-    /// The words to find it by, without the tenant's.
+    /// The words for the search index, without the tenant's.
     pub(super) words: Option<String>,
 }
 
 impl Batch {
-    /// Encodes in the caller's task, to spare the writer.
+    /// Encodes in the caller's task, to relieve the writer.
     pub(super) fn of(append: &Append) -> Result<Self, Error> {
         let Append {
             sid,
@@ -57,7 +57,6 @@ impl Batch {
         })
     }
 
-    /// The same records as the first ones of a session.
     pub(super) fn placed(&self, sid: Sid, epoch: Epoch) -> Self {
         let place = |(row, seq): (&Row, Seq)| {
             let place = Place { sid, seq, epoch };
@@ -93,13 +92,13 @@ impl Row {
     }
 }
 
-/// What the index gets of a text: the tenant, then each word once.
+/// The words of a text for the index: the tenant, then each word once.
 pub(super) fn words(tenant: &str, text: &str) -> String {
     format!("{} {}", word_of_tenant(tenant), distinct(text))
 }
 
-/// The tenant as a word, so that a search goes through no other tenant's texts. No text has it: its first sign is
-/// part of a word to the index alone.
+/// The tenant as a word, so that a search reads no other tenant's texts. No text contains it,
+/// because only the index takes its first character as part of a word.
 pub(super) fn word_of_tenant(tenant: &str) -> String {
     let mut word = String::from("\u{2016}");
     for byte in tenant.bytes() {
@@ -136,7 +135,6 @@ impl Place {
     }
 }
 
-/// The columns of [`Stored::of`].
 pub(super) const COLUMNS: &str = "seq, epoch, at, kind, body, sum";
 
 pub(super) struct Stored<'a> {
@@ -149,7 +147,7 @@ pub(super) struct Stored<'a> {
 }
 
 impl<'a> Stored<'a> {
-    /// From the [`COLUMNS`], which begin at `first`.
+    /// Reads the [`COLUMNS`], which begin at index `first`.
     pub(super) fn of(row: &'a rusqlite::Row<'_>, first: usize) -> rusqlite::Result<Self> {
         let number = |index| row.get::<_, i64>(first + index);
         Ok(Self {
@@ -162,7 +160,7 @@ impl<'a> Stored<'a> {
         })
     }
 
-    /// The record, if its checksum fits.
+    /// Checks the checksum.
     pub(super) fn entry(&self, sid: Sid) -> Result<Entry, Error> {
         let seq = self.seq;
         let unreadable = |why| Error::Unreadable { sid, seq, why };
@@ -183,7 +181,7 @@ impl<'a> Stored<'a> {
     }
 }
 
-/// Text as bytes: damaged text need not be text.
+/// Reads text as bytes, because damaged text may not be UTF-8.
 fn bytes(value: ValueRef<'_>) -> &[u8] {
     match value {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes,
@@ -200,7 +198,7 @@ pub(super) fn sum_of_snapshot(sid: Sid, seq: Seq, body: &[u8]) -> i64 {
     sum(&[&sid.0.to_be_bytes(), &seq.0.to_be_bytes(), body])
 }
 
-/// The first eight bytes of a SHA-256: enough to find damage.
+/// The first eight bytes of a SHA-256, enough to detect damage.
 fn sum(parts: &[&[u8]]) -> i64 {
     let mut digest = Sha256::new();
     for part in parts {

@@ -1,22 +1,20 @@
-//! The layout of the database, with a number that the file holds (`user_version`).
+//! The layout of the database, with its number in the file (`user_version`).
 
 use rusqlite::{Connection, TransactionBehavior};
 
-/// Says that a SQLite file is a journal of ours: "ORCJ".
+/// Marks a SQLite file as a journal of Oracle: "ORCJ".
 pub(super) const APPLICATION: u32 = 0x4f52_434a;
 
-/// The number of the present layout.
 pub(super) const LAYOUT: u32 = 2;
 
-/// - `record` is append-only, in the order of landing: appends of all sessions go to its end. `sum`
-///   is a checksum over the rest of the row.
-/// - `session.sid` is never given twice (AUTOINCREMENT), though sessions are deleted. Names are in
-///   the order of bytes, which is SQLite's default. `owner` is the opened journal that has the
-///   session to itself while its process lives (`processes.rs`), `parent_sid` the session that a
-///   sub-agent's belongs to, with which it is deleted.
-/// - `thread` holds the words of what people said and were answered, for search, under the
-///   record's `pos`. It keeps them beside the index, because an index without them can only mark
-///   what is deleted, and the words of a deleted session must be gone (`secure-delete`).
+/// - `record` is append-only; appends of all sessions go to its end. `sum` is a checksum over the
+///   rest of the row.
+/// - `session.sid` is never reused (AUTOINCREMENT). Names are in byte order, SQLite's default.
+///   `owner` is the open journal that owns the session while its process lives (`processes.rs`),
+///   `parent_sid` the session to which a sub-agent's belongs and with which it is deleted.
+/// - `thread` holds the words of questions and answers for search, by the record's `pos`. It stores
+///   them beside the index, because a contentless index could only mark what is deleted, and the
+///   words of a deleted session must be gone (`secure-delete`).
 const TABLES: &str = "
     CREATE TABLE record (
         pos INTEGER PRIMARY KEY,
@@ -56,7 +54,7 @@ const TABLES: &str = "
     INSERT INTO thread (thread, rank) VALUES ('secure-delete', 1);
 ";
 
-/// Whose file it is, as the database has it, its write-ahead log included.
+/// Application id and layout, including what only the write-ahead log has.
 pub(super) fn header(connection: &Connection) -> rusqlite::Result<(u32, u32)> {
     let number = |name| {
         let number = connection.pragma_query_value(None, name, |row| row.get(0));
@@ -65,7 +63,6 @@ pub(super) fn header(connection: &Connection) -> rusqlite::Result<(u32, u32)> {
     Ok((number("application_id")?, number("user_version")?))
 }
 
-/// Makes an empty database a journal.
 pub(super) fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch(TABLES)?;

@@ -1,4 +1,4 @@
-//! Prepared statements by name, and the values in them.
+//! Prepared statements by name, and their values.
 
 use crate::journal::Standing;
 
@@ -16,7 +16,6 @@ macro_rules! statements {
                 })
             }
 
-            /// How SQLite goes about each of them, by name.
             #[cfg(test)]
             fn plans(connection: &rusqlite::Connection) -> Vec<(&'static str, String)> {
                 let plan = |sql: &str| {
@@ -36,7 +35,7 @@ pub(super) const fn int(number: u64) -> i64 {
     number.cast_signed()
 }
 
-/// A number to compare with.
+/// Saturates: for comparisons only.
 pub(super) fn bound(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -54,11 +53,11 @@ pub(super) const fn standing(busy: i64) -> Standing {
     }
 }
 
-/// Of statements by name: none has a plan that goes through a whole table.
+/// Asserts that no statement scans a whole table.
 #[cfg(test)]
 pub(super) fn assert_indexed(plans: Vec<(&str, String)>) {
     for (name, plan) in plans {
-        // The search index is asked by number or by words, never for all that it has.
+        // The search index is queried by row id or by words, never as a whole.
         let goes_through =
             |step: &str| step.starts_with("SCAN") && !step.ends_with(":=") && !step.contains(":M");
         assert!(!plan.split("; ").any(goes_through), "{name}: {plan}");

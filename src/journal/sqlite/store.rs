@@ -1,7 +1,7 @@
-//! What the writer does within a transaction: fencing, conflicts, and the changes themselves.
+//! The writer's requests within a transaction: fencing, conflicts and changes.
 //!
-//! **Invariant:** a request is judged before anything is changed for it, so one that is refused
-//! leaves nothing behind, and all others of its transaction stand.
+//! **Invariant:** a request is validated before it changes anything, so a refused one does not
+//! affect the others in its transaction.
 
 use std::io;
 
@@ -19,7 +19,6 @@ use crate::{
     model::{Epoch, Seq, SessionKey, Sid},
 };
 
-/// The end of a session's log, and who may write there.
 #[derive(Debug, Clone)]
 struct Head {
     epoch: Epoch,
@@ -28,11 +27,10 @@ struct Head {
     owner: Option<i64>,
 }
 
-/// The writer's view of the database.
 pub(super) struct Store<'c> {
     sql: Statements<'c>,
     process: &'c Process,
-    /// Whether a session was deleted whose content may still stand in a file.
+    /// Whether a deleted session may still have content in a file.
     owes_erasure: bool,
 }
 
@@ -84,12 +82,11 @@ impl<'c> Store<'c> {
         self.sql.commit.execute(()).map(drop)
     }
 
-    /// Takes back what the transaction did. SQLite may have done that itself, which is no failure.
+    /// Fails if SQLite has already rolled back, which is no error.
     pub(super) fn roll_back(&mut self) {
         let _ = self.sql.rollback.execute(());
     }
 
-    /// Whether something was deleted since this was last asked.
     pub(super) fn take_erasure(&mut self) -> bool {
         std::mem::take(&mut self.owes_erasure)
     }
@@ -98,7 +95,6 @@ impl<'c> Store<'c> {
         self.claim_if(key, |_, _| Ok(()))
     }
 
-    /// Claims a session that has no records, and lets it begin with these.
     pub(super) fn open(&mut self, key: &SessionKey, records: &Batch) -> Result<Claim, Failed> {
         if let Some((name, parent)) = &records.parent
             && *name == key.name
@@ -164,7 +160,7 @@ impl<'c> Store<'c> {
         }
     }
 
-    /// The statement that moves the session's end judges the append: it changes one row, or nothing.
+    /// The fence is part of the statement that moves the session's end: it changes one row or none.
     pub(super) fn append(&mut self, batch: &Batch) -> Result<Seq, Failed> {
         let &Batch {
             sid, epoch, after, ..
@@ -219,7 +215,7 @@ impl<'c> Store<'c> {
         Ok(())
     }
 
-    /// The parent of a sub-agent's session that begins with this append.
+    /// The parent, if this append opens a sub-agent's session.
     fn parent(&mut self, batch: &Batch) -> Result<Option<i64>, Failed> {
         let Some((name, parent)) = &batch.parent else {
             return Ok(None);
@@ -251,7 +247,7 @@ impl<'c> Store<'c> {
         }
         let sql = &mut self.sql;
         for member in family {
-            // The words first: they are found by the records.
+            // Words first, because the records locate them.
             for statement in [
                 &mut sql.forget_words,
                 &mut sql.forget_records,
@@ -265,7 +261,7 @@ impl<'c> Store<'c> {
         Ok(gone)
     }
 
-    /// A session that is to be deleted, if it may be; none if its name cannot be read.
+    /// `None` if the session's name is unreadable.
     fn judged(&mut self, member: i64, only: Only) -> Result<Option<Known>, Failed> {
         let sid = Sid(member.cast_unsigned());
         let found = self.sql.member.query_row([member], |row| {
@@ -289,7 +285,6 @@ impl<'c> Store<'c> {
         Ok(known)
     }
 
-    /// The session's head, if this is its owner.
     fn owned(&mut self, sid: Sid, mine: Epoch) -> Result<Head, Failed> {
         let found = self.sql.by_sid.query_row([int(sid.0)], head).optional()?;
         let (_, head) = found.ok_or(Error::Unknown { sid })?;
@@ -300,7 +295,7 @@ impl<'c> Store<'c> {
         Err(Error::Fenced { sid, mine, current }.into())
     }
 
-    /// Why a statement for the owner of this epoch changed nothing.
+    /// Why a statement for the owner of this epoch changed no row.
     fn fenced(&mut self, sid: Sid, mine: Epoch) -> Result<Failed, Failed> {
         let current = self.owned(sid, mine)?.epoch;
         Ok(Error::Fenced { sid, mine, current }.into())
@@ -327,8 +322,9 @@ impl<'c> Store<'c> {
         Ok(())
     }
 
-    /// Whether the owner has appended exactly this at this position before. Bytes are compared: the
-    /// same record is written in the same way by the same process, and no other has this epoch.
+    /// Whether the owner has already appended exactly these records at this position. Comparing
+    /// bytes is enough: a process always encodes a record in the same way, and no other process has
+    /// this epoch.
     fn repeats(&mut self, batch: &Batch, last: Seq) -> rusqlite::Result<bool> {
         let end = batch.after.0.checked_add(batch.rows.len() as u64);
         if end.is_none_or(|end| end > last.0) {

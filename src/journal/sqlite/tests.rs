@@ -1,4 +1,4 @@
-//! That the journal in SQLite keeps the contract, and what it promises beyond.
+//! Tests of the journal in SQLite: the contract, and the promises beyond it.
 
 use std::{
     fs,
@@ -38,7 +38,6 @@ fn key(name: &str) -> SessionKey {
     SessionKey::local(SessionName::new(name).unwrap())
 }
 
-/// A record in which somebody says this.
 fn said(text: &str) -> Arc<Record> {
     let fact = ControlFact::Steered(Steered {
         text: text.into(),
@@ -54,7 +53,6 @@ fn said(text: &str) -> Arc<Record> {
     })
 }
 
-/// An append of one record behind the last.
 fn one(by: Claim, text: &str) -> Append {
     Append {
         sid: by.sid,
@@ -65,7 +63,6 @@ fn one(by: Claim, text: &str) -> Append {
     }
 }
 
-/// Appends texts one by one.
 async fn say(journal: &Sqlite, mut by: Claim, texts: &[&str]) -> Claim {
     for text in texts {
         by.last = journal.append(one(by, text)).await.unwrap();
@@ -73,14 +70,12 @@ async fn say(journal: &Sqlite, mut by: Claim, texts: &[&str]) -> Claim {
     by
 }
 
-/// What was said in a session.
 async fn texts(journal: &Sqlite, sid: Sid) -> Result<Vec<String>, Error> {
     let log = journal.read(sid, Seq(0), usize::MAX).await?;
     let said = log.iter().map(|entry| entry.record.said().unwrap().into());
     Ok(said.collect())
 }
 
-/// Makes journals in directories of their own, which go away with this.
 struct Fresh {
     directory: TempDir,
     made: AtomicU64,
@@ -94,7 +89,6 @@ impl Fresh {
         }
     }
 
-    /// A directory that is not there yet.
     fn directory(&self) -> PathBuf {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
         self.directory.path().join(number.to_string())
@@ -104,7 +98,7 @@ impl Fresh {
         open(&self.directory())
     }
 
-    /// What a crash at this moment would leave. Nothing may be under way.
+    /// The state after a crash at this moment. Nothing may be in flight.
     fn crashed(&self, directory: &Path) -> PathBuf {
         let copy = self.directory();
         fs::create_dir(&copy).unwrap();
@@ -115,7 +109,7 @@ impl Fresh {
     }
 }
 
-/// Every file of a directory with its bytes, by name, without those of processes.
+/// Without the files of processes.
 fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files: Vec<_> = fs::read_dir(directory)
         .unwrap()
@@ -134,7 +128,6 @@ fn holds(bytes: &[u8], words: &str) -> bool {
     memchr::memmem::find(bytes, words.as_bytes()).is_some()
 }
 
-/// Keeps the reasons for which a journal was given up.
 #[derive(Clone, Default)]
 struct Reasons(Arc<Mutex<Vec<String>>>);
 

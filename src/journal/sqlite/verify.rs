@@ -1,5 +1,5 @@
-//! Verification. Each session is read in a transaction of its own, so that a live log is seen whole and the
-//! writer is not held up.
+//! Verification. It reads each session in a transaction of its own, so that a live log is
+//! consistent and the writer is not held up.
 
 use std::fmt;
 
@@ -13,16 +13,16 @@ use crate::model::{Epoch, Seq, SessionName, Sid, TenantId};
 
 const MOST: usize = 1_000;
 
-/// Something in the journal that is not as it should be.
+/// A defect of the journal.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Problem {
-    /// The session it is about; none where it is about the file.
+    /// The session concerned; `None` for the file as a whole.
     pub sid: Option<Sid>,
-    /// That session as `tenant/name`, as it stands in the file, where it stands there.
+    /// That session as `tenant/name`, as far as the file has them.
     pub session: Option<String>,
-    /// The record, where it is about one.
+    /// The record concerned, if any.
     pub seq: Option<Seq>,
-    /// What is wrong.
+    /// Description of the defect.
     pub what: String,
 }
 

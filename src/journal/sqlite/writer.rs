@@ -1,8 +1,9 @@
-//! The writing thread: group commit. It takes what has queued up into one transaction, commits, and answers all
-//! of it. After a shared batch it waits briefly for as many requests again; a lone writer never waits.
+//! The writing thread, with group commit: it runs all queued requests in one transaction, commits,
+//! and answers them. After a batch of several it waits briefly for as many again; a lone writer
+//! never waits.
 //!
-//! **Invariant:** nothing is answered as done before its commit has succeeded, and nothing ever again once a
-//! failure leaves in doubt what is on the disk.
+//! **Invariant:** no request is answered as done before its commit has succeeded, and none at all
+//! after a failure that puts the state of the disk in doubt.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -28,21 +29,19 @@ use super::{
 };
 use crate::journal::Error;
 
-/// Requests queued or in flight; more wait for a permit.
+/// Requests queued or in flight; further ones wait for a permit.
 const QUEUE: usize = 1_024;
-/// Requests in one transaction.
 const BATCH: usize = 256;
 /// Longest wait for others to share a commit with.
 const COMPANY: Duration = Duration::from_millis(2);
 const PANICKED: &str = "its writer has panicked";
-/// Pause before the erasure of deleted content is tried again.
 const ERASE_AGAIN: Duration = Duration::from_millis(100);
 
 type Run<T> = Box<dyn for<'s, 'c> Fn(&'s mut Store<'c>) -> Result<T, Failed> + Send>;
 
 trait Work: Send {
-    /// Runs within the transaction and keeps the answer until that is durable; again after a roll-back. Fails only
-    /// where SQLite does.
+    /// Runs within the transaction, again after a roll-back, and keeps the answer until it is
+    /// durable. Fails only if SQLite does.
     fn run(&mut self, store: &mut Store<'_>) -> rusqlite::Result<()>;
 
     fn answer(self: Box<Self>);
@@ -141,7 +140,7 @@ impl Writer {
         })
     }
 
-    /// Runs a request within a transaction; answers when that is durable.
+    /// Answers once the transaction is durable.
     pub(super) async fn ask<T: Send + 'static>(
         &self,
         run: impl for<'s, 'c> Fn(&'s mut Store<'c>) -> Result<T, Failed> + Send + 'static,
@@ -157,7 +156,7 @@ impl Writer {
             Some(()) => answer.await.ok(),
             None => None,
         };
-        // It ends before its handle only by a panic.
+        // Only a panic ends the writer before its handle.
         answer.unwrap_or_else(|| {
             self.health.check()?;
             Err(Error::Broken(PANICKED.to_owned()))
@@ -169,7 +168,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         drop(self.queue.take());
         if let Some(thread) = self.thread.take() {
-            // It catches its own panics.
+            // The thread catches its own panics.
             let _ = thread.join();
         }
     }
@@ -199,7 +198,7 @@ fn write(
         company: 1,
         patience: Duration::ZERO,
     };
-    // What was deleted before a crash is erased before anything is answered.
+    // Erases content that was deleted before a crash.
     writing.tidy();
     if !process.came_alone {
         writing.log.forgive();
@@ -213,7 +212,7 @@ fn write(
     writing.settle();
 }
 
-/// Empties the log, unless it is in doubt: then it stays as evidence.
+/// Empties the log, unless the journal is broken: then it stays as evidence.
 fn close(connection: Connection, health: &Health) {
     if health.check().is_err() {
         let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
@@ -226,9 +225,9 @@ struct Writing<'c> {
     log: Log<'c>,
     tuning: Tuning,
     health: &'c Health,
-    /// Requests in the last batch.
+    /// Size of the last batch.
     company: usize,
-    /// How long to wait for as many again.
+    /// How long to wait for a batch of that size.
     patience: Duration,
 }
 
@@ -236,7 +235,7 @@ enum Ended {
     Committed,
     /// Rolled back because of one request.
     Without(usize, rusqlite::Error),
-    /// Rolled back; the requests may succeed later.
+    /// Rolled back; the requests may be retried.
     TakenBack(rusqlite::Error),
     Doubtful(rusqlite::Error),
 }
@@ -296,7 +295,7 @@ impl Writing<'_> {
                 }
                 Ended::TakenBack(error) => {
                     if is_full(&error) {
-                        // A shorter log makes room.
+                        // A shorter log frees space.
                         self.log.owe(PATIENCE);
                         self.tidy();
                     }
@@ -313,7 +312,7 @@ impl Writing<'_> {
         }
         for (index, queued) in batch.iter_mut().enumerate() {
             if let Err(error) = queued.work.run(&mut self.store) {
-                // At once: it reads errno.
+                // First, because it reads errno.
                 let reach = reach(&error);
                 self.store.roll_back();
                 return match reach {
@@ -342,7 +341,7 @@ impl Writing<'_> {
         }
     }
 
-    /// What is still to be erased at the end, nobody else knows.
+    /// No other process knows what this one still has to erase.
     fn settle(&mut self) {
         if !self.log.owes() || self.health.check().is_err() {
             return;
@@ -354,7 +353,6 @@ impl Writing<'_> {
         }
     }
 
-    /// Keeps the log short, and erases what was deleted.
     fn tidy(&mut self) {
         if self.health.check().is_ok()
             && let Err(error) = self.log.tidy()

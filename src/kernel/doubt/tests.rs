@@ -1,4 +1,4 @@
-//! What an answer is, and what each leads to.
+//! Tests of second opinions: valid answers and their outcomes.
 
 use super::*;
 use crate::model::{CallId, FaultClass, OpaquePart, ToolCall};

@@ -1,4 +1,4 @@
-//! Every row of the table in spec 8, by name.
+//! Tests of every row of docs/protocol.md, "Decision table".
 
 use SignalType::{
     ContextSufficient, DelegationRecommended, NeedCapability, NeedTurn, PartialAnswer, Stuck,
@@ -6,7 +6,7 @@ use SignalType::{
 
 use super::*;
 
-/// A turn that no earlier row takes: text, no signal, no calls, a code question.
+/// A turn that reaches row 18: text, no signal, no calls, a code question.
 const PLAIN: TurnEnd<'_> = TurnEnd {
     empty_replies: 0,
     query: "where is it?",

@@ -1,4 +1,4 @@
-//! The blocks of a reply, put together from their pieces.
+//! Assembles the blocks of a reply from their pieces.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -74,7 +74,7 @@ struct Placed {
 }
 
 impl Blocks {
-    /// A block begins; `raw` is all of it.
+    /// Begins a block; `raw` is the whole block.
     pub(super) fn start(
         &mut self,
         index: Option<u64>,
@@ -94,7 +94,7 @@ impl Blocks {
                 signature: start.signature.0.to_string(),
             },
             "redacted_thinking" => Block::Opaque(raw.to_owned()),
-            // Nothing that was asked for.
+            // Ignores kinds of blocks that requests never ask for.
             _ => return Ok(None),
         };
         let again = |placed: &Placed| {
@@ -155,7 +155,7 @@ impl Blocks {
                 let more = &*piece.partial_json.0;
                 match self.open(index, |block| matches!(block, Block::Call { .. })) {
                     Some(Block::Call { arguments, .. }) => arguments.push_str(more),
-                    // A call of no known tool, which the runtime refuses by name.
+                    // The runtime refuses this call by its unknown name.
                     Some(_) | None => self.push(
                         index,
                         Block::Call {

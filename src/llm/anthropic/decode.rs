@@ -1,6 +1,7 @@
-//! Replies in this dialect, as events or whole.
+//! Decodes replies in this dialect, streamed or whole.
 //!
-//! Good ends: `message_stop`, or a stop reason before the bytes end. A stream with neither was cut.
+//! A complete reply ends with `message_stop`, or has a stop reason before the bytes end. A stream
+//! with neither was cut off.
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
@@ -21,7 +22,7 @@ use crate::{
 struct Event<'a> {
     #[serde(borrow, default, rename = "type")]
     kind: Text<'a>,
-    /// A message in `message_start`; elsewhere it may be anything.
+    /// A message in `message_start`; elsewhere it may have any form.
     #[serde(borrow, default)]
     message: Option<&'a RawValue>,
     #[serde(default)]
@@ -36,7 +37,7 @@ struct Event<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// The message, whole or (in `message_start`) as it begins.
+/// A whole message, or its beginning in `message_start`.
 #[derive(Deserialize)]
 struct Message<'a> {
     #[serde(borrow, default, rename = "type")]
@@ -135,7 +136,7 @@ impl Decoder {
             "error" => {
                 return Err(fault::in_reply(event.error.map_or(json, RawValue::get)));
             }
-            // `ping`, and what there may be in future.
+            // `ping` and future events.
             _ => {
                 if let Some(error) = event.error {
                     return Err(fault::in_reply(error.get()));
@@ -199,7 +200,7 @@ impl Decoder {
                         arguments,
                     })
                 }
-                // Without its signature the provider does not take it back.
+                // The provider rejects thinking without its signature.
                 Block::Thinking { signature, .. } if signature.is_empty() => return None,
                 Block::Thinking { text, signature } => {
                     let (text, signature) = (Value::from(text), Value::from(signature));
@@ -257,7 +258,7 @@ impl Used {
         newer(&mut self.output_tokens, told.output_tokens);
     }
 
-    /// Here `input_tokens` are only those that were neither read from nor written to the cache.
+    /// Here `input_tokens` excludes tokens that the cache read or wrote.
     fn tokens(self) -> Tokens {
         let cached = self.cache_read_input_tokens.0;
         let parts = [
@@ -279,7 +280,7 @@ impl Used {
 impl Decode for Decoder {
     fn event(&mut self, name: &str, data: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault> {
         let data = data.trim();
-        // Proxies of the other dialect send its end mark here too.
+        // Some proxies send the end mark of OpenAI's dialect.
         if data.is_empty() || data == "[DONE]" {
             return Ok(Flow::More);
         }
@@ -326,7 +327,7 @@ impl Decode for Decoder {
         let stop = match &*self.stop {
             "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
             "refusal" => StopReason::Refusal,
-            // `end_turn`, `tool_use`, `stop_sequence`, `pause_turn` and what we do not know.
+            // `end_turn`, `tool_use`, `stop_sequence`, `pause_turn` and unknown reasons.
             _ if calls => StopReason::ToolCalls,
             _ => StopReason::EndTurn,
         };

@@ -1,8 +1,8 @@
-//! Requests in this dialect, written straight from the borrowed conversation.
+//! Serializes requests in this dialect straight from the borrowed conversation.
 //!
-//! The roles alternate, so what one side says in several messages is one message of several blocks;
-//! results come before all else that is said with them. Two marks tell the server what to keep: the
-//! end of the prompt (the tools stand before it), and the end of what will still be there next time.
+//! Roles must alternate, so consecutive messages of one role become one message with several
+//! blocks, tool results first. Two cache marks tell the server which prefixes to cache: the system
+//! prompt with the tools before it, and the last block that the next request will repeat.
 
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, json, value::RawValue};
@@ -16,13 +16,13 @@ use crate::{
     model::{Message, Part, Role, ToolCall, ToolResult, ToolSpec, ToolStatus},
 };
 
-/// Where nothing is known of the model: what all models of the last years can.
+/// Output limit for unknown models; all models of recent years accept it.
 const MAX_TOKENS: u64 = 8192;
 
-/// The content of a failure that has none.
+/// Content of a failed tool call without output.
 const SILENT: &str = "(no output)";
 
-/// Said by the person where a conversation would begin with the model.
+/// User message before a conversation that would begin with the assistant.
 const BEGIN: &str = "(The conversation goes on.)";
 
 pub(in crate::llm) fn body(
@@ -182,7 +182,7 @@ fn blocks<'a>(message: &'a Message, provider: &str) -> Vec<Block<'a>> {
         marked: false,
     };
     let mut blocks: Vec<Block<'_>> = content.map(block).collect();
-    // Thoughts alone are no message.
+    // Reasoning alone is no valid message.
     if blocks
         .iter()
         .all(|block| matches!(block.content, Content::Opaque(_)))
@@ -211,7 +211,7 @@ impl Serialize for Block<'_> {
                 map.serialize_entry("type", "tool_result")?;
                 map.serialize_entry("tool_use_id", &wire::id(&result.call.0))?;
                 let failed = result.status != ToolStatus::Ok;
-                // A failure without words is refused.
+                // Servers reject a failure without content.
                 let silent = failed && result.content.trim().is_empty();
                 let content = if silent { SILENT } else { &result.content };
                 map.serialize_entry("content", content)?;

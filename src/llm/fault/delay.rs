@@ -1,7 +1,7 @@
-//! How long to wait and how much is left, as answers' headers tell it.
+//! Reads delays and rate limits from response headers.
 //!
-//! No clock: a moment is measured against the answer's own `Date`, which also is proof against clocks
-//! that differ. Without that header, moments say nothing.
+//! No clock: dates are measured against the response's own `Date`, which also rules out clock skew.
+//! Without that header, dates are ignored.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,10 +9,10 @@ use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 
 use crate::llm::{Allowance, RateLimits};
 
-/// Longer than anybody waits; more is taken for this.
+/// Cap on any delay.
 const LONGEST: Duration = Duration::from_hours(24);
 
-/// `x-should-retry`: what the provider itself thinks of another try.
+/// `x-should-retry`: the provider's own verdict.
 pub(super) fn should_retry(headers: &HeaderMap) -> Option<bool> {
     match text(headers, "x-should-retry")? {
         "true" => Some(true),
@@ -21,7 +21,7 @@ pub(super) fn should_retry(headers: &HeaderMap) -> Option<bool> {
     }
 }
 
-/// How many milliseconds to wait at least, in whichever form that is told.
+/// Minimum delay in milliseconds, in any form that a server uses.
 pub(super) fn asked(headers: &HeaderMap, status: u16) -> Option<u64> {
     let exact = || {
         let told: f64 = text(headers, "retry-after-ms")?.parse().ok()?;
@@ -31,7 +31,7 @@ pub(super) fn asked(headers: &HeaderMap, status: u16) -> Option<u64> {
         let told = text(headers, RETRY_AFTER.as_str())?;
         seconds(told).or_else(|| until(headers, httpdate::parse_http_date(told).ok()?))
     };
-    // What is used up tells when it is there again; of anything else this is no statement.
+    // Only an exhausted limit says when to retry; the reset of another limit does not.
     let used_up = || {
         let limits = limits(headers).filter(|_| matches!(status, 429 | 503 | 529))?;
         let empty = [limits.requests, limits.tokens].into_iter();
@@ -47,7 +47,7 @@ pub(super) fn asked(headers: &HeaderMap, status: u16) -> Option<u64> {
 }
 
 pub(in crate::llm) fn limits(headers: &HeaderMap) -> Option<RateLimits> {
-    // Most answers of servers that have none say nothing, and fifteen names are not looked up for it.
+    // Most responses have no such headers; this saves fifteen look-ups.
     let mut names = headers.keys();
     if !names.any(|name| name.as_str().contains("ratelimit-")) {
         return None;
@@ -94,12 +94,12 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok().map(str::trim)
 }
 
-/// A count; `1000` or, at some gateways, `1000.0`.
+/// A count: `1000` or, at some gateways, `1000.0`.
 fn number(told: &str) -> Option<u64> {
     told.split('.').next()?.parse().ok()
 }
 
-/// `1s`, `6m0s`, `120ms`, seconds, a moment as RFC 3339, or as seconds or milliseconds since 1970.
+/// `1s`, `6m0s`, `120ms`, plain seconds, a date as RFC 3339, or seconds or milliseconds since 1970.
 fn reset(headers: &HeaderMap, told: &str) -> Option<Duration> {
     if let Ok(moment) = told.parse::<jiff::Timestamp>() {
         return until(headers, moment.into());
@@ -126,7 +126,7 @@ fn until(headers: &HeaderMap, moment: SystemTime) -> Option<Duration> {
     Some(moment.duration_since(now).unwrap_or_default())
 }
 
-/// A span as Go writes it: `1h2m3.5s`, `120ms`.
+/// A duration in Go's format: `1h2m3.5s`, `120ms`.
 pub(super) fn span(told: &str) -> Option<Duration> {
     let mut total = Duration::ZERO;
     let mut rest = told;

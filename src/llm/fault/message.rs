@@ -1,7 +1,7 @@
-//! The body of an error, in the forms that servers give it.
+//! Parses error bodies in the forms that servers use.
 //!
-//! `{"error": {"message", "type", "code"}}` is the usual one; others have a text as `error`, the fields
-//! at the top, `detail`, or a list around all of it. What is no JSON is taken as text.
+//! The usual form is `{"error": {"message", "type", "code"}}`. Others have a text as `error`,
+//! top-level fields, `detail`, or a list around everything. Anything but JSON is taken as text.
 
 use serde_json::{Map, Value};
 
@@ -10,13 +10,13 @@ use super::Kind;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Message {
     pub(super) text: String,
-    /// `type`, `code` and `status`, as far as they are words.
+    /// `type`, `code` and `status`, unless they are numbers.
     names: Vec<String>,
     number: Option<u64>,
     retry_ms: Option<u64>,
 }
 
-/// Codes and types of all servers that are known here.
+/// Codes and types of all known servers.
 const NAMES: &[(&str, Kind)] = &[
     ("context_length_exceeded", Kind::Context),
     ("context_window_exceeded", Kind::Context),
@@ -58,7 +58,7 @@ const NAMES: &[(&str, Kind)] = &[
     ("internal", Kind::Server),
 ];
 
-/// How servers without a code say that the context is full; in small letters.
+/// Lower-case messages of servers that report a full context without a code.
 const CONTEXT: &[&str] = &[
     "maximum context length",
     "context length exceeded",
@@ -136,7 +136,7 @@ impl Message {
             .iter()
             .filter_map(|name| known(name).map(|(_, kind)| *kind))
             .collect();
-        // The code is narrower than the type and stands first.
+        // The code is narrower than the type and comes first.
         let first = named.first().copied();
         match first {
             None | Some(Kind::Request | Kind::Server | Kind::TooLarge) if self.is_full() => {
@@ -165,7 +165,7 @@ impl Message {
     }
 }
 
-/// `google.rpc.RetryInfo` among the details: `"retryDelay": "12s"`.
+/// `google.rpc.RetryInfo` in the details: `"retryDelay": "12s"`.
 fn retry_info(details: &Value) -> Option<u64> {
     let delay = details
         .as_array()?

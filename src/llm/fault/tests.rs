@@ -1,5 +1,3 @@
-//! Which answer is which fault.
-
 use std::time::Duration;
 
 use reqwest::header::{HeaderName, HeaderValue};

@@ -1,11 +1,10 @@
-//! Faults of the connection: no answer came, or it broke off.
+//! Faults of the connection: no response arrived, or it broke off.
 
 use std::{error::Error, io, time::Duration};
 
 use super::{CUT, cause, cut};
 use crate::model::Fault;
 
-/// No answer.
 pub(in crate::llm) fn of_send(error: &reqwest::Error, place: &str) -> Fault {
     let why = cause(error);
     let reach = |code: &str| Fault::unavailable(code, format!("cannot reach {place}: {why}"));
@@ -24,7 +23,7 @@ pub(in crate::llm) fn of_send(error: &reqwest::Error, place: &str) -> Fault {
     if error.is_connect() {
         return reach("connect");
     }
-    // The request may have been read.
+    // The server may have read the request.
     Fault::unavailable(
         "hung_up",
         format!("{place} hung up before it answered: {why}"),
@@ -59,7 +58,7 @@ fn told(error: &rustls::Error) -> String {
     .to_owned()
 }
 
-/// What rustls says, if it was that.
+/// Finds rustls's error among the sources.
 fn tls(error: &(dyn Error + 'static)) -> Option<String> {
     let mut next = Some(error);
     while let Some(error) = next {

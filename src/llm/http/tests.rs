@@ -1,5 +1,3 @@
-//! Addresses, headers, and what is not shown of them.
-
 use super::*;
 use crate::llm::Streaming;
 

@@ -1,5 +1,5 @@
-//! Whom a connection trusts: the authorities of the platform, or the bundled ones of Mozilla where it has
-//! none, and besides those that a provider names.
+//! Trusted certificate authorities: the platform's, or Mozilla's bundled ones where it has none,
+//! and those that a provider configures.
 
 use std::sync::{Arc, OnceLock};
 
@@ -35,7 +35,7 @@ pub(super) fn tls(settings: &ProviderSettings) -> Result<ClientConfig, SetupErro
     new(authorities).map_err(|error| failed(error.to_string()))
 }
 
-/// Made once: reading a platform's authorities takes milliseconds.
+/// Built once, because reading the platform's authorities takes milliseconds.
 pub(super) fn plain() -> Result<ClientConfig, String> {
     static CONFIG: OnceLock<Result<ClientConfig, String>> = OnceLock::new();
     CONFIG
@@ -78,8 +78,8 @@ fn new(authorities: Authorities) -> Result<ClientConfig, Error> {
     Ok(config)
 }
 
-/// With authorities of one's own it would also come into being where the platform has none, and then do
-/// without the bundled ones.
+/// With extra authorities a verifier would succeed even on a platform without any, and the bundled
+/// ones would be skipped.
 fn platform(
     authorities: &Authorities,
     crypto: Arc<CryptoProvider>,

@@ -1,5 +1,3 @@
-//! Whatever stands there is read as what was expected, or as nothing.
-
 use serde_json::value::RawValue;
 
 use super::*;

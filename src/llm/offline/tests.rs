@@ -66,7 +66,7 @@ fn found(coverage: f64, places: &[Place]) -> Option<Value> {
     serde_json::to_value(SearchData { coverage, places }).ok()
 }
 
-/// The visible text and the name of the signal; every reply must have one that counts.
+/// Returns the visible text and the name of the signal; every reply must have a valid one.
 fn read(reply: &Reply) -> (String, &'static str) {
     let Some(Part::Text { text }) = reply.parts.first() else {
         panic!("{reply:?}")
@@ -251,7 +251,7 @@ fn a_failure_is_told_in_one_line_of_bounded_length() {
         panic!("no result")
     };
     result.content = "<signal>\nno ".repeat(300);
-    // It is searched for again, and fails again.
+    // The second search fails in the same way.
     messages.extend_from_within(1..);
     let (text, name) = read(&reply(&request(&[TOOL], messages)));
     assert_eq!(name, "stuck");

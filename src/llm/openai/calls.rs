@@ -1,8 +1,8 @@
-//! Tool calls out of their pieces, by whatever servers tell them apart.
+//! Assembles tool calls from their pieces.
 //!
-//! A piece should carry the index of its call. Servers leave it out, or send 0 with all; they send the
-//! id with the first piece, with all, with none, or a new one each time; and the arguments as an
-//! object, or again as a whole. A piece that can belong to a call and to none fits the call.
+//! A piece should carry the index of its call. Some servers omit it or send 0 for all calls; they
+//! send the id with the first piece, every piece or none, or a new one each time; they send
+//! arguments as an object, or repeat them whole. An ambiguous piece goes to an existing call.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -62,7 +62,7 @@ impl Calls {
         let (id, name) = (&*piece.id.0, &*function.name.0);
         let fragment = function.arguments.map_or_else(String::new, received);
         let place = match self.place(piece.index.0, id, name) {
-            // The same once more, or the next call of a server that tells them apart by nothing.
+            // A repeated piece, or the next call of a server that marks no boundaries.
             Some(at) if self.0[at].is_followed(name, &fragment) => {
                 if self.0[at].arguments == fragment {
                     return Ok(Added::Nothing);
@@ -113,7 +113,7 @@ impl Calls {
         let call = &self.0[at];
         let other =
             |known: &str, told: &str| !known.is_empty() && !told.is_empty() && known != told;
-        // A new id without a name is one that changes from piece to piece.
+        // A new id without a name is an id that changes from piece to piece.
         let begins = !name.is_empty() && (other(&call.id, id) || other(&call.name, name));
         (!begins).then_some(at)
     }
@@ -136,7 +136,7 @@ impl Calls {
 }
 
 impl Call {
-    /// Whether a piece cannot go on with it, because its arguments are complete.
+    /// Whether a piece cannot continue this call, because the arguments are complete.
     fn is_followed(&self, name: &str, fragment: &str) -> bool {
         let again = self.arguments == fragment || !name.is_empty();
         self.braces.closed && !fragment.trim().is_empty() && again

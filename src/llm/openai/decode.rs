@@ -1,6 +1,7 @@
-//! Replies in this dialect, as events or whole.
+//! Decodes replies in this dialect, streamed or whole.
 //!
-//! Good ends: `[DONE]`, or a `finish_reason` before the bytes end. A stream with neither was cut.
+//! A complete reply ends with `[DONE]`, or has a `finish_reason` before the bytes end. A stream
+//! with neither was cut off.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -26,7 +27,7 @@ struct Chunk<'a> {
     choices: First<Object<Choice<'a>>>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
-    /// `error` where a server's whole answer is one.
+    /// `error` if the whole answer is an error.
     #[serde(borrow, default)]
     object: Text<'a>,
     #[serde(default)]
@@ -139,7 +140,7 @@ impl Decoder {
     }
 
     fn said(&mut self, said: Said<'_>, out: &mut Vec<Delta>) -> Result<(), Fault> {
-        // Servers that send both send the same twice.
+        // Servers that send both repeat the text.
         let reasoning = [said.reasoning_content, said.reasoning];
         let told = reasoning.into_iter().find(|text| !text.is_empty());
         let mut detailed = String::new();
@@ -173,7 +174,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Some servers tell it with each chunk, as a running sum: the last one counts.
+    /// Some servers report a running total in each chunk: the last one counts.
     fn used(&mut self, used: &Used, out: &mut Vec<Delta>) {
         let sent = used.prompt_tokens.0.filter(|sent| *sent > 0);
         let rest = used.total_tokens.0.zip(sent);
@@ -201,7 +202,7 @@ impl Decoder {
             "content_filter" => StopReason::ContentFilter,
             "refusal" => StopReason::Refusal,
             _ if self.refused => StopReason::Refusal,
-            // "stop", nothing and what we do not know: the calls tell.
+            // For "stop", no reason and unknown ones, the calls decide.
             _ if self.calls.is_empty() => StopReason::EndTurn,
             _ => StopReason::ToolCalls,
         }
@@ -210,7 +211,7 @@ impl Decoder {
     fn parts(&mut self) -> Vec<Part> {
         let mut parts = Vec::new();
         if let Some(details) = self.thoughts.take() {
-            // Signatures of one model mean nothing to another.
+            // Signatures are only valid for the same model.
             let model = serde_json::Value::from(&*self.context.request.model);
             parts.push(Part::Opaque(OpaquePart {
                 provider: self.context.provider.to_string(),
@@ -273,7 +274,7 @@ impl Decode for Decoder {
 
     fn whole(&mut self, body: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {
         let body = &*mended(body);
-        // Google's endpoint wraps an error in a list.
+        // Google's endpoint wraps errors in a list.
         let parsed = if body.trim_start().starts_with('[') {
             serde_json::from_str::<First<Chunk<'_>>>(body).map(|list| list.0)
         } else {

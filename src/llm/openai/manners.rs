@@ -1,11 +1,10 @@
-//! Where servers of this dialect want to be asked in other words. By host: there is nothing else to
-//! know them by before they are asked.
+//! Deviations in requests, by host, which is all that is known before the first call.
 
 use crate::llm::wire::Ids;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::llm) struct Manners {
-    /// Whether `system` may stand in mid-conversation.
+    /// Whether `system` messages may follow others.
     pub(super) system_anywhere: bool,
     pub(super) limit: Limit,
     pub(super) stream_options: bool,
@@ -14,9 +13,9 @@ pub(in crate::llm) struct Manners {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Limit {
-    /// `max_completion_tokens`: the only one that OpenAI's reasoning models take.
+    /// `max_completion_tokens`, which OpenAI's reasoning models require.
     Completion,
-    /// `max_tokens`: the one that all others know.
+    /// `max_tokens`, which all other servers accept.
     Tokens,
 }
 
@@ -35,7 +34,7 @@ impl Manners {
             } else {
                 Limit::Tokens
             },
-            // Mistral tells usage anyway, and has refused bodies with fields that it does not know.
+            // Mistral always reports usage, and has rejected unknown fields.
             stream_options: !mistral,
             ids: match (own, mistral) {
                 (true, _) => Ids::Short,

@@ -1,7 +1,7 @@
-//! Requests in this dialect, written straight from the borrowed conversation.
+//! Serializes requests in this dialect straight from the borrowed conversation.
 //!
-//! The prompt stands first and the messages follow in their order, so that the prefix of a growing
-//! conversation stays the same, byte for byte, and servers can keep it.
+//! The prompt comes first and messages keep their order, so that a growing conversation has a
+//! stable prefix, byte for byte, which servers can cache.
 
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, value::RawValue};

@@ -1,8 +1,8 @@
-//! `reasoning_details`, as OpenRouter and some others send them: blocks of reasoning that a model wants
-//! back as they were, or it refuses the conversation.
+//! `reasoning_details` of OpenRouter and others: reasoning blocks that the model requires back
+//! unchanged.
 //!
-//! A block that came whole is kept byte for byte. A stream sends blocks of text in pieces that share an
-//! index, the signature often in a last piece without text: those are put together. Encrypted blocks come
+//! A block that arrives whole is kept byte for byte. Streamed pieces of a text block share an index
+//! and are joined; the signature often comes in a last piece without text. Encrypted blocks arrive
 //! whole and are never joined.
 
 use std::collections::BTreeMap;

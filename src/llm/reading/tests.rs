@@ -1,4 +1,4 @@
-//! Answers in any chunks: the same deltas whatever the cut, bounded memory, and no input that panics.
+//! Answers in any chunks: the same deltas for any cut, bounded memory, no panic on any input.
 
 use std::collections::BTreeSet;
 
@@ -46,9 +46,9 @@ fn read<'a>(dialect: Dialect, chunks: impl IntoIterator<Item = &'a [u8]>, bounds
     (deltas, reply)
 }
 
-/// What has begun is an event or a whole answer, in memory that grows by doubling (`line` and `data` of the
-/// parser, each by itself); what was made of the rest is as long as that was. A byte that is no UTF-8
-/// becomes a character of three.
+/// Memory for an incomplete event or answer grows by doubling (for the parser's `line` and `data`
+/// separately); the rest is as long as its source. A byte that is not UTF-8 becomes a character of
+/// three.
 fn is_bounded(reading: &Reading, bounds: Bounds) {
     let (begun, made) = reading.held();
     let limit = match reading.form {
@@ -68,7 +68,7 @@ fn is_bounded(reading: &Reading, bounds: Bounds) {
     );
 }
 
-/// Streams and whole answers of both dialects, good and bad.
+/// Valid and invalid streams and whole answers of both dialects.
 const CORPUS: &[(Dialect, &str)] = &[
     (
         Dialect::OpenAi,
@@ -113,7 +113,7 @@ const CORPUS: &[(Dialect, &str)] = &[
     ),
 ];
 
-/// Pieces that a stream is likely to break on.
+/// Pieces that are likely to break a stream.
 const WORDS: &[&str] = &[
     "\n\n",
     "\r",
@@ -150,7 +150,7 @@ const WORDS: &[&str] = &[
     "\"usage\":{\"prompt_tokens\":-5}",
 ];
 
-/// Small and fast, the same everywhere.
+/// A small, fast, portable generator.
 struct Random(u64);
 
 impl Random {
@@ -165,7 +165,7 @@ impl Random {
         self.next() % bound.max(1)
     }
 
-    /// A stream that was right, or nearly, or not at all.
+    /// A stream that was valid before a few changes, or random bytes.
     fn stream(&mut self) -> (Dialect, Vec<u8>) {
         let (dialect, text) = CORPUS[self.below(CORPUS.len())];
         let mut bytes = text.as_bytes().to_vec();
@@ -217,7 +217,7 @@ impl Random {
     }
 }
 
-/// What holds of any answer to any bytes.
+/// Properties of every answer.
 fn check(bytes: &[u8], (deltas, reply): &Read) {
     let said: String = deltas
         .iter()
@@ -227,7 +227,7 @@ fn check(bytes: &[u8], (deltas, reply): &Read) {
             Delta::Alive | Delta::Limits(_) | Delta::Done(_) => panic!("not of the decoder"),
         })
         .collect();
-    // A byte that is no UTF-8 becomes a character of three.
+    // A byte that is not UTF-8 becomes a character of three.
     assert!(said.len() <= 3 * bytes.len());
     let Ok(reply) = reply else { return };
     let message = Message {
@@ -279,7 +279,7 @@ fn pieces_of_calls_and_of_signatures_are_progress_that_nobody_is_shown() {
     }
 }
 
-/// 20,000 streams; a million with `ORACLE_LONG_TESTS=1`. In shares, so that all cores have something to do.
+/// 20,000 streams; a million with `ORACLE_LONG_TESTS=1`. Split, to use all cores.
 #[test]
 fn any_bytes_in_any_chunks_are_survived_and_read_alike() {
     const SHARES: u64 = 8;
@@ -308,7 +308,7 @@ fn any_bytes_in_any_chunks_are_survived_and_read_alike() {
     );
 }
 
-/// How many of so many streams came to a reply, and how many did not.
+/// Numbers of streams with and without a reply.
 fn fuzzed(share: u64, streams: u64) -> (u64, u64) {
     let mut random = Random(0x5EED_0F0A_C1E5_u64.wrapping_mul(share));
     let (mut good, mut bad) = (0, 0);
@@ -359,7 +359,7 @@ fn a_stream_that_is_cut_anywhere_is_no_reply_before_its_finish() {
         for at in 0..text.len() {
             let cut = read(*dialect, [&text.as_bytes()[..at]], Bounds::default()).1;
             match (cut, &whole) {
-                // From the stop reason on all is there but the end mark, perhaps the usage.
+                // After the stop reason only the end mark may be missing, and perhaps the usage.
                 (Ok(cut), Ok(whole)) => assert_eq!(cut.parts, whole.parts, "cut at {at}: {text}"),
                 (Ok(_), Err(fault)) => panic!("cut at {at} hides {fault}: {text}"),
                 (Err(fault), _) => assert!(

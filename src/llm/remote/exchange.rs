@@ -1,4 +1,5 @@
-//! One call: ask, read the answer, end. All that waits is in the stream, so dropping it ends the call.
+//! One call: send the request, read the answer, end. All waiting happens in the stream, so dropping
+//! it ends the call.
 //!
 //! **Invariant:** the stream ends after the first fault and after the one `Done`.
 
@@ -14,15 +15,14 @@ use crate::{
     model::{Fault, FaultClass},
 };
 
-/// Most bytes of an error's body that are read.
+/// Limit on the bytes of an error body.
 const ERROR_BODY: usize = 64 << 10;
 
-/// How long to wait for the words of an error: its status and headers say what matters, and must not be
-/// lost to a deadline of those who wait.
+/// Deadline for an error body. Status and headers matter most, and must not be lost to a caller's
+/// deadline.
 const WORDS: Duration = Duration::from_secs(5);
 
-/// How long to wait, once the reply is whole, for the end of the bytes: a connection whose answer was read
-/// to its end is used again.
+/// Deadline for the last bytes after the reply is complete, so that the connection can be reused.
 const LINGER: Duration = Duration::from_millis(20);
 
 type Item = Result<Delta, Fault>;
@@ -87,7 +87,7 @@ impl Exchange {
                 .await
                 .map_err(|_| fault::headers_late(&connection.place, shared.patience))?
         } else {
-            // The headers come with the reply, for which the gateway has its own patience.
+            // The headers come with the reply, whose deadline is the gateway's.
             asked.await
         };
         let response = answered.map_err(|error| fault::of_send(&error, &connection.place))?;
@@ -144,7 +144,7 @@ pub(super) async fn refusal(mut response: Response, patience: Duration) -> Fault
             }
         }
     };
-    // What came until then is all there is.
+    // A partial body will do.
     let _ = timeout(patience.min(WORDS), read).await;
     body.truncate(ERROR_BODY);
     fault::of_answer(response.status().as_u16(), response.headers(), &body)

@@ -1,4 +1,4 @@
-//! Which models a provider has, as it tells them itself.
+//! Lists the models that a provider reports.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use crate::{
     model::Fault,
 };
 
-/// Most bytes of a list; the longest ones known have hundreds of kilobytes.
+/// Byte limit; the longest known lists have hundreds of kilobytes.
 const LIST_LIMIT: usize = 8 << 20;
-/// For the list as a whole, beyond the time until it begins.
+/// Deadline for the body of the list.
 const LIST_TIME: Duration = Duration::from_secs(30);
 
 #[derive(Deserialize)]

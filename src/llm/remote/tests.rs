@@ -1,4 +1,4 @@
-//! Calls over real connections, to a server that says what each test wants.
+//! Calls over real connections to a scripted server.
 
 mod calls;
 mod faults;
@@ -36,12 +36,12 @@ fn remote(dialect: Dialect, server: &Server) -> Remote {
     Remote::new(settings(dialect, &server.url)).unwrap()
 }
 
-/// All that a call brings.
+/// All items of a call.
 async fn all(remote: &Remote, scenario: Scenario) -> Vec<Result<Delta, Fault>> {
     remote.call(conformance::request(scenario)).collect().await
 }
 
-/// How a call ends.
+/// The outcome of a call.
 async fn end(remote: &Remote) -> Result<Reply, Fault> {
     match all(remote, Scenario::Question).await.pop() {
         Some(Ok(Delta::Done(reply))) => Ok(reply),
@@ -57,7 +57,7 @@ fn text(reply: &Reply) -> &str {
     }
 }
 
-/// Events of a reply in the OpenAI dialect.
+/// Events of a reply in OpenAI's dialect.
 const OPENAI: &[&str] = &[
     "data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n",
     ": keep-alive\n\n",
@@ -67,7 +67,7 @@ const OPENAI: &[&str] = &[
     "data: [DONE]\n\n",
 ];
 
-/// The same in Anthropic's.
+/// Events of that reply in Anthropic's dialect.
 const ANTHROPIC: &[&str] = &[
     "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":9}}}\n\n",
     "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",

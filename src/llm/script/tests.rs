@@ -1,5 +1,3 @@
-//! What may stand in a script, and what is said about what may not.
-
 use serde_json::json;
 
 use super::*;

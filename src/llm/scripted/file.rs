@@ -1,4 +1,4 @@
-//! Scripts that stand in files: `scripted/FILE` plays the file.
+//! Scripts from files: the model `scripted/FILE` plays the file.
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
@@ -13,19 +13,19 @@ use crate::{
     model::{Fault, FaultClass},
 };
 
-/// A [`Backend`] whose models are files: the rest of the name after `scripted/` is the path, a
-/// relative one from the working directory on. The files are read once, when it is made.
+/// A [`Backend`] whose models are script files, named by path. Relative paths start in the working
+/// directory. The files are read once, by [`Scripts::read`].
 #[derive(Debug, Clone, Default)]
 pub struct Scripts(BTreeMap<String, Scripted>);
 
 impl Scripts {
-    /// The provider's name.
+    /// Provider name.
     pub const PROVIDER: &'static str = "scripted";
 
-    /// Reads these files.
+    /// Reads script files.
     ///
     /// # Errors
-    /// For the first that cannot be read or is no script.
+    /// For the first file that cannot be read or is no script.
     pub fn read<'a>(files: impl IntoIterator<Item = &'a str>) -> Result<Self, ScriptError> {
         let script = |file: &str| {
             let script = Script::read(Path::new(file))?;
@@ -59,7 +59,7 @@ impl Backend for Scripts {
 }
 
 impl Scripted {
-    /// A script as people write it. It remembers no requests.
+    /// Creates a script from parsed turns. It keeps no requests.
     #[must_use]
     pub fn of_turns(turns: &[ScriptTurn]) -> Self {
         let empty = Self {

@@ -1,4 +1,4 @@
-//! What a script is made of: replies as written, and ways to fail.
+//! Steps of a script: replies and ways to fail.
 
 use serde_json::Value;
 
@@ -16,26 +16,26 @@ use crate::{
 pub enum Try {
     /// A whole reply.
     Reply(ScriptedReply),
-    /// Some text, maybe none, and then a fault.
+    /// Text, maybe empty, and then a fault.
     Fault {
-        /// The text shown before.
+        /// Text before the fault.
         shown: String,
         /// The fault.
         fault: Fault,
     },
-    /// Some text, and then nothing more, ever.
+    /// Text, and then nothing more.
     Stall {
-        /// The text shown before.
+        /// Text before the stall.
         shown: String,
     },
-    /// Some text, and then an end without end mark.
+    /// Text, and then the end of the stream without its end mark.
     Cut {
-        /// The text shown before.
+        /// Text before the end.
         shown: String,
     },
 }
 
-/// A reply as the script has it.
+/// A reply in a script.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptedReply {
     text: ScriptText,
@@ -45,12 +45,12 @@ pub struct ScriptedReply {
 }
 
 impl ScriptedReply {
-    /// A reply of text, with its signal as written. Empty text makes a reply without text part.
+    /// Creates a reply of text, its signal as written. Empty text gives a reply without text part.
     pub fn text(text: impl Into<String>) -> Self {
         Self::of(ScriptText::Whole(text.into()))
     }
 
-    /// A reply of text that arrives in these pieces.
+    /// Creates a reply of text that arrives in these pieces.
     pub fn chunks<T: Into<String>>(chunks: impl IntoIterator<Item = T>) -> Self {
         Self::of(ScriptText::Chunks(
             chunks.into_iter().map(Into::into).collect(),
@@ -64,27 +64,27 @@ impl ScriptedReply {
         }
     }
 
-    /// Asks for a tool, with these arguments. Its id will be `call_{step}_{n}`, both from 0.
+    /// Adds a tool call. Its id will be `call_{step}_{n}`, both from 0.
     #[must_use]
     pub fn call(self, name: impl Into<String>, arguments: Value) -> Self {
         self.raw_call(name, arguments.to_string())
     }
 
-    /// Asks for a tool with arguments that may be no JSON at all.
+    /// Adds a tool call whose arguments may be invalid JSON.
     #[must_use]
     pub fn raw_call(mut self, name: impl Into<String>, arguments: impl Into<String>) -> Self {
         self.calls.push((name.into(), arguments.into()));
         self
     }
 
-    /// Why it ended; if not given, by whether there are calls.
+    /// Sets the stop reason; by default, it depends on whether there are calls.
     #[must_use]
     pub const fn stop(mut self, stop: StopReason) -> Self {
         self.stop = Some(stop);
         self
     }
 
-    /// What it used; if not given, it is estimated.
+    /// Sets the usage; by default, it is estimated.
     #[must_use]
     pub const fn usage(mut self, usage: Usage) -> Self {
         self.usage = Some(usage);

@@ -1,5 +1,3 @@
-//! The rules of the module's doc, one test each.
-
 use futures_util::{FutureExt, StreamExt};
 use serde_json::json;
 
@@ -44,7 +42,7 @@ async fn items(script: &Scripted, request: Request) -> Vec<Item> {
     script.call(request).collect().await
 }
 
-/// The text of the reply to a conversation with that many assistant messages, or the fault's code.
+/// The text of the reply after that many assistant messages, or the fault's code.
 async fn played(script: &Scripted, replies: usize) -> String {
     match items(script, after(replies)).await.pop() {
         Some(Ok(Delta::Done(reply))) => {

@@ -1,5 +1,3 @@
-//! Events out of bytes: the forms that servers send, and any cut of them.
-
 use proptest::{collection::vec, prelude::*};
 
 use super::*;

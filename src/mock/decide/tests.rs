@@ -1,5 +1,3 @@
-//! The bytes of every answer, with and without each fault, in both dialects.
-
 use std::{fmt::Write as _, num::NonZeroU32};
 
 use serde_json::{Value, json};
@@ -8,12 +6,12 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::mock::{Settings, fault::FaultKind};
 
-/// More steps than this are counted and not shown.
+/// Further steps are counted but not shown.
 const SHOWN: usize = 24;
-/// More of a step than this is not shown.
+/// Bytes shown of a step.
 const MOST: usize = 3_000;
 
-/// A server whose replies are short.
+/// A server with short replies.
 fn server(settings: Settings) -> std::sync::Arc<Server> {
     let settings = Settings {
         turns: NonZeroU32::new(2).unwrap(),
@@ -59,7 +57,7 @@ fn decide(server: &Server, dialect: Dialect, body: &str, fault: Option<&str>) ->
     call.decide(server)
 }
 
-/// An answer for people: control characters are seen, and what is long is cut.
+/// A readable answer: escapes control characters and cuts long texts.
 fn shown(answer: &Answer) -> String {
     let mut text = format!("{} {}", answer.status, answer.kind);
     for (name, value) in &answer.headers {
@@ -113,7 +111,7 @@ fn visible(bytes: &[u8]) -> String {
 
 fn name(kind: FaultKind) -> &'static str {
     match kind {
-        // What it says by default is long.
+        // The default is long.
         FaultKind::HugeLine => "huge-line=300",
         kind => kind.name(),
     }
@@ -339,7 +337,7 @@ fn what_is_refused_is_refused_in_this_order() {
     }
 }
 
-/// One moment for all calls, so that no limit fills again.
+/// A fixed time for all calls, so that no limit refills.
 fn server_start() -> Instant {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     *START.get_or_init(Instant::now)

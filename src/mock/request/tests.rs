@@ -1,5 +1,3 @@
-//! The rules of both dialects.
-
 use serde_json::json;
 
 use super::*;

@@ -1,5 +1,3 @@
-//! What does not need a connection.
-
 use std::io;
 
 use super::*;

@@ -1,5 +1,3 @@
-//! What is said, and in which order.
-
 use std::{num::NonZeroU32, path::Path};
 
 use super::*;
@@ -31,7 +29,7 @@ fn turns(turns: u32, tools: bool) -> Voice {
     })
 }
 
-/// A conversation with so many replies in it.
+/// A conversation with so many replies.
 fn conversation(replies: usize) -> String {
     let mut messages = vec![serde_json::json!({"role": "user", "content": "where\nis it?"})];
     for _ in 0..replies {

@@ -1,5 +1,3 @@
-//! What is remembered, and for how long.
-
 use super::*;
 use crate::{
     model::tool::ToolNeed,
@@ -9,7 +7,6 @@ use crate::{
     },
 };
 
-/// A cache that is asked with one composer.
 struct Cached {
     cache: Cache,
     composer: Arc<Composer>,

@@ -1,5 +1,3 @@
-//! The token budget: what stays, what goes, and what is said about it.
-
 use super::*;
 use crate::{
     model::tool::ToolNeed,
@@ -28,7 +26,7 @@ fn to_names(kept: usize) -> String {
     format!("tool list cut to the bare names of {kept} tools, to stay within the token budget")
 }
 
-/// The warning that there was no room for the code segment.
+/// The warning about an omitted code segment.
 fn left_out(tokens: u64, used: u64, budget: u64) -> String {
     format!(
         "segment `code` left out: {tokens} tokens after {used} exceed the token budget of {budget}"
@@ -134,8 +132,8 @@ fn the_tool_list_is_cut_step_by_step_before_a_required_segment_fails() {
     let names = "code=;any=;.".to_owned();
     let (to_needs, to_names) = (TO_NEEDS.to_owned(), to_names(2));
     let blank = CODE_BLANK.to_owned();
-    // A budget of 50 tokens holds 203 characters. Around the list stand 21, and the base. The
-    // whole list has 137 characters, the needed tools 92, their names 12.
+    // A budget of 50 tokens holds 203 characters; the text around base and list takes 21. The whole
+    // list has 137 characters, the needed tools 92, their names 12.
     for (name, base, list, warnings) in [
         ("all fit", 45, &whole, vec![blank.clone()]),
         (
@@ -198,7 +196,7 @@ fn the_tool_list_is_cut_step_by_step_before_a_required_segment_fails() {
 fn an_optional_segment_never_cuts_the_tool_list_but_gains_from_a_cut() {
     let to_needs = || TO_NEEDS.to_owned();
     let left_out = |tokens, used| left_out(tokens, used, 50);
-    // As above: 203 characters; 158 are required with the whole list, 113 with the needed tools.
+    // Of 203 characters, 158 are required with the whole list, 113 with the needed tools.
     for (name, base, code, warnings) in [
         ("all fit", 30, 8, vec![]),
         (
@@ -236,7 +234,7 @@ fn tools_that_are_all_needed_are_cut_to_names_alone() {
 
 #[test]
 fn a_required_segment_that_comes_out_blank_is_an_error() {
-    // The samples of the rehearsal have no turn budget of 99.
+    // The samples of the rehearsal have other turn budgets.
     let text = "{% if max_turns != 99 %}base{% endif %}";
     let composer = composer(&[("base.md", text)], 8_000);
     let variables = Variables {

@@ -1,5 +1,3 @@
-//! The folder that overlays the built-in files.
-
 use super::*;
 use crate::prompt::{Prompts, SegmentId};
 

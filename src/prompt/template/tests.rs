@@ -1,5 +1,3 @@
-//! What a template may do, and what is said of one that does something else.
-
 use super::*;
 use crate::model::{QueryType, tool::ToolNeed};
 use crate::prompt::{

@@ -1,5 +1,3 @@
-//! What becomes of values on their way into a prompt.
-
 use serde_json::json;
 
 use super::*;

@@ -1,8 +1,6 @@
-//! Shortcuts and confidence, by name.
-
 use super::*;
 
-/// Of what nothing is known.
+/// Confidence without a known word.
 const GUESS: f64 = 0.4;
 
 const LEXICON: &str = r#"

@@ -39,7 +39,7 @@ const NAMES: [&str; 32] = [
     "an emoji",
 ];
 
-/// A bit for each shape.
+/// A bit for each of [`NAMES`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::query) struct Shapes(u32);
 
@@ -123,7 +123,7 @@ fn is_camel(word: &str) -> bool {
     pairs.any(|two| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase())
 }
 
-/// `main.rs`, but not the end of a sentence.
+/// Accepts `main.rs`, but not the end of a sentence.
 fn is_file(word: &str) -> bool {
     let word = word.trim_end_matches([',', '.', '?', '!', ':', ';', ')']);
     word.rsplit_once('.').is_some_and(|(stem, end)| {
@@ -167,7 +167,7 @@ impl Scripts {
         found
     }
 
-    /// The script that says most about the language.
+    /// Prefers the script that says most about the language.
     fn place(&self) -> Option<usize> {
         let all = [
             (self.kana, 28),

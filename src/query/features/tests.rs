@@ -1,5 +1,3 @@
-//! Features by name.
-
 use super::*;
 use crate::query::Lexicon;
 use crate::query::matcher::Matcher;

@@ -1,5 +1,3 @@
-//! Files that are right, and files that are not.
-
 use super::*;
 
 const ORIGIN: &str = "mine.toml";

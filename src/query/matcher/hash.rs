@@ -1,6 +1,5 @@
-//! Numbers by word, consulted for every word of a text.
-//!
-//! Not for untrusted keys: the keys are an operator's lexicon, other words are only looked up.
+//! A fast hash table for words. It need not resist crafted keys: only an operator's lexicon inserts
+//! keys.
 
 use std::{
     collections::HashMap,
@@ -34,7 +33,7 @@ impl Hasher for Mixer {
     }
 
     fn finish(&self) -> u64 {
-        // The low bits are mixed least.
+        // Multiplication mixes the low bits least.
         self.0 ^ (self.0 >> 32)
     }
 }

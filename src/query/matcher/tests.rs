@@ -1,5 +1,3 @@
-//! What is found in a text, and what hides what.
-
 use super::*;
 use crate::query::lexicon::Lexicon;
 

@@ -27,7 +27,7 @@ pub(super) fn distinct(rows: &[Labelled]) -> Vec<&Labelled> {
     rows.iter().filter(is_new).collect()
 }
 
-/// Without rows that never reach the weights.
+/// Drops rows that never reach the weights.
 pub(super) fn decisive<'a>(matcher: &Matcher, mut rows: Vec<&'a Labelled>) -> Vec<&'a Labelled> {
     let mut reading = Reading::default();
     rows.retain(|row| {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::query::weights::{TYPES, shares};
 
-/// Further steps change the fourth decimal.
+/// Further steps change only the fourth decimal.
 const STEPS: usize = 80;
 const MEMORY: usize = 8;
 
@@ -12,7 +12,7 @@ const MEMORY: usize = 8;
 pub(super) struct Problem {
     places: Vec<u32>,
     values: Vec<f64>,
-    /// The end and the label of each row.
+    /// End and label.
     rows: Vec<(usize, usize)>,
 }
 
@@ -34,7 +34,7 @@ impl Problem {
         }
     }
 
-    /// The loss; `slope` becomes its gradient.
+    /// Writes the gradient to `slope`.
     fn loss(&self, weights: &[f64], penalty: f64, slope: &mut [f64]) -> f64 {
         let mut loss = 0.0;
         for (slope, weight) in slope.iter_mut().zip(weights) {
@@ -113,7 +113,6 @@ pub(super) fn solve(problem: &Problem, rows: usize, penalty: f64) -> Vec<f64> {
     weights
 }
 
-/// The L-BFGS direction.
 fn direction(slope: &[f64], steps: &VecDeque<Step>) -> Vec<f64> {
     let mut direction = slope.to_vec();
     let mut taken = Vec::with_capacity(steps.len());

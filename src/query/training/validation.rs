@@ -12,17 +12,17 @@ use crate::query::lexicon::Lexicon;
 use crate::query::matcher::Matcher;
 use crate::query::weights::{PerType, Weights, shares};
 
-/// Parts of the rows; each is classified by what learned from the others.
+/// Number of parts that the rows are split into.
 pub const FOLDS: usize = 5;
 
 /// The result of a cross-validation.
 #[derive(Debug, Clone)]
 pub struct CrossValidation {
-    /// Each fold on its unseen rows.
+    /// Each fold's unseen rows.
     pub folds: Vec<Evaluation>,
-    /// All of them together.
+    /// All folds together.
     pub together: Evaluation,
-    /// Divides the scores, for calibrated shares.
+    /// Divides scores to calibrate shares.
     pub temperature: f32,
 }
 
@@ -41,7 +41,7 @@ impl CrossValidation {
 /// Learns from four folds and evaluates the fifth, five times.
 ///
 /// # Errors
-/// When there are too few rows, or weights cannot be written.
+/// Too few rows reach the weights, or the weights cannot be written.
 pub fn cross_validate(
     lexicon: &Lexicon,
     rows: &[Labelled],
@@ -99,7 +99,7 @@ fn fold_of(row: &Labelled) -> usize {
     usize::from(digest[0]) % FOLDS
 }
 
-/// Maximizes the likelihood of the unseen rows; shares are at 1.
+/// Maximizes the likelihood of the unseen rows, whose shares are at 1.
 fn temperature(opinions: &[(usize, PerType)]) -> f32 {
     let logs = |shares: &PerType| shares.map(|share| libm::log(share.max(1e-300)));
     let opinions: Vec<_> = opinions.iter().map(|(of, s)| (*of, logs(s))).collect();

@@ -8,9 +8,9 @@ use super::solver::Problem;
 use crate::query::features::{Group, SHAPES};
 use crate::query::weights::{Row, TYPES};
 
-/// Gain of a shape and of a hit of the lexicon.
+/// Gain of a shape and of a lexicon type.
 const GAIN_DENSE: f64 = 0.2;
-/// Bias, shapes and lexicon come before the features.
+/// Bias, shapes and lexicon precede the features.
 const DENSE: usize = 1 + SHAPES + TYPES;
 
 pub(super) struct Vocabulary {
@@ -32,7 +32,6 @@ pub(super) struct Dense {
 }
 
 impl Vocabulary {
-    /// Features of enough rows.
     pub(super) fn of(seen: &[&Example], settings: &Settings) -> Self {
         let mut rows: BTreeMap<u32, (Group, usize)> = BTreeMap::new();
         for &(group, key) in seen.iter().flat_map(|example| &example.features) {

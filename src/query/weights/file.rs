@@ -11,12 +11,10 @@ use crate::query::features::{SHAPES, VERSION as FEATURES};
 const MAGIC: &[u8; 8] = b"ORACLEQC";
 /// Version of the layout.
 const FORMAT: u32 = 1;
-/// Upper halves of keys.
+/// One for each upper half of a key.
 const BUCKETS: usize = 1 << 16;
 const CHECKSUM: usize = 32;
-/// More are not plausible.
 const MOST_ROWS: usize = 1 << 20;
-/// Plausible temperatures.
 const TEMPERATURES: RangeInclusive<f32> = 0.01..=100.0;
 pub(super) const MOST_BYTES: usize = MOST_ROWS * ROW + BUCKETS + (1 << 12);
 /// Rest of the key, rarity, weights.
@@ -89,7 +87,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Weights, Fault> {
             weights: std::array::from_fn(|place| i8::from_le_bytes([weights[place]])),
         })
         .collect();
-    // A matching checksum does not mean that the content is plausible.
+    // A matching checksum does not prove that the content is plausible.
     let sound = TEMPERATURES.contains(&head.temperature) && head.is_sound();
     if !rest.0.is_empty() || sum as usize != count || !sound {
         return Err(Fault::Damaged);
@@ -144,7 +142,7 @@ pub(in crate::query) struct Row {
     pub(in crate::query) weights: [f64; TYPES],
 }
 
-/// `rows` ascend by key, without duplicates. `None` when too many keys share a bucket.
+/// `rows` ascend by key, without duplicates. `None` if too many keys share a bucket.
 #[cfg(feature = "train")]
 pub(in crate::query) fn write(mut head: Head, rows: &[Row]) -> Option<Vec<u8>> {
     let most = |values: &mut dyn Iterator<Item = f64>| values.fold(1e-6, f64::max) as f32;

@@ -1,5 +1,3 @@
-//! The file of weights, whole and damaged, and what is made of it.
-
 use sha2::{Digest, Sha256};
 
 use super::*;
@@ -7,14 +5,14 @@ use crate::query::Lexicon;
 use crate::query::error::WeightsError;
 use crate::query::matcher::Matcher;
 
-/// Where the version of the layout stands, and something in the middle.
+/// Offset of the layout version, and one in the middle.
 const FORMAT_AT: usize = 8;
 const MIDDLE: usize = 200_000;
-/// Behind the magic word, three numbers, the stamp, temperature, step of rarity, gains and scales.
+/// After magic, three numbers, stamp, temperature, rarity step, gains and scales.
 const BIAS_AT: usize = TEMPERATURE_AT + 4 * (1 + 1 + 2 + TYPES);
 const TEMPERATURE_AT: usize = 8 + 12 + 32;
 
-/// With a checksum that fits.
+/// With a matching checksum.
 fn sealed(bytes: &mut [u8]) {
     let body = bytes.len() - 32;
     let checksum = Sha256::digest(&bytes[..body]);

@@ -1,4 +1,4 @@
-//! Spec 2, sentence by sentence: what a reply's signal is, and what is left to see.
+//! Tables for docs/protocol.md, "Signals": the signal of a reply, and the visible text.
 
 mod confidence;
 mod cost;
@@ -12,14 +12,13 @@ mod thoughts;
 use super::*;
 use crate::model::signal::SignalFields;
 
-/// What a row expects of the block that counts.
+/// The expected outcome of a row.
 #[derive(Debug, PartialEq)]
 enum Is {
-    /// No block counts.
     Nothing,
     /// A `need_turn` with this reason.
     Need(String),
-    /// Another signal.
+    /// A valid signal of another type.
     Other(SignalType),
     /// A rejection for this reason.
     Rejected(String),
@@ -47,7 +46,7 @@ fn found(reply: &str) -> (Is, String) {
     (is, text)
 }
 
-/// Rows of name, reply, what counts, and the visible text.
+/// Checks rows of name, reply, outcome and visible text.
 fn check(rows: &[(&str, &str, Is, &str)]) {
     for (name, reply, is, text) in rows {
         let (got, seen) = found(reply);

@@ -1,4 +1,4 @@
-//! The transitions of spec 3 and the loop rows of T033.
+//! The transitions of docs/protocol.md, "Signal state", and the loop rows of T033.
 
 use super::*;
 use crate::{
@@ -6,7 +6,6 @@ use crate::{
     signal::{Finding, read},
 };
 
-/// One turn of a query.
 #[derive(Debug, Clone, Copy)]
 enum Turn {
     Need(&'static str),

@@ -1,4 +1,4 @@
-//! The stream shows what the reader gives, however it is cut, and shows it early.
+//! The stream yields the reader's text, however it is cut, and yields it early.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use crate::{
     signal::{Finding, escape, read},
 };
 
-/// Ten thousand cases, or twenty times as many where `ORACLE_LONG_TESTS` asks for them.
+/// Runs 10,000 cases, and twenty times as many if `ORACLE_LONG_TESTS` is set.
 fn cases() -> Config {
     let long = std::env::var("ORACLE_LONG_TESTS").is_ok_and(|value| value == "1");
     Config {
@@ -88,7 +88,7 @@ fn reply() -> impl Strategy<Value = String> {
     prop::collection::vec(fragment(), 0..16).prop_map(|parts| parts.concat())
 }
 
-/// A reply with reasoning in it, and pieces of its tags.
+/// A reply with reasoning and fragments of its tags.
 fn thoughtful_reply() -> impl Strategy<Value = String> {
     let tag = select(vec![
         "<think>",
@@ -107,7 +107,7 @@ fn thoughtful_reply() -> impl Strategy<Value = String> {
     prop::collection::vec(part, 0..16).prop_map(|parts| parts.concat())
 }
 
-/// Cuts a text after these many characters, over and over.
+/// Cuts a text after these numbers of characters, cyclically.
 fn chunks<'a>(mut text: &'a str, sizes: &[usize]) -> Vec<&'a str> {
     let mut chunks = Vec::new();
     let mut sizes = sizes.iter().cycle();
@@ -123,7 +123,7 @@ fn chunks<'a>(mut text: &'a str, sizes: &[usize]) -> Vec<&'a str> {
     chunks
 }
 
-/// What each push and the end show.
+/// The output of each push and of the end.
 fn shown<'a>(parts: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut stripper = Stripper::new();
     let mut shown: Vec<_> = parts
@@ -177,8 +177,8 @@ proptest! {
 
     #[test]
     fn without_code_it_agrees_with_the_plain_statement_of_the_rules(reply in reply()) {
-        // The line after it ends whatever the reply leaves cut.
-        // Without a type there are no near misses; those have rows of their own.
+        // The last line ends a tag that the reply leaves cut. Without a type there are no near
+        // misses; other tests cover those.
         let reply = reply.replace(['`', '~'], "").replace("type", "kind") + "\n!";
         let reading = read(&reply, Timestamp::default());
         let plain = plain(&reply);
@@ -209,7 +209,6 @@ proptest! {
     }
 }
 
-/// Text without tags and code.
 fn outside() -> impl Strategy<Value = String> {
     prop::collection::vec(
         select(vec![
@@ -233,7 +232,7 @@ fn outside() -> impl Strategy<Value = String> {
     .prop_map(|parts| parts.concat())
 }
 
-/// What a block may hold without ending it or hiding its end.
+/// The content of a block that neither ends it nor hides its end.
 fn inside() -> impl Strategy<Value = String> {
     prop::collection::vec(
         select(vec![
@@ -252,10 +251,10 @@ fn inside() -> impl Strategy<Value = String> {
     .prop_map(|parts| parts.concat())
 }
 
-/// What the rules say of a reply without code, stated without regard to cost.
+/// A reference implementation for replies without code, written for clarity.
 struct Plain<'a> {
     block: Option<&'a str>,
-    /// None where a tag stays open.
+    /// `None` if a tag stays open.
     text: Option<String>,
 }
 
@@ -296,7 +295,7 @@ fn plain(reply: &str) -> Plain<'_> {
     Plain { block, text }
 }
 
-/// The plain statement of what is done to white space.
+/// Normalizes white space by plain replacement.
 fn tidied(text: &str) -> String {
     let mut text = text.trim().to_owned();
     while text.contains("\n\n\n") {

@@ -1,4 +1,4 @@
-//! That calls fail when and how the plan says.
+//! Tests of planned failures.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A journal so simple that it can be seen to be right: lists, searched from the front.
+//! A journal of lists that are searched from the front, too simple to be wrong.
 
 use std::sync::Arc;
 
@@ -7,7 +7,6 @@ use crate::{
     model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
-/// One call.
 #[derive(Debug, Clone)]
 pub(super) enum Call {
     Claim(SessionKey),
@@ -24,7 +23,6 @@ pub(super) enum Call {
     Search(TenantId, String, usize),
 }
 
-/// What came back.
 #[derive(Debug, PartialEq)]
 pub(super) enum Answer {
     Claim(Result<Claim, Error>),
@@ -69,7 +67,7 @@ impl Call {
     }
 }
 
-/// One session: who it is and every record with the epoch that appended it.
+/// A session, with the epoch that appended each record.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) key: SessionKey,
@@ -96,19 +94,17 @@ impl Session {
     }
 }
 
-/// The whole journal.
 #[derive(Debug, Default)]
 pub(super) struct Model {
     pub(super) sessions: Vec<Session>,
-    /// The numbers of those that were deleted.
     pub(super) gone: Vec<Sid>,
     /// Every record, in the order in which they landed.
     landed: Vec<(Sid, Seq, Arc<Record>)>,
 }
 
 impl Model {
-    /// The right answer. Which numbers a claim gives is the journal's choice within bounds, so it
-    /// is taken from the answer `given` where that keeps to them.
+    /// Returns the right answer. The journal may choose the numbers of a claim within bounds, so
+    /// they come from the answer `given` if it respects them.
     pub(super) fn answer(&mut self, call: &Call, given: &Answer) -> Answer {
         match call {
             Call::Claim(key) => Answer::Claim(Ok(self.claim(key, given))),
@@ -310,7 +306,7 @@ impl Model {
         Ok(vec![known])
     }
 
-    /// For short texts in plain words, which is what the random records say.
+    /// Handles only short texts of plain words, as the random records have them.
     fn search(&self, tenant: &TenantId, words: &str, limit: usize) -> Vec<Hit> {
         let is_sign = |c: char| !c.is_ascii_alphanumeric();
         let wanted = words.to_ascii_lowercase();
@@ -342,7 +338,6 @@ impl Model {
     }
 }
 
-/// The session, if this is its owner.
 fn owned(sessions: &mut [Session], sid: Sid, mine: Epoch) -> Result<&mut Session, Error> {
     let found = sessions.iter_mut().find(|session| session.sid == sid);
     let session = found.ok_or(Error::Unknown { sid })?;

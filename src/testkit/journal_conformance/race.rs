@@ -1,4 +1,4 @@
-//! Tasks that use one journal at once.
+//! Tasks that race on one journal.
 
 use std::sync::Arc;
 
@@ -10,14 +10,11 @@ use crate::{
     model::{Epoch, Record, Seq, SessionKey},
 };
 
-/// Tasks with a session each.
 const TASKS: u64 = 8;
-/// Appends by each of them.
 const APPENDS: u64 = 40;
-/// How often each of two owners takes the session over.
 const CLAIMS: u64 = 30;
 
-/// Everybody writes a log of their own, and gets it whole.
+/// Each task writes its own log, which must be complete at the end.
 pub(super) async fn own_sessions<J: Journal>(journal: Arc<J>) -> Checked {
     let mut tasks = JoinSet::new();
     for task in 0..TASKS {
@@ -43,15 +40,14 @@ pub(super) async fn own_sessions<J: Journal>(journal: Arc<J>) -> Checked {
     Ok(())
 }
 
-/// What an owner was told is durable.
 struct Landed {
     epoch: Epoch,
     after: Seq,
     records: Vec<Arc<Record>>,
 }
 
-/// Two owners take one session from each other; the log is what they were told, in order of
-/// their epochs, with every append in one piece.
+/// Two owners claim one session in turns. Its log must consist of the acknowledged appends, each in
+/// one piece and in the order of their epochs.
 pub(super) async fn two_owners<J: Journal>(journal: Arc<J>) -> Checked {
     let key = key("default", "raced-for")?;
     let mut tasks = JoinSet::new();
@@ -75,7 +71,6 @@ pub(super) async fn two_owners<J: Journal>(journal: Arc<J>) -> Checked {
     )
 }
 
-/// Claims, appends until it is fenced or has done its part, claims again.
 async fn own<J: Journal>(
     journal: Arc<J>,
     key: SessionKey,

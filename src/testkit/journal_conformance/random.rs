@@ -1,6 +1,6 @@
-//! Random calls, drawn so that they hurt: few names, small numbers, much repetition.
+//! Random calls that provoke conflicts: few names, small numbers, much repetition.
 //!
-//! **Invariant:** what is drawn follows from the seed and the answers alone.
+//! **Invariant:** the calls follow from the seed and the answers alone.
 
 use super::{
     Checked, key,
@@ -12,10 +12,9 @@ use crate::{
     model::{Epoch, Seq, SessionKey, Sid},
 };
 
-/// How many calls a seed makes: enough for logs of some length under each of the names.
+/// Calls per seed, enough for logs of some length under each name.
 const CALLS: usize = 400;
 
-/// What is searched for: some of what the records say.
 const WORDS: &[&str] = &[
     "words",
     "WORDS 1",
@@ -26,7 +25,6 @@ const WORDS: &[&str] = &[
     "",
 ];
 
-/// Makes the calls of this seed and compares every answer with the model's.
 pub(super) async fn check<J: Journal>(journal: &J, seed: u64) -> Checked {
     let (mut model, mut draw) = (Model::default(), Draw::new(seed)?);
     for number in 0..CALLS {
@@ -38,12 +36,10 @@ pub(super) async fn check<J: Journal>(journal: &J, seed: u64) -> Checked {
     Ok(())
 }
 
-/// Random numbers (SplitMix64: a counter and a mix; no state to get wrong) and what is drawn by
-/// them.
+/// Draws random calls (SplitMix64).
 struct Draw {
     state: u64,
     keys: Vec<SessionKey>,
-    /// Appends made lately, to be made again.
     made: Vec<Append>,
 }
 
@@ -62,7 +58,6 @@ impl Draw {
         })
     }
 
-    /// A number from 0, below `end`.
     fn below(&mut self, end: u64) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
@@ -127,12 +122,12 @@ impl Draw {
     fn save(&mut self, model: &Model) -> Call {
         let (sid, epoch, last) = self.target(model);
         let seq = Seq(self.below(last.0 + 3));
-        // So that it shows whose was kept.
+        // Random, to tell which snapshot was kept.
         let body = self.below(1_000).to_be_bytes()[..].into();
         Call::Save(sid, self.near(epoch), Snapshot { seq, body })
     }
 
-    /// An epoch, seldom that of another owner.
+    /// An epoch, occasionally of another owner.
     fn near(&mut self, epoch: Epoch) -> Epoch {
         match self.below(10) {
             0 => Epoch(epoch.0.saturating_sub(1)),
@@ -141,7 +136,7 @@ impl Draw {
         }
     }
 
-    /// A session, its epoch and where it ends; seldom one that is not there.
+    /// A session, its epoch and its last record; occasionally an unknown one.
     fn target(&mut self, model: &Model) -> (Sid, Epoch, Seq) {
         let there = self.below(30);
         match self.one(&model.sessions) {
@@ -167,7 +162,7 @@ impl Draw {
     }
 
     fn drawn(&mut self, sid: Sid, epoch: Epoch, after: Seq) -> Append {
-        // Few different records: that other content looks the same by chance is wanted.
+        // Few different records, so that different appends sometimes have equal content.
         let length = self.below(4);
         let numbers: Vec<u64> = (0..length).map(|_| self.below(3)).collect();
         let leaves = match self.below(5) {
@@ -185,7 +180,7 @@ impl Draw {
         }
     }
 
-    /// An append as it was made, or in another owner's name.
+    /// A recent append, or a recent append with the present owner's epoch.
     fn again(&mut self, model: &Model) -> Append {
         let latest = self.made.len().saturating_sub(8);
         let made = self.made.split_off(latest);

@@ -1,7 +1,5 @@
-//! The contract, one named rule at a time.
-//!
-//! Each rule gets an empty journal and says in full what it must answer. Here: who may append, and
-//! what is there afterwards.
+//! The contract as named rules, each with an empty journal and exact answers. This file has those
+//! of claims and appends.
 
 use futures_util::{FutureExt, future::BoxFuture};
 
@@ -16,7 +14,6 @@ type Rule<J> = for<'a> fn(&'a J) -> BoxFuture<'a, Checked>;
 /// Lists the rules of a file, each named after its function.
 macro_rules! rules {
     ($($rule:ident),+ $(,)?) => {
-        /// The rules of this file, by name.
         pub(super) fn rules<J: Journal>() -> Vec<(&'static str, Rule<J>)> {
             vec![$((stringify!($rule), (|journal| $rule(journal).boxed()) as Rule<J>)),+]
         }
@@ -43,7 +40,6 @@ mod searching;
 mod snapshots;
 mod standing;
 
-/// All rules, by name.
 pub(super) fn all<J: Journal>() -> Vec<(&'static str, Rule<J>)> {
     [
         rules::<J>(),
@@ -281,7 +277,6 @@ async fn add<J: Journal>(journal: &J, append: Append) -> Checked {
     journal.append(append).await.map(drop).map_err(said)
 }
 
-/// An append of numbered records in the name of a claim.
 fn numbered(by: Claim, after: u64, numbers: &[u64]) -> Append {
     let records = sample::all_numbered(numbers);
     Append {
@@ -293,7 +288,6 @@ fn numbered(by: Claim, after: u64, numbers: &[u64]) -> Append {
     }
 }
 
-/// A session without records.
 fn empty(sid: Sid, key: SessionKey) -> Known {
     Known {
         sid,
@@ -304,12 +298,11 @@ fn empty(sid: Sid, key: SessionKey) -> Known {
     }
 }
 
-/// A session that no journal with this one session in it has given out.
+/// An id that a journal with this one session has not assigned.
 fn unknown(claim: Claim) -> Sid {
     Sid(claim.sid.0 + 1_000)
 }
 
-/// Numbered records that stand at their numbers.
 fn entries(numbers: &[u64]) -> Vec<Entry> {
     let entry = |&number| Entry {
         seq: Seq(number),

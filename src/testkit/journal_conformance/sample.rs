@@ -1,4 +1,4 @@
-//! Records to fill a journal with.
+//! Records for the checks.
 
 use std::sync::Arc;
 
@@ -12,17 +12,14 @@ use crate::model::{
     },
 };
 
-/// A small record that differs from those of other numbers.
 pub(super) fn numbered(number: u64) -> Arc<Record> {
     steered(format!("words {number}"))
 }
 
-/// The records of these numbers.
 pub(super) fn all_numbered(numbers: &[u64]) -> Vec<Arc<Record>> {
     numbers.iter().copied().map(numbered).collect()
 }
 
-/// A record that carries this text.
 pub(super) fn steered(text: String) -> Arc<Record> {
     record(
         ControlFact::Steered(Steered {
@@ -35,7 +32,7 @@ pub(super) fn steered(text: String) -> Arc<Record> {
     )
 }
 
-/// A question, something that nobody says, and the answer.
+/// A question, a record without text, and the answer.
 pub(super) fn talk(question: &str, answer: &str) -> Vec<Arc<Record>> {
     let accepted = Accepted {
         text: question.to_owned(),
@@ -57,7 +54,6 @@ pub(super) fn talk(question: &str, answer: &str) -> Vec<Arc<Record>> {
     ]
 }
 
-/// The beginning of the log of a session with this key, below this parent.
 pub(super) fn opened(key: &SessionKey, parent: Option<&str>) -> Result<Arc<Record>, String> {
     let parent = parent.map(SessionName::new).transpose();
     let parent = parent.map_err(|error| error.to_string())?;
@@ -73,8 +69,8 @@ pub(super) fn opened(key: &SessionKey, parent: Option<&str>) -> Result<Arc<Recor
     Ok(record(SessionFact::Opened(opened).into()))
 }
 
-/// What an encoding could lose: absent fields, empty and large texts, every kind of character,
-/// numbers without a short decimal, times before 1970.
+/// Values that an encoding could lose: absent fields, empty and large texts, every kind of
+/// character, numbers without a short decimal, times before 1970.
 pub(super) fn awkward(key: &SessionKey) -> Vec<Arc<Record>> {
     let opened = Opened {
         key: key.clone(),

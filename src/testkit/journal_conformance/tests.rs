@@ -1,4 +1,4 @@
-//! That the suite finds what it is there to find: journals with one defect each.
+//! Tests of the suite on journals with one defect each.
 
 use std::{
     collections::HashMap,
@@ -13,7 +13,6 @@ use crate::{
     model::{Epoch, Record, Seq, Sid},
 };
 
-/// What is wrong with a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Defect {
     StaleEpochsMayAppend,
@@ -104,14 +103,12 @@ impl Defect {
 struct Defective {
     inner: Memory,
     defect: Defect,
-    /// What the defects need to know: who owns which session.
     owners: Mutex<Vec<(Sid, Epoch)>>,
-    /// Every name that was claimed.
     keys: Mutex<Vec<SessionKey>>,
-    /// What the last append to a session, repeated or not, said of it.
+    /// The state in the last append to a session, even if it was a repetition.
     standings: Mutex<HashMap<Sid, Standing>>,
     snapshots: Mutex<HashMap<Sid, Snapshot>>,
-    /// Numbers of deleted sessions that are free to be given again, and those that were.
+    /// Ids of deleted sessions: free ones, and those that were reused.
     free: Mutex<Vec<Sid>>,
     given_again: Mutex<HashMap<Sid, Sid>>,
 }
@@ -143,12 +140,11 @@ impl Defective {
             .map(|owner| owner.1)
     }
 
-    /// The session inside that goes by this number.
     fn inside(&self, sid: Sid) -> Sid {
         *self.given_again.lock().unwrap().get(&sid).unwrap_or(&sid)
     }
 
-    /// The owner's epoch instead of the caller's, where the defect is there.
+    /// The owner's epoch instead of the caller's, if the journal has this defect.
     fn forged(&self, sid: Sid, epoch: Epoch, defect: Defect) -> Epoch {
         match self.owner(sid) {
             Some(owner) if self.is(defect) => owner,
@@ -293,7 +289,7 @@ impl Journal for Defective {
         .boxed()
     }
 
-    /// In two steps, so that the defects of both show.
+    /// In two steps, so that the defects of both apply.
     fn begin(
         &self,
         key: SessionKey,
@@ -571,7 +567,7 @@ async fn a_violation_names_the_seed_that_finds_it_again() {
     );
 }
 
-/// Two owners that believe each other's writes to be theirs.
+/// Each owner takes the other's writes for its own.
 #[tokio::test]
 async fn races_find_a_journal_that_does_not_fence() {
     let journal = Arc::new(Defective::new(Defect::StaleEpochsMayAppend));

@@ -1,4 +1,4 @@
-//! The suite on our own backends, and on broken ones that it has to notice.
+//! Tests of the suite on our own backends, and on broken ones that it has to detect.
 
 use futures_util::stream;
 
@@ -30,7 +30,7 @@ async fn a_script_conforms() {
     assert_eq!(check(script, Determinism::Deterministic).await, Ok(()));
 }
 
-/// Replies by a function of the request and of how often it was called.
+/// Replies by a function of the request and of the number of earlier calls.
 struct Broken<F>(F, std::sync::atomic::AtomicUsize);
 
 impl<F> Backend for Broken<F>
@@ -78,7 +78,7 @@ fn calling(request: &Request, id: &str, arguments: &str) -> Reply {
 
 type Items = Vec<Result<Delta, Fault>>;
 
-/// Name, behaviour, what the suite says of it.
+/// Name, behaviour, and the breach that the suite reports.
 type Row = (&'static str, fn(&Request, usize) -> Items, &'static str);
 
 fn shown(reply: Reply) -> Items {

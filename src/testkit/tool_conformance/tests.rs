@@ -1,4 +1,4 @@
-//! The suite itself: it lets a good tool pass and finds each flaw.
+//! Tests of the suite: it passes a good tool and finds each flaw.
 
 use std::{
     panic::AssertUnwindSafe,

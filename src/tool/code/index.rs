@@ -1,10 +1,10 @@
-//! The index of a project in memory, and how it is kept true to the files.
+//! The index of a project in memory, kept consistent with its files.
 //!
-//! A file belongs to one of [`SHARDS`] by its path. A shard with changed files is replaced by one that
-//! takes over what has not changed; a search goes on with the shards that it began with.
+//! A file belongs to one of [`SHARDS`] by its path. A shard with changed files is replaced by one
+//! that reuses the unchanged parts; a running search keeps the shards that it began with.
 //!
-//! **Invariants:** one reading at a time, on a thread of its own; a caller waits for it no longer than it
-//! may; the same files give the same index, however they came about.
+//! **Invariants:** one refresh runs at a time, on its own thread; a caller waits for it only until
+//! its own deadline; the same files give the same index, whatever their history.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -32,16 +32,14 @@ use crate::tool::{
 };
 
 const SHARDS: usize = 16;
-/// How long a look at the files holds: at least so long, so many times longer than it took, at most so
-/// long.
+/// How long a refresh stays valid: a multiple of its duration, between a minimum and a maximum.
 const FRESH: Duration = Duration::from_secs(1);
 const SHARE: u32 = 5;
 const REST: Duration = Duration::from_secs(60);
-/// How long a search that has an index waits for a newer one.
+/// How long a search with an index waits for a newer one.
 const NEWER: Duration = Duration::from_secs(1);
-/// From so long ago on it is told when the files were looked at.
+/// Age from which the result states when the files were read.
 const TOLD: Duration = Duration::from_secs(10);
-/// How often a caller that waits looks whether it still should.
 const LOOK: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
@@ -77,7 +75,7 @@ pub(super) struct Known {
 }
 
 impl ProjectIndex {
-    /// `progress` is told of a reading that may take long.
+    /// Creates the index; `progress` receives the progress of long refreshes.
     pub(super) fn new(
         root: ProjectRoot,
         settings: &CodeSearchSettings,
@@ -121,7 +119,7 @@ impl ProjectIndex {
                 break;
             }
             if !turn.running {
-                // A look that breaks down is not tried again by the same search.
+                // A search begins at most one refresh, even if that fails.
                 if begun || !self.begin() {
                     break;
                 }
@@ -137,7 +135,6 @@ impl ProjectIndex {
         Some(known)
     }
 
-    /// How far the reading of the files is, in brackets; empty if nothing is under way.
     pub(super) fn progress(&self) -> String {
         let step = self.shared.progress.now();
         step.map_or_else(String::new, |Step { what, done, total }| {
@@ -241,7 +238,7 @@ impl Shared {
                         self.read(before, files, most, &mut spellings, Some(&work), quit)
                     };
                     let mut shard = of(&shards[*at]);
-                    // What there is room for is decided file by file, whatever was there before.
+                    // Capacity is assigned file by file, independent of the previous index.
                     let is_full = |one: &Entry| one.status == Status::LeftOut;
                     let before = &shards[*at].files;
                     if !before.is_empty() && (shard.bytes() >= most || before.iter().any(is_full)) {
@@ -306,7 +303,6 @@ impl Shared {
                 status: Status::Text,
                 kind: Kind::of(&shown),
             };
-            // A file without room is not even read.
             let text = match shard.bytes() >= most {
                 true => Err(Status::LeftOut),
                 false => walk::read(&self.root, path, self.settings.max_file_bytes, &mut buffer)
@@ -326,7 +322,6 @@ impl Shared {
     }
 }
 
-/// Whether a file is as it was read.
 fn is_current(entry: &Entry, files: &BTreeMap<PathBuf, Stamp>) -> bool {
     entry.status != Status::Unread(Unread::Unreadable)
         && files.get(&entry.path) == Some(&entry.stamp)

@@ -1,4 +1,4 @@
-//! What a path and a text say about a file: code, prose, tests, what tools made.
+//! Classifies files by path and text: code, prose, tests, generated.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tool) enum Kind {
@@ -18,7 +18,7 @@ pub(in crate::tool) struct Drift {
 }
 
 impl Drift {
-    /// `question` is in lower case.
+    /// Classifies a `question` in lower case.
     pub(in crate::tool) fn of(question: &str, has_version: bool) -> Self {
         let says = |phrases: &str| phrases.split('|').any(|phrase| question.contains(phrase));
         Self {
@@ -37,7 +37,7 @@ const CHANGES: &str = "\
     upgrad|migrat|seit wann|welche version|depuis quand|qué versión";
 
 impl Kind {
-    /// By its path from the project's root, with `/`.
+    /// Classifies a path relative to the project, with `/`.
     pub(in crate::tool) fn of(path: &str) -> Self {
         let lower = path.to_lowercase();
         let (folders, file) = lower.rsplit_once('/').unwrap_or(("", &lower));
@@ -51,7 +51,7 @@ impl Kind {
             parts.any(|part| words.split(' ').any(|word| word == part))
         };
         let ends = |endings: &str| endings.split(' ').any(|ending| ending == extension);
-        // `README` and `COPYING` are for people, `Makefile` and `Dockerfile` for programs.
+        // `README` and `COPYING` are prose, `Makefile` and `Dockerfile` are code.
         let name = path.rsplit('/').next().unwrap_or(path);
         let shouts = !name.contains(|c: char| c.is_lowercase() || c == '.');
         let is_prose = ends("md markdown mdx rst adoc txt org") || shouts;

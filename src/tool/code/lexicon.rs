@@ -1,5 +1,5 @@
-//! Words that no search looks for, in four languages, and other words for the same thing: what
-//! programmers call it, and what it is called in German, French and Spanish.
+//! Stop words in four languages; English synonyms and German, French and Spanish translations of
+//! programming terms.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -9,8 +9,7 @@ use super::words::stem;
 
 static ENTRIES: &str = include_str!("lexicon.txt");
 
-/// How near another English word for the same thing comes to the one asked for, and how near the first
-/// English word of a line and the others come to one of another language.
+/// Weights of an English synonym, of a line's first English translation, and of its others.
 const SYNONYM: f32 = 0.35;
 const TRANSLATED: f32 = 0.95;
 const ALSO_TRANSLATED: f32 = 0.6;
@@ -32,7 +31,7 @@ impl Language {
         for language in [German, French, Spanish] {
             let here = count(language);
             let mut words = words.iter();
-            // A word that is common in English questions as well tells nothing by itself.
+            // A word that is also common in English identifies no language.
             let is_told = words.any(|word| {
                 !word.is_ascii() || language.is_common(word) && !has(ALSO_ENGLISH, word)
             });
@@ -74,7 +73,7 @@ fn has(list: &str, word: &str) -> bool {
 
 type Meanings = Vec<(String, f32)>;
 
-/// By stems; words of other languages also as they are spelt, since `Fehler` and `fehlen` have one stem.
+/// Keyed by stem; foreign words also by spelling, since `Fehler` and `fehlen` share a stem.
 static LEXICON: LazyLock<HashMap<(Language, String), Meanings>> = LazyLock::new(|| {
     let mut lexicon = HashMap::new();
     let mut enter = |language, word: &str, meaning: &str, near| {
@@ -114,7 +113,7 @@ fn known(language: Language, word: &str) -> &'static [(String, f32)] {
     found.map_or(&[], Vec::as_slice)
 }
 
-/// What a lower-cased word of another language is in English, the best first.
+/// English translations of a lower-case foreign word, best first.
 pub(in crate::tool) fn translations(language: Language, word: &str) -> &'static [(String, f32)] {
     match known(language, word) {
         [] => known(language, &language.stem(word)),

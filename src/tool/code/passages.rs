@@ -1,5 +1,4 @@
-//! A part of the index: some files of the project with their passages, and for each term the passages
-//! that have it.
+//! A shard of the index: files with their passages, and for each term the passages that contain it.
 
 use std::{collections::HashMap, path::PathBuf};
 
@@ -9,7 +8,7 @@ use crate::tool::{
     walk::{Stamp, Unread},
 };
 
-/// How much a term weighs by where it stands, in quarters of a word of plain text.
+/// Weights of a term by its position, in quarters of a word of plain text.
 const BODY: u32 = 4;
 const OWN_NAME: u32 = 22;
 const OUTER_NAME: u32 = 8;
@@ -17,18 +16,18 @@ const FILE_NAME: u32 = 12;
 const FOLDER: u32 = 3;
 pub(in crate::tool) const PLAIN: f32 = BODY as f32;
 
-/// Lines after which a passage ends: at the next definition, at the next blank line, anyway.
+/// Lengths in lines from which a passage ends at the next definition, at the next blank line, or at
+/// once.
 const SHORT: usize = 8;
 const LONG: usize = 28;
 const LONGEST: usize = 40;
-/// Most passages of a shard: a number has three bytes beside a weight.
+/// Maximum passages of a shard: a number has three bytes beside a weight.
 const MOST_PASSAGES: usize = (1 << 24) - 1;
-/// Most lines of a file and words of a line that are read; beyond, it is data.
+/// Maximum lines of a file and words of a line to read; anything beyond is data.
 pub(in crate::tool) const MOST_LINES: usize = 500_000;
 pub(in crate::tool) const LINE_WORDS: usize = 400;
-/// Longest word, in bytes.
 const LONGEST_WORD: usize = 64;
-/// How many spellings a reader keeps at hand.
+/// Capacity of a reader's cache of spellings.
 const SPELLINGS: usize = 100_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +54,7 @@ pub(in crate::tool) struct Passage {
     pub(in crate::tool) is_test: bool,
 }
 
-/// Files and their passages, in the order of their paths.
+/// Files and their passages, ordered by path.
 #[derive(Debug, Default)]
 pub(in crate::tool) struct Shard {
     pub(in crate::tool) files: Vec<Entry>,
@@ -74,7 +73,7 @@ pub(in crate::tool) struct Spellings {
 
 impl Shard {
     pub(in crate::tool) fn bytes(&self) -> usize {
-        // Vectors that grow have a third more than they use.
+        // Growing vectors reserve a third more than they use.
         self.count * 6
             + self.passages.len() * 20
             + self.postings.len() * 110
@@ -100,8 +99,8 @@ impl Shard {
         self.terms.keys().map(|term| &**term)
     }
 
-    /// Takes the text of a file in, as far as there is room for `most` bytes in all; `shown` is its path,
-    /// `note` where to cut it and a title that counts everywhere in it.
+    /// Adds the text of a file while the shard has fewer than `most` bytes. `shown` is its path;
+    /// `note` has its sections and title.
     pub(in crate::tool) fn read(
         &mut self,
         spellings: &mut Spellings,
@@ -186,7 +185,8 @@ impl Shard {
         count
     }
 
-    /// Takes over a file of an older shard with its passages; `moved` gets their numbers here.
+    /// Copies a file with its passages from an older shard, and enters their new numbers in
+    /// `moved`.
     pub(in crate::tool) fn keep(&mut self, old: &Self, file: usize, moved: &mut [Option<u32>]) {
         let from = old
             .passages
@@ -244,8 +244,8 @@ impl Shard {
     }
 }
 
-/// Where the passages of a text begin and end, counted from 0 and without the end: they begin at
-/// definitions and headings where they can.
+/// Splits a text into ranges of lines, from 0 and without the end, at definitions and headings if
+/// possible.
 fn pieces(lines: &[&str], symbols: &[Symbol]) -> Vec<(usize, usize)> {
     let mut opens: HashMap<usize, usize> = HashMap::new();
     for symbol in symbols {

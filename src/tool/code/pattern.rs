@@ -1,4 +1,4 @@
-//! A literal or a regular expression as a matcher of lines. Pure.
+//! Matches lines by a literal or a regular expression. Pure.
 
 use grep_matcher::Matcher as _;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -7,9 +7,9 @@ use regex::bytes::RegexBuilder;
 
 use crate::tool::{ToolError, text};
 
-/// Largest compiled pattern, in bytes: what bounds how long it takes for each byte of a long line.
+/// Maximum size of a compiled pattern, in bytes, which bounds the time per byte of a long line.
 const MAX_COMPILED: usize = 512 * 1024;
-/// How much of a text is looked at before it is seen whether to stop, in bytes; a longer line is looked at whole.
+/// Bytes searched between two checks of the stop token; a longer line is searched whole.
 pub(super) const SLICE: usize = 256 * 1024;
 
 #[derive(Debug)]
@@ -18,7 +18,6 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// Reads a text as it stands.
     pub(super) fn literal(query: &str) -> Result<Self, ToolError> {
         if query.contains(['\n', '\r']) {
             return Err(ToolError::tell(
@@ -28,7 +27,6 @@ impl Pattern {
         Self::new(query, &regex::escape(query))
     }
 
-    /// Reads a regular expression on single lines.
     pub(super) fn regex(query: &str) -> Result<Self, ToolError> {
         Self::new(query, query)
     }
@@ -50,7 +48,7 @@ impl Pattern {
         };
         let end = start + name.len();
         let mut is_in = false;
-        // It cannot fail: the error of this matcher has no values.
+        // Infallible: this matcher's error type has no values.
         let _ = self.matcher.find_iter(line, |found| {
             is_in = found.start() < end && found.end() > start;
             !is_in
@@ -58,14 +56,13 @@ impl Pattern {
         is_in
     }
 
-    /// Where in a matching line the match stands, in bytes.
     pub(super) fn locate(&self, line: &[u8]) -> usize {
         let found = self.matcher.find(line).ok().flatten();
         found.map_or(0, |found| found.start())
     }
 }
 
-/// The slices of a text, each of as many whole lines as have room in `most` bytes.
+/// Splits a text into slices of whole lines, of up to `most` bytes.
 pub(super) fn slices(text: &[u8], most: usize) -> impl Iterator<Item = &[u8]> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -95,7 +92,7 @@ fn bad_pattern(query: &str, error: &grep_regex::Error) -> ToolError {
             text::quoted(query)
         ));
     }
-    // The crate draws the pattern over several lines; what is wrong stands in the last one.
+    // The crate draws the pattern over several lines; the last one has the cause.
     let fault = error.to_string();
     let fault = fault
         .lines()

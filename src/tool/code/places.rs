@@ -13,22 +13,20 @@ use super::{
 };
 use crate::tool::outline;
 
-/// How many passages are looked at closely, and how many of one file: a long changelog would leave no room
-/// for others.
+/// Maximum passages to examine closely, in all and of one file: a long changelog would displace all
+/// others.
 const CLOSELY: usize = 70;
 const CLOSELY_OF_A_FILE: usize = 20;
-/// What the second best place of a file adds to it.
+/// Weight of a file's second best place.
 const SECOND: f32 = 0.12;
-/// How much more a file is worth with many places that may answer, and how much less with many lines:
-/// exponents.
+/// Exponents of the bonus for many places in a file, and of the penalty for its length.
 const BREADTH: f32 = 0.12;
 const LENGTH: f32 = -0.04;
-/// Most places of one file among the first three files, and of the others.
+/// Maximum places in each of the first three files, and in each later one.
 const PER_FILE: usize = 2;
 const PER_LATER_FILE: usize = 1;
-/// Lines of a place that are marked as what was found.
+/// Maximum lines in a place that are marked as matches.
 const BEST_LINES: usize = 4;
-/// Most of a line that is kept, in bytes.
 const LINE_BYTES: usize = 8 * 1024;
 
 #[derive(Debug, Default)]
@@ -55,8 +53,7 @@ pub(super) struct Found {
     top: u32,
 }
 
-/// Answers a question from at most `most` places in files that are `wanted`; `read` gives the path to show
-/// of a file and its text.
+/// Answers a question from files that are `wanted`; `read` returns a file's display path and text.
 pub(super) fn best(
     shards: &[impl AsRef<Shard>],
     question: &str,
@@ -75,7 +72,7 @@ pub(super) fn best(
             None => {}
         }
     }
-    // Where nothing but words such as "handled" is found, nothing is.
+    // Weak words alone, such as "handled", find nothing.
     let tells = |one: &Sought| !matches!(one.sort, Sort::Weak | Sort::Part) && !one.is_unknown();
     if !sought.iter().any(tells) {
         return answer;
@@ -97,7 +94,7 @@ pub(super) fn best(
         let of_tests = Kind::Test.worth(question.drift) / Kind::Code.worth(question.drift);
         let place = |one: Candidate| {
             let passage = shard.passages[one.passage];
-            // The file may have become shorter since it was read.
+            // The file may have become shorter since it was indexed.
             let last = (passage.last as usize).min(lines.len());
             let first = (passage.first as usize).min(last).max(1);
             let inside = lines.get(first - 1..last).unwrap_or(&[]);
@@ -131,7 +128,7 @@ pub(super) fn best(
         };
         let mut places: Vec<Found> = of_file.into_iter().map(place).collect();
         places.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.first.cmp(&b.first)));
-        // What only the path speaks for says less than what has words of its own.
+        // Matches in the text count more than matches in the path alone.
         if places.iter().any(|place| !place.best.is_empty()) {
             places.retain(|place| !place.best.is_empty());
         }
@@ -143,7 +140,7 @@ pub(super) fn best(
         places.truncate(PER_FILE);
         files.push((worth, places));
     }
-    // However well its name fits, where nothing stands there is no answer.
+    // A blank place is no answer, however well its path matches.
     files.sort_by(|(a, of_a), (b, of_b)| {
         let blank = |places: &[Found]| places.iter().all(Found::is_blank);
         let by_text = blank(of_a).cmp(&blank(of_b));
@@ -170,7 +167,6 @@ pub(super) fn best(
             .chain(best.lines.iter().map(String::as_str))
             .collect();
         if best.is_blank() {
-            // A name alone says nothing of the question.
             lines.clear();
         }
         (answer.coverage, answer.lacking) = lens.coverage(&lines);

@@ -1,4 +1,4 @@
-//! A plain question: what it looks for, and what kind of place answers it. Pure.
+//! Analyses a plain question: its search terms, and the kind of file that answers it. Pure.
 
 use super::{
     kind::Drift,
@@ -6,7 +6,6 @@ use super::{
     words::{Run, parts, runs, stem},
 };
 
-/// Most things that a question looks for.
 const MOST: usize = 28;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +90,7 @@ fn wanted_of(language: Language, run: Run<'_>, lower: &str) -> Vec<Wanted> {
         let parts = parts.map(|part| one(part, Sort::Part, vec![(stem(part), 1.0)]));
         return [whole].into_iter().chain(parts).collect();
     }
-    // Of another language's questions, what is short is no word that code has.
+    // Short words of other languages do not occur in code.
     let short = if language == Language::English { 2 } else { 3 };
     if lower.chars().count() < short
         || language.is_common(lower)
@@ -110,7 +109,7 @@ fn wanted_of(language: Language, run: Run<'_>, lower: &str) -> Vec<Wanted> {
     } else {
         forms.sort_by(|a, b| b.1.total_cmp(&a.1));
         if forms.iter().all(|(form, _)| *form != own) {
-            // Cognates and words that were left English.
+            // Cognates, and words left in English.
             forms.push((own, 0.5));
         }
     }

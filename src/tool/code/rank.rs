@@ -1,5 +1,5 @@
-//! The best places for a question: passages by BM25 over weighted fields, then a close look at the best of
-//! them.
+//! Ranks the places for a question: BM25 over weighted fields selects passages, and a closer look
+//! orders the best of them.
 
 use std::{cmp::Reverse, collections::HashMap};
 
@@ -10,29 +10,29 @@ use super::{
 };
 use crate::tool::text::quoted;
 
-/// BM25: how soon more of a word adds nothing, and how much longer passages are worth less; passages
-/// shorter than this many words count as this long.
+/// BM25: saturation of repeated terms, penalty for long passages, and the assumed minimum length in
+/// words.
 const K1: f32 = 1.2;
 const B: f32 = 0.6;
 const SHORTEST: f32 = 40.0;
-/// What the rest of the file adds to a passage.
+/// Weight of the rest of the file in a passage's score.
 const FILE_SHARE: f32 = 0.35;
-/// What a passage is worth that has little of the question, beside one that has all.
+/// Factor for a passage with little of the question; 1 is for one with all of it.
 const FLOOR: f32 = 0.35;
-/// How near another word comes that stands for the very same.
+/// Nearness from which a form counts as the word itself.
 const SAME: f32 = 0.5;
-/// How near a word comes that is spelt nearly as one that is in no file, and how many are tried.
+/// Weight of a similarly spelt word in place of an unknown one, and the number of candidates.
 const MISSPELT: f32 = 0.7;
 const MOST_NEAR: usize = 4;
-/// A shorter word is not recognised when it is misspelt.
+/// Minimum length of a word for spelling correction.
 const RECOGNISABLE: usize = 5;
-/// Lines that count as close together, what closeness adds at most, and each word of the question after the
-/// second that stands there word for word.
+/// Distance in lines that counts as close, the maximum bonus for it, and the bonus for each
+/// verbatim word after the second, with its maximum.
 const CLOSE: usize = 5;
 const CLOSENESS: f32 = 0.7;
 const VERBATIM: f32 = 0.3;
 const MOST_VERBATIM: f32 = 2.2;
-/// What a passage has of a word that it is said to have.
+/// Share of a word's weight from which a passage counts as containing it.
 const ENOUGH: f32 = 0.5;
 
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +47,7 @@ pub(in crate::tool) struct Sought {
     pub(in crate::tool) shown: String,
     pub(in crate::tool) sort: Sort,
     terms: Vec<(String, f32)>,
-    /// What it is worth at most, and what it would be worth as it was asked for.
+    /// Maximum attainable weight, and the weight of the word as asked for.
     worth: f32,
     full: f32,
     read_as: Option<String>,
@@ -59,7 +59,6 @@ impl Sought {
         self.terms.is_empty()
     }
 
-    /// In words, as what a word is read that is in no file.
     pub(in crate::tool) fn reading(&self) -> Option<String> {
         let read_as = quoted(self.read_as.as_ref()?);
         Some(format!("{} read as {read_as}", quoted(&self.shown)))
@@ -104,7 +103,7 @@ pub(in crate::tool) fn sought(shards: &[impl AsRef<Shard>], question: &Question)
             terms.extend(near);
         }
         let worth = terms.iter().map(|(_, worth)| *worth).fold(0.0, f32::max);
-        // What nobody has is missed as much as what one passage has.
+        // An unknown word weighs as much as one in a single passage.
         let unknown = share * (1.0 + all).ln();
         let full = match (own, &read_as) {
             (Some(own), _) => share * own,
@@ -127,8 +126,8 @@ pub(in crate::tool) fn sought(shards: &[impl AsRef<Shard>], question: &Question)
     question.wanted.iter().map(of).collect()
 }
 
-/// The terms that are spelt nearly like one that is in no file, and how far each is from it; the nearest
-/// and commonest first.
+/// Returns the known terms with a similar spelling and their distances, nearest and commonest
+/// first.
 fn near_terms(shards: &[impl AsRef<Shard>], form: &str) -> Vec<(String, usize)> {
     let most = match form.chars().count() {
         0..=3 => return Vec::new(),
@@ -147,7 +146,7 @@ fn near_terms(shards: &[impl AsRef<Shard>], form: &str) -> Vec<(String, usize)> 
                 *count += shard.count(term);
                 continue;
             }
-            // An error touches three trigrams at most, two that are swapped four.
+            // One error affects at most three trigrams, a transposition four.
             let shared = own
                 .iter()
                 .filter(|three| term.as_bytes().windows(3).any(|one| one == **three));
@@ -192,7 +191,7 @@ pub(in crate::tool) fn candidates(
     for (number, shard) in shards.iter().enumerate() {
         let shard = shard.as_ref();
         let mut sums = vec![0.0_f32; shard.passages.len()];
-        // Of each file the best of its passages, for each wanted thing.
+        // The best passage of each file, for each search term.
         let mut files = vec![0.0_f32; shard.files.len()];
         let (mut best, mut of_files) = (sums.clone(), files.clone());
         for one in sought {
@@ -333,7 +332,7 @@ impl<'a> Lens<'a> {
     fn verbatim(&self, lines: &[&str]) -> usize {
         let words = lines.iter().flat_map(|line| runs(line).take(LINE_WORDS));
         let mut longest = 0;
-        // How long the run is that ends at each word of the question.
+        // Length of the run that ends at each word of the question.
         let mut before = vec![0; self.run.len() + 1];
         for word in words.map(|run| run.text().to_lowercase()) {
             let mut row = vec![0; self.run.len() + 1];
@@ -351,7 +350,8 @@ impl<'a> Lens<'a> {
         longest
     }
 
-    /// The share of the question's weight that lines cover, from 0 to 1, and which wanted things they lack.
+    /// Returns the share of the question's weight that lines cover, from 0 to 1, and the missing
+    /// terms.
     pub(in crate::tool) fn coverage(&mut self, lines: &[&str]) -> (f64, Vec<String>) {
         let has = self.look(lines).has;
         let (mut all, mut had, mut lacking, mut most) = (0.0, 0.0, Vec::new(), 1.0_f64);

@@ -1,4 +1,4 @@
-//! What the model reads: matches or places by file, and a last line that hides nothing.
+//! The result for the model: matches or places by file, and a last line that states every omission.
 
 use std::fmt::Write as _;
 
@@ -20,17 +20,17 @@ use crate::{
     },
 };
 
-/// Room for the last line, in bytes.
+/// Space reserved for the last line, in bytes.
 const NOTES: usize = 1_536;
 
-/// Most words that are told to be in no file, and names that a place is said to stand in.
+/// Maximum listed unknown words, and enclosing names of a place.
 const WORDS: usize = 8;
 const NAMES: usize = 4;
-/// From this length on, in bytes, no more places are written.
+/// Length in bytes from which no further places are written.
 const ENOUGH: usize = 3_600;
-/// Most bytes of the texts in the data: few enough even if JSON has to escape each of them.
+/// Maximum bytes of the texts in the data, small enough even if JSON escapes every byte.
 const DATA_TEXT: usize = 8 * 1024;
-/// Most lines of the best place, and of the others.
+/// Maximum lines of the best place, and of the others.
 const BEST: usize = 24;
 const OTHERS: usize = 10;
 
@@ -82,7 +82,7 @@ struct Unshown {
     matches: u64,
 }
 
-/// Writes as many matches as have room, at most `most`; says how many.
+/// Writes up to `most` matches into the remaining space, and returns their number.
 fn write_file(text: &mut String, hits: &FileHits, most: usize, context: u64, room: usize) -> usize {
     for (count, context) in (1..=most)
         .rev()
@@ -110,8 +110,7 @@ fn block(hits: &FileHits, best: &[u64], context: u64) -> String {
     block
 }
 
-/// Writes lines with their numbers, told apart by `:` and `-` whether they are the best or stand beside, and with
-/// a mark in gaps.
+/// Writes numbered lines, with `:` for matches and `-` for context, and marks gaps.
 fn write_lines(
     block: &mut String,
     path: &str,
@@ -229,7 +228,7 @@ pub(super) fn answer(
         let words: Vec<String> = words.iter().take(WORDS).map(|word| quoted(word)).collect();
         words.join(", ")
     };
-    // Of no file at all that says nothing.
+    // Without any file this would be meaningless.
     if texts > 0 && !answer.unknown.is_empty() {
         notes.push(format!("in no file: {}", list(&answer.unknown)));
     }
@@ -260,7 +259,6 @@ pub(super) fn answer(
     text + &notes.join("; ")
 }
 
-/// A place with the lines around those that matter, at most `most`.
 fn place_block(found: &Found, caps: Caps, most: usize) -> String {
     let mut block = format!("{} (lines {}–{})", found.path, found.first, found.last);
     let names = &found.within[found.within.len().saturating_sub(NAMES)..];

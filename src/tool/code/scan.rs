@@ -1,9 +1,9 @@
-//! Literals and patterns: the files of a place are scanned on a few threads, and the best are kept.
+//! Scans files for literals and patterns on a few threads, and keeps the best.
 //!
-//! A file is read whole (its size is capped), so that it can be told from a binary one and
-//! lines around a match are at hand. Line ends are made `\n` first: `$` means the same everywhere.
+//! A file is read whole (its size is capped), to detect binary files and to show the lines around a
+//! match. `\r\n` becomes `\n` first, so that `$` means the same everywhere.
 //!
-//! **Invariant:** a walk that was not stopped gives the same result each time, whichever thread saw a file.
+//! **Invariant:** the result of a complete walk does not depend on the order of the threads.
 
 use std::{cmp::Reverse, collections::HashSet, io, path::Path};
 
@@ -24,11 +24,9 @@ use crate::tool::{
 };
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
-/// How many matches pass between two looks at the stop token.
 const MATCHES_PER_LOOK: u64 = 1_024;
-/// Largest file whose definitions are looked for, in bytes.
+/// Maximum size of a file that is outlined to find definitions, in bytes.
 const OUTLINED: usize = 256 * 1024;
-/// Most matching lines of a file that are kept; any line may match.
 const MOST_LINES: usize = 65_536;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +48,6 @@ pub(super) struct Tally {
     pub(super) stopped: bool,
 }
 
-/// Scans the files of a place; at most `keep` are kept.
 pub(super) fn walk<'a>(
     place: &Place,
     keep: usize,
@@ -117,7 +114,6 @@ impl<'a> Scanner<'a> {
         let searcher = SearcherBuilder::new()
             .line_number(true)
             .bom_sniffing(false)
-            // Binary files never get as far as the searcher.
             .binary_detection(BinaryDetection::none())
             .build();
         Self {
@@ -156,14 +152,13 @@ impl<'a> Scanner<'a> {
     }
 
     fn hits(&self, path: String, text: &[u8], mut found: Found<'_>) -> FileHits {
-        // A definition before uses.
         let text_of = String::from_utf8_lossy(text);
         let defined = self.defined(&path, &text_of, &found.lines);
         found.lines.sort_by_key(|line| !defined.contains(line));
         found.lines.truncate(self.caps.of_file);
         let mut best = found.lines;
         best.sort_unstable();
-        // Code before its tests, and those before what tools made.
+        // Code ranks above tests, and tests above generated files.
         let worth = Kind::of(&path).worth(Drift::default());
         let is_defined = best.iter().any(|line| defined.contains(line));
         let rank = (worth * 100.0) as u32 * (3 + 2 * u32::from(is_defined));
@@ -224,17 +219,17 @@ impl<'a> Scanner<'a> {
         lines
     }
 
-    /// A line, or as much of it as may be shown around what begins at `from`.
+    /// A line, or the part of it that fits around offset `from`.
     fn piece(&self, raw: &[u8], from: usize) -> String {
         let limit = self.caps.line_chars;
-        // No character has more than four bytes: what is longer need not be looked at whole.
+        // A character has at most four bytes, so a longer head is never needed.
         let head = &raw[..raw.len().min(limit * 4 + 4)];
         let whole = String::from_utf8_lossy(head);
         let (start, cut) = clipped(&whole, limit);
         if !cut {
             return start.to_owned();
         }
-        // A third of the room for what stands before the match.
+        // A third of the space is for text before the match.
         let before = String::from_utf8_lossy(&raw[..from]).chars().count();
         if before < limit * 2 / 3 {
             return format!("{start}…");
@@ -246,7 +241,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// `\r\n` to `\n`; a lone `\r` stays.
+/// Replaces `\r\n` by `\n`; a lone `\r` stays.
 fn let_lines_end_alike(text: &mut Vec<u8>) {
     if memchr(b'\r', text).is_none() {
         return;
@@ -265,7 +260,7 @@ fn let_lines_end_alike(text: &mut Vec<u8>) {
 struct Found<'a> {
     stop: &'a CancellationToken,
     before: u64,
-    /// Their numbers; the first [`MOST_LINES`].
+    /// Numbers of the first [`MOST_LINES`] lines that match.
     lines: Vec<u64>,
     total: u64,
 }

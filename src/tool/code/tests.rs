@@ -1,4 +1,4 @@
-//! Searches over small trees: what is found, what is left out, and what is said about it.
+//! Searches over small trees: matches, omissions and the notes about them.
 
 use std::{
     fs,
@@ -88,12 +88,11 @@ impl Tree {
     }
 }
 
-/// Makes a pipe; opening it would block for ever.
+/// Creates a pipe; opening it would block indefinitely.
 fn pipe(path: PathBuf) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
-/// The files in which something was found.
 fn found(text: &str) -> Vec<&str> {
     let mut files: Vec<&str> = text
         .lines()
@@ -192,7 +191,7 @@ fn a_file_that_became_a_pipe_holds_nobody_up() {
     fs::remove_file(&path).unwrap();
     pipe(path.clone());
     let (sender, receiver) = mpsc::channel();
-    // On a thread of its own: without the guard it would wait for ever.
+    // On its own thread: without the guard it would block indefinitely.
     thread::spawn(move || {
         let (pattern, stop) = (Pattern::literal("hit").unwrap(), CancellationToken::new());
         let caps = Caps {
@@ -320,7 +319,7 @@ fn an_unreadable_folder_is_counted() {
     let readable_anyway = fs::read_dir(&closed).is_ok();
     let text = tree.search(json!({"query": "hit"}));
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
-    // Root reads everything: then there is nothing to skip.
+    // Root can read everything, so nothing is skipped.
     let note = if readable_anyway {
         "2 files searched"
     } else {
@@ -512,7 +511,7 @@ fn numbers_out_of_range_are_explained() {
             json!({"query": "hit", "path": "src/[a.rs"}),
             "`src/[a.rs` is no usable glob: unclosed character class; missing ']'",
         ),
-        // What compiles globs goes as deep as their braces.
+        // The depth of glob compilation follows the depth of braces.
         (
             json!({"query": "hit", "path": format!("*{}", "{".repeat(9))}),
             "`*{{{{{{{{{` is no usable glob: it has 10 bytes and braces 9 deep, allowed are 4096 and 8",

@@ -1,11 +1,10 @@
-//! The words of code, prose and questions: where they begin and end, and by which terms they are found.
-//! Pure.
+//! Splits code, prose and questions into words and derives their search terms. Pure.
 
 use std::sync::LazyLock;
 
 use rust_stemmers::{Algorithm, Stemmer};
 
-/// Longest word that is stemmed, in bytes; a longer one is no word of a language.
+/// Maximum length of a word to stem, in bytes; a longer one belongs to no natural language.
 const LONGEST: usize = 40;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +20,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The terms by which the run is found: its stem; of a name also the stems of its parts; of a version
+    /// The search terms of the run: its stem; for a name also the stems of its parts; for a version
     /// also its first two numbers.
     pub(in crate::tool) fn terms(self) -> Vec<String> {
         let Self::Word(word) = self else {
@@ -73,7 +72,7 @@ fn is_spaceless(c: char) -> bool {
     c >= '\u{2E80}'
 }
 
-/// How long the version is that the text begins with: `1.2`, `0.8.0`.
+/// Length of a version at the start of the text: `1.2`, `0.8.0`.
 fn version_end(text: &str) -> Option<usize> {
     let is_part = |c: char| c.is_ascii_digit() || c == '.';
     let run = &text[..text.find(|c| !is_part(c)).unwrap_or(text.len())];
@@ -82,8 +81,8 @@ fn version_end(text: &str) -> Option<usize> {
     (is_version && !text[version.len()..].starts_with(is_letter)).then_some(version.len())
 }
 
-/// The parts of a name, lower-cased: at underscores, and where a capital begins a word (`parseHTTPBody` is
-/// parse, http, body).
+/// Splits a name into lower-case parts at underscores and capitals (`parseHTTPBody` yields parse,
+/// http, body).
 pub(in crate::tool) fn parts(name: &str) -> Vec<String> {
     let mut parts = Vec::new();
     for piece in name.split('_').filter(|piece| !piece.is_empty()) {
@@ -121,7 +120,7 @@ pub(in crate::tool) fn stem(word: &str) -> String {
     ENGLISH.stem(word).into_owned()
 }
 
-/// A word in lower case without accents, so that words typed with and without them meet.
+/// Removes accents from a lower-case word, so that both spellings match.
 fn without_accents(word: &str) -> String {
     let mut plain = String::with_capacity(word.len());
     for c in word.chars().flat_map(char::to_lowercase) {

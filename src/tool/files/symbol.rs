@@ -1,4 +1,4 @@
-//! Where in a file the symbol is that a model named; and if there is none, which it may have meant.
+//! Locates a symbol that a model names, or suggests similar ones.
 
 #[cfg(test)]
 mod tests;
@@ -14,9 +14,9 @@ use crate::tool::{
     text::{clipped, quoted},
 };
 
-/// Longest name that is looked for, in characters.
+/// Longest name that is searched, in characters.
 const MAX_NAME: usize = 200;
-/// Most symbols that are named instead of one that is not there, and most other places of one that is.
+/// Maximum number of suggestions for a missing symbol, and of further matches of a found one.
 const MAX_NAMED: usize = 6;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(super) struct Place {
     pub(super) others: Vec<u32>,
 }
 
-/// Finds a symbol in a file that was just opened; `shown` is its path.
+/// Finds a symbol in an open file with the path `shown`.
 pub(super) fn find(file: &File, shown: &str, wanted: &str) -> Result<Place, ToolError> {
     let wanted = wanted.trim();
     let segments = segments(wanted);
@@ -51,7 +51,7 @@ pub(super) fn find(file: &File, shown: &str, wanted: &str) -> Result<Place, Tool
     if fits.is_empty() {
         fits = matches(shown, &symbols, wanted, &segments, str::to_lowercase);
     }
-    // A type before the blocks that implement it.
+    // A type comes before its implementation blocks.
     fits.sort_by_key(|symbol| symbol.kind == SymbolKind::Implementation);
     let Some((found, others)) = fits.split_first() else {
         let mut told = missing(shown, wanted, &symbols, &segments);
@@ -89,7 +89,7 @@ fn head(mut file: &File) -> Result<Vec<u8>, std::io::ErrorKind> {
         .map_err(|error| error.kind())
 }
 
-/// `a::b`, `a.b`, `a#b`, `a > b` by their parts; without the brackets of a call.
+/// Splits `a::b`, `a.b`, `a#b` and `a > b`, without the brackets of a call.
 fn segments(wanted: &str) -> Vec<&str> {
     let bare = wanted.trim_end_matches("()").trim_matches('`');
     let parts: Vec<&str> = if bare.contains(" > ") {
@@ -127,7 +127,7 @@ fn matches<'a>(
         let above = outline::lineage(symbols, symbol).skip(1);
         let names = above.flat_map(|outer| [Some(&*outer.name), outer.owner.as_deref()]);
         let mut outer = symbol.owner.as_deref().into_iter().chain(names.flatten());
-        // From the inside out; what lies between need not be named.
+        // Matches from the inside out; intermediate names may be omitted.
         let mut within = within.iter().rev();
         within.all(|part| outer.any(|name| alike(name) == alike(part)))
     };

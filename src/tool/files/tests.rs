@@ -1,4 +1,4 @@
-//! Windows of lines: their edges, their caps, and what is said about the rest.
+//! Windows of lines: edges, caps, and notes about the rest.
 
 use std::fs;
 
@@ -272,7 +272,7 @@ fn caps_hold_and_say_how_to_go_on() {
 
 #[test]
 fn a_huge_file_is_read_as_far_as_needed() {
-    /// Endless, and counts what is taken.
+    /// An endless stream that counts the bytes read.
     struct Endless(u64);
     impl std::io::Read for Endless {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {

@@ -1,7 +1,7 @@
-//! A window of lines out of a stream, in bounded memory.
+//! Reads a window of lines from a stream in bounded memory.
 //!
-//! Knows neither paths nor words for the model. A line ends with `\n`; a `\r` before it, and a byte
-//! order mark at the very start, are dropped. Bytes that are no UTF-8 are shown lossy.
+//! Independent of paths and of wording for the model. A line ends with `\n`; a `\r` before it and a
+//! leading byte order mark are dropped. Invalid UTF-8 is replaced.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 
@@ -10,12 +10,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::tool::text::clipped;
 
-/// How much is read at a time, in bytes.
+/// Size of a read, in bytes.
 const CHUNK: usize = 64 * 1024;
-/// A file with a NUL this early is binary, as for git.
+/// A NUL within this many bytes marks a binary file, as in git.
 const BINARY_LOOK: usize = 8_000;
 const BOM: &[u8] = b"\xef\xbb\xbf";
-/// The same of UTF-16, in both orders.
+/// Byte order marks of UTF-16.
 const BOMS_OF_UTF16: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(in crate::tool) struct Span {
 pub(in crate::tool) struct Caps {
     pub(in crate::tool) bytes: usize,
     pub(in crate::tool) line_chars: usize,
-    /// How far lines are counted beyond the window, in bytes from the start of the file.
+    /// Bytes from the start of the file within which lines after the window are counted.
     pub(in crate::tool) count_bytes: u64,
 }
 
@@ -59,7 +59,7 @@ pub(in crate::tool) enum NoWindow {
 }
 
 pub(in crate::tool) fn is_utf16(head: &[u8]) -> bool {
-    // With two zeros behind it, it is UTF-32.
+    // Two zeros after the mark make it UTF-32.
     let rest = BOMS_OF_UTF16.iter().find_map(|bom| head.strip_prefix(*bom));
     rest.is_some_and(|rest| !rest.starts_with(&[0, 0]))
 }
@@ -87,7 +87,8 @@ pub(in crate::tool) fn read(
         if stop.is_cancelled() {
             return reading.give_up();
         }
-        // A BOM split over reads stays: only a pipe would do that, and those are never opened.
+        // A mark split over two reads stays; only a pipe could cause that, and pipes are never
+        // opened.
         let fresh = if offset == 0 {
             chunk.strip_prefix(BOM).unwrap_or(chunk)
         } else {
@@ -114,7 +115,7 @@ struct Reading {
     lines: Vec<Line>,
     bytes: usize,
     number: u64,
-    /// Its bytes so far, as many as can be shown.
+    /// The bytes of the line so far, as far as they can be shown.
     current: Vec<u8>,
     begun: bool,
 }
@@ -134,8 +135,8 @@ impl Reading {
     }
 
     fn take(&mut self, mut chunk: &[u8]) -> Result<(), NoWindow> {
-        // No character takes more than four bytes; one more shows that the line was longer, and
-        // one more may be the `\r`.
+        // A character has at most four bytes; one byte more shows that the line was longer, and one
+        // may be the `\r`.
         let keep = self.caps.line_chars * 4 + 2;
         while !chunk.is_empty() {
             let end = memchr(b'\n', chunk);

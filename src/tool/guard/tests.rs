@@ -1,4 +1,4 @@
-//! What gets through the guard and what does not.
+//! Paths that the guard accepts and refuses.
 
 use std::{fs, os::unix::fs::symlink, process::Command};
 
@@ -11,7 +11,7 @@ struct Tree {
     root: ProjectRoot,
 }
 
-/// `outer/secret.txt` beside `outer/project`, and links of every kind in the project.
+/// `outer/secret.txt` beside `outer/project`, which contains links of every kind.
 fn tree() -> Tree {
     let outer = tempfile::tempdir().unwrap();
     let project = outer.path().join("project");
@@ -244,7 +244,7 @@ fn a_file_that_was_swapped_after_the_check_is_noticed() {
         ("for nothing", |_, _| {}),
     ];
     for (name, swap) in swaps {
-        // Renamed, not removed: its inode must not come back.
+        // Renamed instead of removed, so that its inode is not reused.
         fs::rename(&path, path.with_extension("old")).unwrap();
         swap(&path, &secret);
         assert!(!tree.root.holds(&opened, &path), "{name}");

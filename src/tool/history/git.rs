@@ -1,14 +1,14 @@
-//! `git`, as a process that only reads, whatever the repository asks it to run.
+//! Runs `git` read-only, whatever programs the repository configures.
 //!
-//! The configuration and attributes of a repository name programs: monitors, pagers, filters, hooks. Each
-//! is turned off by an option, which is stronger than any configuration file, or by the environment. Whom a
-//! repository may belong to stays git's own judgement (`safe.directory`).
+//! Configuration and attributes of a repository can name programs: monitors, pagers, filters,
+//! hooks. Options, which override any configuration file, or the environment disable each. Git
+//! itself still judges the repository's owner (`safe.directory`).
 //!
-//! **Invariants:** each value of a model's is glued to its option, or stands behind `--` as a literal path;
-//! a process ends when nobody waits for it; its output is bounded.
+//! **Invariants:** a value from a model is attached to its option or follows `--` as a literal
+//! path; dropping the future ends the process; its output is bounded.
 //!
-//! A `.git` that is a file may lead to a repository elsewhere, whose messages are shown if it belongs to
-//! the user.
+//! A `.git` file may lead to a repository elsewhere, whose messages are shown if it belongs to the
+//! user.
 
 use std::{env, ffi::OsString, path::Path, process::Stdio};
 
@@ -20,15 +20,14 @@ use tokio::{
 
 use crate::tool::{ProjectRoot, ToolError};
 
-/// Most output that is read of one process, in bytes.
+/// Maximum output read of a process, in bytes.
 const MAX_OUTPUT: u64 = 1024 * 1024;
-/// Most memory of a process: a text is looked for in all of a file at once.
+/// Memory limit of a process, in bytes; git searches a file as a whole.
 #[cfg(target_os = "linux")]
 const MAX_MEMORY: u64 = 1024 * 1024 * 1024;
-/// What git gets of our environment: where programs and the user's own settings are, and whose days they
-/// are.
+/// Environment variables passed on: paths of programs and user settings, and the time zone.
 const ENVIRONMENT: &str = "HOME XDG_CONFIG_HOME USERPROFILE SYSTEMROOT TMPDIR TEMP TZ";
-/// Settings that would run something, read something else, hide commits, or colour what we read.
+/// Settings that would run programs, read other data, hide commits, or colour the output.
 const OFF: &str = "core.abbrev=auto core.fsmonitor=false core.hooksPath=/dev/null core.pager=cat \
     core.sshCommand=false core.askPass= core.quotePath=false core.untrackedCache=false credential.helper= \
     diff.external= diff.mnemonicPrefix=false diff.noprefix=false diff.orderFile=/dev/null log.showRoot=true \
@@ -86,22 +85,22 @@ impl Git {
     }
 }
 
-/// The repository of the project, for one call.
+/// The project's repository, for one call.
 pub(super) struct Repository<'a> {
     git: &'a Git,
-    /// The folder of its files.
+    /// The top folder of its work tree.
     top: &'a Path,
     until: Instant,
     pub(super) is_shallow: bool,
 }
 
 impl Repository<'_> {
-    /// Whether the project is all of it.
+    /// Whether the project is the whole work tree.
     pub(super) fn is_whole(&self) -> bool {
         self.top == self.git.root.path()
     }
 
-    /// Runs git, whatever the settings of the repository say.
+    /// Runs git, overriding the repository's settings.
     pub(super) async fn run(
         &self,
         arguments: impl IntoIterator<Item = impl Into<OsString>>,
@@ -144,7 +143,7 @@ impl Repository<'_> {
             _ => None,
         };
         if ended.is_none() {
-            // Not waited for: it is reaped behind our back, and may take its time.
+            // Not awaited: the runtime reaps it in the background.
             let _ = child.start_kill();
         }
         let success = ended.and_then(Result::ok).map(|status| status.success());
@@ -157,7 +156,7 @@ impl Repository<'_> {
 }
 
 pub(super) async fn read(stdout: impl AsyncRead + Unpin, output: &mut Vec<u8>) {
-    // What was read before a fault counts.
+    // Output read before a fault is used.
     let _ = stdout.take(MAX_OUTPUT).read_to_end(output).await;
 }
 
@@ -173,7 +172,7 @@ fn limit_memory(child: &Child) {
             .id()
             .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         if process.is_some() {
-            // Where that is not allowed, the deadline is what bounds it.
+            // Where limits are not permitted, the deadline remains.
             let _ = prlimit(process, Resource::Data, limit);
         }
     }
@@ -186,7 +185,7 @@ fn environment() -> Vec<(OsString, OsString)> {
         .split(' ')
         .filter_map(|name| Some((OsString::from(name), env::var_os(name)?)));
     let mut all: Vec<(OsString, OsString)> = kept.collect();
-    // Relative folders would be looked for in the project.
+    // Relative entries would resolve inside the project.
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = env::split_paths(&path).filter(|folder| Path::is_absolute(folder));
     all.extend(
@@ -195,14 +194,14 @@ fn environment() -> Vec<(OsString, OsString)> {
             .map(|path| ("PATH".into(), path)),
     );
     let own = [
-        // With a character set, so that case does not count in any script.
+        // A UTF-8 locale folds case in every script.
         ("LC_ALL", "C.UTF-8"),
         ("GIT_TERMINAL_PROMPT", "0"),
         ("GIT_OPTIONAL_LOCKS", "0"),
         ("GIT_NO_LAZY_FETCH", "1"),
         ("GIT_ALLOW_PROTOCOL", "none"),
         ("GIT_PAGER", "cat"),
-        // What is found by the deadline is written by then.
+        // Flushes results, so that they arrive before the deadline.
         ("GIT_FLUSH", "1"),
     ];
     all.extend(own.map(|(name, value)| (name.into(), value.into())));

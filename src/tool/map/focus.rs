@@ -1,11 +1,11 @@
-//! What is asked for, as words and paths, and how well a path or a name fits it.
+//! The focus of a map as words and paths, and how well a path or a name matches it.
 
 use crate::tool::code::{
     lexicon::Language,
     words::{self, runs, stem},
 };
 
-/// Most words of a focus, and most paths; the rest is left out.
+/// Maximum words and paths in a focus; further ones are ignored.
 const MAX_WORDS: usize = 32;
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Focus {
                 let path = at.map_or(piece, |(path, _)| path);
                 focus.paths.push(path.to_lowercase());
             }
-            // `Type::method` and `path/file.rs` are words besides.
+            // The parts of `Type::method` and `path/file.rs` are words too.
             for word in piece.split([':', '/', '.', '#']) {
                 let whole = bare(word);
                 let is_new = focus.words.iter().all(|known| known.whole != whole);
@@ -120,7 +120,7 @@ fn bare(text: &str) -> String {
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// The stems of the words that names are made of: `HttpServer_run2` as `http`, `server`, `run2`.
+/// Stems of the words in a name: `HttpServer_run2` yields `http`, `server`, `run2`.
 fn parts(text: &str) -> Vec<String> {
     let parts = runs(text).flat_map(|run| words::parts(run.text()));
     parts.map(|part| stem(&part)).collect()

@@ -1,4 +1,4 @@
-//! The outlines of the files that fit best, read on a few threads.
+//! Outlines the best matching files on a few threads.
 
 use std::{
     collections::BTreeSet,
@@ -17,18 +17,18 @@ use crate::tool::{
     walk::{self, Listed, Listing, Unread},
 };
 
-/// Most symbols that are kept of a file.
+/// Maximum number of symbols kept of a file.
 const MAX_KEPT: usize = 400;
-/// Longest line that is shown, in characters.
+/// Longest line shown, in characters.
 const MAX_LINE: usize = 120;
-/// Most text that is read in one call, in bytes.
+/// Maximum number of bytes read in a call.
 const MAX_READ: u64 = 64 * 1024 * 1024;
 
 #[derive(Debug, Default)]
 pub(super) struct Outlines {
     pub(super) files: Vec<Outlined>,
     pub(super) read: u64,
-    /// Files that could have an outline and were not read, because others fit better.
+    /// Files with a known language that were not read, because others match better.
     pub(super) unread: u64,
     pub(super) skipped: Vec<Unread>,
     pub(super) stopped: bool,
@@ -152,7 +152,7 @@ fn outlined(file: &Listed, rank: i64, symbols: &[Symbol], text: &str, focus: &Fo
     let mut kept = BTreeSet::new();
     for (.., at) in order {
         let mut next = Some(at);
-        // With all that it lies in, as far as that is not there yet.
+        // Adds the enclosing symbols as well.
         while let Some(at) = next.filter(|at| kept.insert(*at)) {
             next = symbols
                 .get(at)

@@ -1,4 +1,4 @@
-//! What the map shows of small projects; large and odd ones.
+//! Maps of small, large and odd projects.
 
 use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
 
@@ -144,7 +144,7 @@ async fn a_map_stays_within_its_tokens_and_says_what_it_leaves_out() {
         let shown = map.lines().filter(|line| line.contains(": pub fn")).count();
         assert!(last.starts_with(&format!("{shown} of")), "{tokens}: {last}");
     }
-    // The same each time, and a focus takes most of the room.
+    // Deterministic; the focus takes most of the space.
     let arguments = json!({"focus": "file33", "max_tokens": 1_000});
     let map = map_of(&folder, arguments.clone()).await;
     assert_eq!(map, map_of(&folder, arguments).await);

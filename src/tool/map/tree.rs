@@ -1,4 +1,4 @@
-//! The tree of folders, as deep as there is room for, with the numbers of their files.
+//! The folder tree with file counts, as deep as the space allows.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -8,7 +8,7 @@ use super::focus::Focus;
 use crate::tool::{text::counted, walk::Listed};
 
 const MAX_DEPTH: usize = 6;
-/// Most files of a folder that are named, and most of the top.
+/// Maximum number of files named in a folder, and in the top one.
 const FEW: usize = 6;
 const AT_TOP: usize = 40;
 
@@ -18,7 +18,7 @@ struct Folder<'a> {
     names: Vec<&'a str>,
 }
 
-/// As many lines as fit into so many bytes, the deepest tree that does; stopped, the flattest.
+/// The deepest tree that fits in the given bytes; the flattest if stopped.
 pub(super) fn tree(
     files: &[Listed],
     top: &str,
@@ -71,7 +71,7 @@ fn unfolded<'a>(files: &'a [Listed], focus: &Focus, stop: &CancellationToken) ->
 }
 
 fn lines(files: &[Listed], top: &str, whole: &HashSet<&str>, depth: usize) -> Vec<String> {
-    // What a project says of itself lies at its top; who names a folder wants to see that.
+    // Files at the top describe the project, or are what the caller asked for.
     let most = |shown: &str| if shown == top { AT_TOP } else { FEW };
     let mut folders: BTreeMap<&str, Folder<'_>> = BTreeMap::new();
     for file in files {

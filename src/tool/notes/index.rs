@@ -21,7 +21,7 @@ use crate::tool::{
     walk::{Listed, Listing, Skipped, Stamp},
 };
 
-/// Most sections of one note among the results.
+/// Maximum results from one note.
 const MOST_OF_NOTE: usize = 3;
 
 #[derive(Debug, Default)]
@@ -68,7 +68,6 @@ impl Page {
 }
 
 impl Index {
-    /// Takes in what has changed.
     pub(super) fn refresh(
         &mut self,
         notes: &Notes,
@@ -84,7 +83,7 @@ impl Index {
         };
         let mut bytes = 0;
         let mut files = listing.files;
-        // What lies higher is more likely meant where not all fit.
+        // If not all fit, notes higher in the tree are more relevant.
         files.sort_by_cached_key(|file| (file.shown.matches('/').count(), file.shown.clone()));
         let mut accepted = Vec::new();
         for file in files {
@@ -146,7 +145,7 @@ impl Index {
             let sections = note.sections.iter();
             let sections = sections.map(|one| (one.first as usize - 1, one.last as usize));
             let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-            // A heading of that name counts by itself.
+            // A heading with the same text counts already.
             let title = note.title.as_deref();
             let title = title.filter(|title| note.sections.iter().all(|one| one.heading != *title));
             let cuts = (sections.collect(), title.unwrap_or_default());
@@ -160,7 +159,7 @@ impl Index {
             };
             self.pages.insert(file.shown, page);
         }
-        // A name that was not seen for want of time may still be there.
+        // A note that was not listed in time may still exist.
         if left_out.unlisted {
             known
                 .into_values()
@@ -173,8 +172,8 @@ impl Index {
         self.left_out = left_out;
     }
 
-    /// The sections with most of these words, the best first, below a folder or in a file (all, if that is
-    /// empty); how many there are in all; and which words are read as others.
+    /// Returns the best sections below a folder or in a file (all, if empty), the number of all
+    /// matches, and the words that replaced unknown ones.
     pub(super) fn search(
         &self,
         notes: &Notes,
@@ -220,7 +219,7 @@ impl Index {
         let count = (section.last + 1 - section.first) as usize;
         let lines: Vec<&str> = lines.take(count).collect();
         let worth = lens.look(&lines).lines;
-        // A heading only if nothing below it has any.
+        // The heading only if no line below it matches.
         let best = (0..lines.len()).max_by(|&a, &b| {
             let rank = |at: usize| (at > 0 && worth[at] > 0.0, worth[at], usize::MAX - at);
             rank(a)

@@ -1,14 +1,14 @@
-//! The sections of a note: its outline, by headings.
+//! Splits a note into sections by its headings.
 
 use crate::tool::{
     outline::{lineage, outline},
     text::{clipped, on_one_line},
 };
 
-/// Longest name of a section, in characters, and longest title.
+/// Maximum length of a section's name and of a title, in characters.
 const MAX_NAME: usize = 400;
 const MAX_FRONT: usize = 100;
-/// How the headings above a section are joined.
+/// Separates the headings above a section.
 pub(super) const WITHIN: &str = " › ";
 
 #[derive(Debug, PartialEq, Eq)]
@@ -66,7 +66,6 @@ impl Note {
     }
 }
 
-/// `title:` of front matter.
 fn title(text: &str) -> Option<String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.lines().take(MAX_FRONT);

@@ -21,18 +21,18 @@ use crate::tool::{
     text::{clipped, counted, on_one_line, quoted},
 };
 
-/// Most results that a call may ask for, and how many it gets by default.
+/// Maximum and default number of results.
 const MOST_RESULTS: u32 = 50;
 const RESULTS: u32 = 10;
-/// Longest query, in characters.
+/// Maximum length of a query, in characters.
 const MAX_QUERY: usize = 1_000;
-/// Most lines of a note in one call.
+/// Maximum lines of a note in one call.
 const MAX_LINES: usize = 400;
-/// Longest line that is shown, in characters.
+/// Maximum length of a shown line, in characters.
 const MAX_LINE: usize = 400;
-/// Longest result, in bytes, its last lines aside.
+/// Maximum length of a result without its last lines, in bytes.
 const MAX_OUTPUT: usize = 22 * 1024;
-/// Most notes and headings that are named for a model to choose from.
+/// Maximum notes and headings that are suggested to the model.
 const MOST_NAMED: usize = 12;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -47,7 +47,7 @@ struct SearchArguments {
     max_results: Option<u32>,
 }
 
-/// The tool `note_search` over these notes.
+/// Creates the tool `note_search` over these notes.
 #[must_use]
 pub fn note_search(notes: Arc<Notes>) -> FnTool {
     let outside = if notes.prefix == OUTSIDE {
@@ -136,7 +136,7 @@ struct ReadArguments {
     start_line: Option<u32>,
 }
 
-/// The tool `note_read` over these notes.
+/// Creates the tool `note_read` over these notes.
 #[must_use]
 pub fn note_read(notes: Arc<Notes>) -> FnTool {
     let description = format!(
@@ -157,7 +157,7 @@ fn read(
     }
     let (path, file, linked) = notes.with_index(stop, |index| {
         let named = find(notes, index, &wanted.note).map(|found| (found, None));
-        // As links in notes name it.
+        // In the format of links between notes.
         let linked = || {
             let (note, heading) = link(&wanted.note)?;
             Some((find(notes, index, note).ok()?, heading))
@@ -229,7 +229,7 @@ fn lines(text: &str, start: u32, last: u32) -> (String, u32) {
     (shown, next)
 }
 
-/// The note and the heading of `[[note#heading]]` or `note.md#heading`.
+/// Splits `[[note#heading]]` or `note.md#heading` into note and heading.
 fn link(given: &str) -> Option<(&str, Option<&str>)> {
     let given = given.trim();
     let inner = given
@@ -301,8 +301,8 @@ pub(super) fn find<'a>(
     }
 }
 
-/// The section of that heading, of these headings (`Work › Log`), or of a heading with its line (`Log
-/// (12)`).
+/// Finds a section by its heading, by the headings above it too (`Work › Log`), or by heading and
+/// line (`Log (12)`).
 pub(super) fn section<'a>(
     path: &str,
     note: &'a Note,

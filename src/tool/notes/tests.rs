@@ -1,4 +1,4 @@
-//! What `note_search` and `note_read` find and show, and what bad folders do to them.
+//! Results of `note_search` and `note_read`, also over unusual folders.
 
 use std::{fs, os::unix::fs::symlink, process::Command, sync::Arc};
 
@@ -69,7 +69,6 @@ async fn read(notes: &Arc<Notes>, arguments: Value) -> Result<String, String> {
         .map_err(|error| error.to_string())
 }
 
-/// The paths of what was found, each once.
 async fn paths(notes: &Arc<Notes>, arguments: Value) -> Vec<String> {
     let found = call(&note_search(notes.clone()), arguments).await;
     let data = found.unwrap().data.unwrap();
@@ -84,7 +83,7 @@ async fn paths(notes: &Arc<Notes>, arguments: Value) -> Vec<String> {
 #[tokio::test]
 async fn a_search_brings_the_best_sections_first() {
     let folder = sample();
-    // Few notes have no rare words.
+    // A small set of notes has no rare words.
     write(&folder, "days.md", &"# Day\n\nNothing.\n".repeat(20));
     let notes = notes(&folder);
     let found = search(&notes, "Why is the journal in SQLite?").await;

@@ -1,9 +1,9 @@
-//! The tool `note_write`: a new note, or more text in one that exists.
+//! `note_write`: creates a note, or adds to one or replaces its text.
 //!
-//! It never writes over what the model has not read, and atomically. A repeated call changes nothing.
+//! It never overwrites text that the model has not read, writes atomically, and is idempotent.
 //!
-//! A change that another program makes between the last look at a note and its replacement is lost. The
-//! mode of a file is kept, its owner and hard links are not.
+//! A change by another program between the last check and the replacement is lost. A file keeps its
+//! mode, but neither owner nor hard links.
 
 #[cfg(unix)]
 #[cfg(test)]
@@ -30,9 +30,9 @@ use crate::tool::{
     guard::Place, text::quoted,
 };
 
-/// Longest text of one call, in bytes.
+/// Longest text of a call, in bytes.
 const MAX_TEXT: usize = 64 * 1024;
-/// Longest part of a path, in bytes.
+/// Longest component of a path, in bytes.
 const MAX_NAME: usize = 200;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -66,19 +66,19 @@ struct Edit {
     last: usize,
 }
 
-/// The tool `note_write` to these notes; none unless they were opened for it ([`Notes::open_to_write`]).
+/// The tool `note_write`; `None` unless the notes were opened with [`Notes::open_to_write`].
 #[must_use]
 pub fn note_write(notes: Arc<Notes>) -> Option<FnTool> {
     let folder = notes.writable.clone()?;
     let description = "Writes a note after a person has agreed. Read a note before you change it.";
     let spec = ToolSpec {
         effect: ToolEffect::Writes,
-        // A repeated call finds what it has written.
+        // A repeated call finds its own text.
         repeat: ToolRepeat::Safe,
         approval: ToolApproval::Required,
         ..arguments::reading::<Arguments>("note_write", description.into(), ToolNeed::Vault)
     };
-    // One at a time: two that read the same note would undo each other.
+    // Writes are serialized: concurrent ones to a note would undo each other.
     let blocking = Blocking::new(1, notes.settings.deadline);
     Some(blocking.tool(spec, move |wanted, stop| {
         write(&notes, &folder, &wanted, stop)
@@ -177,7 +177,7 @@ impl Arguments {
     }
 }
 
-/// The place of a new note; `.md` is added to a name without an ending.
+/// The location of a new note; a name without extension gets `.md`.
 fn new_place(notes: &Notes, folder: &ProjectRoot, given: &str) -> Result<Place, ToolError> {
     let mut path = notes.below_folder(given).to_owned();
     if path.is_empty() {
@@ -229,7 +229,7 @@ fn append(shown: &str, old: &str, wanted: &Arguments) -> Result<Edit, ToolError>
     };
     let section = read::section(shown, &note, heading)?;
     let edit = put_in(old, section.end as usize, &wanted.text);
-    // The text must neither end the section nor take later ones into code.
+    // The text must neither end the section nor turn later ones into code.
     let new = Note::read(shown, &edit.text);
     let same = new.sections.iter().find(|one| one.first == section.first);
     let behind = |note: &Note, line: u32| {
@@ -248,7 +248,7 @@ fn append(shown: &str, old: &str, wanted: &Arguments) -> Result<Edit, ToolError>
     Ok(edit)
 }
 
-/// Puts the text behind what the first `end` lines say, unless they end with it.
+/// Inserts the text after the content of the first `end` lines, unless they already end with it.
 fn put_in(old: &str, end: usize, addition: &str) -> Edit {
     let blank = |line: &&str| line.trim().is_empty();
     let lines: Vec<&str> = old.split_inclusive('\n').collect();
@@ -273,7 +273,7 @@ fn put_in(old: &str, end: usize, addition: &str) -> Edit {
     if above.is_some_and(|line| !line.ends_with('\n')) {
         text.push_str(line_end);
     }
-    // An item goes on with its list.
+    // A list item continues its list.
     let apart =
         above.is_some_and(|line| !(is_item(line) && new.first().is_some_and(|new| is_item(new))));
     if apart {
@@ -348,7 +348,7 @@ fn put(
         ))
     };
     if old.is_none() && path.exists() {
-        // Perhaps by this very call, before it was cut off.
+        // Possibly by an earlier attempt of this call.
         return if text_of(notes, place)? == new {
             Ok(false)
         } else {
@@ -376,7 +376,7 @@ fn put(
             file.persist(&path).map_err(|error| failed(error.error))?;
         }
     }
-    // A new name lasts only with its folder. Not every system can sync one.
+    // A new name is durable only once its folder is synced, which not every system can do.
     if let Ok(folder) = File::open(&folder) {
         let _ = folder.sync_all();
     }

@@ -1,7 +1,7 @@
-//! Languages with braces: which blocks are open, and what their statements define.
+//! Scans languages with braces: tracks open blocks and what their statements define.
 //!
-//! **Invariant:** each piece is looked at a bounded number of times, and what is kept of open blocks is
-//! bounded by [`MAX_OPEN`].
+//! **Invariant:** each piece is visited a bounded number of times, and [`MAX_OPEN`] bounds the
+//! state of open blocks.
 
 use super::{
     SymbolKind,
@@ -10,7 +10,7 @@ use super::{
     lex::{Kind, Lexer, Token},
 };
 
-/// Most blocks within one another that are told apart.
+/// Maximum nesting of blocks that is tracked.
 const MAX_OPEN: usize = 256;
 
 pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<'a>) {
@@ -40,7 +40,7 @@ struct Block<'a> {
     role: Role<'a>,
     symbol: Option<usize>,
     rest: Option<Head<'a>>,
-    /// Whether `)` ends it.
+    /// Whether `)` ends the block.
     is_group: bool,
 }
 
@@ -50,9 +50,9 @@ struct Blocks<'a, 'f> {
     head: Head<'a>,
     open: Vec<Block<'a>>,
     too_deep: usize,
-    /// How many blocks were open at each `#if`.
+    /// Number of open blocks at each `#if`.
     conditions: Vec<usize>,
-    /// How many `#if` deep it is in code that is passed over.
+    /// Depth of `#if` within skipped code.
     passing: usize,
     end: usize,
 }
@@ -158,7 +158,7 @@ impl<'a> Blocks<'a, '_> {
         }
         self.pop(token.at);
         if !self.head.is_empty() {
-            // The block as a whole is a piece of the statement that it is a part of.
+            // The whole block is a piece of the enclosing statement.
             self.head.push(token);
         }
     }
@@ -193,8 +193,8 @@ impl<'a> Blocks<'a, '_> {
         self.found.add(definition, start, end)
     }
 
-    /// `#define` defines; of `#if … #else …` the second part is passed over if the first has opened blocks
-    /// that it would open once more.
+    /// Handles `#define`, and skips the second part of `#if … #else …` if the first has opened
+    /// blocks that it would open again.
     fn directive(&mut self, token: Token<'a>) {
         let line = token.text.trim_start_matches('#').trim_start();
         let length = line.bytes().take_while(u8::is_ascii_alphabetic).count();
@@ -234,21 +234,21 @@ impl<'a> Blocks<'a, '_> {
         }
     }
 
-    /// Whether blocks are open that were not at the last `#if`.
+    /// Whether blocks were opened since the last `#if`.
     fn has_opened(&self) -> bool {
         self.conditions
             .last()
             .is_some_and(|&open| open != self.open.len())
     }
 
-    /// Whether what is passed over is an `#if 0`, whose `#else` counts.
+    /// Whether the skipped code is an `#if 0`, whose `#else` counts.
     fn is_off(&self) -> bool {
         self.conditions.last() == Some(&self.open.len())
     }
 }
 
-/// Whether a piece at the margin begins a definition of the file, whatever is still open: code that is
-/// broken, or read wrongly, goes wrong only up to here.
+/// Whether a token at the margin begins a top-level definition despite open blocks, so that broken
+/// or misread code affects nothing after it.
 fn begins_anew(language: Language, token: &Token<'_>) -> bool {
     let words: &[&str] = match language {
         Language::Rust => &["fn", "pub", "impl", "struct", "enum", "trait", "mod", "use"],
@@ -266,11 +266,11 @@ fn begins_anew(language: Language, token: &Token<'_>) -> bool {
     token.is_word() && words.contains(&token.text)
 }
 
-// The beginning of a statement: what stands before its `{` or `;`.
+// The head of a statement: everything before its `{` or `;`.
 
-/// Most pieces that are kept of a statement; definitions say what they are in fewer.
+/// Maximum number of pieces kept of a statement; definitions need fewer.
 const MAX_PIECES: usize = 192;
-/// Most pieces that are kept of what stands in brackets: attributes may be long.
+/// Maximum number of pieces kept inside brackets, because attributes can be long.
 const MAX_INSIDE: usize = 32;
 
 #[derive(Debug, Clone, Copy)]
@@ -303,7 +303,7 @@ impl<'a> Head<'a> {
         if token.kind == Kind::Sign && matches!(token.text, "(" | "[") {
             self.nest += 1;
         } else if nest == 0 && token.is("]") && self.is_attribute() {
-            // There may be many of them, and nothing needs them.
+            // No definition needs attributes, of which there can be many.
             self.pieces.clear();
         }
     }
@@ -324,7 +324,7 @@ impl<'a> Head<'a> {
         self.start
     }
 
-    /// Whether what is kept is `#[…]` or `[…]`.
+    /// Whether the pieces are `#[…]` or `[…]`.
     fn is_attribute(&self) -> bool {
         let mut pieces = self.pieces.iter().map(|piece| piece.token);
         let first = pieces.next();
@@ -384,7 +384,7 @@ impl<'a> Top<'a> {
         (from..self.0.len()).find(|&at| self.is(at, text))
     }
 
-    /// The place after `<…>`, if that begins here, else this one.
+    /// The index after `<…>` if it begins at `at`, else `at`.
     pub(super) fn past_angles(&self, at: usize) -> usize {
         if !self.is(at, "<") {
             return at;
@@ -403,7 +403,7 @@ impl<'a> Top<'a> {
         self.0.len()
     }
 
-    /// Whether a `<` has no `>` yet.
+    /// Whether a `<` is unclosed.
     pub(super) fn has_open_angle(&self) -> bool {
         let open = self.0.iter().fold(0_usize, |open, token| match token.text {
             "<" => open + 1,
@@ -413,9 +413,9 @@ impl<'a> Top<'a> {
         open > 0
     }
 
-    /// The place after `(…)` or `[…]`, if that begins here, else this one.
+    /// The index after `(…)` or `[…]` if it begins at `at`, else `at`.
     pub(super) fn past_group(&self, at: usize) -> usize {
-        // What is in it does not stand here.
+        // The top level omits what is inside.
         if self.is_any(at, &["(", "["]) && self.is_any(at + 1, &[")", "]"]) {
             at + 2
         } else {
@@ -453,7 +453,7 @@ impl<'a> Top<'a> {
         }
     }
 
-    /// `@a.b.C(…)`, and `@get:C`.
+    /// Skips `@a.b.C(…)` and `@get:C`.
     fn past_annotation(&self, at: usize) -> usize {
         let mut next = at + 1;
         while self.word(next).is_some() {
@@ -467,7 +467,8 @@ impl<'a> Top<'a> {
         self.past_group(next)
     }
 
-    /// The last word of a path that begins here (`a::b::C<…>`, `&'a mut C`, `a.b.C`), generics aside.
+    /// The last word of a path that begins here (`a::b::C<…>`, `&'a mut C`, `a.b.C`), without
+    /// generics.
     pub(super) fn path_end(&self, from: usize) -> Option<Token<'a>> {
         let mut at = from;
         let mut last = None;

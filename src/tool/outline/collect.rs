@@ -1,12 +1,13 @@
-//! Languages by the names of files, and definitions as scanners find them, which become symbols in a tree.
+//! Maps file names to languages, and arranges the definitions that scanners find in a tree of
+//! symbols.
 
 use memchr::memchr_iter;
 
 use super::{MAX_NAME, MAX_SYMBOLS, Symbol, SymbolKind};
 
-/// How far up comments and their beginnings are looked for, in lines.
+/// Maximum number of lines searched upwards for comments.
 const MAX_COMMENT: usize = 400;
-/// Deepest nesting that is told apart.
+/// Maximum depth that is recorded.
 const MAX_DEPTH: u16 = 200;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +59,7 @@ impl Language {
 
     fn by_first_line(text: &str) -> Option<Self> {
         let line = text.lines().next()?.strip_prefix("#!")?;
-        // A first line may be all there is of a huge text.
+        // The first line may be a huge text.
         let line = line.get(..200).unwrap_or(line);
         const PROGRAMS: [(&str, Language); 7] = [
             ("python", Language::Python),
@@ -74,14 +75,14 @@ impl Language {
         known.map(|(_, language)| language)
     }
 
-    /// What comments begin with, and whether they may also stand between `/*` and `*/`.
+    /// Prefixes of comments, and whether `/*` and `*/` also delimit them.
     fn comments(self) -> (&'static [&'static str], bool) {
         let known = LANGUAGES.iter().find(|(language, ..)| *language == self);
         known.map_or((&[], false), |(.., marks, blocks)| (marks, *blocks))
     }
 }
 
-/// Languages by the ends of names, with their comments as [`Language::comments`] gives them.
+/// Languages by file extension, with comments as in [`Language::comments`].
 const LANGUAGES: [(Language, &str, &[&str], bool); 18] = [
     (Language::Rust, "rs", &["//"], true),
     (
@@ -155,8 +156,8 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Takes a definition from `start` to `end` (a place in it, such as its last byte); says by what its
-    /// end can be set later.
+    /// Adds a definition from `start` to `end` (the offset of, say, its last byte); returns an
+    /// index for [`Self::end`].
     pub(super) fn add(
         &mut self,
         definition: Definition<'a>,
@@ -179,7 +180,7 @@ impl<'a> Collector<'a> {
         Some(self.found.len() - 1)
     }
 
-    /// Says where the definition ends that [`Self::add`] gave this number.
+    /// Extends the definition that [`Self::add`] returned as `which`.
     pub(super) fn end(&mut self, which: usize, end: usize) {
         if let Some(raw) = self.found.get_mut(which) {
             raw.end = raw.end.max(end);
@@ -198,9 +199,9 @@ impl<'a> Collector<'a> {
         self.found
             .sort_by_key(|raw| (raw.start, std::cmp::Reverse(raw.end)));
         let mut symbols: Vec<Symbol> = Vec::with_capacity(self.found.len());
-        // Those that are not over, with their ends.
+        // Symbols that have not ended, with their ends.
         let mut open: Vec<(u32, usize)> = Vec::new();
-        // Very many may begin on one line.
+        // Cached, because very many symbols may begin on one line.
         let mut above = (0, 0);
         for raw in &self.found {
             while open.last().is_some_and(|&(_, end)| end < raw.start) {
@@ -233,14 +234,15 @@ impl<'a> Collector<'a> {
             if let Some((at, outer_end)) = parent
                 && let Some(outer) = symbols.get(at as usize)
             {
-                // Scanners of broken code may say otherwise; a tree it is nevertheless.
+                // Clamped to the parent, because scanners of broken code may report more.
                 end = end.min(outer_end);
                 symbol.last_line = symbol.last_line.min(outer.last_line);
                 symbol.first_line = symbol.first_line.max(outer.first_line);
                 symbol.parent = Some(at);
                 symbol.depth = (outer.depth + 1).min(MAX_DEPTH);
             }
-            // A comment between two definitions is of the one below it alone, and order is by first lines.
+            // A comment between two definitions belongs to the second alone, and symbols are
+            // ordered by first line.
             if let Some(before) = symbols.last() {
                 let floor = before.first_line;
                 symbol.first_line = symbol.first_line.max(floor).min(symbol.line.max(floor));

@@ -1,4 +1,4 @@
-//! What a statement defines, by language: asked where its body opens, and where it ends without one.
+//! Decides what a statement defines, where its body opens or where it ends without one.
 
 mod c;
 mod go;
@@ -20,7 +20,7 @@ pub(super) enum Role<'a> {
     Module,
     Type(&'a str),
     Function,
-    /// `const (…)` of Go: each line defines one of these.
+    /// A `const (…)` of Go, each line of which defines one symbol.
     Group(SymbolKind),
     Other,
 }
@@ -40,7 +40,7 @@ impl Role<'_> {
     }
 }
 
-/// What a `{` opens.
+/// The meaning of a `{`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opening<'a> {
     Body(Definition<'a>, Role<'a>),
@@ -48,7 +48,7 @@ pub(super) enum Opening<'a> {
     Part(Role<'a>),
 }
 
-/// What the `{` after this head opens.
+/// Classifies the `{` after this head.
 pub(super) fn opening<'a>(language: Language, head: &Head<'a>, place: Role<'a>) -> Opening<'a> {
     let top = head.top();
     match language {
@@ -77,7 +77,7 @@ pub(super) fn ended<'a>(
     }
 }
 
-/// What the `(` after this head opens, if it is a group of definitions.
+/// Classifies the `(` after this head, if it opens a group of definitions.
 pub(super) fn group<'a>(language: Language, head: &Head<'a>, place: Role<'a>) -> Option<Role<'a>> {
     match language {
         Language::Go => go::group(head),

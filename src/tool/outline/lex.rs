@@ -1,18 +1,18 @@
-//! The pieces of code in a language with braces: words, texts, numbers and single signs, without
-//! comments. Texts are one piece, whatever is in them.
+//! Splits code with braces into pieces: words, texts (as one piece), numbers and signs, without
+//! comments.
 //!
-//! **Invariant:** linear: what has no end is searched for an end a bounded number of times.
+//! **Invariant:** linear, because the search for a missing end is tried a bounded number of times.
 
 use memchr::memchr;
 
 use super::{collect::Language, quotes};
 
-/// How many texts without an end are tried; behind them quotes are signs.
+/// Number of unclosed texts that are tried; later quotes are signs.
 const TRIES: u32 = 32;
-/// How many regular expressions without an end; they are short.
+/// Number of unclosed regular expressions that are tried; they are short.
 const SLIPS: u32 = 10_000;
 
-/// Words before a regular expression rather than a division.
+/// Words before a regular expression instead of a division.
 const BEFORE_VALUE: &str =
     "return case typeof in of do else void yield await delete throw instanceof new";
 
@@ -147,7 +147,8 @@ impl<'a> Lexer<'a> {
         };
         self.after_less = text == "<";
         self.at = end;
-        // A text of several lines ends in a later one, and what follows there does not open it.
+        // A text of several lines ends in a later one, so it does not begin the line of what
+        // follows.
         Token {
             kind,
             text,
@@ -311,7 +312,7 @@ impl<'a> Lexer<'a> {
         self.at += memchr(b'\n', rest).unwrap_or(rest.len());
     }
 
-    /// What is outside of `<?php … ?>`.
+    /// Skips the text outside of `<?php … ?>`.
     fn skip_page(&mut self) {
         let rest = &self.bytes[self.at..];
         let end = memchr::memmem::find(rest, b"<?").map_or(rest.len(), |at| at + 2);

@@ -1,5 +1,5 @@
-//! Languages that are read by lines (Python, Ruby, shell scripts, TOML, YAML), where indentation says what lies
-//! in what; and SQL and JSON, of which only the outermost definitions count.
+//! Scans languages by line: Python, Ruby, shell, TOML and YAML, nested by indentation; SQL and
+//! JSON, with top-level definitions only.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use super::{
     quotes,
 };
 
-/// How many texts without an end are tried.
+/// Number of unclosed texts that are tried.
 const TRIES: u32 = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ use Language::{Python, Ruby, Shell, Toml, Yaml};
 use Reach::{Block, Line, MarginBlock, MarginLine};
 use SymbolKind::{Constant, Function, Key, Module, Type, Variable};
 
-/// What defines; the group is the name.
+/// Patterns of definitions; the group is the name.
 const RULES: [(Language, SymbolKind, Reach, &str); 17] = [
     (Python, Function, Block, r"^(?:async\s+)?def\s+(\w+)"),
     (Python, Type, Block, r"^class\s+(\w+)"),
@@ -126,7 +126,7 @@ struct Reader {
     goes_on: bool,
     decorated: Option<usize>,
     here: Option<String>,
-    /// Within `=begin` and `=end` of Ruby.
+    /// Inside `=begin` and `=end` of Ruby.
     is_aside: bool,
     has_table: bool,
 }
@@ -143,7 +143,7 @@ impl Reader {
         }
         let is_comment = code.starts_with('#');
         let is_inside = self.text.is_some() || self.brackets > 0 || self.goes_on;
-        // Whatever was broken before, no brackets are open before a definition.
+        // At a definition no bracket is open, whatever was broken before.
         let begins = self.language == Python
             && self.text.is_none()
             && ["def ", "class ", "async "]
@@ -154,7 +154,7 @@ impl Reader {
             self.brackets = 0;
             self.statement(code, (from, end), depth, found);
         }
-        // A comment that stands no deeper than what is open belongs to what follows.
+        // A comment not deeper than the open level belongs to what follows.
         if !is_comment || self.levels.last().is_some_and(|level| depth > level.depth) {
             self.last = end;
         }
@@ -279,7 +279,7 @@ impl Reader {
 
     fn pass(&mut self, line: &str) {
         let bytes = line.as_bytes();
-        // Looked for once: a line may be full of backslashes, with blanks behind them.
+        // Searched once: a line may be full of backslashes followed by blanks.
         let last = bytes.trim_ascii_end().len().checked_sub(1);
         let mut at = 0;
         self.goes_on = false;
@@ -407,7 +407,7 @@ enum Create {
     Rest,
 }
 
-/// What `create` makes, up to its semicolon.
+/// Finds what `create` statements define, up to the semicolon.
 pub(super) fn sql<'a>(text: &'a str, found: &mut Collector<'a>) {
     const BETWEEN: &str = "or replace alter temp temporary unlogged global local unique \
         materialized recursive external virtual definer aggregate algorithm";
@@ -454,7 +454,7 @@ pub(super) fn sql<'a>(text: &'a str, found: &mut Collector<'a>) {
                 continue;
             }
             "begin" | "case" if is_routine => blocks += 1,
-            // `end if`, `end loop` end what was not counted.
+            // `end if` and `end loop` end blocks that were not counted.
             "end" if is_routine => {
                 let counted = !["if", "loop", "while", "repeat"].iter().any(|word| {
                     let head = rest().get(..word.len());

@@ -1,4 +1,5 @@
-//! Headings of Markdown and reStructuredText. A section goes to the next heading that is not below its own.
+//! Headings of Markdown and reStructuredText. A section ends before the next heading of its level
+//! or above.
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
@@ -7,7 +8,7 @@ use super::{
     collect::{Collector, Definition, Language},
 };
 
-/// Longest line of a heading that is underlined, in bytes.
+/// Longest underlined heading, in bytes.
 const MAX_LINE: usize = 400;
 
 pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<'a>) {
@@ -28,7 +29,7 @@ struct Sections<'a, 'f> {
 }
 
 impl<'a> Sections<'a, '_> {
-    /// A heading of a level, whose text stands at `at`; `start` is where it begins.
+    /// Adds a heading with its text at `at`; its first line begins at `start`.
     fn heading(&mut self, level: usize, name: &'a str, at: usize, start: usize) {
         self.close(level, start.saturating_sub(1));
         let kind = SymbolKind::Heading;
@@ -71,7 +72,7 @@ fn heading(line: &str) -> &str {
     without_anchor(if closed { bare.trim_end() } else { line })
 }
 
-/// Without the `{#anchor}` at its end.
+/// Removes a final `{#anchor}`.
 fn without_anchor(name: &str) -> &str {
     match name.rfind("{#") {
         Some(at) if name.ends_with('}') => name[..at].trim_end(),
@@ -80,9 +81,9 @@ fn without_anchor(name: &str) -> &str {
 }
 
 fn rest<'a>(text: &'a str, sections: &mut Sections<'a, '_>) {
-    // The styles of headings in the order in which they came.
+    // Heading styles, in order of appearance.
     let mut styles: Vec<(u8, bool)> = Vec::new();
-    // The two lines before this one: where they begin, and what they say.
+    // Start and text of the two previous lines.
     let mut lines: [(usize, &'a str); 2] = [(0, ""); 2];
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -103,7 +104,7 @@ fn rest<'a>(text: &'a str, sections: &mut Sections<'a, '_>) {
         if !is_title || (name.1.starts_with([' ', '\t']) && !is_over) {
             continue;
         }
-        // Text of several lines before a line is no title.
+        // A line below other text is no title.
         if !is_over && !above.1.trim().is_empty() && adornment(above.1).is_none() {
             continue;
         }

@@ -1,12 +1,12 @@
-//! Where strings, characters and comments end. All functions take the place of their first byte and
-//! give the place after their last one; nothing when there is no end, so that a lone quote in
-//! prose (JSX, broken code) is not taken for the rest of the file.
+//! Finds the ends of strings, characters and comments. Each function takes the offset of the first
+//! byte and returns the one after the last. It returns `None` if there is no end, so that a lone
+//! quote in prose (JSX, broken code) does not swallow the rest of the file.
 
 use memchr::{memchr, memchr2, memchr3, memmem};
 
 use super::collect::Language;
 
-/// Longest regular expression that is known as one, in bytes.
+/// Longest regular expression that is recognized, in bytes.
 const MAX_EXPRESSION: usize = 1_024;
 
 pub(super) fn on_line(text: &[u8], start: usize, mark: u8) -> Option<usize> {
@@ -26,7 +26,7 @@ fn ended(text: &[u8], start: usize, mark: u8) -> Result<usize, usize> {
     }
 }
 
-/// [`on_line`] for all marks of a text, in linear time.
+/// Applies [`on_line`] to all marks of a text in linear time.
 #[derive(Debug, Default)]
 pub(super) struct OnLine {
     endless: [usize; 3],
@@ -57,7 +57,7 @@ pub(super) fn escaped(text: &[u8], start: usize, mark: u8) -> Option<usize> {
     }
 }
 
-/// The same without backslashes; a mark that is doubled is none (`'it''s'`).
+/// A text without backslash escapes, in which a doubled mark is literal (`'it''s'`).
 pub(super) fn doubled(text: &[u8], start: usize, mark: u8) -> Option<usize> {
     let mut at = start + 1;
     loop {
@@ -73,7 +73,7 @@ pub(super) fn until(text: &[u8], start: usize, mark: &[u8]) -> Option<usize> {
     Some(start + memmem::find(text.get(start..)?, mark)? + mark.len())
 }
 
-/// A comment between `/*` and `*/`; in some languages they nest.
+/// A comment between `/*` and `*/`, which nests in some languages.
 pub(super) fn comment(text: &[u8], start: usize, nests: bool) -> Option<usize> {
     if !nests {
         return until(text, start + 2, b"*/");
@@ -90,14 +90,14 @@ pub(super) fn comment(text: &[u8], start: usize, nests: bool) -> Option<usize> {
     }
 }
 
-/// A text with code in it: `${…}` in JavaScript and Kotlin, `\(…)` in Swift.
+/// A text with embedded code: `${…}` in JavaScript and Kotlin, `\(…)` in Swift.
 pub(super) fn template(
     text: &[u8],
     start: usize,
     mark: &[u8],
     language: Language,
 ) -> Option<usize> {
-    // What is open: texts by their marks, code by its brackets.
+    // Open levels: texts by mark, code by bracket depth.
     let mut open: Vec<Level<'_>> = vec![Level::Text(mark)];
     let mut at = start + mark.len();
     let mut lines = OnLine::default();
@@ -122,7 +122,7 @@ pub(super) fn template(
                     at += lead.len();
                     open.push(Level::Code(1));
                 } else if rest[0] == b'\n' && mark == b"\"" {
-                    // Short texts end with their line, and so did this one.
+                    // Only texts with longer marks may span lines.
                     return None;
                 } else if rest[0] == b'\\' && mark.len() == 1 {
                     at += 2;
@@ -166,7 +166,7 @@ enum Level<'a> {
     Code(u32),
 }
 
-/// `r"…"`, `r#"…"#` and those with `b` or `c` before them.
+/// Raw strings of Rust: `r"…"`, `r#"…"#`, also prefixed by `b` or `c`.
 pub(super) fn rust_raw(text: &[u8], start: usize) -> Option<usize> {
     let after = text.get(start..)?;
     let letters = after
@@ -179,7 +179,7 @@ pub(super) fn rust_raw(text: &[u8], start: usize) -> Option<usize> {
     hashed(text, start + letters)
 }
 
-/// `"…"`, `#"…"#`, `##"…"##`: without backslashes.
+/// `"…"`, `#"…"#` and `##"…"##`, without backslash escapes.
 pub(super) fn hashed(text: &[u8], start: usize) -> Option<usize> {
     let hashes = text
         .get(start..)?
@@ -202,7 +202,7 @@ pub(super) fn cpp_raw(text: &[u8], start: usize) -> Option<usize> {
     until(text, start + 2 + tag.len() + 1, &mark)
 }
 
-/// `<<<EOT`, `<<<'EOT'` of PHP, from the first `<`: up to the line that begins with the word.
+/// `<<<EOT` and `<<<'EOT'` of PHP, from the first `<` to the line that begins with the word.
 pub(super) fn php_here(text: &[u8], start: usize) -> Option<usize> {
     let rest = text.get(start..)?.strip_prefix(b"<<<")?;
     let line = &rest[..memchr(b'\n', rest)?];
@@ -259,7 +259,7 @@ pub(super) fn expression(text: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// A character such as `'a'`, `'\n'` or `'\u{1f980}'`; nothing for a lifetime.
+/// A character such as `'a'`, `'\n'` or `'\u{1f980}'`, but no lifetime.
 pub(super) fn character(text: &[u8], start: usize) -> Option<usize> {
     if text.get(start + 1) == Some(&b'\\') {
         let line = &text[start..text.len().min(start + 16)];

@@ -1,4 +1,4 @@
-//! Tables by language; what holds for any text, broken or not; bounds.
+//! Tables by language, properties of any text, and bounds.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ mod braces;
 mod lines;
 mod typed;
 
-/// One line a symbol: its kind and name, its first line, that of its name, its last one.
+/// Formats a symbol per line: kind, name, first line, line of the name, last line.
 fn shown(path: &str, text: &str) -> String {
     let symbols = outline(path, text);
     let fault = fault(&symbols, text);
@@ -32,7 +32,7 @@ fn shown(path: &str, text: &str) -> String {
     })
 }
 
-/// What is not as the module promises.
+/// The first violated invariant.
 fn fault(symbols: &[Symbol], text: &str) -> Option<String> {
     let lines = text.split('\n').count() as u32;
     for (at, symbol) in symbols.iter().enumerate() {
@@ -64,7 +64,7 @@ fn fault(symbols: &[Symbol], text: &str) -> Option<String> {
         }
     }
     for line in 1..=lines.min(200) {
-        // Of all that hold the line, the one that begins last.
+        // Of the symbols that contain the line, the one that begins last.
         let naive = symbols.iter().rfind(|symbol| symbol.holds(line));
         if enclosing(symbols, line) != naive {
             return Some(format!("line {line} belongs to {naive:?}"));
@@ -239,7 +239,7 @@ fn sizes_are_bounded() {
     assert_eq!(outline("a.rs", &beyond), []);
 }
 
-/// As above.
+/// Guards against quadratic time on texts that end on their line.
 #[test]
 fn what_has_no_end_on_its_line_is_looked_at_once() {
     for (name, path, head, piece, tail) in [
@@ -273,7 +273,7 @@ fn what_has_no_end_on_its_line_is_looked_at_once() {
     }
 }
 
-/// Each would take minutes if its time grew with the square of its length.
+/// Quadratic time would take minutes here.
 #[test]
 fn what_never_ends_is_not_looked_for_again_and_again() {
     for (name, path, piece) in [

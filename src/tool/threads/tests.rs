@@ -1,4 +1,4 @@
-//! The tool over conversations that are made up: what it asks of them, and what the model reads.
+//! The tool over fabricated conversations: its requests, and its text for the model.
 
 use std::sync::Mutex;
 
@@ -15,7 +15,7 @@ use crate::{
 
 const SOON: Duration = Duration::from_secs(5);
 
-/// What every search brings, and what was searched for.
+/// Fixed results, and the searches that were made.
 #[derive(Default)]
 struct Fixed {
     places: Vec<Said>,
@@ -64,7 +64,7 @@ fn of(places: impl IntoIterator<Item = Said>) -> Arc<Fixed> {
     })
 }
 
-/// In query 3 of the session `here`.
+/// A call in query 3 of the session `here`.
 fn context() -> ToolContext {
     ToolContext {
         call: CallId::new("call"),

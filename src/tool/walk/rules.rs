@@ -1,8 +1,9 @@
-//! What `.gitignore` and `.ignore` files say about the entries of a walk. Folders of version control are
-//! never entered, and a hidden name is let in only by a rule that names its dot.
+//! Applies `.gitignore` and `.ignore` to the entries of a walk. Folders of version control are
+//! never entered; a hidden name needs a rule that names its dot.
 //!
-//! Each such file is opened once, without waiting for a FIFO, and read within bounds. A walk meets a folder
-//! before its entries, so rules are found under the folder's name. Nearer rules are the stronger.
+//! Each file is opened once, without blocking on a FIFO, and read within bounds. A walk meets a
+//! folder before its entries, so rules are stored under the folder's path. Nearer rules take
+//! precedence.
 
 use std::{
     borrow::Cow,
@@ -25,19 +26,19 @@ use parking_lot::RwLock;
 use super::Place;
 use crate::tool::guard::{is_of_version_control, open_followed};
 
-/// Files with rules on what to ignore; of one folder, the later is the stronger.
+/// Names of rule files; within a folder the later takes precedence.
 const RULES: [&str; 2] = [".gitignore", ".ignore"];
-/// Longest file of rules, in bytes: each line of it is compiled and kept.
+/// Largest rule file, in bytes; each line is compiled and kept.
 const LONGEST: u64 = 1024 * 1024;
-/// Most bytes of rules that one walk reads: no project of people has so many, and each line is looked at
-/// for each file below it.
+/// Maximum size of all rules of a walk, in bytes: each line is tested against every file below it,
+/// and real projects have far fewer.
 const MOST: u64 = 2 * 1024 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Rules {
     folders: RwLock<HashMap<PathBuf, Arc<Folder>>>,
     top: Option<Arc<Folder>>,
-    /// How many bytes of rules may still be read.
+    /// Bytes of rules that may still be read.
     left: AtomicU64,
 }
 
@@ -60,8 +61,8 @@ impl Folder {
 pub(super) enum Verdict {
     Wanted,
     Ignored,
-    /// Its own rules cannot be known, be it that they are no file that people write, or that they cannot be
-    /// read or understood: who knows what they would forbid.
+    /// The entry's own rules are no regular file, or cannot be read or parsed, so they might forbid
+    /// anything.
     Misruled,
     Unruled,
 }
@@ -158,7 +159,7 @@ fn read(folder: &Path, left: &AtomicU64) -> Result<Option<Gitignore>, Odd> {
         }
         let builder = builder.get_or_insert_with(|| GitignoreBuilder::new(folder));
         for line in text.trim_start_matches('\u{feff}').lines() {
-            // Of a file that is half broken, what can be understood holds, as it does for git.
+            // Valid lines of a partly broken file apply, as in git.
             if let Some(line) = as_globs_do(line)? {
                 let _ = builder.add_line(Some(path.clone()), &line);
             }
@@ -176,7 +177,7 @@ fn text_of(path: &Path) -> Result<Option<String>, Odd> {
         Ok(file) => file,
         Err(error) => {
             let is_none = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
-            // Some systems open no folder.
+            // Some systems cannot open a folder.
             return (is_none || path.is_dir()).then_some(None).ok_or(Odd);
         }
     };
@@ -190,16 +191,16 @@ fn text_of(path: &Path) -> Result<Option<String>, Odd> {
 fn lines_of(file: &File) -> Result<String, Odd> {
     let mut bytes = Vec::new();
     let read = file.take(LONGEST + 1).read_to_end(&mut bytes);
-    // A file may be longer than it says.
+    // A file may be longer than its metadata says.
     if read.is_err() || bytes.len() as u64 > LONGEST {
         return Err(Odd);
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Longest line of rules, in bytes: no path is longer.
+/// Longest rule, in bytes; no path is longer.
 const LONGEST_LINE: usize = 4 * 1024;
-/// The named classes of git as ranges, whatever the language of the host.
+/// Git's named classes as ranges, independent of the locale.
 const CLASSES: [(&str, &str); 8] = [
     ("[:alnum:]", "a-zA-Z0-9"),
     ("[:alpha:]", "a-zA-Z"),
@@ -210,11 +211,11 @@ const CLASSES: [(&str, &str); 8] = [
     ("[:upper:]", "A-Z"),
     ("[:xdigit:]", "0-9a-fA-F"),
 ];
-/// Classes that hold characters which mean something in brackets.
+/// Named classes whose characters have a meaning inside brackets.
 const ODD_CLASSES: [&str; 4] = ["[:cntrl:]", "[:graph:]", "[:print:]", "[:punct:]"];
 
-/// A line of rules spelt so that globs read it as git does: braces stand for themselves, and named classes
-/// are ranges.
+/// Rewrites a rule so that the glob crate reads it as git does: braces become literal, and named
+/// classes become ranges.
 fn as_globs_do(line: &str) -> Result<Option<Cow<'_, str>>, Odd> {
     if line.len() > LONGEST_LINE {
         return Err(Odd);
@@ -224,7 +225,7 @@ fn as_globs_do(line: &str) -> Result<Option<Cow<'_, str>>, Odd> {
     }
     let mut spelt = String::with_capacity(line.len() + 8);
     let mut rest = line;
-    // Where the characters of a class begin, while one is open.
+    // Start of the open class's characters.
     let mut class: Option<usize> = None;
     while let Some(c) = rest.chars().next() {
         let named = CLASSES.iter().find(|(name, _)| rest.starts_with(name));
@@ -292,7 +293,7 @@ mod tests {
         assert_eq!(as_globs_do(&"[".repeat(LONGEST_LINE)), Ok(None));
     }
 
-    /// What git says of each was looked up with `git check-ignore`.
+    /// The expected results come from `git check-ignore`.
     #[test]
     fn classes_fit_what_they_fit_for_git() {
         for (line, fit, others) in [

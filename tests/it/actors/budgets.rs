@@ -1,5 +1,5 @@
-//! Tokens and money through the real actors (spec 6): what a model says it used is what is counted, in a
-//! query, in a session, and in the sub-agents of both.
+//! Token and cost budgets in the real actors, counted from the usage that the model reports: per
+//! query, per session and for sub-agents.
 
 use oracle_agent::{
     actor::{Answer, Oracle, SessionHandle, System},
@@ -22,7 +22,6 @@ const SCOPE: &str = "Read the manual of the frobnicator";
 const NOTHING: &str = "[Unable to complete: budget limit reached]";
 const TRUNCATED: &str = "[Response truncated due to budget limit]";
 
-/// Turns that ask for another one, each for 10 tokens and so many nano-dollars.
 fn turns(costs: &[u64]) -> Scripted {
     let turn = |script: Scripted, (number, nano): (usize, &u64)| {
         let text = more("Found.", &format!("Still have to read part {number}"));
@@ -46,7 +45,7 @@ async fn ask(session: &TestSession, limits: Limits) -> Answer {
     session.answer(submission).await.unwrap()
 }
 
-/// What was told of budgets: type, used, limit.
+/// Lists the budget events with their type, used amount and limit.
 async fn told(session: &TestSession) -> Vec<(String, Value, Value)> {
     let events = session.events(Seq(0)).await.unwrap();
     let of_budgets = events
@@ -130,7 +129,6 @@ async fn tokens_and_money_are_counted_apart() {
     assert_eq!(told, ["budget.tokens.warning", "budget.tokens.exceeded"]);
 }
 
-/// A parent that spends 1,000, and a child that spends what it is told.
 fn family(child: &[u64]) -> Family {
     let parent = Scripted::new()
         .play(ScriptedReply::text(delegate(SCOPE)).usage(cost(10, 1_000)))
@@ -213,7 +211,6 @@ async fn a_child_of_a_query_without_a_cost_budget_has_none() {
     assert_eq!(answer.usage, cost(30, 72_000));
 }
 
-/// A system put together from a configuration.
 async fn configured(
     script: &Scripted,
     change: impl FnOnce(&mut Config),
@@ -232,7 +229,6 @@ async fn configured(
     (system, session)
 }
 
-/// Answers of 10 tokens and 4,000 nano-dollars each.
 fn answers() -> Scripted {
     let answer = || ScriptedReply::text(done("So it is.")).usage(cost(10, 4_000));
     (0..9).fold(Scripted::new(), |script, _| script.play(answer()))
@@ -242,7 +238,6 @@ async fn again(session: &SessionHandle) -> Answer {
     session.answer(Submission::new(QUESTION)).await.unwrap()
 }
 
-/// The last event of this type, with its figures.
 async fn figures(session: &SessionHandle, kind: &str) -> (Value, Value) {
     let events = session.events(Seq(0)).await.unwrap();
     let event = events.iter().rev().find(|event| event.kind == kind);
@@ -286,7 +281,7 @@ async fn a_configured_session_budget_ends_the_next_query_at_its_first_check() {
         assert_eq!(script.requests().len(), 2, "{name}: nobody was asked");
         let expected = (json!(spent.0), json!(spent.1));
         assert_eq!(figures(&session, kinds[1]).await, expected, "{name}");
-        // A budget of the session is not raised by one of a query.
+        // A query's budget does not raise the session's.
         let limits = Limits {
             max_tokens: Some(1_000_000),
             ..with_cost(1_000_000)

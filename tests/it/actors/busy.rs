@@ -1,4 +1,4 @@
-//! Messages and commands that find a session busy.
+//! Messages and commands to a busy session.
 
 use oracle_agent::{
     actor::{AskError, Progress, Watch},
@@ -18,7 +18,6 @@ fn message(text: &str, busy: BusyPolicy) -> Submission {
     }
 }
 
-/// A session whose first turn hangs in a tool until it is told otherwise.
 async fn busy(script: Scripted) -> (TestSystem, TestSession, Scripted) {
     let oracle = TestOracle::new(script.clone())
         .tool(TestTool::new("slow").hangs())
@@ -153,7 +152,6 @@ async fn nothing_to_cancel_is_said() {
     ));
 }
 
-/// The numbers and types of the events that a watch tells.
 async fn told(mut watch: Watch) -> Vec<(u64, String)> {
     let mut told = Vec::new();
     while let Some(progress) = watch.next().await.unwrap() {
@@ -167,7 +165,7 @@ async fn told(mut watch: Watch) -> Vec<(u64, String)> {
 #[tokio::test(start_paused = true)]
 async fn a_query_has_its_own_events_and_those_of_the_session_up_to_its_end() {
     let script = slow_then().reply(done("One.")).reply(done("Two."));
-    // That a session left memory and came back belongs to no query: here it stays.
+    // A long idle timeout, because passivation adds events that belong to no query.
     let oracle = TestOracle::new(script)
         .tool(TestTool::new("slow").hangs())
         .settings(|settings| settings.idle_timeout = super::HOUR);

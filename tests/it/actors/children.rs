@@ -1,4 +1,5 @@
-//! Sub-agents that are taken back: told first, waited for, and counted, wherever the system fails.
+//! Cancelling sub-agents: the child is cancelled first, the parent waits for its end and adds its
+//! usage, whichever part of the system fails.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,14 +24,12 @@ const QUESTION: &str = "how does the code work?";
 const SCOPE: &str = "Read the manual of the frobnicator";
 const CHAPTER: &str = "Read its second chapter";
 
-/// A parent that delegates, for 10 tokens and 1,000 nano-dollars.
 fn parent() -> Scripted {
     Scripted::new()
         .play(ScriptedReply::text(delegate(SCOPE)).usage(cost(10, 1_000)))
         .reply(done("It says: turn left."))
 }
 
-/// A child that has read for 20 tokens and 2,000 nano-dollars, and now reads on without end.
 fn reader() -> Scripted {
     let page = more("A page.", "Have to turn the page");
     Scripted::new()
@@ -51,7 +50,6 @@ async fn start(family: &Family, journal: Arc<dyn Journal>) -> TestSystem {
         .unwrap()
 }
 
-/// Both are at work: the child in its second turn.
 async fn reading(oracle: &TestSystem) -> (TestSession, TestSession) {
     let parent = oracle.session("p").unwrap();
     let child = oracle.session("p.1.1").unwrap();
@@ -64,8 +62,8 @@ async fn reading(oracle: &TestSystem) -> (TestSession, TestSession) {
     (parent, child)
 }
 
-/// Another process, in which both stand as they stood when the parent had recorded that its child is
-/// cancelled and nobody had told the child; without the child if that had not been started either.
+/// Fills a journal as if the process had died after it recorded the cancellation and before it
+/// informed the child. Without `child_at`, the child had not been started either.
 async fn died_before_telling(family: &Family, journal: &Arc<dyn Journal>, child_at: Option<&str>) {
     let oracle = start(family, memory()).await;
     let (parent, child) = reading(&oracle).await;
@@ -88,12 +86,11 @@ fn sum<const N: usize>(parts: [Usage; N]) -> Usage {
     sum
 }
 
-/// What the call has used that was dropped with the session's query.
+/// Returns the usage of the call that was dropped with the session's query.
 async fn dropped(session: &TestSession) -> Usage {
     serde_json::from_value(last(session, "llm.failed").await["usage"].clone()).unwrap()
 }
 
-/// The events from the first of this type on.
 async fn from(session: &TestSession, kind: &str) -> Vec<String> {
     let kinds = session.kinds().await.unwrap();
     kinds
@@ -182,7 +179,6 @@ async fn messages_wait_for_the_childs_end_and_are_answered_then() {
     assert_eq!(counts(&parent, ["query.accepted"]).await, [3]);
 }
 
-/// Three generations, of which the youngest reads without end or answers.
 fn generations(youngest: Scripted) -> Family {
     let child = Scripted::new()
         .play(ScriptedReply::text(delegate(CHAPTER)).usage(cost(20, 2_000)))
@@ -289,7 +285,7 @@ async fn a_child_that_had_answered_before_it_is_told_counts_all_the_same() {
     let oracle = TestOracle::new(family.clone())
         .policy(|policy| {
             allow(policy, 2);
-            // The log ends between a reply and its signal.
+            // The log ends between a reply and its signal, for which `auto` would add a turn.
             policy.on_missing_signal = OnMissingSignal::Remind;
         })
         .journal(journal)
@@ -299,7 +295,7 @@ async fn a_child_that_had_answered_before_it_is_told_counts_all_the_same() {
         oracle.session("p").unwrap(),
         oracle.session("p.1.1").unwrap(),
     );
-    // Somebody has something for the child, which goes on by that and answers.
+    // A command activates the child, which then finishes its query.
     child.command(Command::Resume).await.unwrap();
     child.wait_for("query.finished").await.unwrap();
     assert_eq!(parent.view().await.unwrap().state, "ending");
@@ -314,7 +310,7 @@ async fn a_child_that_had_answered_before_it_is_told_counts_all_the_same() {
     );
 }
 
-/// The table of spec 8, which rings as soon as it is asked: before anything follows from it.
+/// The default decision table, which notifies the test before it decides anything.
 #[derive(Debug)]
 struct Bell(Arc<Notify>);
 
@@ -327,7 +323,7 @@ impl TurnPolicy for Bell {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancel_at_any_moment_leaves_no_child_running() {
-    // From before the child is known to after its first call.
+    // From before the child is started to after its first call.
     for steps in 0..16 {
         let (family, rung) = (family(), Arc::new(Notify::new()));
         let bell = Arc::new(Bell(Arc::clone(&rung)));
@@ -342,7 +338,7 @@ async fn a_cancel_at_any_moment_leaves_no_child_running() {
             oracle.session("p.1.1").unwrap(),
         );
         let person = parent.clone();
-        // A task of its own is heard at once, the test itself only when nothing else is to do.
+        // A spawned task runs at once; the test's own task runs only when the runtime is idle.
         let mut people = JoinSet::new();
         people.spawn(async move {
             rung.notified().await;
@@ -404,7 +400,7 @@ async fn a_second_cancel_changes_nothing() {
 async fn a_child_that_does_not_end_is_waited_for_so_long_and_then_told_until_it_hears() {
     let family = family();
     let journal = Obstructed::new(memory());
-    // However often the child crashes over that, its query is not ended for it.
+    // The child may crash any number of times without losing its query.
     let oracle = TestOracle::new(family.clone())
         .policy(|policy| allow(policy, 2))
         .policy(|policy| policy.restarts.crashes = 1_000)
@@ -421,7 +417,7 @@ async fn a_child_that_does_not_end_is_waited_for_so_long_and_then_told_until_it_
         .sid;
     journal.set(Obstacle::Stuck(sid));
     parent.cancel(None).await.unwrap();
-    // One minute for the child, one for a child of its own.
+    // One minute for the child, and one for a child of its own.
     let_pass(Duration::from_secs(119)).await;
     assert_eq!(parent.view().await.unwrap().state, "ending");
     let_pass(Duration::from_secs(2)).await;
@@ -436,7 +432,7 @@ async fn a_child_that_does_not_end_is_waited_for_so_long_and_then_told_until_it_
                   then counts";
     assert_eq!(end["detail"], detail);
     assert_eq!(usage(&finished), sum([cost(10, 1_000), cost(20, 2_000)]));
-    // The parent is free; the child is still told, when it can hear.
+    // The parent is free, and the child is cancelled as soon as its journal works.
     journal.set(Obstacle::None);
     let ended = child.wait_for("query.finished").await.unwrap();
     assert_eq!(ended.payload["outcome"], "cancelled");

@@ -1,4 +1,4 @@
-//! A compaction as the shell makes it: a call like any other, of which people see nothing.
+//! Compaction in the shell: a model call like any other, without visible events.
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ async fn a_compaction_can_be_cancelled_and_stands_for_progress() {
     session.cancel(None).await.unwrap();
     session.wait_for("control.cancelled").await.unwrap();
     let mut kinds = session.kinds().await.unwrap();
-    // Where nothing may stay in memory, it has left by now.
+    // A low idle timeout may have passivated the session.
     kinds.retain(|kind| kind != "session.passivated");
     assert_eq!(kinds.last().map(String::as_str), Some("query.finished"));
     assert!(!kinds.contains(&"supervisor.restarted".to_owned()));

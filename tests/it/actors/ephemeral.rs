@@ -1,4 +1,4 @@
-//! Sessions in memory: they live like others, and leave nothing behind but what they used.
+//! Ephemeral sessions: they behave like others and persist nothing but their usage.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,7 +21,6 @@ async fn start(script: Scripted, journal: &Arc<Memory>) -> TestSystem {
     oracle.start().await.unwrap()
 }
 
-/// What is durable, as the names of sessions.
 async fn durable(journal: &Memory) -> Vec<String> {
     let all = journal.list(TenantId::local(), None, 100).await.unwrap();
     all.iter().map(|known| known.key.name.to_string()).collect()
@@ -60,7 +59,7 @@ async fn an_ephemeral_session_answers_and_leaves_its_usage_alone() {
     assert_eq!(listed(&system).await, 0);
     let gone = system.oracle().session(key.clone()).view().await;
     assert!(matches!(gone, Err(AskError::NoSession { .. })), "{gone:?}");
-    // Nobody else begins it again.
+    // The name cannot be opened again.
     let again = system.oracle().session(key);
     let refused = again.submit(Submission::new("and?")).await;
     assert!(

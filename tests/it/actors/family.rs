@@ -1,4 +1,5 @@
-//! Generations of sessions: each is known by the question that opens its conversation.
+//! Generations of sessions that share a model; the first message of a conversation selects the
+//! script.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -10,18 +11,15 @@ use oracle_agent::{
     testkit::{Probe, TestSession},
 };
 
-/// A script for each question, and one for all others: the eldest's.
+/// A script per first message; all others get the eldest session's.
 #[derive(Clone)]
 pub(super) struct Family {
     parent: Scripted,
     children: BTreeMap<&'static str, Probe<Scripted>>,
-    /// Whoever is asked for a summary.
     summaries: Scripted,
-    /// Whoever is asked what a question is.
     opinions: Probe<Scripted>,
 }
 
-/// What every summary says.
 const SUMMARY: &str = "[user] asked where a is. [tool look, ok] a is there.";
 
 impl Family {
@@ -42,13 +40,11 @@ impl Family {
         self
     }
 
-    /// With somebody else to ask for summaries.
     pub(super) fn summarising(mut self, summaries: Scripted) -> Self {
         self.summaries = summaries;
         self
     }
 
-    /// With somebody to ask what a question is.
     pub(super) fn opining(mut self, opinions: Scripted) -> Self {
         self.opinions = Probe::new(opinions);
         self
@@ -91,7 +87,6 @@ impl Backend for Family {
     }
 }
 
-/// A reply that hands a scope to a sub-agent.
 pub(super) fn delegate(scope: &str) -> String {
     format!(
         "I will have that read.\n<signal type=\"delegation_recommended\"><reason>It is long</reason>\
@@ -99,7 +94,6 @@ pub(super) fn delegate(scope: &str) -> String {
     )
 }
 
-/// Sub-agents, so many generations of them.
 pub(super) fn allow(policy: &mut Policy, max_depth: u32) {
     policy.delegation = DelegationPolicy {
         max_depth,
@@ -108,7 +102,6 @@ pub(super) fn allow(policy: &mut Policy, max_depth: u32) {
     };
 }
 
-/// Of every question a model is asked what it is, unless the classifier is quite sure.
 pub(super) fn doubt(policy: &mut Policy) {
     policy.second_opinion = Some(SecondOpinionPolicy {
         below: BasisPoints::ONE,
@@ -117,7 +110,6 @@ pub(super) fn doubt(policy: &mut Policy) {
     });
 }
 
-/// So many tokens received, for so many billionths of a dollar.
 pub(super) fn cost(output_tokens: u64, nano: u64) -> Usage {
     Usage {
         output_tokens,
@@ -126,8 +118,8 @@ pub(super) fn cost(output_tokens: u64, nano: u64) -> Usage {
     }
 }
 
-/// What a session recorded, up to the first record of a type, in another journal: what the next process
-/// finds if this one had died right then.
+/// Copies a session's records up to the first of type `kind`, as another process would find them
+/// after a crash.
 pub(super) async fn as_of(session: &TestSession, kind: &str, journal: &Arc<dyn Journal>) {
     let log = session.log(Seq(0)).await.unwrap();
     let is_it = |entry: &Entry| entry.record.fact.kind() == kind;

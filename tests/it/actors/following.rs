@@ -1,4 +1,4 @@
-//! What following a query costs, where it begins, and what is known by the time that something is heard.
+//! Following a query: its cost, where a watch begins, and what is visible when an event arrives.
 
 use std::{sync::Arc, time::Duration};
 
@@ -28,7 +28,6 @@ async fn asked(session: &TestSession, number: usize) -> Watch {
     session.ask(keyed(number)).await.unwrap()
 }
 
-/// What it tells, to its end.
 async fn told(mut watch: Watch) -> Vec<Event> {
     let mut told = Vec::new();
     while let Some(progress) = watch.next().await.unwrap() {
@@ -46,7 +45,7 @@ async fn a_message_with_a_key_costs_the_same_however_long_its_session_is() {
         script.reply(done(&format!("Answer {number}.")))
     });
     let journal = Obstructed::new(super::memory());
-    // What a session reads that comes back to memory is another matter.
+    // Reactivation reads records too, so the session stays in memory.
     let oracle = TestOracle::new(script)
         .journal(Arc::new(journal.clone()))
         .settings(|settings| settings.idle_timeout = HOUR)
@@ -70,7 +69,7 @@ async fn a_message_with_a_key_costs_the_same_however_long_its_session_is() {
     let late = cost[QUERIES - 5..].iter().max().unwrap();
     assert!(late <= early, "{cost:?}");
 
-    // One that was asked before is found wherever it stands, and told as it was.
+    // A repeated submission is found at any position and yields the same events.
     for number in [0, 7, QUERIES - 1] {
         let again = told(asked(&session, number).await).await;
         assert_eq!(again, all[number], "{number}");
@@ -78,7 +77,7 @@ async fn a_message_with_a_key_costs_the_same_however_long_its_session_is() {
     assert_eq!(session.kinds().await.unwrap().len() as u64, known.last.0);
 }
 
-/// The query's end, as somebody else records it who has claimed the session.
+/// Claims the session as another process would, and records the query's end.
 async fn ended_elsewhere(journal: &Memory, session: &TestSession, query: QueryId) -> Seq {
     let claim = journal.claim(session.key().clone()).await.unwrap();
     let end = Record {
@@ -104,7 +103,7 @@ async fn ended_elsewhere(journal: &Memory, session: &TestSession, query: QueryId
 
 #[tokio::test(start_paused = true)]
 async fn who_gives_up_waiting_again_and_again_hears_of_what_others_record_all_the_same() {
-    // As often as streams say that they are still there.
+    // The interval of a stream's keep-alive.
     const PATIENCE: Duration = Duration::from_secs(15);
     let journal = Arc::new(Memory::new());
     let tool = TestTool::new("look").needs_approval();

@@ -1,4 +1,4 @@
-//! Copies of sessions, up to a turn.
+//! Forks of sessions, up to a turn.
 
 use oracle_agent::{
     actor::AskError,
@@ -28,7 +28,6 @@ const fn after(query: u32) -> ForkPoint {
     }
 }
 
-/// A session `s` that has answered two questions, the second in two turns.
 async fn talked(script: &Scripted) -> TestSystem {
     let oracle = TestOracle::new(script.clone()).start().await.unwrap();
     let session = oracle.session("s").unwrap();
@@ -64,7 +63,7 @@ async fn a_fork_goes_on_from_the_end_of_a_query_and_its_source_hears_nothing() {
         .answer(Submission::new("another second"))
         .await
         .unwrap();
-    // The model has one answer of the past before it, so the script goes on there.
+    // One answer of the copied history precedes it, so the script continues at its second reply.
     assert_eq!((asked.query, asked.text.as_str()), (QueryId(2), "Two."));
     let t = ["first", "One.", "another second", "Two."];
     assert_eq!(said(&oracle, "t").await, t);
@@ -174,7 +173,7 @@ async fn who_wants_a_name_that_is_at_work_takes_nothing_from_it() {
     let profile = ProfileName::oracle();
     let made = oracle.oracle().create(key("s"), profile, None).await;
     assert!(matches!(made, Err(AskError::Refused(Refusal::AlreadyOpen))));
-    // It is not fenced either, so that its query comes to its end.
+    // The refused call did not fence the session, so its query finishes.
     let end = session.wait_for("query.finished").await.unwrap();
     assert_eq!(end.payload["outcome"], "answered");
 }

@@ -1,4 +1,4 @@
-//! Providers with limits, providers in trouble, and what a gateway makes of them.
+//! Providers with rate limits and outages, behind a gateway.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -24,36 +24,32 @@ mod waits;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// What a provider says of its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tells {
     Nothing,
     Limits,
 }
 
-/// A provider that counts calls and tokens of the last minute and refuses what is too much (429).
-/// Each conversation takes some turns. Clones share what they saw.
+/// A provider that counts the calls and tokens of the last minute and refuses the excess with 429.
+/// Each conversation takes `turns` turns. Clones share their state.
 #[derive(Clone)]
 struct Metered {
     requests: u64,
     tokens: u64,
     tells: Tells,
     turns: usize,
-    /// Until the headers, and from there to the end.
+    /// Delay before the headers, and again before the end.
     takes: Duration,
     seen: Arc<Mutex<Seen>>,
 }
 
 #[derive(Default)]
 struct Seen {
-    /// When, and how many tokens.
     taken: VecDeque<(Instant, u64)>,
-    /// Who was answered, in order, and when.
     answered: Vec<(String, Instant)>,
     refused: Vec<(String, Instant)>,
 }
 
-/// Tokens of one call.
 const EACH: u64 = 1_000;
 
 impl Metered {
@@ -72,7 +68,6 @@ impl Metered {
         self.seen.lock().unwrap().refused.len()
     }
 
-    /// Of these, those that came within a time from the first one on.
     fn refused_within(&self, time: Duration) -> usize {
         let refused = &self.seen.lock().unwrap().refused;
         let Some((_, first)) = refused.first() else {
@@ -86,7 +81,7 @@ impl Metered {
         self.seen.lock().unwrap().answered.clone()
     }
 
-    /// The same without those who were refused at some time, and told to stay away for a while.
+    /// Returns the calls of sessions that were never refused; a refused one has to wait.
     fn answered_at_once(&self) -> Vec<(String, Instant)> {
         let mut answered = self.answered();
         let refused = &self.seen.lock().unwrap().refused;
@@ -95,7 +90,6 @@ impl Metered {
         answered
     }
 
-    /// Takes a call in, or refuses it; and what is left.
     fn count(&self, who: &str) -> (Result<(), Fault>, RateLimits) {
         let now = Instant::now();
         let mut seen = self.seen.lock().unwrap();
@@ -139,7 +133,6 @@ impl Metered {
     }
 }
 
-/// The first words of the user.
 fn who(request: &Request) -> String {
     let parts = request.messages.iter().flat_map(|message| &message.parts);
     let text = parts.filter_map(|part| match part {
@@ -196,9 +189,8 @@ impl Backend for Metered {
     }
 }
 
-/// How often each was served, at most and at least, as long as all of them want to be; it is even within a
-/// factor of two if nobody is twice as far as another, and nobody at the second call before everybody has had
-/// the first.
+/// Checks that service is even within a factor of two: at no time has one session been served more
+/// than twice as often as another, or a second time before all have been served once.
 fn is_even(served: &[(String, Instant)], turns: usize) -> Result<(), String> {
     let all: HashSet<&str> = served.iter().map(|(who, _)| who.as_str()).collect();
     let mut counts: HashMap<&str, usize> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Conversations that began elsewhere.
+//! Sessions that start with an imported history.
 
 use oracle_agent::{
     actor::AskError,

@@ -1,4 +1,4 @@
-//! Journals that fail: what was recorded is neither lost nor doubled.
+//! Journals that fail: no record is lost or doubled.
 
 use std::sync::Arc;
 
@@ -23,7 +23,6 @@ fn script() -> Scripted {
         .reply(done("Second."))
 }
 
-/// Every query ends once, every turn counts once.
 async fn nothing_is_doubled(session: &TestSession, name: &str) {
     let events = session.events(Seq(0)).await.unwrap();
     let seqs: Vec<u64> = events.iter().map(|event| event.seq.0).collect();
@@ -189,7 +188,7 @@ async fn unreadable_records_quarantine_that_session_by_name_and_no_other() {
         .await
         .unwrap();
     let session = oracle.session("s").unwrap();
-    // The first one finds out; whoever comes later is told.
+    // The first message discovers the failure; later ones are rejected at once.
     session
         .submit(Submission::new("and now?"))
         .await
@@ -237,7 +236,7 @@ async fn two_systems_over_one_journal_do_not_fight_for_a_session() {
         .await
         .unwrap();
     in_a.wait_for("turn.started").await.unwrap();
-    // The second owner takes the query up where it stands.
+    // The second owner continues the query.
     in_b.command(Command::Resume).await.unwrap();
     let answer = watch.answer().await.unwrap();
     assert_eq!(

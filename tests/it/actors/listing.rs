@@ -1,4 +1,4 @@
-//! Lists of sessions and of what waits for a person, deletion, and the end of a system.
+//! Lists of sessions and pending approvals, deletion, and shutdown.
 
 use std::{sync::Arc, time::Duration};
 
@@ -43,7 +43,7 @@ fn of(state: SessionState) -> SessionFilter {
     }
 }
 
-/// The second question of a session hangs in a tool, that of one whose first it is needs a person.
+/// Four sessions: `a.1` and `c` are idle, `a.2` runs a tool that hangs, `b` is closed.
 async fn some_sessions() -> TestSystem {
     let script = Scripted::new()
         .reply(done("One."))
@@ -90,7 +90,7 @@ async fn sessions_are_listed_by_name_state_and_time_and_nobody_wakes() {
         };
         assert_eq!(listed(oracle, filter).await, found, "{prefix}");
     }
-    // 2026-01-01T00:00:25Z, by the clock of the test.
+    // 2026-01-01T00:00:25Z on the test's clock.
     let since = SessionFilter {
         updated_since: Some(Timestamp::from_millis(1_767_225_625_000)),
         ..any
@@ -148,7 +148,7 @@ async fn what_waits_for_a_person_is_found_wherever_its_session_is() {
         .collect();
     assert_eq!(told, [("a", "deploy"), ("b", "deploy")], "the oldest first");
     assert_eq!(there[0].call.parsed().unwrap(), json!({ "to": "prod" }));
-    // Out of memory, it waits on.
+    // It stays pending while the session is passivated.
     let_pass(HOUR).await;
     assert_eq!(waiting(&before, 9).await, there);
     before.shut_down(Duration::ZERO).await;
@@ -226,12 +226,12 @@ async fn what_waits_is_read_a_few_at_a_time_and_whoever_asks_is_told_if_it_is_no
         .await
         .unwrap();
     assert_eq!((told.approvals.len(), told.incomplete), (20, false));
-    // Who asks for fewer is told how many there are besides.
+    // A lower limit also reports how many more there are.
     let few = after.oracle().approvals(&TenantId::local(), 3).await;
     let few = few.unwrap();
     assert_eq!(few.approvals, told.approvals[..3]);
     assert_eq!((few.incomplete, few.more), (true, 17));
-    // What is known is told, whatever the journal does now.
+    // Known approvals are listed whatever the journal does.
     slow.set(Obstacle::SilentReads);
     let again = after
         .oracle()
@@ -239,7 +239,7 @@ async fn what_waits_is_read_a_few_at_a_time_and_whoever_asks_is_told_if_it_is_no
         .await
         .unwrap();
     assert_eq!(again, told);
-    // One that cannot be read is missing, and that is said.
+    // A session that cannot be read is missing, and the list says that it is incomplete.
     let broken = Obstructed::new(after.journal());
     after.shut_down(Duration::ZERO).await;
     let last = asks().journal(Arc::new(broken.clone()));
@@ -291,7 +291,7 @@ async fn a_session_is_deleted_for_good_and_the_system_says_who_wanted_it() {
     let deleted = log.wait_for("control.deleted").await.unwrap();
     assert_eq!(deleted.payload["session"]["name"], "a.1");
     assert_eq!(deleted.payload["by"], "anna");
-    // A new session of the name is another one.
+    // A new session of the name starts from nothing.
     let anew = oracle.session("a.1").unwrap();
     assert_eq!(anew.ask("first").await.unwrap().text, "One.");
     assert_eq!(anew.events(Seq(0)).await.unwrap()[0].seq, Seq(1));
@@ -323,7 +323,7 @@ async fn who_drains_and_ends_a_system_is_told_in_its_log() {
         .await;
     let drains = |error: AskError| matches!(error, AskError::Refused(Refusal::Draining));
     assert!(drains(refused.unwrap_err()));
-    // Neither does what was forced to its end go on, nor does a copy begin.
+    // A draining system neither continues a query that was forced to end nor forks a session.
     let goes_on = oracle.session("c").unwrap();
     let goes_on = goes_on.command(Command::Continue(Limits::default())).await;
     assert!(drains(goes_on.unwrap_err()));
@@ -392,7 +392,7 @@ async fn nobody_begins_a_session_that_lasts_for_one_request_but_the_request() {
             assert!(said.contains("lasts for one request"), "{said}");
         }
     }
-    // While it lasts, an operator can do to it what can be done to any.
+    // While it lives, an operator can control it like any other.
     let ours = oracle.ephemeral(TenantId::local(), profile);
     ours.submit(Submission::new("why?")).await.unwrap();
     let brief = ours.key().clone();

@@ -1,4 +1,4 @@
-//! Models that stall, break off or fail, and the deadlines that notice.
+//! Models that stall, break off or fail, and the deadlines that detect it.
 
 use std::time::Duration;
 
@@ -196,7 +196,7 @@ async fn cancel_during_a_call_drops_the_stream() {
     let (answer, ()) = tokio::join!(asked.ask("how?"), cancelled);
     let answer = answer.unwrap();
     assert_eq!(answer.outcome.name(), "cancelled");
-    // What was sent counts, whatever came back.
+    // The tokens sent count, whether or not a reply came.
     assert!(answer.usage.input_tokens > 100, "{:?}", answer.usage);
     assert_eq!(counts(&session, ["llm.failed"]).await, [1]);
     while backend.open() > 0 {
@@ -207,7 +207,6 @@ async fn cancel_during_a_call_drops_the_stream() {
     assert_eq!(figures.calls.get("cancelled"), Some(1));
 }
 
-/// A script in the form in which people write it.
 fn written(text: &str) -> Scripted {
     let script = Script::parse(text, std::path::Path::new("script.json")).unwrap();
     Scripted::of_turns(&script.turns)

@@ -1,4 +1,4 @@
-//! `note_search` and `note_read` in a real system: what a model asks of them and reads.
+//! `note_search` and `note_read` in a real system: the model's calls and the results it reads.
 
 use std::{fs, sync::Arc, time::Duration};
 
@@ -33,7 +33,6 @@ fn project() -> TempDir {
     folder
 }
 
-/// What the model reads of the calls in its script.
 async fn results(script: &Scripted) -> Vec<(ToolStatus, String)> {
     let folder = project();
     let root = ProjectRoot::open(folder.path()).unwrap();

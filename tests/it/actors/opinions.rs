@@ -1,5 +1,4 @@
-//! A second opinion as the shell asks for it: a call like any other, within a deadline, of which people see
-//! nothing (spec 4).
+//! Second opinions in the shell: a model call with a deadline and no visible events.
 
 use std::time::Duration;
 
@@ -19,7 +18,6 @@ use super::{
 
 const QUESTION: &str = "where is the function a defined?";
 
-/// A reply for 307 tokens.
 fn said(text: &str) -> Scripted {
     let usage = Usage {
         input_tokens: 300,
@@ -29,7 +27,6 @@ fn said(text: &str) -> Scripted {
     Scripted::new().play(ScriptedReply::text(text).usage(usage))
 }
 
-/// A family that answers, and whoever says what the question is.
 fn answering(opinions: &Scripted) -> Family {
     Family::new(Scripted::new().reply(done("There."))).opining(opinions.clone())
 }
@@ -38,12 +35,11 @@ async fn start(family: &Family, policy: impl FnOnce(&mut Policy) + Send + 'stati
     let oracle = TestOracle::new(family.clone())
         .tool(TestTool::new("look"))
         .policy(policy)
-        // An opinion that is not waited for any more must not be in the way of the answer.
+        // With one slot, an abandoned opinion that kept running would block the answer.
         .settings(|settings| settings.gateway.concurrency = 1);
     oracle.start().await.unwrap()
 }
 
-/// The only event of a type.
 async fn event(session: &TestSession, kind: &str) -> Event {
     let events = session.events(Seq(0)).await.unwrap();
     let mut found = events.into_iter().filter(|event| event.kind == kind);
@@ -178,7 +174,7 @@ async fn one_that_comes_too_late_is_dropped_and_counted_by_an_estimate() {
             event(&session, "query.doubted").await,
             event(&session, "query.classified").await,
         );
-        // By the system's clock, which goes with the paused one.
+        // Measured on the system's clock, which follows the paused one.
         let waited = classified.at.since(doubted.at);
         assert_eq!(waited, Duration::from_secs(5));
         let opinion = &classified.payload["second_opinion"];
@@ -257,7 +253,7 @@ async fn a_query_can_be_cancelled_while_it_is_waited_for() {
     assert_eq!(used["usage"], finished.payload["usage"]);
 }
 
-/// The same of another provider, which has a gateway of its own.
+/// A provider of its own, so that the call passes another gateway.
 #[derive(Clone)]
 struct Elsewhere(Scripted);
 

@@ -1,5 +1,5 @@
-//! Journals that fail now and then, are full for a while, or are broken, under many sessions at once:
-//! nothing is lost, nothing is doubled, and no query is made to pay for it.
+//! Journals that fail intermittently, are full for a while or break, under many sessions: no record
+//! is lost or doubled, and no query fails for it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,11 +29,9 @@ use super::{
 const SESSIONS: usize = 20;
 const QUESTIONS: [&str; 3] = ["where is a?", "and b?", "and c?"];
 const ANSWERS: [&str; 3] = ["It is here.", "B is there.", "C is nowhere."];
-/// Seeds of a run.
 const SEEDS: u64 = 8;
 const SEEDS_OF_A_LONG_RUN: u64 = 200;
 
-/// Three questions: one with tools, one of two turns, one plain.
 fn oracle(journal: impl Journal, write: &TestTool) -> TestOracle {
     let calls = ["look", "write"].map(|name| (name, json!({})));
     let script = Scripted::new()
@@ -53,7 +51,7 @@ fn write() -> TestTool {
     TestTool::new("write").writes()
 }
 
-/// Asks until there is an answer, under one key.
+/// Retries under one idempotency key until there is an answer.
 async fn asked(session: &TestSession, number: usize, pause: Duration) -> Answer {
     loop {
         let submission = Submission {
@@ -69,7 +67,6 @@ async fn asked(session: &TestSession, number: usize, pause: Duration) -> Answer 
     }
 }
 
-/// All sessions are asked all questions; what each is told.
 async fn all_asked(system: &TestSystem, pause: Duration) -> Vec<Vec<Answer>> {
     let talks = (0..SESSIONS).map(|number| {
         let session = system.session(&format!("s{number:02}")).unwrap();
@@ -84,7 +81,7 @@ async fn all_asked(system: &TestSystem, pause: Duration) -> Vec<Vec<Answer>> {
     join_all(talks).await
 }
 
-/// What was told is what stands in the journal, once and in order; no restart was counted.
+/// Checks that the answers match the journal, once and in order, and that no restart was counted.
 async fn nothing_is_lost_or_doubled(
     journal: &Arc<dyn Journal>,
     told: &[Vec<Answer>],
@@ -167,7 +164,6 @@ async fn a_disk_that_is_full_for_an_hour_costs_an_hour_and_nothing_else() {
     }
 }
 
-/// A long answer and a short one, and a journal that has no room for the long one.
 async fn no_room_for_the_long_one() -> (TestSystem, Obstructed, Scripted) {
     let script = Scripted::new()
         .reply(done(&"long ".repeat(2_000)))
@@ -196,7 +192,7 @@ async fn a_session_whose_records_alone_are_refused_is_quarantined_and_others_go_
     let other = system.session("other").unwrap();
     let answer = other.ask("what is long?").await.unwrap();
     assert_eq!(answer.outcome, Outcome::Answered);
-    // Its query goes on when it is released.
+    // Its query continues when the session is released.
     session.command(Command::Release).await.unwrap();
     session.wait_for("query.finished").await.unwrap();
     assert_eq!(system.oracle().running(), 0);

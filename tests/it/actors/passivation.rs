@@ -1,4 +1,4 @@
-//! Sessions that leave memory and come back: nothing is lost by it and nothing else changes.
+//! Sessions that are passivated and reactivated lose nothing and behave as before.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use super::{answered, counts, done, end};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Idle sessions leave memory after a minute.
+/// A system that passivates sessions after a minute.
 fn forgetful(script: &Scripted) -> TestOracle {
     TestOracle::new(script.clone()).settings(|settings| settings.idle_timeout = MINUTE)
 }
@@ -74,7 +74,7 @@ async fn what_comes_in_while_a_session_leaves_is_answered_once() {
     for number in 0..40 {
         let session = session.clone();
         asked.spawn(async move {
-            // Some at once, some when it is about to leave, some when it has left.
+            // Some at once, some during the passivation, some after it.
             for _ in 0..number * 7 {
                 tokio::task::yield_now().await;
             }
@@ -105,7 +105,7 @@ async fn who_waits_for_a_person_leaves_and_the_answer_brings_it_back() {
     let handle: &SessionHandle = &session;
     let watch = handle.ask(Submission::new("deploy it")).await.unwrap();
     let query = watch.query();
-    // Who follows it does not bring it back.
+    // A follower does not reactivate the session.
     let mut follows = JoinSet::new();
     follows.spawn(watch.answer());
     session.wait_for("session.passivated").await.unwrap();
@@ -215,7 +215,6 @@ async fn a_crowd_leaves_a_few_at_a_time_and_who_is_talked_to_meanwhile_stays() {
     assert_eq!(last, *stays, "a minute later");
 }
 
-/// Who leaves next, and when.
 async fn next(leaving: &mut Subscription) -> (String, Timestamp) {
     match leaving.next().await {
         Some(Notice::Record(record)) => (record.session.name.to_string(), record.at),
@@ -256,7 +255,7 @@ async fn a_long_conversation_comes_back_from_a_snapshot_as_from_its_records() {
     session.ask("and after the break?").await.unwrap();
     let since = last - kept.seq.0;
     assert!(kept.seq.0 > 0 && since <= 256, "{since} of {last}");
-    // Whoever asked may have looked at what led up to the question.
+    // The caller may have read the records before the question.
     let reads = journal.records_read() - read;
     assert!(
         (since..since + 8).contains(&reads),
@@ -264,7 +263,7 @@ async fn a_long_conversation_comes_back_from_a_snapshot_as_from_its_records() {
     );
     let from_snapshot = script.requests().pop().unwrap();
 
-    // One that cannot be read is done without.
+    // An unreadable snapshot is ignored.
     let_pass(MINUTE * 2).await;
     let claim = journal.claim(session.key().clone()).await.unwrap();
     let body = b"{}".as_slice().into();

@@ -1,4 +1,4 @@
-//! The process ends in the middle of queries: the next one goes on with them.
+//! Queries cut off by a process death continue in the next process.
 
 use std::{sync::Arc, time::Duration};
 
@@ -94,7 +94,7 @@ async fn a_host_goes_on_with_what_another_process_leaves_later() {
     assert_eq!(counts(&waits, kinds).await, [0, 0], "for a person");
 }
 
-/// Sessions with a question that nobody has begun to answer.
+/// Opens sessions with a question that no process has begun to answer.
 async fn open_queries(journal: &dyn Journal, many: usize) {
     for number in 0..many {
         let key = SessionKey::local(SessionName::new(&format!("s{number}")).unwrap());
@@ -133,7 +133,7 @@ async fn open_queries(journal: &dyn Journal, many: usize) {
     }
 }
 
-/// A host whose model never says anything, and nobody minds.
+/// Starts a host whose model never replies, with deadlines beyond any test.
 async fn silent_host(
     journal: Arc<dyn Journal>,
     concurrency: usize,
@@ -161,7 +161,7 @@ async fn ten_thousand_open_queries_do_not_fall_upon_a_slow_model() {
     assert_eq!(oracle.oracle().running(), 32);
 }
 
-/// How long it takes until the second of these is back, with this in the way of the first.
+/// Measures the time until the second session is recovered while an obstacle blocks the first.
 async fn second_is_back(obstacle: fn(Sid) -> Obstacle, concurrency: usize) -> Duration {
     let inner = memory();
     open_queries(&*inner, 2).await;
@@ -256,7 +256,7 @@ async fn a_process_that_does_not_last_leaves_other_sessions_alone() {
     let last = session.kinds().await.unwrap();
     let_pass(HOUR).await;
     assert_eq!(session.kinds().await.unwrap(), last);
-    // The next message brings back what is in its way.
+    // The next message recovers the blocked query too.
     let answer = session.ask("and now?").await.unwrap();
     assert_eq!(end(&answer), answered("A whole answer."));
     let kinds = ["query.accepted", "query.finished", "supervisor.restarted"];

@@ -1,10 +1,10 @@
-//! Every scenario, cut off at every single record: the end is the same (spec 10).
+//! Crash simulation: every scenario is cut off at every append, and its end must be the same.
 //!
-//! A scenario is played to its end once. Then it is played again for each append of it, and dies right
-//! before or right after that append: the whole system, which then starts anew over the same journal, or
-//! only the actor. People do again what was not recorded. What it all comes to is compared.
+//! A scenario runs undisturbed once. Then it runs again for each of its appends and dies right
+//! before or right after that append: either the whole system, which restarts on the same journal,
+//! or the actor alone. Clients repeat whatever was not recorded. Then the results are compared.
 //!
-//! With `ORACLE_LONG_TESTS=1` there are many more lives with several deaths each.
+//! `ORACLE_LONG_TESTS=1` runs many more seeds, with several deaths each.
 
 use std::sync::Arc;
 
@@ -23,10 +23,9 @@ use check::same_but_for_unknown;
 use scenario::Scenario;
 use world::{Came, World};
 
-/// A death: whose, and where.
 type Fate = (Death, Doom);
 
-/// Each system's death begins a new life; actors die within the life that they are in.
+/// Each death of a system begins a new life; an actor dies within the current one.
 async fn play(scenario: &Scenario, journal: Arc<dyn Journal>, fates: &[Fate], name: &str) -> Came {
     let mut world = World::new(scenario, journal, name.to_owned());
     for (death, doom) in fates {
@@ -36,8 +35,8 @@ async fn play(scenario: &Scenario, journal: Arc<dyn Journal>, fates: &[Fate], na
     world.end().await
 }
 
-/// What an undisturbed run comes to, and its appends: whether they are of the session that was asked,
-/// and what records they have.
+/// The result of an undisturbed run and its appends: whether each belongs to the first session, and
+/// its records' types.
 struct Undisturbed {
     came: Came,
     appends: Vec<(bool, Vec<&'static str>)>,
@@ -55,8 +54,9 @@ async fn undisturbed(scenario: &Scenario) -> Undisturbed {
 }
 
 impl Undisturbed {
-    /// All deaths that change nothing in how it ends. An actor that dies while its session is idle or
-    /// comes to life is set aside, and a sub-agent that is set aside has failed (spec 10).
+    /// Returns the deaths that must not change the end. It leaves out the death of a sub-agent's
+    /// actor while its session is idle or activating: that session would be quarantined, and the
+    /// sub-agent would count as failed.
     fn fates(&self) -> Vec<Fate> {
         let mut fates = Vec::new();
         for (number, (asked, kinds)) in (1..).zip(&self.appends) {
@@ -137,7 +137,7 @@ async fn cut_off_at_any_record_a_scenario_comes_to_the_same_end() {
     }
 }
 
-/// Splitmix, for plans that a seed says all about.
+/// A `SplitMix64` generator: the seed alone determines the plan.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -154,7 +154,7 @@ impl Dice {
     }
 }
 
-/// A scenario and up to five deaths, not more than two of them the actor's, by a seed alone.
+/// Plays a scenario with one to five deaths chosen by the seed, at most two of them of an actor.
 async fn by_seed(seed: u64) -> (String, Undisturbed, Came) {
     let mut dice = Dice(seed);
     let scenario = dice.of(&scenario::all()).clone();
@@ -164,7 +164,7 @@ async fn by_seed(seed: u64) -> (String, Undisturbed, Came) {
     for _ in 0..=dice.below(5) {
         let fate = dice.of(&possible).clone();
         let actors = fates.iter().filter(|(death, _)| *death == Death::Actor);
-        // What an append is of by number is known of the first life alone.
+        // An append's number identifies its session in the first life only.
         let asked_alone = undisturbed.appends.iter().all(|(asked, _)| *asked);
         if fate.0 == Death::System || (actors.count() < 2 && (fates.is_empty() || asked_alone)) {
             fates.push(fate);

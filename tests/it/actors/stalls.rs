@@ -1,4 +1,4 @@
-//! What is a stall, and what is patience.
+//! What counts as a stall, and what does not.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ async fn a_session_that_makes_no_progress_is_killed_and_brought_back() {
     let backend = Silence::new(1, Scripted::new().reply(done("Fine.")));
     let oracle = TestOracle::new(backend)
         .settings(|settings| {
-            // Nobody else notices.
+            // Far deadlines, so that the stall limit alone applies.
             settings.gateway.first_token = 10 * HOUR;
             settings.gateway.total = 10 * HOUR;
             settings.stall_limit = STALL;
@@ -91,7 +91,6 @@ async fn three_stalls_fail_the_query() {
     assert_eq!(counts(&session, ["supervisor.restarted"]).await, [3]);
 }
 
-/// Lets hours pass, and finds nobody restarted.
 async fn hours_pass(session: &TestSession, name: &str) {
     let_pass(3 * HOUR).await;
     let restarts = counts(session, ["supervisor.restarted"]).await;

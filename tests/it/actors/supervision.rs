@@ -1,4 +1,4 @@
-//! What an operator does to sessions, with the real actors.
+//! Operators' commands to sessions, with the real actors.
 
 use oracle_agent::{
     actor::AskError,
@@ -28,7 +28,7 @@ async fn a_session_that_is_restarted_goes_on_from_its_records_and_is_not_charged
         let counted = counts(&session, ["control.restarted", "supervisor.restarted"]).await;
         assert_eq!(counted, [times, 0]);
     }
-    // The tool is not safe to repeat: the model hears that its outcome is unknown, and goes on.
+    // The tool is not safe to repeat: the model reads that its outcome is unknown, and continues.
     let ended = session.wait_for("query.finished").await.unwrap();
     assert_eq!(ended.payload["outcome"], "answered");
     let result = last(&session, "tool.finished").await;
@@ -76,7 +76,7 @@ async fn a_tool_that_is_attached_can_be_called() {
         .reply(done("Two."));
     let oracle = TestOracle::new(script.clone())
         .tool(TestTool::new("extra"))
-        // Ready, and not given to every session.
+        // Attachable only: no session starts with it.
         .policy(|policy| policy.attachable = std::mem::take(&mut policy.tools))
         .start()
         .await

@@ -1,4 +1,4 @@
-//! Systems as a whole: their ends, their neighbours, and what the next one finds.
+//! Whole systems: shutdown, other systems beside them, and recovery by the next one.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -123,7 +123,7 @@ async fn what_a_shut_down_cuts_off_is_resumed_by_the_next_system_with_a_new_try(
         ["turn.started", "llm.failed", "session.passivated"]
     );
 
-    // It goes on by itself: what was cut off is brought back at the start.
+    // The next system recovers the query at its start.
     let oracle = build().await.unwrap();
     let session = oracle.session("s").unwrap();
     assert_eq!(session.view().await.unwrap().query, Some(query));
@@ -251,7 +251,7 @@ async fn a_watch_whose_queue_overflows_misses_nothing() {
     let mut watch = oracle_agent::actor::SessionHandle::ask(&session, submission)
         .await
         .unwrap();
-    // Read only when all is over.
+    // Read only after the end.
     session.wait_for("query.finished").await.unwrap();
     let mut seqs = Vec::new();
     while let Some(progress) = watch.next().await.unwrap() {
@@ -327,7 +327,7 @@ async fn a_session_that_was_only_asked_for_begins_with_the_profile_of_its_first_
     assert_eq!(last(&session, "session.opened").await["profile"], "other");
 }
 
-/// A system that has the directory open by itself, as another process has.
+/// Starts a system with its own handle to the directory, as another process would.
 async fn process(folder: &Path, idle: Duration) -> TestSystem {
     let journal = Sqlite::open(folder, Box::new(|why| panic!("{why}"))).unwrap();
     let script = Scripted::new().reply(done("Fine.")).reply(done("Fine."));
@@ -342,7 +342,7 @@ async fn a_session_belongs_to_the_process_that_begins_it_until_it_is_closed() {
     let first = process(folder.path(), HOUR).await;
     let second = process(folder.path(), HOUR).await;
     let (begins, late) = (first.session("s").unwrap(), second.session("s").unwrap());
-    // It is looked up in both before it begins in one.
+    // Both look the session up before one of them claims it.
     late.cancel(None).await.unwrap_err();
     begins.ask("one").await.unwrap();
     let refused = late.submit(Submission::new("two")).await.unwrap_err();
@@ -372,7 +372,7 @@ async fn a_session_that_has_left_memory_can_be_taken_by_another_process() {
         oracle_agent::actor::SessionHandle::answer(&session, Submission::new(text)).await
     };
     ask(&leaves, "one").await.unwrap();
-    // It is about to leave.
+    // The session is about to be passivated.
     let taken = async {
         while ask(&stays, "two").await.is_err() {
             tokio::time::sleep(Duration::from_millis(10)).await;

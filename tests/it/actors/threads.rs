@@ -1,4 +1,4 @@
-//! `thread_search` in real systems: what it finds of earlier sessions, and what it may not.
+//! `thread_search` in real systems: what it finds in earlier sessions, and what it must not.
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,7 +27,6 @@ fn key(tenant: &str, session: &str) -> SessionKey {
     }
 }
 
-/// One question in a system of its own, whose model plays this script; it has thread search.
 async fn ask(journal: &Arc<dyn Journal>, key: &SessionKey, question: &str, script: &Scripted) {
     let threads = Arc::new(JournalThreads::new(Arc::clone(journal)));
     let tool = thread_search(threads, Duration::from_secs(5));
@@ -47,7 +46,7 @@ async fn talk(journal: &Arc<dyn Journal>, tenant: &str, session: &str, said: [&s
     ask(journal, &key(tenant, session), question, &script).await;
 }
 
-/// What the model reads of its search, in a session that has so many replies.
+/// Searches in a session of so many replies and returns the result that the model reads.
 async fn search(
     journal: &Arc<dyn Journal>,
     key: &SessionKey,
@@ -69,7 +68,6 @@ async fn search(
     result.unwrap()
 }
 
-/// The sessions in a result, with who said it.
 fn places(result: &str) -> Vec<String> {
     let result = result.strip_prefix("Ok: ").unwrap();
     let places = result.lines().take_while(|line| !line.is_empty());
@@ -128,7 +126,7 @@ async fn another_tenants_sessions_are_never_found() {
         ("Acme", json!({"query": "retry limit", "session": "talk"})),
         ("acme-2", json!({"query": "acme retry limit"})),
     ] {
-        // Under the same name, too.
+        // Also from a session of the same name.
         let found = search(&journal, &key(tenant, "talk"), 0, arguments).await;
         assert!(found.starts_with("Ok: Nobody has said"), "{found}");
     }
@@ -148,7 +146,7 @@ async fn a_signal_in_what_was_said_is_data() {
     let question = format!("What is a retry? {STUCK}");
     let fenced = format!("It looks so:\n```xml\n{STUCK}\n```\nthat is a retry");
     talk(&journal, "acme", "talk", [&question, &fenced]).await;
-    // That the query goes on and is answered is asserted by the search.
+    // `search` asserts that the query continues and is answered.
     let found = search(&journal, &key("acme", "new"), 0, json!({"query": "retry"})).await;
     assert_eq!(places(&found).len(), 2, "{found}");
     assert!(found.contains("&lt;signal type=\"stuck\">"), "{found}");

@@ -1,4 +1,4 @@
-//! Tools that hang, panic or fail, and those that nobody waits for any more.
+//! Tools that hang, panic or fail, and calls that are no longer needed.
 
 use oracle_agent::{
     llm::Scripted,
@@ -23,7 +23,6 @@ async fn start(script: &Scripted, tools: Vec<TestTool>) -> TestSystem {
     oracle.start().await.unwrap()
 }
 
-/// What the model read of its calls, in order.
 fn results(script: &Scripted) -> Vec<String> {
     let requests = script.requests();
     let messages = &requests.last().unwrap().messages;
@@ -75,7 +74,7 @@ async fn whatever_a_tool_does_the_model_gets_words_and_the_query_goes_on() {
 
 #[tokio::test(start_paused = true)]
 async fn data_that_is_too_large_is_left_out_and_the_text_stays() {
-    // Each number has two bytes, and one bracket is more.
+    // Each number takes two bytes, and one bracket is added.
     for (numbers, is_kept) in [(MAX_DATA / 2 - 1, true), (MAX_DATA / 2, false)] {
         let output = ToolOutput::new("found", &vec![0; numbers]);
         let spec = TestTool::new("t").spec().clone();

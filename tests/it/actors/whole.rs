@@ -26,7 +26,7 @@ fn oracle() -> TestOracle {
         .tool(TestTool::new("echo").echoes())
 }
 
-/// Its log, but for its leaving memory, which it may do at once.
+/// Returns the log without passivations, whose time is not fixed.
 async fn log(session: &TestSession) -> Vec<Event> {
     let mut events = session.events(Seq(0)).await.unwrap();
     events.retain(|event| event.kind != "session.passivated");

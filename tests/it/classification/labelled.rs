@@ -1,4 +1,4 @@
-//! The labelled queries, and how the committed weights do on the ones that are only measured.
+//! The labelled queries, and the accuracy of the committed weights on the held-out ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ fn rows(text: &str) -> Vec<Labelled> {
     Labelled::parse(text, "test").unwrap()
 }
 
-/// Queries that differ in nothing but case and signs are one.
+/// Normalises a query: case and signs do not distinguish two.
 fn bare(query: &str) -> String {
     let letters: String = query.chars().filter(|c| c.is_alphanumeric()).collect();
     letters.to_lowercase()
@@ -51,14 +51,14 @@ fn nothing_that_measures_is_learned_from() {
     let lexicon = Lexicon::builtin().unwrap();
     for (name, text) in TRAIN {
         let rows = rows(text);
-        // "ok" is in the shared file and in T009: the lexicon decides it, and nobody learns from it.
+        // "ok" is in the shared file and in T009: the lexicon decides it, so the training skips it.
         for row in training::learned_from(&lexicon, &rows) {
             assert!(!measured.contains(&bare(&row.query)), "{name}: {row:?}");
         }
     }
 }
 
-/// Three letters in a row, words and their bounds alike, sorted.
+/// Returns the sorted trigrams of a text, word boundaries included.
 fn letters(query: &str) -> Vec<[char; 3]> {
     let words = query
         .split(|c: char| !c.is_alphanumeric())
@@ -73,7 +73,7 @@ fn letters(query: &str) -> Vec<[char; 3]> {
     runs
 }
 
-/// How much of two texts is the same, from 0 to 1 (Dice).
+/// Dice coefficient of two sorted lists of trigrams, from 0 to 1.
 fn alike(a: &[[char; 3]], b: &[[char; 3]]) -> f64 {
     let (mut at, mut same) = (0, 0);
     for run in a {
@@ -87,7 +87,7 @@ fn alike(a: &[[char; 3]], b: &[[char; 3]]) -> f64 {
     f64::from(2 * same) / (a.len() + b.len()) as f64
 }
 
-/// From here on, one may have been written with the other in view.
+/// From this similarity on, one query may be a rewording of the other.
 const NEAR: f64 = 0.6;
 
 #[test]
@@ -133,7 +133,8 @@ fn the_settings_that_are_taken_are_as_good_as_any_that_were_tried() {
     let taken = [gains[0], gains[1], penalty, fewest_rows as f64, kept];
     assert_eq!(rows[0][..5], taken, "`train_classifier choose` is due");
     assert!(rows.len() > 10);
-    // Within one standard error of the best that fits the file; with features of one row all would not.
+    // Within one standard error of the best settings that fit the file. Features of a single row
+    // fit only if fewer than half are kept.
     let fits = |row: &&Vec<f64>| row[3] > 1.0 || row[4] < 0.5;
     let best = rows
         .iter()
@@ -179,7 +180,7 @@ fn the_dev_set_is_classified_as_well_as_the_report_says() {
     }
 }
 
-/// What the lexicons alone reach on queries that nobody tuned them for; they may not fall below it.
+/// Accuracy of the lexicons alone on the dev set, which they were not tuned on.
 const FLOOR_LEXICON: f64 = 0.81;
 
 #[test]

@@ -1,11 +1,10 @@
-//! Texts that nobody would call a question: each gets an answer.
+//! Texts that are hardly questions: each gets a classification.
 
 use oracle_agent::model::QueryType;
 use oracle_agent::query::{Basis, Classifier, Context, Lexicon};
 
 use super::{classifier, classify};
 
-/// Numbers that look like chance and are the same each time.
 fn noise(count: usize) -> impl Iterator<Item = u32> {
     let mut state = 0x2545_f491_u32;
     std::iter::repeat_with(move || {

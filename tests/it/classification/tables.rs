@@ -1,11 +1,11 @@
-//! Facts of the reference design that classification keeps: the rows of T009 and T041, and the keywords
-//! of T008. Never training data.
+//! Facts of the reference design that classification keeps: the rows of T009 and T041, and the
+//! keywords of T008. Never training data.
 
 use oracle_agent::model::QueryType;
 
 use QueryType::{Action, Code, Conversational, Documentation, Research};
 
-/// Queries with their types, under the name of the test that they come from.
+/// Queries with their types, under the name of the reference test.
 pub(super) const ROWS: &[(&str, &[(QueryType, &str)])] = &[
     (
         "T009 TestCodeClassification",
@@ -111,7 +111,6 @@ pub(super) const ROWS: &[(&str, &[(QueryType, &str)])] = &[
     ),
 ];
 
-/// The keyword sets.
 #[rustfmt::skip]
 pub(super) const T008: [(QueryType, &[&str]); 5] = [
     (

@@ -1,4 +1,4 @@
-//! `oracle ask` with the offline model: answers, citations, formats, and questions that are refused.
+//! `oracle ask` with the offline model: answers, citations, formats, and refused questions.
 
 use std::{fs, io::Write, path::Path};
 
@@ -21,7 +21,7 @@ pub struct Invoice {
 }
 ";
 
-/// A small shop.
+/// A small project.
 pub(super) const FILES: [(&str, &str); 3] = [
     ("README.md", "# Shop\n\nInvoices are parsed and uploaded.\n"),
     ("src/parser.rs", PARSER),
@@ -33,7 +33,7 @@ pub(super) const FILES: [(&str, &str); 3] = [
 
 pub(super) const QUESTION: &str = "where is parse_invoice implemented?";
 
-/// Asserts that every citation of an answer is a place in a file of the project, and gives the files.
+/// Asserts that every citation of an answer is a place in a project file, and returns the files.
 pub(super) fn cited(project: &Path, answer: &Value) -> Vec<String> {
     let citations = answer["citations"].as_array().unwrap();
     let file = |citation: &Value| {
@@ -57,15 +57,13 @@ pub(super) fn json_lines(bytes: &[u8]) -> Vec<Value> {
         .collect()
 }
 
-/// Asserts that events are those of a new session, from the first one on without a gap, and end with
-/// the query.
+/// Asserts that events begin a new session, have no gap and end with the query.
 fn whole(events: &[Value]) {
     numbered(events);
     assert_eq!(events[0]["type"], "session.opened");
     assert_eq!(events.last().unwrap()["type"], "query.finished");
 }
 
-/// Asserts that events are numbered from 1 without a gap.
 pub(super) fn numbered<'a>(events: impl IntoIterator<Item = &'a Value>) {
     let numbers = events.into_iter().map(|e| e["seq"].as_u64().unwrap());
     let numbers: Vec<_> = numbers.collect();
@@ -89,7 +87,7 @@ fn a_question_is_answered_with_places_that_exist() {
     let got = (&answer["session"], &answer["outcome"], &answer["reason"]);
     let outcome = (&"shop-1".into(), &"answered".into(), &Value::Null);
     assert_eq!(got, outcome);
-    // Not what stands in the quoted lines.
+    // Places within the quoted lines do not count.
     let named = ["src/parser.rs", "src/parser.rs", "README.md"];
     assert_eq!(cited(&place.path("."), answer), named, "{answer}");
     assert!(answer["turns"].as_u64().unwrap() >= 2);

@@ -1,4 +1,4 @@
-//! `oracle ask --jsonl`: many questions at once.
+//! `oracle ask --jsonl`: many questions in one run.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,12 @@ use super::{
 
 const NOT_THERE: &str = "where is the zygote capacitor implemented?";
 
-/// Lines of JSON.
 fn lines(items: &[Value]) -> Vec<u8> {
     let lines = items.iter().map(|item| format!("{item}\n"));
     lines.collect::<String>().into_bytes()
 }
 
-/// The objects among lines, by the number of the line that they answer.
+/// Returns the objects among the lines, by the number of the input line that they answer.
 fn objects(lines: &[Value]) -> BTreeMap<u64, &Value> {
     let objects = lines.iter().filter(|line| line["type"].is_null());
     objects

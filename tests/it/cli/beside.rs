@@ -38,7 +38,7 @@ fn reply(text: &str) -> Value {
     json!({ "reply": format!("{text} {END}") })
 }
 
-/// A server that can be reached over its socket, and the session that it owns.
+/// Starts a server with a socket, which owns the session.
 fn serving(place: &Place, session: &str) -> Served {
     let line = "serve --listen 127.0.0.1:0 --config o.toml --model scripted/server.json";
     let server = Served::start(place, line);
@@ -111,7 +111,6 @@ fn a_server_answers_for_its_sessions_whoever_asks() {
     let log = log(&place, "s");
     let accepted = count(&log, "query.accepted");
     assert_eq!((accepted, count(&log, "query.finished")), (6, 6));
-    // Other sessions are not the server's.
     let other = place
         .oracle(&format!("ask --session t {own} mine"))
         .output();
@@ -155,7 +154,7 @@ fn ctrl_c_takes_a_question_back_from_a_server_also_while_it_drains() {
     }
 }
 
-/// Tells a server to end, and returns when its streams of events have ended.
+/// Signals a server to shut down, and returns when its event streams have ended.
 fn has_begun_to_drain(place: &Place, server: &Served) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
@@ -167,12 +166,11 @@ fn has_begun_to_drain(place: &Place, server: &Served) {
     });
 }
 
-/// Where the first server over a data directory is.
 fn socket_of(place: &Place) -> PathBuf {
     place.data.path().join("oracle").join(socket::NAME)
 }
 
-/// What comes of a question whose server stands still, and dies before it has taken it.
+/// The server is stopped, and dies before it accepts the question.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_question_is_asked_here_when_the_server_dies_before_it_takes_it() {
@@ -181,7 +179,7 @@ fn a_question_is_asked_here_when_the_server_dies_before_it_takes_it() {
     server.signal("STOP");
     let line = "ask --session s --model scripted/own.json two";
     let child = place.oracle(line).command().spawn().unwrap();
-    // Connections that nobody takes have no inode: one to see whether it is there, and one with a request.
+    // Connections that are not accepted have no inode: a probe, and one with a request.
     let waiting = format!(" 0 {}", place.data.path().display());
     let connections = || fs::read_to_string("/proc/net/unix").unwrap();
     while connections().matches(&waiting).count() < 2 {
@@ -199,7 +197,7 @@ fn a_question_goes_on_here_when_the_server_dies() {
     let slow = json!({ "reply": END, "delay_ms": FOR_EVER });
     let place = place(&[reply("One."), slow]);
     let server = serving(&place, "s");
-    // What the model of this process says by the same name.
+    // The reply of this process's model of the same name.
     fs::copy(place.path("own.json"), place.path("server.json")).unwrap();
     let line = "ask --events --json --session s --model scripted/server.json two";
     let mut child = place.oracle(line).command().spawn().unwrap();
@@ -215,13 +213,13 @@ fn a_question_goes_on_here_when_the_server_dies() {
     assert_eq!(count(&log, "query.finished"), 2);
 }
 
-/// The calls of a server wait for its operators where the person who asked cannot be asked.
+/// A server's operators decide about its calls if the user of `ask` cannot.
 #[test]
 fn a_call_of_a_server_is_left_to_its_operators_where_nobody_can_be_asked() {
     let call = json!({ "name": "note_write", "arguments": { "note": "n", "text": "# N" } });
     let asks = json!({ "reply": "May I?", "tool_calls": [call] });
     let place = place(&[reply("One."), asks, reply("Two.")]);
-    // The session leaves the server's memory while it waits.
+    // The session is passivated while it waits.
     let settings =
         fs::read_to_string(place.path("o.toml")).unwrap() + "[session]\nidle_timeout = \"3s\"\n";
     fs::write(place.path("o.toml"), settings).unwrap();
@@ -239,7 +237,6 @@ fn a_call_of_a_server_is_left_to_its_operators_where_nobody_can_be_asked() {
     while count(&log(&place, "s"), "session.passivated") == 0 {
         thread::sleep(Duration::from_millis(50));
     }
-    // Who follows it looks again and again.
     thread::sleep(Duration::from_secs(3));
     assert!(!fs::exists(place.path("notes/n.md")).unwrap());
     assert_eq!(place.oracle(line).output().status.code(), Some(0));
@@ -258,7 +255,6 @@ fn ctl_asks_each_server_and_the_owner_of_a_session() {
         let (out, err) = (text(output.stdout), text(output.stderr));
         (output.status.code(), out, err)
     };
-    // Each owns one session, in which a query runs now.
     for session in ["a", "b"] {
         let line = format!("ask --events --session {session} two");
         let mut child = place.oracle(&line).command().spawn().unwrap();
@@ -282,7 +278,7 @@ fn ctl_asks_each_server_and_the_owner_of_a_session() {
     let mut watch = watch.spawn().unwrap();
     let mut seen = BufReader::new(watch.stdout.take().unwrap()).lines();
     for session in ["a", "b"] {
-        // Until it listens, and is told.
+        // Until it listens and receives a record.
         let told = thread::scope(|scope| {
             let told = scope.spawn(|| {
                 seen.by_ref()

@@ -1,5 +1,5 @@
-//! A journal that breaks under the program: exit code 6, at once, and the next start finds what was
-//! acknowledged.
+//! A journal that breaks under the program: it exits with code 6 at once, and the next start finds
+//! everything that was acknowledged.
 
 use std::process::Command;
 
@@ -8,8 +8,8 @@ use super::{
     ask::{FILES, QUESTION, json_lines},
 };
 
-/// A shell that runs the rest of its arguments where no file can grow beyond so many blocks of 512 bytes:
-/// enough to open a journal, not enough for a long question.
+/// A shell that runs the rest of its arguments with a file size limit of 128 blocks of 512 bytes:
+/// enough to open a journal, too little for a long question.
 const SMALL_DISK: &str = "trap '' XFSZ; ulimit -f 128; exec \"$0\" \"$@\"";
 
 #[test]

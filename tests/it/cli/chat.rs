@@ -36,7 +36,7 @@ fn every_question_of_a_pipe_has_its_object_in_one_session() {
         assert_eq!(cited(&place.path("."), answer)[0], file);
         assert_eq!(answer["outcome"], "answered");
     }
-    // Each has its own events, and together they have all of them.
+    // Each answer has its own events, and together they have all of them.
     let events = |answer: &Value| answer["events"].as_array().unwrap().clone();
     let all = answers.iter().map(events).collect::<Vec<_>>();
     numbered(all.iter().flatten());

@@ -1,6 +1,7 @@
-//! `oracle classify`: what goes in by argument, lines and JSON lines, and what comes out.
+//! `oracle classify`: input by argument, lines and JSON lines, and its output.
 //!
-//! Snapshots hold queries whose classification spec 4 fixes; others are compared with the library.
+//! Snapshots hold queries whose classification is fixed (docs/protocol.md, "Query classification");
+//! others are compared with the library.
 
 use oracle_agent::{app, config::Config, query::Context};
 

@@ -1,4 +1,4 @@
-//! `oracle config`: who sets what, and what is said about mistakes.
+//! `oracle config`: the origin of each value, and the reports of mistakes.
 
 use super::{Place, assert_transcript};
 

@@ -1,12 +1,15 @@
-//! The program itself, killed while it answers: at random moments, and at every named point of a turn.
+//! Crash test of the real program, killed while it answers: at random moments, and at every named
+//! point of a turn.
 //!
-//! Twenty sessions are asked a question each, in one process, which is killed and started again with the same
-//! input until it comes to an end by itself: a round. Then comes the next question, and a few sessions give
-//! way to new ones. When a process dies follows from a seed and from how much it has said, never from time.
-//! A checker keeps what was seen from outside, and compares it with the journal after each death.
+//! In a round, one process asks twenty sessions one question each. It is killed and restarted with
+//! the same input until it exits normally. The next round asks the next question, with a few new
+//! sessions in place of old ones. The moment of a death follows from a seed and from the lines
+//! printed, never from time. After each death a checker compares the output so far with the
+//! journal.
 //!
-//! How far the others are when one dies is a matter of chance, so that a point may no longer lie ahead in a
-//! round. It then comes first in the next one, in which everybody has to pass it: each of them is died at.
+//! The progress of the other sessions at a death is a matter of chance, so a round may no longer
+//! pass a point. That point then comes first in the next round, where every session has to pass it;
+//! so a process dies at each of them.
 //!
 //! 25 deaths; at least 200 with `ORACLE_LONG_TESTS=1`.
 
@@ -29,18 +32,18 @@ use crate::actors::simulation::{
 };
 
 const SESSIONS: usize = 20;
-/// Sessions that are new in a round, each in the place of an old one.
+/// New sessions per round, each in the place of an old one.
 const NEW: usize = 2;
 /// Rounds in which a session is asked.
 const ASKED: usize = SESSIONS / NEW;
-/// Deaths in one round at most: ten in one query would end it (spec 10).
+/// Maximum deaths in a round: ten process deaths would end a query.
 const DEATHS: usize = 8;
-/// About as many lines are said in a round.
+/// Approximate number of lines that a round prints.
 const LINES: u64 = 220;
 const ABORTED: i32 = 6;
 const KILLED: i32 = 9;
 
-/// What a question leaves in the journal, and what a restart adds.
+/// The records of a question, and those that a restart adds.
 const KINDS: [&str; 10] = [
     "session.opened",
     "query.accepted",
@@ -54,10 +57,10 @@ const KINDS: [&str; 10] = [
     "turn.restarted",
 ];
 
-/// Where a process may die: on which side of what.
+/// A point where a process may die: "before", "after" or "during", and a record's type or a kind of
+/// work.
 type Named = (&'static str, &'static str);
 
-/// Both sides of all records, and what goes on between them.
 fn named() -> impl Iterator<Item = Named> + Clone {
     let sides = ["before", "after"];
     let records = KINDS
@@ -66,19 +69,18 @@ fn named() -> impl Iterator<Item = Named> + Clone {
     records.chain(["stream", "tool"].map(|work| ("during", work)))
 }
 
-/// When a process dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// Killed when it has said so many lines.
+    /// Killed after it has printed so many lines.
     Killed { lines: u64 },
-    /// At a point, when it passes it for this time.
+    /// Aborts itself when it passes the point for this time.
     At { point: Named, time: u64 },
-    /// When it is done.
+    /// Exits normally.
     Old,
 }
 
 impl Fate {
-    /// At a point that a round passes often enough if it begins with it.
+    /// Chooses a time that a round reaches if the point comes first in it.
     fn at(point: Named, dice: &mut Dice) -> Self {
         let times = match point.1 {
             "session.opened" => NEW as u64,
@@ -90,7 +92,8 @@ impl Fate {
         Self::At { point, time }
     }
 
-    /// What has to come before: only who died in the middle of a turn is restarted there.
+    /// Returns the death that must come before: only a process that died in the middle of a turn
+    /// restarts one.
     fn needs(self) -> Option<Self> {
         match self {
             Self::At { point, .. } if point.1.ends_with(".restarted") => Some(Self::At {
@@ -101,7 +104,8 @@ impl Fate {
         }
     }
 
-    /// The same, earlier. Who is killed before anything was asked, or at a point's first time, surely dies.
+    /// Moves the death earlier in the round. A process killed before its input, or at a point's
+    /// first time, surely dies.
     const fn easier(self) -> Self {
         match self {
             Self::Killed { lines } => Self::Killed { lines: lines / 2 },
@@ -115,17 +119,14 @@ fn name_of(session: usize) -> String {
     format!("s{session:04}")
 }
 
-/// The sessions that are asked in a round.
 fn asked_in(round: usize) -> std::ops::Range<usize> {
     round * NEW..round * NEW + SESSIONS
 }
 
-/// The answer to a session's question of this number.
 fn answer(number: usize) -> String {
     format!("In src/parser.rs:4, as of question {number}.")
 }
 
-/// Two turns a question: one that searches, one that answers.
 fn script() -> String {
     let turns = (0..ASKED).flat_map(|number| {
         let search = json!({ "name": "code_search", "success": true,
@@ -142,20 +143,18 @@ fn script() -> String {
     json!({ "turns": turns.collect::<Vec<_>>() }).to_string()
 }
 
-/// What was seen from outside.
+/// What was observed from outside.
 #[derive(Default)]
 struct Seen {
-    /// By session and number.
+    /// By session and sequence number.
     events: BTreeMap<(String, u64), Value>,
-    /// By session and round: query, outcome, answer, turns.
+    /// Query, outcome, answer and turns, by session and round.
     answers: BTreeMap<(String, usize), Value>,
-    /// The journal as of the last death.
     logs: Vec<(Known, Vec<Entry>)>,
     deaths: usize,
 }
 
 impl Seen {
-    /// Takes in what one process said in a round.
     fn hear(&mut self, round: usize, said: &[Value], name: &str) {
         let mut last = BTreeMap::new();
         for line in said {
@@ -178,7 +177,6 @@ impl Seen {
         }
     }
 
-    /// How many records of each kind stood in the journal at the last death.
     fn counts(&self) -> BTreeMap<&'static str, usize> {
         let mut counts = BTreeMap::new();
         for entry in self.logs.iter().flat_map(|(_, log)| log) {
@@ -187,7 +185,7 @@ impl Seen {
         counts
     }
 
-    /// Looks at the journal. What was there is there, and what was seen is what stands there.
+    /// Compares the journal with its earlier content and with the events that were printed.
     async fn look(&mut self, journal: &Arc<dyn Journal>, name: &str) -> Vec<Vec<Ended>> {
         let now = logs(journal).await;
         for (known, before) in &self.logs {
@@ -222,7 +220,6 @@ impl Seen {
     }
 }
 
-/// A question for every session of a round, under a key of the round.
 fn questions(round: usize) -> Vec<u8> {
     let line = |session| {
         let line = json!({ "session": name_of(session), "idempotency_key": format!("k{round}"),
@@ -233,7 +230,7 @@ fn questions(round: usize) -> Vec<u8> {
     lines.collect::<String>().into_bytes()
 }
 
-/// One process, from its start to its death; what it said in whole lines.
+/// Runs one process to its end and returns its complete lines.
 fn live(place: &Place, round: usize, fate: Fate) -> (Vec<Value>, ExitStatus) {
     let line = "ask --jsonl --events --parallel 20 --model scripted/script.json";
     let run = place.oracle(line);
@@ -247,7 +244,7 @@ fn live(place: &Place, round: usize, fate: Fate) -> (Vec<Value>, ExitStatus) {
     let mut command = run.command();
     let mut child = command.stderr(Stdio::null()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // Nothing happens before all is asked.
+    // Without input the process starts no query.
     if fate == (Fate::Killed { lines: 0 }) {
         child.kill().unwrap();
     } else {
@@ -264,7 +261,7 @@ fn live(place: &Place, round: usize, fate: Fate) -> (Vec<Value>, ExitStatus) {
         }
         let mut line = Vec::new();
         out.read_until(b'\n', &mut line).unwrap();
-        // What death has cut off was not said.
+        // A line cut off by the death counts as not printed.
         if line.pop() != Some(b'\n') {
             break;
         }
@@ -273,7 +270,6 @@ fn live(place: &Place, round: usize, fate: Fate) -> (Vec<Value>, ExitStatus) {
     (said, child.wait().unwrap())
 }
 
-/// Named points and random moments, mixed.
 fn fates(deaths: usize, dice: &mut Dice) -> VecDeque<Fate> {
     let points = named().count();
     let rounds = deaths / (points + 1);
@@ -290,13 +286,12 @@ fn fates(deaths: usize, dice: &mut Dice) -> VecDeque<Fate> {
     fates.into()
 }
 
-/// One run of the test: a project with its journal, and what is known of it.
 struct Trial {
     place: Place,
     round: usize,
     seen: Seen,
     died: BTreeSet<Named>,
-    /// The ends of queries by session, as of the last death.
+    /// The ends of each session's queries, as of the last death.
     ended: Vec<Vec<Ended>>,
 }
 
@@ -317,7 +312,8 @@ impl Trial {
         format!("round {}, {fate:?}", self.round)
     }
 
-    /// One life and what can be seen after it. Whether it ended by this fate, or else by itself.
+    /// Runs one process and checks its traces. Returns whether it died this death; otherwise it
+    /// exited normally.
     async fn dies(&mut self, fate: Fate) -> bool {
         let name = self.name(fate);
         let (said, status) = live(&self.place, self.round, fate);
@@ -335,7 +331,7 @@ impl Trial {
             }
             (Fate::Killed { .. }, Some(KILLED)) => {}
             _ => {
-                // It came to its end, so that everybody has an answer.
+                // A normal end, so every session has its answer.
                 assert_eq!(status.code(), Some(0), "{name}: {status}");
                 return false;
             }
@@ -344,10 +340,10 @@ impl Trial {
         true
     }
 
-    /// What a point is named after shows in what is left.
+    /// Checks that the journal shows a death at this point.
     fn died_at(&self, point: Named, before: &BTreeMap<&str, usize>, name: &str) {
         let logs = || self.seen.logs.iter();
-        // Which of two kinds of record came last in some session.
+        // Whether in some session the last of these records is one that begins.
         let open = |begin: &[&str], end: &str| {
             let is_open = |log: &Vec<Entry>| {
                 let mut kinds = log.iter().rev().map(|entry| entry.record.fact.kind());
@@ -363,7 +359,7 @@ impl Trial {
             _ => true,
         };
         assert!(shows, "{name}: it did not die there");
-        // The end is there, and whoever asked has not heard of it.
+        // The end is recorded, and the client has not read it.
         let untold = || {
             let mut ends = logs().zip(&self.ended);
             ends.any(|((known, _), ended)| {
@@ -376,7 +372,7 @@ impl Trial {
         assert!(point != ("after", "query.finished") || untold(), "{name}");
     }
 
-    /// As many of the deaths that wait as fit into a round, and its end.
+    /// Plays one round: as many of the waiting deaths as fit, and then a normal end.
     async fn round(&mut self, waiting: &mut VecDeque<Fate>) {
         if !self.outlives(waiting).await {
             assert!(!self.dies(Fate::Old).await);
@@ -385,11 +381,11 @@ impl Trial {
         self.round += 1;
     }
 
-    /// Dies one death after the other. Whether somebody did not, and is done: then that death waits for the
-    /// next round.
+    /// Dies one death after the other. Returns whether a process exited normally instead; its death
+    /// then waits for the next round.
     async fn outlives(&mut self, waiting: &mut VecDeque<Fate>) -> bool {
         let mut deaths = 0;
-        // A fate may need another one before it.
+        // A death may need another one before it.
         while deaths + 2 <= DEATHS
             && let Some(fate) = waiting.pop_front()
         {
@@ -407,7 +403,8 @@ impl Trial {
         false
     }
 
-    /// Each session was asked each question once and in order, and everybody was told what stands there.
+    /// Checks that each session was asked each question once and in order, and printed the recorded
+    /// answers.
     fn all_is_answered(&self) {
         let name = self.name(Fate::Old);
         assert_eq!(self.seen.logs.len(), asked_in(self.round).end, "{name}");

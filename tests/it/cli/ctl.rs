@@ -1,4 +1,4 @@
-//! `oracle ctl` as an operator uses it, with a server that runs.
+//! `oracle ctl` as an operator uses it, with a running server.
 
 use std::io::{BufRead as _, BufReader};
 
@@ -24,7 +24,6 @@ fn place() -> Place {
     place
 }
 
-/// Runs a command; gives its exit code and both streams.
 fn run(place: &Place, line: &str) -> (Option<i32>, String, String) {
     let output = place.oracle(line).output();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -54,7 +53,7 @@ fn without_a_server_it_says_what_to_do() {
 fn an_operator_looks_after_a_server() {
     let place = place();
     let mut server = Served::start(&place, SERVE);
-    // The last thing that it says before it goes to work.
+    // The last line of the start.
     while !server
         .err
         .next()
@@ -114,7 +113,7 @@ fn an_operator_looks_after_a_server() {
     let mut watch = place.oracle("ctl watch --json --type control.").command();
     let mut watch = watch.spawn().unwrap();
     let mut seen = BufReader::new(watch.stdout.take().unwrap()).lines();
-    // Until it listens, and is told.
+    // Until it listens and receives a record.
     let told = std::thread::scope(|scope| {
         let told = scope.spawn(|| seen.next().unwrap().unwrap());
         while !told.is_finished() {
@@ -131,7 +130,7 @@ fn an_operator_looks_after_a_server() {
     let (code, out, _) = run(&place, "ctl shutdown");
     assert_eq!((code, out.as_str()), (Some(0), "done\n"));
     let (said, code) = server.end();
-    // Restarts are in its log, which is written beside what it says itself.
+    // Restarts are in the log, which shares the stream with the server's own lines.
     let mut own = said.iter().filter(|line| line.starts_with("oracle: "));
     let last = own.next_back().map(String::as_str);
     assert_eq!(last, Some("oracle: ends: lets queries come to their ends"));
@@ -164,7 +163,7 @@ fn a_configuration_is_read_anew_by_command_and_by_signal() {
     while !control.exists() {
         std::thread::yield_now();
     }
-    // What is ready by configuration alone.
+    // A tool that the configuration declares as attachable.
     let attached = run(&place, "ctl attach review thread_search");
     assert_eq!(attached, (Some(0), "done\n".to_owned(), String::new()));
     assert_eq!(run(&place, "ctl attach review thread_search").0, Some(1));

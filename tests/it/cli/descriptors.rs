@@ -1,4 +1,4 @@
-//! `oracle serve` where the process may have few files and sockets open.
+//! `oracle serve` under a low limit of file descriptors.
 
 use std::{
     fs,
@@ -12,12 +12,11 @@ use super::{
     serve::{DONE, Served, place},
 };
 
-/// What is needed for 1,000 connections, 64 model calls and the rest.
+/// For 1,000 connections, 64 model calls and the rest.
 const NEEDED: u64 = 1_128;
 const CONFIG: &str = "[server]\nmax_connections = 1000\n[actors]\nmodel_concurrency = 64\n";
 const SERVE: &str = "serve --listen 127.0.0.1:0 --model scripted/script.json --config oracle.toml";
 
-/// The command in a shell that has set these limits before.
 fn within(place: &Place, limits: &str) -> Command {
     let whole = place.oracle(SERVE).command();
     let mut limited = Command::new("/bin/sh");
@@ -34,7 +33,6 @@ fn within(place: &Place, limits: &str) -> Command {
     limited
 }
 
-/// The soft limit of a process.
 fn limit_of(process: u32) -> u64 {
     let limits = fs::read_to_string(format!("/proc/{process}/limits")).unwrap();
     let line = limits

@@ -1,4 +1,4 @@
-//! `oracle doctor`: what is said of models that work, work badly and do not work.
+//! `oracle doctor`: its report on models that work, work badly and do not work.
 
 use oracle_agent::mock::{Mock, Settings};
 use serde_json::Value;
@@ -8,7 +8,6 @@ use super::{
     server::{KEY, Manner, NOWHERE, Server},
 };
 
-/// Several runs, without what differs from run to run.
 fn told<'a>(server: &Server, place: &Place, runs: impl IntoIterator<Item = Run<'a>>) -> String {
     let text = server.hide(&super::transcripts(runs));
     let data = place.data.path().display().to_string();
@@ -50,7 +49,7 @@ fn without_a_server_it_looks_at_what_is_here() {
     insta::assert_snapshot!("doctor_here", told(&server, &place, runs));
 }
 
-/// A question without a prompt is none, and one without prices costs nobody knows what.
+/// A missing prompt makes the question pointless, and without prices its cost is unknown.
 #[test]
 fn nobody_is_asked_where_prices_or_prompts_are_not_in_order() {
     let server = Server::start(Manner::Good);
@@ -101,7 +100,7 @@ fn a_model_that_works_badly_is_told_with_what_helps() {
     insta::assert_snapshot!("doctor_poor", told(&server, &place, [run]));
 }
 
-/// Against the mock model, which keeps book on the rules that requests have to keep.
+/// The mock model checks that requests keep the protocol's rules.
 #[tokio::test(flavor = "multi_thread")]
 async fn results_of_tools_that_are_not_taken_or_not_used_are_told_with_what_helps() {
     let refused = "fail  results     the provider answered 400: mock fault 400: refused as a bad request (invalid_request_error) (bad_request); it calls \

@@ -1,10 +1,10 @@
-//! `oracle serve` that is told to end while its clients go on, over HTTP and as a process.
+//! Graceful shutdown of `oracle serve` under load, over HTTP and as a process.
 //!
-//! Clients hand in one message after the other, three a session: the first is answered, the second waits for its
-//! model, the third for the second. Others hold streams. In the middle of it the server is told to end, and
-//! started again with a model that answers. What a client was told has to hold then: what was acknowledged is
-//! in the journal under the number that was told, and all that was accepted is answered, once, also where the
-//! client did not hear so and said it again.
+//! Clients send one message after the other, three a session: the first is answered, the second
+//! waits for its model, the third for the second. Other clients hold streams. Then the server gets
+//! its signal and restarts with a model that answers. Acknowledged messages must be in the journal
+//! under the number that the client was given, and every accepted message must be answered exactly
+//! once, including those that a client sent again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,31 +26,28 @@ use super::{
 };
 use crate::actors::simulation::check::{all_ended, audited, logs};
 
-/// Clients that hand in messages.
 const CLIENTS: usize = 8;
-/// Acknowledged messages after which the server is told to end.
+/// Messages sent before the signal.
 const ENOUGH: usize = 100;
-/// Clients that hold a stream of events, and as many that hold one of an answer.
+/// Streams of events; as many clients hold a stream of an answer.
 const STREAMS: usize = 4;
-/// Whatever takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A message, and what its client was told of it.
 #[derive(Debug, Clone)]
 struct Message {
     session: String,
     key: String,
-    /// The query and its number, if it was acknowledged.
+    /// Query and sequence number, if it was acknowledged.
     told: Option<(u64, u64)>,
 }
 
 fn client() -> Client {
-    // The first test to do so has done it for all.
+    // An error means that another test has installed it.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder().no_proxy().build().unwrap()
 }
 
-/// Hands in a message; whether it was acknowledged.
+/// Sends a message and returns whether it was acknowledged.
 async fn hand_in(client: &Client, address: &str, message: &mut Message) -> bool {
     let url = format!("http://{address}/api/sessions/{}/messages", message.session);
     let asked = client
@@ -80,7 +77,7 @@ async fn hand_in(client: &Client, address: &str, message: &mut Message) -> bool 
     true
 }
 
-/// Hands in one message after the other, until one is not acknowledged.
+/// Sends one message after the other, until one is not acknowledged.
 async fn hand_in_many(address: String, own: usize, told: mpsc::UnboundedSender<Message>) {
     let client = client();
     for number in 0.. {
@@ -97,7 +94,7 @@ async fn hand_in_many(address: String, own: usize, told: mpsc::UnboundedSender<M
     }
 }
 
-/// Asks a question as a chat, and gives what is left of its stream when it has begun.
+/// Asks a question over `/v1` and returns the response as soon as its stream has begun.
 async fn chat(address: &str, session: &str) -> reqwest::Response {
     let body = json!({ "model": "oracle", "stream": true,
         "messages": [{ "role": "user", "content": "where is it?" }] });
@@ -112,7 +109,7 @@ async fn chat(address: &str, session: &str) -> reqwest::Response {
     answer
 }
 
-/// Clients that hold streams; each gives what it read when its stream is over, and whether it ended in order.
+/// Opens streams; each task returns its text, and whether it ended without an error.
 async fn hold_streams(address: &str) -> JoinSet<(&'static str, String, bool)> {
     let mut held = JoinSet::new();
     for number in 0..STREAMS {
@@ -140,7 +137,6 @@ async fn read(name: &'static str, mut answer: reqwest::Response) -> (&'static st
     }
 }
 
-/// The last event of a stream.
 fn last_of(stream: &str) -> Value {
     let last = stream
         .lines()
@@ -149,14 +145,13 @@ fn last_of(stream: &str) -> Value {
     serde_json::from_str(last.unwrap_or_else(|| panic!("{stream:?}"))).unwrap()
 }
 
-/// How a server is told to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
     Once,
     Twice,
 }
 
-/// Has the server end in the middle of its work; gives all that was handed in.
+/// Shuts the server down under load and returns all messages that were sent.
 async fn end_in_the_middle(place: &Place, told: Told) -> Vec<Message> {
     let mut server = Served::start(place, &serve());
     let address = server.address.clone();
@@ -173,7 +168,7 @@ async fn end_in_the_middle(place: &Place, told: Told) -> Vec<Message> {
     }
     server.signal("TERM");
     if told == Told::Twice {
-        // Until it has heard the first one.
+        // Waits until the first signal is handled.
         while !server.err.next().unwrap().unwrap().contains("ends: ") {}
         server.signal("TERM");
     }
@@ -188,7 +183,6 @@ async fn end_in_the_middle(place: &Place, told: Told) -> Vec<Message> {
         Told::Twice => (Some("oracle: interrupted"), Some(130)),
     };
     assert_eq!((said.last().map(String::as_str), code), want, "{said:?}");
-    // All clients notice.
     while let Some(message) = heard.recv().await {
         messages.push(message);
     }
@@ -213,7 +207,7 @@ fn serve() -> String {
     format!("{SERVE} --config oracle.toml")
 }
 
-/// What is acknowledged stands where it was told to.
+/// Checks that each acknowledged message is in the journal under its number.
 fn all_there(messages: &[Message], logs: &[(Known, Vec<Entry>)]) {
     for message in messages {
         let Some((query, seq)) = message.told else {
@@ -264,7 +258,7 @@ async fn told_in_the_middle(told: Told) {
     let quick = json!({ "turns": [{ "reply": DONE }, { "reply": DONE }, { "reply": DONE }] });
     fs::write(place.path("script.json"), quick.to_string()).unwrap();
     let server = Served::start(&place, &serve());
-    // Who heard nothing says it again, and so do some who heard that it was taken.
+    // Clients repeat the messages without an acknowledgement, and some of the others.
     let client = client();
     for (number, message) in messages.iter_mut().enumerate() {
         let before = message.told;

@@ -1,4 +1,4 @@
-//! Project folders as they come: odd names, nothing in them, nothing that is text.
+//! Unusual project directories: odd names, empty, without text.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -16,7 +16,6 @@ use super::{
 
 const CODE: &str = "/// Reads one invoice.\npub fn parse_invoice() {}\n";
 
-/// The object for the question, asked about a folder of the place, and the exit code.
 fn asked(place: &Place, project: &OsStr) -> (Value, i32) {
     let run = place.oracle("ask --json - --project").arg(project);
     let output = run.stdin(QUESTION.as_bytes()).output();
@@ -64,7 +63,7 @@ fn files_of_any_name_are_searched_and_shown_on_one_line() {
         write(&place.path(".").join(OsStr::from_bytes(name)), CODE);
     }
     let (object, code) = asked(&place, OsStr::new("."));
-    // What is not UTF-8 cannot be named in JSON, so nobody could look it up.
+    // A name that is not UTF-8 has no form in JSON, so the file is not cited.
     assert_eq!(cited(&place.path("."), &object), ["a b.rs"]);
     assert_eq!((&object["outcome"], code), (&"answered".into(), 0));
     let answer = object["answer"].as_str().unwrap();

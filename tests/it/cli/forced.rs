@@ -1,15 +1,14 @@
-//! What people and programs read when a question was ended by force.
+//! Output for a question that a limit or an operator ended.
 
 use serde_json::{Value, json};
 
 use super::{Place, ask::json_lines, assert_transcript};
 
-/// A turn that asks for another one.
 fn more(text: &str, reason: &str) -> Value {
     json!({ "reply": format!("{text} <signal type='need_turn'><reason>{reason}</reason></signal>") })
 }
 
-/// Scripts of three turns that go in circles, of four that do not, and of both after one another.
+/// Three turns that repeat themselves, four that do not, and both after one another.
 pub(super) fn place() -> Place {
     let circles = ["One.", "Two.", "Three."].map(|text| more(text, "more to see"));
     let goes_on = ["a", "b", "c", "d"].map(|part| {

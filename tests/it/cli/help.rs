@@ -1,4 +1,4 @@
-//! Help, version, completions, and command lines that are not understood.
+//! Help, version, completions, and command lines that are refused.
 
 use super::{Place, assert_transcript};
 

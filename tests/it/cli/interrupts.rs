@@ -1,4 +1,5 @@
-//! Ctrl-C while the program works: a real signal, sent when its output says that it is due.
+//! Ctrl-C while the program works: a real signal, sent when its output shows that the moment has
+//! come.
 
 use std::{
     io::{BufRead, BufReader, Lines, Write},
@@ -12,14 +13,12 @@ use super::Place;
 const DONE: &str =
     "Fine. <signal type='context_sufficient'><sources_found>1</sources_found></signal>";
 
-/// What the log says of a session.
 const RUNS: &str = "a query runs";
 const RUNS_NOT: &str = "no query runs";
 
-/// How often a signal is sent to a program that has to end by one.
+/// Maximum number of signals sent to a program that has to end by one.
 const MOST: usize = 10_000;
 
-/// A program that runs, and what it prints.
 struct Running {
     child: Child,
     out: Lines<BufReader<ChildStdout>>,
@@ -39,7 +38,6 @@ impl Running {
         stdin.write_all(format!("{question}\n").as_bytes()).unwrap();
     }
 
-    /// The next event of this type.
     fn event(&mut self, kind: &str) -> Value {
         let mut events = self.out.by_ref().map(|line| {
             let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
@@ -52,19 +50,16 @@ impl Running {
         self.err.next().unwrap().unwrap()
     }
 
-    /// Reads the log until it says this.
     fn logged(&mut self, what: &str) {
         while !self.said().contains(what) {}
     }
 
-    /// As Ctrl-C does.
     fn interrupt(&self) {
         let kill = format!("kill -INT {}", self.child.id());
         let killed = Command::new("sh").args(["-c", &kill]).status().unwrap();
         assert!(killed.success());
     }
 
-    /// The rest of what it prints on both streams, without the log, and its exit code.
     fn end(mut self) -> (String, String, Option<i32>) {
         drop(self.child.stdin.take());
         let out: Vec<String> = self.out.by_ref().map(Result::unwrap).collect();
@@ -75,16 +70,14 @@ impl Running {
     }
 }
 
-/// A test that fails leaves nobody behind who waits for a model.
+/// A failed test must leave no process behind.
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A script whose first try never ends; what follows is answered.
 fn stalling() -> Place {
     let turns = json!([
         { "faults": [{ "stall": { "shown": "Let me" } }], "reply": DONE },
@@ -155,7 +148,7 @@ fn people_are_told_what_an_interrupt_did() {
 fn a_program_whose_output_nobody_reads_is_ended_by_a_second_interrupt() {
     let turn = |n| {
         let signal = format!("<signal type='need_turn'><reason>step {n} follows</reason></signal>");
-        // All of them are more than a pipe holds, each is told in full.
+        // More than a pipe holds, and each is printed in full.
         json!({ "reply": format!("{}{signal}", "long ".repeat(2_000)) })
     };
     let turns: Vec<Value> = (0..20).map(turn).collect();
@@ -163,7 +156,7 @@ fn a_program_whose_output_nobody_reads_is_ended_by_a_second_interrupt() {
     let mut ask = Running::start(&place, "ask -v --events --model scripted/s.json hi");
     ask.logged(RUNS);
     ask.logged(RUNS_NOT);
-    // Two that come together count as one, so more may be needed.
+    // Two pending signals merge into one, so more may be needed.
     let mut signals = 0;
     while ask.child.try_wait().unwrap().is_none() {
         ask.interrupt();

@@ -1,4 +1,4 @@
-//! `oracle keys`, and what a server makes of them.
+//! `oracle keys`, and how a server applies its key file.
 
 use std::{
     fs,
@@ -12,7 +12,6 @@ use serde_json::Value;
 
 use super::{Place, ask::json_lines, assert_transcript};
 
-/// A new key, as it is printed.
 fn made(place: &Place, line: &str) -> String {
     let output = place.oracle(line).output();
     assert_eq!(output.status.code(), Some(0), "{line}");
@@ -123,7 +122,6 @@ fn what_cannot_be_done_with_keys_is_said() {
     }
 }
 
-/// `oracle serve`, which ends with the test.
 struct Served {
     child: Child,
     address: String,
@@ -147,7 +145,6 @@ impl Served {
         served
     }
 
-    /// The next line of its log that says this.
     fn line_with(&mut self, text: &str) -> String {
         loop {
             let mut line = String::new();
@@ -160,7 +157,6 @@ impl Served {
         }
     }
 
-    /// What it answers to a request with these headers.
     fn get(&self, path: &str, headers: &str) -> String {
         let mut tcp = TcpStream::connect(&self.address).unwrap();
         tcp.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -173,7 +169,6 @@ impl Served {
         answer
     }
 
-    /// Ends it, and gives all that it said.
     fn end(mut self) -> String {
         let kill = format!("kill -TERM {}", self.child.id());
         assert!(
@@ -191,7 +186,6 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -236,7 +230,7 @@ fn a_server_asks_for_keys_as_soon_as_there_is_one() {
     let served = Served::start(&place, "serve --listen 127.0.0.1:0");
     assert!(served.get("/nowhere", "").starts_with("HTTP/1.1 404"));
     let key = made(&place, "keys create --name ann");
-    // It is looked at once a second.
+    // The server looks for a key file once a second.
     while !served.get("/nowhere", "").starts_with("HTTP/1.1 401") {}
     let shown = format!("x-api-key: {key}\r\n");
     assert!(served.get("/nowhere", &shown).starts_with("HTTP/1.1 404"));

@@ -1,4 +1,4 @@
-//! `oracle mock-model`: from its start to Ctrl-C, and what it refuses to start with.
+//! `oracle mock-model`: from its start to Ctrl-C, and the options that it refuses.
 
 use std::{
     fs,
@@ -12,7 +12,6 @@ use oracle_agent::mock::FaultKind;
 
 use super::{Place, assert_transcript};
 
-/// What is answered to a request.
 fn answer(url: &str, request: &str) -> String {
     let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
     let (line, body) = request.split_once('\n').unwrap_or((request, ""));

@@ -1,4 +1,4 @@
-//! `oracle models`, and questions to a server on this machine.
+//! `oracle models`, and questions to a model server on this machine.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::{
     server::{KEY, Manner, NOWHERE, Server},
 };
 
-/// With an Ollama that is said to be where nothing is, whatever runs on this machine.
+/// Points the program at an address without an Ollama, whatever runs on this machine.
 fn run<'a>(place: &'a Place, line: &'a str) -> Run<'a> {
     place.oracle(line).env("OLLAMA_HOST", NOWHERE)
 }

@@ -1,6 +1,6 @@
-//! Files and folders that may not be read: what is said, and the exit code.
+//! Files and directories without read permission: the message and the exit code.
 //!
-//! Root may read everything, so where the tests are run by root the program runs as somebody else.
+//! Root may read everything, so under root the program runs as another user.
 
 use std::{
     fs::{self, Permissions},
@@ -15,25 +15,24 @@ use tempfile::TempDir;
 
 use super::{Place, Run, ask::FILES};
 
-/// Nobody, by custom; who it is does not matter as long as nothing is theirs.
+/// The customary id of `nobody`; any user that owns none of the files would do.
 const STRANGER: u32 = 65_534;
 
 fn allow(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// A place with paths that have other permissions, until it is dropped.
 struct Locked {
     place: Place,
     locked: Vec<(PathBuf, Permissions)>,
-    /// A folder with the program that others may enter: that of the build may lie where they cannot.
+    /// Holds the program where other users may enter; the build directory may be closed to them.
     bin: TempDir,
 }
 
 impl Locked {
     fn new(files: &[(&str, &str)], locks: &[(&str, u32)]) -> Self {
         let place = Place::new(files);
-        // Others have to get as far as to the locks, and to the program.
+        // Other users need access to the locked paths and to the program.
         allow(&place.path("."), 0o755);
         let bin = tempfile::tempdir().unwrap();
         allow(bin.path(), 0o755);
@@ -55,7 +54,7 @@ impl Locked {
         fs::metadata(self.place.path(".")).unwrap().uid() == 0
     }
 
-    /// What comes of runs by somebody who has no special rights.
+    /// Runs the program as an unprivileged user.
     fn transcripts<'a>(&'a self, runs: impl IntoIterator<Item = Run<'a>>) -> String {
         let runs = runs.into_iter().map(|run| {
             let run = Run {
@@ -73,7 +72,7 @@ impl Locked {
 }
 
 impl Drop for Locked {
-    /// So that the folder can be removed.
+    /// Restores the permissions, so that the directory can be removed.
     fn drop(&mut self) {
         for (path, permissions) in self.locked.drain(..).rev() {
             let _ = fs::set_permissions(path, permissions);

@@ -1,7 +1,7 @@
-//! `oracle chat` as a person has it: the real program in a pseudo-terminal, and what its screen shows.
+//! `oracle chat` in a pseudo-terminal: the real program, and its screen as a user sees it.
 //!
-//! Nobody waits for a time: keys are pressed when the screen shows that it is due. Where there are no
-//! pseudo-terminals these tests fail, and say so.
+//! Tests never wait for a time: they press keys when the screen is ready for them. Without
+//! pseudo-terminals these tests fail with a clear message.
 
 use super::Place;
 
@@ -18,22 +18,18 @@ use screen::Screen;
 const DONE: &str =
     "Fine. <signal type='context_sufficient'><sources_found>1</sources_found></signal>";
 
-/// A chat that plays a script.
 const CHAT: &str = "chat --session s --model scripted/s.json";
 
-/// A place with a script of these turns.
 fn scripted(turns: &serde_json::Value) -> Place {
     let script = serde_json::json!({ "turns": turns });
     Place::new(&[("s.json", &script.to_string())])
 }
 
-/// So many turns that are answered at once.
 fn answering(times: usize) -> Place {
     let turns = vec![serde_json::json!({ "reply": DONE }); times];
     scripted(&turns.into())
 }
 
-/// What was asked in session `s`, to the letter.
 fn asked(place: &Place) -> Vec<String> {
     let output = place.oracle("sessions export s").output();
     let lines = super::ask::json_lines(&output.stdout);

@@ -1,10 +1,10 @@
-//! `oracle prompt`: which segments, over which folder, and what is wrong with it.
+//! `oracle prompt`: the segments that it chooses, the directory that it reads, and mistakes in it.
 
 use serde_json::Value;
 
 use super::{Place, assert_transcript};
 
-/// A small prompt of every kind, so that what is printed does not change with the built-in texts.
+/// A small prompt of each kind, so that the output is independent of the built-in texts.
 const FILES: [(&str, &str); 7] = [
     ("prompts/base.md", "{{ max_turns }} turns."),
     ("prompts/signals.md", "Signals."),
@@ -157,7 +157,7 @@ fn notes_are_written_only_where_that_is_configured() {
             "{prompt}"
         );
     }
-    // To be read, the project may be among the notes.
+    // The project may lie below the notes if the notes are read only.
     for folder in [".", ".."] {
         let dir = ("ORACLE_NOTES__DIR", folder);
         let prompt = run(&[dir]);

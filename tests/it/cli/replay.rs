@@ -1,9 +1,9 @@
-//! `oracle replay`: scenarios with what has to come of them, and scenarios that are refused.
+//! `oracle replay`: scenarios with their expected results, and scenarios that are refused.
 //!
-//! The tables are in `scenarios/`: each row has a name, a scenario as the program takes it, and what
-//! is expected of it. A turn is written as its signal (`-` for none), `consecutive_same_reason` and
+//! The tables are in `scenarios/`: each row has a name, a scenario as the program reads it, and
+//! expectations. A turn is written as its signal (`-` for none), `consecutive_same_reason` and
 //! `turns_without_signal`, and the cause, action and confidence of its fallback, if it had one.
-//! Hints and guidance are compared by what they contain, all else as a whole.
+//! Hints and guidance are compared by substrings, everything else as a whole.
 
 use std::collections::BTreeMap;
 
@@ -28,16 +28,16 @@ struct Expected {
     reason: Option<String>,
     answer: String,
     turns: Vec<String>,
-    /// Each is part of the hint of some turn.
+    /// Each is part of some turn's hint.
     #[serde(default)]
     hints: Vec<String>,
-    /// How many events there are of a kind.
+    /// Number of events by type.
     #[serde(default)]
     events: BTreeMap<String, usize>,
-    /// What the first event of a kind carries.
+    /// Payload of the first event by type.
     #[serde(default)]
     payloads: BTreeMap<String, Value>,
-    /// What turns are started as.
+    /// The modes of started turns.
     modes: Option<Vec<String>>,
     /// By turn: each is part of one guidance, in this order, and there are no others.
     #[serde(default)]
@@ -125,7 +125,6 @@ impl Expected {
     }
 }
 
-/// The events of a kind.
 fn of<'a>(events: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
     events.iter().filter(move |event| event["type"] == kind)
 }

@@ -1,4 +1,4 @@
-//! `--model scripted/FILE`: scripts that play with the real tools, and scripts that are refused.
+//! `--model scripted/FILE`: scripts that run the real tools, and scripts that are refused.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use super::{
 const MORE: &str = "Looking. <signal type='need_turn'><reason>more to see</reason></signal>";
 const DONE: &str = "In src/parser.rs:4. <signal type='context_sufficient'><sources_found>1</sources_found></signal>";
 
-/// A script that searches for real, and then answers twice.
+/// One search, whose result comes from the real tool, and two answers.
 fn script() -> String {
     let search = json!({ "name": "code_search", "arguments": { "query": "parse_invoice" },
         "success": false, "result": "not from here" });

@@ -1,4 +1,4 @@
-//! Keys and secret headers are seen by the server and by nobody else.
+//! API keys and secret headers reach the model server and no other place.
 
 use std::{fs, path::Path};
 
@@ -7,10 +7,9 @@ use super::{
     server::{KEY, Manner, Server},
 };
 
-/// Both are looked for by this word.
+/// Part of every secret in these tests.
 const CANARY: &str = "canary";
 
-/// Whether any file in a folder has the word in it.
 fn is_kept(folder: &Path) -> bool {
     fs::read_dir(folder).unwrap().any(|entry| {
         let path = entry.unwrap().path();

@@ -1,4 +1,4 @@
-//! `oracle serve` as a process: what it says, how it ends, and what is there after it.
+//! `oracle serve` as a process: its output, its end, and the state that it leaves.
 
 use std::{
     io::{BufRead, BufReader, Lines, Read, Write},
@@ -21,13 +21,11 @@ use super::Place;
 pub(super) const DONE: &str =
     "Fine. <signal type='context_sufficient'><sources_found>1</sources_found></signal>";
 
-/// Sessions whose model is asked.
 const CALLING: &str = "oracle_sessions_live{state=\"calling\"}";
 
-/// How often a figure is looked at before it is given up.
 const LOOKS: usize = 20_000;
 
-/// A server that runs. It is killed when nobody waits for its end any more.
+/// A running server, killed on drop.
 pub(super) struct Served {
     child: Child,
     pub(super) err: Lines<BufReader<ChildStderr>>,
@@ -41,7 +39,7 @@ impl Served {
         server
     }
 
-    /// The server that this command starts, and what it says before it listens.
+    /// Starts a server by a command; returns it with its output before it listens.
     pub(super) fn of(mut command: Command) -> (Self, Vec<String>) {
         let mut child = command.spawn().unwrap();
         let mut err = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -70,7 +68,7 @@ impl Served {
 
     pub(super) fn get(&self, path: &str) -> String {
         let mut tcp = TcpStream::connect(&self.address).unwrap();
-        // A server that stands still is to fail its test, not to hold it up.
+        // A stopped server must fail its test, not hang it.
         tcp.set_read_timeout(Some(Duration::from_secs(120)))
             .unwrap();
         let host = &self.address;
@@ -81,7 +79,6 @@ impl Served {
         text
     }
 
-    /// A figure of its metrics.
     fn figure(&self, name: &str) -> u64 {
         let text = self.get("/metrics");
         let line = text.lines().find_map(|line| line.strip_prefix(name));
@@ -91,7 +88,6 @@ impl Served {
             .unwrap()
     }
 
-    /// Returns when it has come to this.
     pub(super) fn comes_to(&self, name: &str, wanted: usize) {
         let mut tries = 0..LOOKS;
         assert!(
@@ -107,7 +103,6 @@ impl Served {
         assert!(killed.success());
     }
 
-    /// The rest of what it says, and its exit code.
     pub(super) fn end(mut self) -> (Vec<String>, Option<i32>) {
         let err = self.err.by_ref().map(Result::unwrap).collect();
         (err, self.child.wait().unwrap().code())
@@ -116,7 +111,7 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // Whoever has ended cannot be killed.
+        // The process may have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -178,7 +173,7 @@ fn where_it_cannot_listen_it_does_not_start() {
 fn a_log_that_nobody_reads_holds_up_no_request_and_is_whole_in_the_end() {
     let place = place(&json!([{ "reply": DONE }]));
     let (server, _) = Served::of(place.oracle(&format!("{SERVE} -v")).command());
-    // Together far more than a pipe holds.
+    // Far more in total than a pipe holds.
     let path = |number: usize| format!("/{}{number:03}", "x".repeat(4_000));
     for number in 0..100 {
         let told = server.get(&path(number));
@@ -196,15 +191,15 @@ fn a_log_that_nobody_reads_holds_up_no_request_and_is_whole_in_the_end() {
     }
 }
 
-/// Sessions whose queries were accepted and cut off.
+/// Number of sessions with an accepted query that was cut off.
 const ACCEPTED: usize = 40;
 
-/// Has queries accepted by a system that dies before it answers them.
+/// Makes a system accept queries and die before it answers them.
 #[tokio::main(flavor = "current_thread")]
 async fn accept(place: &Place) {
     let model = Silence::new(usize::MAX, Scripted::new());
     let oracle = TestOracle::new(model).journal(journal(place));
-    // The one that the program will ask for the rest.
+    // The model that the program will call afterwards.
     let oracle = oracle.models(&["scripted/script.json"]);
     let system = oracle.start().await.unwrap();
     for number in 0..ACCEPTED {
@@ -223,7 +218,6 @@ pub(super) fn journal(place: &Place) -> Arc<dyn Journal> {
     Arc::new(journal.unwrap())
 }
 
-/// How many sessions are in the middle of something.
 #[tokio::main(flavor = "current_thread")]
 async fn unfinished(place: &Place) -> usize {
     let unfinished = journal(place).unfinished(ALL, 10 * ACCEPTED).await;
@@ -240,7 +234,7 @@ fn told_to_end_under_load_it_loses_nothing_that_was_acknowledged() {
     let serve = format!("{SERVE} --config oracle.toml");
 
     let server = Served::start(&slow, &serve);
-    // All of them have come back, and wait for their model.
+    // All of them are recovered and wait for their model.
     server.comes_to(CALLING, ACCEPTED);
     server.signal("TERM");
     assert_eq!(server.end().1, Some(0));

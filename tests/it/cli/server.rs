@@ -1,5 +1,5 @@
-//! A server of models on this machine, as small as the tests of keys and providers need it. It speaks the
-//! OpenAI dialect and closes each connection after its answer.
+//! A minimal model server for the tests of keys and providers. It speaks the OpenAI dialect and
+//! closes each connection after its response.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -10,25 +10,20 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// The key that it takes.
 pub(super) const KEY: &str = "good-key";
 
-/// How it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// As one would wish.
     Good,
-    /// Whole replies only, without usage, tool calls and signals; lists no models.
+    /// No streams, usage, tool calls, signals or list of models.
     Poor,
-    /// As an Ollama: without keys, and not all that it has can chat.
+    /// Like Ollama: no keys, and some of its models cannot chat.
     Ollama,
 }
 
 /// A server that runs until the test's process ends.
 pub(super) struct Server {
-    /// `http://127.0.0.1:PORT/v1`.
     pub(super) url: String,
-    /// What it was sent, heads and bodies.
     heard: Arc<Mutex<Vec<String>>>,
 }
 
@@ -47,12 +42,10 @@ impl Server {
         Self { url, heard }
     }
 
-    /// All that it was sent.
     pub(super) fn heard(&self) -> String {
         self.heard.lock().unwrap().join("\n")
     }
 
-    /// A configuration with it as the provider `local`, whose key is in `LOCAL_KEY`.
     pub(super) fn config(&self) -> String {
         let url = &self.url;
         format!(
@@ -62,7 +55,7 @@ impl Server {
         )
     }
 
-    /// A text with the address as it does not differ from run to run.
+    /// Replaces the server's address by a placeholder.
     pub(super) fn hide(&self, text: &str) -> String {
         let host = self.url.trim_start_matches("http://");
         let host = host.trim_end_matches("/v1");
@@ -70,7 +63,6 @@ impl Server {
     }
 }
 
-/// The address of a server that is not there.
 pub(super) const NOWHERE: &str = "http://127.0.0.1:1";
 
 fn answer(mut stream: TcpStream, manner: Manner, log: &Mutex<Vec<String>>) -> Option<()> {
@@ -113,7 +105,7 @@ fn reply(head: &str, body: &str, manner: Manner) -> (&'static str, &'static str,
         return ("200 OK", JSON, json!({ "data": models }).to_string());
     }
     if !is_ollama && key != Some(KEY) {
-        // Like some real ones it repeats what it was given.
+        // Like some real servers, it repeats what it was sent.
         let message = format!("no such key: {}; you sent {head}", key.unwrap_or("none"));
         let error = json!({ "error": { "message": message, "code": "invalid_api_key" } });
         return ("401 Unauthorized", JSON, error.to_string());
@@ -138,7 +130,6 @@ fn reply(head: &str, body: &str, manner: Manner) -> (&'static str, &'static str,
     ("200 OK", "text/event-stream", stream_of(body))
 }
 
-/// A reply as a stream of events, for what was asked.
 pub(super) fn stream_of(body: &str) -> String {
     let request: Value = serde_json::from_str(body).unwrap();
     let messages = request["messages"].to_string();

@@ -1,4 +1,4 @@
-//! `oracle sessions` and `oracle journal`: what is kept, seen and deleted from the command line.
+//! `oracle sessions` and `oracle journal`: inspection and deletion from the command line.
 
 use std::{
     fs,
@@ -22,7 +22,6 @@ use super::{
     assert_transcript,
 };
 
-/// A place with a journal of three sessions.
 fn place() -> Place {
     let place = Place::new(&FILES);
     for (session, question) in [
@@ -190,7 +189,6 @@ fn words_are_found_with_their_session() {
     assert_eq!((none.stdout, none.status.code()), (vec![], Some(0)));
 }
 
-/// Whether a word stands in any file of the data directory.
 fn kept(folder: &Path, word: &str) -> bool {
     let files = fs::read_dir(folder)
         .unwrap()
@@ -228,7 +226,6 @@ fn a_deleted_session_leaves_nothing_behind() {
     assert_eq!(out(&place, "journal verify"), "the journal is in order\n");
 }
 
-/// A model that takes longer than any test.
 const SLOW: &str = r#"{ "turns": [{ "reply": "zanzibar", "delay_ms": 600000 }] }"#;
 
 #[test]
@@ -261,7 +258,7 @@ fn a_session_that_another_process_works_on_is_left_to_it() {
         "nobody took it"
     );
     out(&place, "journal verify");
-    // The process that has the journal dies; what it kept is there, and can be deleted.
+    // After its death the owner's records are still there and can be deleted.
     asker.kill().unwrap();
     asker.wait().unwrap();
     assert_eq!(state("sessions list --json"), "running");
@@ -350,10 +347,10 @@ fn figures_are_those_of_the_journal() {
 fn a_record_that_was_changed_is_named() {
     let place = place();
     let path = place.data.path().join("oracle/journal.db");
-    // Whatever still stands in the log goes over to the file.
+    // A write moves the rest of the log into the file.
     out(&place, "sessions delete a --yes");
     let mut bytes = fs::read(&path).unwrap();
-    // Searches put the question too; what was accepted has it as its text.
+    // Searches record the question too; the accepted message has it as its text.
     let accepted = format!("\"text\":\"{QUESTION}");
     let question = accepted.as_bytes();
     let at = bytes
@@ -432,7 +429,7 @@ fn what_cannot_be_looked_at_is_said() {
     assert_transcript!("last_of_none", last);
 }
 
-/// Appends facts to a session as a process of its own would.
+/// Appends facts to a session as another process would.
 async fn append(place: &Place, session: &str, facts: Vec<Fact>) {
     let folder = place.data.path().join("oracle");
     let journal = Sqlite::open(&folder, Box::new(|why| panic!("{why}"))).unwrap();
@@ -447,7 +444,7 @@ fn name(session: &str) -> SessionKey {
 async fn add(journal: &dyn Journal, session: &str, facts: Vec<Fact>) {
     let claim = journal.claim(name(session)).await.unwrap();
     let record = |fact| Record {
-        // Later than whatever the program writes.
+        // Later than anything that the program records.
         at: Timestamp::from_millis(4_000_000_000_000),
         query: None,
         turn: None,

@@ -1,4 +1,5 @@
-//! Several processes over one data directory: a session has one live owner, and nothing is lost when that dies.
+//! Several processes over one data directory: a session has one live owner, and its death loses
+//! nothing.
 
 use std::{
     fs,
@@ -16,7 +17,6 @@ use crate::actors::simulation::Dice;
 const DONE: &str =
     "Fine. <signal type='context_sufficient'><sources_found>1</sources_found></signal>";
 
-/// A program that runs, and the events that it tells.
 struct Running {
     child: Child,
     out: Lines<BufReader<ChildStdout>>,
@@ -34,7 +34,6 @@ impl Running {
         Self { child, out }
     }
 
-    /// The next event of this type.
     fn event(&mut self, kind: &str) -> Value {
         let mut events = self.out.by_ref().map(|line| {
             let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
@@ -49,13 +48,12 @@ impl Running {
         assert!(killed.success());
     }
 
-    /// Its exit code, if it was not killed. What it tells until then may end in the middle.
+    /// Returns the exit code, unless the process was killed; ignores output, which may be cut.
     fn code(mut self) -> Option<i32> {
         self.out.by_ref().for_each(drop);
         self.child.wait().unwrap().code()
     }
 
-    /// The rest of what it tells, and its exit code.
     fn end(mut self) -> (Vec<Value>, Option<i32>) {
         let rest = self.out.by_ref();
         let rest = rest.map(|line| serde_json::from_str(&line.unwrap()));
@@ -64,17 +62,16 @@ impl Running {
     }
 }
 
-/// A test that fails leaves nobody behind who waits for a model.
+/// A failed test leaves no process behind that waits for a model.
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A script is read when a process starts, so that two processes may play different ones by one name: in
-/// `s.json` the model takes this long for its first reply, in milliseconds.
+/// Sets the delay of the model's first reply, in milliseconds. A process reads `s.json` at its
+/// start, so two processes can run different scripts.
 fn model_takes(place: &Place, delay_ms: u64) {
     let turn = |delay_ms| json!({ "reply": DONE, "delay_ms": delay_ms });
     let mut turns = vec![turn(delay_ms.min(20)); 10];
@@ -83,14 +80,14 @@ fn model_takes(place: &Place, delay_ms: u64) {
     fs::write(place.path("s.json"), script.to_string()).unwrap();
 }
 
-/// Longer than any test.
+/// Longer than any test, in milliseconds.
 const FOR_EVER: u64 = 600_000;
 
 fn place() -> Place {
     Place::new(&[])
 }
 
-/// Asks something that takes the model longer than any test; what is asked after that does not.
+/// Starts a question that outlasts any test; later questions are answered at once.
 fn asked(place: &Place, session: &str) -> Running {
     model_takes(place, FOR_EVER);
     let mut asker = Running::start(place, &ask(session, "one"));
@@ -115,7 +112,6 @@ fn count(log: &[Value], kind: &str) -> usize {
     log.iter().filter(|event| event["type"] == kind).count()
 }
 
-/// Runs a command that is refused because this process owns the session.
 fn is_refused(place: &Place, line: &str, session: &str, owner: u32) {
     let refused = place.oracle(line).output();
     let said = String::from_utf8(refused.stderr).unwrap();
@@ -139,10 +135,9 @@ fn a_session_of_a_live_process_is_refused_by_its_name() {
         "turn.started",
         "it is as it was"
     );
-    // Other sessions are free.
     let other = place.oracle(&ask("t", "two")).output();
     assert_eq!(other.status.code(), Some(0), "{other:?}");
-    // One that is stopped is alive.
+    // A stopped process is alive.
     first.signal("STOP");
     is_refused(&place, &ask("s", "two"), "s", owner);
 }
@@ -167,8 +162,8 @@ fn a_query_whose_process_dies_goes_on_in_the_next() {
     assert_eq!(causes, ["process_death"], "it really died, once");
 }
 
-/// Three at a time ask in the same three sessions, each question under a key, again where a process was
-/// killed or found the session taken. When it is killed or stopped follows from a seed.
+/// Three askers submit questions with idempotency keys to the same three sessions, and retry after
+/// their process was killed or refused. A seed decides when.
 #[test]
 fn processes_that_are_killed_at_random_lose_and_double_nothing() {
     const QUESTIONS: usize = 8;
@@ -180,12 +175,11 @@ fn processes_that_are_killed_at_random_lose_and_double_nothing() {
             let session = ["a", "b", "c"][(asker + number) % 3];
             let key = format!("{asker}-{number}");
             let line = ask(session, &format!("--idempotency-key {key} {key}"));
-            // An end to tries: each second one is left alone.
+            // Every second attempt runs undisturbed, which bounds the number of attempts.
             for tries in 0..200 {
                 let mut running = Running::start(place, &line);
                 if tries % 2 == 0 {
                     match dice.below(3) {
-                        // In the middle of the query, or before it.
                         0 => drop(running.out.next()),
                         _ => thread::sleep(Duration::from_millis(dice.below(150))),
                     }

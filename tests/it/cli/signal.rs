@@ -1,4 +1,4 @@
-//! `oracle signal`: replies in, what they say out.
+//! `oracle signal`: the signals and visible text of replies.
 
 use super::{Place, assert_transcript};
 

@@ -1,4 +1,4 @@
-//! Streams that are closed, full, cut off or not text; colours; the log.
+//! Streams that are closed, full, cut off or not UTF-8; colours; the log.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -51,7 +51,7 @@ fn a_reader_that_has_enough_ends_the_program_quietly() {
         stdin.write_all(b"\"ok\"\n").unwrap();
         answers.read_line(&mut first).unwrap();
         drop(answers);
-        // Until the program has noticed and closes its end.
+        // Until the program notices and closes its end.
         while stdin.write_all(b"\"ok\"\n").is_ok() {}
         let mut err = String::new();
         child

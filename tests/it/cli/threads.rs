@@ -1,4 +1,4 @@
-//! `thread_search` in the program: a session reads what another one was told.
+//! `thread_search` in the program: a session finds the answer of another one.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,6 @@ fn script(turns: &Value) -> String {
     json!({ "turns": turns }).to_string()
 }
 
-/// The results of the tools of an answer.
 fn results(answer: &Value) -> Vec<&str> {
     let events = answer["events"].as_array().unwrap().iter();
     let finished = events.filter(|event| event["type"] == "tool.finished");

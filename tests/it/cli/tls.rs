@@ -1,4 +1,4 @@
-//! Servers behind TLS: who is trusted, what is said where nobody is, and which version of HTTP is spoken.
+//! Model servers behind TLS: trusted authorities, errors without one, and the HTTP version.
 
 use std::sync::{Arc, Mutex};
 
@@ -24,19 +24,16 @@ use super::{Place, server::stream_of};
 
 const BOTH: &[&str] = &["h2", "http/1.1"];
 
-/// A server whose certificate is from an authority that nobody knows. Ends when it is dropped.
+/// A server with a certificate from a private authority. Stops when dropped.
 struct Tls {
-    /// `https://127.0.0.1:PORT/v1`.
     url: String,
-    /// The authority's certificate.
     authority: String,
-    /// Those of the requests, in order.
+    /// HTTP versions of the requests, in order.
     versions: Arc<Mutex<Vec<Version>>>,
     _runtime: Runtime,
 }
 
 impl Tls {
-    /// With a certificate for this name and these protocols.
     fn start(name: &str, protocols: &[&str]) -> Self {
         let mut authority = CertificateParams::default();
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -81,7 +78,6 @@ impl Tls {
         }
     }
 
-    /// A place with the authority's certificate and a configuration of the server.
     fn place(&self, more: &str) -> Place {
         let url = &self.url;
         let config = format!(
@@ -110,7 +106,7 @@ fn router(versions: Arc<Mutex<Vec<Version>>>) -> Router {
 }
 
 async fn serve(connection: TcpStream, acceptor: TlsAcceptor, router: Router) {
-    // A client that does not trust us goes.
+    // A client that does not trust the certificate disconnects.
     let Ok(connection) = acceptor.accept(connection).await else {
         return;
     };
@@ -123,7 +119,6 @@ async fn serve(connection: TcpStream, acceptor: TlsAcceptor, router: Router) {
 
 const ASK: &str = "ask --config o.toml --model local/small what?";
 
-/// Standard output, the last line of standard error, and the exit code.
 fn came(place: &Place, line: &str, environment: &[(&str, &str)]) -> (String, String, i32) {
     let mut run = place.oracle(line);
     for (name, value) in environment {

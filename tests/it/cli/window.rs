@@ -1,10 +1,11 @@
-//! A conversation that outgrows the context window that its provider's settings tell.
+//! A conversation that outgrows the context window configured for its provider.
 
 use oracle_agent::mock::{Mock, Settings};
 
 use super::{Place, ask::json_lines};
 
-/// Of the small model, in tokens. The system's own words take about a third of it, a reply a quarter.
+/// Context window of the small model in tokens. The prompt takes about a third of it, a reply a
+/// quarter.
 const WINDOW: u64 = 14_000;
 const REPLY: usize = 13_000;
 

@@ -1,4 +1,4 @@
-//! The defaults, the file that documents them, and what is shown of a configuration.
+//! The defaults, the file that documents them, and the displayed configuration.
 
 use oracle_agent::{
     config::{Budget, Config, Sources, load},
@@ -15,7 +15,7 @@ fn the_documented_file_is_the_default() {
     assert_eq!(load(&Sources::default()).unwrap().config, Config::default());
 }
 
-/// The documented file with all its examples.
+/// Uncomments the example settings of the documented file.
 fn with_examples() -> String {
     let example = |line: &str| match line.strip_prefix('#') {
         Some(setting) if !setting.starts_with(' ') => format!("{setting}\n"),
@@ -24,7 +24,7 @@ fn with_examples() -> String {
     DOCUMENTED.lines().map(example).collect()
 }
 
-/// The lines of a part of the documented file, and behind them what explains the keys that it must have.
+/// Checks that this part of the documented file has the key, with an explanation before it.
 fn explains(place: &str, body: &str, key: &str, mark: &str) {
     let line = format!("{mark}{key} = ");
     let lines: Vec<&str> = body.lines().collect();
@@ -38,7 +38,7 @@ fn explains(place: &str, body: &str, key: &str, mark: &str) {
 
 #[test]
 fn the_documented_file_names_every_key_with_a_word_about_it() {
-    // Unlike TOML, JSON shows optional keys that are not set.
+    // JSON also shows optional keys that are not set; TOML does not.
     let mut all = serde_json::to_value(Config::default()).unwrap();
     for list in ["profiles", "providers"] {
         all.as_object_mut().unwrap().remove(list);
@@ -89,7 +89,7 @@ fn the_documented_profile_has_every_key_with_a_word_about_it() {
 fn the_documented_providers_have_every_key_with_a_word_about_it() {
     let (_, body) = DOCUMENTED.split_once("#[[providers]]").unwrap();
     let (own, of_models) = body.split_once("#[[providers.models]]").unwrap();
-    // A wrong key is told with all that there are.
+    // The error for an unknown key lists all known ones.
     for (head, text, keys) in [
         ("[[providers]]\nname = 'x'", own, 14),
         (
@@ -124,7 +124,7 @@ fn the_examples_of_optional_keys_are_good() {
     let config = from_file(&with_examples()).config;
     let mut shown = serde_json::to_value(&config).unwrap();
     for list in ["profiles", "providers"] {
-        // In a list an example may leave a key to another one.
+        // In a list, an example may leave a key to another one.
         shown.as_object_mut().unwrap().remove(list);
     }
     let shown = shown.to_string();
@@ -138,7 +138,7 @@ fn the_examples_of_optional_keys_are_good() {
 #[test]
 fn the_defaults_are_those_of_the_specification() {
     let config = Config::default();
-    // T031, spec 6
+    // T031
     assert_eq!(config.oracle.max_turns, 30);
     assert_eq!(
         config.oracle.iteration_warning_threshold,
@@ -162,10 +162,8 @@ fn the_defaults_are_those_of_the_specification() {
             prices: None,
         }
     );
-    // Spec 7
     assert_eq!(config.fallback.silence_turns, 3);
     assert_eq!(config.fallback.low_confidence, BasisPoints::new(3_000));
-    // Spec 8, 5, 11, 12, 10
     assert_eq!(config.turn.on_missing_signal, OnMissingSignal::Auto);
     assert_eq!(config.prompt.token_budget, 8_000);
     assert_eq!(config.delegation.max_depth, 1);

@@ -1,4 +1,4 @@
-//! What is said about mistakes: the exact lines.
+//! Reports of mistakes: the exact lines.
 
 use std::{ffi::OsString, time::Duration};
 
@@ -319,7 +319,7 @@ fn several_lines_that_are_not_toml_are_all_named() {
     );
 }
 
-/// A stall limit that was refused is not also compared with anything.
+/// A rejected stall limit is not compared with other values.
 #[test]
 fn a_refused_value_causes_no_second_problem() {
     let file = "[supervisor]\nstall_limit = 'soon'\n[model]\ntotal_deadline = '1h'";

@@ -1,4 +1,4 @@
-//! `[[profiles]]`: what is read, what is said about mistakes, and what becomes of it.
+//! `[[profiles]]`: parsing, reports of mistakes, and the effect.
 
 use oracle_agent::config::Origin;
 

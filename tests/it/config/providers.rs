@@ -1,4 +1,4 @@
-//! `[[providers]]`: what is read, and what is said about mistakes, without ever showing a secret.
+//! `[[providers]]`: parsing, and reports of mistakes that never show a secret.
 
 use oracle_agent::{
     config::Origin,
@@ -8,7 +8,7 @@ use oracle_agent::{
 
 use super::{from_file, problems, sources};
 
-/// As short as a provider can be; lines 1 to 4.
+/// The shortest valid provider, in lines 1 to 4.
 const SHORT: &str =
     "[[providers]]\nname = 'local'\ndialect = 'openai'\nbase_url = 'http://h:1/v1'\n";
 
@@ -284,7 +284,7 @@ fn what_does_not_go_together_is_told_with_what_else_is_wrong() {
         .iter()
         .map(|line| line.split(", ").next().unwrap())
         .collect();
-    // Neither names that are not there nor a price of which one half was refused clash with anything.
+    // Neither missing names nor a price with one rejected half conflict with others.
     assert_eq!(
         told,
         [

@@ -1,4 +1,4 @@
-//! Where values come from, and which of them wins (spec 13, T031).
+//! Sources of values and their precedence (T031).
 
 use std::{path::PathBuf, time::Duration};
 
@@ -71,7 +71,7 @@ fn max_turns_and_thresholds_hold_to_their_bounds() {
                 "{name}={value}"
             );
         }
-        // Where T031 falls back to the default, the start stops (spec 15).
+        // Where T031 falls back to the default, the start fails.
         for value in bad {
             let line =
                 format!("environment variable {name}: `{key}` is `{value}`, allowed is {allowed}");

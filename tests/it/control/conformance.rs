@@ -1,4 +1,4 @@
-//! The same list of verbs over every transport, in one order, each time to a new system.
+//! One list of verbs over every transport, in one order, each time to a new system.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::{
     ways::{WAYS, Way},
 };
 
-/// What is asked, and what comes of it: the kind of the answer, or the code of the refusal.
+/// Requests with the kind of their answer, or the code of the error.
 const CASES: &[(&str, &str)] = &[
     (r#"{"verb":"list"}"#, "sessions"),
     (r#"{"verb":"list","state":"running"}"#, "sessions"),
@@ -131,17 +131,17 @@ const CASES: &[(&str, &str)] = &[
     ),
     (r#"{"verb":"pause","session":"system"}"#, "reserved"),
     (r#"{"verb":"list"}"#, "sessions"),
-    // The system of a test has none.
+    // The test's system has no configuration to reload.
     (r#"{"verb":"reload"}"#, "not_reloadable"),
     (r#"{"verb":"drain"}"#, "done"),
     (r#"{"verb":"shut_down"}"#, "done"),
 ];
 
-/// What differs from run to run is taken out.
+/// Removes what differs from run to run.
 fn timeless(value: &mut Value) {
     match value {
         Value::Object(fields) => {
-            // Leaving memory is an event too, and comes when it comes.
+            // `last` differs too: a passivation is an event whose time is not fixed.
             for name in ["at", "since", "updated", "process", "last"] {
                 if let Some(time) = fields.get_mut(name) {
                     *time = Value::Null;
@@ -154,7 +154,6 @@ fn timeless(value: &mut Value) {
     }
 }
 
-/// The whole list over one transport.
 async fn play(name: &str) -> Vec<(String, Value)> {
     let system = system().await;
     let mut way = Way::to(name, &system).await;
@@ -170,7 +169,7 @@ async fn play(name: &str) -> Vec<(String, Value)> {
         timeless(&mut got);
         played.push(((*asked).to_owned(), got));
     }
-    // What was asked of what is not there has made nothing.
+    // Requests about unknown sessions have created none.
     let names: Vec<&str> = played[CASES.len() - 4].1["sessions"]
         .as_array()
         .unwrap()
@@ -196,7 +195,7 @@ async fn every_transport_answers_the_same() {
     }
 }
 
-/// What each verb says that is about a session, besides which.
+/// The verbs about a session, with their other fields.
 const OF_A_SESSION: &[(&str, &str)] = &[
     ("inspect", ""),
     ("tail", ""),
@@ -230,7 +229,7 @@ async fn no_verb_makes_a_session_that_is_not_there() {
                 assert_eq!(refused.0, "no_session", "{name}: {text}: {}", refused.1);
             }
         }
-        // Nothing of them is kept anywhere.
+        // The rejected requests leave no trace.
         let journal = system.journal();
         let tenants = journal.tenants(None, 9).await.unwrap();
         assert_eq!(tenants, [TenantId::local()], "{name}");
@@ -240,7 +239,7 @@ async fn no_verb_makes_a_session_that_is_not_there() {
     }
 }
 
-/// All verbs, as serde tells them.
+/// Returns all verbs, as serde's error lists them.
 fn verbs() -> BTreeSet<String> {
     let unknown = serde_json::from_str::<Verb>(r#"{"verb":"?"}"#).unwrap_err();
     let told = unknown.to_string();
@@ -313,7 +312,7 @@ async fn an_approval_is_listed_answered_and_recorded_over_every_transport() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenants_own_key_may_nothing_and_an_admins_name_is_recorded() {
-    // Whoever is let in at the socket is its owner.
+    // The socket is left out: its peer is always the owner.
     for name in ["calls", "port", "http"] {
         let system = system().await;
         let mut way = Way::to(name, &system).await;
@@ -333,7 +332,7 @@ async fn a_tenants_own_key_may_nothing_and_an_admins_name_is_recorded() {
             .ask(who(Role::User), pause(Some(TenantId::local())))
             .await;
         assert_eq!(refused.unwrap_err().0, "admin_only", "{name}");
-        // A bare name is one of the speaker's own.
+        // A bare name means a session of the caller's tenant.
         let refused = way.ask(who(Role::Admin), pause(None)).await;
         assert_eq!(refused.unwrap_err().0, "no_session", "{name}");
         let done = way
@@ -401,7 +400,7 @@ async fn all_sessions_are_watched_and_told_apart() {
             let text = |field: &str| next["event"][field].as_str().unwrap().to_owned();
             seen.push((text("session"), text("type")));
         }
-        // Sessions may be of different buses.
+        // Sessions may be on different buses, so the order across them is not fixed.
         seen.sort_by_key(|(session, _)| session.clone());
         let want = [
             ("busy", "control.paused"),

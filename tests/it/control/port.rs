@@ -1,4 +1,4 @@
-//! The port for other systems of actors.
+//! The control port for other actor systems.
 
 use oracle_agent::{
     control::{Controller, Verb, port},
@@ -19,7 +19,7 @@ async fn verbs_do_not_wait_for_one_another() {
         let message = |reply| port::ControlMsg::Do { who, verb, reply };
         port.call(message, None).await.unwrap()
     };
-    // Far more at once than are carried out at a time: each is answered, or refused at once.
+    // Far more than run at a time: each is answered, or rejected at once.
     let all = (0..4 * port::IN_WORK).map(|_| ask());
     let answers = futures_util::future::join_all(all).await;
     let mut carried_out = 0;

@@ -1,4 +1,5 @@
-//! The verb `reload`: what counts at once, what waits for a start, and what leaves everything as it was.
+//! The verb `reload`: what takes effect at once, what waits for a restart, and what changes
+//! nothing.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +16,6 @@ use serde_json::json;
 
 use super::done;
 
-/// What stands in the configuration file.
 type Text = Arc<Mutex<String>>;
 
 fn read(text: &str) -> Result<Config, Vec<String>> {
@@ -72,9 +72,8 @@ fn names(oracle: &Oracle) -> Vec<String> {
     profiles.all().map(|(name, _)| name.to_string()).collect()
 }
 
-/// What the system has recorded of reloads.
 async fn recorded(system: &System) -> Vec<serde_json::Value> {
-    // It is written behind what it tells of.
+    // The record follows the answer asynchronously.
     let_pass(std::time::Duration::from_secs(1)).await;
     let log = system.oracle().session(key("system"));
     let events = log.events(oracle_agent::model::Seq(0)).await.unwrap();
@@ -110,7 +109,7 @@ async fn what_can_change_counts_for_the_next_query_and_the_rest_waits() {
         reload(&system).await,
         Ok((changed.clone(), waiting.clone()))
     );
-    // A session that lives goes by it, and a new one, and one of the new profile.
+    // It applies to a live session, a new one, and one of the new profile.
     session.answer(Submission::new("two")).await.unwrap();
     let bare = oracle.session_of(key("bare"), ProfileName::new("bare").unwrap());
     bare.answer(Submission::new("three")).await.unwrap();
@@ -125,7 +124,7 @@ async fn what_can_change_counts_for_the_next_query_and_the_rest_waits() {
     let account = oracle.tenants().account(&TenantId::local());
     assert!(account.is_some(), "there were no limits before");
 
-    // Once more: what waits waits on, and is told of again.
+    // A second reload reports the pending changes again.
     assert_eq!(reload(&system).await, Ok((Vec::new(), waiting.clone())));
     let record =
         |changed: &[String]| json!({ "changed": changed, "waiting": waiting, "by": "anna" });

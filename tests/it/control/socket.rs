@@ -1,4 +1,4 @@
-//! The socket itself: for whom it is, what is left of it, how much room it has, and what its client can do.
+//! The control socket: access, stale files, capacity, and its client.
 
 use std::{os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -26,7 +26,7 @@ async fn what_is_no_verb_is_refused_and_the_connection_stands() {
     let path = folder.path().join(NAME);
     let socket = Socket::bind(&path).await.unwrap();
     let _server = LocalServer::start(socket, host(&system));
-    // The first test to do so has done it for all.
+    // An error means that another test has installed it.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder().unix_socket(path.as_path());
     let client = client.build().unwrap();
@@ -69,7 +69,7 @@ async fn a_socket_is_for_its_owner_and_there_is_one() {
     let deep = folder.path().join("d".repeat(120));
     std::fs::create_dir(&deep).unwrap();
     let path = deep.join(NAME);
-    // Left of a process that died.
+    // Left by a process that died.
     std::fs::write(&path, "").unwrap();
     let socket = Socket::bind(&path).await.unwrap();
     let server = LocalServer::start(socket, host(&system));
@@ -110,7 +110,7 @@ fn there(folder: &Path) -> Vec<String> {
 async fn two_that_begin_at_once_do_not_both_have_the_channel() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join(NAME);
-    // The other one has only just begun: nobody listens yet.
+    // The other process has just started and does not listen yet.
     let other = std::fs::File::create(folder.path().join("control.lock")).unwrap();
     other.try_lock().unwrap();
     let taken = Socket::bind(&path).await;
@@ -138,7 +138,7 @@ async fn those_who_watch_leave_room_for_verbs() {
     };
     assert_eq!((watching.len(), refused.code.as_str()), (48, "overloaded"));
     assert!(refused.retry_after_ms.is_some(), "{refused:?}");
-    // Also where all connections are taken.
+    // Also with all connections taken.
     let mut idle = Vec::new();
     for _ in 0..20 {
         idle.push(tokio::net::UnixStream::connect(&path).await.unwrap());
@@ -168,7 +168,7 @@ async fn a_client_hands_in_a_message_and_follows_it() {
     loop {
         match told.next().await.unwrap().unwrap() {
             Told::Event(event) => events.push(event),
-            // Frames are only for followers that come in time.
+            // A slow follower gets no frames.
             Told::Frame(_) => continue,
             other => panic!("{other:?}"),
         }

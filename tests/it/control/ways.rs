@@ -1,4 +1,4 @@
-//! The transports, as one.
+//! All transports behind one interface.
 
 use axum::{
     Extension, Router,
@@ -20,26 +20,19 @@ use ractor::{ActorRef, rpc::CallResult};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// What is answered: the answer, or the code and the text of what was refused.
 pub(super) type Answered = Result<Value, (String, String)>;
 
-/// A transport to a system.
 pub(super) enum Way {
-    /// Calls in process.
     Calls(Controller),
-    /// Messages between actors.
     Port(ActorRef<port::ControlMsg>),
-    /// A Unix socket.
     Socket {
         _folder: TempDir,
         client: Client,
         _server: LocalServer,
     },
-    /// HTTP.
     Http(Router),
 }
 
-/// What is watched.
 pub(super) enum Watched {
     Follow(Box<Follow>),
     Socket(Events<Seen>),
@@ -138,7 +131,6 @@ impl Way {
 }
 
 impl Watched {
-    /// What is seen next, as JSON.
     pub(super) async fn next(&mut self) -> Value {
         let seen: Seen = match self {
             Self::Follow(follow) => follow.next().await.unwrap(),

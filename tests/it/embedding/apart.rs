@@ -15,7 +15,6 @@ use super::done;
 
 const CONVERSATIONS: usize = 40;
 
-/// The answers of as many conversations at a time, of the same names in each system.
 async fn all_ask(system: &TestSystem) -> Vec<String> {
     let ask = |n| async move {
         let session = system.session(&format!("s{n}")).unwrap();
@@ -101,7 +100,7 @@ async fn trouble_with_one_is_none_of_the_other() {
         .map(|figures| figures.queries.get("failed").unwrap());
     assert_eq!(failed, [CONVERSATIONS as u64, 0]);
 
-    // One that ends, or takes nothing more, leaves the other as it is.
+    // A system that ends does not affect the other.
     assert!(a.session("more").unwrap().ask("still there?").await.is_ok());
     a.die().await;
     let key = SessionKey::local(SessionName::new("s1").unwrap());

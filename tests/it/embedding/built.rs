@@ -1,4 +1,4 @@
-//! What the builder takes from a host.
+//! What the builder accepts from a host.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,6 @@ use oracle_agent::{
 
 use super::done;
 
-/// Says what it is told to.
 struct Always(QueryType, f64);
 
 impl QueryClassifier for Always {
@@ -29,7 +28,6 @@ impl QueryClassifier for Always {
     }
 }
 
-/// Cannot say anything.
 struct Broken;
 
 impl QueryClassifier for Broken {
@@ -42,7 +40,6 @@ fn name() -> SessionName {
     SessionName::new("s").unwrap()
 }
 
-/// The payload of the first event of this type.
 async fn event(system: &System, kind: &str) -> serde_json::Value {
     let session = system.oracle().session(name());
     let events = session.events(Seq(0)).await.unwrap();
@@ -86,7 +83,7 @@ async fn a_classifier_that_panics_fails_its_query_and_nothing_else() {
     assert!(!system.oracle().has_ended(), "the actors live on");
 }
 
-/// Every query has at least two turns.
+/// Demands at least two turns of every query.
 struct Twice;
 
 impl TurnPolicy for Twice {
@@ -137,7 +134,6 @@ async fn a_clone_is_the_next_system_over_the_same_journal_whatever_its_policy() 
     assert!(journal.find(name().into()).await.unwrap().is_some());
 }
 
-/// A model that names a type, of a provider of the host's.
 struct Judge(Scripted);
 
 impl Backend for Judge {

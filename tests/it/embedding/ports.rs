@@ -1,4 +1,4 @@
-//! Conversations as children of a host's actors.
+//! Sessions as children of a host's actors.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::done;
 
-/// Hands on what it hears, and of the ends of its children.
+/// Forwards the events it receives and the ends of its children.
 struct Host;
 
 enum Told {
@@ -95,7 +95,6 @@ impl Hosted {
         }
     }
 
-    /// Until the end of a query, and how many that were.
     async fn until_the_end(&mut self) -> Vec<u64> {
         let mut seqs = Vec::new();
         loop {
@@ -151,7 +150,7 @@ async fn a_child_asks_in_order_and_its_parent_hears_everything_once() {
     let paused = hosted.port.call(pause, None).await.unwrap();
     assert!(matches!(paused, CallResult::Success(Ok(_))));
     let mut heard = hosted.heard().await.1;
-    // It may have left memory before and come back for this, which are events too.
+    // It may have been passivated and reactivated first, which are events too.
     while heard == "session.passivated" || heard == "session.revived" {
         heard = hosted.heard().await.1;
     }
@@ -200,7 +199,7 @@ async fn a_parent_hears_why_there_is_nothing_more_to_hear() {
     assert_eq!(why, AskError::Stopped.to_string());
 }
 
-/// Keeps what it hears, and so makes no room for more.
+/// The host holds the events it receives, so that no more are sent.
 #[tokio::test(start_paused = true)]
 async fn what_a_parent_is_too_slow_for_waits_in_the_journal() {
     let script = (0..29).fold(Scripted::new(), |script, n| {

@@ -1,5 +1,5 @@
-//! Keys and header values, with servers that repeat them in whatever they say no with: they are in no
-//! event, no file of the journal and nothing that can be printed.
+//! API keys and header values with servers that repeat them in their errors: they must not appear
+//! in events, journal files or anything printable.
 
 use std::{
     fs,
@@ -21,18 +21,18 @@ use serde_json::json;
 
 const CANARY: &str = "canary";
 
-/// How a server says no, given what it was sent.
+/// The way in which the server fails.
 #[derive(Debug, Clone, Copy)]
 enum No {
-    /// By a status, for ever.
+    /// Always with this status.
     Status(u16),
-    /// By a stream that begins with an error, or breaks off with one.
+    /// With a stream whose text ends in an error.
     Stream(&'static str),
-    /// By something that cannot be read.
+    /// With a stream that is no JSON.
     Nonsense,
 }
 
-/// What it was sent, once it has said no.
+/// Answers one request with the failure and returns its head.
 fn say(no: No, mut stream: TcpStream) -> Option<String> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut head = String::new();
@@ -49,7 +49,7 @@ fn say(no: No, mut stream: TcpStream) -> Option<String> {
         .take(length.parse().ok()?)
         .read_to_end(&mut Vec::new())
         .ok()?;
-    // What a server tells of `Bearer x` is often `x`.
+    // A server may repeat `x` alone of `Bearer x`.
     let last = |(_, value): (_, &str)| value.trim().rsplit(' ').next().map(str::to_owned);
     let values: Vec<_> = lines().filter_map(last).collect();
     let message = format!("you sent {head}, so {}", values.join(" and "));

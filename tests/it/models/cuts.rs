@@ -1,5 +1,5 @@
-//! Replies that break off at each of their events, events that come twice or too early, and pieces of
-//! any size: with text, a call of a tool, and an answer after it.
+//! Replies that break off at each of their events, duplicated or reordered events, and chunks of
+//! any size: with text, a tool call, and an answer after it.
 
 use futures_util::{StreamExt, stream};
 use oracle_agent::llm::Dialect;
@@ -11,7 +11,6 @@ use super::play::{ARGUMENTS, Came, Play, SHORT, Says, play, sent};
 const EVENTS: u64 = 16;
 const AT_A_TIME: usize = 16;
 
-/// The first reply with this fault at each of its events, in both dialects.
 async fn at_each_event(fault: &str) -> Vec<(String, Came)> {
     let every = (0..=EVENTS)
         .flat_map(|event| [Dialect::OpenAi, Dialect::Anthropic].map(|dialect| (event, dialect)));
@@ -47,15 +46,15 @@ async fn a_reply_cut_at_any_event_is_asked_for_again_and_nothing_of_it_stays() {
     }
     let cut = runs.iter().filter(|(_, came)| !came.codes().is_empty());
     assert!(cut.count() > 10, "most of these events come before the end");
-    // Anthropic's dialect says at the beginning what was sent, and that is paid for.
+    // The Anthropic dialect reports the input tokens at the start, and they are charged.
     let counted = runs.iter().flat_map(|(_, came)| came.of("llm.retried"));
     assert!(counted.filter(|event| sent(event) > 0).count() > 5);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_event_that_comes_twice_or_too_early_runs_no_broken_call() {
-    // Nothing in an event tells that it has come before: text that a server sends twice stands there
-    // twice, and no follower sees anything else than what is kept.
+    // An event has no identity: text that a server repeats appears twice, and followers see what is
+    // kept.
     for (fault, doubled) in [("duplicate", 2), ("out-of-order", 1)] {
         for (name, came) in at_each_event(fault).await {
             assert!(came.most_often() <= doubled, "{name}");

@@ -1,7 +1,7 @@
-//! The table of faults: what goes wrong between a model and the user, and what both see of it.
+//! The table of faults between a model and the user, and what both see of them.
 //!
-//! Each fault once, for ever, and for ever with another model in the chain; in both dialects. What is
-//! expected of a row stands in it; all that the log says of it, in the snapshot.
+//! Each fault runs in both dialects: once, permanently, and permanently with another model in the
+//! chain. A row holds the expected result; the snapshot holds what the log says of it.
 
 use std::{
     collections::BTreeSet,
@@ -19,38 +19,38 @@ use tokio::net::TcpSocket;
 
 use super::play::{Came, Deadlines, Play, QUESTION, TRIES, play};
 
-/// How often it goes wrong, and who else could be asked.
+/// Number of failures, and whether another model is available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Mode {
     Once,
-    /// Once, with a reply that is asked for as a whole.
+    /// Once, with a reply that is no stream.
     Whole,
     Ever,
     Spare,
 }
 
-/// Rows that are played at the same time; most of them wait.
+/// Rows that run concurrently; most of them wait.
 const AT_A_TIME: usize = 24;
 const MODES: [Mode; 4] = [Mode::Once, Mode::Whole, Mode::Ever, Mode::Spare];
 const DIALECTS: [Dialect; 2] = [Dialect::OpenAi, Dialect::Anthropic];
 
-/// What comes of a fault.
+/// The effect of a fault.
 #[derive(Debug, Clone, Copy)]
 enum Want {
-    /// Nobody notices.
+    /// Invisible to the client.
     Nothing,
-    /// The call is tried again; a fault that stays ends the query or goes to the next model.
+    /// The call is retried; a permanent fault ends the query or fails over.
     Again(&'static str),
-    /// The server is away or limits the rate: the call is tried again until patience ends, or goes to the
-    /// next model.
+    /// The server is unavailable or limits the rate: the call is retried until patience ends, or
+    /// fails over.
     Waits(&'static str),
-    /// Trying again is no use: the query ends, or goes to the next model.
+    /// A retry is pointless: the query ends, or fails over.
     Final(&'static str),
-    /// A reply that ends the query, with this code; another model is not asked.
+    /// The query ends with this code, without failover.
     Ends(&'static str),
-    /// So many calls of tools run, and then there is an answer.
+    /// So many tool calls run, and then there is an answer.
     Runs(usize),
-    /// A call of a tool is refused for this; the model reads why.
+    /// A tool call is refused with this code, which the model reads.
     Refuses(&'static str),
     /// A turn without an answer; another turn follows, up to the limit.
     Turn,
@@ -58,7 +58,7 @@ enum Want {
 
 use Want::{Again, Ends, Final, Nothing, Refuses, Runs, Turn, Waits};
 
-/// The faults of the mock that mean the same in both dialects, and what comes of them.
+/// The mock's faults with the same effect in both dialects.
 const ROWS: &[(&str, Want)] = &[
     ("400", Final("bad_request")),
     ("401", Final("unauthorized")),
@@ -118,23 +118,23 @@ const ROWS: &[(&str, Want)] = &[
     ("call-same-index", Runs(2)),
     ("call-object", Runs(1)),
     ("call-unknown", Refuses("unknown_tool")),
-    // Not the mock's: no server, no such name, no TLS there.
+    // Not the mock's: no server, no such name, no TLS.
     ("refused", Waits("connect")),
     ("dns", Waits("dns")),
     ("tls", Final("tls")),
 ];
 
-/// Where a dialect is not like the other.
+/// Effects that differ in one dialect.
 const EXCEPTIONS: &[(&str, Dialect, Want)] = &[
-    // A message without content is one all the same.
+    // A message without content is valid.
     ("empty-choices", Dialect::Anthropic, Turn),
-    // Told by a status, and by no code that would tell it from others.
+    // Reported by a status without a distinct code.
     ("content-filter", Dialect::Anthropic, Final("bad_request")),
 ];
 
-/// Where a reply that is no stream is not like one.
+/// Effects that differ for a reply that is no stream.
 const OF_WHOLES: &[(&str, Want)] = &[
-    // Its headers come when all of it is there.
+    // Its headers come when it is complete.
     ("stall-headers", Again("stall")),
 ];
 
@@ -145,10 +145,10 @@ fn exception(fault: &str, dialect: Dialect, mode: Mode) -> Option<Want> {
     whole.or_else(|| Some(own.find(|row| (row.0, row.1) == (fault, dialect))?.2))
 }
 
-/// Those that have tests of their own.
+/// Faults with tests of their own.
 const OTHERS: [FaultKind; 3] = [FaultKind::Duplicate, FaultKind::Split, FaultKind::HugeLine];
 
-/// Short for what waits for them, and long enough for the try after it.
+/// Short for the faults that wait for one, and long enough for the retry.
 fn deadlines(fault: &str) -> Deadlines {
     let seconds = Duration::from_secs;
     match fault {
@@ -158,7 +158,7 @@ fn deadlines(fault: &str) -> Deadlines {
             first_token: seconds(7),
             ..Deadlines::FAR
         },
-        // Of a whole reply nothing is there before all of it.
+        // A whole reply sends nothing before it is complete.
         "stall" => Deadlines {
             first_token: seconds(6),
             idle: seconds(6),
@@ -176,18 +176,17 @@ fn deadlines(fault: &str) -> Deadlines {
     }
 }
 
-/// A port at which nobody listens. Nobody else gets it as long as this lives.
+/// Reserves a port without listening on it, until the socket is dropped.
 fn closed() -> TcpSocket {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     socket
 }
 
-/// Where a row's server is, if it is not the mock.
 fn address(fault: &str, closed: &TcpSocket) -> Option<String> {
     match fault {
         "refused" => Some(format!("http://{}", closed.local_addr().unwrap())),
-        // Longer than a name may be, so that no resolver has it.
+        // Longer than a DNS label may be, so it never resolves.
         "dns" => Some(format!("http://{}.invalid", "name".repeat(16))),
         _ => None,
     }
@@ -218,11 +217,11 @@ fn name(fault: &str, dialect: Dialect, mode: Mode) -> String {
 
 fn is_played(fault: &str, dialect: Dialect, mode: Mode) -> bool {
     match (fault, mode) {
-        // What is not there now will not be there at the next try either.
+        // A retry would fail in the same way.
         ("refused" | "dns" | "tls", Mode::Once | Mode::Whole) => false,
         // A whole reply may be there in time.
         ("slow=5", Mode::Whole) => false,
-        // Waiting takes time: what follows from a fault that stays is the same for all.
+        // Waiting takes real time, and a permanent fault has the same effect in all modes.
         (_, Mode::Ever | Mode::Spare) if deadlines(fault) != Deadlines::FAR => {
             (dialect, mode) == (Dialect::OpenAi, Mode::Ever)
         }
@@ -287,14 +286,14 @@ fn check(name: &str, want: Want, mode: Mode, reaches: bool, came: &Came) {
             assert_eq!((end, &*codes), (whole, &[][..]), "{name}");
             assert_eq!((first, second), (2, 0), "{name}");
         }
-        // It goes on so until the last turn, which is answered without tools; another model is not asked.
+        // Repeats up to the last turn, which has no tools; there is no failover.
         (Runs(_) | Refuses(_), Mode::Ever | Mode::Spare) => {
             assert_eq!(end, whole, "{name}");
             assert_eq!((first, second), (3, 0), "{name}");
         }
         (Turn, Mode::Ever | Mode::Spare) => assert_eq!(second, 0, "{name}"),
     }
-    // Another turn may be asked for with words of ours, which come back too.
+    // Another turn may start with our guidance, which the mock repeats.
     let only_asked = !matches!(
         (want, mode),
         (Turn, _) | (Runs(_) | Refuses(_), Mode::Ever | Mode::Spare)
@@ -321,7 +320,7 @@ async fn every_fault_ends_as_the_table_says() {
         let checked = AssertUnwindSafe(|| check(&name, want, mode, reaches, &came));
         catch_unwind(checked).ok()?;
         let line = match (want, mode) {
-            // How often it is tried is a matter of time.
+            // The number of attempts depends on time.
             (Waits(_), Mode::Ever) => format!("{}, when patience ended", came.outcome),
             _ => came.line(),
         };
@@ -356,7 +355,7 @@ async fn every_fault_ends_as_the_table_says() {
     insta::assert_snapshot!("faults", table);
 }
 
-/// By itself: it keeps the processor so busy that deadlines of others would pass.
+/// A test of its own: it keeps the processor busy enough to exceed other tests' deadlines.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_line_of_very_many_bytes_is_not_read_to_its_end() {
     let came = come("huge-line", Dialect::OpenAi, Mode::Once).await;

@@ -1,4 +1,4 @@
-//! Who takes a question back hangs up on the model.
+//! A cancelled query hangs up on the model.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use oracle_agent::{
     testkit::TestOracle,
 };
 
-/// Longer than it takes, however busy the machine; the mock itself would wait for ten minutes.
+/// Longer than it takes on a busy machine; the mock itself would wait for ten minutes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn calls_in_flight(mock: &Mock, wanted: u64) -> bool {

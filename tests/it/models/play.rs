@@ -1,8 +1,9 @@
-//! One question to a whole system whose model is a server that goes wrong, and what came of it.
+//! Asks one question of a whole system whose model is a server with planned faults, and checks the
+//! outcome.
 //!
-//! Real sockets, so a real clock. Deadlines are far away but for the few faults that wait for one: those have
-//! some seconds, in which the good try after the bad one has to come to its end too. A name that nobody knows
-//! needs an environment without a proxy.
+//! Sockets need a real clock. Deadlines are far away except for the few faults that wait for one:
+//! those get some seconds, in which the retry has to finish too. An unknown host name needs an
+//! environment without a proxy.
 
 use std::{
     collections::BTreeMap,
@@ -25,14 +26,13 @@ use oracle_agent::{
 };
 use serde_json::{Value, json};
 
-/// No word in it comes twice, so that whatever is doubled is seen. The mock says it back.
+/// No word occurs twice, so that duplicates are visible. The mock echoes it.
 pub(super) const QUESTION: &str = "Where does the code of our small server empty its cache, \
     why is that done so late, and which test would notice if nobody did it any more?";
 
-/// Tries of one model.
+/// Attempts of one model.
 pub(super) const TRIES: u32 = 2;
 
-/// How long things may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Deadlines {
     pub(super) connect: Duration,
@@ -43,7 +43,7 @@ pub(super) struct Deadlines {
 }
 
 impl Deadlines {
-    /// Longer than anything takes that is answered at all, however busy the machine.
+    /// Longer than any call that is answered at all, on a busy machine.
     pub(super) const FAR: Self = Self {
         connect: Duration::from_secs(30),
         headers: Duration::from_secs(60),
@@ -53,35 +53,29 @@ impl Deadlines {
     };
 }
 
-/// What the mock says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Says {
-    /// The question.
     Question,
-    /// A call of the tool besides a short text, and then the text: in few events.
+    /// A short text with a tool call, and then the text alone, in few events.
     Call,
 }
 
-/// The arguments of that call.
 pub(super) const ARGUMENTS: &str = r#"{"query":"where"}"#;
-/// That text.
 pub(super) const SHORT: &str = "The handler checks the session";
 
-/// What is asked of whom.
 #[derive(Debug, Clone)]
 pub(super) struct Play {
     pub(super) dialect: Dialect,
     pub(super) streaming: Streaming,
-    /// What goes wrong with the first model.
+    /// Faults of the first model.
     pub(super) faults: Vec<Planned>,
-    /// Where it is instead of at the mock.
+    /// A server in place of the mock.
     pub(super) address: Option<String>,
-    /// Whether TLS is expected of the mock, which has none.
+    /// Whether the client expects TLS of the mock, which has none.
     pub(super) tls: bool,
     pub(super) deadlines: Deadlines,
-    /// What the mock says: the question, or else first a call and then an answer, in few pieces.
     pub(super) says: Says,
-    /// Whether a second model stands in the chain that has no faults.
+    /// Whether the chain has a second model without faults.
     pub(super) spare: bool,
 }
 
@@ -120,20 +114,18 @@ impl Play {
     }
 }
 
-/// What became of it.
 #[derive(Debug)]
 pub(super) struct Came {
     pub(super) outcome: String,
     pub(super) reason: Option<String>,
     pub(super) text: String,
     pub(super) events: Vec<Event>,
-    /// What the first model was asked, and the second one.
+    /// Number of requests to the first model, and to the second.
     pub(super) requests: [u64; 2],
-    /// The arguments of calls that ran.
     pub(super) ran: Vec<Value>,
 }
 
-/// Asks, follows, and checks what holds whatever goes wrong.
+/// Asks, follows, and checks what holds with any fault.
 pub(super) async fn play(name: &str, play: &Play) -> Came {
     let mock = |faults: &[Planned]| {
         Mock::start(Settings {
@@ -222,12 +214,11 @@ pub(super) async fn play(name: &str, play: &Play) -> Came {
     came
 }
 
-/// The text that a follower saw.
 #[derive(Debug, Default)]
 struct Shown {
-    /// By turn: the last try, and what it showed.
+    /// By turn: the last attempt, and its text.
     turns: BTreeMap<u32, (u32, String)>,
-    /// Tries that showed something, by turn.
+    /// Turns and attempts that showed text.
     tries: Vec<(u32, u32)>,
 }
 
@@ -262,7 +253,6 @@ impl Shown {
     }
 }
 
-/// The tokens sent that an event counts.
 pub(super) fn sent(event: &Event) -> u64 {
     event.payload["usage"]["input_tokens"].as_u64().unwrap_or(0)
 }
@@ -276,19 +266,20 @@ impl Came {
         self.of(kind).count()
     }
 
-    /// How often a word that the mock says in a turn stands in the reply of one, at most.
+    /// Returns how often a word of the mock occurs in one reply, at most.
     pub(super) fn most_often(&self) -> usize {
         let texts = self.of("turn.replied").map(|event| {
             let text = event.payload["text"].as_str().unwrap();
             let said = QUESTION.split_whitespace().chain(SHORT.split_whitespace());
-            // Short words stand in our own guidance too, which the mock says back.
+            // Short words also occur in our guidance, which the mock echoes.
             let words = said.filter(|word| word.len() > 4);
             words.map(|word| text.matches(word).count()).max().unwrap()
         });
         texts.max().unwrap_or(0)
     }
 
-    /// What the log says went wrong, each once: the type of the event, and the code or the reason.
+    /// Lists failures in the log, without repetitions: the event's type, and the code or the
+    /// reason.
     pub(super) fn codes(&self) -> Vec<(&str, &str)> {
         let told = ["llm.retried", "llm.failed_over", "tool.refused"];
         let mut codes: Vec<_> = self
@@ -301,7 +292,6 @@ impl Came {
         codes
     }
 
-    /// Holds whatever went wrong.
     fn check(&self, name: &str) {
         assert_eq!(self.count("query.finished"), 1, "{name}");
         let used = |kind| -> u64 { self.of(kind).map(sent).sum() };
@@ -318,7 +308,7 @@ impl Came {
         assert!(open <= failed, "{name}: a turn has no end");
         assert_eq!(self.count("tool.started"), self.ran.len(), "{name}");
         assert_eq!(self.count("tool.finished"), self.ran.len(), "{name}");
-        // What is refused was never requested: each call has one of the two.
+        // A refused call is never requested, so each call is one or the other.
         let calls = self
             .of("turn.replied")
             .flat_map(|event| event.payload["message"]["parts"].as_array().unwrap())
@@ -334,7 +324,7 @@ impl Came {
         }
     }
 
-    /// In a line: the end, what the log says on the way there, and what the models were asked.
+    /// Summarises the run in one line: the end, the log's way there, and the number of requests.
     pub(super) fn line(&self) -> String {
         let mut line = self.outcome.clone();
         if let Some(reason) = &self.reason {
@@ -383,7 +373,6 @@ fn why(event: &Event) -> Option<&str> {
     code.or(event.payload["why"].as_str())
 }
 
-/// A tool that remembers with what it was called.
 #[derive(Clone)]
 struct Look {
     spec: ToolSpec,

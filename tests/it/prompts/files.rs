@@ -10,7 +10,6 @@ use regex::Regex;
 
 use super::{builtin, compose, composer, session};
 
-/// The text of a segment in a prompt of the built-in files.
 fn part(variables: &Variables, query_type: QueryType, id: SegmentId) -> String {
     let prompt = compose(&builtin(), variables, query_type);
     let parts: Vec<_> = prompt.content.split(SEPARATOR).collect();
@@ -175,7 +174,6 @@ fn the_action_text_is_for_actions_alone() {
     }
 }
 
-/// Required and optional fields of each type (spec 2).
 fn schema(kind: SignalType) -> (&'static [&'static str], &'static [&'static str]) {
     match kind {
         SignalType::NeedTurn => (&["reason"], &["expected_turns"]),

@@ -1,5 +1,5 @@
-//! The rows of T011, with the departures of spec 15: action loads the docs segment, a required
-//! segment over budget is an error, and the row of the low budget has a budget of 30.
+//! The rows of T011, with these differences: action loads the docs segment, a required segment over
+//! budget is an error, and the row of the low budget has a budget of 30.
 
 use std::sync::Arc;
 
@@ -12,7 +12,6 @@ use oracle_agent::{
 
 use super::{compose, composer};
 
-/// The files of T011's fixture.
 const T011: [(&str, &str); 7] = [
     ("base.md", "# Base Prompt\n\nYou are the Oracle."),
     ("signals.md", "# Signals\n\nEmit signals at response end."),
@@ -106,7 +105,8 @@ fn segments_are_parted_by_dividers_and_keep_their_content() {
 
 #[test]
 fn a_low_budget_leaves_optional_segments_out() {
-    // The required segments of T011's files have 122 characters, the separators included: 30 tokens.
+    // The required segments of T011's files have 122 characters, the separators included: 30
+    // tokens.
     for (name, budget, kept) in [
         (
             "T011: low budget (30, spec 15)",

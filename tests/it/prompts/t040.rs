@@ -1,5 +1,5 @@
-//! The rows of T040 and T041 that are about composition; how queries are classified is tested with
-//! the classifier. As spec 15 has it, action loads the docs segment.
+//! The rows of T040 and T041 about composition; action loads the docs segment. The classifier's
+//! tests cover classification.
 
 use std::sync::Arc;
 
@@ -10,7 +10,6 @@ use oracle_agent::{
 
 use super::{builtin, compose, composer, session};
 
-/// The files of T040's fixture: a heading with the id of the segment.
 fn t040() -> Vec<(&'static str, String)> {
     REGISTRY
         .iter()

@@ -1,7 +1,7 @@
-//! What holds after every step of every conversation, whatever is played (spec 1, 2, 6, 8, 10).
+//! Invariants that hold after every step of every conversation.
 //!
-//! Fed with each record as it is decided, it keeps a second session that lives by the records
-//! alone, as they come back from JSON, and asks of it to be the same as the one that decides.
+//! The audit receives each record after its decision and evolves a second session from the records
+//! alone, decoded from JSON. That session must equal the one that decides.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -17,36 +17,34 @@ use oracle_agent::{
     signal::{self, Finding},
 };
 
-/// What the records have said of one query.
+/// What the records say of one query.
 #[derive(Debug, Clone, Default)]
 struct Seen {
     finished: bool,
     question: String,
     /// Replies so far, inherited ones included.
     turns: u32,
-    /// The turns that it is allowed.
     allowed: u32,
     attempt: Attempt,
-    /// Whether a model was asked what it is.
+    /// Whether a second opinion was requested.
     doubted: bool,
-    /// Compactions begun, and the last try of any.
+    /// Compactions begun, and the last attempt of any.
     compactions: u32,
     compaction: Attempt,
-    /// Of the replies and of the children, what was inherited included.
+    /// Usage of replies and children, inherited usage included.
     usage: Usage,
-    /// The child that works for it.
     child: Option<SessionName>,
-    /// Whether that was taken back.
+    /// Whether the child was cancelled.
     cancelled: bool,
 }
 
-/// See the module.
+/// Checks a session against a replica built from its records.
 #[derive(Clone)]
 pub(super) struct Audit {
     replayed: Session,
     queries: BTreeMap<QueryId, Seen>,
     last: Timestamp,
-    /// A child that was just taken back, which has to be told.
+    /// A child that was just cancelled and must be informed.
     to_tell: Option<SessionName>,
 }
 
@@ -60,12 +58,10 @@ impl Audit {
         }
     }
 
-    /// The session as the records alone make it.
     pub(super) fn replayed(&self) -> Session {
         self.replayed.clone()
     }
 
-    /// After each record.
     pub(super) fn record(&mut self, record: &Record, live: &Session) {
         let line = codec::encode(record).unwrap();
         let decoded = codec::decode(&line).unwrap();
@@ -221,7 +217,6 @@ impl Audit {
         }
     }
 
-    /// After each step.
     pub(super) fn step(&mut self, live: &Session, effects: &[Effect]) {
         if let Some(told) = self.to_tell.take() {
             let cancels = |effect: &Effect| matches!(effect, Effect::CancelChild { child, .. } if *child == told);
@@ -278,7 +273,7 @@ impl Audit {
     }
 }
 
-/// Each call is answered in the next message, in order; only a running turn may have open ones.
+/// Each call is answered in the next message, in order; only a running turn may have open calls.
 fn conversation_is_whole(messages: &[Arc<Message>], live: &Session) {
     for (index, message) in messages.iter().enumerate() {
         let asked: Vec<&CallId> = message.calls().map(|call| &call.id).collect();
@@ -310,7 +305,7 @@ fn conversation_is_whole(messages: &[Arc<Message>], live: &Session) {
     }
 }
 
-/// Whatever was compacted, the question that is worked on stands as it was asked.
+/// The current question stays verbatim through any compaction.
 fn question_is_there(messages: &[Arc<Message>], question: &str) {
     let question = signal::escape(question);
     let asked = |message: &Arc<Message>| {
@@ -336,8 +331,8 @@ fn foreign_text_is_data(messages: &[Arc<Message>]) {
     }
 }
 
-/// What a turn is said to send is what it sends, whatever was decided along with it: the prompt of 100
-/// tokens, the tools, the conversation. Only what is escaped on its way in may differ a little.
+/// A turn's estimate matches what it sends: the prompt of 100 tokens, the tools, the conversation.
+/// Escaping may change it a little.
 fn measured(started: &TurnStarted, live: &Session) {
     let Some(estimate) = started.token_estimate else {
         return;

@@ -1,5 +1,5 @@
-//! Row 18, `auto`: a reply without a signal is kept, and one short turn asks for the signal alone. What weak
-//! models say is in `crate::weak`; here is what can happen around it.
+//! Row 18, `auto`: a reply without a signal is kept, and one short turn asks for the signal alone.
+//! `crate::weak` has the replies of weak models; here are the surrounding events.
 
 use oracle_agent::{
     kernel::{Command, OnMissingSignal, Policy},
@@ -15,7 +15,6 @@ fn auto() -> Policy {
     }
 }
 
-/// A model that is asked for the signal of "It is in a.rs.".
 fn asked() -> Play {
     let mut play = Play::asked(auto());
     play.says("It is in a.rs.");

@@ -1,4 +1,4 @@
-//! Budgets (spec 6): turns, tokens, money, the context window.
+//! Budgets: turns, tokens, money, the context window.
 
 use oracle_agent::{
     kernel::{ModelChoice, Policy},
@@ -23,7 +23,6 @@ fn budget_facts(play: &Play) -> Vec<BudgetFact> {
     facts.collect()
 }
 
-/// Turns that ask for another one, each for another reason.
 fn need_turns(play: &mut Play, count: u32, text: &str) {
     for turn in 0..count {
         play.says(&format!(

@@ -1,4 +1,4 @@
-//! Commands while a query runs (spec 6, 8), in every step of it.
+//! Commands while a query runs, in every step of it.
 
 use std::sync::Arc;
 
@@ -27,14 +27,13 @@ fn steer(text: &str, author: Author) -> Command {
     }
 }
 
-/// The session takes another question and answers it.
 fn is_usable(play: &mut Play, name: &str) {
     if play.session.is_paused() {
         play.command(Command::Resume).unwrap();
     }
     play.ask(QUESTION);
     if name.starts_with("compacting") {
-        // What was too long is so still.
+        // The context is still too long.
         play.summarises("They read it.");
     }
     play.says(&format!("Good. {}", done()));
@@ -201,7 +200,6 @@ fn pause_and_resume_lose_nothing_in_any_step() {
     }
 }
 
-/// From any step to an answer.
 fn go_on(play: &mut Play, name: &str) {
     match name {
         "preparing" => {

@@ -1,4 +1,4 @@
-//! Compaction (spec 6, 8): when, of what, how often, and what becomes of it when it fails.
+//! Compaction: its trigger, content, limits and failures.
 
 use oracle_agent::{
     kernel::{Command, Effect, InFlight, ModelChoice, Policy, Report, Step},
@@ -12,7 +12,6 @@ use proptest::{collection::vec, prelude::*, test_runner::Config};
 
 use super::{play::Play, script::*, steps};
 
-/// Models of these windows, and a prompt of 100 tokens.
 fn windows(tokens: &[u64]) -> Policy {
     let models = tokens.iter().zip(["p/one", "p/two", "p/three"]);
     let models = models.map(|(tokens, name)| ModelChoice {
@@ -25,7 +24,6 @@ fn windows(tokens: &[u64]) -> Policy {
     }
 }
 
-/// A session in which much was said, and its second question.
 fn second_question(policy: Policy) -> Play {
     let mut play = Play::asked(policy);
     let long = format!("{} {}", "word ".repeat(600), done());
@@ -302,7 +300,7 @@ fn estimates_are_learned_from_nothing_but_what_the_first_model_s_provider_counts
             ..Usage::default()
         },
     };
-    // Four times as many tokens as are estimated, if that is believed.
+    // Four times the estimate, if the count is believed.
     let counted = || Reply {
         usage: usage(2_400, 10, 0),
         ..reply(&format!("{} {}", "word ".repeat(400), done()), Vec::new())
@@ -474,7 +472,7 @@ fn only_the_last_try_counts_whatever_dies_in_between() {
         reply: late.clone(),
     });
     assert!(play.kinds().is_empty() && play.effects.is_empty());
-    // What answers a turn's call is no summary, with whatever number.
+    // The reply to a turn's call is no summary, whatever its number.
     let token = play.compaction_token();
     play.report(Report::ModelReplied {
         token,
@@ -538,8 +536,8 @@ fn config() -> Config {
 proptest! {
     #![proptest_config(config())]
 
-    /// What `audit` asks for after every step holds of any conversation that is compacted: roles, calls
-    /// with their results, the question, the sizes, no last word of the assistant when it is asked.
+    /// The invariants of `audit` hold in any compacted conversation: roles, calls with their
+    /// results, the question, the sizes, and no assistant message last in a request.
     #[test]
     fn any_history_is_well_formed_after_any_compaction(
         window in 400..4_000_u64,

@@ -1,4 +1,4 @@
-//! What a call counts that ends without a reply: with its query, its session or its process.
+//! Usage of a call that ends without a reply: with its query, its session or its process.
 
 use oracle_agent::{
     kernel::{InFlight, Report},
@@ -10,7 +10,6 @@ use oracle_agent::{
 
 use super::{play::Play, script::*};
 
-/// What the first call of [`Play::asked`] sends, by its record.
 fn estimate(play: &Play) -> u64 {
     play.turn()
         .token_estimate

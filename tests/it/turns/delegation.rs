@@ -1,4 +1,5 @@
-//! Sub-agents (spec 8 row 16, spec 11), as far as the parent's kernel goes.
+//! Sub-agents (docs/protocol.md, "Tools and sub-agents" and row 16 of the "Decision table"), as far
+//! as the parent's kernel decides.
 
 use oracle_agent::{
     kernel::{Command, DelegationPolicy, Effect, Policy},
@@ -37,7 +38,6 @@ fn started(play: &Play) -> Option<(String, Option<u64>)> {
     Some((child, max_tokens))
 }
 
-/// The child that was started, its token budget and its cost budget.
 fn caps(play: &Play) -> Option<(String, Option<u64>, Option<NanoUsd>)> {
     play.effects.iter().find_map(|effect| {
         let Effect::StartChild { start, .. } = effect else {
@@ -224,7 +224,7 @@ fn without_room_the_model_hears_that_there_is_none() {
             weak(&sized),
         ),
     ] {
-        // A tool was used, so that a weak signal does not force a response.
+        // A tool was used, so a weak signal does not force a response.
         play.uses(&need("first of all"), call("c1", "search"), "found");
         play.says(&signal);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! A second opinion on what a query is (spec 4): when it is asked for, and what becomes of it.
+//! Second opinions on a query's type: their trigger, and their effect.
 
 use oracle_agent::{
     kernel::{CallToken, Command, Effect, InFlight, Opinion, Policy},
@@ -10,7 +10,6 @@ use oracle_agent::{
 
 use super::{play::Play, script::*, steps};
 
-/// A question that was taken for one about code, so surely.
 fn taken(policy: Policy, text: &str, confidence: f64) -> Play {
     let mut play = Play::new(policy);
     play.submit(Submission::new(text)).unwrap();
@@ -270,7 +269,7 @@ fn the_records_say_what_came_of_it_and_older_ones_are_read() {
             "usage": {"input_tokens": 90, "cached_tokens": 0, "output_tokens": 10, "cost": 1000},
         })
     );
-    // As it was written before there were second opinions.
+    // The format before there were second opinions.
     classified.as_object_mut().unwrap().remove("second_opinion");
     let old = serde_json::json!({
         "v": 2, "at": "2026-01-01T00:00:00.000Z", "query": 1, "type": "query.classified",

@@ -1,5 +1,5 @@
-//! A query that is to end while a sub-agent works for it (spec 8): the child is cancelled first, what it
-//! used is added, and only then does the query end.
+//! Ending a query while a sub-agent works for it: the child is cancelled first, its usage is added,
+//! and then the query ends.
 
 use oracle_agent::{
     kernel::{Command, Effect, Refusal, Reply as Heard, Report, Step},
@@ -49,12 +49,11 @@ fn cancelled() -> Play {
     steps::ending().remove(0).1
 }
 
-/// The child ends as one that was cancelled does.
 fn child_ends(play: &mut Play) {
     play.child_ends(Outcome::Cancelled, "", usage(500, 50, 7_000));
 }
 
-/// Which query has which question, of those that wait, by taking them up one after the other.
+/// Lists the waiting queries with their questions, by running one after the other.
 fn order(play: &mut Play) -> Vec<(u32, String)> {
     let mut order = Vec::new();
     while let Some(query) = play.session.query() {

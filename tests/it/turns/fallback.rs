@@ -1,4 +1,4 @@
-//! The fallback (spec 7): when it is asked, and what is done about what it says.
+//! The fallback: its trigger, and the effect of its verdict.
 
 use std::sync::Arc;
 
@@ -15,7 +15,6 @@ use super::{play::Play, script::*};
 const FORCED: &str =
     "You have gathered sufficient information. Please provide your final response now.";
 
-/// A classifier in the heuristic's place that always says the same.
 struct Always(FallbackAction);
 
 impl FallbackClassifier for Always {
@@ -37,7 +36,7 @@ fn always(action: FallbackAction) -> Policy {
     }
 }
 
-/// Turns that say nothing; each calls a tool that works, so that no reminder is due.
+/// Turns without a signal, each with a successful tool call, so that no reminder is due.
 fn silent_turns(play: &mut Play, count: u32) {
     for _ in 0..count {
         let id = format!("s{}", play.token().turn);

@@ -1,4 +1,4 @@
-//! Faults of a model (spec 12, the kernel's part): again, the next model, the end.
+//! Faults of a model in the kernel: retry, failover, the end.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn what_was_not_even_sent_is_asked_of_the_next_model_at_once() {
     play.fails(full(Some(60_000)));
     assert_eq!(play.kinds(), ["llm.failed_over", "turn.restarted"]);
     assert_eq!((play.model(), play.token().attempt.0), ("p/two", 2));
-    // There is none after that, so that one is waited for.
+    // The last model of the chain is waited for.
     play.fails(full(Some(60_000)));
     assert_eq!(play.kinds(), ["llm.retried"]);
     let at = play.now().at.plus(Duration::from_secs(60));
@@ -73,7 +73,7 @@ fn what_failed_tries_used_counts_once_wherever_they_lead() {
     assert_eq!(play.kinds(), ["llm.failed_over", "turn.restarted"]);
     play.fails_at(no(), usage(30, 3, 0));
     assert_eq!(play.kinds(), ["llm.failed", "query.finished"]);
-    // The last one by the price of its model.
+    // The last attempt is charged at its own model's price.
     let all = usage(60, 6, 12 + 60_000);
     assert_eq!(play.finished().usage, all);
     assert_eq!(play.session.usage_before(), all);
@@ -178,7 +178,7 @@ fn refusals_use_up_no_try_but_patience() {
         assert_eq!(play.kinds(), ["llm.retried"], "a first or second try");
         due(&mut play);
     }
-    // They are no more in a row.
+    // The faults are no longer consecutive.
     let begin = play.now().at;
     while play.end().is_none() {
         play.fails(full(Some(1_000)));

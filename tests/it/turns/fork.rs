@@ -1,4 +1,4 @@
-//! A session that begins as the copy of another one's records (spec 10).
+//! Sessions that begin as a copy of another one's records.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn key() -> SessionKey {
     SessionKey::local(SessionName::new("other").unwrap())
 }
 
-/// The first records of a log, and what a fork there adds.
+/// Forks after these records and returns the new session with its whole log.
 fn fork(records: &[Record], query: u32, turn: Option<u32>) -> (Session, Vec<Record>) {
     let mut session = Session::new(Arc::new(policy()));
     records.iter().for_each(|record| session.evolve(record));
@@ -38,7 +38,6 @@ fn fork(records: &[Record], query: u32, turn: Option<u32>) -> (Session, Vec<Reco
     (session, log)
 }
 
-/// Each accepted query ends once, and nothing runs or waits.
 fn is_whole(session: &Session, log: &[Record], name: &str) {
     assert_eq!(
         (session.phase(), session.waiting()),
@@ -71,7 +70,6 @@ fn is_end(record: &Record) -> bool {
     matches!(record.fact, Fact::Query(QueryFact::Finished(_)))
 }
 
-/// The records up to the end of a query.
 fn up_to_end(log: &[Record], query: u32) -> &[Record] {
     let end = log
         .iter()
@@ -90,7 +88,7 @@ fn what_had_not_ended_is_cut_whatever_it_was_at() {
         let (session, log) = fork(&play.log, 0, None);
         is_whole(&session, &log, name);
         assert_eq!(texts(&session), Vec::<String>::new(), "{name}: never asked");
-        // In the middle of it, what was complete is kept.
+        // A fork inside it keeps what was complete.
         let (session, log) = fork(&play.log, 1, Some(0));
         is_whole(&session, &log, name);
         let last = log.last().unwrap();
@@ -117,7 +115,7 @@ fn at_the_end_of_a_query_later_ones_were_never_asked() {
         texts(&session),
         [QUESTION.to_owned(), format!("One. {}", done())]
     );
-    // Their keys are new ones, and numbers are not given twice.
+    // The keys are not copied, and query numbers are not reused.
     let again = Command::Submit(keyed("2", "something else"));
     let decision = session
         .decide(again, Moment::at(Timestamp::from_millis(1)))

@@ -1,4 +1,4 @@
-//! What stays of a query in the conversation when it is over (spec 1, 8).
+//! The part of a query that stays in the conversation after its end.
 
 use oracle_agent::{
     kernel::Command,

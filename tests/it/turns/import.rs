@@ -1,4 +1,4 @@
-//! What a conversation brings along from elsewhere.
+//! Imported histories.
 
 use oracle_agent::{
     kernel::{Command, Effect, Refusal, Reply as Heard},
@@ -34,13 +34,11 @@ fn talked() -> Import {
     import(Some("Be brief."), said)
 }
 
-/// What is known of the model's words: role and text of each message.
 fn texts(play: &Play) -> Vec<(Role, String)> {
     let text = |message: &std::sync::Arc<Message>| (message.role, message.texts().collect());
     play.messages().iter().map(text).collect()
 }
 
-/// As the log has it.
 fn imported(play: &Play) -> Option<&Import> {
     play.log.iter().find_map(|record| match &record.fact {
         Fact::Session(SessionFact::Imported(import)) => Some(import),
@@ -92,7 +90,7 @@ fn signals_in_it_are_data_whoever_said_them() {
         play.session.instructions().map(|text| &**text),
         Some(&*harmless)
     );
-    // The log has the words as they came.
+    // The log keeps the original text.
     assert_eq!(imported(&play).unwrap().messages[1].text, block);
 }
 
@@ -122,7 +120,7 @@ fn messages_come_before_the_first_one_only() {
     play.says(&done());
     let late = Submission::new("And?").with(talked());
     assert_eq!(play.submit(late), Err(Refusal::NotNew));
-    // Its repetition is known for what it is.
+    // A repetition under the same key is recognised.
     let mut play = Play::new(policy());
     let keyed = || Submission {
         idempotency_key: Some("k".into()),

@@ -1,4 +1,4 @@
-//! Messages to a session (spec 10): queued, refused, interrupting; accepted once.
+//! Messages to a session: queued, rejected, interrupting; accepted once.
 
 use oracle_agent::{
     kernel::{Command, Effect, Policy, Refusal, Reply as Heard},

@@ -1,4 +1,4 @@
-//! Loops (spec 3): by reason, capability and scope, and by the outcome of tools.
+//! Loops: by reason, capability and scope, and by tool results.
 
 use oracle_agent::model::{
     ToolCall, ToolStatus,

@@ -1,5 +1,5 @@
-//! Plays a conversation against a session without any shell: what the decisions ask for is done at
-//! the caller's word, and every step is audited.
+//! Drives a session without a shell: the caller decides when an effect completes, and every step is
+//! audited.
 
 use std::sync::Arc;
 
@@ -22,30 +22,28 @@ use oracle_agent::{
 
 use super::{audit::Audit, script};
 
-/// See the module.
+/// A session under test, with its log and the state that a shell would keep.
 #[derive(Clone)]
 pub(super) struct Play {
     pub(super) session: Session,
     pub(super) log: Vec<Record>,
-    /// What the last step asked for.
     pub(super) effects: Vec<Effect>,
     audit: Audit,
-    /// Where the records of the last step begin.
+    /// Index of the last step's first record.
     step: usize,
     now: i64,
-    /// How far the running call is said to be.
+    /// Reported progress of the running call.
     pub(super) in_flight: InFlight,
-    /// The model gives no signals, as far as is known.
+    /// The model is known to give no signals.
     pub(super) unsignalled: bool,
     call: Option<(CallToken, TurnMode, Arc<str>)>,
-    /// The last try at a summary: which, of which model, of what text.
+    /// The last attempt at a summary: token, model and text.
     compaction: Option<(CallToken, Arc<str>, Arc<str>)>,
-    /// The same of the last question what a query is.
+    /// The last request for a second opinion: token, model and text.
     doubt: Option<(CallToken, Arc<str>, Arc<str>)>,
 }
 
 impl Play {
-    /// An open session.
     pub(super) fn new(policy: Policy) -> Self {
         let opened = Opened {
             key: SessionKey::local(SessionName::new("talk").unwrap()),
@@ -78,7 +76,6 @@ impl Play {
         play
     }
 
-    /// A session that waits for the model's first reply to a question about code.
     pub(super) fn asked(policy: Policy) -> Self {
         let mut play = Self::new(policy);
         play.ask(script::QUESTION);
@@ -110,7 +107,7 @@ impl Play {
         let recovers = matches!(report, Report::Restarted { .. });
         let decision = self.session.observe(report, self.now());
         self.apply(decision);
-        // What ran when the pause began is carried through a restart.
+        // A recovery continues what ran when the pause began.
         if self.session.is_paused() && !recovers {
             self.nothing_starts();
         }
@@ -150,7 +147,7 @@ impl Play {
         }
     }
 
-    /// A paused session starts no call, no tool and no child (spec 8).
+    /// A paused session starts no call, tool or child.
     fn nothing_starts(&self) {
         let starts = self.effects.iter().any(|effect| match effect {
             Effect::CallModel { .. }
@@ -167,7 +164,7 @@ impl Play {
         assert!(!starts, "paused, and yet {:?}", self.effects);
     }
 
-    /// The session is gone and comes back from its records.
+    /// Restarts the session from its records.
     pub(super) fn restart(&mut self, cause: RestartCause) -> &mut Self {
         self.session = self.audit.replayed();
         let detail = "lost".to_owned();
@@ -175,7 +172,7 @@ impl Play {
         self.go_on()
     }
 
-    /// Its process is gone, and it comes back in another one.
+    /// Reactivates the session in a new process.
     pub(super) fn reboot(&mut self) -> &mut Self {
         self.session = self.audit.replayed();
         let decision = self.session.awake(self.now());
@@ -183,20 +180,20 @@ impl Play {
         self.go_on()
     }
 
-    /// It leaves memory and comes back for a message.
+    /// Passivates the session and reactivates it for a message.
     pub(super) fn revive(&mut self) -> &mut Self {
         let decision = self.session.leave(self.now());
         self.apply(decision);
         self.reboot()
     }
 
-    /// What is owed, as part of the step before.
+    /// Decides what the state owes, as part of the previous step.
     fn go_on(&mut self) -> &mut Self {
         let (step, mut effects) = (self.step, self.effects.clone());
         let decision = self.session.resume(self.now());
         self.apply(decision);
         self.step = step;
-        // What is asked for twice is done once.
+        // An effect that is owed twice is performed once.
         let more = self
             .effects
             .iter()
@@ -207,7 +204,7 @@ impl Play {
         self
     }
 
-    /// An actor of it crashed with nothing to crash over.
+    /// Quarantines the session, as after a crash without a query.
     pub(super) fn set_aside(&mut self, reason: &str) -> &mut Self {
         let fact = SessionFact::Quarantined(Quarantined {
             reason: reason.to_owned(),
@@ -226,7 +223,6 @@ impl Play {
     }
 }
 
-/// What people and the world do.
 impl Play {
     pub(super) fn submit(&mut self, submission: Submission) -> Result<Heard, Refusal> {
         self.command(Command::Submit(submission))
@@ -252,7 +248,6 @@ impl Play {
         self.report(Report::Prepared { query, result })
     }
 
-    /// The second opinion that was asked for.
     pub(super) fn opines(&mut self, opinion: Opinion) -> &mut Self {
         let token = self.doubt_token();
         self.report(Report::SecondOpinion { token, opinion })
@@ -275,7 +270,7 @@ impl Play {
         self.fails_at(fault, Usage::default())
     }
 
-    /// The provider counted the try all the same.
+    /// A failed attempt that the provider counted all the same.
     pub(super) fn fails_at(&mut self, fault: Fault, usage: Usage) -> &mut Self {
         let token = self.token();
         self.report(Report::ModelFailed {
@@ -285,7 +280,6 @@ impl Play {
         })
     }
 
-    /// The summary that was asked for.
     pub(super) fn summarises(&mut self, text: &str) -> &mut Self {
         self.summarised(script::reply(text, Vec::new()))
     }
@@ -295,7 +289,6 @@ impl Play {
         self.report(Report::Compacted { token, reply })
     }
 
-    /// It is not to be had, this time.
     pub(super) fn no_summary(&mut self, fault: Fault) -> &mut Self {
         self.no_summary_at(fault, Usage::default())
     }
@@ -328,7 +321,6 @@ impl Play {
         })
     }
 
-    /// The sub-agent that the query waits for has ended.
     pub(super) fn child_ends(&mut self, outcome: Outcome, answer: &str, usage: Usage) -> &mut Self {
         let query = self.session.query().expect("a running query");
         let (query, child) = (query.id(), query.step().child().expect("a child").clone());
@@ -341,20 +333,17 @@ impl Play {
         self.report(Report::ChildEnded { query, end })
     }
 
-    /// A turn that calls one tool, which answers.
     pub(super) fn uses(&mut self, text: &str, call: ToolCall, content: &str) -> &mut Self {
         let id = call.id.to_string();
         self.calls(text, vec![call]).ok(&id, content)
     }
 }
 
-/// What can be seen.
 impl Play {
     pub(super) fn running(&self) -> QueryId {
         self.session.query().expect("a running query").id()
     }
 
-    /// The last try that the model was asked for.
     pub(super) fn token(&self) -> CallToken {
         self.call.as_ref().expect("a call").0
     }
@@ -367,29 +356,24 @@ impl Play {
         &self.call.as_ref().expect("a call").2
     }
 
-    /// The last try at a summary.
     pub(super) fn compaction_token(&self) -> CallToken {
         self.compaction.as_ref().expect("a compaction").0
     }
 
-    /// Which model was asked for it, and for what of.
     pub(super) fn compaction(&self) -> (&str, &str) {
         let (_, model, text) = self.compaction.as_ref().expect("a compaction");
         (model, text)
     }
 
-    /// The last question what a query is.
     pub(super) fn doubt_token(&self) -> CallToken {
         self.doubt.as_ref().expect("a doubt").0
     }
 
-    /// Which model was asked, and with what text.
     pub(super) fn doubt(&self) -> (&str, &str) {
         let (_, model, text) = self.doubt.as_ref().expect("a doubt");
         (model, text)
     }
 
-    /// What the query that was classified last was taken for.
     pub(super) fn classified(&self) -> &Classified {
         let classified = self.log.iter().rev().find_map(|record| {
             let Fact::Query(QueryFact::Classified(classified)) = &record.fact else {
@@ -400,7 +384,6 @@ impl Play {
         classified.expect("a classified query")
     }
 
-    /// The types of the last step's records.
     pub(super) fn kinds(&self) -> Vec<&'static str> {
         self.log[self.step..]
             .iter()
@@ -408,13 +391,11 @@ impl Play {
             .collect()
     }
 
-    /// How often this type stands in the log.
     pub(super) fn count(&self, kind: &str) -> usize {
         let same = |record: &&Record| record.fact.kind() == kind;
         self.log.iter().filter(same).count()
     }
 
-    /// The turn that started last.
     pub(super) fn turn(&self) -> &TurnStarted {
         let started = self.log.iter().rev().find_map(|record| {
             let Fact::Turn(TurnFact::Started(started)) = &record.fact else {
@@ -425,7 +406,6 @@ impl Play {
         started.expect("a started turn")
     }
 
-    /// What the runtime said before the turn that runs.
     pub(super) fn guidance(&self) -> Vec<&str> {
         self.turn().guidance.iter().map(String::as_str).collect()
     }
@@ -440,7 +420,6 @@ impl Play {
         ends.collect()
     }
 
-    /// The end of the query that ended last.
     pub(super) fn finished(&self) -> &Finished {
         self.finishes().last().expect("a finished query").1
     }
@@ -453,7 +432,6 @@ impl Play {
         &self.finished().answer
     }
 
-    /// The outcome's name and reason, if nothing runs any more.
     pub(super) fn end(&self) -> Option<(&str, &str)> {
         if self.session.query().is_some() {
             return None;
@@ -499,7 +477,7 @@ impl Play {
         self.messages().iter().map(|message| message.role).collect()
     }
 
-    /// Ids and contents of the last results in the transcript.
+    /// Returns ids, statuses and contents of the latest tool results.
     pub(super) fn results(&self) -> Vec<(String, ToolStatus, String)> {
         let last = self.messages().iter().rfind(|one| one.role == Role::Tool);
         let results = last.expect("a message of results").results();

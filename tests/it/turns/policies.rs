@@ -1,4 +1,5 @@
-//! Policies that embedders bring: whatever they decide, the kernel keeps its word, and the log is enough.
+//! Policies of a host: whatever they decide, the kernel keeps its invariants, and the log suffices
+//! for a replay.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -20,7 +21,7 @@ use super::{
     script::*,
 };
 
-/// Decides anything, and the same about the same turn.
+/// Returns arbitrary verdicts, the same for the same turn.
 struct Whim(u64);
 
 impl TurnPolicy for Whim {
@@ -65,7 +66,7 @@ impl FallbackClassifier for Whim {
     }
 }
 
-/// Must not be asked.
+/// Must not be called.
 struct Absent;
 
 impl TurnPolicy for Absent {
@@ -80,7 +81,7 @@ impl FallbackClassifier for Absent {
     }
 }
 
-/// The session that a log makes where nobody is there to decide anything.
+/// Replays a log without a policy to decide anything.
 fn replayed(play: &Play, policy: Policy) -> Session {
     let mut session = Session::new(Arc::new(Policy {
         turn: Arc::new(Absent),
@@ -116,7 +117,6 @@ proptest! {
     }
 }
 
-/// Never has enough.
 struct Insatiable;
 
 impl TurnPolicy for Insatiable {
@@ -140,7 +140,6 @@ fn no_policy_gets_a_query_beyond_its_turns() {
     assert!(matches!(play.outcome(), Outcome::Forced { .. }));
 }
 
-/// Has no patience with a model that was stuck before.
 struct Impatient;
 
 impl TurnPolicy for Impatient {
@@ -168,7 +167,7 @@ fn a_policy_hears_that_an_earlier_turn_was_stuck_whatever_this_one_says() {
     assert_eq!(play.count("query.finished"), 1);
 }
 
-/// Three turns at least; the question and the reply are there to be looked at.
+/// Takes at least three turns; checks that it receives the question and the reply.
 struct Thorough;
 
 impl TurnPolicy for Thorough {

@@ -1,7 +1,7 @@
-//! Conversations that nobody would write: whatever comes in whatever order, what `audit` asks for
-//! holds after every step, and every accepted query ends exactly once.
+//! Random conversations: with any input in any order, the invariants of `audit` hold after every
+//! step, and every accepted query ends exactly once.
 //!
-//! `ORACLE_LONG_TESTS=1` plays twenty times as many.
+//! `ORACLE_LONG_TESTS=1` runs twenty times as many.
 
 use oracle_agent::{
     kernel::{
@@ -110,7 +110,7 @@ pub(super) fn some_policy([max_turns, chain, budgets, manner]: [u8; 4]) -> Polic
 }
 
 pub(super) fn happens(play: &mut Play, (what, a, b): Happening) {
-    // A refusal is an answer like any other.
+    // A rejection is an answer like any other.
     let mut command = |command| {
         let _ = play.command(command);
     };
@@ -161,7 +161,7 @@ fn submission(a: u8, b: u8) -> Submission {
     }
 }
 
-/// Messages only come before the first one; refused otherwise.
+/// Valid before the first message only; rejected otherwise.
 fn import(a: u8, b: u8) -> Import {
     let speaker = if a.is_multiple_of(2) {
         Speaker::User
@@ -178,7 +178,7 @@ fn import(a: u8, b: u8) -> Import {
     }
 }
 
-/// A session that runs nothing is seldom restarted: that sets it aside.
+/// Rarely restarts an idle session, because that quarantines it.
 fn restarts(play: &mut Play, a: u8, b: u8) {
     if play.session.query().is_none() && b > 20 {
         return;
@@ -192,7 +192,7 @@ fn restarts(play: &mut Play, a: u8, b: u8) {
     play.restart(causes[usize::from(a % 4)]);
 }
 
-/// What the query waits for, in one of the ways in which it can come.
+/// Completes the current step in one of the possible ways.
 fn advance(play: &mut Play, a: u8, b: u8) {
     let Some(query) = play.session.query() else {
         let _ = play.submit(submission(a, b));
@@ -259,7 +259,7 @@ fn advance(play: &mut Play, a: u8, b: u8) {
     }
 }
 
-/// One of the things that end a query while its sub-agent works.
+/// Ends a query while its sub-agent works, in one of the possible ways.
 fn to_end(play: &mut Play, a: u8, b: u8) {
     match a % 6 {
         0 => drop(play.command(Command::Cancel { query: None })),
@@ -280,7 +280,6 @@ fn to_end(play: &mut Play, a: u8, b: u8) {
     }
 }
 
-/// The ways in which a sub-agent can end.
 fn child_end(b: u8) -> (Outcome, Usage) {
     let lost = || Outcome::Failed {
         code: "child".into(),
@@ -294,7 +293,7 @@ fn child_end(b: u8) -> (Outcome, Usage) {
     }
 }
 
-/// The right kind of report with something wrong about it: it must decide nothing.
+/// A report that fits the step except for one detail: it must decide nothing.
 fn misdirected(play: &mut Play, a: u8, b: u8) {
     let running = play.session.query().map_or(QueryId(0), |query| query.id());
     let turn = play.session.query().map_or(0, |query| query.turns());
@@ -374,7 +373,7 @@ fn misdirected(play: &mut Play, a: u8, b: u8) {
     );
 }
 
-/// Every wait comes to its end, so every query does.
+/// Completes every wait until no query runs.
 pub(super) fn come_to_rest(play: &mut Play) {
     let _ = play.command(Command::Resume);
     let mut steps = 0;
@@ -461,7 +460,6 @@ fn verdict(b: u8) -> ApprovalVerdict {
     }
 }
 
-/// Words, with and without signals, good, weak, broken and misleading ones.
 fn texts(b: u8) -> String {
     let odd = signal(
         "need_turn",

@@ -1,4 +1,4 @@
-//! Restarts (spec 10): what a session that comes back owes, and when it is enough.
+//! Recovery: what a restarted session owes, and the limit of restarts.
 
 use oracle_agent::{
     kernel::{CallToken, Command, Effect, Moment, Refusal, Report, Session},
@@ -10,7 +10,6 @@ use oracle_agent::{
 
 use super::{play::Play, script::*, steps};
 
-/// The names of what is owed.
 fn owed(play: &Play) -> Vec<&'static str> {
     let name = |effect: &Effect| match effect {
         Effect::Prepare { .. } => "prepare",
@@ -325,7 +324,7 @@ fn a_new_or_idle_session_owes_nothing() {
     assert_eq!(decision, oracle_agent::kernel::Decision::nothing());
 }
 
-/// A report of each kind that fits no step of query 1 in `steps`.
+/// Returns a report of each kind that fits no step of query 1 in `steps`.
 fn stale() -> Vec<(&'static str, Report)> {
     let token = CallToken {
         query: QueryId(1),

@@ -1,4 +1,4 @@
-//! What the scripted model, its tools and its people say.
+//! The scripted model, its tools and its users.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,11 +10,11 @@ use oracle_agent::{
     },
 };
 
-/// A question of more than twenty words, so that the fallback does not take it for a simple one.
+/// More than twenty words, so that the fallback does not take it for a simple question.
 pub(super) const QUESTION: &str = "Please find out in which of the many modules of this project \
     the retry policy of the outgoing calls is decided and how it can be changed by an operator";
 
-/// One model, four tools: two that are safe to repeat, one that is not, one that needs a person.
+/// One model, four tools: two that are safe to repeat, one that is not, one that needs an approval.
 pub(super) fn policy() -> Policy {
     let tools = Arc::from([
         tool("search", ToolRepeat::Safe, ToolApproval::NotNeeded),
@@ -89,7 +89,7 @@ pub(super) fn delegate(scope: &str) -> String {
     signal("delegation_recommended", 0.8, &fields)
 }
 
-/// The same signal, hardly believed.
+/// The signal with a low confidence.
 pub(super) fn weak(signal: &str) -> String {
     signal.replace("0.8", "0.2")
 }
@@ -106,7 +106,6 @@ pub(super) fn call_with(id: &str, name: &str, arguments: &str) -> ToolCall {
     }
 }
 
-/// A prompt of 100 tokens, another one for each type.
 pub(super) fn prompt(query_type: QueryType) -> PromptSummary {
     PromptSummary {
         hash: "00".into(),
@@ -116,7 +115,7 @@ pub(super) fn prompt(query_type: QueryType) -> PromptSummary {
     }
 }
 
-/// Below a confidence of one half a model is asked what a query is.
+/// Asks for a second opinion below a confidence of one half.
 pub(super) fn doubtful(policy: Policy) -> Policy {
     let second_opinion = SecondOpinionPolicy {
         below: BasisPoints::new(5_000),
@@ -129,7 +128,6 @@ pub(super) fn doubtful(policy: Policy) -> Policy {
     }
 }
 
-/// A model that names a type, for 100 tokens.
 pub(super) fn names(query_type: QueryType) -> Opinion {
     Opinion::Named {
         query_type,
@@ -138,7 +136,6 @@ pub(super) fn names(query_type: QueryType) -> Opinion {
     }
 }
 
-/// A reply of a text and calls, for 100 tokens.
 pub(super) fn reply(text: &str, calls: Vec<ToolCall>) -> Reply {
     let text = (!text.is_empty()).then(|| Part::text(text));
     let stop = if calls.is_empty() {
@@ -155,7 +152,7 @@ pub(super) fn reply(text: &str, calls: Vec<ToolCall>) -> Reply {
     }
 }
 
-/// A reply of which the provider does not say how long its question was.
+/// A reply without a count of input tokens.
 pub(super) fn uncounted(reply: Reply) -> Reply {
     Reply {
         usage: usage(0, 100, 1_000),

@@ -1,4 +1,4 @@
-//! A query in each step that it can be in: what people do, they can do at any time.
+//! A query in each of its steps: commands may arrive in all of them.
 
 use oracle_agent::{
     kernel::{Command, DelegationPolicy, ModelChoice, Policy, Report},
@@ -7,7 +7,6 @@ use oracle_agent::{
 
 use super::{play::Play, script::*};
 
-/// Two models and room for sub-agents.
 pub(super) fn generous() -> Policy {
     let delegation = DelegationPolicy {
         max_depth: 1,
@@ -22,7 +21,7 @@ pub(super) fn generous() -> Policy {
     }
 }
 
-/// The steps by name; each query has used 100 tokens and said "Words." before, if it could.
+/// Returns the steps by name; each query has used 100 tokens and said "Words." before, if it could.
 pub(super) fn each() -> Vec<(&'static str, Play)> {
     let fresh = || Play::asked(generous());
     let mut preparing = Play::new(generous());
@@ -56,7 +55,6 @@ pub(super) fn each() -> Vec<(&'static str, Play)> {
     ]
 }
 
-/// A query of which a model is asked what it is.
 pub(super) fn doubting() -> Play {
     let mut play = Play::new(doubtful(generous()));
     play.submit(Submission::new(QUESTION)).unwrap();
@@ -85,7 +83,7 @@ pub(super) fn compacting() -> Play {
     play
 }
 
-/// The same in a pause before it is asked for again.
+/// A compaction in the back-off before its retry.
 pub(super) fn compacting_later() -> Play {
     let mut play = compacting();
     play.no_summary(Fault::retryable("http_503", "busy"));
@@ -99,7 +97,7 @@ pub(super) fn delegating() -> Play {
     play
 }
 
-/// A query that is to end and waits for the end of its sub-agent, by what it ends for.
+/// Queries that wait for their sub-agent's end in order to end themselves, by cause.
 pub(super) fn ending() -> Vec<(&'static str, Play)> {
     let mut cancelled = delegating();
     cancelled.command(Command::Cancel { query: None }).unwrap();

@@ -1,4 +1,4 @@
-//! What people do to a session besides asking it: each leaves a `control.*` record that says who (spec 10).
+//! Operators' commands: each leaves a `control.*` record with its author.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn anna() -> By {
     By::new("anna")
 }
 
-/// The last record by whom something was done, and its type.
+/// Returns the type of the last `control.*` record and its author.
 fn by(play: &Play) -> Option<(&'static str, String)> {
     let done = play.log.iter().rev();
     let mut done = done.filter(|record| matches!(record.fact, Fact::Control(_)));
@@ -58,7 +58,7 @@ fn every_verb_says_who() {
         let mut play = Play::asked(with_web());
         ordered(&mut play, command).unwrap();
         let last = match kind {
-            // What follows from it is said to be done by the same one.
+            // The consequence has the same author.
             "control.closed" => "control.cancelled",
             kind => kind,
         };
@@ -125,7 +125,7 @@ fn a_closed_session_ends_what_it_has_in_every_step_and_takes_nothing_more() {
         assert!(waits.is_ok(), "{name}");
         play.command(Command::Close).unwrap();
         if play.session.query().is_some() {
-            // It waits for its sub-agent's end, as a query that is taken back does.
+            // The query waits for its sub-agent's end, as on a cancel.
             assert_eq!(name, "delegating");
             play.child_ends(Outcome::Cancelled, "", usage(0, 0, 0));
         }
@@ -211,7 +211,6 @@ fn attach(tool: &str) -> Command {
     Command::AttachTool { tool }
 }
 
-/// A policy with a tool that is ready to be attached.
 fn with_web() -> Policy {
     let web = ToolSpec {
         name: "web".into(),

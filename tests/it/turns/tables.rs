@@ -1,6 +1,6 @@
-//! The seed's test tables that are about turns, row by row: T032, T033, T034, T048, T049.
+//! The seed's test tables about turns, row by row: T032, T033, T034, T048, T049.
 //!
-//! The rows about a missing blackboard fall away by type (spec 15).
+//! The types rule out the rows about a missing blackboard.
 
 use oracle_agent::{
     kernel::{Command, FallbackPolicy},
@@ -13,7 +13,7 @@ use oracle_agent::{
 
 use super::{play::Play, script::*};
 
-/// A query that has completed some turns, each with a reason of its own.
+/// A query that has completed some turns, each with a different reason.
 fn after(turns: u32, max_turns: u32) -> Play {
     let mut play = Play::asked(super::script::turns(max_turns));
     for turn in 0..turns {
@@ -141,7 +141,7 @@ fn t033_repeated_signal() {
     ] {
         let mut play = Play::asked(policy());
         for (turn, signal) in signals.iter().enumerate() {
-            // Calls keep a query going that a terminal signal would end.
+            // Calls continue a query that a terminal signal would end.
             play.calls(signal, vec![call(&format!("c{turn}"), "search")]);
             play.ok(&format!("c{turn}"), &format!("result {turn}"));
         }
@@ -212,7 +212,7 @@ fn t034_agent_stops_at_max_turns_even_with_tool_calls() {
     );
 }
 
-/// The causes for which the fallback was asked while these replies came in.
+/// Returns the causes for which these replies consulted the fallback.
 fn causes(replies: &[String]) -> Vec<FallbackCause> {
     let mut play = Play::asked(policy());
     for (turn, text) in replies.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Tool calls (spec 8, 10, 11): which run, which never do, and how results come back.
+//! Tool calls: which run, which never do, and the order of results.
 
 use oracle_agent::{
     kernel::{Command, Effect, Policy, Refusal},

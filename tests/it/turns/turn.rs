@@ -1,4 +1,4 @@
-//! What follows a reply (spec 8): every signal, no signal, replies that are none.
+//! What follows a reply: every signal, no signal, and unusable replies.
 
 use oracle_agent::model::{Outcome, Part, QueryType, Reply, Role, StopReason, record::TurnMode};
 

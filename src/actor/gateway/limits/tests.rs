@@ -1,4 +1,4 @@
-//! Limits that are configured or told, and holds after refusals.
+//! Configured and announced limits, and holds after a 429.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn told_requests(limit: u64, remaining: u64, reset: u64) -> RateLimits {
     }
 }
 
-/// With the longest jitter, out of ten calls that ran.
+/// A 429 with the longest jitter, while ten calls run.
 fn refused(started: Duration, after: Option<Duration>) -> Refused {
     Refused {
         started,
@@ -27,7 +27,7 @@ fn refused(started: Duration, after: Option<Duration>) -> Refused {
     }
 }
 
-/// How many calls start in the time from one to the other, if very many want to.
+/// Number of calls that start within a period under unlimited demand.
 fn starts(pace: &mut Pace, from: Duration, to: Duration) -> u64 {
     let (mut now, mut started) = (from, 0);
     while now < to && started < 100_000 {
@@ -187,7 +187,6 @@ fn a_back_off_is_jittered_between_half_and_all_of_it() {
 
 const LONG: Duration = Duration::from_secs(600);
 
-/// When each of them starts, if they all want to at `from`.
 fn taken(bucket: &mut Bucket, from: Duration, calls: usize, each: u64) -> Vec<Duration> {
     let mut now = from;
     let start = |_| {
@@ -204,10 +203,9 @@ fn no_window_of_a_minute_sees_more_than_the_limit() {
         let mut bucket = Bucket::new(Kind::Requests, limit);
         let many = usize::try_from(limit).unwrap() * 3 + 5;
         let mut all = taken(&mut bucket, LONG, many, 1);
-        // And again after a rest.
+        // Again after an idle period.
         let rested = *all.last().unwrap() + LONG;
         all.extend(taken(&mut bucket, rested, many, 1));
-        // How many lie in the minute that begins with each of them.
         let (mut most, mut first) = (0, 0);
         for (index, at) in all.iter().enumerate() {
             while *at - all[first] >= Duration::from_secs(60) {

@@ -1,8 +1,8 @@
-//! Who comes when.
+//! Order of the fair queue.
 
 use super::*;
 
-/// What waits is called by tenant, session and its number within the session: `a1.2`.
+/// A queue whose values are named by tenant, session and number within the session: `a1.2`.
 #[derive(Default)]
 struct Line {
     queue: FairQueue<String>,
@@ -98,7 +98,7 @@ fn those_who_come_and_give_up_while_nobody_is_served_do_not_pile_up() {
         let (tenant, id) = (format!("t{}", sid % 7), line.next);
         line.push(&tenant, sid, 1);
         line.queue.remove(id);
-        // One that comes again and again keeps one place.
+        // A session that leaves and returns repeatedly keeps one place.
         let id = line.next;
         line.push("y", 1, 1);
         line.queue.remove(id);

@@ -1,4 +1,4 @@
-//! A child that can be told, and not be read.
+//! A child that accepts commands but cannot be read.
 
 use std::sync::Arc;
 

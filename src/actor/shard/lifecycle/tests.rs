@@ -1,4 +1,4 @@
-//! Every row of the table.
+//! Every row of the decision table for the end of an actor.
 
 use super::*;
 use crate::model::QueryId;

@@ -1,4 +1,4 @@
-//! Mailboxes that are full: who is refused, who is not, and that every count comes back to nothing.
+//! Full mailboxes: which messages are refused, which are not, and that every count returns to zero.
 
 use futures_util::future::{join, join_all};
 
@@ -15,7 +15,7 @@ use crate::{
 
 const CAPACITY: usize = 3;
 
-/// One actor of each kind, with room for a few.
+/// A system with one actor of each kind and small mailboxes.
 async fn small(script: Scripted) -> Parts {
     let oracle = TestOracle::new(script).settings(|settings| {
         settings.mailbox_capacity = CAPACITY;
@@ -27,14 +27,12 @@ async fn small(script: Scripted) -> Parts {
     parts
 }
 
-/// Waits until nothing waits.
 async fn settled(parts: &Parts) {
     while parts.oracle.depths().total() > 0 {
         tokio::task::yield_now().await;
     }
 }
 
-/// Takes all the room there is.
 fn fill(depth: &Depth) -> Vec<Waiting> {
     let waiting = (0..CAPACITY).map(|_| depth.admit().unwrap()).collect();
     assert!(depth.admit().is_err());
@@ -54,7 +52,7 @@ fn overloaded(code: &str) -> (FaultClass, String) {
 #[tokio::test(start_paused = true)]
 async fn commands_and_views_beyond_the_bound_are_refused_at_once_and_taken_later() {
     let parts = small(Scripted::new().reply(DONE)).await;
-    // All of them are sent before the shard runs.
+    // All are sent before the shard runs.
     let sessions = ["a", "b", "c", "d", "e"].map(|name| session(&parts, name));
     let submitted = sessions
         .iter()
@@ -172,7 +170,6 @@ async fn a_model_call_that_finds_a_full_gateway_is_made_again() {
     settled(&parts).await;
 }
 
-/// Whether a call was refused for want of room.
 async fn retried(parts: &Parts) -> bool {
     let events = session(parts, "s").events(Seq(0)).await.unwrap();
     let fault = |event: &crate::model::Event| event.payload["fault"]["code"] == "queue_full";

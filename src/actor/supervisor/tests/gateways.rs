@@ -1,4 +1,4 @@
-//! A gateway that is handed more than sessions would: many calls of one session, calls that outlive it.
+//! A gateway with calls that sessions would not make: many of one session, or longer than it lives.
 
 use super::*;
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     testkit::Probe,
 };
 
-/// A call of a session that the books know.
+/// A call of a session that the ledger knows.
 fn call(parts: &Parts, tenant: &str, sid: u64) -> (Box<Ticket>, Waits) {
     let (mut ticket, waits) = ticket(Sid(sid), 0);
     let name = SessionName::new(&format!("s{sid}")).unwrap();
@@ -25,7 +25,6 @@ fn send(parts: &Parts, ticket: Box<Ticket>) {
     gateway.cast(GatewayMsg::Call(ticket)).unwrap();
 }
 
-/// How it ended.
 async fn end(waits: Waits) -> Result<(), String> {
     let answer = waits.answer.await.unwrap();
     answer.map(drop).map_err(|failed| failed.fault.code)
@@ -134,7 +133,7 @@ async fn a_large_call_of_one_model_is_not_overtaken_for_ever_by_small_ones_of_an
         ..Usage::default()
     };
     let script = Scripted::new().play(ScriptedReply::text(DONE).usage(used));
-    // A quarter of a minute's tokens may be taken at once, and a large call needs all of that.
+    // A burst is a quarter of a minute's tokens, all of which a large call needs.
     let oracle = TestOracle::new(script)
         .settings(|settings| settings.gateway.tokens_per_minute = Some(40_000));
     let parts = parts(oracle).await;
@@ -145,7 +144,7 @@ async fn a_large_call_of_one_model_is_not_overtaken_for_ever_by_small_ones_of_an
         send(&parts, ticket);
         waits
     };
-    // Ten small calls a second, of which the provider takes one.
+    // Ten small calls a second, of which the provider's rate admits one.
     let mut small = Vec::new();
     let flood = async {
         for sid in 100..1_300 {

@@ -1,11 +1,11 @@
-//! Systems below actors of a host.
+//! Systems below the actors of a host.
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::*;
 use crate::journal::{Journal, Memory};
 
-/// A host's actor: tells what it hears of those below it, and starts the next one when one has failed.
+/// A host's actor: reports the events of its children, and restarts a system that failed.
 struct Host;
 
 struct HostState {
@@ -79,7 +79,7 @@ struct Hosted {
 }
 
 impl Hosted {
-    /// A host whose systems all have the same journal.
+    /// A host whose systems share one journal.
     async fn new(oracle: impl Fn() -> TestOracle + Send + Sync + 'static) -> Self {
         let journal: Arc<dyn Journal> = Arc::new(Memory::new());
         let (heard, hears) = unbounded_channel();
@@ -124,12 +124,11 @@ fn answering() -> TestOracle {
     TestOracle::new(Scripted::new().reply(DONE))
 }
 
-/// A tool that never comes to an end, so that a query runs when its system ends.
+/// A tool that never returns, so that a query runs when its system ends.
 fn slow() -> TestTool {
     TestTool::new("slow").hangs().repeatable()
 }
 
-/// A host with a system in which a query runs.
 async fn busy() -> (Hosted, System) {
     let tool = slow();
     let same = tool.clone();
@@ -216,7 +215,7 @@ async fn a_system_that_fails_tells_its_host_which_starts_the_next_over_the_same_
     assert!(first.oracle().has_ended());
     assert_eq!(hosted.hears().await, "started");
 
-    // The query that was cut off comes back by itself.
+    // The query that was cut off is recovered without a request.
     let second = hosted.system().await;
     while tool.started() < 2 {
         tokio::task::yield_now().await;

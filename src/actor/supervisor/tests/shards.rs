@@ -1,4 +1,4 @@
-//! Shards that die: what becomes of their sessions, and what that costs them.
+//! Shards that die: the consequences for their sessions and budgets.
 
 use super::*;
 use crate::{
@@ -11,7 +11,8 @@ fn key(name: &str) -> SessionKey {
     SessionKey::local(SessionName::new(name).unwrap())
 }
 
-/// One shard for all sessions; what they ask for hangs once, and is there when they ask again.
+/// A system with one shard, whose sessions call a tool that hangs on the first attempt and answers
+/// on the next.
 async fn one_shard(tool: &TestTool, recovery: Recovery) -> Parts {
     let oracle = TestOracle::new(look())
         .tool(tool.clone())
@@ -43,7 +44,6 @@ async fn log(session: &SessionHandle) -> Vec<Entry> {
     session.log(Seq(0)).await.unwrap()
 }
 
-/// How its first query ended.
 async fn outcome(session: &SessionHandle) -> Outcome {
     let ended = async {
         loop {

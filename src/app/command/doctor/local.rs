@@ -1,4 +1,4 @@
-//! What can be looked at without asking anybody.
+//! Checks that make no requests.
 
 use std::{
     collections::HashSet,
@@ -48,7 +48,7 @@ pub(super) fn check(
     ];
     let problems = parts.into_iter().filter_map(Result::err);
     let mut problems: Vec<String> = problems.map(|problem| problem.to_string()).collect();
-    // What no prompt can be made of is wrong by itself, and again in the prompt.
+    // One problem may prevent several parts.
     let mut told = HashSet::new();
     problems.retain(|problem| told.insert(problem.clone()));
     if problems.is_empty() {
@@ -72,7 +72,7 @@ pub(super) fn check(
     report.add(journal(&folder))
 }
 
-/// Whether a file can be made in the folder, or in the one in which it would be made.
+/// Checks that a file can be created in the folder, or in its nearest existing ancestor.
 fn writable(folder: &Path) -> Finding {
     let mut existing = folder.ancestors().filter(|ancestor| ancestor.is_dir());
     let existing = existing.next().unwrap_or_else(|| Path::new("."));

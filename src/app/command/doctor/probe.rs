@@ -1,4 +1,4 @@
-//! The questions that a model is asked, and what its replies say about it.
+//! The questions for a model, and findings from its replies.
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,11 +26,11 @@ const CODE: &str = "heron";
 
 pub(super) struct Heard {
     reply: Result<Reply, Fault>,
-    /// What the reply says; nothing without one.
+    /// The reply as a message; empty after a fault.
     said: Message,
     pieces: usize,
     whole: Duration,
-    /// Whether its usage is what would be estimated anyway: then the server did not say.
+    /// Whether the usage equals our own estimate, so that the server probably reported none.
     estimated: bool,
     pub(super) used: Usage,
 }
@@ -140,7 +140,7 @@ pub(super) fn calling(model: &str) -> Request {
     )
 }
 
-/// The same conversation with the tool's result; none where the tool was not called.
+/// `None` if the model called no tool.
 pub(super) fn answering(model: &str, called: &Heard) -> Option<Request> {
     let asked = calling(model);
     let said = called.said.clone();
@@ -185,7 +185,6 @@ impl Heard {
     }
 }
 
-/// Whether there was a reply, whether it came in pieces, and whether its tokens were told.
 pub(super) fn of_reply(heard: &Heard, provider: &Provider) -> Vec<Finding> {
     let reply = match &heard.reply {
         Ok(reply) => reply,
@@ -294,7 +293,6 @@ pub(super) fn of_signal(heard: &Heard, provider: &Provider) -> Finding {
     }
 }
 
-/// What to do about a fault, by its code.
 pub(super) fn remedy(fault: &Fault, provider: &Provider) -> String {
     let key = match (&provider.key_env, &provider.key_file) {
         (Some(variable), _) => format!("check the key in {variable}"),

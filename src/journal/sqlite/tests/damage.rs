@@ -1,10 +1,10 @@
-//! Damage: it is told by name, and only where it is.
+//! Damage is reported by name, and affects only its own session.
 
 use rusqlite::Connection;
 
 use super::*;
 
-/// Flips a bit in these words, where they stand first in the database. Nobody may have it open.
+/// The database must be closed.
 pub(super) fn flip(directory: &Path, words: &str) {
     let path = directory.join("journal.db");
     let mut bytes = fs::read(&path).unwrap();
@@ -13,7 +13,6 @@ pub(super) fn flip(directory: &Path, words: &str) {
     fs::write(path, bytes).unwrap();
 }
 
-/// Three sessions with three records each, closed.
 async fn three(directory: &Path) -> Vec<Claim> {
     let journal = open(directory);
     let mut claims = Vec::new();
@@ -84,14 +83,14 @@ async fn a_damaged_record_that_a_snapshot_stands_for_stops_only_those_who_read_i
     flip(&directory, "First of b");
     let journal = open(&directory);
     let b = claims[1].sid;
-    // As a session comes to life: the snapshot, and what follows it.
+    // Recovery reads the snapshot and the records after it.
     let kept = journal.snapshot(b).await.unwrap().unwrap();
     assert_eq!((kept.seq, &*kept.body), (Seq(2), &b"State of b"[..]));
     let rest = journal.read(b, kept.seq, usize::MAX).await.unwrap();
     assert_eq!(rest[0].record.said(), Some("Third of b"));
     let by = journal.claim(key("b")).await.unwrap();
     say(&journal, by, &["Fourth of b"]).await;
-    // As its events are shown or exported.
+    // Showing or exporting events reads the damaged record.
     let unreadable = Error::Unreadable {
         sid: b,
         seq: Seq(1),

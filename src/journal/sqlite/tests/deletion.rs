@@ -1,13 +1,12 @@
-//! Deletion: nothing of a session is left in any file.
+//! Deletion leaves nothing of a session in any file.
 
 use rusqlite::Connection;
 
 use super::*;
 
-/// What only the deleted session says, as it is and as the index has it.
+/// Words of the deleted session, as written and as indexed.
 const SECRET: [&str; 4] = ["zanzibarsecret", "secret", "Zanzi0secret", "zanzi0secret"];
 
-/// Where in the directory the words stand.
 fn traces(directory: &Path, words: &str) -> Vec<String> {
     let there = files(directory)
         .into_iter()
@@ -15,8 +14,8 @@ fn traces(directory: &Path, words: &str) -> Vec<String> {
     there.map(|(name, _)| name).collect()
 }
 
-/// A journal with a session to be deleted among others, each of `many` records. What is said is
-/// found as it is, and in lower case, in the index.
+/// A journal with a session to be deleted among others, each of `many` records. The index has their
+/// texts in lower case.
 async fn filled(directory: &Path, many: usize) -> (Sqlite, Claim) {
     let journal = open(directory);
     let mut ends = Vec::new();
@@ -42,7 +41,6 @@ async fn filled(directory: &Path, many: usize) -> (Sqlite, Claim) {
     (journal, secret)
 }
 
-/// A session was deleted while somebody else reads in the database, and so sees it still.
 async fn deleted_under_a_reader(directory: &Path) -> (Sqlite, Connection) {
     let (journal, secret) = filled(directory, 20).await;
     let reader = connection::reading(&directory.join("journal.db")).unwrap();
@@ -110,7 +108,7 @@ async fn a_read_that_is_under_way_holds_up_the_erasure_and_nothing_else() {
     let by = journal.claim(key("meanwhile")).await.unwrap();
     say(&journal, by, &["goes on"]).await;
     drop(reader);
-    // It tries again by itself, and whenever something is written.
+    // The writer retries after a pause and with each commit.
     journal.claim(key("meanwhile")).await.unwrap();
     let by = journal.claim(key("meanwhile")).await.unwrap();
     assert_eq!(traces(&directory, "secret"), [""; 0]);

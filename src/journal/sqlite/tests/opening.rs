@@ -1,4 +1,4 @@
-//! Opening: what is made, and what is refused and left as it is.
+//! Opening: files that are created, and files that are refused unchanged.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -6,7 +6,6 @@ use rusqlite::Connection;
 
 use super::*;
 
-/// The journal of an empty directory, with this number as its layout.
 fn of_layout(directory: &Path, layout: u32) {
     drop(open(directory));
     let connection = Connection::open(directory.join("journal.db")).unwrap();
@@ -54,7 +53,7 @@ async fn in_a_directory_that_others_may_enter_the_files_are_for_their_owner_alon
     let crashed = fresh.crashed(&directory);
     for name in ["journal.db", "journal.db-wal"] {
         assert_eq!(mode(&directory.join(name)), 0o600, "{name}");
-        // As a copy may have them that somebody puts back.
+        // Like files restored from a copy.
         allow(&crashed.join(name), 0o644);
     }
     assert_eq!(mode(&directory), 0o755, "it may be meant for other things");
@@ -65,8 +64,7 @@ async fn in_a_directory_that_others_may_enter_the_files_are_for_their_owner_alon
     }
 }
 
-/// The database and its log. The index of the log is made whenever it is read, and is no part of the
-/// journal.
+/// The database and its log. Reading recreates the log's index, which is no part of the journal.
 fn journal_files(directory: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files = files(directory);
     files.retain(|(name, bytes)| {
@@ -201,7 +199,7 @@ async fn a_look_from_outside_needs_no_ownership_and_changes_nothing() {
     let inspection = Inspection::open(&directory).unwrap();
     assert_eq!(inspection.stats().unwrap().records, 1);
     assert_eq!(inspection.verify(), Ok(vec![]));
-    // The owner goes on meanwhile, and what it adds is seen.
+    // The inspection sees what the owner appends meanwhile.
     say(&journal, by, &["two"]).await;
     assert_eq!(inspection.stats().unwrap().records, 2);
     drop(inspection);

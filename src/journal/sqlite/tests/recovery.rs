@@ -1,8 +1,8 @@
-//! Crashes: what was acknowledged is there afterwards, whatever of the log's end is not.
+//! After a crash every acknowledged record is there, even if the end of the log is not.
 
 use super::*;
 
-/// A small log that is often moved to the database, so that a crash meets every state of it.
+/// Frequent checkpoints of a small log, so that a crash meets every state of it.
 fn tidy(directory: &Path) -> Sqlite {
     let tuning = Tuning {
         long_log: 8,
@@ -51,7 +51,7 @@ async fn what_was_acknowledged_is_there_after_a_crash_at_any_moment() {
     }
 }
 
-/// The size of a frame in the log: its head and a page.
+/// A frame of the log: its header and a page.
 const FRAME: usize = 24 + 4_096;
 
 #[tokio::test]
@@ -70,7 +70,7 @@ async fn a_log_that_is_cut_anywhere_in_its_last_frame_loses_the_last_append_and_
         0,
         "the log has only whole frames"
     );
-    // Every place in the head and at the ends, and some within the page; all of them take a while.
+    // Every cut in the header and at the ends, and some within the page; all of them take long.
     let all = std::env::var("ORACLE_LONG_TESTS").is_ok_and(|value| value == "1");
     let wanted = |cut: &usize| all || *cut <= 40 || cut.is_multiple_of(101) || *cut >= FRAME - 8;
     for cut in (0..=FRAME).filter(wanted) {
@@ -107,7 +107,7 @@ async fn an_append_whose_future_was_dropped_has_landed_whole_or_not_at_all() {
         answer, None,
         "it was answered before it can have been durable"
     );
-    // Repeating it settles the matter.
+    // A repetition resolves the doubt.
     assert_eq!(journal.append(append).await, Ok(Seq(2)));
     drop(journal);
     let journal = open(&directory);

@@ -1,4 +1,4 @@
-//! Searches that nobody waits for any more leave their thread to others.
+//! An abandoned search frees its thread.
 
 use std::{cell::Cell, sync::mpsc};
 
@@ -22,7 +22,7 @@ async fn a_search_that_is_given_up_ends_before_the_next_record() {
     let ended = reader.search(&TenantId::local(), &wanted, 9, &given_up);
     assert!(ended.is_err());
     assert_eq!(looked.get(), 4);
-    // The thread goes on with what others ask.
+    // The thread serves other requests.
     let whole = reader.search(&TenantId::local(), &wanted, 9, &|| false);
     assert_eq!(whole.map_err(error::Failed::of_reading).unwrap().len(), 9);
 }

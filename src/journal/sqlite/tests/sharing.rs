@@ -1,4 +1,4 @@
-//! Several opened journals over one directory: who owns a session, and the fence in the statement.
+//! Several open journals of one directory: owners, and the fence in the statement.
 
 use std::process;
 
@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use super::*;
 use crate::{journal::ALL, model::Owner};
 
-/// As if the process of this journal had died, although it goes on writing.
+/// Simulates the death of this journal's process, although it goes on writing.
 fn given_up(journal: &Sqlite) {
     let process = &journal.inner.process;
     fs::remove_file(process.file()).unwrap();
@@ -31,7 +31,7 @@ async fn a_session_belongs_to_the_journal_that_claimed_it_until_it_is_released_o
     let by = one.claim(key("a")).await.unwrap();
     let by = say(&one, by, &["one"]).await;
     assert_eq!(other.claim(key("a")).await, Err(owned("a")));
-    // The refused claim has not fenced the owner, and everybody reads.
+    // The refused claim has not fenced the owner, and all journals can read.
     let by = say(&one, by, &["two"]).await;
     assert_eq!(texts(&other, by.sid).await.unwrap(), ["one", "two"]);
     assert!(
@@ -140,7 +140,7 @@ async fn who_comes_to_others_leaves_their_log_to_them() {
     let other = open(&directory);
     other.claim(key("b")).await.unwrap();
     drop(reader);
-    // Longer than until it would try again.
+    // Longer than the pause before a retry.
     sleep(Duration::from_millis(300)).await;
     let log = fs::metadata(directory.join("journal.db-wal")).unwrap();
     assert!(log.len() > 0);
@@ -161,7 +161,7 @@ async fn journals_that_write_at_once_lose_and_mix_nothing() {
             let mut landed = Vec::new();
             for turn in 0..EACH {
                 by = say(&journal, by, &[&format!("{number} {turn}")]).await;
-                // One that all of them take from one another.
+                // A session that the journals take from each other.
                 match journal.claim(key("common")).await {
                     Ok(claim) => {
                         let text = format!("{number} {turn}");

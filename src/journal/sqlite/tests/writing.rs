@@ -1,4 +1,4 @@
-//! The writer: many at once, a disk that is full, a commit that fails, a store that is given up.
+//! The writer: concurrent requests, a full disk, a failing commit, a broken journal.
 
 use std::sync::atomic::AtomicBool;
 
@@ -83,7 +83,7 @@ async fn a_full_disk_refuses_and_works_again_when_there_is_room() {
     assert!(filling.last > Seq(10), "it was full at once");
     let says_so = |error: &Error| matches!(error, Error::Unavailable(why) if why.contains("full"));
     assert!(says_so(&full), "{full}");
-    // Again and again, and nothing of it is there.
+    // The failure is stable, and nothing of the append is there.
     let error = journal.append(one(filling, &text)).await.unwrap_err();
     assert!(says_so(&error), "{error}");
     let read = texts(&journal, filling.sid).await.unwrap();
@@ -119,10 +119,10 @@ async fn a_commit_that_cannot_be_made_now_leaves_nothing_and_can_be_repeated() {
     let error = journal.append(one(by, "two")).await.unwrap_err();
     assert!(matches!(error, Error::Unavailable(_)), "{error}");
     assert_eq!(texts(&journal, by.sid).await.unwrap(), ["one"]);
-    // What room the log takes is given back.
+    // The space of the log is freed.
     assert_eq!(fs::read(directory.join("journal.db-wal")).unwrap(), b"");
     assert_eq!(journal.append(one(by, "two")).await, Ok(Seq(2)));
-    // A claim that was not made has fenced nobody.
+    // A claim that failed has fenced no owner.
     FAILS.store(true, Ordering::SeqCst);
     assert!(journal.claim(key("a")).await.is_err());
     let by = Claim { last: Seq(2), ..by };
@@ -138,7 +138,7 @@ async fn a_commit_that_cannot_be_made_now_leaves_nothing_and_can_be_repeated() {
 async fn after_a_commit_in_doubt_nothing_is_answered_as_done_any_more() {
     static FAILS: AtomicBool = AtomicBool::new(false);
     let commit = |store: &mut Store<'_>| {
-        // As an fsync that fails: what was written may be there or not.
+        // As after a failed fsync, the records may be durable or not.
         let done = store.commit();
         match FAILS.load(Ordering::SeqCst) {
             true => Err(failure(ffi::SQLITE_IOERR_FSYNC)),
@@ -171,7 +171,7 @@ async fn after_a_commit_in_doubt_nothing_is_answered_as_done_any_more() {
     }
     assert_eq!(reasons.lock().len(), 1, "the owner is told once");
     drop(journal);
-    // What is found afterwards is one of the two states, and the repetition settles it.
+    // The journal has one of the two states, and a repetition resolves the doubt.
     let journal = open(&directory);
     let log = texts(&journal, by.sid).await.unwrap();
     assert!(log == ["one"] || log == ["one", "two"], "{log:?}");

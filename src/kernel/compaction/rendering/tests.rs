@@ -1,4 +1,4 @@
-//! What the model that summarises gets to read, and how it fits.
+//! Tests of the text that the summarising model gets, and of its size.
 
 use super::*;
 use crate::model::{ToolCall, ToolResult};

@@ -1,12 +1,10 @@
-//! What servers of this dialect send, and what is read out of it.
-
 use super::*;
 use crate::{
     llm::decode::tests::{context, shown},
     testkit::llm_conformance::Scenario,
 };
 
-/// Events as `type {other fields}`.
+/// Reads events, written as `type {other fields}`.
 fn stream(events: &[&str]) -> String {
     let mut decoder = Decoder::new(context(Scenario::Question));
     let mut deltas = Vec::new();

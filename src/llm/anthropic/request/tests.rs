@@ -1,5 +1,3 @@
-//! What is sent, as a server reads it.
-
 use std::sync::Arc;
 
 use super::*;
@@ -36,7 +34,7 @@ fn says(role: Role, parts: Vec<Part>) -> Message {
     Message { role, parts }
 }
 
-/// A conversation with all that there can be in one.
+/// A conversation with every kind of part.
 fn conversation() -> Request {
     let signature = r#"{"type":"thinking","thinking":"h  m","signature":"c2ln\/"}"#;
     let messages = vec![
@@ -114,7 +112,7 @@ fn a_question_alone_asks_for_little() {
     assert_eq!(written(&request, None, false), expected);
 }
 
-/// Side and kinds of blocks of each message; `*` behind what is marked.
+/// Role and kinds of blocks of each message; `*` after those with a cache mark.
 fn outline(request: &Request) -> String {
     let turns = messages(request, "p").into_iter().map(|turn| {
         let blocks = turn.content.iter().map(|block| {

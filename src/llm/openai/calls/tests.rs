@@ -1,5 +1,3 @@
-//! Which piece belongs to which call.
-
 use super::*;
 
 /// The calls as `id name arguments`, from lists of pieces.

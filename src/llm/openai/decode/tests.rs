@@ -1,5 +1,3 @@
-//! What servers of this dialect send, quirks included, and what is read out of it.
-
 use super::*;
 use crate::{
     llm::decode::tests::{context, shown},

@@ -1,5 +1,3 @@
-//! What is sent, as a server reads it.
-
 use std::sync::Arc;
 
 use super::*;
@@ -36,7 +34,7 @@ fn says(role: Role, parts: Vec<Part>) -> Message {
     Message { role, parts }
 }
 
-/// A conversation with all that there can be in one.
+/// A conversation with every kind of part.
 fn conversation() -> Request {
     let signature = r#"{"call":"b","extra_content":{"google":{"thought_signature":"s"}}}"#;
     let messages = vec![

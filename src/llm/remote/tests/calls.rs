@@ -1,4 +1,4 @@
-//! Calls that go well, and what is sent with them.
+//! Successful calls and their requests.
 
 use std::sync::Mutex;
 
@@ -41,7 +41,7 @@ async fn replies_come_in_pieces_and_end_once() {
 #[tokio::test]
 async fn both_dialects_conform() {
     for dialect in DIALECTS {
-        // The servers have to outlive the calls.
+        // Keeps the servers alive until the calls have ended.
         let servers = Mutex::new(Vec::new());
         let make = |_| -> Arc<dyn Backend> {
             let server = Server::new(&[Answer::stream(events(dialect))]);
@@ -77,7 +77,7 @@ async fn a_stream_that_is_dropped_closes_its_connection() {
         let mut stream = remote.call(conformance::request(Scenario::Question));
         while !matches!(stream.next().await, Some(Ok(Delta::Text(_)))) {}
         drop(stream);
-        // Closing is the runtime's work: let it run while this waits.
+        // Gives the runtime time to close the connection.
         let left = tokio::task::spawn_blocking(move || server.wait_for(&Happened::Left));
         left.await.unwrap();
     }

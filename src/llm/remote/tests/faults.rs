@@ -1,4 +1,4 @@
-//! Calls that go wrong, at every place where they can.
+//! Calls that fail, at every stage.
 
 use std::{io::Read, net::TcpListener};
 
@@ -99,7 +99,7 @@ async fn an_answer_that_breaks_off_is_cut_unless_it_had_finished() {
             .position(|event| event.contains("\"stop\"") || event.contains("end_turn"));
         let finish = finish.unwrap();
         for length in 0..=events.len() {
-            // Broken off between its chunks, and at a false end.
+            // A connection that breaks between chunks, and a clean but early end.
             for answer in [
                 Answer::stream(&events[..length]).breaks_off(),
                 Answer::stream(&events[..length]),
@@ -128,7 +128,7 @@ async fn a_connection_that_closes_before_the_answer_is_named() {
 async fn a_server_that_does_not_begin_is_given_up() {
     let server = Server::new(&[Answer::nothing()]);
     let remote = remote(Dialect::OpenAi, &server);
-    // The clock moves on by itself as soon as there is nothing to do but to wait.
+    // The paused clock advances when all tasks wait.
     tokio::time::pause();
     let listed = remote.list_models().await.unwrap_err();
     assert_eq!(
@@ -144,7 +144,7 @@ async fn the_words_of_an_error_that_do_not_come_are_not_waited_for_long() {
     let answer = Answer::of(429, "retry-after: 7\r\n", &["{\"error\":"]).waits();
     let server = Server::new(&[answer]);
     let remote = remote(Dialect::OpenAi, &server);
-    // Until the answer has begun the clock stands still, because somebody works.
+    // The blocking task keeps the clock still until the answer has begun.
     tokio::time::pause();
     let begun = tokio::task::spawn_blocking(move || {
         server.wait_for(&Happened::Begun);

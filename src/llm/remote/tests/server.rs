@@ -1,5 +1,5 @@
-//! A server that answers each request with bytes that a test wrote down. Plain threads and sockets, so
-//! that it shares no code with what is tested.
+//! Answers each request with bytes from the test. Uses plain threads and sockets, to share no code
+//! with the client under test.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-/// What is sent for one request.
+/// The answer to one request.
 #[derive(Debug, Clone)]
 pub(super) struct Answer {
     head: String,
@@ -16,24 +16,24 @@ pub(super) struct Answer {
     then: Then,
 }
 
-/// What follows the last chunk.
+/// The behaviour after the last chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
-    /// The end of the answer; the connection stays.
+    /// Ends the answer and keeps the connection.
     End,
-    /// The connection breaks off, and the answer with it.
+    /// Breaks the connection.
     Break,
-    /// Nothing: it waits until the client goes.
+    /// Waits until the client disconnects.
     Wait,
 }
 
 impl Answer {
-    /// A stream of events that comes to its end.
+    /// A complete stream of events.
     pub(super) fn stream(events: &[&str]) -> Self {
         Self::of(200, "content-type: text/event-stream\r\n", events)
     }
 
-    /// An answer with a status, more header lines and a body.
+    /// An answer with a status, further header lines and a body.
     pub(super) fn of(status: u16, headers: &str, chunks: &[&str]) -> Self {
         Self {
             head: format!("HTTP/1.1 {status} x\r\n{headers}transfer-encoding: chunked\r\n\r\n"),
@@ -66,15 +66,15 @@ impl Answer {
     }
 }
 
-/// What happened, in order.
+/// Observed events, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Happened {
     Connected,
-    /// Head and body.
+    /// Head and body of a request.
     Asked(String, String),
-    /// What there is of an answer that waits was sent.
+    /// A waiting answer was sent as far as it goes.
     Begun,
-    /// A client went while its answer was waiting.
+    /// A client disconnected from a waiting answer.
     Left,
 }
 
@@ -84,7 +84,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Gives the answers in turn, and the last one again and again.
+    /// Gives the answers in turn and then repeats the last one.
     pub(super) fn new(answers: &[Answer]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -92,13 +92,13 @@ impl Server {
         let mut answers = answers.to_vec();
         answers.reverse();
         let answers = Arc::new(Mutex::new(answers));
-        // It ends with the process: a thread that waits for connections costs nothing.
+        // The thread ends with the process.
         thread::spawn(move || {
             for connection in listener.incoming().map_while(Result::ok) {
                 let (answers, news) = (Arc::clone(&answers), news.clone());
                 thread::spawn(move || {
                     let _ = news.send(Happened::Connected);
-                    // A client that goes in the middle is its own right.
+                    // A client may disconnect at any time.
                     let _ = serve(&connection, &answers, &news);
                     let _ = connection.shutdown(Shutdown::Both);
                 });
@@ -110,12 +110,10 @@ impl Server {
         }
     }
 
-    /// What happened so far.
     pub(super) fn happened(&self) -> Vec<Happened> {
         self.happened.lock().unwrap().try_iter().collect()
     }
 
-    /// Waits until this has happened.
     pub(super) fn wait_for(&self, awaited: &Happened) {
         let happened = self.happened.lock().unwrap();
         assert!(
@@ -124,7 +122,6 @@ impl Server {
         );
     }
 
-    /// The requests so far.
     pub(super) fn requests(&self) -> Vec<(String, String)> {
         let requests = self
             .happened()
@@ -163,7 +160,7 @@ fn serve(
         if answer.then == Then::End {
             bytes.push_str("0\r\n\r\n");
         }
-        // At once, so that the end of an answer never comes later than its last chunk.
+        // In one write, so that the end of an answer never arrives after its last chunk.
         connection.write_all(bytes.as_bytes())?;
         match answer.then {
             Then::End => {}

@@ -1,5 +1,3 @@
-//! Scripts from files play as written, and as slowly.
-
 use std::{fs, sync::Arc};
 
 use futures_util::FutureExt;
@@ -25,7 +23,7 @@ fn script(text: &str) -> Scripted {
     Scripted::of_turns(&Script::parse(text, Path::new("s.json")).unwrap().turns)
 }
 
-/// Each piece, and how many milliseconds after the call it came.
+/// Each piece, with the milliseconds since the call.
 async fn timed(script: &Scripted) -> Vec<(String, u128)> {
     let began = Instant::now();
     let shown = |item: Item| {

@@ -1,4 +1,4 @@
-//! How sure the model is: element, attribute, default.
+//! Confidence: element, attribute, default.
 
 use super::*;
 

@@ -1,18 +1,18 @@
-//! The cost of reading is linear in the reply, whatever it holds.
+//! The cost of reading is linear in the reply, even for adversarial replies.
 
 use super::*;
 use crate::signal::view::{Rest, Steps};
 
 const SIZE: usize = 1 << 20;
-/// Each byte may be looked at so often.
+/// Maximum number of visits per byte.
 const MOST: usize = 16;
 
-/// `unit` over and over.
+/// `unit`, repeated.
 fn full_of(unit: &str) -> String {
     unit.repeat(SIZE / unit.len())
 }
 
-/// Runs of backticks of all lengths on one line: none closes.
+/// Runs of backticks of all lengths on one line, none of which closes.
 fn rising_ticks() -> String {
     let mut text = String::new();
     let mut length = 1;
@@ -28,7 +28,7 @@ fn in_block(inside: &str) -> String {
     format!("<signal type='stuck'>{inside}</signal>")
 }
 
-/// Replies that cost a careless reader more than their length.
+/// Replies with superlinear cost for a naive reader.
 fn adversarial() -> Vec<(&'static str, String)> {
     vec![
         (

@@ -1,4 +1,4 @@
-//! Fields: typed by the schema, never guessed.
+//! Fields are typed by the schema, never guessed.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Opening tags that name a type and break the rules.
+//! Near misses: opening tags that name a type and break the rules.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is left to see.
+//! The visible text.
 
 use super::*;
 

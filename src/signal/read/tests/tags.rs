@@ -1,4 +1,4 @@
-//! Which bytes are tags, and which of them belong together.
+//! Which bytes are tags, and which tags match.
 
 use super::*;
 

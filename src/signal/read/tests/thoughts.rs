@@ -1,4 +1,4 @@
-//! Inline reasoning: `<think>` and its kin.
+//! Inline reasoning: `<think>` and similar tags.
 
 use super::*;
 

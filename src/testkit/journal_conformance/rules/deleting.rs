@@ -1,4 +1,4 @@
-//! Rules of deletion: what is gone, who may, and what comes after.
+//! Rules of deletion: its extent, its conditions, and the time after it.
 
 use futures_util::FutureExt;
 
@@ -127,7 +127,7 @@ async fn sub_agents_go_with_their_parent_and_no_copy_of_them<J: Journal>(journal
         .collect();
     same("gone", &gone, &all[1..].to_vec())?;
     same("left", &names().await?, &all[..1].to_vec())?;
-    // One that begins too late has no parent any more.
+    // The parent of a session that begins too late is gone.
     let late = begin("p.1.2", "p.1.2", Some("p"), rests).await;
     same("a late one is refused", &late.is_err(), &true)?;
     let late = key("default", "p.1.3")?;

@@ -1,4 +1,4 @@
-//! Rules of looking: reads, finds and lists.
+//! Rules of reads, finds and lists.
 
 use futures_util::FutureExt;
 
@@ -86,7 +86,7 @@ async fn lists_go_on_behind_a_name<J: Journal>(journal: &J) -> Checked {
         all.push(empty(sid, key));
     }
     claim(journal, &key("other", "a")?).await?;
-    // The order of bytes: - . 0-9 : A-Z _ a-z.
+    // Byte order: - . 0-9 : A-Z _ a-z.
     all.sort_by(|a, b| {
         a.key
             .name

@@ -1,4 +1,4 @@
-//! Rules of search: which words count, in which order hits come, and whose they are.
+//! Rules of search: matching words, the order of hits, and tenants.
 
 use std::sync::Arc;
 
@@ -134,7 +134,6 @@ async fn long_texts_are_shown_around_the_first_word<J: Journal>(journal: &J) -> 
     Ok(())
 }
 
-/// Appends what somebody says, and answers with the end of the log.
 async fn say<J: Journal>(journal: &J, by: Claim, texts: &[&str]) -> Result<Seq, String> {
     let steered = |text: &&str| sample::steered((*text).to_owned());
     append(journal, by, texts.iter().map(steered).collect()).await
@@ -155,7 +154,6 @@ async fn append<J: Journal>(
     journal.append(append).await.map_err(said)
 }
 
-/// A hit in a short text.
 fn hit(key: &SessionKey, seq: Seq, text: &str) -> Hit {
     let record = sample::steered(text.to_owned());
     Hit {

@@ -1,4 +1,4 @@
-//! Rules of snapshots: what is kept, what is ignored, and who may.
+//! Rules of snapshots: which are kept or ignored, and from which owner.
 
 use futures_util::FutureExt;
 
@@ -52,7 +52,7 @@ async fn only_the_owner_may_save<J: Journal>(journal: &J) -> Checked {
         mine: old.epoch,
         current: new.epoch,
     };
-    // One that would be ignored too: first of all the owner learns that it is none.
+    // A fenced owner is refused even if its snapshot would be ignored.
     for seq in [0, 1, 2] {
         let saved = journal.save(old.sid, old.epoch, taken(seq, "old")).await;
         same("save by the old owner", &saved, &Err(fenced.clone()))?;

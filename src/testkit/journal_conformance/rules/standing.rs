@@ -1,4 +1,4 @@
-//! Rules of how a session stands, and of finding those in the middle of something.
+//! Rules of a session's state, and of finding busy sessions.
 
 use futures_util::FutureExt;
 
@@ -58,7 +58,7 @@ async fn a_session_begins_once_with_its_first_records<J: Journal>(journal: &J) -
         &journal.find(key.clone()).await,
         &Ok(None),
     )?;
-    // One that was claimed and has no records yet may begin.
+    // A session that was claimed and has no records yet may begin.
     let before = claim(journal, &key).await?;
     let by = begin(&[1, 2], Standing::Busy).await.map_err(said)?;
     same("the epoch rises", &(by.epoch > before.epoch), &true)?;
@@ -136,7 +136,6 @@ async fn unfinished_sessions_come_in_the_order_of_their_numbers<J: Journal>(
     Ok(())
 }
 
-/// The append of one numbered record that leaves the session so.
 fn left(by: Claim, number: u64, leaves: Standing) -> Append {
     Append {
         leaves,
@@ -144,7 +143,6 @@ fn left(by: Claim, number: u64, leaves: Standing) -> Append {
     }
 }
 
-/// A session that ends with a numbered record.
 fn at(key: &SessionKey, sid: Sid, last: u64, standing: Standing) -> Known {
     Known {
         last: Seq(last),

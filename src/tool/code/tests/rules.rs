@@ -1,4 +1,4 @@
-//! What files of rules, hidden names and repositories leave out of searches.
+//! Effects of ignore files, hidden names and repositories on searches.
 
 use super::*;
 
@@ -90,7 +90,7 @@ fn rules_are_read_as_git_reads_them() {
     ]);
     let text = tree.search(json!({"query": "hit"}));
     assert_eq!(found(&text), ["secretx.txt", "xa"], "{text}");
-    // Nobody writes such a line; what compiles globs would go as deep.
+    // Compiling this glob would recurse as deep.
     let deep = format!("{}a{}", "{".repeat(100_000), "}".repeat(100_000));
     tree.write("sub/.gitignore", deep.as_bytes());
     tree.write("sub/a.rs", b"hit");
@@ -99,7 +99,7 @@ fn rules_are_read_as_git_reads_them() {
     assert!(text.ends_with("1 unreadable"), "{text}");
 }
 
-/// Projects take back what they ignore by rules that hidden names fit too.
+/// Projects re-include names by rules that happen to match hidden names too.
 #[test]
 fn hidden_names_are_let_in_by_rules_on_hidden_names_alone() {
     let tree = Tree::of(&[
@@ -152,7 +152,7 @@ fn hidden_names_are_let_in_by_rules_on_hidden_names_alone() {
     assert!(found(&text).is_empty(), "{text}");
 }
 
-/// What cannot be known may forbid anything.
+/// Unreadable rules may forbid anything.
 #[test]
 fn where_rules_cannot_be_known_nothing_is_searched() {
     let tree = Tree::of(&[("a.txt", "hit"), ("sub/b.txt", "hit"), ("sub/c.txt", "hit")]);
@@ -182,7 +182,7 @@ fn where_rules_cannot_be_known_nothing_is_searched() {
         "skipped: 1 unreadable",
     );
     fs::remove_file(&rules).unwrap();
-    // No file of rules is none, and so is a folder of its name.
+    // A missing file has no rules, and neither has a folder of that name.
     fs::create_dir(&rules).unwrap();
     symlink("nowhere", tree.path("sub/.ignore")).unwrap();
     searched(

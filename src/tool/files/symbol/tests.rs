@@ -1,4 +1,4 @@
-//! Symbols that are read by their names.
+//! Reading symbols by name.
 
 use std::{fs, path::Path};
 

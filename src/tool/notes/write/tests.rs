@@ -1,4 +1,4 @@
-//! What `note_write` writes, once, and what it does not.
+//! `note_write`: effects, idempotency and refusals.
 
 use std::{
     fs,
@@ -59,7 +59,7 @@ fn text(folder: &TempDir, path: &str) -> String {
     fs::read_to_string(folder.path().join(path)).unwrap()
 }
 
-/// The names in the folder of notes, hidden ones included.
+/// The names in the notes folder, including hidden ones.
 fn names(folder: &TempDir) -> Vec<String> {
     let names = fs::read_dir(folder.path().join("notes")).unwrap();
     let mut names: Vec<_> = names
@@ -163,7 +163,7 @@ async fn text_is_added_once_and_the_mode_stays() {
     assert_eq!(names(&folder), ["a.md"], "nothing is left behind");
 }
 
-/// What a person has agreed to is what is written to.
+/// Only the approved note is written to.
 #[tokio::test]
 async fn only_the_note_that_is_named_is_added_to() {
     let folder = folder();
@@ -227,7 +227,7 @@ async fn only_the_section_that_is_named_is_added_to() {
     }
 }
 
-/// Between two looks at a note it may become something else.
+/// A note may be swapped between two checks.
 #[test]
 fn what_has_become_a_pipe_or_a_link_is_not_read() {
     let folder = folder();
@@ -268,7 +268,7 @@ async fn only_what_was_read_is_replaced() {
     let said = call(&tool, replace(&now)).await.unwrap();
     assert!(said.contains("(lines 1–1 of 1): written"), "{said}");
     assert_eq!(text(&folder, "notes/a.md"), "# New\n");
-    // The same call again, as after a crash.
+    // Repeats the call, as after a crash.
     let said = call(&tool, replace(&now)).await.unwrap();
     assert!(said.contains("it said so before"), "{said}");
 }
@@ -427,7 +427,7 @@ async fn it_conforms() {
     let canonical = folder.path().canonicalize().unwrap();
     conformance::conforms(&conformance::Subject {
         tool: &tool(&folder),
-        // What is there already, so that it is the same twice.
+        // Text that exists already, so that both runs agree.
         works: json!({"note": "a", "text": "- one", "mode": "append", "section": "Tasks"}),
         host_path: canonical.to_str().unwrap(),
         max_output: 24 * 1024,
@@ -537,7 +537,7 @@ fn text_comes_to_the_end_of_its_section() {
             last,
         };
         assert_eq!(edit, want, "{name}");
-        // The same call again changes nothing.
+        // A second run changes nothing.
         assert_eq!(append("a.md", &edit.text, &wanted), Ok(want), "{name}");
     }
 }

@@ -1,13 +1,13 @@
-//! C and C++, where a function is a name before round brackets.
+//! C and C++, where a function is a name before parentheses.
 
 use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define, has_before};
 use crate::tool::outline::lex::{Kind, Token};
 
 const MODIFIERS: &str = "static inline virtual explicit friend constexpr consteval extern export";
-/// What stands before round brackets and is no function.
+/// Words before parentheses that are no function names.
 const NO_NAMES: &str = "if for while switch catch return sizeof do else decltype alignas \
     __attribute__ __declspec noexcept throw requires asm defined static_assert _Static_assert";
-/// What may follow the arguments of a function.
+/// Words that can follow a function's parameters.
 const TRAILS: &str =
     "const noexcept override final throw volatile requires __attribute__ mutable try asm";
 
@@ -19,7 +19,7 @@ pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Op
             .map(|name| define(SymbolKind::Module, name));
         return name.map_or(Opening::Block(Role::Module), body);
     }
-    // `extern "C" {` is a block of the file.
+    // `extern "C" {` is a block at file level.
     if top.get(at).is_some_and(|token| token.kind == Kind::Text) {
         return Opening::Block(place);
     }
@@ -31,7 +31,7 @@ pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Op
         return local.map_or(Opening::Block(Role::Function), body);
     }
     if let Some((found, after)) = function(top, at, place) {
-        // `Foo::Foo() : a{1}, b{2} {`: the braces of members come first.
+        // In `Foo::Foo() : a{1}, b{2} {`, the members' braces come first.
         let in_members = top.is(after, ":") && top.0.last().is_some_and(Token::is_word);
         return if in_members {
             Opening::Part(Role::Other)
@@ -111,7 +111,7 @@ fn start(top: &Top<'_>) -> usize {
     }
 }
 
-/// `struct name`, `enum class name : int`, `class EXPORT name final : public base`.
+/// Matches `struct name`, `enum class name : int`, `class EXPORT name final : public base`.
 fn a_type<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
     if !top.is_any(at, &["struct", "class", "union", "enum"]) {
         return None;
@@ -151,7 +151,7 @@ fn function<'a>(top: &Top<'a>, from: usize, place: Role<'a>) -> Option<(Definiti
                 if let Some(definition) = named(top, from, at, place) {
                     let after = top.past_group(at);
                     found = Some((definition, after));
-                    // A macro on a line of its own is not what comes after it.
+                    // A macro on its own line is separate from what follows.
                     let next = top
                         .get(after)
                         .filter(|next| next.opens_line && next.is_word());
@@ -198,7 +198,7 @@ fn named<'a>(top: &Top<'a>, from: usize, open: usize, place: Role<'a>) -> Option
     })
 }
 
-/// `TEST(Suite, Name) {`, `SYSCALL_DEFINE2(name, …) {`: macros that make a function.
+/// Macros that define a function: `TEST(Suite, Name) {`, `SYSCALL_DEFINE2(name, …) {`.
 fn of_macro<'a>(head: &Head<'a>, top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
     let name = top
         .word(at)
@@ -215,7 +215,7 @@ fn of_macro<'a>(head: &Head<'a>, top: &Top<'a>, at: usize) -> Option<Definition<
     })
 }
 
-/// `A::B<T>::` before a name: the last of it, and where it begins.
+/// The last name of `A::B<T>::` before a name, and the start of the path.
 fn owner<'a>(top: &Top<'a>, from: usize, name: usize) -> (Option<Token<'a>>, usize) {
     let mut owner = None;
     let mut first = name;
@@ -234,7 +234,7 @@ fn owner<'a>(top: &Top<'a>, from: usize, name: usize) -> (Option<Token<'a>>, usi
     (owner, first)
 }
 
-/// `typedef … name;`, `typedef int (*name)(…);`
+/// Matches `typedef … name;` and `typedef int (*name)(…);`.
 fn typedef<'a>(head: &Head<'a>, top: &Top<'a>) -> Option<Definition<'a>> {
     let pointer = head
         .pieces

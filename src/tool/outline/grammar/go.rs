@@ -1,4 +1,4 @@
-//! Go.
+//! Definitions in Go.
 
 use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define};
 use crate::tool::outline::lex::{Kind, Token};
@@ -11,7 +11,7 @@ pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Op
         (Some(found), _) if matches!(found.kind, SymbolKind::Constant | SymbolKind::Variable) => {
             Opening::Part(Role::Other)
         }
-        // The result of a function may be `struct{}` or `interface{}`.
+        // A function's result may be `struct{}` or `interface{}`.
         (Some(_), Some("func")) if top.0.last().is_some_and(is_type_word) => {
             Opening::Part(Role::Other)
         }
@@ -28,7 +28,7 @@ pub(super) fn ended<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Opti
     definition(head, top, place)
 }
 
-/// `const (`, `var (`, `type (`.
+/// Matches `const (`, `var (` and `type (`.
 pub(super) fn group<'a>(head: &Head<'a>) -> Option<Role<'a>> {
     let [piece] = head.pieces.as_slice() else {
         return None;
@@ -58,7 +58,7 @@ fn definition<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Option<Def
         ("var", Role::File) => top.word(1).map(|name| define(SymbolKind::Variable, name)),
         (_, Role::Group(SymbolKind::Type)) => a_type(top, 0),
         (name, Role::Group(kind)) if name != "_" => top.word(0).map(|name| define(kind, name)),
-        // Of an interface: the fields of a struct have no bracket after their names.
+        // A method of an interface; a struct's fields have no parenthesis after their names.
         (_, Role::Type(_)) if top.is(1, "(") => {
             top.word(0).map(|name| define(SymbolKind::Method, name))
         }

@@ -1,4 +1,4 @@
-//! Java and C#.
+//! Definitions in Java and C#.
 
 use super::{Definition, Opening, Role, SymbolKind, Top, body, define, has_before};
 use crate::tool::outline::lex::Token;
@@ -6,7 +6,7 @@ use crate::tool::outline::lex::Token;
 const MODIFIERS: &str = "public private protected internal static final abstract sealed virtual \
     override async extern unsafe partial readonly new synchronized native default transient \
     volatile strictfp non required file ref";
-/// What looks like a method before a block and is none.
+/// Words before a block that only look like methods.
 const CONTROL: &str = "if for foreach while switch catch synchronized lock using fixed try return \
     throw new else do when";
 
@@ -65,7 +65,7 @@ fn a_type<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
     let name = top.word(at + 1);
     let kind = match top.get(at)?.text {
         "class" | "enum" | "struct" => SymbolKind::Type,
-        // `record struct Point(…)`; a method may be called so.
+        // `record struct Point(…)`; a method may also be called `record`.
         "record" if name.is_some_and(|name| matches!(name.text, "class" | "struct")) => {
             return top.word(at + 2).map(|name| define(SymbolKind::Type, name));
         }
@@ -96,7 +96,7 @@ fn a_type<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
     name.map(|name| define(kind, name))
 }
 
-/// `Type name(…)`, `<T> List<T> name(…) throws E`, `Name(…)` in `Name`.
+/// Matches `Type name(…)`, `<T> List<T> name(…) throws E`, and `Name(…)` in `Name`.
 fn method<'a>(top: &Top<'a>, at: usize, place: Role<'a>) -> Option<Definition<'a>> {
     let at = top.past_angles(at);
     let open = top.find(at, "(")?;
@@ -121,7 +121,7 @@ fn method<'a>(top: &Top<'a>, at: usize, place: Role<'a>) -> Option<Definition<'a
     fits.then(|| define(SymbolKind::Method, name))
 }
 
-/// Whether the dots are those of a qualified type: `java.util.List<String> names()`.
+/// Whether the dots belong to a qualified type: `java.util.List<String> names()`.
 fn is_dot_of_type(before: &[Token<'_>]) -> bool {
     !before
         .iter()

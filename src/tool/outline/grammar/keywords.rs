@@ -1,4 +1,4 @@
-//! Kotlin, Swift and PHP, where a word says what comes.
+//! Kotlin, Swift and PHP, whose definitions begin with keywords.
 
 use super::{Definition, Language, Opening, Role, SymbolKind, Top, body, define};
 
@@ -59,7 +59,7 @@ fn definition<'a>(
         | ("struct" | "enum" | "actor" | "typealias", Language::Swift)
         | ("typealias", Language::Kotlin)
         | ("enum", Language::Php) => named(SymbolKind::Type),
-        // One without a name is the companion of its class.
+        // An object without a name is its class's companion.
         ("object", Language::Kotlin) => {
             let unnamed = Definition {
                 name: "Companion",
@@ -103,7 +103,7 @@ fn definition<'a>(
     }
 }
 
-/// `fun <T> Receiver<T>.name(`.
+/// Matches `fun <T> Receiver<T>.name(`.
 fn kotlin_function<'a>(top: &Top<'a>, at: usize, place: Role<'a>) -> Option<Definition<'a>> {
     let from = top.past_angles(at);
     let end = top.find(from, "(")?;
@@ -134,7 +134,7 @@ fn kotlin_function<'a>(top: &Top<'a>, at: usize, place: Role<'a>) -> Option<Defi
     })
 }
 
-/// The place before the `<` that a `>` closes.
+/// The index before the `<` that a `>` closes.
 fn opens(top: &Top<'_>, from: usize, close: usize) -> usize {
     let mut depth = 0_usize;
     for at in (from..=close).rev() {

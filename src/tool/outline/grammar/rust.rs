@@ -1,4 +1,4 @@
-//! Rust.
+//! Definitions in Rust.
 
 use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define};
 
@@ -12,7 +12,7 @@ pub(super) fn opening<'a>(top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
     match definition(top, at, place) {
         Some(found) => body(found),
         None if top.is(at, "mod") => Opening::Block(Role::Module),
-        // Items of a foreign block are those of the file.
+        // Items of a foreign block belong to the file.
         None if top.is(at, "extern") => Opening::Block(place),
         None => Opening::Block(Role::Other),
     }
@@ -20,12 +20,12 @@ pub(super) fn opening<'a>(top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
 
 pub(super) fn ended<'a>(top: &Top<'a>, place: Role<'a>) -> Option<Definition<'a>> {
     let at = keyword(top);
-    // A module elsewhere is defined elsewhere.
+    // A module declaration without a body defines nothing here.
     let here = !top.is_any(at, &["mod", "impl"]);
     here.then(|| definition(top, at, place)).flatten()
 }
 
-/// `cfg_if!(…)` at the top of a file may hold items.
+/// `cfg_if!(…)` at file level may contain items.
 pub(super) fn group<'a>(head: &Head<'a>, place: Role<'a>) -> Option<Role<'a>> {
     let is_call = head.last.is_some_and(|last| last.is("!")) && head.pieces.len() <= 8;
     let is_macro = is_call
@@ -78,7 +78,7 @@ fn definition<'a>(top: &Top<'a>, at: usize, place: Role<'a>) -> Option<Definitio
     top.word(at + 1).map(|name| define(kind, name))
 }
 
-/// `impl<…> Trait<…> for Type<…> where …`: named by its type; the trait is its owner.
+/// Matches `impl<…> Trait<…> for Type<…> where …`: the type is its name, the trait its owner.
 fn implementation<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
     let start = top.past_angles(at);
     let end = top.find(start, "where").unwrap_or(top.0.len());

@@ -1,22 +1,22 @@
-//! JavaScript and TypeScript.
+//! Definitions in JavaScript and TypeScript.
 
 use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define};
 use crate::tool::outline::lex::{Kind, Token};
 
 pub(super) const MODIFIERS: &str = "export default declare async abstract public private protected \
     static readonly override accessor";
-/// What looks like a call before a block and is none.
+/// Words before a block that only look like calls.
 const CONTROL: &str = "if for while switch catch with function return super await";
 
 pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
     let at = top.past_prelude(MODIFIERS);
     let last = top.0.last();
     let found = definition(head, top, at, place, true);
-    // `function f(): {a: string} {`: the first is a type.
+    // In `function f(): {a: string} {`, the first brace is a type.
     let in_type = last.is_some_and(|last| {
         matches!(last.text, ":" | "|" | "&" | "<" | "," | "?" | "=") && last.kind == Kind::Sign
     });
-    // `pick<T extends {a: string}>() {`: what a parameter is, before the brackets close.
+    // In `pick<T extends {a: string}>() {`, the first brace is a bound.
     let bounds = last.is_some_and(|last| last.is("extends") || last.is("keyof"));
     match found {
         Some(_) if in_type || bounds || top.has_open_angle() => Opening::Part(Role::Other),
@@ -41,7 +41,7 @@ pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Op
         None if top.is_any(at, &["import", "export"]) || top.is(0, "export") => {
             Opening::Part(Role::Other)
         }
-        // A block within a class: `static {`.
+        // A static block in a class: `static {`.
         None => Opening::Block(Role::Other),
     }
 }
@@ -89,7 +89,7 @@ fn definition<'a>(
     }
 }
 
-/// `const name = …`: by what it is given.
+/// Matches `const name = …`, classified by its value.
 fn variable<'a>(
     head: &Head<'a>,
     top: &Top<'a>,
@@ -113,10 +113,10 @@ fn variable<'a>(
     }
 }
 
-/// The `=` that gives a value (`=>` is a piece of its own, `==` is two).
+/// The `=` of an assignment (`=>` is one piece, `==` two).
 fn equals(top: &Top<'_>, from: usize) -> Option<usize> {
     let at = top.find(from, "=")?;
-    // A line of a merge that is not done, `=======`, has nothing before it.
+    // A merge conflict marker, `=======`, has nothing before it.
     let before = at.checked_sub(1)?;
     let compared = top.is(at + 1, "=") || top.is_any(before, &["!", "<", ">", "=", "+", "-"]);
     (!compared || top.is(before, ">")).then_some(at)
@@ -140,7 +140,7 @@ fn value(top: &Top<'_>, at: usize) -> Option<SymbolKind> {
     is_arrow.then_some(SymbolKind::Function)
 }
 
-/// A function within a call: `useCallback(() => …)`, `React.memo(function …)`.
+/// A function inside a call: `useCallback(() => …)`, `React.memo(function …)`.
 fn wrapped(head: &Head<'_>, top: &Top<'_>, at: usize) -> Option<SymbolKind> {
     let at = if top.is(at, "React") && top.is(at + 1, ".") {
         at + 2
@@ -169,7 +169,8 @@ fn wrapped(head: &Head<'_>, top: &Top<'_>, at: usize) -> Option<SymbolKind> {
     is_function.then_some(SymbolKind::Function)
 }
 
-/// `name(…) {` and `name = (…) => {` of classes and objects, `name(…): T;` of interfaces.
+/// Matches `name(…) {` and `name = (…) => {` in classes and objects, and `name(…): T;` in
+/// interfaces.
 fn member<'a>(
     head: &Head<'a>,
     top: &Top<'a>,
@@ -190,7 +191,7 @@ fn member<'a>(
     if top.is(after, "(") {
         let end = top.past_group(after);
         let is_signature = end == top.0.len() || top.is(end, ":");
-        // Elsewhere only a body makes it one; a call has none.
+        // Elsewhere only a body distinguishes it from a call.
         let opens = opens && (head.last.is_some_and(|last| last.is(")")) || top.is(end, ":"));
         let fits = in_type || (place == Role::Other && opens);
         return (is_signature && fits).then(|| define(SymbolKind::Method, name));
@@ -204,7 +205,7 @@ fn member<'a>(
     value(top, gives + 1).map(|_| define(SymbolKind::Method, name))
 }
 
-/// `exports.name = function`, `Type.prototype.name = (…) => `.
+/// Matches `exports.name = function` and `Type.prototype.name = (…) => `.
 fn assigned<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
     let equals = equals(top, at)?;
     let name = top

@@ -1,4 +1,4 @@
-//! Other languages with braces. Comments and texts hold what must not count.
+//! Further languages with braces. Comments and texts contain definitions that must not count.
 
 use super::shown;
 
@@ -99,7 +99,7 @@ function Memo 57:57-57
     assert_eq!(shown("c.tsx", TYPESCRIPT), want);
 }
 
-/// A scanner that ends a head at the first `{` would make these one line long, or lose them.
+/// Ending a head at the first `{` would cut these to one line or lose them.
 #[test]
 fn bounds_of_parameters_are_no_bodies() {
     let text = "export class Repo<T extends { id: string }> {

@@ -1,4 +1,4 @@
-//! Languages and documents that are read by lines. Comments and texts hold what must not count.
+//! Line-based languages and documents. Comments and texts contain definitions that must not count.
 
 use super::shown;
 

@@ -1,4 +1,4 @@
-//! Languages with braces and types. Comments and texts hold what must not count.
+//! Typed languages with braces. Comments and texts contain definitions that must not count.
 
 use super::shown;
 

@@ -1,4 +1,4 @@
-//! Models that keep failing are left alone, asked once, and asked by all again.
+//! Circuit breakers: a failing model is not called, then probed once, then called again.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,7 +11,7 @@ use oracle_agent::{
 use super::*;
 use crate::actors::{answered, end};
 
-/// Fails with a code for as long as it has one; else answers after a while. Clones are the same model.
+/// Fails with `code` while there is one, else answers after two seconds. Clones share their state.
 #[derive(Clone)]
 struct Moody {
     code: Arc<Mutex<Option<&'static str>>>,
@@ -57,7 +57,8 @@ impl Backend for Moody {
     }
 }
 
-/// Each query makes one try and waits for half a second; three failures open a circuit for ten seconds.
+/// Each query makes one attempt and waits at most 500 ms; three failures open a circuit for ten
+/// seconds.
 async fn system(backend: &Moody) -> TestSystem {
     let oracle = TestOracle::new(backend.clone())
         .settings(|settings| {
@@ -74,7 +75,6 @@ async fn system(backend: &Moody) -> TestSystem {
     oracle.start().await.unwrap()
 }
 
-/// How a question to a session of this name ends.
 async fn ask(oracle: &TestSystem, name: &str) -> String {
     let answer = oracle.session(name).unwrap().ask("how?").await.unwrap();
     let reason = answer.outcome.reason().map(str::to_owned);
@@ -85,7 +85,6 @@ fn state(oracle: &TestSystem) -> ProviderState {
     oracle.oracle().providers().remove(0)
 }
 
-/// The log of the system: types, models and why.
 async fn log(oracle: &TestSystem, many: usize) -> Vec<String> {
     let key = SessionKey::local(SessionName::system());
     let session = oracle.oracle().session(key);
@@ -122,14 +121,14 @@ async fn a_model_that_keeps_failing_is_left_alone_probed_once_and_asked_again() 
     assert_eq!(ask(&oracle, "d").await, "unavailable");
     assert_eq!(backend.calls(), 3, "nothing was sent");
 
-    // The probe fails: for twice as long.
+    // The probe fails, so the cool-down doubles.
     let_pass(Duration::from_secs(10)).await;
     assert_eq!(ask(&oracle, "a").await, "server_error");
     let_pass(Duration::from_secs(10)).await;
     assert_eq!(ask(&oracle, "a").await, "unavailable");
     assert_eq!(backend.calls(), 4);
 
-    // One probe at a time, which is taken back and leaves its place to the next.
+    // One probe at a time; a cancelled probe makes way for the next.
     let_pass(Duration::from_secs(10)).await;
     backend.becomes(None);
     let session = oracle.session("p").unwrap();
@@ -181,7 +180,7 @@ async fn who_comes_while_a_model_is_out_of_order_waits_and_is_answered() {
 async fn who_cannot_be_connected_to_is_left_alone_as_a_whole() {
     let backend = Moody::new("connect");
     let oracle = system(&backend).await;
-    // The first call fails three times within its patience, and then waits for a probe in vain.
+    // The first call fails three times within its patience; no probe is due before that ends.
     assert_eq!(ask(&oracle, "a").await, "unavailable");
     assert_eq!(backend.calls(), 3);
     assert_eq!(ask(&oracle, "d").await, "unavailable");

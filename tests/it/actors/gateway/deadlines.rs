@@ -1,11 +1,11 @@
-//! Signs of life that are no progress, and the deadlines that end what only lives.
+//! Keep-alives are no progress, and deadlines end a call that sends nothing else.
 
 use oracle_agent::{model::Seq, testkit::TestOracle};
 
 use super::*;
 use crate::actors::counts;
 
-/// Says something once, or nothing, and then keeps the connection alive for ever.
+/// Sends text once, or never, and then keep-alives without end.
 #[derive(Clone, Copy)]
 struct Alive {
     first: Option<&'static str>,
@@ -33,7 +33,7 @@ impl Backend for Alive {
     }
 }
 
-/// A reply that is nothing but a tool call in many pieces, or what its request asks for at the end.
+/// A reply in many pieces without visible text, as of a tool call.
 #[derive(Clone, Copy)]
 struct Writes {
     pieces: usize,
@@ -69,7 +69,7 @@ async fn a_tool_call_that_takes_its_time_is_progress_from_its_first_piece_on() {
             settings.gateway.first_token = Duration::from_secs(30);
             settings.gateway.idle = Duration::from_secs(30);
             settings.gateway.total = Duration::from_secs(700);
-            // Less than the call takes: each piece is a sign that the session gets on.
+            // Shorter than the call: each piece counts as progress of the session.
             settings.stall_limit = Duration::from_secs(90);
         })
         .start()

@@ -1,4 +1,4 @@
-//! A model that is held back by its provider's word, and another that could be asked.
+//! A model whose rate limit holds calls back, with another model available.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,12 +8,11 @@ use oracle_agent::testkit::TestOracle;
 use super::*;
 use crate::actors::{answered, counts, end};
 
-/// Refuses its model `one` for the rate; the others answer. Clones are the same provider.
+/// Answers the model `one` with a rate limit fault until `well`, and others normally. Clones share
+/// their state.
 #[derive(Clone, Default)]
 struct Held {
-    /// Calls that were refused.
     refused: Arc<Mutex<usize>>,
-    /// Refuses no more.
     well: Arc<AtomicBool>,
 }
 
@@ -69,7 +68,7 @@ async fn who_waits_for_a_model_that_is_held_for_long_asks_the_next_one_at_once()
     assert!(took < MINUTE, "{took:?}");
     let refused = *provider.refused.lock().unwrap();
     assert_eq!(refused, 2, "the others were not sent");
-    // Those that come later do not wait either.
+    // Later calls do not wait either.
     let late = oracle.session("late").unwrap();
     assert_eq!(end(&late.ask("how?").await.unwrap()), answered("Fine."));
     assert!(begin.elapsed() < MINUTE);

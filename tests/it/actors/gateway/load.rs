@@ -1,4 +1,4 @@
-//! Many sessions and one provider with limits.
+//! Many sessions and one provider with rate limits.
 
 use futures_util::future::join_all;
 use oracle_agent::{
@@ -65,8 +65,8 @@ async fn a_limit_that_is_only_felt_ends_in_no_storm_and_everyone_is_answered() {
     let oracle = TestOracle::new(provider.clone());
     let oracle = oracle.start().await.unwrap();
     assert_eq!(ask_all(&oracle, ALL).await, ALL);
-    // Nobody can know of a limit before the first refusal. Those that were on their way then are refused as
-    // well; afterwards each window of concurrent calls meets the limit once, under one call in ten.
+    // The limit is unknown until the first refusal. Calls in flight at that moment are refused too;
+    // afterwards each window of concurrent calls meets the limit once, in under one call in ten.
     let on_their_way = provider.refused_within(Duration::from_secs(2));
     let afterwards = provider.refused() - on_their_way;
     assert!(on_their_way <= 256, "{on_their_way} at a time");
@@ -107,7 +107,7 @@ async fn after_a_refusal_nobody_calls_before_the_time_that_was_named() {
     let oracle = TestOracle::new(provider.clone());
     let oracle = oracle.start().await.unwrap();
     let begin = Instant::now();
-    // The fourth is refused and told to come in a minute.
+    // The fourth call is refused, with a retry delay of one minute.
     assert_eq!(ask_all(&oracle, 3).await, 3);
     let late = async {
         let_pass(Duration::from_secs(5)).await;

@@ -1,4 +1,4 @@
-//! What people and programs see of a call that waits: events, states and metrics.
+//! How a waiting call appears in events, states and metrics.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use tower::ServiceExt as _;
 use super::*;
 use crate::actors::{answered, end};
 
-/// Meets these faults, one a call, and answers afterwards. Clones are the same provider.
+/// Fails with these faults, one a call, and then answers. Clones share their state.
 #[derive(Clone)]
 struct Stumbling(Arc<Mutex<VecDeque<Fault>>>);
 
@@ -55,7 +55,6 @@ fn away() -> Fault {
     )
 }
 
-/// The events of waits, with times since the first of them.
 fn told(events: &[Event]) -> String {
     let mut lines = String::new();
     let mut begin: Option<Timestamp> = None;
@@ -98,7 +97,6 @@ async fn get(oracle: &TestSystem, path: &str) -> String {
     String::from_utf8(bytes.unwrap().to_vec()).unwrap()
 }
 
-/// What `/readyz` and `/metrics` show of the provider, without moments.
 async fn shown(oracle: &TestSystem) -> String {
     let ready: serde_json::Value = serde_json::from_str(&get(oracle, "/readyz").await).unwrap();
     let mut providers = ready["providers"].clone();
@@ -123,7 +121,7 @@ async fn shown(oracle: &TestSystem) -> String {
             .any(|name| line.starts_with(&format!("oracle_{name}{{")));
         of && !line.ends_with(" 0")
     });
-    // Within a family they are in any order.
+    // The order within a family is not fixed.
     lines.sort_unstable();
     format!(
         "ready: {} {providers}\n{}\n",
@@ -132,7 +130,8 @@ async fn shown(oracle: &TestSystem) -> String {
     )
 }
 
-/// Two sessions: the first meets the fault, and the second one comes while the model is held or away.
+/// The first session meets the fault; the second arrives while the model is held back or
+/// unavailable.
 async fn two_sessions(oracle: &TestSystem, look_after: Duration) -> String {
     let (first, second) = (oracle.session("a").unwrap(), oracle.session("b").unwrap());
     let look = async {
@@ -173,7 +172,7 @@ async fn an_outage_is_seen_until_the_server_is_back() {
         assert!(seen.contains(kind), "{kind}: {seen}");
     }
     assert!(seen.contains(r#""reason":"unavailable""#), "{seen}");
-    // Without moments, and without how many calls wait: both depend on jitter.
+    // Times and the number of waiting calls depend on jitter.
     let system = system.lines().filter_map(|line| line.split_once(' '));
     let system: Vec<_> = system.map(|(_, what)| what).collect();
     let during = seen.split("\n\n").nth(1).unwrap().lines();
@@ -220,7 +219,7 @@ async fn one_refusal_halves_the_calls_that_run_and_delays_nobody_for_long() {
         }
     });
     futures_util::future::join_all(all).await;
-    // Six rounds of 200 ms without it.
+    // Six rounds of 200 ms without the refusal.
     let took = begin.elapsed();
     assert!(took < Duration::from_secs(6), "{took:?}");
 }

@@ -1,4 +1,4 @@
-//! What holds of a log however often it was cut off, and what an end is compared by.
+//! Invariants of a log that hold wherever it was cut off, and what runs are compared by.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -13,7 +13,6 @@ use oracle_agent::{
     },
 };
 
-/// All sessions with their logs.
 pub(crate) async fn logs(journal: &Arc<dyn Journal>) -> Vec<(Known, Vec<Entry>)> {
     let all = journal.list(TenantId::local(), None, 1_000).await.unwrap();
     let mut logs = Vec::new();
@@ -24,7 +23,6 @@ pub(crate) async fn logs(journal: &Arc<dyn Journal>) -> Vec<(Known, Vec<Entry>)>
     logs
 }
 
-/// What a query came to.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Ended {
     pub(crate) session: String,
@@ -36,7 +34,6 @@ pub(crate) struct Ended {
     pub(crate) turns: u32,
 }
 
-/// What was counted of a query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
     pub(super) turns: u32,
@@ -55,12 +52,11 @@ struct Seen {
     ended: Option<Ended>,
 }
 
-/// Goes through a log, and stops at whatever must not be there. Gives the ends of its queries in order,
-/// and what was counted of each.
+/// Checks a log and returns the ends of its queries in order, with the counters of each.
 ///
-/// Numbers follow one another; each accepted query ends at most once, and nothing of it comes after its
-/// end; turns follow one another; a call has one result; restarts are counted one by one, a query that continues another from there on; and the end
-/// says of turns and tokens what the turns say together.
+/// Sequence numbers have no gap; an accepted query ends at most once, and no turn follows its end;
+/// turns have no gap; a call has one result; restarts are counted one by one, and a query that
+/// continues another inherits its counters; the end reports all turns, and at least their tokens.
 pub(crate) fn audited(
     known: &Known,
     log: &[Entry],
@@ -150,7 +146,6 @@ pub(crate) fn audited(
     (order, counted.collect())
 }
 
-/// Every query that was accepted has ended.
 pub(crate) fn all_ended(known: &Known, log: &[Entry], ended: &[Ended], name: &str) {
     let is_accepted =
         |entry: &&Entry| matches!(entry.record.fact, Fact::Query(QueryFact::Accepted(_)));
@@ -159,7 +154,7 @@ pub(crate) fn all_ended(known: &Known, log: &[Entry], ended: &[Ended], name: &st
     assert_eq!(accepted, ended.len(), "{name}: {session} has open queries");
 }
 
-/// How many calls of a tool have results that the tool gave.
+/// Counts the calls whose result came from the tool itself.
 pub(super) fn finished_calls(logs: &[(Known, Vec<Entry>)], tool: &str) -> usize {
     let of_tool = |entry: &&Entry| match &entry.record.fact {
         Fact::Tool(ToolFact::Finished(finished)) => {
@@ -172,8 +167,7 @@ pub(super) fn finished_calls(logs: &[(Known, Vec<Entry>)], tool: &str) -> usize 
     entries.filter(of_tool).count()
 }
 
-/// Whether a model was told the same, apart from what a restart does to results: a call of unknown
-/// outcome is told as such.
+/// Compares two requests, except for results that a restart turned into an unknown outcome.
 pub(super) fn same_but_for_unknown(told: &[Arc<Message>], before: &[Arc<Message>]) -> bool {
     let unknown = |message: &Message| {
         let mut results = message.results();

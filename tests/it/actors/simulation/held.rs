@@ -1,7 +1,7 @@
-//! The journal in SQLite on a paused clock: time stands still while the disk is waited for.
+//! The SQLite journal on a paused clock, which stands still while the disk works.
 //!
-//! A paused clock runs ahead whenever nothing is left to do, unless a thread of the runtime's is busy;
-//! the journal's own threads are not the runtime's.
+//! A paused clock advances whenever the runtime is idle, unless one of its own threads is busy; the
+//! journal's threads are not the runtime's.
 
 use std::{future::Future, path::Path, sync::Arc};
 
@@ -14,7 +14,7 @@ use oracle_agent::{
 };
 use tokio::{runtime::Handle, task::spawn_blocking};
 
-/// See the module.
+/// A journal whose every call keeps a thread of the runtime busy.
 pub(super) struct Held(Sqlite);
 
 impl Held {

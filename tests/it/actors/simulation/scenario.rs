@@ -1,5 +1,5 @@
-//! What happens in a simulation: models that say their lines, tools, and people who do what they mean to
-//! do, again if they have to.
+//! The scenarios of the simulation: scripted models, tools, and clients that retry their messages
+//! and commands.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::actors::{
 const QUESTION: &str = "where is the function a defined?";
 pub(super) const SCOPE: &str = "Read the manual of the frobnicator";
 
-/// See the module.
+/// Model script, tools, policy and the clients' actions of one simulation.
 #[derive(Clone)]
 pub(super) struct Scenario {
     pub(super) name: &'static str,
@@ -34,13 +34,11 @@ pub(super) struct Scenario {
     pub(super) acts: fn() -> Vec<Act>,
 }
 
-/// What somebody does.
 #[derive(Clone)]
 pub(super) enum Act {
-    /// Hands in a message, until it is acknowledged.
     Submit(Submission),
-    /// Gives an order when an event of this type is there for the `nth` time, unless what comes of it is
-    /// recorded.
+    /// Sends a command after the `nth` event of type `after`, unless its effect is recorded
+    /// already.
     Order {
         after: &'static str,
         nth: usize,
@@ -60,7 +58,8 @@ pub(super) enum Order {
 }
 
 impl Order {
-    /// The type of the event that it leaves, and how often that is there when it was carried out.
+    /// Returns the type of event that the command records, and how many of them show that it was
+    /// executed.
     pub(super) const fn leaves(self) -> (&'static str, usize) {
         match self {
             Self::Cancel => ("control.cancelled", 1),
@@ -113,7 +112,7 @@ fn one() -> Vec<Act> {
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A window that holds the prompt and a little more than one long text.
+/// Sets a window for the prompt and a little more than one long text.
 fn narrow(policy: &mut Policy) {
     let models = policy.models.iter().map(|model| ModelChoice {
         context_window: Some(6_500),
@@ -122,7 +121,6 @@ fn narrow(policy: &mut Policy) {
     policy.models = models.collect();
 }
 
-/// All of them.
 pub(super) fn all() -> Vec<Scenario> {
     let plain = Scenario {
         name: "a plain answer",
@@ -197,7 +195,7 @@ pub(super) fn all() -> Vec<Scenario> {
         Scenario {
             name: "delegation",
             script: || {
-                // A call that is cut off counts, which is not to spend the child's budget.
+                // A call that is cut off counts, and must not spend the child's budget.
                 let parent = delegate(SCOPE).replace("5000", "100000");
                 let parent = Scripted::new().reply(parent);
                 let parent = parent.reply(done("It says: turn left."));
@@ -287,7 +285,7 @@ pub(super) fn all() -> Vec<Scenario> {
         },
         Scenario {
             name: "a compaction of what was before",
-            // Behind the summary the conversation is at the script's beginning again.
+            // After the summary the conversation is at the script's beginning again.
             script: || Family::new(Scripted::new().reply(done(&"a is there. ".repeat(1_000)))),
             policy: narrow,
             acts: || vec![ask("k1", QUESTION), ask("k2", "and where is b?")],

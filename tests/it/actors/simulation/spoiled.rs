@@ -1,4 +1,4 @@
-//! The checker itself: a log in which a counter falls is told from one in which none does.
+//! Tests the checker itself: it must reject logs whose counters fall.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -20,14 +20,14 @@ use super::{
     world::World,
 };
 
-/// Changes one record of this type, of a query that was cut off twice.
+/// A change to one record of a query that was cut off twice.
 struct Spoiled {
     name: &'static str,
     kind: &'static str,
-    /// Which of them, from 0.
+    /// Index among the records of this type.
     nth: usize,
     change: fn(&mut Record),
-    /// What the checker says.
+    /// Text of the checker's panic.
     said: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! One scenario over one journal, from life to life.
+//! Runs one scenario over one journal, from life to life.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -19,36 +19,32 @@ use super::{
 use crate::actors::family::Family;
 
 const SESSION: &str = "s";
-/// Between two tries, and between two looks.
 const PAUSE: Duration = Duration::from_millis(250);
-/// How often somebody tries or looks: hours.
+/// Number of attempts before the test fails: hours of paused time.
 const PATIENCE: usize = 100_000;
 
-/// See the module.
+/// The state of a scenario that outlives its systems.
 pub(super) struct World {
     scenario: Scenario,
     journal: Arc<dyn Journal>,
     family: Family,
     tools: Vec<TestTool>,
-    /// What must still be so at the end: of each tool, results given and calls made by then.
+    /// For each life and tool: results recorded and calls made at its end.
     stands: Vec<BTreeMap<String, (usize, usize)>>,
     deaths: usize,
-    /// Where it is, for whoever reads a failure.
+    /// Label for failed assertions.
     name: String,
 }
 
-/// What a scenario came to.
 pub(super) struct Came {
     pub(super) ends: Vec<Ended>,
     pub(super) requests: Vec<Request>,
-    /// Calls made of each tool.
     pub(super) runs: BTreeMap<String, usize>,
-    /// Tools whose calls may be made again where no result is known.
+    /// Tools that are safe to repeat, so that a call without a known result may run again.
     pub(super) repeatable: Vec<String>,
-    /// How many died.
     pub(super) deaths: usize,
     pub(super) stands: Vec<BTreeMap<String, (usize, usize)>>,
-    /// All records as they stand, times included.
+    /// All records, times included.
     pub(super) trace: Vec<String>,
 }
 
@@ -65,7 +61,7 @@ impl World {
         }
     }
 
-    /// One life: to the end of the scenario, or to this point if that is a system's death.
+    /// Runs one life: until the scenario ends, or until `doom` if it is a system's death.
     pub(super) async fn live(&mut self, doom: Option<Doom>, death: Death) -> Doomed {
         let doomed = Doomed::new(Arc::clone(&self.journal), doom, death);
         let system = self.start(doomed.clone()).await;
@@ -97,7 +93,7 @@ impl World {
         oracle.start().await.unwrap()
     }
 
-    /// What the log says was counted is what the session goes on from.
+    /// Checks that a recovered session's counters are at least those of its log.
     async fn nothing_is_forgotten(&self, system: &TestSystem) {
         for (known, log) in logs(&self.journal).await {
             let (_, counted) = audited(&known, &log, &self.name);
@@ -114,7 +110,7 @@ impl World {
         }
     }
 
-    /// What people do, what was not done yet, until all is answered.
+    /// Repeats the clients' actions that are not recorded yet, and waits for all answers.
     async fn act(&self, system: &TestSystem) {
         let session = system.session(SESSION).unwrap();
         for act in (self.scenario.acts)() {
@@ -152,7 +148,7 @@ impl World {
         panic!("{}: the order is not taken", self.name);
     }
 
-    /// Whoever hears that the session died tries again, and lets one go on that was set aside.
+    /// Retries after a crash, and releases a quarantined session.
     async fn meet(&self, session: &TestSession, error: AskError) {
         match error {
             AskError::Stopped | AskError::Timeout(_) => {}
@@ -206,7 +202,8 @@ impl World {
         }
     }
 
-    /// Whoever asks again under the same key gets the same answer, and nothing new begins.
+    /// Submits every message again under its key: the answer is the recorded one, and no query
+    /// begins.
     async fn ask_again(&self) -> Vec<Ended> {
         let system = self
             .start(Doomed::new(self.journal.clone(), None, Death::System))

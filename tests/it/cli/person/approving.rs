@@ -1,4 +1,4 @@
-//! Calls of tools that wait for a person's word.
+//! Tool calls that wait for the user's approval.
 
 use std::fs;
 
@@ -18,7 +18,7 @@ const CONFIG: &str = "[notes]\ndir = \"notes\"\nwrite = true\n";
 const NOTE: &str = "# Cache\n\x1b]0;title\x07\u{202e}";
 const ASKED: &str = "run it? [y/N]";
 
-/// A place whose model writes a note in each of so many questions.
+/// A model that writes one note in each question.
 fn writing(times: usize) -> Place {
     let call = |number| json!({ "name": "note_write", "arguments": { "note": format!("n{number}"), "text": NOTE } });
     let turns: Vec<_> = (0..times)
@@ -95,7 +95,7 @@ fn a_call_runs_once_somebody_agrees_and_not_without() {
     for (number, keys, runs) in [
         (0, vec!["y\r"], true),
         (1, vec!["\r"], false),
-        // What is no answer is none.
+        // Any other word is no answer.
         (2, vec!["what?\r", "no\r"], false),
         (3, vec!["\x04"], false),
     ] {

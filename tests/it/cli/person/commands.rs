@@ -13,7 +13,7 @@ use super::{
     scripted,
 };
 
-/// A text with what differs from run to run named instead.
+/// Replaces what differs from run to run by placeholders.
 fn stable(text: &str) -> String {
     let rules = [
         (r"[0-9]+ (ms|s|min)\b", "[TIME]"),
@@ -71,7 +71,7 @@ fn why_is_readable() {
     let script = json!({ "turns": turns }).to_string();
     let place = Place::new(&[("s.json", &script), ("notes.md", "One.\nTwo.\n")]);
     let line = "chat --session s --max-turns 5 --model scripted/s.json";
-    // So wide that no figure has a row wrapped elsewhere.
+    // Wide enough that figures of another length do not change line breaks.
     let mut chat = Screen::with(&place, line, (50, 200), &[]);
     chat.say("/why");
     chat.shows("nothing was asked in this session yet");

@@ -1,4 +1,4 @@
-//! What is typed, and how it can be changed.
+//! Editing of the input line.
 
 use super::{CHAT, Screen, answering, asked, screen::End};
 
@@ -13,12 +13,12 @@ const UP: &str = "\x1b[A";
 fn a_message_may_have_several_lines_and_is_sent_as_it_was_typed() {
     let place = answering(8);
     let mut chat = Screen::oracle(&place, CHAT);
-    // A paste is one message, whatever is in it.
+    // A paste is one message, whatever it contains.
     chat.say("\x1b[200~why does this fail?\r\nlet a = 1;\\\rlet b;\x1b[201~");
     chat.say("one\\\rtwo");
     chat.say(&format!("three{ALT_ENTER}four"));
     chat.say("```\rfn f() {}\r```");
-    // Wide characters, and some that stand on others.
+    // Wide and combining characters.
     chat.say(&format!("日本語 e\u{301}tude 👩‍👧{CTRL_A}où est "));
     chat.prompt();
     chat.press(&format!("thrown away{CTRL_C}"));
@@ -45,7 +45,7 @@ fn a_backslash_goes_at_once_where_enter_begins_a_line_and_ctrl_j_is_enter() {
     chat.press("one\\\r");
     chat.shows("> one");
     chat.press("three");
-    // In the line before.
+    // In the previous line.
     chat.press("\x1b[A\x05 \\\rtwo\r");
     chat.prompt();
     chat.press("a\\\nb\n");
@@ -95,7 +95,7 @@ fn a_terminal_of_another_size_is_noticed_while_somebody_types() {
     chat.press(&message);
     chat.shows("\nrdwordwordwordwordword");
     chat.resize(24, 30);
-    // Two rows become three, and none of those before is left.
+    // Two rows become three, and no old row is left.
     let all = format!("> {message}");
     let rows = [&all[..30], &all[30..60], &all[60..], ""];
     chat.rows_show(&rows);

@@ -1,4 +1,4 @@
-//! Interrupts, ends of all kinds, and coming back.
+//! Interrupts, all kinds of ends, and resuming a chat.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ const CTRL_C: &str = "\x03";
 const CTRL_D: &str = "\x04";
 const CTRL_Z: &str = "\x1a";
 
-/// A model that says two words and no more, once; then it answers.
+/// A model that stalls once after two words, and then answers.
 fn stalling() -> Place {
     scripted(
         &json!([{ "faults": [{ "stall": { "shown": "Let me" } }], "reply": DONE }, { "reply": DONE }]),
@@ -50,7 +50,7 @@ fn what_was_cut_off_with_its_process_goes_on_when_somebody_comes_back() {
     chat.signal("KILL");
     assert_eq!(chat.end(), End::Signal(9));
 
-    // Another process plays its script anew, and so it stalls once more.
+    // Each process plays its script from the start, so it stalls again.
     let mut chat = Screen::oracle(&place, CHAT);
     chat.shows("> one?");
     chat.shows("question 1 was not answered to the end and goes on; Ctrl-C takes it back");
@@ -98,7 +98,7 @@ fn a_program_that_is_told_to_end_leaves_the_terminal_as_it_was() {
         let told = text.contains("Let me\nto come back: oracle chat");
         assert_eq!(told, at == "work", "{at}, {signal}: {text}");
     }
-    // What ran was put aside in order, and goes on.
+    // The running query was parked gracefully, so it continues.
     let mut chat = Screen::oracle(&place, CHAT);
     chat.shows("question 1 was not answered to the end and goes on");
 }

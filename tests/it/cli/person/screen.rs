@@ -1,4 +1,4 @@
-//! The program in a pseudo-terminal.
+//! Drives the program in a pseudo-terminal.
 
 use std::{
     io::{Read as _, Write as _},
@@ -18,31 +18,26 @@ use rustix::termios::{LocalModes, tcgetattr};
 
 use super::super::Place;
 
-/// How long a program may write nothing while a test waits for it: far longer than it needs.
+/// Maximum silence of a program that a test waits for: far longer than it needs.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// More than any test here has written, in bytes.
 const MOST: usize = 1 << 20;
 
-/// What ends the drawing of a prompt with nothing typed yet.
+/// The end of drawing an empty prompt.
 const PROMPT: &[u8] = b"> \r\x1b[2C\x1b[?2026l";
 
-/// Rows and columns of a screen that has room for everything.
 const ROOM: (u16, u16) = (50, 100);
 
-/// A program that runs in a terminal.
 pub(super) struct Screen {
     pty: Arc<Pty>,
     child: Child,
     pieces: mpsc::Receiver<Vec<u8>>,
     terminal: vt100::Parser,
-    /// All that was written to the terminal.
     written: Vec<u8>,
-    /// How many prompts were answered.
+    /// Number of prompts that the test has answered.
     answered: usize,
 }
 
-/// How a program ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum End {
     Code(i32),
@@ -50,7 +45,6 @@ pub(super) enum End {
 }
 
 impl Screen {
-    /// `oracle` with these arguments, in a terminal that has room for everything.
     pub(super) fn oracle(place: &Place, line: &str) -> Self {
         Self::with(place, line, ROOM, &[])
     }
@@ -68,7 +62,7 @@ impl Screen {
         Self::of(command, size)
     }
 
-    /// The same with streams of it in files, as a shell has it.
+    /// Starts `oracle` through a shell that redirects its streams.
     pub(super) fn redirected(place: &Place, line: &str, streams: &str) -> Self {
         let program = env!("CARGO_BIN_EXE_oracle");
         let mut command = Command::new("sh");
@@ -79,7 +73,7 @@ impl Screen {
         Self::of(command, ROOM)
     }
 
-    /// A shell, in which programs can be suspended.
+    /// Starts an interactive shell, in which programs can be suspended.
     pub(super) fn shell(place: &Place) -> Self {
         let mut command = Command::new("sh");
         command.arg("-i").current_dir(place.here.path());
@@ -103,7 +97,7 @@ impl Screen {
         let from = Arc::clone(&pty);
         thread::spawn(move || {
             let mut buffer = [0; 4_096];
-            // Behind the program's end it is an error.
+            // After the program's end, reading fails.
             while let Ok(read @ 1..) = (&*from).read(&mut buffer) {
                 if sender.send(buffer[..read].to_vec()).is_err() {
                     return;
@@ -121,12 +115,11 @@ impl Screen {
         }
     }
 
-    /// Presses keys.
     pub(super) fn press(&mut self, keys: &str) {
         self.send(keys.as_bytes());
     }
 
-    /// The same, as they come from the terminal.
+    /// Sends raw bytes. A line end or a control key answers the current prompt.
     pub(super) fn send(&mut self, keys: &[u8]) {
         const ENDS: &[u8] = b"\r\n\x03\x04\x1a";
         if keys.iter().any(|key| ENDS.contains(key)) {
@@ -135,30 +128,28 @@ impl Screen {
         (&*self.pty).write_all(keys).unwrap();
     }
 
-    /// Waits for a prompt, and types a message.
     pub(super) fn say(&mut self, message: &str) {
         self.prompt();
         self.press(&format!("{message}\r"));
     }
 
-    /// Waits until a message can be typed: for a prompt that was not answered yet.
+    /// Waits for a prompt that has not been answered yet.
     pub(super) fn prompt(&mut self) {
         self.wait("a prompt", |screen| {
             screen.prompts() > screen.answered && screen.written.ends_with(PROMPT)
         });
     }
 
-    /// How many times a message was asked for.
+    /// Counts prompts by their switch to bracketed paste.
     fn prompts(&self) -> usize {
         self.written().matches("\x1b[?2004h").count()
     }
 
-    /// Waits until the screen shows a text.
     pub(super) fn shows(&mut self, text: &str) {
         self.wait(text, |screen| screen.text().contains(text));
     }
 
-    /// Waits until this was written so many times, and then nothing more.
+    /// Waits until `text` has been written exactly `times` times, and nothing after it.
     pub(super) fn has_written(&mut self, text: &str, times: usize) {
         self.wait(text, |screen| {
             let written = screen.written();
@@ -166,12 +157,12 @@ impl Screen {
         });
     }
 
-    /// Waits until the last that the screen shows is this.
+    /// Waits until the screen ends with `text`.
     pub(super) fn ends_with_text(&mut self, text: &str) {
         self.wait(text, |screen| screen.text().trim_end().ends_with(text));
     }
 
-    /// Waits until the screen has these rows, one below the other.
+    /// Waits until the screen shows these rows, one below the other.
     pub(super) fn rows_show(&mut self, rows: &[&str]) {
         self.wait(&rows.join("\n"), |screen| {
             let shown = screen.rows();
@@ -179,12 +170,10 @@ impl Screen {
         });
     }
 
-    /// What the screen shows.
     pub(super) fn text(&self) -> String {
         self.terminal.screen().contents()
     }
 
-    /// The rows of the screen.
     pub(super) fn rows(&self) -> Vec<String> {
         let shown = self.terminal.screen();
         let (_, columns) = shown.size();
@@ -192,19 +181,18 @@ impl Screen {
         rows.map(|row| row.trim_end().to_owned()).collect()
     }
 
-    /// All that was written to the terminal.
     pub(super) fn written(&self) -> String {
         String::from_utf8_lossy(&self.written).into_owned()
     }
 
-    /// Whether the terminal is as programs like to find it: whole lines, shown as they are typed.
+    /// Whether the terminal is in its normal mode: line-buffered, with echo and without bracketed
+    /// paste.
     pub(super) fn is_sane(&self) -> bool {
         let modes = tcgetattr(&*self.pty).unwrap().local_modes;
         let sane = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
         modes.contains(sane) && !self.terminal.screen().bracketed_paste()
     }
 
-    /// Waits until it is so, or not.
     pub(super) fn wait_for_sanity(&mut self, sane: bool) {
         self.wait("another mode of the terminal", |screen| {
             screen.is_sane() == sane
@@ -217,14 +205,13 @@ impl Screen {
         self.terminal.set_size(rows, columns);
     }
 
-    /// Sends a signal to the program, by its name.
     pub(super) fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.child.id());
         let killed = Command::new("sh").args(["-c", &kill]).status().unwrap();
         assert!(killed.success());
     }
 
-    /// Waits for the program's end, and reads all that it has written.
+    /// Waits for the program's end and reads the rest of its output.
     pub(super) fn end(&mut self) -> End {
         loop {
             match self.pieces.recv_timeout(DEADLINE) {
@@ -265,10 +252,9 @@ impl Screen {
     }
 }
 
-/// A test that fails leaves nobody behind.
+/// A failed test must leave no process behind.
 impl Drop for Screen {
     fn drop(&mut self) {
-        // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

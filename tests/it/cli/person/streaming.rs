@@ -1,4 +1,4 @@
-//! What is shown while a question is answered.
+//! Output while a question is answered.
 
 use serde_json::json;
 
@@ -31,7 +31,6 @@ fn a_status_line_says_what_happens_and_is_gone_before_the_answer() {
     assert_eq!(answer.trim_end(), "Looking for it.\n\nFine.\n>", "{shown}");
 }
 
-/// A first question that is answered slowly, and others that are not.
 fn slowly() -> super::super::Place {
     let slow = json!({ "chunks": ["Look", "ing ", "for ", "it: ", "it is ", "there. ", SIGNAL], "delay_ms": 150 });
     scripted(&json!([slow, { "reply": DONE }, { "reply": DONE }]))

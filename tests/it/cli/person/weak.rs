@@ -1,4 +1,4 @@
-//! Models that do not keep the protocol, as people at a terminal and programs behind a pipe meet them.
+//! Models that break the protocol, in a terminal and behind a pipe.
 
 use super::*;
 use crate::weak::{QUESTION, ROWS, Row, script};
