@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use oracle_agent::{
     actor::{
         Frames, Oracle, Progress, System,
-        port::{Heard, SessionMsg},
+        port::{Heard, PortMsg},
     },
     model::{Event, Seq, SessionKey, SessionName, Submission},
 };
@@ -31,7 +31,7 @@ impl ractor::Message for DeskMsg {}
 struct DeskState {
     /// A child actor too, like the conversations below.
     system: System,
-    open: HashMap<SessionKey, ActorRef<SessionMsg>>,
+    open: HashMap<SessionKey, ActorRef<PortMsg>>,
     tickets: u32,
 }
 
@@ -70,7 +70,7 @@ impl Actor for Desk {
                 let session = state.system.oracle().session(name);
                 let tell = DeskMsg::Heard;
                 let (child, _) = session.start_under(&me, Seq(0), Frames::No, tell).await?;
-                child.cast(SessionMsg::Tell(Submission::new(question)))?;
+                child.cast(PortMsg::Tell(Submission::new(question)))?;
                 state.open.insert(session.key().clone(), child);
             }
             DeskMsg::Heard(heard) => {

@@ -43,17 +43,18 @@ pub struct Approval {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Approvals(Arc<DashMap<SessionKey, Waiting>>);
+pub(super) struct Approvals(Arc<DashMap<SessionKey, PendingCalls>>);
 
 #[derive(Debug, Clone, Default)]
-struct Waiting {
+struct PendingCalls {
     last: Seq,
     calls: Vec<Approval>,
 }
 
 impl Approvals {
     pub(super) fn tell(&self, key: &SessionKey, session: &Session, last: Seq) {
-        self.0.insert(key.clone(), Waiting::of(key, session, last));
+        self.0
+            .insert(key.clone(), PendingCalls::of(key, session, last));
     }
 
     pub(super) fn forget(&self, key: &SessionKey) {
@@ -85,7 +86,7 @@ impl Approvals {
     }
 }
 
-impl Waiting {
+impl PendingCalls {
     fn of(key: &SessionKey, session: &Session, last: Seq) -> Self {
         let calls = session.waiting_calls();
         let calls = calls.map(|(query, call, since)| Approval {

@@ -13,11 +13,11 @@ pub(super) struct Flight {
     /// Estimated tokens of the request.
     tokens: u64,
     made: Instant,
-    state: Mutex<State>,
+    state: Mutex<FlightState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FlightState {
     call: InFlight,
     queued: Duration,
     model: Duration,
@@ -46,7 +46,7 @@ impl Flight {
     }
 
     pub(super) fn leaves(&self) {
-        *self.state.lock() = State {
+        *self.state.lock() = FlightState {
             call: InFlight::Sent {
                 tokens: self.tokens,
                 received: 0,

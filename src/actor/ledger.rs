@@ -37,7 +37,7 @@ pub(super) struct Ledger(Arc<Tables>);
 
 #[derive(Debug, Default)]
 struct Tables {
-    live: DashMap<SessionKey, Live>,
+    live: DashMap<SessionKey, LedgerEntry>,
     /// Sessions quarantined in memory, not necessarily in their logs, with the reason.
     quarantined: DashMap<SessionKey, String>,
     running: AtomicUsize,
@@ -45,7 +45,7 @@ struct Tables {
 }
 
 #[derive(Debug)]
-struct Live {
+struct LedgerEntry {
     pulse: Arc<Pulse>,
     running: Option<Charged>,
 }
@@ -63,7 +63,7 @@ impl Ledger {
             Entry::Occupied(mut live) => live.get_mut().pulse = pulse,
             Entry::Vacant(vacant) => {
                 let running = None;
-                vacant.insert(Live { pulse, running });
+                vacant.insert(LedgerEntry { pulse, running });
             }
         }
     }

@@ -43,26 +43,26 @@ impl Depth {
         self.0.waiting.load(Ordering::Relaxed)
     }
 
-    pub(super) fn admit(&self) -> Result<Waiting, Full> {
+    pub(super) fn admit(&self) -> Result<WaitGuard, Full> {
         let most = self.0.most;
         let one_more = |waiting| (waiting < most).then_some(waiting + 1);
         let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
         match self.0.waiting.fetch_update(set, fetch, one_more) {
-            Ok(_) => Ok(Waiting(self.clone())),
+            Ok(_) => Ok(WaitGuard(self.clone())),
             Err(waiting) => Err(Full { waiting }),
         }
     }
 
-    pub(super) fn count(&self) -> Waiting {
+    pub(super) fn count(&self) -> WaitGuard {
         self.0.waiting.fetch_add(1, Ordering::Relaxed);
-        Waiting(self.clone())
+        WaitGuard(self.clone())
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Waiting(Depth);
+pub(super) struct WaitGuard(Depth);
 
-impl Drop for Waiting {
+impl Drop for WaitGuard {
     fn drop(&mut self) {
         self.0.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
@@ -91,7 +91,7 @@ pub(super) fn overloaded(code: &str, after: Duration, detail: String) -> Fault {
 
 pub(super) struct Counted<M> {
     message: M,
-    waiting: Waiting,
+    waiting: WaitGuard,
 }
 
 impl<M> Counted<M> {
@@ -191,7 +191,7 @@ impl<M: Send + 'static> Mailbox<M> {
     }
 }
 
-pub(super) const fn counted<M>(message: M, waiting: Waiting) -> Counted<M> {
+pub(super) const fn counted<M>(message: M, waiting: WaitGuard) -> Counted<M> {
     Counted { message, waiting }
 }
 

@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use oracle_agent::{
-//!     actor::{Frames, Oracle, Progress, port::{Heard, SessionMsg}},
+//!     actor::{Frames, Oracle, Progress, port::{Heard, PortMsg}},
 //!     model::{Seq, SessionName, Submission},
 //! };
 //! use ractor::{Actor, ActorProcessingErr, ActorRef, cast};
@@ -30,7 +30,7 @@
 //!         let session = oracle.session(SessionName::new("desk")?);
 //!         let tell = |heard| heard;
 //!         let (session, _) = session.start_under(&me, Seq(0), Frames::No, tell).await?;
-//!         cast!(session, SessionMsg::Tell(Submission::new("hello")))?;
+//!         cast!(session, PortMsg::Tell(Submission::new("hello")))?;
 //!         Ok(())
 //!     }
 //!
@@ -80,7 +80,7 @@ pub const UNASKED: usize = 32;
 const AGAIN: Duration = Duration::from_millis(500);
 
 /// A request to a session through its port.
-pub enum SessionMsg {
+pub enum PortMsg {
     /// Submits a message without a reply. The session's events show whether it was accepted; it is
     /// dropped when too many requests are pending.
     Tell(Submission),
@@ -91,7 +91,7 @@ pub enum SessionMsg {
     /// Sends any other command.
     Do(Command, RpcReplyPort<Result<Reply, AskError>>),
 }
-local_messages!(SessionMsg);
+local_messages!(PortMsg);
 
 /// An event of a session, as its parent receives it.
 #[derive(Debug)]
@@ -117,7 +117,7 @@ impl SessionHandle {
         after: Seq,
         frames: Frames,
         tell: impl Fn(Heard) -> M + Send + Sync + 'static,
-    ) -> Result<(ActorRef<SessionMsg>, JoinHandle<()>), SpawnErr> {
+    ) -> Result<(ActorRef<PortMsg>, JoinHandle<()>), SpawnErr> {
         let session = self.clone();
         let parent_of = parent.clone();
         let told = Told {
@@ -141,19 +141,19 @@ struct Told {
 struct PortActor;
 
 struct PortState {
-    requests: mpsc::Sender<SessionMsg>,
+    requests: mpsc::Sender<PortMsg>,
     /// Forward requests and events; end with the actor.
     _tasks: [Task; 2],
 }
 
 impl Actor for PortActor {
-    type Msg = SessionMsg;
+    type Msg = PortMsg;
     type State = PortState;
     type Arguments = (SessionHandle, Told);
 
     async fn pre_start(
         &self,
-        me: ActorRef<SessionMsg>,
+        me: ActorRef<PortMsg>,
         (session, told): Self::Arguments,
     ) -> Result<PortState, ActorProcessingErr> {
         let (requests, taken) = mpsc::channel(UNASKED);
@@ -169,8 +169,8 @@ impl Actor for PortActor {
 
     async fn handle(
         &self,
-        _: ActorRef<SessionMsg>,
-        message: SessionMsg,
+        _: ActorRef<PortMsg>,
+        message: PortMsg,
         state: &mut PortState,
     ) -> Result<(), ActorProcessingErr> {
         // A reply fails to send only if the caller no longer waits.
@@ -179,10 +179,10 @@ impl Actor for PortActor {
             .try_send(message)
             .map_err(mpsc::error::TrySendError::into_inner)
         {
-            Ok(()) | Err(SessionMsg::Tell(_)) => {}
-            Err(SessionMsg::Submit(_, reply)) => drop(reply.send(Err(full()))),
-            Err(SessionMsg::Ask(_, reply)) => drop(reply.send(Err(full()))),
-            Err(SessionMsg::Do(_, reply)) => drop(reply.send(Err(full()))),
+            Ok(()) | Err(PortMsg::Tell(_)) => {}
+            Err(PortMsg::Submit(_, reply)) => drop(reply.send(Err(full()))),
+            Err(PortMsg::Ask(_, reply)) => drop(reply.send(Err(full()))),
+            Err(PortMsg::Do(_, reply)) => drop(reply.send(Err(full()))),
         }
         Ok(())
     }
@@ -194,22 +194,22 @@ fn full() -> AskError {
 
 /// Forwards requests one at a time; only waiting for an answer is concurrent. The session's inbox
 /// bounds the number of those waits.
-async fn hand_on(session: SessionHandle, mut requests: mpsc::Receiver<SessionMsg>) {
+async fn hand_on(session: SessionHandle, mut requests: mpsc::Receiver<PortMsg>) {
     let mut waiting = JoinSet::new();
     while let Some(request) = requests.recv().await {
         while waiting.try_join_next().is_some() {}
         match request {
-            SessionMsg::Tell(submission) => drop(session.submit(submission).await),
-            SessionMsg::Submit(submission, reply) => {
+            PortMsg::Tell(submission) => drop(session.submit(submission).await),
+            PortMsg::Submit(submission, reply) => {
                 drop(reply.send(session.submit(submission).await));
             }
-            SessionMsg::Ask(submission, reply) => match session.ask(submission).await {
+            PortMsg::Ask(submission, reply) => match session.ask(submission).await {
                 Ok(watch) => {
                     waiting.spawn(async move { drop(reply.send(watch.answer().await)) });
                 }
                 Err(error) => drop(reply.send(Err(error))),
             },
-            SessionMsg::Do(command, reply) => drop(reply.send(session.command(command).await)),
+            PortMsg::Do(command, reply) => drop(reply.send(session.command(command).await)),
         }
     }
 }

@@ -24,7 +24,7 @@ mod standing;
 mod state;
 mod work;
 
-pub(super) use state::SessionState;
+pub(super) use state::SessionShell;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Activation {
@@ -87,14 +87,14 @@ pub(super) struct SessionActor;
 
 impl Actor for SessionActor {
     type Msg = SessionMsg;
-    type State = SessionState;
-    type Arguments = SessionState;
+    type State = SessionShell;
+    type Arguments = SessionShell;
 
     async fn pre_start(
         &self,
         _: ActorRef<SessionMsg>,
-        state: SessionState,
-    ) -> Result<SessionState, ActorProcessingErr> {
+        state: SessionShell,
+    ) -> Result<SessionShell, ActorProcessingErr> {
         Ok(state)
     }
 
@@ -103,7 +103,7 @@ impl Actor for SessionActor {
         &self,
         me: ActorRef<SessionMsg>,
         message: SessionMsg,
-        state: &mut SessionState,
+        state: &mut SessionShell,
     ) -> impl Future<Output = Result<(), ActorProcessingErr>> + Send {
         Box::pin(async move {
             match message {
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     fn size<'a, F: Future>(
-        _: impl Fn(&'a SessionActor, ActorRef<SessionMsg>, SessionMsg, &'a mut SessionState) -> F,
+        _: impl Fn(&'a SessionActor, ActorRef<SessionMsg>, SessionMsg, &'a mut SessionShell) -> F,
     ) -> usize {
         size_of::<F>()
     }
@@ -157,7 +157,7 @@ mod tests {
         assert!(
             held <= 64,
             "{held} bytes, {} of state",
-            size_of::<SessionState>()
+            size_of::<SessionShell>()
         );
     }
 }

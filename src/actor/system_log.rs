@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// A record to write, with the caller to notify; without a record, a barrier behind all earlier
 /// lines.
 #[derive(Debug)]
-struct Line {
+struct QueuedRecord {
     record: Option<Arc<Record>>,
     done: Option<oneshot::Sender<Result<(), Error>>>,
 }
@@ -35,7 +35,7 @@ struct Line {
 /// The sending end of a log. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct SystemLog {
-    facts: mpsc::Sender<Line>,
+    facts: mpsc::Sender<QueuedRecord>,
     clock: Clock,
 }
 
@@ -65,7 +65,7 @@ impl SystemLog {
         let record = record(&self.clock, fact);
         let kind = record.fact.kind();
         let (record, done) = (Some(Arc::new(record)), None);
-        if self.facts.try_send(Line { record, done }).is_err() {
+        if self.facts.try_send(QueuedRecord { record, done }).is_err() {
             tracing::warn!(kind, "too much is to be written: it is not in the log");
         }
     }
@@ -73,7 +73,7 @@ impl SystemLog {
     /// Records a fact, after waiting for room in the queue.
     pub(super) async fn send(&self, fact: impl Into<Fact>) {
         let (record, done) = (Some(Arc::new(record(&self.clock, fact))), None);
-        let _ = self.facts.send(Line { record, done }).await;
+        let _ = self.facts.send(QueuedRecord { record, done }).await;
     }
 
     /// Records a fact and waits until it is durable.
@@ -90,7 +90,7 @@ impl SystemLog {
         let (done, written) = oneshot::channel();
         let done = Some(done);
         let ended = || Error::Unavailable("the log is not written any more".into());
-        let sent = self.facts.send(Line { record, done }).await;
+        let sent = self.facts.send(QueuedRecord { record, done }).await;
         sent.map_err(|_| ended())?;
         written.await.unwrap_or_else(|_| Err(ended()))
     }
@@ -116,7 +116,7 @@ struct Writer {
 }
 
 impl Writer {
-    async fn run(mut self, mut waiting: mpsc::Receiver<Line>) {
+    async fn run(mut self, mut waiting: mpsc::Receiver<QueuedRecord>) {
         let mut lines = Vec::new();
         while waiting.recv_many(&mut lines, CAPACITY).await > 0 {
             let records: Vec<_> = lines

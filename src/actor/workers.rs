@@ -57,7 +57,7 @@ pub(super) enum Composition {
 }
 local_messages!(Preparation, Composition);
 
-pub(super) type Work<Q> = Box<dyn FnMut(Q) + Send>;
+pub(super) type Job<Q> = Box<dyn FnMut(Q) + Send>;
 
 pub(super) struct WorkerActor<Q>(PhantomData<fn(Q)>);
 
@@ -67,8 +67,8 @@ impl<Q> WorkerActor<Q> {
 
 impl<Q: Send + 'static> Actor for WorkerActor<Q> {
     type Msg = Counted<Q>;
-    type State = Work<Q>;
-    type Arguments = Work<Q>;
+    type State = Job<Q>;
+    type Arguments = Job<Q>;
 
     async fn pre_start(
         &self,
@@ -97,7 +97,7 @@ pub(super) fn silent(kind: &str) -> Fault {
 pub(super) fn classifier(
     classifier: Arc<dyn QueryClassifier>,
     composers: Pool<Composition>,
-) -> Work<Preparation> {
+) -> Job<Preparation> {
     Box::new(move |asked| {
         let context = Context::from(asked.previous.as_deref());
         match classify(&*classifier, &asked.text, context) {
@@ -130,7 +130,7 @@ fn classify(
     Ok(QueryClassification::new(kind, confidence, keywords))
 }
 
-pub(super) fn composer(composer: Arc<Composer>) -> Work<Composition> {
+pub(super) fn composer(composer: Arc<Composer>) -> Job<Composition> {
     let mut cache = Cache::default();
     let mut compose = move |voice: Voice, query_type| {
         let input = ComposeInput::new(voice.values, query_type);

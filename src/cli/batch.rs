@@ -48,7 +48,7 @@ pub struct BatchRequest {
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct BatchLine {
     question: String,
     #[serde(default)]
     session: Option<SessionName>,
@@ -56,7 +56,7 @@ struct Line {
     idempotency_key: Option<String>,
 }
 
-impl From<String> for Line {
+impl From<String> for BatchLine {
     fn from(question: String) -> Self {
         Self {
             question,
@@ -74,7 +74,7 @@ pub struct Questions(Vec<Talk>);
 struct Talk {
     session: SessionName,
     /// Questions with their line numbers.
-    lines: Vec<(usize, Line)>,
+    lines: Vec<(usize, BatchLine)>,
 }
 
 impl Questions {
@@ -83,7 +83,7 @@ impl Questions {
     pub fn read(session: Option<&SessionName>, input: &mut Input) -> Result<Self, Stop> {
         let mut source = Source::standard(input);
         let (mut talks, mut places) = (Vec::<Talk>::new(), HashMap::new());
-        while let Some((number, item)) = source.item::<Line>()? {
+        while let Some((number, item)) = source.item::<BatchLine>()? {
             input::checked(&item.question).map_err(|error| source.bad_line(error))?;
             let named = item.session.as_ref().or(session);
             if named.is_none() && item.idempotency_key.is_some() {
@@ -164,7 +164,7 @@ struct Asker<'a, 't> {
 }
 
 impl Asker<'_, '_> {
-    async fn ask(mut self, lines: &[(usize, Line)]) -> Result<u8, Stop> {
+    async fn ask(mut self, lines: &[(usize, BatchLine)]) -> Result<u8, Stop> {
         for (line, asked) in lines {
             let answered = match self.taken_back.is_cancelled() {
                 true => Err((exit::CANCELLED, "it was not asked any more".to_owned())),
@@ -193,7 +193,7 @@ impl Asker<'_, '_> {
         Ok(self.code)
     }
 
-    async fn answer(&self, line: usize, asked: &Line) -> Result<(u8, Value), Stop> {
+    async fn answer(&self, line: usize, asked: &BatchLine) -> Result<(u8, Value), Stop> {
         let BatchRequest {
             busy, format, root, ..
         } = self.request;

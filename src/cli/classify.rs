@@ -40,13 +40,13 @@ pub struct ClassifyArgs {
 
 /// A line of `--jsonl`.
 #[derive(Deserialize)]
-struct Line {
+struct QueryLine {
     query: String,
     #[serde(default)]
     context: Option<String>,
 }
 
-impl From<String> for Line {
+impl From<String> for QueryLine {
     fn from(query: String) -> Self {
         Self {
             query,
@@ -129,10 +129,10 @@ fn show(text: &impl Display, out: &mut Stream) -> Result<(), Stop> {
     Ok(out.flush()?)
 }
 
-fn next(args: &ClassifyArgs, source: &mut Source<'_>) -> Result<Option<Line>, Stop> {
+fn next(args: &ClassifyArgs, source: &mut Source<'_>) -> Result<Option<QueryLine>, Stop> {
     if args.jsonl {
         source.record_or_text()
     } else {
-        Ok(source.any_line()?.map(Line::from))
+        Ok(source.any_line()?.map(QueryLine::from))
     }
 }

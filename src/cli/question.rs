@@ -26,19 +26,19 @@ pub(super) struct Question {
     session: SessionHandle,
     watch: Watch,
     /// The server that runs the question, if this process does not.
-    server: Option<Server>,
+    server: Option<OwningServer>,
     calls: Vec<Arc<ToolCall>>,
     /// Calls that wait for approval and were not answered here yet.
     waiting: Vec<Arc<ToolCall>>,
 }
 
-struct Server {
+struct OwningServer {
     client: Arc<Client>,
     /// `None` once the stream has ended: a draining server ends streams but continues its queries.
     events: Option<Events<Told>>,
 }
 
-impl Server {
+impl OwningServer {
     /// Returns the socket of the server that owns the session, from this error.
     fn socket(error: &AskError) -> Option<&Path> {
         match error {
@@ -77,7 +77,7 @@ impl Question {
                 Err(error) => error,
             };
             let name = &session.key().name;
-            let (refused, again) = match Server::of(&error, session).await? {
+            let (refused, again) = match OwningServer::of(&error, session).await? {
                 Some(server) => match server.client.submit(name, &submission).await {
                     Ok(accepted) => {
                         let watch = session.watch(accepted.query).await?;
@@ -92,7 +92,7 @@ impl Question {
                     }
                 },
                 None => {
-                    let gone = Server::socket(&error).is_some();
+                    let gone = OwningServer::socket(&error).is_some();
                     (error.into(), gone)
                 }
             };
@@ -110,14 +110,14 @@ impl Question {
             Ok(watch) => return Ok(Self::new(session, watch, None)),
             Err(error) => error,
         };
-        let Some(server) = Server::of(&error, session).await? else {
+        let Some(server) = OwningServer::of(&error, session).await? else {
             return Err(error.into());
         };
         let watch = session.watch(query).await?;
         Ok(Self::new(session, watch, Some(server)))
     }
 
-    fn new(session: &SessionHandle, watch: Watch, server: Option<Server>) -> Self {
+    fn new(session: &SessionHandle, watch: Watch, server: Option<OwningServer>) -> Self {
         Self {
             session: session.clone(),
             watch,

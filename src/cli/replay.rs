@@ -45,7 +45,7 @@ pub async fn run(
     let log = session.log(Seq(0)).await?;
     let name = &session.key().name;
     let events = log.iter().map(|entry| entry.event(name));
-    let report = Report {
+    let report = ScenarioReport {
         outcome: answer.outcome.name(),
         reason: answer.outcome.reason(),
         answer: &answer.text,
@@ -64,7 +64,7 @@ pub async fn run(
 
 /// The result of a scenario.
 #[derive(Serialize)]
-struct Report<'a> {
+struct ScenarioReport<'a> {
     outcome: &'static str,
     reason: Option<&'a str>,
     answer: &'a str,
@@ -81,7 +81,7 @@ struct TurnReport {
     fallback: Option<Value>,
 }
 
-impl Report<'_> {
+impl ScenarioReport<'_> {
     fn to_text(&self) -> String {
         let mut text = String::new();
         for event in &self.events {

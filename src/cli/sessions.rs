@@ -80,22 +80,22 @@ pub enum SessionsCommand {
     /// List sessions, most recently used first
     List(ListArgs),
     /// Show the state, questions and answers of a session
-    Show(One),
+    Show(SessionArg),
     /// Print a session's events, one JSON object per line, with references for long texts
     Events(EventsArgs),
     /// Print a session's whole event log, one JSON object per line, with all texts
-    Export(One),
+    Export(SessionArg),
     /// Permanently delete a session and its sub-agents
     Delete(DeleteArgs),
     /// Search questions and answers, latest first
     Search(SearchArgs),
     /// Release a quarantined session
-    Release(One),
+    Release(SessionArg),
 }
 
 /// A session by name.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
-pub struct One {
+pub struct SessionArg {
     /// Name of the session
     #[arg(value_name = "ID")]
     pub id: SessionName,
@@ -218,7 +218,7 @@ pub async fn events(
 /// Prints all events with whole texts, so that an export needs no journal.
 pub async fn export(
     journal: &dyn Journal,
-    One { id }: &One,
+    SessionArg { id }: &SessionArg,
     terminal: &mut Terminal,
 ) -> Result<(), Stop> {
     let known = known(journal, id).await?;
@@ -276,7 +276,7 @@ pub async fn search(
 pub async fn release(
     oracle: &Oracle,
     journal: &dyn Journal,
-    One { id }: &One,
+    SessionArg { id }: &SessionArg,
     json: bool,
     terminal: &mut Terminal,
 ) -> Result<(), Stop> {

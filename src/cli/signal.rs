@@ -25,11 +25,11 @@ pub struct SignalArgs {
 
 /// A line of `--jsonl`.
 #[derive(Deserialize)]
-struct Line {
+struct ReplyLine {
     response: String,
 }
 
-impl From<String> for Line {
+impl From<String> for ReplyLine {
     fn from(response: String) -> Self {
         Self { response }
     }
@@ -49,7 +49,7 @@ pub fn run(args: &SignalArgs, terminal: &mut Terminal) -> Result<(), Stop> {
     if !args.jsonl {
         return out.json(&read(&source.whole()?));
     }
-    while let Some(Line { response }) = source.record()? {
+    while let Some(ReplyLine { response }) = source.record()? {
         out.json(&read(&response))?;
     }
     Ok(())

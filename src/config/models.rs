@@ -342,7 +342,7 @@ pub struct Prices(Vec<ProviderModel>);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct PriceFile {
     #[serde(default)]
     price: Vec<ProviderModel>,
 }
@@ -374,7 +374,7 @@ impl Prices {
             what,
         };
         let not_in_order = |why: &str| refused(format!("is not in order: {}", why.trim_end()));
-        let File { price } =
+        let PriceFile { price } =
             toml::from_str(text).map_err(|error| not_in_order(&error.to_string()))?;
         for entry in &price {
             let name = &entry.name;

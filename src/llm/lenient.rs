@@ -72,7 +72,7 @@ impl<'de> Visitor<'de> for TextVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
         let mut joined = String::new();
-        while let Some(piece) = list.next_element::<Piece<'de>>()? {
+        while let Some(piece) = list.next_element::<ContentPart<'de>>()? {
             if matches!(&*piece.kind.0, "" | "text" | "output_text") {
                 joined.push_str(&piece.text.0);
             }
@@ -87,7 +87,7 @@ impl<'de> Visitor<'de> for TextVisitor {
 }
 
 #[derive(Deserialize)]
-struct Piece<'a> {
+struct ContentPart<'a> {
     #[serde(borrow, default, rename = "type")]
     kind: Text<'a>,
     #[serde(borrow, default)]

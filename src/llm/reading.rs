@@ -36,12 +36,12 @@ impl Default for Bounds {
 
 pub(super) struct Reading {
     decoder: Box<dyn Decode>,
-    form: Form,
+    form: ReplyForm,
     bytes: usize,
     bounds: Bounds,
 }
 
-enum Form {
+enum ReplyForm {
     Unknown,
     Events(Parser),
     Whole(Vec<u8>),
@@ -62,7 +62,7 @@ impl Reading {
     pub(super) const fn new(decoder: Box<dyn Decode>, bounds: Bounds) -> Self {
         Self {
             decoder,
-            form: Form::Unknown,
+            form: ReplyForm::Unknown,
             bytes: 0,
             bounds,
         }
@@ -78,16 +78,16 @@ impl Reading {
             )));
         }
         let chunk = match self.form {
-            Form::Unknown => self.begin(chunk)?,
-            Form::Events(_) | Form::Whole(_) => chunk,
+            ReplyForm::Unknown => self.begin(chunk)?,
+            ReplyForm::Events(_) | ReplyForm::Whole(_) => chunk,
         };
         match &mut self.form {
-            Form::Unknown => Ok(Flow::More),
-            Form::Whole(body) => {
+            ReplyForm::Unknown => Ok(Flow::More),
+            ReplyForm::Whole(body) => {
                 body.extend_from_slice(chunk);
                 Ok(Flow::More)
             }
-            Form::Events(parser) => {
+            ReplyForm::Events(parser) => {
                 let mut each = |event: super::sse::Event<'_>| match self.decoder.event(
                     event.name,
                     &event.data,
@@ -110,9 +110,9 @@ impl Reading {
     #[cfg(test)]
     fn held(&self) -> (usize, usize) {
         let begun = match &self.form {
-            Form::Unknown => 0,
-            Form::Events(parser) => parser.held(),
-            Form::Whole(body) => body.capacity(),
+            ReplyForm::Unknown => 0,
+            ReplyForm::Events(parser) => parser.held(),
+            ReplyForm::Whole(body) => body.capacity(),
         };
         (begun, self.decoder.held())
     }
@@ -125,24 +125,24 @@ impl Reading {
         };
         let rest = &chunk[start..];
         self.form = match rest[0] {
-            b'{' | b'[' => Form::Whole(Vec::new()),
+            b'{' | b'[' => ReplyForm::Whole(Vec::new()),
             b'<' => {
                 let detail = "a page came instead of a reply: is the base URL right?";
                 return Err(Fault::permanent(fault::BAD_STREAM, detail));
             }
-            _ => Form::Events(Parser::new(self.bounds.event)),
+            _ => ReplyForm::Events(Parser::new(self.bounds.event)),
         };
         Ok(rest)
     }
 
     /// Finishes the reply at its end mark or at the end of the bytes.
     pub(super) fn end(&mut self, flow: Flow, out: &mut Vec<Delta>) -> Result<Reply, Fault> {
-        match (flow, std::mem::replace(&mut self.form, Form::Unknown)) {
-            (Flow::End, _) | (Flow::More, Form::Unknown) => {}
-            (Flow::More, Form::Whole(body)) => {
+        match (flow, std::mem::replace(&mut self.form, ReplyForm::Unknown)) {
+            (Flow::End, _) | (Flow::More, ReplyForm::Unknown) => {}
+            (Flow::More, ReplyForm::Whole(body)) => {
                 self.decoder.whole(&String::from_utf8_lossy(&body), out)?;
             }
-            (Flow::More, Form::Events(mut parser)) => {
+            (Flow::More, ReplyForm::Events(mut parser)) => {
                 let mut each = |event: super::sse::Event<'_>| {
                     let taken = self.decoder.event(event.name, &event.data, out);
                     taken.map(drop).map_err(Stop::Fault)

@@ -148,13 +148,13 @@ struct Message<'a> {
     role: String,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
-    tool_calls: Option<Vec<Call>>,
+    tool_calls: Option<Vec<RequestedCall>>,
     #[serde(default)]
     tool_call_id: String,
 }
 
 #[derive(Deserialize)]
-struct Call {
+struct RequestedCall {
     id: String,
     function: CallFunction,
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::error::{LexiconError, LexiconProblem};
-use super::pattern::{Fault, Pattern, words};
+use super::pattern::{Pattern, PatternFault, words};
 use crate::model::QueryType;
 
 const BUILTIN: &str = include_str!("../../config/lexicon.toml");
@@ -86,15 +86,15 @@ struct File {
     #[serde(default)]
     grammar: GrammarTable,
     #[serde(default)]
-    code: Vec<Group>,
+    code: Vec<WordGroup>,
     #[serde(default)]
-    documentation: Vec<Group>,
+    documentation: Vec<WordGroup>,
     #[serde(default)]
-    research: Vec<Group>,
+    research: Vec<WordGroup>,
     #[serde(default)]
-    conversational: Vec<Group>,
+    conversational: Vec<WordGroup>,
     #[serde(default)]
-    action: Vec<Group>,
+    action: Vec<WordGroup>,
 }
 
 #[derive(Deserialize, Default)]
@@ -114,7 +114,7 @@ struct GrammarTable {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Group {
+struct WordGroup {
     /// Defaults to the number of words in an entry.
     weight: Option<Spanned<f64>>,
     entries: Vec<Spanned<String>>,
@@ -162,7 +162,7 @@ impl Place<'_> {
     fn group(
         &self,
         query_type: QueryType,
-        group: &Group,
+        group: &WordGroup,
         entries: &mut BTreeMap<(QueryType, Pattern), f64>,
     ) -> Result<(), LexiconError> {
         if let Some(weight) = &group.weight
@@ -222,15 +222,15 @@ impl Place<'_> {
         let mut words = words(written.get_ref()).into_iter();
         words
             .next()
-            .ok_or_else(|| self.fault(written, Fault::NoWord))
+            .ok_or_else(|| self.fault(written, PatternFault::NoWord))
     }
 
-    fn fault(&self, written: &Spanned<String>, fault: Fault) -> LexiconError {
+    fn fault(&self, written: &Spanned<String>, fault: PatternFault) -> LexiconError {
         let entry = written.get_ref().clone();
         let problem = match fault {
-            Fault::NoWord => LexiconProblem::NoWord(entry),
-            Fault::Anchor => LexiconProblem::Anchor(entry),
-            Fault::TooLong => LexiconProblem::TooLong(entry),
+            PatternFault::NoWord => LexiconProblem::NoWord(entry),
+            PatternFault::Anchor => LexiconProblem::Anchor(entry),
+            PatternFault::TooLong => LexiconProblem::TooLong(entry),
         };
         self.error(written.span().start, problem)
     }

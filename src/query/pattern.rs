@@ -17,40 +17,40 @@ pub(super) struct Pattern {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum PatternFault {
     NoWord,
     Anchor,
     TooLong,
 }
 
 impl Pattern {
-    pub(super) fn parse(written: &str) -> Result<Vec<Self>, Fault> {
+    pub(super) fn parse(written: &str) -> Result<Vec<Self>, PatternFault> {
         let body = written.trim();
         let (opens, closes) = (body.starts_with('^'), body.ends_with('$'));
         let body = body.strip_prefix('^').unwrap_or(body);
         let body = body.strip_suffix('$').unwrap_or(body);
         if body.contains(['^', '$']) {
-            return Err(Fault::Anchor);
+            return Err(PatternFault::Anchor);
         }
         let labels = written_out(body)?;
         if labels.is_empty() {
-            return Err(Fault::NoWord);
+            return Err(PatternFault::NoWord);
         }
         let labels = labels.into_iter();
         labels.map(|label| Self::of(label, opens, closes)).collect()
     }
 
-    fn of(label: String, opens: bool, closes: bool) -> Result<Self, Fault> {
+    fn of(label: String, opens: bool, closes: bool) -> Result<Self, PatternFault> {
         let words = words(&label);
         match words.len() {
-            0 => Err(Fault::NoWord),
+            0 => Err(PatternFault::NoWord),
             1..=MOST_WORDS => Ok(Self {
                 words,
                 opens,
                 closes,
                 label,
             }),
-            _ => Err(Fault::TooLong),
+            _ => Err(PatternFault::TooLong),
         }
     }
 
@@ -66,12 +66,12 @@ pub(super) fn words(text: &str) -> Vec<String> {
     out
 }
 
-fn written_out(body: &str) -> Result<Vec<String>, Fault> {
+fn written_out(body: &str) -> Result<Vec<String>, PatternFault> {
     let mut labels: Vec<String> = Vec::new();
     for element in body.split_whitespace() {
         let choices: Vec<&str> = element.split('/').collect();
         if choices.iter().any(|choice| words(choice).is_empty()) {
-            return Err(Fault::NoWord);
+            return Err(PatternFault::NoWord);
         }
         let choices = choices.iter().map(|choice| choice.to_lowercase());
         labels = match labels.as_slice() {
@@ -86,7 +86,7 @@ fn written_out(body: &str) -> Result<Vec<String>, Fault> {
             }
         };
         if labels.len() > MOST_VARIANTS {
-            return Err(Fault::TooLong);
+            return Err(PatternFault::TooLong);
         }
     }
     Ok(labels)
@@ -96,7 +96,7 @@ fn written_out(body: &str) -> Result<Vec<String>, Fault> {
 mod tests {
     use super::*;
 
-    fn labels(written: &str) -> Result<Vec<String>, Fault> {
+    fn labels(written: &str) -> Result<Vec<String>, PatternFault> {
         Pattern::parse(written).map(|all| {
             let anchored = |p: &Pattern| {
                 let (open, close) = (
@@ -125,16 +125,20 @@ mod tests {
                 "^make/write a",
                 Ok(vec!["^make a", "^write a"]),
             ),
-            ("nothing", " ", Err(Fault::NoWord)),
-            ("only an anchor", "^", Err(Fault::NoWord)),
-            ("only signs", "?!", Err(Fault::NoWord)),
-            ("an empty alternative", "a/ b", Err(Fault::NoWord)),
-            ("an anchor inside", "make ^it", Err(Fault::Anchor)),
-            ("too many words", "a b c d e f g h i", Err(Fault::TooLong)),
+            ("nothing", " ", Err(PatternFault::NoWord)),
+            ("only an anchor", "^", Err(PatternFault::NoWord)),
+            ("only signs", "?!", Err(PatternFault::NoWord)),
+            ("an empty alternative", "a/ b", Err(PatternFault::NoWord)),
+            ("an anchor inside", "make ^it", Err(PatternFault::Anchor)),
+            (
+                "too many words",
+                "a b c d e f g h i",
+                Err(PatternFault::TooLong),
+            ),
             (
                 "too many alternatives",
                 "a/b/c a/b/c a/b/c a/b/c a/b/c",
-                Err(Fault::TooLong),
+                Err(PatternFault::TooLong),
             ),
         ] {
             let want = want.map(|all| all.into_iter().map(str::to_owned).collect());

@@ -101,14 +101,14 @@ pub(super) fn each_word_in(word: &mut String, text: &str, mut sink: impl FnMut(&
         rest = ahead.as_str();
         let c = narrow(c);
         match kind(c) {
-            Kind::Letter => word.extend(c.to_lowercase()),
-            Kind::Joint => {}
-            Kind::Alone => {
+            CharKind::Letter => word.extend(c.to_lowercase()),
+            CharKind::Joint => {}
+            CharKind::Alone => {
                 flush(word, &mut opens, &mut sink);
                 word.push(c);
                 flush(word, &mut opens, &mut sink);
             }
-            Kind::Gap(breaks) => {
+            CharKind::Gap(breaks) => {
                 flush(word, &mut opens, &mut sink);
                 opens |= match breaks {
                     Breaks::Never => false,
@@ -151,7 +151,7 @@ fn plain_ahead(text: &str) -> usize {
     text.bytes().take_while(plain).count()
 }
 
-enum Kind {
+enum CharKind {
     Letter,
     Joint,
     Alone,
@@ -165,18 +165,20 @@ enum Breaks {
     Always,
 }
 
-fn kind(c: char) -> Kind {
+fn kind(c: char) -> CharKind {
     match c {
-        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' => Kind::Letter,
-        '\'' | '’' => Kind::Joint,
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' => CharKind::Letter,
+        '\'' | '’' => CharKind::Joint,
         '.' | '!' | '?' | ';' | ':' | ',' | '-' | '–' | '—' | ')' => {
-            Kind::Gap(Breaks::BeforeSpace)
+            CharKind::Gap(Breaks::BeforeSpace)
         }
-        '\n' | '。' | '！' | '？' | '；' | '：' | '，' | '、' => Kind::Gap(Breaks::Always),
-        _ if c.is_ascii() => Kind::Gap(Breaks::Never),
-        _ if is_unspaced(c) => Kind::Alone,
-        _ if c.is_alphanumeric() || is_mark(c) => Kind::Letter,
-        _ => Kind::Gap(Breaks::Never),
+        '\n' | '。' | '！' | '？' | '；' | '：' | '，' | '、' => {
+            CharKind::Gap(Breaks::Always)
+        }
+        _ if c.is_ascii() => CharKind::Gap(Breaks::Never),
+        _ if is_unspaced(c) => CharKind::Alone,
+        _ if c.is_alphanumeric() || is_mark(c) => CharKind::Letter,
+        _ => CharKind::Gap(Breaks::Never),
     }
 }
 

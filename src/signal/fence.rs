@@ -27,7 +27,7 @@ pub(super) enum Line {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum State {
+enum FenceState {
     Indent(u8),
     Marks(Fence),
     Tail(Fence),
@@ -36,14 +36,14 @@ enum State {
 #[derive(Debug)]
 pub(super) struct LineProbe {
     at: usize,
-    state: State,
+    state: FenceState,
 }
 
 impl LineProbe {
     pub(super) const fn new(start: usize) -> Self {
         Self {
             at: start,
-            state: State::Indent(0),
+            state: FenceState::Indent(0),
         }
     }
 
@@ -54,25 +54,25 @@ impl LineProbe {
                 return Line::Undecided;
             }
             match self.state {
-                State::Indent(spaces) => match byte {
-                    Some(b' ') if spaces < 3 => self.state = State::Indent(spaces + 1),
+                FenceState::Indent(spaces) => match byte {
+                    Some(b' ') if spaces < 3 => self.state = FenceState::Indent(spaces + 1),
                     Some(mark @ (b'`' | b'~')) => {
-                        self.state = State::Marks(Fence { mark, length: 1 });
+                        self.state = FenceState::Marks(Fence { mark, length: 1 });
                     }
                     Some(_) | None => return Line::Plain,
                 },
-                State::Marks(fence) if byte == Some(fence.mark) => {
-                    self.state = State::Marks(Fence {
+                FenceState::Marks(fence) if byte == Some(fence.mark) => {
+                    self.state = FenceState::Marks(Fence {
                         length: fence.length + 1,
                         ..fence
                     });
                 }
-                State::Marks(fence) if fence.fits(purpose) => {
-                    self.state = State::Tail(fence);
+                FenceState::Marks(fence) if fence.fits(purpose) => {
+                    self.state = FenceState::Tail(fence);
                     continue;
                 }
-                State::Marks(_) => return Line::Plain,
-                State::Tail(fence) => return self.tail(fence, purpose, view, meter),
+                FenceState::Marks(_) => return Line::Plain,
+                FenceState::Tail(fence) => return self.tail(fence, purpose, view, meter),
             }
             meter.visit(1);
             self.at += 1;

@@ -25,7 +25,7 @@ enum Side {
 }
 
 #[derive(Debug)]
-struct Tag<'a> {
+struct FieldTag<'a> {
     start: usize,
     end: usize,
     side: Side,
@@ -100,7 +100,7 @@ fn tags<'a>(
     text: &'a str,
     nested: &[std::ops::Range<usize>],
     meter: &mut impl Meter,
-) -> Vec<Tag<'a>> {
+) -> Vec<FieldTag<'a>> {
     let bytes = text.as_bytes();
     let (mut tags, mut at) = (Vec::new(), 0);
     let mut nested = nested.iter().peekable();
@@ -121,7 +121,7 @@ fn tags<'a>(
     tags
 }
 
-fn tag_at<'a>(text: &'a str, start: usize, meter: &mut impl Meter) -> Option<Tag<'a>> {
+fn tag_at<'a>(text: &'a str, start: usize, meter: &mut impl Meter) -> Option<FieldTag<'a>> {
     let bytes = text.as_bytes();
     let closing = bytes.get(start + 1) == Some(&b'/');
     let from = start + 1 + usize::from(closing);
@@ -155,7 +155,7 @@ fn tag_at<'a>(text: &'a str, start: usize, meter: &mut impl Meter) -> Option<Tag
     } else {
         Cow::Borrowed(name)
     };
-    Some(Tag {
+    Some(FieldTag {
         start,
         end: from + length + stop + 1,
         side,
@@ -172,7 +172,7 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte) || !byte.is_ascii()
 }
 
-fn pair(tags: &mut [Tag<'_>]) {
+fn pair(tags: &mut [FieldTag<'_>]) {
     if !pair_neighbours(tags) {
         pair_by_name(tags);
     }
@@ -180,10 +180,10 @@ fn pair(tags: &mut [Tag<'_>]) {
 
 /// Handles the common case, where every element ends before the next begins, without a table of
 /// names.
-fn pair_neighbours(tags: &mut [Tag<'_>]) -> bool {
+fn pair_neighbours(tags: &mut [FieldTag<'_>]) -> bool {
     let mut next = 0;
     while let Some(tag) = tags.get(next) {
-        let ends = |end: &Tag<'_>| end.side == Side::Close && end.name == tag.name;
+        let ends = |end: &FieldTag<'_>| end.side == Side::Close && end.name == tag.name;
         match tag.side {
             Side::Empty => next += 1,
             Side::Open if tags.get(next + 1).is_some_and(ends) => {
@@ -196,7 +196,7 @@ fn pair_neighbours(tags: &mut [Tag<'_>]) -> bool {
     true
 }
 
-fn pair_by_name(tags: &mut [Tag<'_>]) {
+fn pair_by_name(tags: &mut [FieldTag<'_>]) {
     let mut ids: HashMap<&str, usize> = HashMap::new();
     let names: Vec<usize> = tags
         .iter()
@@ -249,7 +249,7 @@ mod tests {
         let mut plain = 0;
         for text in (0..=6).flat_map(texts) {
             let mut tags = tags(&text, &[], &mut ());
-            let mates = |tags: &[Tag<'_>]| tags.iter().map(|tag| tag.mate).collect::<Vec<_>>();
+            let mates = |tags: &[FieldTag<'_>]| tags.iter().map(|tag| tag.mate).collect::<Vec<_>>();
             tags.iter_mut().for_each(|tag| tag.mate = None);
             if pair_neighbours(&mut tags) {
                 let found = mates(&tags);

@@ -32,7 +32,7 @@ pub(super) enum Tag {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum State {
+enum TagState {
     Start,
     /// The number of name letters read.
     Opening(usize),
@@ -50,7 +50,7 @@ enum State {
 }
 
 enum Step {
-    To(State),
+    To(TagState),
     Open,
     Close,
     NearMiss,
@@ -60,7 +60,7 @@ enum Step {
 #[derive(Debug)]
 pub(super) struct TagProbe {
     at: usize,
-    state: State,
+    state: TagState,
     /// Start of the latest attribute's name, then of its value.
     name: usize,
     value: usize,
@@ -72,7 +72,7 @@ impl TagProbe {
     pub(super) const fn new(start: usize) -> Self {
         Self {
             at: start + 1,
-            state: State::Start,
+            state: TagState::Start,
             name: start,
             value: start,
             typed: false,
@@ -90,7 +90,7 @@ impl TagProbe {
                     _ if !view.is_last() => return Tag::Undecided,
                     // The quote is unclosed, so the tag may still end at a bracket within the
                     // value.
-                    State::Value(_) if self.typed => self.miss(),
+                    TagState::Value(_) if self.typed => self.miss(),
                     _ => return self.cut(),
                 }
                 continue;
@@ -113,26 +113,26 @@ impl TagProbe {
     /// Returns to the last value, to find where the broken tag ends.
     const fn miss(&mut self) {
         self.at = self.value;
-        self.state = State::NearMiss;
+        self.state = TagState::NearMiss;
     }
 
-    fn enter(&mut self, state: State, byte: u8, view: View<'_>, meter: &mut impl Meter) {
+    fn enter(&mut self, state: TagState, byte: u8, view: View<'_>, meter: &mut impl Meter) {
         let here = self.at - 1;
         match (self.state, state) {
-            (State::AttributeName | State::AfterAttributeName, State::BeforeValue) => {
+            (TagState::AttributeName | TagState::AfterAttributeName, TagState::BeforeValue) => {
                 let name = &view.bytes_from(self.name)[..here - self.name];
                 meter.visit(name.len());
                 self.typed |= name.trim_ascii_end().eq_ignore_ascii_case(b"type");
                 self.value = self.at;
             }
-            (State::BeforeAttribute, State::AttributeName) => self.name = here,
-            (State::BeforeValue, State::Value(_) | State::Unquoted) => self.value = here,
+            (TagState::BeforeAttribute, TagState::AttributeName) => self.name = here,
+            (TagState::BeforeValue, TagState::Value(_) | TagState::Unquoted) => self.value = here,
             _ => {}
         }
         self.broken |= match state {
-            State::Opening(seen) | State::Closing(seen) => seen > NAME,
-            State::BeforeAttribute => byte == b'/',
-            _ => matches!(state, State::Unquoted),
+            TagState::Opening(seen) | TagState::Closing(seen) => seen > NAME,
+            TagState::BeforeAttribute => byte == b'/',
+            _ => matches!(state, TagState::Unquoted),
         };
         self.state = state;
     }
@@ -140,9 +140,9 @@ impl TagProbe {
     /// Counts the bytes that leave the state unchanged; an optimisation.
     fn skip(&self, rest: &[u8]) -> usize {
         let stop = match self.state {
-            State::AttributeName => rest.iter().position(|byte| !continues_name(*byte)),
-            State::Value(quote) => memchr2(quote, b'\n', rest),
-            State::NearMiss => memchr3(b'<', b'>', b'\n', rest),
+            TagState::AttributeName => rest.iter().position(|byte| !continues_name(*byte)),
+            TagState::Value(quote) => memchr2(quote, b'\n', rest),
+            TagState::NearMiss => memchr3(b'<', b'>', b'\n', rest),
             _ => Some(0),
         };
         stop.unwrap_or(rest.len())
@@ -151,16 +151,16 @@ impl TagProbe {
     /// Classifies a tag at the end of the reply: a clear one is removed, a bare `<signal` is text.
     const fn cut(&self) -> Tag {
         match self.state {
-            State::Closing(NAME) => Tag::Cut,
-            State::Start | State::Opening(_) | State::Closing(_) => Tag::Text,
+            TagState::Closing(NAME) => Tag::Cut,
+            TagState::Start | TagState::Opening(_) | TagState::Closing(_) => Tag::Text,
             _ if self.broken && !self.typed => Tag::Text,
             _ => Tag::Cut,
         }
     }
 }
 
-fn step(state: State, byte: u8) -> Step {
-    use State::{
+fn step(state: TagState, byte: u8) -> Step {
+    use TagState::{
         AfterAttributeName, AfterValue, AttributeName, BeforeAttribute, BeforeEnd, BeforeValue,
         Closing, NearMiss, Opening, Start, Unquoted, Value,
     };

@@ -89,14 +89,14 @@ impl Default for CodeSearchSettings {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct SearchArguments {
     /// What to look for. Upper case makes a literal or regex case-sensitive.
     query: String,
     /// `literal` (default): a name or message as it stands. `regex`: a pattern on single lines. `words`: a
     /// plain question, where you do not know the name.
     #[serde(default)]
-    #[schemars(with = "Mode")]
-    mode: Option<Mode>,
+    #[schemars(with = "SearchMode")]
+    mode: Option<SearchMode>,
     /// A folder, a file, or a glob such as `src/**/*.ts`. Default: the whole project.
     #[serde(default)]
     #[schemars(with = "String")]
@@ -118,7 +118,7 @@ struct Arguments {
 /// a `oneOf`, which not every provider takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Mode {
+enum SearchMode {
     #[default]
     Literal,
     Regex,
@@ -134,7 +134,7 @@ pub fn code_search(root: ProjectRoot, settings: CodeSearchSettings, progress: Pr
          generated files last. The last line says what was left out. Hidden files and those ignored \
          by git are left out unless `path` names them."
         .to_owned();
-    let spec = arguments::reading::<Arguments>("code_search", description, ToolNeed::Code);
+    let spec = arguments::reading::<SearchArguments>("code_search", description, ToolNeed::Code);
     let index = ProjectIndex::new(root.clone(), &settings, progress);
     Blocking::new(CONCURRENT, settings.deadline).tool(spec, move |wanted, stop| {
         search(&root, &index, &wanted, &settings, stop)
@@ -156,7 +156,7 @@ struct Caps {
 fn search(
     root: &ProjectRoot,
     index: &ProjectIndex,
-    wanted: &Arguments,
+    wanted: &SearchArguments,
     settings: &CodeSearchSettings,
     stop: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
@@ -196,9 +196,9 @@ fn search(
         file_bytes: settings.max_file_bytes,
     };
     let pattern = match wanted.mode.unwrap_or_default() {
-        Mode::Literal => Pattern::literal(&wanted.query)?,
-        Mode::Regex => Pattern::regex(&wanted.query)?,
-        Mode::Words => {
+        SearchMode::Literal => Pattern::literal(&wanted.query)?,
+        SearchMode::Regex => Pattern::regex(&wanted.query)?,
+        SearchMode::Words => {
             caps.context = wanted.context.unwrap_or(CONTEXT);
             return answer(root, index, wanted, &place, caps, settings, stop);
         }
@@ -215,7 +215,7 @@ fn search(
 fn answer(
     root: &ProjectRoot,
     index: &ProjectIndex,
-    wanted: &Arguments,
+    wanted: &SearchArguments,
     place: &Place,
     caps: Caps,
     settings: &CodeSearchSettings,

@@ -56,7 +56,7 @@ impl Default for Settings {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct FileArguments {
     /// The file, relative to the project folder, such as `src/main.rs`.
     path: String,
     /// First line.
@@ -82,8 +82,8 @@ pub fn file_read(root: ProjectRoot) -> FnTool {
         "Reads lines of a text file of the project, or a symbol of it: {} lines by default, at most {} a call.",
         settings.default_lines, settings.max_lines
     );
-    let spec = arguments::reading::<Arguments>("file_read", description, ToolNeed::Code);
-    Blocking::new(CONCURRENT, DEADLINE).tool(spec, move |wanted: Arguments, stop| {
+    let spec = arguments::reading::<FileArguments>("file_read", description, ToolNeed::Code);
+    Blocking::new(CONCURRENT, DEADLINE).tool(spec, move |wanted: FileArguments, stop| {
         let span = wanted.span(&settings)?;
         match &wanted.symbol {
             Some(symbol) => read_symbol(&root, &wanted.path, symbol, &settings, stop),
@@ -92,7 +92,7 @@ pub fn file_read(root: ProjectRoot) -> FnTool {
     })
 }
 
-impl Arguments {
+impl FileArguments {
     fn span(&self, settings: &Settings) -> Result<Span, ToolError> {
         let most = settings.max_lines;
         for (name, value) in [

@@ -9,12 +9,12 @@ use serde_json::Value;
 use super::{Tool, ToolContext, ToolError, ToolOutput, arguments};
 use crate::model::ToolSpec;
 
-type Answer = BoxFuture<'static, Result<ToolOutput, ToolError>>;
+type ToolFuture = BoxFuture<'static, Result<ToolOutput, ToolError>>;
 
 /// A tool that calls a function with its arguments.
 pub struct FnTool {
     spec: ToolSpec,
-    call: Box<dyn Fn(Value, ToolContext) -> Answer + Send + Sync>,
+    call: Box<dyn Fn(Value, ToolContext) -> ToolFuture + Send + Sync>,
 }
 
 impl FnTool {
@@ -28,7 +28,7 @@ impl FnTool {
         A: DeserializeOwned,
         F: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
     {
-        let call = move |given: Value, context: ToolContext| -> Answer {
+        let call = move |given: Value, context: ToolContext| -> ToolFuture {
             let cancelled = context.cancelled.clone();
             let answer = arguments(given).map(|wanted| function(wanted, context));
             Box::pin(async move {
@@ -52,7 +52,7 @@ impl Tool for FnTool {
         &self.spec
     }
 
-    fn call(&self, arguments: Value, context: ToolContext) -> Answer {
+    fn call(&self, arguments: Value, context: ToolContext) -> ToolFuture {
         (self.call)(arguments, context)
     }
 }

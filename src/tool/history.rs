@@ -53,7 +53,7 @@ const OPTIONS: &str = "--no-color --no-decorate --no-ext-diff --no-textconv --no
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct HistoryArguments {
     /// Words that are all in the message.
     query: Option<String>,
     /// A file or folder that was changed; it need not exist any more.
@@ -68,7 +68,7 @@ struct Arguments {
     commit: Option<String>,
 }
 
-struct Wanted {
+struct HistoryQuery {
     options: Vec<String>,
     path: Option<String>,
     commit: Option<String>,
@@ -87,9 +87,10 @@ fn tool(git: Git, deadline: Duration) -> FnTool {
         "Finds commits in the git history, the newest first, at most {MOST_COMMITS}; with `commit` it shows one \
          with its diff. Without arguments it gives the latest ones."
     );
-    let spec = arguments::reading::<Arguments>("history_search", description, ToolNeed::Code);
+    let spec =
+        arguments::reading::<HistoryArguments>("history_search", description, ToolNeed::Code);
     let (git, turns) = (Arc::new(git), Blocking::new(CONCURRENT, deadline));
-    FnTool::new(spec, move |arguments: Arguments, _| {
+    FnTool::new(spec, move |arguments: HistoryArguments, _| {
         let (git, turns) = (Arc::clone(&git), turns.clone());
         async move {
             let wanted = arguments.wanted(git.root())?;
@@ -103,8 +104,8 @@ fn tool(git: Git, deadline: Duration) -> FnTool {
     })
 }
 
-impl Arguments {
-    fn wanted(self, root: &ProjectRoot) -> Result<Wanted, ToolError> {
+impl HistoryArguments {
+    fn wanted(self, root: &ProjectRoot) -> Result<HistoryQuery, ToolError> {
         let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let query = given(self.query).unwrap_or_default();
         let queried: Vec<&str> = query.split_whitespace().collect();
@@ -161,7 +162,7 @@ impl Arguments {
                 let _ = write!(words, " {name} {}", quoted(day));
             }
         }
-        Ok(Wanted {
+        Ok(HistoryQuery {
             options,
             path,
             commit,
@@ -210,7 +211,7 @@ fn moment(name: &str, text: &str) -> Result<String, ToolError> {
     }
 }
 
-async fn list(repository: &Repository<'_>, wanted: &Wanted) -> Result<ToolOutput, ToolError> {
+async fn list(repository: &Repository<'_>, wanted: &HistoryQuery) -> Result<ToolOutput, ToolError> {
     // Filters by day use the commit date, which may differ from the author date.
     let has_days = wanted
         .options
@@ -293,7 +294,7 @@ fn report(ended: &Ended, words: &str, is_stopped: bool, is_shallow: bool) -> Too
 
 async fn show(
     repository: &Repository<'_>,
-    wanted: &Wanted,
+    wanted: &HistoryQuery,
     hash: &str,
 ) -> Result<ToolOutput, ToolError> {
     let shallow = if repository.is_shallow {

@@ -78,7 +78,7 @@ impl Default for RepoMapSettings {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct MapArguments {
     /// What matters: words, names, paths; what fits gets more room.
     focus: Option<String>,
     /// A folder, a file, or a glob such as `src/**/*.ts`.
@@ -96,7 +96,7 @@ pub fn repo_map(root: ProjectRoot, settings: RepoMapSettings) -> FnTool {
          `path:line: definition`. {} tokens unless max_tokens says otherwise.",
         settings.max_tokens
     );
-    let spec = arguments::reading::<Arguments>("repo_map", description, ToolNeed::Code);
+    let spec = arguments::reading::<MapArguments>("repo_map", description, ToolNeed::Code);
     Blocking::new(CONCURRENT, settings.deadline).tool(spec, move |wanted, stop| {
         map(&root, &wanted, settings, stop)
     })
@@ -104,7 +104,7 @@ pub fn repo_map(root: ProjectRoot, settings: RepoMapSettings) -> FnTool {
 
 fn map(
     root: &ProjectRoot,
-    wanted: &Arguments,
+    wanted: &MapArguments,
     settings: RepoMapSettings,
     stop: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {

@@ -62,7 +62,7 @@ pub trait Threads: Send + Sync + 'static {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct ThreadArguments {
     /// Whole words that were all said in one message or answer.
     query: String,
     /// Only in this session.
@@ -72,13 +72,13 @@ struct Arguments {
     limit: Option<u32>,
 }
 
-struct Wanted {
+struct ThreadQuery {
     words: String,
     session: Option<SessionName>,
     limit: usize,
 }
 
-struct Found {
+struct ThreadHits {
     places: Vec<Said>,
     more: bool,
     whole: bool,
@@ -91,8 +91,9 @@ pub fn thread_search(threads: Arc<dyn Threads>, deadline: Duration) -> FnTool {
         "Finds what was asked and answered in earlier conversations, the latest first, {PLACES} places unless \
          limit says otherwise. It may have been wrong, or be out of date."
     );
-    let spec = arguments::reading::<Arguments>("thread_search", description, ToolNeed::General);
-    FnTool::new(spec, move |arguments: Arguments, context| {
+    let spec =
+        arguments::reading::<ThreadArguments>("thread_search", description, ToolNeed::General);
+    FnTool::new(spec, move |arguments: ThreadArguments, context| {
         let threads = Arc::clone(&threads);
         async move {
             let wanted = arguments.wanted()?;
@@ -109,8 +110,8 @@ pub fn thread_search(threads: Arc<dyn Threads>, deadline: Duration) -> FnTool {
     })
 }
 
-impl Arguments {
-    fn wanted(self) -> Result<Wanted, ToolError> {
+impl ThreadArguments {
+    fn wanted(self) -> Result<ThreadQuery, ToolError> {
         if !self.query.contains(char::is_alphanumeric) {
             return Err(ToolError::tell(
                 "`query` has no word in it: give words that were said",
@@ -129,7 +130,7 @@ impl Arguments {
                 "`session` is no name of a session: take one that a search has shown, or leave it out",
             )
         })?;
-        Ok(Wanted {
+        Ok(ThreadQuery {
             words: self.query,
             session,
             limit: limit as usize,
@@ -139,16 +140,16 @@ impl Arguments {
 
 async fn search(
     threads: &dyn Threads,
-    wanted: &Wanted,
+    wanted: &ThreadQuery,
     context: &ToolContext,
-) -> Result<Found, Fault> {
+) -> Result<ThreadHits, Fault> {
     let is_own =
         |place: &Said| place.session == context.session.name && place.query == Some(context.query);
     let asked_for = |place: &Said| {
         let session = wanted.session.as_ref();
         session.is_none_or(|session| place.session == *session) && !is_own(place)
     };
-    let mut found = Found {
+    let mut found = ThreadHits {
         places: Vec::new(),
         more: false,
         whole: true,
@@ -186,7 +187,7 @@ fn failed(fault: Fault) -> ToolError {
 }
 
 /// Formats the results of `query`, as seen from the session `here`.
-fn report(query: &str, of: Option<&SessionName>, here: &SessionName, found: &Found) -> String {
+fn report(query: &str, of: Option<&SessionName>, here: &SessionName, found: &ThreadHits) -> String {
     if found.places.is_empty() {
         return nothing(query, of, found.whole);
     }

@@ -15,11 +15,11 @@ pub(super) struct Breaker {
     settings: BreakerSettings,
     failures: u32,
     away_since: Option<Duration>,
-    state: State,
+    state: BreakerState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum BreakerState {
     Closed,
     Open {
         until: Duration,
@@ -58,26 +58,28 @@ impl Breaker {
             settings,
             failures: 0,
             away_since: None,
-            state: State::Closed,
+            state: BreakerState::Closed,
         }
     }
 
     pub(super) fn check(&self, now: Duration) -> Result<(), Duration> {
         match self.state {
-            State::Open { until, .. } if now < until => Err(until - now),
-            State::HalfOpen {
+            BreakerState::Open { until, .. } if now < until => Err(until - now),
+            BreakerState::HalfOpen {
                 cool_down,
                 probing: true,
             } => Err(cool_down.min(self.settings.cool_down)),
-            State::Closed | State::Open { .. } | State::HalfOpen { .. } => Ok(()),
+            BreakerState::Closed | BreakerState::Open { .. } | BreakerState::HalfOpen { .. } => {
+                Ok(())
+            }
         }
     }
 
     pub(super) fn enter(&mut self) -> Pass {
         match self.state {
-            State::Closed => Pass::Free,
-            State::Open { cool_down, .. } | State::HalfOpen { cool_down, .. } => {
-                self.state = State::HalfOpen {
+            BreakerState::Closed => Pass::Free,
+            BreakerState::Open { cool_down, .. } | BreakerState::HalfOpen { cool_down, .. } => {
+                self.state = BreakerState::HalfOpen {
                     cool_down,
                     probing: true,
                 };
@@ -90,10 +92,12 @@ impl Breaker {
     /// anything.
     pub(super) fn ended(&mut self, now: Duration, pass: Pass, health: Health) -> Option<Change> {
         match (self.state, pass) {
-            (State::Closed, Pass::Free | Pass::Probe) => self.counted(now, health),
-            (State::HalfOpen { cool_down, .. }, Pass::Probe) => self.probed(now, cool_down, health),
-            (State::Open { .. }, Pass::Free | Pass::Probe)
-            | (State::HalfOpen { .. }, Pass::Free) => None,
+            (BreakerState::Closed, Pass::Free | Pass::Probe) => self.counted(now, health),
+            (BreakerState::HalfOpen { cool_down, .. }, Pass::Probe) => {
+                self.probed(now, cool_down, health)
+            }
+            (BreakerState::Open { .. }, Pass::Free | Pass::Probe)
+            | (BreakerState::HalfOpen { .. }, Pass::Free) => None,
         }
     }
 
@@ -103,9 +107,9 @@ impl Breaker {
 
     pub(super) fn state(&self, at: impl Fn(Duration) -> Timestamp) -> CircuitState {
         match self.state {
-            State::Closed => CircuitState::Closed,
-            State::Open { until, .. } => CircuitState::Open { until: at(until) },
-            State::HalfOpen { .. } => CircuitState::HalfOpen,
+            BreakerState::Closed => CircuitState::Closed,
+            BreakerState::Open { until, .. } => CircuitState::Open { until: at(until) },
+            BreakerState::HalfOpen { .. } => CircuitState::HalfOpen,
         }
     }
 
@@ -122,7 +126,7 @@ impl Breaker {
     fn probed(&mut self, now: Duration, cool_down: Duration, health: Health) -> Option<Change> {
         match health {
             Health::Fine => {
-                (self.state, self.failures, self.away_since) = (State::Closed, 0, None);
+                (self.state, self.failures, self.away_since) = (BreakerState::Closed, 0, None);
                 Some(Change::Closed)
             }
             Health::Failed => {
@@ -131,7 +135,7 @@ impl Breaker {
             }
             Health::Unknown => {
                 let probing = false;
-                self.state = State::HalfOpen { cool_down, probing };
+                self.state = BreakerState::HalfOpen { cool_down, probing };
                 None
             }
         }
@@ -140,7 +144,7 @@ impl Breaker {
     fn open(&mut self, now: Duration, cool_down: Duration) -> Change {
         let until = now + cool_down;
         self.away_since.get_or_insert(now);
-        self.state = State::Open { until, cool_down };
+        self.state = BreakerState::Open { until, cool_down };
         Change::Opened(cool_down)
     }
 }

@@ -17,7 +17,7 @@ use super::{
     BreakerSettings, Failover, GatewayArgs, GatewayMsg, Ticket,
     breaker::{self, Breaker, Change, Health, Pass},
     limits::{InFlight, Pace, Refused},
-    pump::{End, Line, Teller},
+    pump::{CallContext, End, Teller},
     queue::FairQueue,
     tokens_of,
     waiting::{refuse_at_open_circuit, refuse_held},
@@ -42,7 +42,7 @@ pub(in crate::actor) struct GatewayState {
     pub(super) me: Mailbox<GatewayMsg>,
     start: Instant,
     next: u64,
-    running: HashMap<u64, Running>,
+    running: HashMap<u64, RunningCall>,
     pub(super) lanes: HashMap<Arc<str>, Lane>,
     round: VecDeque<Arc<str>>,
     pub(super) pace: Pace,
@@ -317,7 +317,7 @@ impl GatewayState {
         ticket.pulse.beat(clock.monotonic_millis());
         ticket.flight.leaves();
         let task = Task::spawn(async move {
-            let line = Line {
+            let line = CallContext {
                 backend: &*backend,
                 settings,
                 clock: &clock,
@@ -327,7 +327,7 @@ impl GatewayState {
             let end = line.run(ticket).await;
             teller.over(end);
         });
-        let run = Running {
+        let run = RunningCall {
             _task: task,
             model: Arc::clone(model),
             started: now,
@@ -362,7 +362,7 @@ impl GatewayState {
         self.dispatch();
     }
 
-    fn learn(&mut self, run: &Running, end: &End, now: Duration) {
+    fn learn(&mut self, run: &RunningCall, end: &End, now: Duration) {
         let healths = (breaker::of_provider(end), breaker::of_model(end));
         let passes = (run.of_provider, run.of_model);
         let mut why = "";
@@ -463,7 +463,7 @@ pub(super) struct Waiter {
     pub _watch: Task,
 }
 
-pub(super) struct Running {
+pub(super) struct RunningCall {
     pub _task: Task,
     pub model: Arc<str>,
     pub started: Duration,

@@ -105,7 +105,7 @@ impl Show {
     }
 }
 
-pub(super) struct Line<'a> {
+pub(super) struct CallContext<'a> {
     pub backend: &'a dyn Backend,
     pub settings: GatewaySettings,
     pub clock: &'a Clock,
@@ -113,7 +113,7 @@ pub(super) struct Line<'a> {
     pub teller: &'a Teller,
 }
 
-impl Line<'_> {
+impl CallContext<'_> {
     /// Makes the call and reports its end to the session; closes the connection early if the
     /// session no longer waits.
     pub(super) async fn run(self, ticket: Ticket) -> End {

@@ -2,7 +2,7 @@
 
 use ractor::{ActorProcessingErr, ActorRef};
 
-use super::{Activation, SessionMsg, state::SessionState};
+use super::{Activation, SessionMsg, state::SessionShell};
 use crate::{
     actor::{
         meter::Activity,
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-impl SessionState {
+impl SessionShell {
     /// Claims the session, unless it is new, replays its records and resumes.
     pub(super) async fn activate(
         &mut self,

@@ -9,7 +9,7 @@ use tokio::{
 };
 use tokio_util::sync::DropGuard;
 
-use super::{SessionMsg, state::SessionState, work::Work};
+use super::{SessionMsg, state::SessionShell, work::Work};
 use crate::{
     actor::{
         ephemeral::Metered,
@@ -31,7 +31,7 @@ const SIGNAL_WITHIN: Duration = Duration::from_secs(30);
 
 type Opined = (Opinion, Option<Arc<ComposedPrompt>>);
 
-impl SessionState {
+impl SessionShell {
     pub(super) fn call_model(
         &mut self,
         me: &ActorRef<SessionMsg>,

@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::state::SessionState;
+use super::state::SessionShell;
 use crate::{
     access::Inbox,
     actor::{
@@ -28,10 +28,10 @@ pub(super) struct Outside {
     /// `None` if the tenant has no limits.
     pub(super) inbox: Option<Inbox>,
     /// Last state entered in the ledger.
-    running: Option<Running>,
+    running: Option<RunningQuery>,
 }
 
-type Running = Option<(QueryId, u32, u32)>;
+type RunningQuery = Option<(QueryId, u32, u32)>;
 
 impl Outside {
     pub(super) fn new(tenant: &TenantId, services: &Services) -> Self {
@@ -43,7 +43,7 @@ impl Outside {
     }
 }
 
-impl SessionState {
+impl SessionShell {
     pub(super) fn show(&mut self, now: u64) {
         let (session, outside) = (&self.session, &mut self.outside);
         let query = session.query();
@@ -61,11 +61,11 @@ impl SessionState {
             return;
         }
         self.services.router.ledger.runs(&self.key, running);
-        let turns = |running: Running| running.map(|(query, _, turns)| (query, turns));
+        let turns = |running: RunningQuery| running.map(|(query, _, turns)| (query, turns));
         if running.is_none() || before.is_some_and(|before| turns(before) != turns(running)) {
             self.pulse.progresses();
         }
-        let query = |running: Running| running.map(|(query, ..)| query);
+        let query = |running: RunningQuery| running.map(|(query, ..)| query);
         if before.map(query) != Some(query(running)) {
             match query(running) {
                 Some(query) => tracing::info!(session = %self.key, %query, "a query runs"),
@@ -114,7 +114,7 @@ pub(super) fn left(session: &Session, records: &[Arc<Record>]) -> Standing {
     }
 }
 
-impl SessionState {
+impl SessionShell {
     /// Counts durable records. The step began at `began` and the journal answered at `now`, in
     /// monotonic microseconds.
     pub(super) fn count(&mut self, records: &[Arc<Record>], began: u64, now: u64) {

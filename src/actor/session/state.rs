@@ -30,7 +30,7 @@ use crate::{
     prompt::ComposedPrompt,
 };
 
-pub(in crate::actor) struct SessionState {
+pub(in crate::actor) struct SessionShell {
     pub(super) key: SessionKey,
     pub(super) opening: Opening,
     pub(super) shard: Mailbox<ShardMsg>,
@@ -64,7 +64,7 @@ pub(in crate::actor) struct SessionState {
     pub(super) outside: Outside,
 }
 
-impl SessionState {
+impl SessionShell {
     pub(in crate::actor) fn new(
         key: SessionKey,
         (opening, tried_at): (Opening, Option<Seq>),

@@ -7,7 +7,7 @@ use ractor::ActorRef;
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{SessionMsg, state::SessionState};
+use super::{SessionMsg, state::SessionShell};
 use crate::{
     actor::{
         handle::Child,
@@ -49,7 +49,7 @@ impl Work {
     }
 }
 
-impl SessionState {
+impl SessionShell {
     pub(super) fn perform(&mut self, me: &ActorRef<SessionMsg>, effect: Effect) {
         match effect {
             Effect::Prepare {
@@ -178,7 +178,7 @@ async fn prepare(services: Services, asked: Preparation) {
     let _ = asked.session.cast(SessionMsg::Prepared { query, result });
 }
 
-impl SessionState {
+impl SessionShell {
     fn run_tool(
         &self,
         me: &ActorRef<SessionMsg>,

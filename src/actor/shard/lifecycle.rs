@@ -10,7 +10,7 @@ use crate::{
         flight::Flight,
         ledger::Ledger,
         pulse::{Pulse, Stage},
-        session::{Activation, Opening, SessionActor, SessionMsg, SessionState},
+        session::{Activation, Opening, SessionActor, SessionMsg, SessionShell},
     },
     journal::Error as JournalError,
     model::{ProfileName, Seq, SessionKey, record::RestartCause},
@@ -221,7 +221,7 @@ impl ShardState {
     ) -> Result<&Live, ActorProcessingErr> {
         let pulse = Arc::new(Pulse::new(Arc::clone(&start.flight)));
         pulse.beat(self.now());
-        let state = SessionState::new(
+        let state = SessionShell::new(
             key.clone(),
             (start.opening.clone(), start.tried_at),
             self.me.clone(),

@@ -12,7 +12,7 @@ use crate::{
         gateway::{Caller, Failed, Failover, GatewayMsg, Ticket},
         ledger::Ruling,
         services::Gateways,
-        session::{Activation, Opening, SessionActor, SessionMsg, SessionState},
+        session::{Activation, Opening, SessionActor, SessionMsg, SessionShell},
         shard::ShardMsg,
         workers::Preparation,
     },
@@ -362,7 +362,7 @@ async fn a_session_that_is_set_aside_leaves_no_child_running() {
         tokio::task::yield_now().await;
     }
     let shards = &parts.services.router.shards;
-    let state = SessionState::new(
+    let state = SessionShell::new(
         key.clone(),
         (Opening::default(), None),
         shards.at(shards.index_of(&key)).unwrap(),

@@ -12,12 +12,12 @@ use crate::model::{QueryId, SessionName};
 pub(super) enum Message {
     Blank,
     Question(String),
-    Command(Command),
+    Command(ChatCommand),
     Mistake(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Command {
+pub(super) enum ChatCommand {
     Help,
     /// Explains a query; the last one if none is named.
     Why(Option<QueryId>),
@@ -62,13 +62,13 @@ impl Message {
         }
         let rest = rest.trim();
         let command = match name {
-            "/help" => alone(rest, Command::Help),
+            "/help" => alone(rest, ChatCommand::Help),
             "/why" => why(rest),
-            "/usage" => alone(rest, Command::Usage),
-            "/sessions" => alone(rest, Command::Sessions),
+            "/usage" => alone(rest, ChatCommand::Usage),
+            "/sessions" => alone(rest, ChatCommand::Sessions),
             "/resume" => resume(rest),
-            "/new" => alone(rest, Command::New),
-            "/quit" => alone(rest, Command::Quit),
+            "/new" => alone(rest, ChatCommand::New),
+            "/quit" => alone(rest, ChatCommand::Quit),
             _ => Err(unknown(name)),
         };
         command.map_or_else(Self::Mistake, Self::Command)
@@ -91,7 +91,7 @@ fn nearest(name: &str) -> Option<&'static str> {
     near.min_by_key(|known| slips(known))
 }
 
-fn alone(rest: &str, command: Command) -> Result<Command, String> {
+fn alone(rest: &str, command: ChatCommand) -> Result<ChatCommand, String> {
     match rest {
         "" => Ok(command),
         _ => Err(format!(
@@ -100,11 +100,11 @@ fn alone(rest: &str, command: Command) -> Result<Command, String> {
     }
 }
 
-fn why(rest: &str) -> Result<Command, String> {
+fn why(rest: &str) -> Result<ChatCommand, String> {
     let number = rest.strip_prefix('#').unwrap_or(rest);
     match (rest, number.parse()) {
-        ("", _) => Ok(Command::Why(None)),
-        (_, Ok(number)) => Ok(Command::Why(Some(QueryId(number)))),
+        ("", _) => Ok(ChatCommand::Why(None)),
+        (_, Ok(number)) => Ok(ChatCommand::Why(Some(QueryId(number)))),
         (_, Err(_)) => Err(format!(
             "`{rest}` is no question of this session: `/why` alone is about the last one, `/why 1` about \
              the first"
@@ -112,11 +112,11 @@ fn why(rest: &str) -> Result<Command, String> {
     }
 }
 
-fn resume(rest: &str) -> Result<Command, String> {
+fn resume(rest: &str) -> Result<ChatCommand, String> {
     match rest {
         "" => Err("which session? `/resume ID`; `/sessions` lists them".to_owned()),
         _ => match SessionName::new(rest) {
-            Ok(name) => Ok(Command::Resume(name)),
+            Ok(name) => Ok(ChatCommand::Resume(name)),
             Err(error) => Err(error.to_string()),
         },
     }
@@ -135,19 +135,19 @@ mod tests {
             (" \t\n", Message::Blank),
             ("where is it?", question("where is it?")),
             ("  where\nis it? ", question("  where\nis it? ")),
-            ("/help", command(Command::Help)),
-            ("  /help ", command(Command::Help)),
-            ("/why", command(Command::Why(None))),
-            ("/why 3", command(Command::Why(Some(QueryId(3))))),
-            ("/why #12", command(Command::Why(Some(QueryId(12))))),
-            ("/usage", command(Command::Usage)),
-            ("/sessions", command(Command::Sessions)),
+            ("/help", command(ChatCommand::Help)),
+            ("  /help ", command(ChatCommand::Help)),
+            ("/why", command(ChatCommand::Why(None))),
+            ("/why 3", command(ChatCommand::Why(Some(QueryId(3))))),
+            ("/why #12", command(ChatCommand::Why(Some(QueryId(12))))),
+            ("/usage", command(ChatCommand::Usage)),
+            ("/sessions", command(ChatCommand::Sessions)),
             (
                 "/resume\tshop-1",
-                command(Command::Resume(SessionName::new("shop-1").unwrap())),
+                command(ChatCommand::Resume(SessionName::new("shop-1").unwrap())),
             ),
-            ("/new", command(Command::New)),
-            ("/quit", command(Command::Quit)),
+            ("/new", command(ChatCommand::New)),
+            ("/quit", command(ChatCommand::Quit)),
             // A question can begin with a path.
             (
                 "/etc/hosts what is this",

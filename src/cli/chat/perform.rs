@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::{
     Asked, Chat,
-    command::{ALL, Command},
+    command::{ALL, ChatCommand},
     session,
     why::{Rows, why},
 };
@@ -115,21 +115,21 @@ impl Chat<'_> {
         Ok(true)
     }
 
-    pub(super) async fn perform(&mut self, command: Command) -> Result<(), Stop> {
+    pub(super) async fn perform(&mut self, command: ChatCommand) -> Result<(), Stop> {
         let done = match command {
-            Command::Quit => {
+            ChatCommand::Quit => {
                 self.leaves = true;
                 Ok(())
             }
-            Command::Help => {
+            ChatCommand::Help => {
                 self.help();
                 Ok(())
             }
-            Command::Why(query) => self.why(query).await,
-            Command::Usage => self.usage().await,
-            Command::Sessions => self.sessions().await,
-            Command::Resume(name) => self.resume(name).await,
-            Command::New => {
+            ChatCommand::Why(query) => self.why(query).await,
+            ChatCommand::Usage => self.usage().await,
+            ChatCommand::Sessions => self.sessions().await,
+            ChatCommand::Resume(name) => self.resume(name).await,
+            ChatCommand::New => {
                 self.turn_to(&SessionName::from_uuid(Uuid::now_v7()), None)
                     .await
             }

@@ -35,13 +35,13 @@ pub enum CtlCommand {
         limit: u32,
     },
     /// Show the state of a session
-    Inspect(One),
+    Inspect(SubjectArg),
     /// Print a session's events
     Tail {
         /// The session.
         #[command(flatten)]
         #[serde(flatten)]
-        one: One,
+        one: SubjectArg,
         /// Print only events after this number
         #[arg(long, value_name = "N", default_value_t = 0)]
         after: u64,
@@ -68,28 +68,28 @@ pub enum CtlCommand {
         severity: Option<Severity>,
     },
     /// Pause a session: start no new model calls and no new tools
-    Pause(One),
+    Pause(SubjectArg),
     /// Resume a paused session
-    Resume(One),
+    Resume(SubjectArg),
     /// Cancel the running query
     Interrupt {
         /// The session.
         #[command(flatten)]
         #[serde(flatten)]
-        one: One,
+        one: SubjectArg,
         /// Query to cancel [default: the running one]
         #[arg(long, value_name = "N")]
         query: Option<u32>,
     },
     /// End the running query with the results so far
     #[serde(rename = "finish_now")]
-    Finish(One),
+    Finish(SubjectArg),
     /// Add a message to the running query
     Steer {
         /// The session.
         #[command(flatten)]
         #[serde(flatten)]
-        one: One,
+        one: SubjectArg,
         /// Text of the message
         #[arg(value_name = "TEXT")]
         text: String,
@@ -103,7 +103,7 @@ pub enum CtlCommand {
         /// The session.
         #[command(flatten)]
         #[serde(flatten)]
-        one: One,
+        one: SubjectArg,
         /// The budgets to change.
         #[command(flatten)]
         budgets: Budgets,
@@ -113,7 +113,7 @@ pub enum CtlCommand {
         /// The session.
         #[command(flatten)]
         #[serde(flatten)]
-        one: One,
+        one: SubjectArg,
         /// Maximum number of turns, including those already used
         #[arg(long, value_name = "N")]
         turns: u32,
@@ -125,15 +125,15 @@ pub enum CtlCommand {
         cost: Option<NanoUsd>,
     },
     /// Stop a session and recover it from its records
-    Restart(One),
+    Restart(SubjectArg),
     /// Release a quarantined session
-    Release(One),
+    Release(SubjectArg),
     /// Copy a session, up to a query or turn, into a new session
     Fork {
         /// The session.
         #[command(flatten)]
         #[serde(flatten)]
-        one: One,
+        one: SubjectArg,
         /// Name of the new session
         #[arg(value_name = "NEW")]
         into: SessionName,
@@ -145,13 +145,13 @@ pub enum CtlCommand {
         turn: Option<u32>,
     },
     /// Close a session: cancel its queries and refuse new messages
-    Close(One),
+    Close(SubjectArg),
     /// Permanently delete a session and its sub-agents
     Delete {
         /// The session.
         #[command(flatten)]
         #[serde(flatten)]
-        one: One,
+        one: SubjectArg,
         /// Delete even if a query is running
         #[arg(long)]
         anyway: bool,
@@ -184,7 +184,7 @@ pub enum CtlCommand {
         /// The session.
         #[command(flatten)]
         #[serde(flatten)]
-        one: One,
+        one: SubjectArg,
         /// Name of the tool
         #[arg(value_name = "TOOL")]
         tool: String,
@@ -200,7 +200,7 @@ pub enum CtlCommand {
 
 /// A session.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args, Serialize)]
-pub struct One {
+pub struct SubjectArg {
     /// Session, as `ID` or `TENANT/ID`
     // As `session` clap would take it for the option `--session`.
     #[arg(id = "subject", value_name = "ID")]
@@ -213,7 +213,7 @@ pub struct Call {
     /// The session.
     #[command(flatten)]
     #[serde(flatten)]
-    pub one: One,
+    pub one: SubjectArg,
     /// Id of the call, as listed by `approvals`
     #[arg(value_name = "CALL", value_parser = call)]
     pub call: CallId,

@@ -30,7 +30,7 @@ pub(in crate::cli) struct Keyboard {
     ahead: Option<Ahead>,
     quiet: Option<Quiet>,
     answers: bool,
-    answer: Option<Line>,
+    answer: Option<LineBuffer>,
     ended: bool,
 }
 
@@ -74,7 +74,7 @@ impl Keyboard {
         self.quiet = None;
         // Also drops an unfinished line, whose end the answer would be.
         forget_typed();
-        self.answer = Some(Line::default());
+        self.answer = Some(LineBuffer::default());
     }
 
     /// Discards the rest of a paste, until no input has come for `pause`.
@@ -109,7 +109,7 @@ impl Keyboard {
         while self.answer.is_some() {
             let bytes = self.bytes().await;
             if bytes.is_empty() {
-                self.answer = Some(Line::default());
+                self.answer = Some(LineBuffer::default());
                 return Heard::Nothing;
             }
             if let Some(answer) = &mut self.answer
@@ -211,11 +211,11 @@ fn at_once(input: &Stdin) -> Option<Vec<u8>> {
 const LONGEST: usize = 80;
 
 #[derive(Debug, Default)]
-struct Line {
+struct LineBuffer {
     bytes: Vec<u8>,
 }
 
-impl Line {
+impl LineBuffer {
     /// Adds bytes and returns a complete line, cut one byte after the longest answer.
     fn take(&mut self, bytes: &[u8]) -> Option<String> {
         let mut pieces = bytes.splitn(2, |byte| *byte == b'\n');
@@ -247,7 +247,7 @@ mod tests {
             (&["y"], vec![]),
             (&["n", "o\r", "\n", "y\n"], vec!["no\r", "y"]),
         ] {
-            let mut line = Line::default();
+            let mut line = LineBuffer::default();
             let lines = pieces
                 .iter()
                 .filter_map(|piece| line.take(piece.as_bytes()));
@@ -266,7 +266,7 @@ mod tests {
             ),
             ("nothing but blanks", " ".repeat(1_024), "\n"),
         ] {
-            let mut line = Line::default();
+            let mut line = LineBuffer::default();
             assert_eq!(line.take(begins.as_bytes()), None, "{name}");
             let heard = line.take(ends.as_bytes()).unwrap();
             assert!(

@@ -13,11 +13,11 @@ use super::{Heard, modes::forget_typed};
 
 const MOST: usize = 64;
 
-type Line = io::Result<Vec<u8>>;
+type ReadLine = io::Result<Vec<u8>>;
 
 pub(in crate::cli) struct Lines {
-    lines: mpsc::Receiver<Line>,
-    before: VecDeque<Line>,
+    lines: mpsc::Receiver<ReadLine>,
+    before: VecDeque<ReadLine>,
     asks: bool,
 }
 
@@ -34,7 +34,7 @@ impl Lines {
         Self::of(lines)
     }
 
-    fn of(lines: mpsc::Receiver<Line>) -> Self {
+    fn of(lines: mpsc::Receiver<ReadLine>) -> Self {
         Self {
             lines,
             before: VecDeque::new(),
@@ -52,7 +52,7 @@ impl Lines {
     }
 
     /// Waits for the next line; `None` after the last. Cancel safe.
-    pub(in crate::cli) async fn next(&mut self) -> Option<Line> {
+    pub(in crate::cli) async fn next(&mut self) -> Option<ReadLine> {
         match self.before.pop_front() {
             Some(line) => Some(line),
             None => self.lines.recv().await,

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use serde::Serialize;
 
-use super::{One, Stop, Terminal, each_record, known};
+use super::{SessionArg, Stop, Terminal, each_record, known};
 use crate::{
     actor::{Oracle, SessionView},
     cli::{terminal::harmless, text::standing},
@@ -50,7 +50,7 @@ struct End {
 pub async fn show(
     oracle: &Oracle,
     journal: &dyn Journal,
-    One { id }: &One,
+    SessionArg { id }: &SessionArg,
     json: bool,
     terminal: &mut Terminal,
 ) -> Result<(), Stop> {

@@ -45,7 +45,7 @@ const LOOKED_THROUGH: u64 = 8_192;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Wanted {
+pub(super) struct EventsParams {
     /// Only events after this number. The header `Last-Event-ID` takes precedence.
     after: Option<u64>,
     /// Page size; ignored for a stream.
@@ -86,7 +86,7 @@ pub(super) struct EventsPage {
 #[utoipa::path(get, path = "/api/sessions/{id}/events", tag = "events",
     params(
         InSession,
-        Wanted,
+        EventsParams,
         ("Last-Event-ID" = Option<u64>, Header, description = "The number of the last event received."),
     ),
     responses(
@@ -102,7 +102,7 @@ pub(super) async fn tell(
     State(host): State<Host>,
     caller: Caller,
     Path(InSession { id }): Path<InSession>,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<EventsParams>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let session = session(&host, &caller, id)?;
@@ -132,7 +132,7 @@ pub(super) async fn tell(
             format!("`{param}` is beyond the session's last event, which has the number {last}");
         return Err(Problem::bad(param, what));
     }
-    let telling = Telling {
+    let telling = EventBody {
         follow,
         filter,
         drain: host.drain().clone(),
@@ -140,7 +140,7 @@ pub(super) async fn tell(
         over: false,
     };
     let retry = sse::Event::default().retry(RETRY);
-    let events = stream::once(async { retry }).chain(stream::unfold(telling, Telling::next));
+    let events = stream::once(async { retry }).chain(stream::unfold(telling, EventBody::next));
     let farewell = Farewell::new(Some("end"), &Problem::no_key().body());
     Ok(response(events, farewell))
 }
@@ -243,7 +243,7 @@ pub(super) async fn body(
     }
 }
 
-struct Telling {
+struct EventBody {
     follow: EventStream,
     filter: Filter,
     drain: Drain,
@@ -251,7 +251,7 @@ struct Telling {
     over: bool,
 }
 
-impl Telling {
+impl EventBody {
     async fn next(mut self) -> Option<(sse::Event, Self)> {
         while !self.over {
             let drain = self.drain.clone();

@@ -201,7 +201,7 @@ fn whole(session: &SessionName, mut account: QueryAccount) -> QueryObject {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Wanted {
+pub(super) struct QueriesParams {
     /// The `next` of the previous page.
     after: Option<u64>,
     /// Page size.
@@ -220,7 +220,7 @@ pub(super) struct QueriesPage {
 
 /// Lists the queries of a session, in order of acceptance.
 #[utoipa::path(get, path = "/api/sessions/{id}/queries", tag = "queries",
-    params(InSession, Wanted),
+    params(InSession, QueriesParams),
     responses(
         (status = 200, body = QueriesPage),
         (status = 400, description = "A parameter is invalid.", body = ProblemBody),
@@ -232,7 +232,7 @@ pub(super) async fn list(
     State(host): State<Host>,
     caller: Caller,
     Path(InSession { id }): Path<InSession>,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<QueriesParams>,
 ) -> Result<Answer<QueriesPage>, Problem> {
     let session = session(&host, &caller, id)?;
     let limit = limit(wanted.limit, 50, 200)?;

@@ -96,7 +96,7 @@ fn profile(host: &Host, wanted: Option<ProfileName>) -> Result<ProfileName, Prob
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Wanted {
+pub(super) struct SessionsParams {
     /// Only sessions in this state.
     #[param(inline)]
     state: Option<SessionState>,
@@ -149,7 +149,7 @@ impl From<Listed> for ListedObject {
 
 /// Lists sessions, ordered by name.
 #[utoipa::path(get, path = "/api/sessions", tag = "sessions",
-    params(Wanted),
+    params(SessionsParams),
     responses(
         (status = 200, body = SessionPage),
         (status = 400, description = "A parameter is invalid.", body = ProblemBody),
@@ -158,7 +158,7 @@ impl From<Listed> for ListedObject {
 pub(super) async fn list(
     State(host): State<Host>,
     caller: Caller,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<SessionsParams>,
 ) -> Result<Answer<SessionPage>, Problem> {
     let limit = limit(wanted.limit, 100, 1_000)?;
     let filter = SessionFilter {

@@ -37,14 +37,14 @@ pub(super) struct Story {
 }
 
 pub(super) fn events(story: Story, watch: Watch) -> impl Stream<Item = Event> {
-    let telling = Telling::begin(story, watch);
+    let telling = ChunkBody::begin(story, watch);
     stream::unfold(telling, |mut telling| async {
         let next = telling.next().await?;
         Some((next, telling))
     })
 }
 
-struct Telling {
+struct ChunkBody {
     story: Story,
     /// `None` after the end.
     watch: Option<Watch>,
@@ -52,7 +52,7 @@ struct Telling {
     told: String,
 }
 
-impl Telling {
+impl ChunkBody {
     fn begin(story: Story, watch: Watch) -> Self {
         let (ready, told) = (VecDeque::new(), String::new());
         let mut telling = Self {

@@ -19,7 +19,7 @@ use crate::{
 };
 
 #[derive(Deserialize)]
-struct Event<'a> {
+struct StreamEvent<'a> {
     #[serde(borrow, default, rename = "type")]
     kind: Text<'a>,
     /// A message in `message_start`; elsewhere it may have any form.
@@ -32,14 +32,14 @@ struct Event<'a> {
     #[serde(borrow, default)]
     delta: Option<&'a RawValue>,
     #[serde(default)]
-    usage: Object<Used>,
+    usage: Object<AnthropicUsage>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
 }
 
 /// A whole message, or its beginning in `message_start`.
 #[derive(Deserialize)]
-struct Message<'a> {
+struct WholeMessage<'a> {
     #[serde(borrow, default, rename = "type")]
     kind: Text<'a>,
     #[serde(borrow, default)]
@@ -47,7 +47,7 @@ struct Message<'a> {
     #[serde(borrow, default)]
     stop_reason: Text<'a>,
     #[serde(default)]
-    usage: Object<Used>,
+    usage: Object<AnthropicUsage>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
 }
@@ -59,7 +59,7 @@ struct Ending<'a> {
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
-struct Used {
+struct AnthropicUsage {
     #[serde(default)]
     input_tokens: Count,
     #[serde(default)]
@@ -75,7 +75,7 @@ pub(in crate::llm) struct Decoder {
     blocks: Blocks,
     begun: bool,
     stop: String,
-    used: Used,
+    used: AnthropicUsage,
     marked: bool,
 }
 
@@ -86,12 +86,17 @@ impl Decoder {
             blocks: Blocks::default(),
             begun: false,
             stop: String::new(),
-            used: Used::default(),
+            used: AnthropicUsage::default(),
             marked: false,
         }
     }
 
-    fn take(&mut self, event: &Event<'_>, json: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault> {
+    fn take(
+        &mut self,
+        event: &StreamEvent<'_>,
+        json: &str,
+        out: &mut Vec<Delta>,
+    ) -> Result<Flow, Fault> {
         if let Some(used) = event.usage.0 {
             self.used(used, out);
         }
@@ -99,7 +104,7 @@ impl Decoder {
             "message_start" => {
                 self.begun = true;
                 if let Some(raw) = event.message {
-                    let message: Object<Message<'_>> = parsed(raw.get())?;
+                    let message: Object<WholeMessage<'_>> = parsed(raw.get())?;
                     let used = message.0.and_then(|message| message.usage.0);
                     self.used(used.unwrap_or_default(), out);
                 }
@@ -160,7 +165,7 @@ impl Decoder {
         Ok(())
     }
 
-    fn used(&mut self, told: Used, out: &mut Vec<Delta>) {
+    fn used(&mut self, told: AnthropicUsage, out: &mut Vec<Delta>) {
         let before = self.used.tokens();
         self.used.update(told);
         let now = self.used.tokens();
@@ -239,7 +244,7 @@ fn parsed<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
     serde_json::from_str(json).map_err(|error| fault::bad_stream(&error))
 }
 
-impl Used {
+impl AnthropicUsage {
     fn update(&mut self, told: Self) {
         let newer = |known: &mut Count, told: Count| {
             if told.0.is_some_and(|tokens| tokens > 0) || known.0.is_none() {
@@ -288,7 +293,7 @@ impl Decode for Decoder {
             return Err(fault::in_reply(data));
         }
         let data = &*mended(data);
-        let event: Event<'_> = parsed(data)?;
+        let event: StreamEvent<'_> = parsed(data)?;
         if name == "error" {
             return Err(fault::in_reply(event.error.map_or(data, RawValue::get)));
         }
@@ -297,7 +302,7 @@ impl Decode for Decoder {
 
     fn whole(&mut self, body: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {
         let body = &*mended(body);
-        let message: Message<'_> = parsed(body)?;
+        let message: WholeMessage<'_> = parsed(body)?;
         if let Some(error) = message.error {
             return Err(fault::in_reply(error.get()));
         }

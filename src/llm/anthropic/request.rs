@@ -34,14 +34,14 @@ pub(in crate::llm) fn body(
 ) -> serde_json::Result<Vec<u8>> {
     let prompt = kept.prompt(&request.system)?;
     let tools = kept.tools(&request.tools, |tools| {
-        tools.iter().map(Tool::of).collect::<Vec<_>>()
+        tools.iter().map(AnthropicTool::of).collect::<Vec<_>>()
     })?;
-    let system = (!request.system.trim().is_empty()).then_some(Block {
+    let system = (!request.system.trim().is_empty()).then_some(RequestBlock {
         content: Content::Prompt(&prompt),
         marked: true,
     });
     let mut body = Vec::with_capacity(wire::room(&request.messages, &[&prompt, &tools]));
-    let written = Body {
+    let written = MessagesRequest {
         model: &request.model,
         max_tokens: max_output.unwrap_or(MAX_TOKENS),
         tools: (!request.tools.is_empty()).then_some(&*tools),
@@ -58,7 +58,7 @@ pub(in crate::llm) fn body(
 }
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct MessagesRequest<'a> {
     model: &'a str,
     max_tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,19 +66,19 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    system: Vec<Block<'a>>,
+    system: Vec<RequestBlock<'a>>,
     messages: Vec<Turn<'a>>,
     stream: bool,
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct AnthropicTool<'a> {
     name: &'a str,
     description: &'a str,
     input_schema: &'a Value,
 }
 
-impl<'a> Tool<'a> {
+impl<'a> AnthropicTool<'a> {
     fn of(spec: &'a ToolSpec) -> Self {
         Self {
             name: &spec.name,
@@ -91,7 +91,7 @@ impl<'a> Tool<'a> {
 #[derive(Serialize)]
 struct Turn<'a> {
     role: Side,
-    content: Vec<Block<'a>>,
+    content: Vec<RequestBlock<'a>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -101,7 +101,7 @@ enum Side {
     Assistant,
 }
 
-struct Block<'a> {
+struct RequestBlock<'a> {
     content: Content<'a>,
     marked: bool,
 }
@@ -137,7 +137,7 @@ fn messages<'a>(request: &'a Request, provider: &str) -> Vec<Turn<'a>> {
         let content = Content::Said(Voice::Plain(BEGIN));
         let begin = Turn {
             role: Side::User,
-            content: vec![Block {
+            content: vec![RequestBlock {
                 content,
                 marked: false,
             }],
@@ -145,7 +145,7 @@ fn messages<'a>(request: &'a Request, provider: &str) -> Vec<Turn<'a>> {
         turns.insert(0, begin);
     }
     for turn in &mut turns {
-        let is_result = |block: &Block<'_>| matches!(block.content, Content::Result(_));
+        let is_result = |block: &RequestBlock<'_>| matches!(block.content, Content::Result(_));
         turn.content.sort_by_key(|block| !is_result(block));
     }
     mark_the_end(&mut turns);
@@ -153,7 +153,7 @@ fn messages<'a>(request: &'a Request, provider: &str) -> Vec<Turn<'a>> {
 }
 
 fn mark_the_end(turns: &mut [Turn<'_>]) {
-    let stays = |block: &&mut Block<'_>| match block.content {
+    let stays = |block: &&mut RequestBlock<'_>| match block.content {
         Content::Said(Voice::Plain(_)) | Content::Result(_) | Content::Call(_) => true,
         Content::Prompt(_) | Content::Said(Voice::Runtime(_)) | Content::Opaque(_) => false,
     };
@@ -163,7 +163,7 @@ fn mark_the_end(turns: &mut [Turn<'_>]) {
     }
 }
 
-fn blocks<'a>(message: &'a Message, provider: &str) -> Vec<Block<'a>> {
+fn blocks<'a>(message: &'a Message, provider: &str) -> Vec<RequestBlock<'a>> {
     let content = message.parts.iter().filter_map(|part| match part {
         Part::Text { text } if text.trim().is_empty() => None,
         Part::Text { text } => Some(Content::Said(match message.role {
@@ -177,11 +177,11 @@ fn blocks<'a>(message: &'a Message, provider: &str) -> Vec<Block<'a>> {
         }
         Part::Opaque(_) => None,
     });
-    let block = |content| Block {
+    let block = |content| RequestBlock {
         content,
         marked: false,
     };
-    let mut blocks: Vec<Block<'_>> = content.map(block).collect();
+    let mut blocks: Vec<RequestBlock<'_>> = content.map(block).collect();
     // Reasoning alone is no valid message.
     if blocks
         .iter()
@@ -192,7 +192,7 @@ fn blocks<'a>(message: &'a Message, provider: &str) -> Vec<Block<'a>> {
     blocks
 }
 
-impl Serialize for Block<'_> {
+impl Serialize for RequestBlock<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if let Content::Opaque(raw) = self.content {
             return raw.serialize(serializer);

@@ -16,13 +16,13 @@ pub(super) struct Piece<'a> {
     #[serde(borrow, default)]
     id: Text<'a>,
     #[serde(borrow, default)]
-    function: Object<Function<'a>>,
+    function: Object<CalledFunction<'a>>,
     #[serde(borrow, default)]
     extra_content: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct Function<'a> {
+struct CalledFunction<'a> {
     #[serde(borrow, default)]
     name: Text<'a>,
     #[serde(borrow, default)]
@@ -57,7 +57,7 @@ impl Calls {
     }
 
     pub(super) fn add(&mut self, piece: &Piece<'_>) -> Result<Added, TooMany> {
-        let nothing = Function::default();
+        let nothing = CalledFunction::default();
         let function = piece.function.0.as_ref().unwrap_or(&nothing);
         let (id, name) = (&*piece.id.0, &*function.name.0);
         let fragment = function.arguments.map_or_else(String::new, received);

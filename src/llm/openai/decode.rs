@@ -31,7 +31,7 @@ struct Chunk<'a> {
     #[serde(borrow, default)]
     object: Text<'a>,
     #[serde(default)]
-    usage: Object<Used>,
+    usage: Object<OpenAiUsage>,
 }
 
 #[derive(Deserialize)]
@@ -63,7 +63,7 @@ struct Said<'a> {
 }
 
 #[derive(Deserialize)]
-struct Used {
+struct OpenAiUsage {
     #[serde(default)]
     prompt_tokens: Count,
     #[serde(default)]
@@ -175,7 +175,7 @@ impl Decoder {
     }
 
     /// Some servers report a running total in each chunk: the last one counts.
-    fn used(&mut self, used: &Used, out: &mut Vec<Delta>) {
+    fn used(&mut self, used: &OpenAiUsage, out: &mut Vec<Delta>) {
         let sent = used.prompt_tokens.0.filter(|sent| *sent > 0);
         let rest = used.total_tokens.0.zip(sent);
         let rest = rest.map(|(total, sent)| total.saturating_sub(sent));

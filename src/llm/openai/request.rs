@@ -27,10 +27,10 @@ pub(in crate::llm) fn body(
     let limit = |kind: Limit| max_output.filter(|_| manners.limit == kind);
     let prompt = kept.prompt(&request.system)?;
     let tools = kept.tools(&request.tools, |tools| {
-        tools.iter().map(Tool::of).collect::<Vec<_>>()
+        tools.iter().map(OpenAiTool::of).collect::<Vec<_>>()
     })?;
     let mut body = Vec::with_capacity(wire::room(&request.messages, &[&prompt, &tools]));
-    let written = Body {
+    let written = ChatRequest {
         model: &request.model,
         messages: entries(request, &prompt, provider, manners),
         tools: (!request.tools.is_empty()).then_some(&*tools),
@@ -50,7 +50,7 @@ pub(in crate::llm) fn body(
 }
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct ChatRequest<'a> {
     model: &'a str,
     messages: Vec<Entry<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,23 +72,23 @@ struct StreamOptions {
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct OpenAiTool<'a> {
     r#type: &'static str,
-    function: Function<'a>,
+    function: ToolFunction<'a>,
 }
 
 #[derive(Serialize)]
-struct Function<'a> {
+struct ToolFunction<'a> {
     name: &'a str,
     description: &'a str,
     parameters: &'a Value,
 }
 
-impl<'a> Tool<'a> {
+impl<'a> OpenAiTool<'a> {
     fn of(spec: &'a ToolSpec) -> Self {
         Self {
             r#type: "function",
-            function: Function {
+            function: ToolFunction {
                 name: &spec.name,
                 description: &spec.description,
                 parameters: &spec.schema,

@@ -23,11 +23,11 @@ struct Thought {
     kind: String,
     index: Option<u64>,
     id: String,
-    form: Form,
+    form: ThoughtForm,
 }
 
 #[derive(Debug)]
-enum Form {
+enum ThoughtForm {
     Whole(String),
     Joined {
         key: &'static str,
@@ -65,7 +65,7 @@ impl Thoughts {
                 kind: piece.kind.0.to_string(),
                 index: piece.index.0,
                 id: piece.id.0.to_string(),
-                form: Form::Whole(raw.get().to_owned()),
+                form: ThoughtForm::Whole(raw.get().to_owned()),
             }),
         }
         Ok(match known {
@@ -98,9 +98,9 @@ impl Thoughts {
 
 impl Thought {
     fn join(&mut self, key: &'static str, raw: &RawValue) {
-        if let Form::Whole(first) = &mut self.form {
+        if let ThoughtForm::Whole(first) = &mut self.form {
             let first = std::mem::take(first);
-            self.form = Form::Joined {
+            self.form = ThoughtForm::Joined {
                 key,
                 said: String::new(),
                 fields: BTreeMap::new(),
@@ -111,7 +111,7 @@ impl Thought {
     }
 
     fn lay(&mut self, piece: &str) {
-        let Form::Joined { key, said, fields } = &mut self.form else {
+        let ThoughtForm::Joined { key, said, fields } = &mut self.form else {
             return;
         };
         let read: BTreeMap<String, &RawValue> = serde_json::from_str(piece).unwrap_or_default();
@@ -127,8 +127,8 @@ impl Thought {
 
     fn json(self) -> String {
         match self.form {
-            Form::Whole(raw) => raw,
-            Form::Joined { key, said, fields } => {
+            ThoughtForm::Whole(raw) => raw,
+            ThoughtForm::Joined { key, said, fields } => {
                 let said = (key.to_owned(), Value::from(said).to_string());
                 let pairs = fields.into_iter().chain([said]);
                 let pairs = pairs.map(|(name, value)| format!("{}:{value}", Value::from(name)));

@@ -52,9 +52,9 @@ fn read<'a>(dialect: Dialect, chunks: impl IntoIterator<Item = &'a [u8]>, bounds
 fn is_bounded(reading: &Reading, bounds: Bounds) {
     let (begun, made) = reading.held();
     let limit = match reading.form {
-        Form::Unknown => 0,
-        Form::Events(_) => 4 * bounds.event + 64,
-        Form::Whole(_) => 2 * bounds.reply + 64,
+        ReplyForm::Unknown => 0,
+        ReplyForm::Events(_) => 4 * bounds.event + 64,
+        ReplyForm::Whole(_) => 2 * bounds.reply + 64,
     };
     assert!(
         begun <= limit.min(6 * reading.bytes + 64),

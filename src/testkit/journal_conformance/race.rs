@@ -40,7 +40,7 @@ pub(super) async fn own_sessions<J: Journal>(journal: Arc<J>) -> Checked {
     Ok(())
 }
 
-struct Landed {
+struct DurableRecords {
     epoch: Epoch,
     after: Seq,
     records: Vec<Arc<Record>>,
@@ -75,7 +75,7 @@ async fn own<J: Journal>(
     journal: Arc<J>,
     key: SessionKey,
     owner: u32,
-) -> Result<Vec<Landed>, String> {
+) -> Result<Vec<DurableRecords>, String> {
     let mut landed = Vec::new();
     for round in 0..CLAIMS {
         let claim = journal.claim(key.clone()).await.map_err(said)?;
@@ -85,7 +85,7 @@ async fn own<J: Journal>(
             match journal.append(by(claim, after, records.clone())).await {
                 Ok(end) => {
                     same("append", &end, &Seq(after.0 + 2))?;
-                    landed.push(Landed {
+                    landed.push(DurableRecords {
                         epoch: claim.epoch,
                         after,
                         records,

@@ -165,7 +165,7 @@ impl ProjectIndex {
     fn begin(&self) -> bool {
         let (shared, quit) = (Arc::clone(&self.shared), self.quit.clone());
         let looking = move || {
-            let ended = Ended(&shared);
+            let ended = EndGuard(&shared);
             let before = shared.now.lock().known.clone();
             if let Some(known) = shared.look(before, &quit) {
                 shared.now.lock().known = Some(known);
@@ -183,9 +183,9 @@ impl Drop for ProjectIndex {
     }
 }
 
-struct Ended<'a>(&'a Shared);
+struct EndGuard<'a>(&'a Shared);
 
-impl Drop for Ended<'_> {
+impl Drop for EndGuard<'_> {
     fn drop(&mut self) {
         self.0.now.lock().running = false;
         self.0.ended.notify_all();

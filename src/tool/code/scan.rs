@@ -129,7 +129,7 @@ impl<'a> Scanner<'a> {
     pub(super) fn scan(&mut self, path: &Path) -> Result<Option<FileHits>, Unread> {
         walk::read(self.root, path, self.caps.file_bytes, &mut self.buffer)?;
         let_lines_end_alike(&mut self.buffer);
-        let mut found = Found {
+        let mut found = LineMatches {
             stop: self.stop,
             before: 0,
             lines: Vec::new(),
@@ -151,7 +151,7 @@ impl<'a> Scanner<'a> {
         Ok(Some(self.hits(self.root.shown(path), text, found)))
     }
 
-    fn hits(&self, path: String, text: &[u8], mut found: Found<'_>) -> FileHits {
+    fn hits(&self, path: String, text: &[u8], mut found: LineMatches<'_>) -> FileHits {
         let text_of = String::from_utf8_lossy(text);
         let defined = self.defined(&path, &text_of, &found.lines);
         found.lines.sort_by_key(|line| !defined.contains(line));
@@ -257,7 +257,7 @@ fn let_lines_end_alike(text: &mut Vec<u8>) {
     text.truncate(kept);
 }
 
-struct Found<'a> {
+struct LineMatches<'a> {
     stop: &'a CancellationToken,
     before: u64,
     /// Numbers of the first [`MOST_LINES`] lines that match.
@@ -265,7 +265,7 @@ struct Found<'a> {
     total: u64,
 }
 
-impl Found<'_> {
+impl LineMatches<'_> {
     fn take(&mut self, number: u64) {
         self.total += 1;
         if self.lines.len() < MOST_LINES {
@@ -274,7 +274,7 @@ impl Found<'_> {
     }
 }
 
-impl Sink for Found<'_> {
+impl Sink for LineMatches<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {

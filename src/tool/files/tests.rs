@@ -14,7 +14,7 @@ fn read_with(settings: Settings, bytes: &[u8], mut given: Value) -> Result<Strin
     if given.get("path").is_none() {
         given["path"] = json!("f");
     }
-    let wanted: Arguments = arguments::arguments(given)?;
+    let wanted: FileArguments = arguments::arguments(given)?;
     let span = wanted.span(&settings)?;
     read(
         &root,

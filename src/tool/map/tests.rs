@@ -276,7 +276,7 @@ fn a_call_that_is_stopped_says_so() {
     let root = ProjectRoot::open(folder.path()).unwrap();
     let stop = CancellationToken::new();
     stop.cancel();
-    let wanted = Arguments {
+    let wanted = MapArguments {
         focus: None,
         path: None,
         max_tokens: None,

@@ -37,13 +37,13 @@ const MAX_NAME: usize = 200;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct WriteArguments {
     /// Its path in the folder of notes, such as `ideas/cache.md`; of one that exists also its name or title.
     note: String,
     /// Markdown.
     text: String,
     /// `create` (default) makes a new note, `append` adds at the end, `replace` puts the text in place of all.
-    mode: Option<Mode>,
+    mode: Option<WriteMode>,
     /// With append: the heading of the section to add to.
     section: Option<String>,
     /// With replace: the version that note_read showed.
@@ -52,7 +52,7 @@ struct Arguments {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Mode {
+enum WriteMode {
     #[default]
     Create,
     Append,
@@ -76,7 +76,7 @@ pub fn note_write(notes: Arc<Notes>) -> Option<FnTool> {
         // A repeated call finds its own text.
         repeat: ToolRepeat::Safe,
         approval: ToolApproval::Required,
-        ..arguments::reading::<Arguments>("note_write", description.into(), ToolNeed::Vault)
+        ..arguments::reading::<WriteArguments>("note_write", description.into(), ToolNeed::Vault)
     };
     // Writes are serialized: concurrent ones to a note would undo each other.
     let blocking = Blocking::new(1, notes.settings.deadline);
@@ -88,14 +88,14 @@ pub fn note_write(notes: Arc<Notes>) -> Option<FnTool> {
 fn write(
     notes: &Notes,
     folder: &ProjectRoot,
-    wanted: &Arguments,
+    wanted: &WriteArguments,
     stop: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let mode = wanted.mode.unwrap_or_default();
     wanted.check(mode)?;
     let (place, old) = match mode {
-        Mode::Create => (new_place(notes, folder, &wanted.note)?, None),
-        Mode::Append | Mode::Replace => {
+        WriteMode::Create => (new_place(notes, folder, &wanted.note)?, None),
+        WriteMode::Append | WriteMode::Replace => {
             let path = notes.with_index(stop, |index| {
                 let (path, _) = read::find(notes, index, &wanted.note)?;
                 Ok(path.to_owned())
@@ -112,8 +112,8 @@ fn write(
     };
     let shown = notes.shown(&place.path());
     let edit = match (mode, &old) {
-        (Mode::Append, Some(old)) => append(&shown, old, wanted)?,
-        (Mode::Replace, Some(old)) => {
+        (WriteMode::Append, Some(old)) => append(&shown, old, wanted)?,
+        (WriteMode::Replace, Some(old)) => {
             let edit = whole(&wanted.text);
             let (now, given) = (version(old), wanted.version.as_deref().unwrap_or_default());
             if edit.text != *old && given.trim() != now {
@@ -149,8 +149,8 @@ fn write(
     Ok(ToolOutput::new(said, &data))
 }
 
-impl Arguments {
-    fn check(&self, mode: Mode) -> Result<(), ToolError> {
+impl WriteArguments {
+    fn check(&self, mode: WriteMode) -> Result<(), ToolError> {
         let say = |text: &str| Err(ToolError::tell(text));
         if self.text.trim().is_empty() {
             return say("`text` is empty: nothing would be written");
@@ -164,12 +164,14 @@ impl Arguments {
         if self.text.contains('\0') {
             return say("`text` holds a NUL character: no note has one");
         }
-        if self.section.is_some() && mode != Mode::Append {
+        if self.section.is_some() && mode != WriteMode::Append {
             return say("`section` goes with the mode `append` only");
         }
         match (mode, &self.version) {
-            (Mode::Replace, None) => say("`replace` needs the `version` that `note_read` shows"),
-            (Mode::Create | Mode::Append, Some(_)) => {
+            (WriteMode::Replace, None) => {
+                say("`replace` needs the `version` that `note_read` shows")
+            }
+            (WriteMode::Create | WriteMode::Append, Some(_)) => {
                 say("`version` goes with the mode `replace` only")
             }
             _ => Ok(()),
@@ -221,7 +223,7 @@ fn whole(text: &str) -> Edit {
     }
 }
 
-fn append(shown: &str, old: &str, wanted: &Arguments) -> Result<Edit, ToolError> {
+fn append(shown: &str, old: &str, wanted: &WriteArguments) -> Result<Edit, ToolError> {
     let note = Note::read(shown, old);
     let heading = wanted.section.as_deref().map(str::trim);
     let Some(heading) = heading.filter(|name| !name.is_empty()) else {

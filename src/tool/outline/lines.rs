@@ -111,7 +111,7 @@ pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<
     reader.close(0, reader.last, found);
 }
 
-struct Level {
+struct BraceLevel {
     depth: usize,
     symbol: Option<usize>,
     is_type: bool,
@@ -119,7 +119,7 @@ struct Level {
 
 struct Reader {
     language: Language,
-    levels: Vec<Level>,
+    levels: Vec<BraceLevel>,
     last: usize,
     text: Option<&'static str>,
     brackets: usize,
@@ -222,7 +222,7 @@ impl Reader {
         let symbol = found.add(definition, start, if whole { end } else { from });
         if goes_on && !whole {
             let is_type = matches!(definition.kind, Type | Module);
-            self.levels.push(Level {
+            self.levels.push(BraceLevel {
                 depth,
                 symbol,
                 is_type,

@@ -98,7 +98,7 @@ pub(super) fn template(
     language: Language,
 ) -> Option<usize> {
     // Open levels: texts by mark, code by bracket depth.
-    let mut open: Vec<Level<'_>> = vec![Level::Text(mark)];
+    let mut open: Vec<QuoteLevel<'_>> = vec![QuoteLevel::Text(mark)];
     let mut at = start + mark.len();
     let mut lines = OnLine::default();
     let (brackets, lead): ((u8, u8), &[u8]) = match language {
@@ -111,7 +111,7 @@ pub(super) fn template(
             return None;
         }
         match open.last_mut()? {
-            Level::Text(mark) => {
+            QuoteLevel::Text(mark) => {
                 if rest.starts_with(mark) {
                     at += mark.len();
                     open.pop();
@@ -120,7 +120,7 @@ pub(super) fn template(
                     }
                 } else if rest.starts_with(lead) {
                     at += lead.len();
-                    open.push(Level::Code(1));
+                    open.push(QuoteLevel::Code(1));
                 } else if rest[0] == b'\n' && mark == b"\"" {
                     // Only texts with longer marks may span lines.
                     return None;
@@ -130,17 +130,17 @@ pub(super) fn template(
                     at += 1;
                 }
             }
-            Level::Code(depth) => match rest[0] {
+            QuoteLevel::Code(depth) => match rest[0] {
                 b'"' if rest.starts_with(b"\"\"\"") && language != Language::Script => {
-                    open.push(Level::Text(b"\"\"\""));
+                    open.push(QuoteLevel::Text(b"\"\"\""));
                     at += 3;
                 }
                 b'"' if language != Language::Script => {
-                    open.push(Level::Text(b"\""));
+                    open.push(QuoteLevel::Text(b"\""));
                     at += 1;
                 }
                 b'`' if language == Language::Script => {
-                    open.push(Level::Text(b"`"));
+                    open.push(QuoteLevel::Text(b"`"));
                     at += 1;
                 }
                 b'"' | b'\'' => at = lines.end(text, at, rest[0]).unwrap_or(at + 1),
@@ -161,7 +161,7 @@ pub(super) fn template(
     }
 }
 
-enum Level<'a> {
+enum QuoteLevel<'a> {
     Text(&'a [u8]),
     Code(u32),
 }

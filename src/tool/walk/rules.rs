@@ -36,19 +36,19 @@ const MOST: u64 = 2 * 1024 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Rules {
-    folders: RwLock<HashMap<PathBuf, Arc<Folder>>>,
-    top: Option<Arc<Folder>>,
+    folders: RwLock<HashMap<PathBuf, Arc<IgnoreFolder>>>,
+    top: Option<Arc<IgnoreFolder>>,
     /// Bytes of rules that may still be read.
     left: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct Folder {
+struct IgnoreFolder {
     own: Option<Gitignore>,
-    above: Option<Arc<Folder>>,
+    above: Option<Arc<IgnoreFolder>>,
 }
 
-impl Folder {
+impl IgnoreFolder {
     const fn below(own: Option<Gitignore>, above: Arc<Self>) -> Self {
         Self {
             own,
@@ -70,7 +70,7 @@ pub(super) enum Verdict {
 impl Rules {
     pub(super) fn of(place: &Place) -> Self {
         let left = AtomicU64::new(MOST);
-        let mut top = Some(Arc::new(Folder::default()));
+        let mut top = Some(Arc::new(IgnoreFolder::default()));
         let above = place.folders_above();
         for folder in above
             .iter()
@@ -80,7 +80,7 @@ impl Rules {
         {
             match read(folder, &left) {
                 Ok(None) => {}
-                Ok(own) => top = top.map(|above| Arc::new(Folder::below(own, above))),
+                Ok(own) => top = top.map(|above| Arc::new(IgnoreFolder::below(own, above))),
                 Err(Odd) => top = None,
             }
         }
@@ -114,7 +114,7 @@ impl Rules {
         if is_dir {
             let within = match read(path, &self.left) {
                 Ok(None) => around,
-                Ok(own) => Arc::new(Folder::below(own, around)),
+                Ok(own) => Arc::new(IgnoreFolder::below(own, around)),
                 Err(Odd) => return Verdict::Misruled,
             };
             self.folders.write().insert(path.to_owned(), within);
@@ -122,7 +122,7 @@ impl Rules {
         Verdict::Wanted
     }
 
-    fn known(&self, folder: &Path) -> Option<Arc<Folder>> {
+    fn known(&self, folder: &Path) -> Option<Arc<IgnoreFolder>> {
         self.folders.read().get(folder).map(Arc::clone)
     }
 }

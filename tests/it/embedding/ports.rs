@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use oracle_agent::{
     actor::{
         AskError, Deletion, Frames, Progress,
-        port::{Heard, SessionMsg, UNASKED, UNHEARD},
+        port::{Heard, PortMsg, UNASKED, UNHEARD},
     },
     journal::Only,
     kernel::Command,
@@ -65,7 +65,7 @@ struct Hosted {
     system: TestSystem,
     session: TestSession,
     host: ActorRef<Heard>,
-    port: ActorRef<SessionMsg>,
+    port: ActorRef<PortMsg>,
     told: UnboundedReceiver<Told>,
 }
 
@@ -130,7 +130,7 @@ fn greeting() -> Scripted {
 #[tokio::test(start_paused = true)]
 async fn a_child_asks_in_order_and_its_parent_hears_everything_once() {
     let mut hosted = Hosted::new(greeting(), Seq(0)).await;
-    let ask = |reply| SessionMsg::Ask(Submission::new("how is the code?"), reply);
+    let ask = |reply| PortMsg::Ask(Submission::new("how is the code?"), reply);
     let CallResult::Success(Ok(answer)) = hosted.port.call(ask, None).await.unwrap() else {
         panic!("it was not answered")
     };
@@ -138,7 +138,7 @@ async fn a_child_asks_in_order_and_its_parent_hears_everything_once() {
     let seqs = hosted.until_the_end().await;
     assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>());
 
-    let submit = |reply| SessionMsg::Submit(Submission::new("and now?"), reply);
+    let submit = |reply| PortMsg::Submit(Submission::new("and now?"), reply);
     let CallResult::Success(Ok(query)) = hosted.port.call(submit, None).await.unwrap() else {
         panic!("it was not taken")
     };
@@ -146,7 +146,7 @@ async fn a_child_asks_in_order_and_its_parent_hears_everything_once() {
     let more = hosted.until_the_end().await;
     assert_eq!(more[0], seqs.len() as u64 + 1, "and goes on where it was");
 
-    let pause = |reply| SessionMsg::Do(Command::Pause, reply);
+    let pause = |reply| PortMsg::Do(Command::Pause, reply);
     let paused = hosted.port.call(pause, None).await.unwrap();
     assert!(matches!(paused, CallResult::Success(Ok(_))));
     let mut heard = hosted.heard().await.1;
@@ -160,7 +160,7 @@ async fn a_child_asks_in_order_and_its_parent_hears_everything_once() {
 #[tokio::test(start_paused = true)]
 async fn a_child_that_is_stopped_leaves_the_conversation_and_the_next_one_goes_on() {
     let mut hosted = Hosted::new(greeting(), Seq(0)).await;
-    let question = SessionMsg::Tell(Submission::new("how is the code?"));
+    let question = PortMsg::Tell(Submission::new("how is the code?"));
     hosted.port.cast(question).unwrap();
     let seen = hosted.until_the_end().await;
     hosted.port.stop(Some("enough".into()));
@@ -231,7 +231,7 @@ async fn more_requests_than_may_wait_are_refused_at_once() {
     let asked = (0..3 * UNASKED).map(|_| {
         let port = Arc::clone(&port);
         async move {
-            let pause = |reply| SessionMsg::Do(Command::Pause, reply);
+            let pause = |reply| PortMsg::Do(Command::Pause, reply);
             port.call(pause, None).await.unwrap().unwrap()
         }
     });

@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     actor::{
         Depths,
-        mailbox::{Depth, Waiting},
+        mailbox::{Depth, WaitGuard},
         workers::compose,
     },
     model::{FaultClass, QueryType, Seq},
@@ -33,7 +33,7 @@ async fn settled(parts: &Parts) {
     }
 }
 
-fn fill(depth: &Depth) -> Vec<Waiting> {
+fn fill(depth: &Depth) -> Vec<WaitGuard> {
     let waiting = (0..CAPACITY).map(|_| depth.admit().unwrap()).collect();
     assert!(depth.admit().is_err());
     waiting

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::tool::{
     CodeSearchSettings, MAX_DATA, Progress, ProjectRoot, ToolOutput, arguments,
-    code::{Arguments, index::ProjectIndex, search},
+    code::{SearchArguments, index::ProjectIndex, search},
     walk::{Unread, read},
 };
 
@@ -68,7 +68,7 @@ impl Tree {
     fn data(&self, question: &str) -> Value {
         let root = ProjectRoot::open(self.folder.path()).unwrap();
         let wanted = json!({"query": question, "mode": "words"});
-        let wanted: Arguments = arguments::arguments(wanted).unwrap();
+        let wanted: SearchArguments = arguments::arguments(wanted).unwrap();
         let stop = CancellationToken::new();
         let found = search(&root, &self.index, &wanted, &self.settings, &stop);
         found.unwrap().data.unwrap()
@@ -92,7 +92,7 @@ impl Tree {
 
     fn output(&self, wanted: Value, stop: &CancellationToken) -> ToolOutput {
         let root = ProjectRoot::open(self.folder.path()).unwrap();
-        let wanted: Arguments = arguments::arguments(wanted).unwrap();
+        let wanted: SearchArguments = arguments::arguments(wanted).unwrap();
         search(&root, &self.index, &wanted, &self.settings, stop).unwrap()
     }
 

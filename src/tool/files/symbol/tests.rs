@@ -172,7 +172,7 @@ fn a_symbol_and_lines_are_not_both_given() {
         let mut given = given;
         given["path"] = json!("a.rs");
         given["symbol"] = json!("a");
-        let wanted: Arguments = arguments::arguments(given).unwrap();
+        let wanted: FileArguments = arguments::arguments(given).unwrap();
         let error = wanted.span(&Settings::default()).unwrap_err().to_string();
         assert!(
             error.starts_with("give either `symbol` or lines"),

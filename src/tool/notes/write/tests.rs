@@ -407,7 +407,7 @@ async fn a_cancelled_call_writes_nothing() {
     let notes = notes(&folder);
     let stop = CancellationToken::new();
     stop.cancel();
-    let wanted = Arguments {
+    let wanted = WriteArguments {
         note: "b".to_owned(),
         text: "x".to_owned(),
         mode: None,
@@ -523,10 +523,10 @@ fn text_comes_to_the_end_of_its_section() {
             6,
         ),
     ] {
-        let wanted = Arguments {
+        let wanted = WriteArguments {
             note: "a".to_owned(),
             text: addition.to_owned(),
-            mode: Some(Mode::Append),
+            mode: Some(WriteMode::Append),
             section: Some(section.to_owned()),
             version: None,
         };
