@@ -14,13 +14,13 @@ use crate::model::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopKind {
-    /// The same `need_turn` reason.
+    /// A `need_turn` reason that repeats.
     Reason,
-    /// The same missing capability.
+    /// A missing capability that repeats.
     Capability,
-    /// The same delegation scope.
+    /// A delegation scope that repeats.
     Delegation,
-    /// The same calls with the same results.
+    /// Tool calls that repeat with equal results.
     Tool,
 }
 

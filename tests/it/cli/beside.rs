@@ -234,10 +234,14 @@ fn a_call_of_a_server_is_left_to_its_operators_where_nobody_can_be_asked() {
     let (_, how) = said.split_once("consent: `oracle ").unwrap();
     let (line, _) = how.split_once('`').unwrap();
     assert!(line.starts_with("ctl approve s "), "{said}");
-    while count(&log(&place, "s"), "session.passivated") == 0 {
+    let is_passivated = (0..600).any(|_| {
         thread::sleep(Duration::from_millis(50));
-    }
+        count(&log(&place, "s"), "session.passivated") > 0
+    });
+    assert!(is_passivated);
+    // Long enough for the client to look at the session, which it must not take from the server.
     thread::sleep(Duration::from_secs(3));
+    assert_eq!(count(&log(&place, "s"), "session.revived"), 0);
     assert!(!fs::exists(place.path("notes/n.md")).unwrap());
     assert_eq!(place.oracle(line).output().status.code(), Some(0));
     assert_eq!(child.wait().unwrap().code(), Some(0));
