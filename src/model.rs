@@ -61,7 +61,7 @@ pub use access::{By, Principal};
 pub use classification::{Needs, QueryClassification, QueryType};
 pub use command::{BusyPolicy, ForkPoint, Import, ImportedMessage, Speaker, Submission};
 pub use event::{Event, Severity, Source};
-pub use fault::{Fault, FaultClass};
+pub use fault::{Fault, FaultClass, FaultCode};
 pub use id::{
     Attempt, CallId, Epoch, IdError, Owner, ProfileName, QueryId, Seq, SessionKey, SessionName,
     Sid, TenantId, Turn,

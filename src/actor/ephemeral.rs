@@ -23,8 +23,8 @@ use crate::{
     },
     kernel::CallToken,
     model::{
-        Epoch, Fault, NanoUsd, ProfileName, Record, Seq, SessionKey, SessionName, Sid, TenantId,
-        Usage,
+        Epoch, Fault, FaultCode, NanoUsd, ProfileName, Record, Seq, SessionKey, SessionName, Sid,
+        TenantId, Usage,
         record::{LlmFact, ModelUsage},
     },
 };
@@ -251,7 +251,7 @@ impl UsageLog {
         let noted = self.log.record(LlmFact::Estimated(call.usage(estimate)));
         noted.await.map(drop).map_err(|error| {
             let detail = format!("what the call uses is not recorded: {error}");
-            Fault::retryable("journal", detail)
+            Fault::retryable(FaultCode::Journal, detail)
         })
     }
 

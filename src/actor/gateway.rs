@@ -40,7 +40,7 @@ use super::{
 use crate::{
     kernel::{CallToken, Report},
     llm::{Backend, RateLimits, Request},
-    model::{Fault, FaultClass, Part, Reply, SessionKey, Sid, Usage},
+    model::{Fault, FaultClass, FaultCode, Part, Reply, SessionKey, Sid, Usage},
 };
 
 mod breaker;
@@ -255,7 +255,7 @@ impl Caller {
 impl Drop for Caller {
     fn drop(&mut self) {
         let detail = "the call was lost on its way; it is made anew";
-        self.tell(Err(Fault::retryable("gateway", detail).into()));
+        self.tell(Err(Fault::retryable(FaultCode::Gateway, detail).into()));
     }
 }
 
@@ -293,7 +293,7 @@ impl Ticket {
     }
 
     pub(super) fn refuse_for_now(self, full: Full) {
-        self.refuse(full.fault("queue_full", "this model"));
+        self.refuse(full.fault(FaultCode::QueueFull, "this model"));
     }
 
     fn report(&self, report: Report) {
@@ -302,7 +302,7 @@ impl Ticket {
         }
     }
 
-    fn refuse_until(self, code: &str, after: Duration, detail: String) {
+    fn refuse_until(self, code: FaultCode, after: Duration, detail: String) {
         self.refuse(overloaded(code, after, detail));
     }
 }

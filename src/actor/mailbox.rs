@@ -17,7 +17,7 @@ use std::{
 
 use ractor::{ActorRef, RpcReplyPort, rpc::CallResult};
 
-use crate::model::{Fault, FaultClass};
+use crate::model::{Fault, FaultClass, FaultCode};
 
 /// Default bound of a mailbox: a fraction of a second's work for the fastest actor.
 pub(super) const CAPACITY: usize = 65_536;
@@ -74,17 +74,17 @@ pub(super) struct Full {
 }
 
 impl Full {
-    pub(super) fn fault(self, code: &str, of_whom: &str) -> Fault {
+    pub(super) fn fault(self, code: FaultCode, of_whom: &str) -> Fault {
         let detail = format!("{} messages wait for {of_whom}", self.waiting);
         overloaded(code, RETRY_AFTER, detail)
     }
 }
 
-pub(super) fn overloaded(code: &str, after: Duration, detail: String) -> Fault {
+pub(super) fn overloaded(code: FaultCode, after: Duration, detail: String) -> Fault {
     let after_ms = u64::try_from(after.as_millis()).ok();
     Fault {
         class: FaultClass::Overloaded { after_ms },
-        code: code.to_owned(),
+        code,
         detail,
     }
 }

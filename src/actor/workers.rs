@@ -21,7 +21,7 @@ use super::{
     session::SessionMsg,
 };
 use crate::{
-    model::{Fault, QueryClassification, QueryId, QueryType},
+    model::{Fault, FaultCode, QueryClassification, QueryId, QueryType},
     prompt::{Cache, ComposeInput, ComposedPrompt, Composer},
     query::{Context, QueryClassifier},
 };
@@ -89,7 +89,7 @@ impl<Q: Send + 'static> Actor for WorkerActor<Q> {
     }
 }
 
-pub(super) fn silent(kind: &str) -> Fault {
+pub(super) fn silent(kind: FaultCode) -> Fault {
     let detail = format!("the {kind} did not answer; it is being restarted");
     Fault::retryable(kind, detail)
 }
@@ -120,8 +120,8 @@ fn classify(
     context: Context<'_>,
 ) -> Result<QueryClassification, Fault> {
     let classified = catch_unwind(AssertUnwindSafe(|| classifier.classify(text, context)));
-    let found =
-        classified.map_err(|_| Fault::permanent("classifier", "the classifier panicked"))?;
+    let found = classified
+        .map_err(|_| Fault::permanent(FaultCode::Classifier, "the classifier panicked"))?;
     let confidence = match found.confidence.is_finite() {
         true => found.confidence.clamp(0.0, 1.0),
         false => 0.0,
@@ -136,7 +136,7 @@ pub(super) fn composer(composer: Arc<Composer>) -> Job<Composition> {
         let input = ComposeInput::new(voice.values, query_type);
         let composer = voice.composer.as_ref().unwrap_or(&composer);
         let composed = cache.compose(composer, &input);
-        composed.map_err(|error| Fault::permanent("prompt", error.to_string()))
+        composed.map_err(|error| Fault::permanent(FaultCode::Prompt, error.to_string()))
     };
     Box::new(move |composition| match composition {
         Composition::Prepare(asked, found) => {
@@ -157,7 +157,7 @@ pub(super) async fn compose(
     query_type: QueryType,
     within: Duration,
 ) -> Result<Arc<ComposedPrompt>, Fault> {
-    let composer = composers.any().ok_or_else(|| silent("composer"))?;
+    let composer = composers.any().ok_or_else(|| silent(FaultCode::Composer))?;
     let question = |reply| Composition::Prompt {
         voice,
         query_type,
@@ -165,7 +165,7 @@ pub(super) async fn compose(
     };
     match composer.ask(question, Admission::IfRoom, within).await {
         Ok(answer) => answer,
-        Err(Unanswered::Full(full)) => Err(full.fault("composer", "the composer")),
-        Err(Unanswered::Timeout | Unanswered::Stopped) => Err(silent("composer")),
+        Err(Unanswered::Full(full)) => Err(full.fault(FaultCode::Composer, "the composer")),
+        Err(Unanswered::Timeout | Unanswered::Stopped) => Err(silent(FaultCode::Composer)),
     }
 }

@@ -6,7 +6,7 @@ use futures_util::{FutureExt, TryFutureExt, future::BoxFuture};
 
 use crate::{
     journal::{Error, Hit, Journal},
-    model::{Fault, TenantId},
+    model::{Fault, FaultCode, TenantId},
     tool::{Said, Threads},
 };
 
@@ -50,8 +50,8 @@ fn said(hit: Hit) -> Said {
 fn fault(error: &Error) -> Fault {
     let detail = error.to_string();
     match error {
-        Error::Unavailable(_) => Fault::retryable("journal_unavailable", detail),
-        Error::Broken(_) => Fault::permanent("journal_broken", detail),
-        _ => Fault::permanent("journal_refused", detail),
+        Error::Unavailable(_) => Fault::retryable(FaultCode::JournalUnavailable, detail),
+        Error::Broken(_) => Fault::permanent(FaultCode::JournalBroken, detail),
+        _ => Fault::permanent(FaultCode::JournalRefused, detail),
     }
 }

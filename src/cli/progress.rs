@@ -20,7 +20,7 @@ use super::{
 use crate::{
     actor::{Answer, Frame, Progress, SessionHandle, SessionRecord},
     model::{
-        Attempt, Outcome, Submission, Turn,
+        Attempt, FaultCode, Outcome, Submission, Turn,
         record::{Fact, TurnFact},
     },
     tool,
@@ -304,11 +304,15 @@ impl<'a, 'b> Follower<'a, 'b> {
 }
 
 /// Describes a failure with its code, and advice if the provider caused it.
-fn failure(code: &str, detail: &str) -> String {
+fn failure(code: &FaultCode, detail: &str) -> String {
     let remedy = match code {
-        "unauthorized" | "forbidden" | "quota" => "; `oracle doctor` says which key was used",
-        "model_not_found" => "; `oracle models` lists those that there are",
-        "connect" | "dns" | "tls" | "headers_timeout" => "; `oracle doctor` tries the connection",
+        FaultCode::Unauthorized | FaultCode::Forbidden | FaultCode::Quota => {
+            "; `oracle doctor` says which key was used"
+        }
+        FaultCode::ModelNotFound => "; `oracle models` lists those that there are",
+        FaultCode::Connect | FaultCode::Dns | FaultCode::Tls | FaultCode::HeadersTimeout => {
+            "; `oracle doctor` tries the connection"
+        }
         _ => "",
     };
     format!("{detail} ({code}){remedy}")

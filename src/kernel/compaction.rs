@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use crate::model::{
-    Attempt, Fault, Message, Reply, Role, StopReason, Usage,
+    Attempt, Fault, FaultCode, Message, Reply, Role, StopReason, Usage,
     record::{
         AmountBudget, BudgetFact, Compacted, CompactedPart, Compacting, CompactionFailed,
         FailedOver, LlmFact, MessageRange, Retried, TurnRestartCause,
@@ -36,7 +36,6 @@ const MOST: u32 = 2;
 const SHARE: u64 = 10;
 /// Bounds of a summary, in tokens.
 const SUMMARY: (u64, u64) = (64, 2_000);
-pub(super) const TOO_LONG: &str = "context";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plan {
@@ -55,7 +54,7 @@ pub(super) fn due(draft: &Draft<'_>, used: AmountBudget) -> Option<Plan> {
 /// Plans a compaction when the provider rejects the call as too long. The configured window is
 /// wrong then, so the size of the rejected call is taken as the window.
 pub(super) fn instead_of_failing(draft: &Draft<'_>, fault: &Fault) -> Option<Plan> {
-    if fault.code != TOO_LONG {
+    if fault.code != FaultCode::Context {
         return None;
     }
     let model = &draft.query.model;
@@ -171,16 +170,17 @@ pub(super) fn replied(mut draft: Draft<'_>, reply: Reply) -> Decision {
     let usage = turn_end::priced(&draft, &what.model, reply.usage);
     let summary = match reply.stop {
         StopReason::Refusal => Err(Fault::permanent(
-            "refusal",
+            FaultCode::Refusal,
             "the model refused to summarise",
         )),
         StopReason::ContentFilter => Err(Fault::permanent(
-            "content_filter",
+            FaultCode::ContentFilter,
             "the provider's content filter stopped the summary",
         )),
         // A summary that was cut off is accepted.
-        _ => rendering::summary_of(&reply)
-            .ok_or_else(|| Fault::retryable("empty_summary", "the model's summary has no text")),
+        _ => rendering::summary_of(&reply).ok_or_else(|| {
+            Fault::retryable(FaultCode::EmptySummary, "the model's summary has no text")
+        }),
     };
     let summary = match summary {
         Ok(summary) => summary,
@@ -208,7 +208,7 @@ pub(super) fn replied(mut draft: Draft<'_>, reply: Reply) -> Decision {
     }
     match what.turn_attempt {
         Some(attempt) => {
-            let code = TOO_LONG.to_owned();
+            let code = FaultCode::Context;
             retry::again(draft, attempt, TurnRestartCause::Fault { code })
         }
         None => guard::begin_turn(draft, Vec::new()),
@@ -266,7 +266,7 @@ fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
             let detail = format!(
                 "the conversation is too long for the model, and no summary of it was to be had ({code}: {detail})"
             );
-            let fault = Fault::permanent(TOO_LONG, detail);
+            let fault = Fault::permanent(FaultCode::Context, detail);
             retry::next_model(draft, token, fault, Usage::default())
         }
         None => guard::begin_turn(draft, Vec::new()),
@@ -281,7 +281,7 @@ pub(super) fn retry_due(draft: Draft<'_>) -> Decision {
             pause: Some(pause),
             ..
         } if !draft.session.paused => {
-            let code = pause.code.to_string();
+            let code = pause.code;
             again(draft, &what, TurnRestartCause::Fault { code })
         }
         _ => draft.wait(),

@@ -10,15 +10,13 @@ use super::{
     restart, retry,
 };
 use crate::model::{
-    By, CallId, ForcedBy, Limits, Outcome,
+    By, CallId, FaultCode, ForcedBy, Limits, Outcome,
     command::Author,
     record::{
         Accepted, AgentFact, ApprovalGiven, ApprovalVerdict, BudgetSet, ChildCancel, ControlFact,
         Ending, Place, Steered,
     },
 };
-
-const VIOLATED: &str = "budget_violated";
 
 pub(super) fn cancel_running(mut draft: Draft<'_>, by: By) -> Decision {
     if draft.query.ending().is_some() {
@@ -39,7 +37,7 @@ pub(super) fn finish_now(mut draft: Draft<'_>, by: By) -> Decision {
 /// Fails a query that exceeded its budget by the supervisor's count. A sub-agent may end first,
 /// because its usage counts; a second violation cuts that wait short.
 pub(super) fn budget_violated(draft: Draft<'_>, detail: String) -> Decision {
-    let code = VIOLATED.to_owned();
+    let code = FaultCode::BudgetViolated;
     end(draft, Ending::Failed { code, detail })
 }
 
@@ -82,8 +80,10 @@ pub(super) fn conclude(draft: Draft<'_>, ending: Ending) -> Decision {
     match ending {
         Ending::Cancelled => draft.finish(Outcome::Cancelled),
         Ending::Finished => draft.force(ForcedBy::Operator),
-        Ending::Failed { code, detail } if code == VIOLATED => draft.fail(&code, detail),
-        Ending::Failed { code, detail } => draft.give_up(&code, detail),
+        Ending::Failed { code, detail } if code == FaultCode::BudgetViolated => {
+            draft.fail(code, detail)
+        }
+        Ending::Failed { code, detail } => draft.give_up(code, detail),
     }
 }
 

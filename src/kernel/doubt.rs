@@ -17,7 +17,7 @@ use super::{
     retry, turn_end,
 };
 use crate::model::{
-    Attempt, Fault, Part, QueryClassification, QueryType, Reply, StopReason, Usage,
+    Attempt, Fault, FaultCode, Part, QueryClassification, QueryType, Reply, StopReason, Usage,
     record::{Classified, Doubted, OpinionOutcome, PromptSummary, QueryFact, SecondOpinion},
 };
 
@@ -95,7 +95,7 @@ pub(super) fn prepared(
 ) -> Decision {
     let (classification, prompt) = match result {
         Ok(found) => found,
-        Err(fault) => return draft.fail(&fault.code, fault.detail),
+        Err(fault) => return draft.fail(fault.code, fault.detail),
     };
     match due(&draft, &classification) {
         Some(_) if draft.session.paused => draft.wait(),
@@ -143,7 +143,7 @@ fn ask(mut draft: Draft<'_>, doubted: Doubted) -> Decision {
 }
 
 pub(super) fn cut_off(draft: Draft<'_>) -> Decision {
-    let fault = Fault::permanent("cancelled", "it was cut off");
+    let fault = Fault::permanent(FaultCode::Cancelled, "it was cut off");
     let usage = Usage::default();
     heard(draft, Opinion::Failed { fault, usage })
 }

@@ -17,7 +17,7 @@ use super::{
     session::Session,
 };
 use crate::model::{
-    Attempt, ForcedBy, Outcome, Record, Turn,
+    Attempt, FaultCode, ForcedBy, Outcome, Record, Turn,
     command::Author,
     record::{Accepted, BudgetFact, Fact, Finished, Place, QueryFact, TurnFact},
 };
@@ -155,15 +155,15 @@ impl<'a> Draft<'a> {
         self.finish_with(Outcome::Forced { by }, answer)
     }
 
-    pub(super) fn fail(self, code: &str, detail: impl Into<String>) -> Decision {
+    pub(super) fn fail(self, code: FaultCode, detail: impl Into<String>) -> Decision {
         self.finish(Outcome::Failed {
-            code: code.into(),
+            code,
             detail: detail.into(),
         })
     }
 
     /// Ends a query whose model fails: as failed, unless a kept reply lacks only its signal.
-    pub(super) fn give_up(self, code: &str, detail: impl Into<String>) -> Decision {
+    pub(super) fn give_up(self, code: FaultCode, detail: impl Into<String>) -> Decision {
         match self.query.kept {
             Some(_) => self.finish(Outcome::Answered),
             None => self.fail(code, detail),

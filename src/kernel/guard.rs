@@ -1,7 +1,7 @@
 //! The checks before a turn, in the order of docs/protocol.md, "A turn", and its start.
 
 use crate::model::{
-    Attempt, ForcedBy,
+    Attempt, FaultCode, ForcedBy,
     record::{
         AmountBudget, BudgetFact, IterationExceeded, IterationWarning, TurnFact, TurnMode,
         TurnStarted,
@@ -64,7 +64,7 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
             guidance::spent(used, limit),
             compaction::made(&draft)
         );
-        return draft.fail(compaction::TOO_LONG, detail);
+        return draft.fail(FaultCode::Context, detail);
     }
     start(draft, mode, notes, estimate)
 }
@@ -103,7 +103,10 @@ fn start(
     token_estimate: u64,
 ) -> Decision {
     let Some(model) = draft.policy().model() else {
-        return draft.fail("no_model", "no model is configured: set `model.chain`");
+        return draft.fail(
+            FaultCode::NoModel,
+            "no model is configured: set `model.chain`",
+        );
     };
     let attempt = Attempt(1);
     draft.emit_ahead(TurnFact::Started(TurnStarted {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::{
-    Attempt, CallId, SessionName, Timestamp, ToolCall, ToolResult,
+    Attempt, CallId, FaultCode, SessionName, Timestamp, ToolCall, ToolResult,
     record::{ChildStart, Compacting, Doubted, Ending},
 };
 
@@ -36,7 +36,7 @@ pub enum Step {
         /// End of the back-off.
         until: Timestamp,
         /// Code of the fault.
-        code: Arc<str>,
+        code: FaultCode,
     },
     /// Waits for a summary of earlier messages.
     Compacting {
@@ -69,7 +69,7 @@ pub struct Pause {
     /// End of the back-off.
     pub until: Timestamp,
     /// Code of the fault.
-    pub code: Arc<str>,
+    pub code: FaultCode,
 }
 
 /// A tool call and its state.

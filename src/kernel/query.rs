@@ -12,16 +12,15 @@ use std::{sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    compaction::TOO_LONG,
     effect::CallToken,
     phase::{CallState, Pause, Step, ToolSlot},
     repetition::{Repetition, TurnDigest},
 };
 use crate::{
     model::{
-        Attempt, CallId, Fault, FaultClass, Limits, QueryId, QueryType, Record, SessionName,
-        SharedList, Signal, SignalFields, SignalType, StopReason, Timestamp, ToolCall, ToolResult,
-        ToolStatus, Turn, Usage,
+        Attempt, CallId, Fault, FaultClass, FaultCode, Limits, QueryId, QueryType, Record,
+        SessionName, SharedList, Signal, SignalFields, SignalType, StopReason, Timestamp, ToolCall,
+        ToolResult, ToolStatus, Turn, Usage,
         record::{
             Accepted, AgentFact, ApprovalFact, ApprovalVerdict, BudgetFact, ChildEnd, ControlFact,
             Ending, Fact, FallbackAction, FallbackCause, FallbackTriggered, LlmFact, QueryFact,
@@ -556,7 +555,7 @@ impl Query {
                 attempt,
                 tries: 0,
                 until,
-                code: TOO_LONG.into(),
+                code: FaultCode::Context,
             },
         };
     }
@@ -621,7 +620,7 @@ impl Query {
                 self.usage += retried.usage;
                 self.in_flight = false;
                 let tried = self.failed_before(&retried.fault, at);
-                let code: Arc<str> = retried.fault.code.as_str().into();
+                let code = retried.fault.code.clone();
                 let until = retried.not_before;
                 if let Step::Compacting { tries, pause, .. } = &mut self.step {
                     *tries = (*tries + tried).saturating_sub(1);
@@ -642,7 +641,7 @@ impl Query {
                 self.refusals = Refusals::default();
                 // Another model's token count would distort the calibration.
                 self.sent = None;
-                let code: Arc<str> = failed.fault.code.as_str().into();
+                let code = failed.fault.code.clone();
                 if let Step::Compacting { what, tries, pause } = &mut self.step {
                     Arc::make_mut(what).model.clone_from(&failed.to);
                     *tries = 0;

@@ -17,7 +17,7 @@ use super::{
     turn_end,
 };
 use crate::model::{
-    By,
+    By, FaultCode,
     record::{
         ControlFact, Ending, Noted, Quarantined, RestartCause, Restarted, SessionFact,
         SupervisorFact, TurnRestartCause,
@@ -121,11 +121,11 @@ impl Session {
 pub(super) fn restarted(mut draft: Draft<'_>, cause: RestartCause, detail: String) -> Decision {
     let policy = draft.policy().restarts;
     let (before, limit, code) = match cause {
-        RestartCause::Crash => (draft.query.crashes, policy.crashes, "crash"),
-        RestartCause::Stall => (draft.query.crashes, policy.crashes, "stall"),
+        RestartCause::Crash => (draft.query.crashes, policy.crashes, FaultCode::Crash),
+        RestartCause::Stall => (draft.query.crashes, policy.crashes, FaultCode::Stall),
         RestartCause::ProcessDeath => {
             let deaths = draft.query.process_deaths;
-            (deaths, policy.process_deaths, "process_death")
+            (deaths, policy.process_deaths, FaultCode::ProcessDeath)
         }
     };
     let count = before + 1;
@@ -137,7 +137,6 @@ pub(super) fn restarted(mut draft: Draft<'_>, cause: RestartCause, detail: Strin
     }));
     if count >= limit {
         let detail = format!("restarted {count} times, which is the limit; the last time: {seen}");
-        let code = code.to_owned();
         return control::end(draft, Ending::Failed { code, detail });
     }
     draft.wait()

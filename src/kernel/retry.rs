@@ -13,7 +13,7 @@ use super::{
     turn_end,
 };
 use crate::model::{
-    Attempt, Fault, FaultClass, Span, Timestamp, Usage,
+    Attempt, Fault, FaultClass, FaultCode, Span, Timestamp, Usage,
     record::{
         Admitted, Failed, FailedOver, LlmFact, Retried, TurnFact, TurnRestartCause, TurnRestarted,
         Waiting,
@@ -140,7 +140,7 @@ pub(super) fn count_cut_off(draft: &mut Draft<'_>) {
     };
     let fault = Fault {
         class: FaultClass::Cancelled,
-        code: "cancelled".to_owned(),
+        code: FaultCode::Cancelled,
         detail: "the call was cut off before its reply was whole".to_owned(),
     };
     draft.emit(LlmFact::Failed(Failed {
@@ -202,7 +202,7 @@ pub(super) fn next_model(
     let Some(to) = next.map(|next| next.name.to_string()) else {
         let (code, detail) = (fault.code.clone(), given_up(&draft, &fault));
         spent(&mut draft, token.attempt, fault, usage);
-        return draft.give_up(&code, detail);
+        return draft.give_up(code, detail);
     };
     let from = draft.query.model.to_string();
     draft.emit(LlmFact::FailedOver(FailedOver {
@@ -242,7 +242,7 @@ fn given_up(draft: &Draft<'_>, fault: &Fault) -> String {
 pub(super) fn due(draft: Draft<'_>, token: CallToken) -> Decision {
     match &draft.query.step {
         Step::BackingOff { code, .. } if !draft.session.paused => {
-            let code = code.to_string();
+            let code = code.clone();
             again(draft, token.attempt, TurnRestartCause::Fault { code })
         }
         _ => draft.wait(),

@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     model::{
-        Attempt, ForcedBy, Message, Outcome, QueryType, Reply, Role, SignalFields, SignalType,
-        StopReason, Usage,
+        Attempt, FaultCode, ForcedBy, Message, Outcome, QueryType, Reply, Role, SignalFields,
+        SignalType, StopReason, Usage,
         record::{
             AgentFact, CapabilityRequested, LoopDetected, LoopKind, Replied, SignalFact,
             SignalPresence, TurnFact, TurnMode,
@@ -74,10 +74,12 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         Finding::Nothing => {}
     }
     match reply.stop {
-        StopReason::Refusal => return draft.give_up("refusal", "the model refused to answer"),
+        StopReason::Refusal => {
+            return draft.give_up(FaultCode::Refusal, "the model refused to answer");
+        }
         StopReason::ContentFilter => {
             let detail = "the provider's content filter stopped the reply";
-            return draft.give_up("content_filter", detail);
+            return draft.give_up(FaultCode::ContentFilter, detail);
         }
         _ => {}
     }
@@ -143,7 +145,10 @@ fn apply(
             let outcome = stuck(draft.query.signal_fields());
             draft.finish(outcome)
         }
-        Verdict::EmptyAnswer => draft.fail("empty_answer", "the model gave no text to answer with"),
+        Verdict::EmptyAnswer => draft.fail(
+            FaultCode::EmptyAnswer,
+            "the model gave no text to answer with",
+        ),
         Verdict::ForcedByBudget => guard::force_by_turns(draft),
         Verdict::ForcedByLoop => {
             if let Some(looped) = looped {

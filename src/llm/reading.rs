@@ -12,7 +12,7 @@ use super::{
     fault,
     sse::{Parser, TooLong},
 };
-use crate::model::{Fault, Reply};
+use crate::model::{Fault, FaultCode, Reply};
 
 /// Byte limit of an answer.
 pub(super) const REPLY_LIMIT: usize = 32 << 20;
@@ -128,7 +128,7 @@ impl Reading {
             b'{' | b'[' => ReplyForm::Whole(Vec::new()),
             b'<' => {
                 let detail = "a page came instead of a reply: is the base URL right?";
-                return Err(Fault::permanent(fault::BAD_STREAM, detail));
+                return Err(Fault::permanent(FaultCode::BadStream, detail));
             }
             _ => ReplyForm::Events(Parser::new(self.bounds.event)),
         };
@@ -151,7 +151,7 @@ impl Reading {
                     // Half an event at the end is ignored: the reply is complete without it, or cut
                     // off.
                     Err(Stop::Fault(fault))
-                        if !matches!(&*fault.code, fault::BAD_STREAM | fault::CUT) =>
+                        if !matches!(fault.code, FaultCode::BadStream | FaultCode::Cut) =>
                     {
                         return Err(fault);
                     }

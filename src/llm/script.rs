@@ -14,6 +14,8 @@ use std::{
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::Value;
 
+use crate::model::FaultCode;
+
 /// Some editors write a byte order mark.
 const BOM: char = '\u{feff}';
 
@@ -163,7 +165,7 @@ pub enum ScriptFault {
         #[serde(default)]
         shown: String,
         /// Stable code of the fault.
-        code: String,
+        code: FaultCode,
         /// Description of the fault.
         #[serde(default)]
         detail: String,

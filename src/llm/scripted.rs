@@ -28,7 +28,7 @@ use super::{
     Backend, Delta, DeltaStream, Request,
     pieces::{self, Cut, Item},
 };
-use crate::model::{Fault, Role};
+use crate::model::{Fault, FaultCode, Role};
 
 mod file;
 mod step;
@@ -36,9 +36,6 @@ mod step;
 pub use file::Scripts;
 use step::Pauses;
 pub use step::{ScriptedReply, Try};
-
-/// Code of the fault that ends a script.
-pub const EXHAUSTED: &str = "script exhausted";
 
 /// Number of requests kept; older ones are dropped.
 pub const REQUESTS_KEPT: usize = 1024;
@@ -285,7 +282,7 @@ impl Scripted {
         let detail = format!(
             "the script has {steps} steps and was asked for step {asked}: add the missing replies"
         );
-        Fault::permanent(EXHAUSTED, detail)
+        Fault::permanent(FaultCode::ScriptExhausted, detail)
     }
 }
 

@@ -4,6 +4,8 @@
 
 use std::{fmt, ops::RangeInclusive, str::FromStr};
 
+use crate::model::FaultCode;
+
 /// As the number of a fault: after all content.
 pub(super) const AFTER_CONTENT: u64 = u64::MAX;
 
@@ -364,28 +366,28 @@ impl Problem {
 
     /// The refusal for a script's fault, by its code.
     pub(super) fn of_code(
-        code: &str,
+        code: &FaultCode,
         detail: &str,
         permanent: bool,
         after_ms: Option<u64>,
     ) -> Self {
         let status = match code {
-            "unauthorized" => 401,
-            "forbidden" => 403,
-            "model_not_found" => 404,
-            "request_timeout" => 408,
-            "conflict" => 409,
-            "too_large" => 413,
-            "rate_limited" | "quota" => 429,
-            "overloaded" => 529,
-            "bad_request" | "context" => 400,
+            FaultCode::Unauthorized => 401,
+            FaultCode::Forbidden => 403,
+            FaultCode::ModelNotFound => 404,
+            FaultCode::RequestTimeout => 408,
+            FaultCode::Conflict => 409,
+            FaultCode::TooLarge => 413,
+            FaultCode::RateLimited | FaultCode::Quota => 429,
+            FaultCode::Overloaded => 529,
+            FaultCode::BadRequest | FaultCode::Context => 400,
             _ if permanent => 400,
             _ => 500,
         };
         let mut problem = Self::new(status, format!("{code}: {detail}"));
         problem.cause = match code {
-            "quota" => Cause::Quota,
-            "context" => Cause::Context,
+            FaultCode::Quota => Cause::Quota,
+            FaultCode::Context => Cause::Context,
             _ => Cause::Status,
         };
         problem.after = after_ms.map_or(After::Untold, After::Millis);

@@ -1,8 +1,8 @@
 //! Faults of models and tools, as data.
 
-use std::time::Duration;
+use std::{fmt, sync::Arc, time::Duration};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// How to react to a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +48,158 @@ impl FaultClass {
     }
 }
 
+/// Declares [`FaultCode`]: variants and their stable strings.
+macro_rules! fault_codes {
+    ($( $(#[$doc:meta])* $variant:ident = $code:literal, )+) => {
+        /// The stable code of a [`Fault`], by which callers decide what to do.
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
+        #[serde(from = "String")]
+        #[non_exhaustive]
+        pub enum FaultCode {
+            $( $(#[$doc])* $variant, )+
+            /// A code of a host's own backend or tool, or of another version of Oracle.
+            Other(Arc<str>),
+        }
+
+        impl FaultCode {
+            /// The code in JSON, in the journal and in messages.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $( Self::$variant => $code, )+
+                    Self::Other(code) => code,
+                }
+            }
+        }
+
+        impl From<&str> for FaultCode {
+            fn from(code: &str) -> Self {
+                match code {
+                    $( $code => Self::$variant, )+
+                    other => Self::Other(other.into()),
+                }
+            }
+        }
+    };
+}
+
+fault_codes! {
+    /// No connection to the server.
+    Connect = "connect",
+    /// The host name cannot be resolved.
+    Dns = "dns",
+    /// No secure connection to the server.
+    Tls = "tls",
+    /// The connection ended before a response.
+    HungUp = "hung_up",
+    /// The response did not begin in time.
+    HeadersTimeout = "headers_timeout",
+    /// The server rejected the request.
+    BadRequest = "bad_request",
+    /// The API key is missing or invalid.
+    Unauthorized = "unauthorized",
+    /// The API key has no permission.
+    Forbidden = "forbidden",
+    /// The server does not have the model.
+    ModelNotFound = "model_not_found",
+    /// The server timed the request out.
+    RequestTimeout = "request_timeout",
+    /// The server reported a conflict.
+    Conflict = "conflict",
+    /// The request is too large.
+    TooLarge = "too_large",
+    /// The provider limits the rate.
+    RateLimited = "rate_limited",
+    /// An error within the server.
+    ServerError = "server_error",
+    /// The server has no capacity.
+    Overloaded = "overloaded",
+    /// The conversation does not fit the model.
+    Context = "context",
+    /// The account has no credit.
+    Quota = "quota",
+    /// The reply broke off.
+    Cut = "cut",
+    /// The reply cannot be read.
+    BadStream = "bad_stream",
+    /// The reply is too long.
+    TooMuch = "too_much",
+    /// The response has no reply.
+    EmptyReply = "empty_reply",
+    /// Progress stopped.
+    Stall = "stall",
+    /// The reply was not complete in time.
+    TotalTimeout = "total_timeout",
+    /// The gateway's queue is full.
+    QueueFull = "queue_full",
+    /// The call waited too long at the gateway.
+    QueueTimeout = "queue_timeout",
+    /// The circuit breaker is open.
+    CircuitOpen = "circuit_open",
+    /// The provider is not configured.
+    Unavailable = "unavailable",
+    /// The query of the call does not run.
+    NotLive = "not_live",
+    /// The gateway was restarted.
+    Gateway = "gateway",
+    /// No model is configured.
+    NoModel = "no_model",
+    /// The call was cancelled.
+    Cancelled = "cancelled",
+    /// The model refused.
+    Refusal = "refusal",
+    /// The provider's content filter stopped the reply.
+    ContentFilter = "content_filter",
+    /// The summary has no text.
+    EmptySummary = "empty_summary",
+    /// The model gave no answer.
+    EmptyAnswer = "empty_answer",
+    /// The query exceeded its budget by the supervisor's count.
+    BudgetViolated = "budget_violated",
+    /// The session crashed too often.
+    Crash = "crash",
+    /// The process died too often.
+    ProcessDeath = "process_death",
+    /// The sub-agent failed.
+    Child = "child",
+    /// The classifier failed or is overloaded.
+    Classifier = "classifier",
+    /// The composer failed or is overloaded.
+    Composer = "composer",
+    /// The prompt cannot be composed.
+    Prompt = "prompt",
+    /// The journal did not accept a record.
+    Journal = "journal",
+    /// The journal cannot be read at the moment.
+    JournalUnavailable = "journal_unavailable",
+    /// The journal is damaged.
+    JournalBroken = "journal_broken",
+    /// The journal refused the operation.
+    JournalRefused = "journal_refused",
+    /// A tool panicked.
+    ToolPanicked = "tool_panicked",
+    /// The script has no reply left.
+    ScriptExhausted = "script exhausted",
+}
+
+impl From<String> for FaultCode {
+    fn from(code: String) -> Self {
+        code.as_str().into()
+    }
+}
+
+impl fmt::Display for FaultCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for FaultCode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 /// A fault: class, stable code and text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{detail}")]
@@ -55,14 +207,14 @@ pub struct Fault {
     /// How to react.
     #[serde(flatten)]
     pub class: FaultClass,
-    /// Stable code, such as `stall`.
-    pub code: String,
+    /// What happened.
+    pub code: FaultCode,
     /// Explanation for people.
     pub detail: String,
 }
 
 impl Fault {
-    fn new(class: FaultClass, code: impl Into<String>, detail: impl Into<String>) -> Self {
+    fn new(class: FaultClass, code: impl Into<FaultCode>, detail: impl Into<String>) -> Self {
         Self {
             class,
             code: code.into(),
@@ -71,42 +223,59 @@ impl Fault {
     }
 
     /// A permanent fault.
-    pub fn permanent(code: impl Into<String>, detail: impl Into<String>) -> Self {
+    pub fn permanent(code: impl Into<FaultCode>, detail: impl Into<String>) -> Self {
         Self::new(FaultClass::Permanent, code, detail)
     }
 
     /// A retryable fault.
-    pub fn retryable(code: impl Into<String>, detail: impl Into<String>) -> Self {
+    pub fn retryable(code: impl Into<FaultCode>, detail: impl Into<String>) -> Self {
         Self::new(FaultClass::Retryable { after_ms: None }, code, detail)
     }
 
     /// A fault of an unavailable server.
-    pub fn unavailable(code: impl Into<String>, detail: impl Into<String>) -> Self {
+    pub fn unavailable(code: impl Into<FaultCode>, detail: impl Into<String>) -> Self {
         Self::new(FaultClass::Unavailable { after_ms: None }, code, detail)
     }
 
     /// Whether the server is unavailable, rather than limiting the rate.
     #[must_use]
     pub fn is_outage(&self) -> bool {
-        matches!(self.class, FaultClass::Unavailable { .. }) && self.code != "rate_limited"
+        matches!(self.class, FaultClass::Unavailable { .. }) && self.code != FaultCode::RateLimited
     }
 
     /// Whether the provider may have charged for the request, because its reply broke off, was late
     /// or was unreadable.
     #[must_use]
     pub fn may_have_cost(&self) -> bool {
+        use FaultCode as Code;
         matches!(
-            self.code.as_str(),
-            "cut"
-                | "stall"
-                | "total_timeout"
-                | "headers_timeout"
-                | "hung_up"
-                | "bad_stream"
-                | "too_much"
-                | "empty_reply"
-                | "gateway"
-                | "cancelled"
+            self.code,
+            Code::Cut
+                | Code::Stall
+                | Code::TotalTimeout
+                | Code::HeadersTimeout
+                | Code::HungUp
+                | Code::BadStream
+                | Code::TooMuch
+                | Code::EmptyReply
+                | Code::Gateway
+                | Code::Cancelled
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_and_unknown_codes_keep_their_text_in_json() {
+        for (json, code) in [
+            (r#""rate_limited""#, FaultCode::RateLimited),
+            (r#""http_401""#, FaultCode::Other("http_401".into())),
+        ] {
+            assert_eq!(serde_json::from_str::<FaultCode>(json).unwrap(), code);
+            assert_eq!(serde_json::to_string(&code).unwrap(), json);
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::fault::FaultCode;
+
 words! {
     /// The cause of a forced end.
     ForcedBy {
@@ -84,8 +86,8 @@ pub enum Outcome {
     Cancelled,
     /// The query failed.
     Failed {
-        /// Stable code, such as `empty_answer`, `context` or `budget_violated`.
-        code: String,
+        /// What happened, such as [`FaultCode::Context`].
+        code: FaultCode,
         /// Explanation for people.
         detail: String,
     },
@@ -115,7 +117,7 @@ impl Outcome {
             Self::Stuck { blocker, .. } => Some(blocker),
             Self::Forced { by } => Some(by.as_str()),
             Self::Escalated { why } => Some(why),
-            Self::Failed { code, .. } => Some(code),
+            Self::Failed { code, .. } => Some(code.as_str()),
         }
     }
 

@@ -14,7 +14,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{FnTool, ToolError, ToolOutput};
-use crate::model::{Fault, FaultClass, ToolSpec};
+use crate::model::{Fault, FaultClass, FaultCode, ToolSpec};
 
 /// Time that work may take to notice its deadline.
 const GRACE: Duration = Duration::from_secs(1);
@@ -90,7 +90,7 @@ fn bug(what: &dyn std::error::Error) -> ToolError {
     let class = FaultClass::Bug;
     ToolError::Broken(Fault {
         class,
-        code: "tool_panicked".to_owned(),
+        code: FaultCode::ToolPanicked,
         detail: what.to_string(),
     })
 }
@@ -190,8 +190,8 @@ mod tests {
             panic!("{result:?}")
         };
         assert_eq!(
-            (fault.class, fault.code.as_str()),
-            (FaultClass::Bug, "tool_panicked")
+            (fault.class, fault.code),
+            (FaultClass::Bug, FaultCode::ToolPanicked)
         );
     }
 }

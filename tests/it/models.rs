@@ -78,7 +78,10 @@ async fn a_script_is_played_step_by_step_and_then_ends() {
             .chain(std::iter::repeat_n(said.clone(), replies))
             .collect();
         let reply = reply(&script, request(&messages)).await;
-        got.push(reply.map_or_else(|fault| fault.code, |reply| text(&reply).to_owned()));
+        got.push(reply.map_or_else(
+            |fault| fault.code.to_string(),
+            |reply| text(&reply).to_owned(),
+        ));
     }
     assert_eq!(
         got,

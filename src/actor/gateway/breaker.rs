@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use super::{BreakerSettings, CircuitState, pump::End};
-use crate::model::Timestamp;
+use crate::model::{FaultCode as Code, Timestamp};
 
 #[derive(Debug)]
 pub(super) struct Breaker {
@@ -155,12 +155,21 @@ pub(super) fn of_provider(end: &End) -> Health {
     match end {
         End::Answered(_) => Health::Fine,
         End::GaveUp | End::Lost => Health::Unknown,
-        End::Failed(fault) => match fault.code.as_str() {
-            "connect" | "dns" | "tls" | "hung_up" => Health::Failed,
+        End::Failed(fault) => match fault.code {
+            Code::Connect | Code::Dns | Code::Tls | Code::HungUp => Health::Failed,
             // The server answered.
-            "bad_request" | "unauthorized" | "forbidden" | "model_not_found"
-            | "request_timeout" | "conflict" | "too_large" | "rate_limited" | "server_error"
-            | "overloaded" | "context" | "quota" => Health::Fine,
+            Code::BadRequest
+            | Code::Unauthorized
+            | Code::Forbidden
+            | Code::ModelNotFound
+            | Code::RequestTimeout
+            | Code::Conflict
+            | Code::TooLarge
+            | Code::RateLimited
+            | Code::ServerError
+            | Code::Overloaded
+            | Code::Context
+            | Code::Quota => Health::Fine,
             _ => Health::Unknown,
         },
     }
@@ -169,8 +178,10 @@ pub(super) fn of_provider(end: &End) -> Health {
 pub(super) fn of_model(end: &End) -> Health {
     match end {
         End::Answered(_) => Health::Fine,
-        End::Failed(fault) => match fault.code.as_str() {
-            "server_error" | "overloaded" | "stall" | "headers_timeout" => Health::Failed,
+        End::Failed(fault) => match fault.code {
+            Code::ServerError | Code::Overloaded | Code::Stall | Code::HeadersTimeout => {
+                Health::Failed
+            }
             _ => Health::Unknown,
         },
         End::GaveUp | End::Lost => Health::Unknown,
@@ -180,22 +191,20 @@ pub(super) fn of_model(end: &End) -> Health {
 pub(super) fn cost_nothing(end: &End) -> bool {
     match end {
         End::Failed(fault) => matches!(
-            fault.code.as_str(),
-            "connect"
-                | "dns"
-                | "tls"
-                | "rate_limited"
-                | "overloaded"
-                | "unauthorized"
-                | "quota"
+            fault.code,
+            Code::Connect
+                | Code::Dns
+                | Code::Tls
+                | Code::RateLimited
+                | Code::Overloaded
+                | Code::Unauthorized
+                | Code::Quota
                 // The call was never sent.
-                | "journal"
+                | Code::Journal
         ),
         End::Answered(_) | End::GaveUp | End::Lost => false,
     }
 }
-
-pub(super) const RATE_LIMITED: &str = "rate_limited";
 
 #[cfg(test)]
 mod tests {
@@ -308,7 +317,7 @@ mod tests {
             (failed("headers_timeout"), Unknown, Failed),
             (failed("bad_request"), Fine, Unknown),
             (failed("unauthorized"), Fine, Unknown),
-            (failed(RATE_LIMITED), Fine, Unknown),
+            (failed("rate_limited"), Fine, Unknown),
             (failed("cut"), Unknown, Unknown),
             (failed("bad_stream"), Unknown, Unknown),
         ] {

@@ -31,7 +31,7 @@ use crate::{
     },
     kernel::{CallToken, Report},
     llm::{RateLimits, Request},
-    model::{Fault, Usage},
+    model::{Fault, FaultCode, Usage},
 };
 
 const REPLY: u64 = 500;
@@ -80,7 +80,7 @@ impl GatewayState {
             Ruling::Allowed => {}
             Ruling::NotLive => {
                 let detail = "the supervisor knows of no such running query";
-                return ticket.refuse(Fault::permanent("not_live", detail));
+                return ticket.refuse(Fault::permanent(FaultCode::NotLive, detail));
             }
             Ruling::Violated { started, limit } => {
                 let shards = &self.args.shards;
@@ -115,7 +115,7 @@ impl GatewayState {
         if !at_once && self.waiting() >= self.args.settings.queue {
             let (waiting, after) = (self.waiting(), self.hint(&model, now));
             let detail = format!("{waiting} calls wait for this provider, and no more may");
-            return ticket.refuse_until("queue_full", after, detail);
+            return ticket.refuse_until(FaultCode::QueueFull, after, detail);
         }
         if at_once {
             self.begin(*ticket, &model, tokens, now);
@@ -176,7 +176,7 @@ impl GatewayState {
             self.pace.settle(run.tokens, used);
         }
         if let End::Failed(fault) = end
-            && fault.code == breaker::RATE_LIMITED
+            && fault.code == FaultCode::RateLimited
         {
             let refused = Refused {
                 started: run.started,
@@ -367,7 +367,7 @@ impl GatewayState {
         let passes = (run.of_provider, run.of_model);
         let mut why = "";
         if let End::Failed(fault) = end {
-            why = &fault.code;
+            why = fault.code.as_str();
             if let Some(lane) = self.lanes.get_mut(&run.model)
                 && [healths.0, healths.1].contains(&Health::Failed)
             {

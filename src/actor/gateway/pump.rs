@@ -19,7 +19,7 @@ use crate::{
     },
     kernel::CallToken,
     llm::{Backend, Delta},
-    model::{Fault, Reply, SessionKey, Usage},
+    model::{Fault, FaultCode, Reply, SessionKey, Usage},
     signal::Stripper,
 };
 
@@ -175,7 +175,7 @@ impl CallContext<'_> {
             let piece = match next {
                 Some(Some(piece)) => piece,
                 Some(None) => Err(Fault::retryable(
-                    "cut",
+                    FaultCode::Cut,
                     "the model's reply broke off without an end",
                 )),
                 None if alarm.deadline() < due => {
@@ -184,16 +184,16 @@ impl CallContext<'_> {
                 }
                 None if total <= deadline => {
                     let detail = format!("the model's reply was not complete within {whole:?}");
-                    Err(Fault::retryable("total_timeout", detail))
+                    Err(Fault::retryable(FaultCode::TotalTimeout, detail))
                 }
                 None if begun => {
                     let detail = format!("the model sent nothing for {:?}", settings.idle);
-                    Err(Fault::retryable("stall", detail))
+                    Err(Fault::retryable(FaultCode::Stall, detail))
                 }
                 None => {
                     let most = settings.first_token;
                     let detail = format!("the model's reply did not begin within {most:?}");
-                    Err(Fault::retryable("stall", detail))
+                    Err(Fault::retryable(FaultCode::Stall, detail))
                 }
             };
             let piece = piece.map_err(|fault| Failed { fault, usage })?;

@@ -12,7 +12,7 @@ use crate::{
     actor::task::Task,
     kernel::Report,
     model::{
-        Fault, Span,
+        Fault, FaultCode, Span,
         record::{WaitReason, Waiting},
     },
 };
@@ -60,7 +60,9 @@ impl GatewayState {
                 "its turn for `{model}` did not come within {}",
                 Span(waited)
             );
-            waiter.ticket.refuse_until("queue_timeout", after, detail);
+            waiter
+                .ticket
+                .refuse_until(FaultCode::QueueTimeout, after, detail);
         }
         self.dispatch();
     }
@@ -214,7 +216,7 @@ pub(super) fn refuse_held(ticket: Ticket, held: Duration) {
         ticket.model,
         Span(held)
     );
-    ticket.refuse_until("queue_timeout", held, detail);
+    ticket.refuse_until(FaultCode::QueueTimeout, held, detail);
 }
 
 fn refuse_away(ticket: Ticket, away: Duration, trouble: &str) {
@@ -224,7 +226,7 @@ fn refuse_away(ticket: Ticket, away: Duration, trouble: &str) {
         Span(away),
         if trouble.is_empty() { "none" } else { trouble }
     );
-    ticket.refuse(Fault::permanent("unavailable", detail));
+    ticket.refuse(Fault::permanent(FaultCode::Unavailable, detail));
 }
 
 pub(super) fn refuse_at_open_circuit(ticket: Ticket, after: Duration) {
@@ -233,5 +235,5 @@ pub(super) fn refuse_at_open_circuit(ticket: Ticket, after: Duration) {
         ticket.model,
         Span(after)
     );
-    ticket.refuse_until("circuit_open", after, detail);
+    ticket.refuse_until(FaultCode::CircuitOpen, after, detail);
 }

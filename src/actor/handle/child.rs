@@ -12,7 +12,7 @@ use crate::{
     journal,
     kernel::{Command, Refusal},
     model::{
-        By, Limits, Outcome, ProfileName, Seq, SessionKey, Submission, Usage,
+        By, FaultCode, Limits, Outcome, ProfileName, Seq, SessionKey, Submission, Usage,
         record::{ChildEnd, Parent},
     },
 };
@@ -157,7 +157,7 @@ impl Child {
     }
 
     fn failed(&self, detail: String, usage: Usage) -> ChildEnd {
-        let code = "child".into();
+        let code = FaultCode::Child;
         self.with(Outcome::Failed { code, detail }, String::new(), usage)
     }
 

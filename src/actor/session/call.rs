@@ -22,7 +22,7 @@ use crate::{
     },
     kernel::{CallToken, Opinion, Report, Session, named},
     llm::{Request, ToolChoice},
-    model::{Fault, Message, QueryType, Reply, Role, record::TurnMode},
+    model::{Fault, FaultCode, Message, QueryType, Reply, Role, record::TurnMode},
     prompt::ComposedPrompt,
 };
 
@@ -232,7 +232,7 @@ fn send(ticket: Box<Ticket>, gateways: &Gateways) {
     let provider = ticket.model.split_once('/').map_or("", |(name, _)| name);
     let Some(gateway) = gateways.get(provider).and_then(Pool::any) else {
         let detail = format!("there is no model `{}`: check `model.chain`", ticket.model);
-        return ticket.refuse(Fault::permanent("no_model", detail));
+        return ticket.refuse(Fault::permanent(FaultCode::NoModel, detail));
     };
     if let Err((full, GatewayMsg::Call(ticket))) = gateway.offer(GatewayMsg::Call(ticket)) {
         ticket.refuse_for_now(full);

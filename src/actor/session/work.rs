@@ -17,7 +17,8 @@ use crate::{
     },
     kernel::{Effect, Report},
     model::{
-        Limits, QueryId, SessionKey, SessionName, ToolCall, ToolResult, ToolStatus, Turn,
+        FaultCode, Limits, QueryId, SessionKey, SessionName, ToolCall, ToolResult, ToolStatus,
+        Turn,
         record::{ChildEnd, Parent},
     },
     tool::{MAX_DATA, Registry, ToolContext, ToolError, ToolOutput},
@@ -161,14 +162,14 @@ fn child_ended(me: ActorRef<SessionMsg>, query: QueryId) -> impl FnOnce(ChildEnd
 /// Requests a classification and a prompt, which are sent to the session, and repeats a request
 /// that was lost or did not fit.
 async fn prepare(services: Services, asked: Preparation) {
-    let mut fault = workers::silent("classifier");
+    let mut fault = workers::silent(FaultCode::Classifier);
     let again = async {
         loop {
             let classifier = services.classifiers.any();
             let offered = classifier.map(|classifier| classifier.offer(asked.clone()));
             fault = match offered {
-                Some(Err((full, _))) => full.fault("classifier", "the classifier"),
-                Some(Ok(())) | None => workers::silent("classifier"),
+                Some(Err((full, _))) => full.fault(FaultCode::Classifier, "the classifier"),
+                Some(Ok(())) | None => workers::silent(FaultCode::Classifier),
             };
             tokio::time::sleep(PREPARE_AGAIN).await;
         }

@@ -254,7 +254,7 @@ async fn a_call_whose_query_is_not_in_the_ledger_is_refused() {
     let (call, waits) = ticket(Sid(77), 0);
     let gateway = parts.gateways["scripted"].any().unwrap();
     gateway.cast(GatewayMsg::Call(call)).unwrap();
-    assert_eq!(waits.fault().await.code, "not_live");
+    assert_eq!(waits.fault().await.code.as_str(), "not_live");
     assert_eq!(script.requests().len(), 0, "nothing was sent");
 }
 
@@ -282,7 +282,7 @@ async fn a_session_that_starts_more_turns_than_its_budget_is_ended_by_the_books(
     let Outcome::Failed { code, detail } = answer.outcome else {
         panic!("{:?}", answer.outcome);
     };
-    assert_eq!(code, "budget_violated");
+    assert_eq!(code.as_str(), "budget_violated");
     assert_eq!(detail, "4 turns were started, 3 are allowed");
     let ledger = &parts.services.router.ledger;
     let key = SessionKey::local(SessionName::new("s").unwrap());

@@ -18,7 +18,7 @@ use crate::{
     },
     config::{Config, Loaded, Provider},
     llm::{Backend, Remote, scripted::Scripts},
-    model::{Fault, Price},
+    model::{Fault, FaultCode, Price},
 };
 
 mod local;
@@ -143,7 +143,7 @@ impl Patient<'_> {
                 "{url} did not list its models within {} s",
                 LISTING.as_secs()
             );
-            Err(Fault::retryable("headers_timeout", detail))
+            Err(Fault::retryable(FaultCode::HeadersTimeout, detail))
         });
         let took = began.elapsed().as_millis();
         match listed {

@@ -168,6 +168,6 @@ fn a_failure_says_what_happened_and_where_to_look() {
         ),
         ("empty_answer", "no text", "no text (empty_answer)"),
     ] {
-        assert_eq!(failure(code, detail), said, "{code}");
+        assert_eq!(failure(&code.into(), detail), said, "{code}");
     }
 }

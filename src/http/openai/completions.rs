@@ -27,7 +27,7 @@ use crate::{
     actor::{AskError, Detail, Ephemeral, SessionHandle, Watch},
     http::{Caller, Host, Problem, door::Farewell, sse},
     model::{
-        BusyPolicy, Outcome, QueryId, SessionName, Submission,
+        BusyPolicy, FaultCode, Outcome, QueryId, SessionName, Submission,
         command::{MAX_KEY, UnknownBusyPolicy},
     },
 };
@@ -200,14 +200,15 @@ async fn whole(head: Head, session: Session, watch: Watch) -> Result<Response, P
 pub(super) fn failure(outcome: &Outcome) -> Option<Problem> {
     match outcome {
         Outcome::Failed { code, detail } => {
-            let status = match code.as_str() {
-                "context" => StatusCode::BAD_REQUEST,
-                "budget_violated" | "crash" | "stall" | "journal" => {
-                    StatusCode::INTERNAL_SERVER_ERROR
-                }
+            let status = match code {
+                FaultCode::Context => StatusCode::BAD_REQUEST,
+                FaultCode::BudgetViolated
+                | FaultCode::Crash
+                | FaultCode::Stall
+                | FaultCode::Journal => StatusCode::INTERNAL_SERVER_ERROR,
                 _ => StatusCode::BAD_GATEWAY,
             };
-            Some(Problem::new(status, code.clone(), detail.clone()))
+            Some(Problem::new(status, code.to_string(), detail.clone()))
         }
         Outcome::Cancelled => {
             let what = "the question was taken back before it was answered";

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Kind;
+use super::Code;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Message {
@@ -17,45 +17,45 @@ pub(super) struct Message {
 }
 
 /// Codes and types of all known servers.
-const NAMES: &[(&str, Kind)] = &[
-    ("context_length_exceeded", Kind::Context),
-    ("context_window_exceeded", Kind::Context),
-    ("exceed_context_size_error", Kind::Context),
-    ("model_context_window_exceeded", Kind::Context),
-    ("insufficient_quota", Kind::Quota),
-    ("billing_error", Kind::Quota),
-    ("billing_hard_limit_reached", Kind::Quota),
-    ("billing_not_active", Kind::Quota),
-    ("insufficient_balance", Kind::Quota),
-    ("model_not_found", Kind::Model),
-    ("invalid_api_key", Kind::Key),
-    ("authentication_error", Kind::Key),
-    ("unauthenticated", Kind::Key),
-    ("permission_error", Kind::Forbidden),
-    ("permission_denied", Kind::Forbidden),
-    ("not_found_error", Kind::Model),
-    ("notfounderror", Kind::Model),
-    ("not_found", Kind::Model),
-    ("request_too_large", Kind::TooLarge),
-    ("overloaded_error", Kind::Overload),
-    ("overloaded", Kind::Overload),
-    ("engine_overloaded", Kind::Overload),
-    ("service_unavailable", Kind::Overload),
-    ("unavailable", Kind::Overload),
-    ("rate_limit_exceeded", Kind::Rate),
-    ("rate_limit_error", Kind::Rate),
-    ("rate_limited", Kind::Rate),
-    ("resource_exhausted", Kind::Rate),
-    ("too_many_requests", Kind::Rate),
-    ("timeout_error", Kind::Timeout),
-    ("deadline_exceeded", Kind::Timeout),
-    ("invalid_request_error", Kind::Request),
-    ("badrequesterror", Kind::Request),
-    ("invalid_argument", Kind::Request),
-    ("api_error", Kind::Server),
-    ("server_error", Kind::Server),
-    ("internal_server_error", Kind::Server),
-    ("internal", Kind::Server),
+const NAMES: &[(&str, Code)] = &[
+    ("context_length_exceeded", Code::Context),
+    ("context_window_exceeded", Code::Context),
+    ("exceed_context_size_error", Code::Context),
+    ("model_context_window_exceeded", Code::Context),
+    ("insufficient_quota", Code::Quota),
+    ("billing_error", Code::Quota),
+    ("billing_hard_limit_reached", Code::Quota),
+    ("billing_not_active", Code::Quota),
+    ("insufficient_balance", Code::Quota),
+    ("model_not_found", Code::ModelNotFound),
+    ("invalid_api_key", Code::Unauthorized),
+    ("authentication_error", Code::Unauthorized),
+    ("unauthenticated", Code::Unauthorized),
+    ("permission_error", Code::Forbidden),
+    ("permission_denied", Code::Forbidden),
+    ("not_found_error", Code::ModelNotFound),
+    ("notfounderror", Code::ModelNotFound),
+    ("not_found", Code::ModelNotFound),
+    ("request_too_large", Code::TooLarge),
+    ("overloaded_error", Code::Overloaded),
+    ("overloaded", Code::Overloaded),
+    ("engine_overloaded", Code::Overloaded),
+    ("service_unavailable", Code::Overloaded),
+    ("unavailable", Code::Overloaded),
+    ("rate_limit_exceeded", Code::RateLimited),
+    ("rate_limit_error", Code::RateLimited),
+    ("rate_limited", Code::RateLimited),
+    ("resource_exhausted", Code::RateLimited),
+    ("too_many_requests", Code::RateLimited),
+    ("timeout_error", Code::RequestTimeout),
+    ("deadline_exceeded", Code::RequestTimeout),
+    ("invalid_request_error", Code::BadRequest),
+    ("badrequesterror", Code::BadRequest),
+    ("invalid_argument", Code::BadRequest),
+    ("api_error", Code::ServerError),
+    ("server_error", Code::ServerError),
+    ("internal_server_error", Code::ServerError),
+    ("internal", Code::ServerError),
 ];
 
 /// Lower-case messages of servers that report a full context without a code.
@@ -129,18 +129,20 @@ impl Message {
         }
     }
 
-    pub(super) fn kind(&self) -> Option<Kind> {
+    pub(super) fn code(&self) -> Option<Code> {
         let known = |name: &String| NAMES.iter().find(|(known, _)| known == name);
-        let named: Vec<Kind> = self
+        let named: Vec<Code> = self
             .names
             .iter()
-            .filter_map(|name| known(name).map(|(_, kind)| *kind))
+            .filter_map(|name| known(name).map(|(_, code)| code.clone()))
             .collect();
         // The code is narrower than the type and comes first.
-        let first = named.first().copied();
+        let first = named.first().cloned();
         match first {
-            None | Some(Kind::Request | Kind::Server | Kind::TooLarge) if self.is_full() => {
-                Some(Kind::Context)
+            None | Some(Code::BadRequest | Code::ServerError | Code::TooLarge)
+                if self.is_full() =>
+            {
+                Some(Code::Context)
             }
             None | Some(_) => first,
         }

@@ -2,42 +2,42 @@
 
 use std::{error::Error, io, time::Duration};
 
-use super::{CUT, cause, cut};
+use super::{Code, cause, cut};
 use crate::model::Fault;
 
 pub(in crate::llm) fn of_send(error: &reqwest::Error, place: &str) -> Fault {
     let why = cause(error);
-    let reach = |code: &str| Fault::unavailable(code, format!("cannot reach {place}: {why}"));
+    let reach = |code| Fault::unavailable(code, format!("cannot reach {place}: {why}"));
     if error.is_builder() {
         return Fault::permanent(
-            "bad_request",
+            Code::BadRequest,
             format!("no request to {place} can be made: {why}"),
         );
     }
     if let Some(tls) = tls(error) {
-        return Fault::permanent("tls", format!("no secure connection to {place}: {tls}"));
+        return Fault::permanent(Code::Tls, format!("no secure connection to {place}: {tls}"));
     }
     if error.is_dns() {
-        return reach("dns");
+        return reach(Code::Dns);
     }
     if error.is_connect() {
-        return reach("connect");
+        return reach(Code::Connect);
     }
     // The server may have read the request.
     Fault::unavailable(
-        "hung_up",
+        Code::HungUp,
         format!("{place} hung up before it answered: {why}"),
     )
 }
 
 pub(in crate::llm) fn of_body(error: &reqwest::Error) -> Fault {
     let told = cut();
-    Fault::retryable(CUT, format!("{}: {}", told.detail, cause(error)))
+    Fault::retryable(Code::Cut, format!("{}: {}", told.detail, cause(error)))
 }
 
 pub(in crate::llm) fn headers_late(place: &str, waited: Duration) -> Fault {
     let detail = format!("{place} did not begin to answer within {waited:?}");
-    Fault::unavailable("headers_timeout", detail)
+    Fault::unavailable(Code::HeadersTimeout, detail)
 }
 
 fn told(error: &rustls::Error) -> String {

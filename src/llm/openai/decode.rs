@@ -18,7 +18,7 @@ use crate::{
         lenient::{Count, Few, First, Object, Text},
         surrogates::mended,
     },
-    model::{Fault, OpaquePart, Part, Reply, StopReason, ToolCall},
+    model::{Fault, FaultCode, OpaquePart, Part, Reply, StopReason, ToolCall},
 };
 
 #[derive(Deserialize)]
@@ -134,7 +134,7 @@ impl Decoder {
         }
         if self.finish == "error" {
             let detail = "the provider ended its reply with an error that it did not name";
-            return Err(Fault::retryable(fault::SERVER_ERROR, detail));
+            return Err(Fault::retryable(FaultCode::ServerError, detail));
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::Shared;
 use crate::{
     llm::{Delta, DeltaStream, Request, decode::Flow, fault, reading::Reading},
-    model::{Fault, FaultClass},
+    model::{Fault, FaultClass, FaultCode},
 };
 
 /// Limit on the bytes of an error body.
@@ -77,7 +77,7 @@ impl Exchange {
         let shared = &self.shared;
         let asked = shared.ask(&request).map_err(|error| Fault {
             class: FaultClass::Bug,
-            code: "bad_request".to_owned(),
+            code: FaultCode::BadRequest,
             detail: format!("the request cannot be written: {error}"),
         })?;
         let connection = &shared.connection;
@@ -118,8 +118,8 @@ impl Exchange {
             Ok(None) => reading.end(Flow::More, &mut deltas),
             Err(error) => {
                 let ended = reading.end(Flow::More, &mut deltas);
-                ended.map_err(|fault| match &*fault.code {
-                    fault::CUT => fault::of_body(error),
+                ended.map_err(|fault| match fault.code {
+                    FaultCode::Cut => fault::of_body(error),
                     _ => fault,
                 })
             }

@@ -12,7 +12,7 @@ use crate::{
         Dialect, ModelSettings, fault,
         lenient::{Count, Text},
     },
-    model::Fault,
+    model::{Fault, FaultCode},
 };
 
 /// Byte limit; the longest known lists have hundreds of kilobytes.
@@ -80,9 +80,12 @@ pub(super) async fn list(shared: &Shared) -> Result<Vec<ModelSettings>, Fault> {
     if !response.status().is_success() {
         return Err(super::exchange::refusal(response, shared.patience).await);
     }
-    let body = timeout(LIST_TIME, whole(response))
-        .await
-        .map_err(|_| Fault::retryable("stall", "the list of models did not come to its end"))??;
+    let body = timeout(LIST_TIME, whole(response)).await.map_err(|_| {
+        Fault::retryable(
+            FaultCode::Stall,
+            "the list of models did not come to its end",
+        )
+    })??;
     models(&String::from_utf8_lossy(&body))
 }
 

@@ -10,7 +10,7 @@ use crate::{
         Backend, DeltaStream, Request,
         script::{Script, ScriptError, ScriptFault, ScriptReply, ScriptTurn},
     },
-    model::{Fault, FaultClass},
+    model::{Fault, FaultClass, FaultCode},
 };
 
 /// A [`Backend`] whose models are script files, named by path. Relative paths start in the working
@@ -52,7 +52,7 @@ impl Backend for Scripts {
                     "the script `{}` was not read at the start: name it in `model.chain`",
                     request.model
                 );
-                stream::iter([Err(Fault::permanent("no_model", detail))]).boxed()
+                stream::iter([Err(Fault::permanent(FaultCode::NoModel, detail))]).boxed()
             }
         }
     }

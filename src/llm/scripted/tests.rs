@@ -52,7 +52,7 @@ async fn played(script: &Scripted, replies: usize) -> String {
             text.clone()
         }
         Some(Ok(_)) => "no end mark".to_owned(),
-        Some(Err(fault)) => fault.code,
+        Some(Err(fault)) => fault.code.to_string(),
         None => "nothing".to_owned(),
     }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::facts;
 use crate::model::{
+    fault::FaultCode,
     id::SessionName,
     outcome::Outcome,
     signal::{DelegationRecommended, NeedCapability, SignalType},
@@ -117,7 +118,7 @@ pub enum Ending {
     /// Failed.
     Failed {
         /// Stable code, as in the outcome that follows.
-        code: String,
+        code: FaultCode,
         /// Text for people.
         detail: String,
     },

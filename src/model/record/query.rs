@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::facts;
 use crate::model::{
     classification::{QueryClassification, QueryType},
+    fault::FaultCode,
     id::QueryId,
     limits::Limits,
     outcome::Outcome,
@@ -115,7 +116,8 @@ pub enum OpinionOutcome {
     /// The call failed, or no prompt could be composed.
     Failed {
         /// The fault's code.
-        code: String,
+        #[cfg_attr(feature = "server", schema(value_type = String))]
+        code: FaultCode,
         /// The fault's detail.
         detail: String,
     },

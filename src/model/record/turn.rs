@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::facts;
 use crate::model::{
+    fault::FaultCode,
     id::Attempt,
     message::Message,
     reply::StopReason,
@@ -55,7 +56,7 @@ pub enum TurnRestartCause {
     /// A transient fault.
     Fault {
         /// The fault's code.
-        code: String,
+        code: FaultCode,
     },
     /// A restart of the session.
     Recovery,

@@ -27,7 +27,9 @@ fn send(parts: &Parts, ticket: Box<Ticket>) {
 
 async fn end(waits: Waits) -> Result<(), String> {
     let answer = waits.answer.await.unwrap();
-    answer.map(drop).map_err(|failed| failed.fault.code)
+    answer
+        .map(drop)
+        .map_err(|failed| failed.fault.code.to_string())
 }
 
 async fn waiting(parts: &Parts, calls: usize) {
@@ -180,7 +182,7 @@ async fn a_full_queue_says_when_to_come_again_by_its_pace() {
     send(&parts, ticket);
     let fault = waits.fault().await;
     let after_ms = Some(22_000);
-    assert_eq!(fault.code, "queue_full");
+    assert_eq!(fault.code.as_str(), "queue_full");
     assert_eq!(
         fault.class,
         FaultClass::Overloaded { after_ms },

@@ -11,8 +11,8 @@ use crate::{
     config::Provider,
     llm::{Backend, Delta, Request, Streaming, ToolChoice, estimate_usage},
     model::{
-        Fault, Message, Part, Price, QueryType, Reply, Role, StopReason, Timestamp, ToolResult,
-        ToolSpec, ToolStatus, Usage,
+        Fault, FaultCode, Message, Part, Price, QueryType, Reply, Role, StopReason, Timestamp,
+        ToolResult, ToolSpec, ToolStatus, Usage,
         tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
     },
     prompt::{ComposeInput, Variables},
@@ -52,11 +52,11 @@ pub(super) async fn call(
             Ok(Some(Err(fault))) => break Err(fault),
             Ok(None) => {
                 let detail = "the reply broke off without an end";
-                break Err(Fault::retryable("cut", detail));
+                break Err(Fault::retryable(FaultCode::Cut, detail));
             }
             Err(_) => {
                 let detail = format!("the reply was not complete within {} s", longest.as_secs());
-                break Err(Fault::retryable("total_timeout", detail));
+                break Err(Fault::retryable(FaultCode::TotalTimeout, detail));
             }
         }
     };
@@ -83,15 +83,15 @@ pub(super) async fn call(
 }
 
 pub(super) fn is_final(fault: &Fault) -> bool {
-    const FINAL: [&str; 6] = [
-        "connect",
-        "dns",
-        "tls",
-        "headers_timeout",
-        "unauthorized",
-        "forbidden",
-    ];
-    FINAL.contains(&fault.code.as_str())
+    matches!(
+        fault.code,
+        FaultCode::Connect
+            | FaultCode::Dns
+            | FaultCode::Tls
+            | FaultCode::HeadersTimeout
+            | FaultCode::Unauthorized
+            | FaultCode::Forbidden
+    )
 }
 
 fn request(model: &str, system: Arc<str>, question: &str, tools: Vec<ToolSpec>) -> Request {
@@ -254,7 +254,7 @@ pub(super) fn of_answer(heard: &Heard, provider: &Provider) -> Finding {
     const CHECK: &str = "results";
     match &heard.reply {
         Ok(_) => {}
-        Err(fault) if fault.code == "bad_request" => {
+        Err(fault) if fault.code == FaultCode::BadRequest => {
             let mend = "it calls tools and takes no results: update the server, or switch on all that it \
                         needs for tools (`--jinja` at llama.cpp, `--enable-auto-tool-choice` at vLLM)";
             return Finding::fail(CHECK, format!("{fault} ({})", fault.code), mend);
@@ -299,26 +299,26 @@ pub(super) fn remedy(fault: &Fault, provider: &Provider) -> String {
         (None, Some(path)) => format!("check the key in `{}`", path.as_path().display()),
         (None, None) => "it wants a key: set `key_env` or `key_file`".to_owned(),
     };
-    match fault.code.as_str() {
-        "connect" => "start the server, or correct its address".into(),
-        "dns" => "correct the host in its address, or check the network".into(),
-        "tls" => {
+    match fault.code {
+        FaultCode::Connect => "start the server, or correct its address".into(),
+        FaultCode::Dns => "correct the host in its address, or check the network".into(),
+        FaultCode::Tls => {
             "check the address, and the certificates of this machine; an authority of your own is trusted \
              by `ca_file`"
                 .into()
         }
-        "headers_timeout" | "stall" | "total_timeout" => {
+        FaultCode::HeadersTimeout | FaultCode::Stall | FaultCode::TotalTimeout => {
             "try again; if it is always that slow, raise the deadlines in `[model]`".into()
         }
-        "unauthorized" => key,
-        "forbidden" => format!("{key}, and what it may be used for"),
-        "model_not_found" => {
+        FaultCode::Unauthorized => key,
+        FaultCode::Forbidden => format!("{key}, and what it may be used for"),
+        FaultCode::ModelNotFound => {
             "choose one of the models that `oracle models` shows, or correct the address".into()
         }
-        "rate_limited" | "overloaded" => "wait a little and try again".into(),
-        "quota" => "check plan and credit of the account".into(),
-        "bad_request" => "check `dialect` and the name of the model".into(),
-        "cut" | "bad_stream" | "empty_reply" => {
+        FaultCode::RateLimited | FaultCode::Overloaded => "wait a little and try again".into(),
+        FaultCode::Quota => "check plan and credit of the account".into(),
+        FaultCode::BadRequest => "check `dialect` and the name of the model".into(),
+        FaultCode::Cut | FaultCode::BadStream | FaultCode::EmptyReply => {
             "check `dialect`; for servers that cannot stream, set `stream = \"never\"`".into()
         }
         _ => "try again later".into(),

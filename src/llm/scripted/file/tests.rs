@@ -143,6 +143,6 @@ async fn each_file_is_a_model() {
     };
     assert_eq!(told(&one).await, Ok(Delta::Text("One.".into())));
     assert_eq!(told(&two).await, Ok(Delta::Text("Two.".into())));
-    assert_eq!(told("three").await.unwrap_err().code, "no_model");
+    assert_eq!(told("three").await.unwrap_err().code.as_str(), "no_model");
     assert!(Scripts::read(["no/such.json"]).is_err());
 }
