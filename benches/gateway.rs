@@ -4,7 +4,7 @@
 //! alternating every five seconds. The journal is in memory.
 //!
 //! `ORACLE_BENCH_SECONDS` sets the time of each side (20); `ORACLE_BENCH_URL` names a server that
-//! answers in one turn, like `http://127.0.0.1:8099/v1`, to use instead of `oracle mock-model`.
+//! answers in one turn, like `http://127.0.0.1:8099/v1`, to use instead of `oracle dev mock-model`.
 #![expect(clippy::print_stdout, reason = "its figures are its output")]
 
 use std::{

@@ -4,7 +4,7 @@
 //!
 //! | variable | |
 //! |---|---|
-//! | `ORACLE_BENCH_URL` | an OpenAI-compatible server (default: `oracle mock-model`) |
+//! | `ORACLE_BENCH_URL` | an OpenAI-compatible server (default: `oracle dev mock-model`) |
 //! | `ORACLE_BENCH_ROUNDS` | rounds of 100 conversations (100) |
 //! | `ORACLE_BENCH_ONLY` | one run: `{memory,durable}-{never,always}` or `idle` |
 //! | `TMPDIR` | the disk of the journal |

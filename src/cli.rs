@@ -10,7 +10,7 @@
 use std::{ffi::OsString, io::Write as _};
 
 use clap::{
-    CommandFactory, Parser, Subcommand,
+    CommandFactory, FromArgMatches, Parser, Subcommand,
     error::{ContextKind, ContextValue},
 };
 use clap_complete::Shell;
@@ -93,9 +93,29 @@ pub enum Command {
     /// Show token usage and cost
     #[command(after_help = help::USAGE)]
     Usage(usage::UsageArgs),
-    /// Verify the journal or show its statistics
-    #[command(after_help = help::JOURNAL)]
-    Journal(journal::JournalArgs),
+    /// List the available providers and models
+    #[command(after_help = help::MODELS)]
+    Models,
+    /// Check configuration, storage and models, and suggest fixes
+    #[command(after_help = help::DOCTOR)]
+    Doctor,
+    /// Create, show or check the configuration
+    #[command(after_help = help::CONFIG)]
+    Config(config::ConfigArgs),
+    /// Generate shell completions
+    #[command(after_help = help::COMPLETIONS)]
+    Completions(CompletionsArgs),
+    /// Inspect the parts of Oracle: classifier, signals, prompts, journal
+    #[command(subcommand)]
+    Dev(DevCommand),
+    /// The commands of `dev` under their bare names, which the help does not list.
+    #[command(flatten)]
+    Bare(DevCommand),
+}
+
+/// A subcommand of `oracle dev`.
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum DevCommand {
     /// Classify a query by type
     #[command(after_help = help::CLASSIFY)]
     Classify(classify::ClassifyArgs),
@@ -112,18 +132,9 @@ pub enum Command {
     #[cfg(feature = "mock")]
     #[command(after_help = help::MOCK_MODEL)]
     MockModel(Box<mock_model::MockModelArgs>),
-    /// List the available providers and models
-    #[command(after_help = help::MODELS)]
-    Models,
-    /// Check configuration, storage and models, and suggest fixes
-    #[command(after_help = help::DOCTOR)]
-    Doctor,
-    /// Show or check the configuration
-    #[command(after_help = help::CONFIG)]
-    Config(config::ConfigArgs),
-    /// Generate shell completions
-    #[command(after_help = help::COMPLETIONS)]
-    Completions(CompletionsArgs),
+    /// Verify the journal or show its statistics
+    #[command(after_help = help::JOURNAL)]
+    Journal(journal::JournalArgs),
 }
 
 /// Commands that this program was built without, each with the feature that has it.
@@ -141,8 +152,19 @@ const MISSING: &[(&str, &str)] = &[
 impl Args {
     /// Reads a command line, the name of the program first.
     pub fn read(line: impl IntoIterator<Item = OsString>) -> Result<Self, Stop> {
-        Self::try_parse_from(line).map_err(|error| not_understood(error, MISSING))
+        let matches = command().try_get_matches_from(line);
+        matches
+            .and_then(|matches| Self::from_arg_matches(&matches))
+            .map_err(|error| not_understood(error, MISSING))
     }
+}
+
+/// The command line, with the bare names of `dev`'s commands hidden.
+fn command() -> clap::Command {
+    let dev = DevCommand::augment_subcommands(clap::Command::new("dev"));
+    dev.get_subcommands().fold(Args::command(), |line, bare| {
+        line.mut_subcommand(bare.get_name(), |bare| bare.hide(true))
+    })
 }
 
 fn not_understood(error: clap::Error, missing: &[(&str, &str)]) -> Stop {
@@ -170,7 +192,7 @@ pub(crate) fn completions(
 ) -> Result<(), Stop> {
     // Into memory first: the generator panics where it cannot write.
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Args::command(), "oracle", &mut script);
+    clap_complete::generate(args.shell, &mut command(), "oracle", &mut script);
     Ok(terminal.out.write_all(&script)?)
 }
 

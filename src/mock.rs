@@ -2,7 +2,7 @@
 //!
 //! Replies depend on the request alone; faults depend on the seed and the request's number, or on
 //! the header `x-mock-fault`. The server records requests and checks the rules of their dialect.
-//! `oracle mock-model` runs it; see docs/mock-model.md.
+//! `oracle dev mock-model` runs it; see docs/mock-model.md.
 //!
 //! ```
 //! use oracle_agent::mock::{Mock, Settings};

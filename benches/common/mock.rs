@@ -1,4 +1,4 @@
-//! `oracle mock-model` in a process of its own, so that its cost is not counted as the server's.
+//! `oracle dev mock-model` in its own process, so that its cost does not count as the server's.
 
 use std::{
     error::Error,

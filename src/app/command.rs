@@ -24,7 +24,7 @@ use crate::{access::KeyFile, actor::Clock};
 use crate::{
     actor::Oracle,
     cli::{
-        self, Args, Command, Environment, Stop, config::ConfigCommand, prompt::Subject,
+        self, Args, Command, DevCommand, Environment, Stop, config::ConfigCommand, prompt::Subject,
         terminal::Terminal,
     },
     config::{self, Config, File, Loaded, Problem, Setting, Sources},
@@ -40,20 +40,21 @@ use crate::{
 pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Result<u8, Stop> {
     let load = || configuration(args, environment);
     let done = match &args.command {
-        #[cfg(feature = "mock")]
-        Command::MockModel(mock) => run::mock_model(mock, terminal),
+        Command::Dev(command) | Command::Bare(command) => {
+            return dev(command, args, environment, terminal);
+        }
         Command::Completions(shell) => cli::completions(*shell, terminal),
-        Command::Signal(signal) => cli::signal::run(signal, terminal),
-        Command::Classify(classify) => {
-            let classifier = super::classifier(&load()?.config)?;
-            cli::classify::run(classify, &classifier, terminal)
-        }
-        Command::Prompt(prompt) => {
-            let prompt = compose(&load()?.config, &args.options.project, &prompt.subject)?;
-            cli::prompt::print(&prompt, args.options.json, terminal)
-        }
         Command::Config(config) => match config.command {
-            ConfigCommand::Show => cli::config::show(&load()?, args.options.json, terminal),
+            ConfigCommand::Init => {
+                let named = args.options.config.clone();
+                let file = named.or_else(|| usual_file(environment)).ok_or_else(|| {
+                    Stop::usage("no home directory for the file; name one with --config FILE")
+                })?;
+                cli::config::init(&file, args.options.json, terminal)
+            }
+            ConfigCommand::Show { all } => {
+                cli::config::show(&load()?, all, args.options.json, terminal)
+            }
             ConfigCommand::Check => return check(args, environment, terminal),
         },
         Command::Ask(ask) => {
@@ -86,9 +87,6 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
         Command::Usage(usage) => {
             return kept::usage(usage, &load()?.config, (args, environment, terminal));
         }
-        Command::Journal(journal) => {
-            return kept::journal(journal, &load()?.config, (args, environment, terminal));
-        }
         Command::Models => {
             let loaded = ollama::looked_for(load()?, environment, terminal);
             return models::models(&loaded, args.options.json, environment, terminal);
@@ -98,7 +96,33 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
             let loaded = ollama::looked_for(loaded.map_err(Stop::all)?, environment, terminal);
             return doctor::doctor(args, &loaded, file.as_deref(), environment, terminal);
         }
-        Command::Replay(replay) => return run::replay(replay, (args, environment, terminal)),
+    };
+    done.map(|()| cli::exit::DONE)
+}
+
+fn dev(
+    command: &DevCommand,
+    args: &Args,
+    environment: &Environment,
+    terminal: &mut Terminal,
+) -> Result<u8, Stop> {
+    let config = || configuration(args, environment).map(|loaded| loaded.config);
+    let done = match command {
+        #[cfg(feature = "mock")]
+        DevCommand::MockModel(mock) => run::mock_model(mock, terminal),
+        DevCommand::Signal(signal) => cli::signal::run(signal, terminal),
+        DevCommand::Classify(classify) => {
+            let classifier = super::classifier(&config()?)?;
+            cli::classify::run(classify, &classifier, terminal)
+        }
+        DevCommand::Prompt(prompt) => {
+            let prompt = compose(&config()?, &args.options.project, &prompt.subject)?;
+            cli::prompt::print(&prompt, args.options.json, terminal)
+        }
+        DevCommand::Replay(replay) => return run::replay(replay, (args, environment, terminal)),
+        DevCommand::Journal(journal) => {
+            return kept::journal(journal, &config()?, (args, environment, terminal));
+        }
     };
     done.map(|()| cli::exit::DONE)
 }
@@ -139,7 +163,7 @@ fn find(args: &Args, environment: &Environment, more: More) -> Found {
     let loaded = config::load(&sources);
     for (name, near) in loaded.iter().flat_map(|loaded| &loaded.near_misses) {
         tracing::warn!(
-            "the environment variable {name} sets nothing; the nearest that does is {near}"
+            "the environment variable {name} is not a setting and is ignored; did you mean {near}?"
         );
     }
     // The other sources are still checked, to report all problems at once.

@@ -75,7 +75,7 @@ pub struct ChatArgs {
     pub profile: Option<ProfileName>,
 }
 
-/// `oracle replay`.
+/// `oracle dev replay`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct ReplayArgs {
     /// Scenario file in JSON; `-` reads standard input

@@ -1,4 +1,4 @@
-//! `oracle classify`: classifies queries, one JSON line each, explains the result, and measures
+//! `oracle dev classify`: classifies queries, one JSON line each, explains the result, and measures
 //! accuracy on labelled queries.
 
 use std::{
@@ -19,7 +19,7 @@ use crate::query::{Classifier, Context, Evaluation, Labelled};
 
 const SHOWN: usize = 40;
 
-/// `oracle classify`.
+/// `oracle dev classify`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct ClassifyArgs {
     /// Query to classify; if omitted, every line of standard input is a query

@@ -1,8 +1,11 @@
-//! `oracle config`: shows the configuration with its sources, and checks whether a start would
-//! succeed.
-//!.
+//! `oracle config`: creates a configuration file, shows the configuration with its sources, and
+//! checks whether a start would succeed.
 
-use std::{io::Write, path::Path};
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::Path,
+};
 
 use clap::Subcommand;
 use serde_json::{Map, Value, json};
@@ -21,21 +24,56 @@ pub struct ConfigArgs {
 /// A subcommand of `oracle config`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
 pub enum ConfigCommand {
-    /// Print every setting with its source, as TOML
-    Show,
+    /// Write a short configuration file to start with
+    Init,
+    /// Print the settings that differ from their defaults, with their sources, as TOML
+    Show {
+        /// Print all settings, as --json always does
+        #[arg(long)]
+        all: bool,
+    },
     /// Check settings, prompts, lexicon, models and project folder
     Check,
 }
 
-/// Prints every value with its source.
-pub fn show(loaded: &Loaded, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
+/// The file that `oracle config init` writes.
+const STARTER: &str = include_str!("../../config/starter.toml");
+
+/// Writes a short configuration file; one that exists stays as it is.
+pub fn init(file: &Path, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
+    let failed = |error: io::Error| {
+        let reason = match error.kind() {
+            io::ErrorKind::AlreadyExists => "it exists; edit it, or name another file with --config".to_owned(),
+            _ => error.to_string(),
+        };
+        Stop::failed(format_args!("cannot create `{}`: {reason}", file.display()))
+    };
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let created = File::create_new(file).map_err(failed)?;
+    (&created).write_all(STARTER.as_bytes()).map_err(failed)?;
+    if json {
+        return terminal.out.json(&json!({ "file": file }));
+    }
+    writeln!(terminal.out, "created `{}`", file.display())?;
+    Ok(())
+}
+
+/// Prints the settings with their sources: those that are set, or all; as JSON always all.
+pub fn show(loaded: &Loaded, all: bool, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
     if json {
         return terminal.out.json(&sourced(loaded)?);
     }
-    let text = loaded.show().map_err(|error| {
+    let text = loaded.show(all).map_err(|error| {
         Stop::failed(format_args!("the configuration cannot be shown: {error}"))
     })?;
     write!(terminal.out, "{text}")?;
+    if !all {
+        terminal
+            .err
+            .say("all other settings have their defaults; --all prints them");
+    }
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Exit codes, defined here alone.
 //!
-//! A closed standard output is no failure: `oracle classify | head -1` exits with [`DONE`].
+//! A closed standard output is no failure: `oracle dev classify | head -1` exits with [`DONE`].
 
 use crate::{control::Code, model::Outcome};
 

@@ -142,9 +142,9 @@ Both commands read the journal, even while another process uses it. `verify` exi
 it finds corruption, and names the session and the record.
 
 Examples:
-  oracle journal verify
-  oracle journal verify --json | jq '.problems[].session'
-  oracle journal stats --data-dir ~/backup/oracle";
+  oracle dev journal verify
+  oracle dev journal verify --json | jq '.problems[].session'
+  oracle dev journal stats --data-dir ~/backup/oracle";
 
 pub(super) const CLASSIFY: &str = "\
 Without QUERY, every line of standard input is a query, including blank lines. Each query yields \
@@ -158,12 +158,12 @@ of FILE is a type, a tab, optionally a language and a tab, and a query; the outp
 confusion and calibration.
 
 Examples:
-  oracle classify \"where is the parser?\"
-  oracle classify --context \"The parser is in src/read.rs.\" \"and the second one?\"
-  oracle classify < queries.txt
-  oracle classify --jsonl < queries.jsonl
-  oracle classify --explain \"why did we drop the cache?\"
-  oracle classify --evaluate labeled.tsv";
+  oracle dev classify \"where is the parser?\"
+  oracle dev classify --context \"The parser is in src/read.rs.\" \"and the second one?\"
+  oracle dev classify < queries.txt
+  oracle dev classify --jsonl < queries.jsonl
+  oracle dev classify --explain \"why did we drop the cache?\"
+  oracle dev classify --evaluate labeled.tsv";
 
 pub(super) const SIGNAL: &str = "\
 Prints one line of JSON: `signal` (type, confidence, fields, raw_xml) or null, `rejected` (why a \
@@ -173,9 +173,9 @@ With --jsonl, every line is a JSON object {\"response\": \"…\"} or a JSON stri
 line. Other keys are ignored, and a blank line is an empty reply.
 
 Examples:
-  oracle signal reply.txt
-  oracle signal < reply.txt
-  oracle signal --jsonl replies.jsonl";
+  oracle dev signal reply.txt
+  oracle dev signal < reply.txt
+  oracle dev signal --jsonl replies.jsonl";
 
 pub(super) const PROMPT: &str = "\
 Without --type and --query, prints the prompt for the type `conversational`. Warnings about \
@@ -183,17 +183,17 @@ omitted or shortened segments go to standard error. With --json, prints an objec
 segments_included, token_estimate and warnings.
 
 Examples:
-  oracle prompt --type code
-  oracle prompt --query \"where is the parser?\" --json
-  ORACLE_PROMPT__DIR=my-prompts oracle prompt --type research";
+  oracle dev prompt --type code
+  oracle dev prompt --query \"where is the parser?\" --json
+  ORACLE_PROMPT__DIR=my-prompts oracle dev prompt --type research";
 
 pub(super) const REPLAY: &str = "\
 A scenario contains the query, settings and turns, with the model's replies, its tool calls and \
 the results of the tools; see docs/scripts.md.
 
 Examples:
-  oracle replay scenario.json
-  oracle replay --json - < scenario.json";
+  oracle dev replay scenario.json
+  oracle dev replay --json - < scenario.json";
 
 #[cfg(feature = "mock")]
 pub(super) const MOCK_MODEL: &str = "\
@@ -205,18 +205,23 @@ dialect are reported on standard error. See docs/mock-model.md.
 The header `x-mock-fault: NAME` injects a fault into a single request.
 
 Examples:
-  oracle mock-model --port 0 --turns 2 --tools
-  oracle mock-model --latency 20ms..80ms --fault 429:0.05 --fault cut=3@7 --seed 1
-  oracle mock-model --requests-per-minute 600 --concurrency 8 --key secret --strict
-  oracle mock-model --list-faults";
+  oracle dev mock-model --port 0 --turns 2 --tools
+  oracle dev mock-model --latency 20ms..80ms --fault 429:0.05 --fault cut=3@7 --seed 1
+  oracle dev mock-model --requests-per-minute 600 --concurrency 8 --key secret --strict
+  oracle dev mock-model --list-faults";
 
 pub(super) const CONFIG: &str = "\
 Settings come from the defaults, the configuration file, environment variables (such as \
 ORACLE_MAX_TURNS or ORACLE_BUDGET__MAX_TOKENS) and command-line options. Later sources take \
 precedence.
 
+`show` prints the settings that differ from their defaults, and --all all of them. `init` writes a \
+short file with the usual settings, commented out.
+
 Examples:
+  oracle config init
   oracle config show
+  oracle config show --all
   oracle config show --json --max-turns 5
   oracle config check --config oracle.toml";
 

@@ -1,4 +1,4 @@
-//! `oracle journal`: verifies the journal and counts its contents.
+//! `oracle dev journal`: verifies the journal and counts its contents.
 
 use std::io::Write as _;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{Stop, exit, terminal::Terminal};
 use crate::journal::{Problem, Stats};
 
-/// `oracle journal`.
+/// `oracle dev journal`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct JournalArgs {
     /// The command to run.
@@ -16,7 +16,7 @@ pub struct JournalArgs {
     pub command: JournalCommand,
 }
 
-/// A subcommand of `oracle journal`.
+/// A subcommand of `oracle dev journal`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
 pub enum JournalCommand {
     /// Verify every record and name the corrupted ones

@@ -1,4 +1,4 @@
-//! `oracle mock-model`: a model server for testing a set-up.
+//! `oracle dev mock-model`: a model server for testing a set-up.
 
 use std::{
     fmt::Write as _,
@@ -17,7 +17,7 @@ use crate::mock::{FaultKind, Mock, Settings};
 
 const WHEN: &str = "Timing and faults";
 
-/// `oracle mock-model`.
+/// `oracle dev mock-model`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct MockModelArgs {
     /// Address to listen on
@@ -183,14 +183,14 @@ pub async fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::{Args, Command};
+    use crate::cli::{Args, Command, DevCommand};
 
     fn args(line: &str) -> MockModelArgs {
         let words = ["oracle", "mock-model"]
             .into_iter()
             .chain(line.split_whitespace());
         match Args::read(words.map(Into::into)).unwrap().command {
-            Command::MockModel(args) => *args,
+            Command::Bare(DevCommand::MockModel(args)) => *args,
             other => panic!("{other:?}"),
         }
     }

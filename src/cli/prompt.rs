@@ -1,11 +1,11 @@
-//! `oracle prompt`: shows the prompt for a type of query.
+//! `oracle dev prompt`: shows the prompt for a type of query.
 
 use std::io::Write;
 
 use super::{Stop, arguments::one_of, terminal::Terminal};
 use crate::{model::QueryType, prompt::ComposedPrompt};
 
-/// `oracle prompt`.
+/// `oracle dev prompt`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct PromptArgs {
     /// The type or query to compose the prompt for.

@@ -1,4 +1,4 @@
-//! `oracle replay`: plays a scripted conversation through a real session.
+//! `oracle dev replay`: plays a scripted conversation through a real session.
 //!
 //! The scenario provides the replies of the model and its tools; everything else is real.
 

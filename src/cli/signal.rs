@@ -1,4 +1,4 @@
-//! `oracle signal`: reads the signals of replies, one JSON line each.
+//! `oracle dev signal`: reads the signals of replies, one JSON line each.
 //!
 //! The time of reading is omitted, so that equal replies yield equal lines.
 
@@ -13,7 +13,7 @@ use crate::{
     signal,
 };
 
-/// `oracle signal`.
+/// `oracle dev signal`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct SignalArgs {
     /// File that contains the reply; standard input if it is `-` or omitted

@@ -123,13 +123,13 @@ fn arguments_of_commands_are_taken_as_typed() {
         })
     };
     let classify = |query: Option<&str>, context: Option<&str>| {
-        Command::Classify(classify::ClassifyArgs {
+        Command::Dev(DevCommand::Classify(classify::ClassifyArgs {
             query: query.map(str::to_owned),
             context: context.map(str::to_owned),
             jsonl: false,
             explain: false,
             evaluate: None,
-        })
+        }))
     };
     let scenario = PathBuf::from("-");
     for (name, line, command) in [
@@ -144,10 +144,14 @@ fn arguments_of_commands_are_taken_as_typed() {
             &["ask", "--", "-v?"],
             question(Some("-v?")),
         ),
-        ("empty query", &["classify", ""], classify(Some(""), None)),
+        (
+            "empty query",
+            &["dev", "classify", ""],
+            classify(Some(""), None),
+        ),
         (
             "context",
-            &["classify", "--context", "c"],
+            &["dev", "classify", "--context", "c"],
             classify(None, Some("c")),
         ),
         (
@@ -160,9 +164,9 @@ fn arguments_of_commands_are_taken_as_typed() {
             }),
         ),
         (
-            "replay",
+            "a bare name",
             &["replay", "-"],
-            Command::Replay(ReplayArgs { scenario }),
+            Command::Bare(DevCommand::Replay(ReplayArgs { scenario })),
         ),
     ] {
         assert_eq!(read(line).unwrap().command, command, "{name}");

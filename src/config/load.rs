@@ -232,43 +232,52 @@ impl Loaded {
         self.origins.get(key).cloned().unwrap_or(Origin::Default)
     }
 
-    /// The configuration as a TOML file, each value with its origin; comments name optional keys
-    /// that are not set.
+    /// The configuration as a TOML file, each value with its origin: the values that are set, or
+    /// `all`; then comments name optional keys that are not set.
     ///
     /// # Errors
     /// When a value cannot be written as TOML, which is impossible for one that was loaded.
-    pub fn show(&self) -> Result<String, toml::ser::Error> {
-        let mut text = String::new();
-        self.show_table(&mut text, ROOT, "", &Table::try_from(&self.config)?);
+    pub fn show(&self, all: bool) -> Result<String, toml::ser::Error> {
+        let text = self.show_table(ROOT, "", &Table::try_from(&self.config)?, all);
         Ok(text.trim_start().to_owned())
     }
 
-    fn show_table(&self, text: &mut String, of: Rule, place: &str, values: &Table) {
+    fn show_table(&self, of: Rule, place: &str, values: &Table, all: bool) -> String {
+        let mut text = String::new();
+        let section = |rule: &Rule, place: &str, at: &str, values: &Table| {
+            let settings = self.show_table(*rule, at, values, all);
+            let head = rule.head(place);
+            (!settings.is_empty()).then(|| format!("\n{head}\n{settings}"))
+        };
         for (key, rule) in of.keys() {
             let place = join(place, key);
             match (rule, values.get(*key)) {
                 (Rule::Section(_), Some(Value::Table(values))) => {
-                    text.push_str(&format!("\n{}\n", rule.head(&place)));
-                    self.show_table(text, *rule, &place, values);
+                    text.extend(section(rule, &place, &place, values));
                 }
                 (Rule::List(_), Some(Value::Array(items))) => {
-                    for (at, item) in items.iter().filter_map(Value::as_table).enumerate() {
-                        text.push_str(&format!("\n{}\n", rule.head(&place)));
-                        self.show_table(text, *rule, &format!("{place}.{at}"), item);
-                    }
+                    let items = items.iter().filter_map(Value::as_table).enumerate();
+                    text.extend(items.filter_map(|(at, item)| {
+                        section(rule, &place, &format!("{place}.{at}"), item)
+                    }));
                 }
                 (Rule::List(_), _) => {}
                 (_, Some(value)) => {
-                    text.push_str(&format!("{key} = {value} # {}\n", self.origin(&place)));
+                    let origin = self.origin(&place);
+                    if all || origin != Origin::Default {
+                        text.push_str(&format!("{key} = {value} # {origin}\n"));
+                    }
                 }
                 (_, None) if place == "model.chain" => {
                     let Choice { chain, because } = &self.choice;
                     let chain = chain.models().join(", ");
                     text.push_str(&format!("# {key} is not set: {chain}, {because}\n"));
                 }
-                (_, None) => text.push_str(&format!("# {key} is not set\n")),
+                (_, None) if all => text.push_str(&format!("# {key} is not set\n")),
+                (_, None) => {}
             }
         }
+        text
     }
 }
 
@@ -523,13 +532,18 @@ fn target(name: &str) -> Option<(String, String)> {
     }
 }
 
+/// The variable that a similar name may mean: up to two letters differ, or its section is missing
+/// or wrong.
 fn near_miss(name: &str) -> Option<String> {
-    name.strip_prefix("ORACLE_")?;
-    let upper = name.to_ascii_uppercase();
-    let ours = rule::section_keys().map(|(section, key)| variable(section, key));
-    let near = ours.map(|ours| (strsim::levenshtein(&upper, &ours), ours));
-    let near = near.filter(|(edits, _)| *edits <= 2).min();
-    near.map(|(_, ours)| ours)
+    let own_key = name.strip_prefix("ORACLE_")?.to_ascii_lowercase();
+    let own_key = own_key.split_once("__").map_or(&*own_key, |(_, key)| key);
+    let near = rule::section_keys().filter_map(|(section, key)| {
+        let ours = variable(section, key);
+        let edits = strsim::levenshtein(&name.to_ascii_uppercase(), &ours);
+        let of_key = strsim::levenshtein(own_key, key);
+        (edits <= 2 || of_key <= key.len() / 5).then(|| (edits.min(of_key), ours))
+    });
+    near.min().map(|(_, ours)| ours)
 }
 
 /// The tables of a list with their offsets; `None` if it has other values.

@@ -1,7 +1,7 @@
 //! Scripts for the scripted model: its replies, turn by turn, as JSON.
 //!
-//! This module only parses; [`Scripted`](super::Scripted) plays. A scenario of `oracle replay` has
-//! the same turns, so it is a script too; its other keys (question, settings, tool results) are
+//! This module only parses; [`Scripted`](super::Scripted) plays. A scenario of `oracle dev replay`
+//! has the same turns, so it is a script too; its other keys (question, settings, tool results) are
 //! accepted and ignored.
 //!
 //! **Invariant:** unknown keys and contradictions are refused with their line.

@@ -1,4 +1,4 @@
-//! The scripted model: plays given replies, for tests, examples, dry runs and `oracle replay`.
+//! The scripted model: plays given replies, for tests, examples, dry runs and `oracle dev replay`.
 //!
 //! **The step** follows from the request: the number of its assistant messages, less those before
 //! the script begins ([`Scripted::starting_after`]). So a restarted attempt plays the same step

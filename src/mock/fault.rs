@@ -173,7 +173,7 @@ impl FromStr for Fault {
         let kind = FaultKind::ALL.iter().find(|kind| kind.name() == name);
         let &kind = kind.ok_or_else(|| {
             Malformed(format!(
-                "no fault is named `{name}`: `oracle mock-model --list-faults` lists them"
+                "no fault is named `{name}`: `oracle dev mock-model --list-faults` lists them"
             ))
         })?;
         let Some(number) = number else {
@@ -418,7 +418,7 @@ mod tests {
         for (text, want) in [
             (
                 "cuts",
-                "no fault is named `cuts`: `oracle mock-model --list-faults` lists them",
+                "no fault is named `cuts`: `oracle dev mock-model --list-faults` lists them",
             ),
             ("429=3", "the fault `429` takes no number: leave `=` out"),
             (

@@ -47,7 +47,7 @@ impl ComposeInput {
     }
 }
 
-/// A composed prompt, serialized as `oracle prompt --json` shows it.
+/// A composed prompt, serialized as `oracle dev prompt --json` shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ComposedPrompt {
     /// Prompt text.

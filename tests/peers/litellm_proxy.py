@@ -3,7 +3,7 @@
     python litellm_proxy.py PATH/TO/oracle
 
 The proxy answers some models with its own mocks (text, tool calls, rate limits, errors) and passes others on to
-`oracle mock-model`, whose invariants then hold of what LiteLLM made of Oracle's requests. Each check is one `oracle ask`.
+`oracle dev mock-model`, whose invariants then hold of what LiteLLM made of Oracle's requests. Each check is one `oracle ask`.
 """
 
 import json

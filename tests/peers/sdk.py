@@ -1,4 +1,4 @@
-"""Checks `oracle mock-model` by the SDKs of OpenAI and Anthropic.
+"""Checks `oracle dev mock-model` by the SDKs of OpenAI and Anthropic.
 
 What they parse is the protocol; what we think of it is not. Usage: sdk.py path/to/oracle
 """

@@ -50,7 +50,7 @@ fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
 pub enum ScenarioError {
     /// Not the JSON of a scenario.
     #[error(
-        "the scenario is not readable: {0}; it needs `query` and `turns`, see `oracle replay --help`"
+        "the scenario is not readable: {0}; it needs `query` and `turns`, see `oracle dev replay --help`"
     )]
     Json(#[from] serde_json::Error),
     /// A configuration value that is no text, number or boolean.
@@ -79,7 +79,7 @@ impl Scenario {
         };
         // The reference behaviour, which the scenario can override.
         let mut settings = vec![Setting {
-            option: "`oracle replay`".into(),
+            option: "`oracle dev replay`".into(),
             key: "turn.on_missing_signal".into(),
             value: "remind".into(),
         }];
@@ -111,7 +111,7 @@ impl Scenario {
             ("delegation.max_depth", "0"),
         ]
         .map(|(key, value)| Setting {
-            option: "`oracle replay`".into(),
+            option: "`oracle dev replay`".into(),
             key: key.into(),
             value: value.into(),
         })

@@ -324,7 +324,7 @@ fn a_summary_has_the_hash_of_the_text_and_the_rest_as_words() {
     assert_eq!(
         serde_json::to_value(&prompt).unwrap(),
         json,
-        "spec 14: `oracle prompt --json`"
+        "spec 14: `oracle dev prompt --json`"
     );
 }
 

@@ -21,8 +21,11 @@ fn every_value_is_shown_with_its_source() {
             place
                 .oracle("config show --config mine.toml --model offline --data-dir kept")
                 .env("ORACLE_MAX_TURNS", "25")
+                .env("ORACLE_MAXTOKENS", "25")
                 .env("ORACLE_MODEL__ATTEMPTS", "2")
                 .env("ORACLE_HOME", "not ours"),
+            place.oracle("config show"),
+            place.oracle("config show --all"),
             place
                 .oracle("config show --json --max-turns 5")
                 .env("HOME", home),
@@ -120,4 +123,20 @@ oracle: option --model: `model.chain` is `x`, allowed is 1 to 8 different models
             "{line}"
         );
     }
+}
+
+#[test]
+fn init_creates_a_file_that_loads_and_never_overwrites_one() {
+    let place = Place::new(&[]);
+    let home = place.path("home");
+    assert_transcript!(
+        "config_init",
+        [
+            place.oracle("config init --config here/oracle.toml"),
+            place.oracle("config check --config here/oracle.toml"),
+            place.oracle("config init --config here/oracle.toml"),
+            place.oracle("config init --json").env("HOME", &home),
+            place.oracle("config init").env("HOME", ""),
+        ]
+    );
 }

@@ -186,7 +186,7 @@ fn what_is_shown_can_be_used_as_a_file_and_says_where_values_come_from() {
         &[("--data-dir", "data.dir", odd)],
     ))
     .unwrap();
-    let shown = loaded.show().unwrap();
+    let shown = loaded.show(true).unwrap();
     assert_eq!(from_file(&shown).config, loaded.config);
     for line in [
         "[oracle]\nmax_turns = 12 # oracle.toml:2\niteration_warning_threshold = 0.7 # default\n",
@@ -202,7 +202,7 @@ fn what_is_shown_can_be_used_as_a_file_and_says_where_values_come_from() {
 #[test]
 fn providers_are_shown_like_sections() {
     let loaded = from_file(&with_examples());
-    let shown = loaded.show().unwrap();
+    let shown = loaded.show(true).unwrap();
     assert_eq!(from_file(&shown).config, loaded.config);
     let at = |text: &str| {
         let (before, _) = DOCUMENTED
@@ -239,7 +239,7 @@ fn providers_are_shown_like_sections() {
 #[test]
 fn a_chain_that_was_chosen_is_shown_with_the_reason() {
     let loaded = load(&sources("", &[("OPENAI_API_KEY", "sk-canary")], &[])).unwrap();
-    let shown = loaded.show().unwrap();
+    let shown = loaded.show(true).unwrap();
     let line = "[model]\n# chain is not set: openai/gpt-4.1, because OPENAI_API_KEY is set\n";
     assert!(shown.contains(line), "{shown}");
     assert_eq!(from_file(&shown).config, loaded.config);
@@ -256,4 +256,20 @@ fn a_configuration_round_trips_through_serde() {
         unknown.message().contains("unknown field `max_turn`"),
         "{unknown}"
     );
+}
+
+#[test]
+fn the_starter_file_has_twenty_lines_and_loads_with_every_setting_uncommented() {
+    const STARTER: &str = include_str!("../../../config/starter.toml");
+    assert_eq!(STARTER.lines().count(), 20);
+    assert_eq!(from_file(STARTER).config, Config::default());
+    let uncommented = STARTER.lines().map(|line| match line.strip_prefix('#') {
+        Some(setting) if !setting.starts_with(' ') => setting,
+        _ => line,
+    });
+    let config = from_file(&uncommented.collect::<Vec<_>>().join("\n")).config;
+    assert_eq!(config.oracle.max_turns, 30);
+    assert!(config.model.chain.is_some() && config.budget.max_cost_usd.is_some());
+    assert!(config.budget.max_tokens.is_some() && config.prompt.instructions.is_some());
+    assert_eq!(config.prompt.context.unwrap().as_path(), "AGENTS.md");
 }

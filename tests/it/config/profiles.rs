@@ -125,7 +125,7 @@ fn mistakes_in_profiles_are_told_in_one_line_each_and_all_at_once() {
 #[test]
 fn profiles_are_shown_as_they_can_be_written() {
     let loaded = from_file(TWO);
-    let shown = loaded.show().unwrap();
+    let shown = loaded.show(true).unwrap();
     assert_eq!(from_file(&shown).config, loaded.config);
     assert!(
         shown.contains("\n[[profiles]]\nname = \"quick\" # oracle.toml:4\n"),

@@ -207,6 +207,8 @@ fn variables_of_others_are_left_alone() {
         ("ORACLE_HOME", "/opt/oracle"),
         ("ORACLE_SID", "XE"),
         ("ORACLE_MAX_TURN", "x"),
+        ("ORACLE_MAXTOKENS", "9"),
+        ("ORACLE_MODELS__CHAIN", "x"),
         ("ORACLE_FOO__BAR", "x"),
         ("ORACLE_", ""),
         ("ORACLE___", ""),
@@ -217,8 +219,14 @@ fn variables_of_others_are_left_alone() {
     ];
     let loaded = load(&sources("", &others, &[])).unwrap();
     assert_eq!(loaded.config, Config::default());
-    let near = ("ORACLE_MAX_TURN".to_owned(), "ORACLE_MAX_TURNS".to_owned());
-    assert_eq!(loaded.near_misses, [near]);
+    let near = [
+        ("ORACLE_MAXTOKENS", "ORACLE_BUDGET__MAX_TOKENS"),
+        ("ORACLE_MAX_TURN", "ORACLE_MAX_TURNS"),
+        ("ORACLE_MODELS__CHAIN", "ORACLE_MODEL__CHAIN"),
+        ("ORACLE_oracle__max_turns", "ORACLE_MAX_TURNS"),
+    ];
+    let near = near.map(|(name, ours)| (name.to_owned(), ours.to_owned()));
+    assert_eq!(loaded.near_misses, near);
 }
 
 #[test]

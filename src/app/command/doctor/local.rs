@@ -109,7 +109,7 @@ fn journal(folder: &Path) -> Finding {
         Ok(problems) if problems.is_empty() => Finding::ok(CHECK, "as it was written"),
         Ok(problems) => {
             let seen = format!("{} records are not as they were written", problems.len());
-            Finding::fail(CHECK, seen, "`oracle journal verify` names them")
+            Finding::fail(CHECK, seen, "`oracle dev journal verify` names them")
         }
         Err(error) => Finding::fail(CHECK, error.to_string(), "check the disk"),
     }
