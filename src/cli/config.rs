@@ -43,7 +43,9 @@ const STARTER: &str = include_str!("../../config/starter.toml");
 pub fn init(file: &Path, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
     let failed = |error: io::Error| {
         let reason = match error.kind() {
-            io::ErrorKind::AlreadyExists => "it exists; edit it, or name another file with --config".to_owned(),
+            io::ErrorKind::AlreadyExists => {
+                "it exists; edit it, or name another file with --config".to_owned()
+            }
             _ => error.to_string(),
         };
         Stop::failed(format_args!("cannot create `{}`: {reason}", file.display()))
