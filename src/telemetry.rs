@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_environment_wins_over_the_option() {
+    fn log_filter_of_the_environment_overrides_the_option() {
         for (verbosity, filter, want) in [
             (0, None, "warn,ractor=warn"),
             (1, None, "info,ractor=warn"),
@@ -131,7 +131,7 @@ mod tests {
 
     /// There is one background writer per process, so these cases share a test.
     #[test]
-    fn pending_lines_and_the_last_words_are_written_and_a_stuck_reader_keeps_nobody() {
+    fn log_writer_flushes_at_exit_and_never_blocks() {
         let (sent, read) = std::sync::mpsc::channel();
         let mut writer = aside(Sent(sent));
         for number in 0..1_000 {

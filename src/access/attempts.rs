@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_may_be_wrong_so_often_in_a_minute() {
+    fn failed_attempts_per_address_are_rate_limited() {
         let mut attempts = Attempts::new(10);
         let (one, other) = (address("10.0.0.1"), address("10.0.0.2"));
         for _ in 0..10 {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_of_the_newer_kind_counts_as_one_and_an_old_address_in_it_as_itself() {
+    fn ipv6_network_shares_a_limit_and_mapped_ipv4_counts_as_ipv4() {
         let mut attempts = Attempts::new(2);
         attempts.failed(address("2001:db8::1"), NOW).unwrap();
         attempts.failed(address("2001:db8::2:3:4:5"), NOW).unwrap();
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_addresses_finds_a_table_with_a_bound() {
+    fn attempts_table_is_bounded_under_a_flood_of_addresses() {
         let mut attempts = Attempts::new(1);
         let flood = |attempts: &mut Attempts, now| {
             let all = (0..100_000_u32).map(|bits| IpAddr::V4(bits.into()));

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_opens_something_until_it_expires_or_is_revoked() {
+    fn key_is_valid_until_it_expires_or_is_revoked() {
         let mut book = Book::default();
         let key = Key::draw().unwrap();
         let expires = Some(at(100));
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_free_again_when_its_key_opens_nothing() {
+    fn name_can_be_reused_after_revocation() {
         let mut book = Book::default();
         let draw = || Key::draw().unwrap();
         let (first, second) = (draw(), draw());
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_opens_nothing_makes_room_for_a_new_one() {
+    fn full_book_replaces_a_revoked_key() {
         let mut book = Book::default();
         let key = Key::draw().unwrap();
         let entry = book.add(&key, new("first"), at(0)).unwrap();

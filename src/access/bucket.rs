@@ -78,7 +78,7 @@ mod tests {
     const START: Duration = Duration::from_secs(1_000);
 
     #[test]
-    fn a_full_bucket_holds_a_minutes_worth_and_is_refilled_continuously() {
+    fn bucket_holds_one_minute_and_refills_continuously() {
         for limit in [1, 2, 7, 60, 100_000] {
             let mut bucket = Bucket::new(limit);
             let all = (0..2 * limit).filter(|_| bucket.take(START).is_ok());
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_too_much_is_paid_back() {
+    fn overdraft_delays_later_requests() {
         let mut bucket = Bucket::new(600);
         bucket.charge(START, 1_200);
         let wait = bucket.look(START).unwrap_err();

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_read_as_it_was_written_and_no_two_are_alike() {
+    fn keys_round_trip_and_are_unique() {
         let (one, other) = (Key::draw().unwrap(), Key::draw().unwrap());
         assert_ne!(one, other);
         assert_eq!(Key::read(one.reveal()), Some(one.clone()));
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_the_form_of_a_key_is_none() {
+    fn malformed_keys_are_rejected() {
         let secret = "0123456789abcdef".repeat(4);
         let good = format!("oracle_00112233_{secret}");
         assert!(Key::read(&good).is_some());
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_and_its_hash_are_not_to_be_seen() {
+    fn debug_output_hides_secret_and_hash() {
         let key = Key::draw().unwrap();
         let secret = &key.reveal()[16..];
         let seen = format!("{key:?} {:?}", key.hash());

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_short_and_plain_and_nobody_elses() {
+    fn key_names_are_short_plain_and_not_reserved() {
         let long = "x".repeat(64);
         for good in ["a", "ci.build-7", "ann@shop", long.as_str()] {
             assert_eq!(good.parse::<KeyName>().unwrap().as_str(), good);

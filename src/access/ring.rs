@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_known_while_it_holds() {
+    fn key_is_accepted_only_while_valid() {
         let folder = tempfile::tempdir().unwrap();
         let file = KeyFile::within(folder.path());
         let key = made(&file, "a");
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_in_the_file_counts_from_the_next_look_on() {
+    fn key_file_changes_apply_at_the_next_refresh() {
         let folder = tempfile::tempdir().unwrap();
         let file = KeyFile::within(folder.path());
         let ring = Keyring::open(file.clone()).unwrap();
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_becomes_unreadable_holds_for_a_short_time_and_then_lets_nobody_in() {
+    fn unreadable_key_file_is_tolerated_briefly_then_locks_out() {
         let folder = tempfile::tempdir().unwrap();
         let file = KeyFile::within(folder.path());
         let key = made(&file, "a");
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_at_which_nobody_looks_any_more_let_nobody_in_after_a_while() {
+    fn stale_keyring_locks_out_until_refreshed() {
         let folder = tempfile::tempdir().unwrap();
         let file = KeyFile::within(folder.path());
         let key = made(&file, "a");

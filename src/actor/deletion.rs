@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_under_way_ends_with_the_system() {
+    async fn running_deletion_stops_with_the_system() {
         let deletions = Deletions::default();
         let mut waits = Box::pin(deletions.run(pending::<()>()));
         assert!((&mut waits).now_or_never().is_none());

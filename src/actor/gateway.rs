@@ -328,7 +328,7 @@ mod tests {
     };
 
     #[test]
-    fn a_request_is_weighed_by_its_bytes() {
+    fn token_estimate_counts_bytes_of_the_request() {
         let request = |system: &str, messages: Vec<Arc<Message>>| Request {
             model: "m".into(),
             system: system.into(),

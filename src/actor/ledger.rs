@@ -182,7 +182,7 @@ mod tests {
     use crate::model::SessionName;
 
     #[test]
-    fn a_turn_is_charged_once_and_none_beyond_the_limit() {
+    fn turn_is_charged_once_and_only_within_the_limit() {
         let ledger = Ledger::default();
         let key = SessionKey::local(SessionName::new("s").unwrap());
         let (first, second) = (QueryId(1), QueryId(2));
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_of_the_journal_are_charged_when_a_query_comes_back() {
+    fn recovered_query_is_charged_for_journaled_turns() {
         let ledger = Ledger::default();
         let key = SessionKey::local(SessionName::new("s").unwrap());
         let query = QueryId(1);

@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waits_is_counted_until_it_is_taken_or_dropped() {
+    fn message_counts_as_waiting_until_received_or_dropped() {
         let depth = Depth::new(2);
         let first = counted("first", depth.admit().unwrap());
         let second = counted("second", depth.admit().unwrap());

@@ -503,7 +503,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_counts_in_one_place_until_it_is_gone() {
+    fn session_is_counted_under_one_activity() {
         let meter = Meter::default();
         let mut one = meter.enter();
         let other = meter.enter();
@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turns_own_time_is_what_neither_the_queue_nor_the_model_took() {
+    fn own_time_of_a_turn_excludes_queue_and_model() {
         let meter = Meter::default();
         let millis = Duration::from_millis;
         meter.turn(millis(110), (millis(30), millis(70)));

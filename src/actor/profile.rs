@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_gets_and_is_told_of_reading_tools_only() {
+    fn child_gets_only_read_only_tools() {
         let tools = [
             tool("look", ToolEffect::ReadOnly),
             tool("change", ToolEffect::Writes),

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn so_many_may_wait() {
+    fn handed_messages_are_bounded() {
         let pulse = Pulse::default();
         let handed = [pulse.hand(2), pulse.hand(2), pulse.hand(2)];
         assert_eq!(handed, [true, true, false]);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn to_go_on_with_the_same_is_no_progress() {
+    fn repeating_an_activity_is_no_progress() {
         let pulse = Pulse::default();
         pulse.at(Activity::BackingOff, false, 50);
         pulse.at(Activity::Calling, false, 100);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_session_that_works_can_stall() {
+    fn only_a_working_session_can_stall() {
         let pulse = Pulse::default();
         pulse.beat(100);
         assert_eq!(pulse.silent_for(700), 600, "it comes to life");

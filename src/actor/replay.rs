@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_journal_that_does_not_answer_is_not_available() {
+    async fn silent_journal_is_reported_unavailable() {
         let silent = std::future::pending::<Result<(), Error>>();
         let answer = within(Duration::from_secs(10), silent).await;
         let why = "no answer within 10s".to_owned();

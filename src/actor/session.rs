@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handler_holds_little_because_every_idle_session_has_room_for_it() {
+    fn handler_future_stays_small() {
         let held = size(<SessionActor as Actor>::handle);
         assert!(
             held <= 64,

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_live_is_there() {
+    fn live_keys_exist_in_the_configuration() {
         let whole = Table::try_from(whole()).unwrap();
         let keys = whole.iter().flat_map(|(section, values)| match values {
             Value::Table(values) => values
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_change_changes_and_the_rest_waits() {
+    fn reload_applies_live_keys_and_defers_the_rest() {
         let running =
             config("[oracle]\nmax_turns = 5\n[data]\ndir = 'a'\n[budget]\nmax_tokens = 9\n");
         let wanted = config(
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_is_the_same_after_it_was_taken_apart() {
+    fn merging_a_configuration_with_itself_changes_nothing() {
         let whole = whole();
         let (same, changes) = merged(&whole, &whole, |_| true).unwrap();
         assert_eq!((same, changes), (whole.clone(), Changes::default()));

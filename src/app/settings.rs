@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_provider_has_its_own_limits_or_those_of_all() {
+    fn provider_limits_override_the_common_limits() {
         let file = "[actors]\nmodel_concurrency = 5\nmodel_queue = 6\n\
                     [[providers]]\nname = 'a'\ndialect = 'openai'\nbase_url = 'http://h'\n\
                     concurrency = 2\nqueue = 0\nrequests_per_minute = 600\ntokens_per_minute = 7000\n\
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn tenants_have_the_limits_that_are_set() {
+    fn tenant_limits_are_read_from_the_configuration() {
         let file = "[tenants]\nmax_queued = 5\n[tenants.named.acme]\nmax_sessions = 7\n";
         let limits = system(&toml::from_str(file).unwrap()).tenants;
         assert_eq!((limits.all.queued, limits.all.sessions), (Some(5), None));

@@ -75,7 +75,7 @@ mod tests {
     };
 
     #[test]
-    fn every_outcome_has_the_code_of_spec_14() {
+    fn each_outcome_maps_to_its_exit_code() {
         let partial = Outcome::Partial {
             missing: "the tests".into(),
             caveat: None,
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_ends_the_worst_counts() {
+    fn worst_exit_code_wins() {
         for (codes, worst) in [
             (&[][..], 0),
             (&[0, 0], 0),
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn every_refusal_to_ask_has_its_code() {
+    fn each_error_maps_to_its_exit_code() {
         let refused = |refusal| AskError::Refused(refusal);
         let key = "k".to_owned();
         let reason = "record 7 cannot be read".to_owned();

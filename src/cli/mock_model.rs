@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_wins_over_the_file() {
+    fn command_line_overrides_the_settings_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("m.toml");
         fs::write(
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_says_who_speaks_whomever_the_file_named() {
+    fn command_line_overrides_the_reply_source_of_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("s.json");
         fs::write(&script, r#"{"turns": [{"reply": "hello"}]}"#).unwrap();

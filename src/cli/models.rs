@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn money_has_no_idle_zeros() {
+    fn money_is_printed_without_trailing_zeros() {
         for (nanos, text) in [
             (0, "$0"),
             (3_000_000_000, "$3"),

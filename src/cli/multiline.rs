@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn enter_sends_what_is_whole() {
+    fn enter_sends_complete_input_only() {
         for (text, does) in [
             ("", Enter::Sends),
             ("where is it?", Enter::Sends),

@@ -316,7 +316,7 @@ mod tests {
     };
 
     #[tokio::test]
-    async fn the_log_of_the_system_is_nobodys_conversation() {
+    async fn sessions_omit_the_system_log() {
         let journal = Memory::new();
         let names = [SessionName::new("a").unwrap(), SessionName::system()];
         for (name, at) in names.into_iter().zip(1..) {

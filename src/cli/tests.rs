@@ -30,7 +30,7 @@ fn options() -> Options {
 }
 
 #[test]
-fn a_command_without_its_feature_says_which_it_needs() {
+fn disabled_command_names_its_feature() {
     for (line, says) in [
         (
             &["oracle", "sing"][..],
@@ -46,12 +46,12 @@ fn a_command_without_its_feature_says_which_it_needs() {
 }
 
 #[test]
-fn the_tree_is_sound() {
+fn command_tree_is_valid() {
     Args::command().debug_assert();
 }
 
 #[test]
-fn common_options_stand_before_or_behind_the_command() {
+fn options_may_precede_or_follow_the_command() {
     let want = Args {
         options: Options {
             session: Some(SessionName::new("s").unwrap()),
@@ -82,7 +82,7 @@ fn common_options_stand_before_or_behind_the_command() {
 }
 
 #[test]
-fn options_of_the_configuration_are_laid_over_it_as_text() {
+fn command_line_options_become_settings() {
     let line = [
         "--max-turns",
         "-3",
@@ -109,7 +109,7 @@ fn options_of_the_configuration_are_laid_over_it_as_text() {
 }
 
 #[test]
-fn arguments_of_commands_are_taken_as_typed() {
+fn command_arguments_are_parsed() {
     let question = |question: Option<&str>| {
         Command::Ask(AskArgs {
             question: question.map(str::to_owned),

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_cut_by_columns() {
+    fn text_is_truncated_by_display_columns() {
         for (text, width, kept) in [
             ("abc", 3, "abc"),
             ("abcd", 3, "ab…"),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_in_groups() {
+    fn thousands_are_grouped_by_commas() {
         let grouped = [0, 999, 1_000, 1_234_567].map(grouped);
         assert_eq!(grouped, ["0", "999", "1,000", "1,234,567"]);
     }

@@ -433,7 +433,7 @@ mod tests {
     use crate::model::NanoUsd;
 
     #[test]
-    fn chains_are_read_from_text() {
+    fn model_chains_are_parsed_from_text() {
         for (text, models) in [
             ("offline", Some(vec!["offline/offline"])),
             ("openai/gpt-x", Some(vec!["openai/gpt-x"])),
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn money_is_exact() {
+    fn prices_parse_exactly() {
         for (text, nanos) in [
             ("0.000001", Some(1_000)),
             ("2.5", Some(2_500_000_000)),
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn presets_have_the_form_of_what_stands_in_a_file() {
+    fn presets_are_valid_provider_configurations() {
         for preset in PRESETS {
             let config = Config {
                 providers: vec![preset.provider()],
@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_key_that_is_there_chooses_the_model() {
+    fn first_available_key_chooses_the_default_model() {
         let own = "[[providers]]\nname = 'openai'\ndialect = 'openai'\nbase_url = 'http://h'\n";
         let (own_key, no_key) = (format!("{own}key_env = 'MINE'"), own.to_owned());
         for (name, file, variables, model, because) in [
@@ -593,7 +593,7 @@ mod tests {
     }
 
     #[test]
-    fn the_built_in_list_is_in_order() {
+    fn built_in_price_list_parses() {
         let prices = Prices::builtin().unwrap();
         let sonnet = of(&prices, "anthropic/claude-sonnet-4-5-20250929");
         assert_eq!(sonnet, Some([3_000, 300, 3_750, 15_000]));
@@ -601,7 +601,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_entry_that_fits_counts() {
+    fn first_matching_price_entry_wins() {
         let own = r#"
             [[price]]
             model = "a/b-large"
@@ -648,7 +648,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_order_is_named() {
+    fn invalid_price_list_names_the_problem() {
         for (text, said) in [
             ("price = 3", "is not in order"),
             ("[[prices]]", "unknown field `prices`"),

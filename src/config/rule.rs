@@ -366,7 +366,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_key_is_named_or_else_what_there_is() {
+    fn unknown_key_suggests_the_nearest_or_lists_the_section() {
         for (section, wrong, says) in [
             ("oracle", "max_turn", "the nearest is `oracle.max_turns`"),
             ("budget", "max_turns", "the nearest is `oracle.max_turns`"),
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn times_have_a_unit_and_are_whole_milliseconds() {
+    fn times_need_a_unit_and_whole_milliseconds() {
         for (text, written) in [
             ("0ms", Some("0s")),
             ("250ms", Some("250ms")),
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenants_limits_are_refused_with_what_is_allowed() {
+    fn invalid_tenant_limits_name_the_allowed_ones() {
         for (text, allowed) in [
             ("named = 1", "only tables of limits"),
             (
@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_whole_and_hold_no_secret() {
+    fn urls_must_be_complete_and_without_secrets() {
         for (text, good) in [
             ("https://api.openai.com/v1", true),
             ("http://127.0.0.1:11434/v1", true),
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn names_have_their_form() {
+    fn names_follow_the_form_of_their_kind() {
         for (text, wanted) in [
             ("openai", [true, true, false, true]),
             ("my-server_2", [true, true, false, false]),

@@ -509,7 +509,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_of_the_structs_has_a_rule() {
+    fn every_configuration_key_has_a_rule() {
         // Unlike TOML, JSON includes unset optional keys.
         let json = serde_json::to_value(Config::default()).unwrap();
         let sorted = |keys: &[Key]| {
@@ -528,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn data_lives_where_it_is_told_to() {
+    fn data_directory_follows_configuration_then_xdg() {
         let set = Data {
             dir: Some("here".into()),
         };

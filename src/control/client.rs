@@ -435,7 +435,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_falls_silent_is_not_waited_for_any_longer() {
+    async fn client_times_out_on_a_silent_server() {
         let lost = serde_json::to_string(&Seen::Lost {}).unwrap();
         let signs = [
             "event: lost\n",

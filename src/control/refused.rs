@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_the_same_word_to_programs_and_in_texts() {
+    fn code_serializes_as_its_display_text() {
         for &code in Code::ALL {
             let word = serde_json::to_value(code).unwrap();
             assert_eq!(word, code.as_str());
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_is_told_with_a_time() {
+    fn transient_refusals_carry_a_retry_time() {
         for (error, code, again) in [
             (AskError::Refused(Refusal::Busy), Code::Busy, Some(1_000)),
             (AskError::Refused(Refusal::Closed), Code::Closed, None),

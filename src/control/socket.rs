@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_socket_is_for_its_owner_and_the_administrator() {
+    async fn socket_admits_only_its_owner_and_root() {
         let user = this_user().unwrap();
         for (peer, may) in [(user, true), (0, true), (user + 1, false)] {
             assert_eq!(is_let_in(user, peer), may, "{peer}");

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_is_written_with_or_without_its_tenant() {
+    fn subject_parses_with_or_without_a_tenant() {
         let own = TenantId::new("own").unwrap();
         for (text, meant) in [("s", "own/s"), ("acme/s", "acme/s")] {
             let subject: Subject = text.parse().unwrap();

@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_head_has_to_come_in_time_whether_it_is_the_first_or_not() {
+    async fn request_head_has_a_deadline_on_every_request() {
         let activity = Activity::new();
         assert_eq!(next(&activity), wait(5), "nothing has come yet");
         pass(9).await;
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_that_rests_is_closed_and_one_that_works_is_not() {
+    async fn idle_connection_is_closed_and_a_busy_one_is_not() {
         let activity = Activity::new();
         let (one, other) = (
             activity.begin(Version::HTTP_11),
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_takes_nothing_is_cut_off_and_who_takes_something_is_not() {
+    async fn stalled_client_is_cut_off_and_a_slow_one_is_not() {
         let activity = Activity::new();
         let _in_flight = activity.begin(Version::HTTP_11);
         activity.sent(false);
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn of_many_streams_on_a_connection_the_one_that_waits_longest_counts() {
+    async fn longest_stalled_stream_decides_the_cut() {
         let activity = Activity::new();
         let (one, other) = (
             activity.begin(Version::HTTP_11),
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn bytes_between_requests_of_http_2_are_no_head() {
+    async fn http2_bytes_between_requests_start_no_head_deadline() {
         let activity = Activity::new();
         assert_eq!(next(&activity), wait(5), "before the first one");
         drop(activity.begin(Version::HTTP_2));
@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_comes_while_a_connection_is_told_to_end_is_answered() {
+    async fn request_that_arrives_while_closing_is_answered() {
         let activity = Activity::new();
         drop(activity.begin(Version::HTTP_2));
         pass(120).await;
@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_takes_nothing_is_cut_off_also_while_it_is_told_to_end() {
+    async fn stalled_client_is_cut_off_while_closing() {
         let activity = Activity::new();
         pass(10).await;
         assert_eq!(next(&activity), closes());

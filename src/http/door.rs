@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_shown_in_either_header() {
+    fn key_is_accepted_in_either_header() {
         for (name, headers, want) in [
             ("bearer", &[("authorization", "Bearer k")][..], Some("k")),
             ("in any case", &[("authorization", "bEARER  k ")], Some("k")),

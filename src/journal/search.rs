@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_runs_of_letters_and_digits_without_case() {
+    fn search_words_are_case_insensitive_alphanumeric_runs() {
         for (name, text, words) in [
             ("none", " -- \"' \0 ", &[][..]),
             (
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_must_have_every_word_and_the_whole_of_it() {
+    fn search_needs_every_whole_word() {
         let text = "The quick brown fox; the LAZY dog.";
         for (words, found) in [
             ("fox", true),
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_takes_a_bounded_number_of_words() {
+    fn search_terms_are_bounded() {
         let words: Vec<String> = (0..100).map(|number| number.to_string()).collect();
         assert_eq!(
             Wanted::of(&words.join(" ")).unwrap().words(),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn an_excerpt_shows_the_first_word_found_and_what_is_around_it() {
+    fn excerpt_shows_the_first_match_in_context() {
         for (name, text, want) in [
             ("short", "a needle", "a needle"),
             (

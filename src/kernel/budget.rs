@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_of_t032() {
+    fn turns_remaining_last_and_over_follow_the_table() {
         for (name, turn, max, remaining, last, over) in [
             (
                 "returns_success_when_turns_available",
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn confidence_thresholds_meet_the_decimal_exactly() {
+    fn confidence_thresholds_match_decimals_exactly() {
         assert!(0.3_f64 >= BasisPoints::new(3_000).as_fraction());
         assert!(0.299_999_f64 < BasisPoints::new(3_000).as_fraction());
         assert_eq!(BasisPoints::new(12_345), BasisPoints::ONE);

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn estimates_follow_what_the_provider_counts() {
+    fn token_estimate_is_calibrated_by_reported_usage() {
         for (name, pairs, estimate, tokens) in [
             ("nothing known", vec![], 1_000, 1_000),
             (
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_reply_has_to_fit_as_well() {
+    fn compaction_threshold_reserves_room_for_the_longest_reply() {
         for (name, window, output, threshold, room) in [
             ("nobody knows the reply", 8_192, None, 5_734, None),
             ("half the window", 8_192, Some(4_096), 3_687, Some(4_096)),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_are_the_way_back() {
+    fn chars_of_inverts_the_token_estimate() {
         assert_eq!(Calibration::default().chars_of(100), 400);
         assert_eq!(learnt(&[(1_000, 1_600)]).chars_of(160), 400);
         assert_eq!(Calibration::default().chars_of(u64::MAX), usize::MAX);

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_t047() {
+    fn fallback_heuristic_follows_the_table() {
         let search: [Arc<str>; 1] = ["search_code".into()];
         let long = "word ".repeat(20);
         let rows = [
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_and_hints_say_what_was_seen() {
+    fn reason_and_hint_name_the_observed_failure() {
         let search: [Arc<str>; 1] = ["search_code".into()];
         let rate = Heuristic.classify(&FallbackView {
             results: 4,

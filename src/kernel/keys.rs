@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_does_not_grow_with_the_texts_that_keys_stand_for() {
+    fn key_snapshot_does_not_grow_with_message_length() {
         let mut keys = Keys::default();
         let text = "long ".repeat(100_000);
         keys.remember("k", QueryId(1), &text);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_thousand_keys_are_known_and_the_first_is_forgotten_first() {
+    fn least_recent_key_is_forgotten_at_capacity() {
         let mut keys = Keys::default();
         for number in 0..u32::try_from(KEPT).unwrap() {
             keys.remember(&format!("k{number}"), QueryId(number), "what?");

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn digests_see_meaning_not_spelling() {
+    fn turn_digest_ignores_json_formatting() {
         let base = TurnDigest::of(&[slot("search", r#"{"a":1,"b":[{"d":1,"c":2}]}"#, "x")]);
         for (name, other, same) in [
             (
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_a_loop() {
+    fn loops_are_detected_from_turn_digests() {
         for (name, turns, first_at) in [
             ("three alike", "aaa", Some(3)),
             ("two alike", "aa", None),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_again_after_the_hint_is_the_loop() {
+    fn repetition_after_the_hint_is_a_loop() {
         let mut repetition = Repetition::default();
         let turn = TurnDigest::of(&[slot("t", "{}", "x")]);
         for expected in [

@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double_up_to_the_cap_and_honour_what_is_asked() {
+    fn back_off_doubles_up_to_the_cap_and_honours_retry_after() {
         let policy = RetryPolicy {
             attempts: 9,
             base: Duration::from_millis(500),

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_another_version_wrote_is_named_by_its_version() {
+    fn snapshot_of_another_version_is_refused() {
         for (found, bytes) in [
             (2, r#"{"version":2,"opened":null}"#),
             (99, r#"{"version":99,"dreams":[]}"#),

@@ -194,7 +194,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn every_call_gets_an_id_of_its_own() {
+    fn tool_calls_get_unique_ids() {
         let context = context(Scenario::Results); // Has a call `conformance-1`.
         let mut ids = context.ids();
         let told = ["a", "", "a", "conformance-1", "", "call_seed_5", "b"];
@@ -213,7 +213,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn usage_that_was_not_told_is_estimated() {
+    fn missing_usage_is_estimated() {
         let context = context(Scenario::Question);
         let parts = vec![Part::ToolCall(ToolCall {
             id: CallId::new("a"),

@@ -79,7 +79,7 @@ mod tests {
     };
 
     #[test]
-    fn a_text_has_a_quarter_of_its_characters_rounded_down() {
+    fn token_estimate_is_a_quarter_of_the_characters() {
         for (name, text, tokens) in [
             ("nothing", "", 0),
             ("less than four", "abc", 0),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn usage_counts_all_that_was_sent_and_received() {
+    fn usage_estimate_counts_request_and_reply() {
         let schema = json!({"type": "object"}); // 17 characters
         let request = Request {
             model: "m".into(),

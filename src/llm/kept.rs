@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prompt_is_written_once() {
+    fn prompt_is_serialized_once() {
         let kept = Common::default();
         let prompt: Arc<str> = "Say \"ready\".".into();
         let text = kept.prompt(&prompt).unwrap();
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded() {
+    fn prompt_cache_is_bounded() {
         let kept = Common::default();
         let first: Arc<str> = "first".into();
         let text = kept.prompt(&first).unwrap();

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_are_never_split() {
+    fn cutting_never_splits_a_character() {
         for (name, text, size, pieces) in [
             ("nothing", "", 3, vec![]),
             ("one piece", "ab", 3, vec!["ab"]),
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn words_keep_their_white_space() {
+    fn word_pieces_keep_their_whitespace() {
         for (name, text, pieces) in [
             ("nothing", "", vec![]),
             ("words", "a bc d", vec!["a ", "bc ", "d"]),

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_hidden_wherever_they_stand() {
+    fn secrets_are_redacted_anywhere_in_text() {
         let secrets = secrets(&["sk-canary", "sk-canary-long", "abc", ""]);
         for (name, text, clean) in [
             ("nothing", "all is well", "all is well"),
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_one_line_and_bounded() {
+    fn redacted_text_is_one_bounded_line() {
         let secrets = secrets(&["sk-canary"]);
         assert_eq!(secrets.clean(" a\r\n\tb\u{7} \u{1b}[0mc "), "a b [0mc");
         let long = format!("{}sk-canary{}", "ä".repeat(495), "x".repeat(100));

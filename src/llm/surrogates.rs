@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_characters_are_replaced_and_whole_ones_stay() {
+    fn lone_surrogates_are_replaced() {
         for (name, json, expected) in [
             ("nothing to do", r#"{"a":"b\n"}"#, r#"{"a":"b\n"}"#),
             ("a whole one", r#""\ud83d\ude00""#, r#""\ud83d\ude00""#),

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_ids_have_only_what_servers_take() {
+    fn names_and_ids_are_sanitized() {
         let long = "x".repeat(70);
         for (asked, expected) in [
             ("code_search", "code_search"),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_go_as_the_server_takes_them() {
+    fn call_ids_are_shortened_to_the_servers_limit() {
         let of = |length: usize| "x".repeat(length);
         let (forty, vllm, hashed) = (of(40), of(46), "call_404e0d6b65bc5eac");
         for (ids, given, expected) in [
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_go_as_received_or_as_something_that_is_taken() {
+    fn invalid_arguments_are_wrapped_in_an_object() {
         for (received, expected) in [
             (r#"{"a": 1 }"#, r#"{"a": 1 }"#),
             (" ", "{}"),

@@ -399,7 +399,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_fault_is_read_back_by_its_name() {
+    fn every_fault_parses_from_its_name() {
         for &kind in FaultKind::ALL {
             assert_eq!(kind.name().parse(), Ok(Fault::from(kind)));
             let with_number = format!("{}=3", kind.name()).parse::<Fault>();
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_fault_is_refused_with_a_way_on() {
+    fn unknown_fault_is_refused_with_a_remedy() {
         for (text, want) in [
             (
                 "cuts",
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_is_read_as_it_is_written() {
+    fn fault_plan_round_trips() {
         for (text, fault, when) in [
             ("429:0.05", "429", When::Share(50_000)),
             ("500@3", "500", When::At(vec![3..=3])),
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plan_is_refused() {
+    fn invalid_fault_plan_is_refused() {
         for (text, want) in [
             ("429:1.5", "`1.5` is no share"),
             ("429:x", "`x` is no share"),
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn numbered_requests_get_their_fault_and_others_none() {
+    fn faults_apply_to_numbered_requests() {
         let faults = plan(&["500@3", "cut@3,5..6", "401@9.."]);
         let kinds: Vec<_> = (1..=10)
             .map(|number| choose(&faults, 1, number).map(|fault| fault.kind.name()))

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_minute_holds_its_limit_and_no_more() {
+    fn mock_admits_its_limit_per_minute() {
         let start = Instant::now();
         let mut limits = limits(60, Some(2), None, start);
         let second = |n: u64| start + Duration::from_secs(n);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_that_are_not_there_take_no_request_either() {
+    fn request_refused_for_tokens_consumes_no_request() {
         let start = Instant::now();
         let mut limits = limits(2, None, Some(600), start);
         assert_eq!(limits.take(500, start), Ok(()));
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_tell_what_is_left_in_the_form_of_the_dialect() {
+    fn rate_limit_headers_follow_the_dialect() {
         let start = Instant::now();
         let mut limits = limits(600, Some(10), Some(1_000), start);
         limits.take(250, start).unwrap();

@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_cut_between_characters_and_nothing_is_lost() {
+    fn mock_text_is_cut_between_characters() {
         for (text, pieces, want) in [
             ("", 3, vec![]),
             ("aöß€🦀", 2, vec!["\"aöß\"", "\"€🦀\""]),

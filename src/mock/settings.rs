@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_says_what_the_command_line_can_say() {
+    fn settings_file_accepts_command_line_options() {
         let text = "turns = 2\ntools = true\nlatency = \"20ms..80ms\"\nfault = [\"429:0.05\", \"cut=2@7\"]\n\
                     requests-per-minute = 600\nkey = \"k\"\n";
         let settings = Settings::parse(text, "m.toml").unwrap();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_in_a_file_is_named_with_its_line() {
+    fn settings_file_errors_name_their_line() {
         for (text, want) in [
             (
                 "turns = 2\nturn = 3\n",
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_does_not_name_two_that_speak() {
+    fn settings_file_refuses_echo_with_script() {
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("s.json");
         std::fs::write(&script, r#"{"turns": [{"reply": "hello"}]}"#).unwrap();
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_read_with_their_units() {
+    fn spreads_are_parsed_with_units() {
         let ms = Duration::from_millis;
         for (text, from, to) in [
             ("0", ms(0), ms(0)),

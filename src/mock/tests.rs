@@ -48,7 +48,7 @@ async fn with(settings: Settings) -> Mock {
 }
 
 #[tokio::test]
-async fn a_stream_comes_in_the_form_of_its_dialect() {
+async fn mock_stream_follows_its_dialect() {
     let mock = with(Settings::default()).await;
     let chat = get(&mock, CHAT, &[], BODY).await;
     assert!(
@@ -67,7 +67,7 @@ async fn a_stream_comes_in_the_form_of_its_dialect() {
 }
 
 #[tokio::test]
-async fn a_connection_breaks_off_where_it_should_and_not_where_it_should_not() {
+async fn connection_breaks_only_where_the_fault_says() {
     let mock = with(Settings::default()).await;
     for (fault, events, end) in [
         ("no-end", 21, "\r\n0\r\n\r\n"),
@@ -94,7 +94,7 @@ async fn a_connection_breaks_off_where_it_should_and_not_where_it_should_not() {
 }
 
 #[tokio::test]
-async fn no_number_of_a_fault_is_too_large_for_an_answer() {
+async fn huge_fault_numbers_are_survived() {
     let mock = with(Settings::default()).await;
     // These never end, or only after a GiB.
     let long = [
@@ -114,7 +114,7 @@ async fn no_number_of_a_fault_is_too_large_for_an_answer() {
 }
 
 #[tokio::test]
-async fn what_stalls_ends_with_the_server() {
+async fn stalled_streams_end_at_shutdown() {
     let mock = with(Settings::default()).await;
     let silent = ask(&mock, CHAT, &["x-mock-fault: stall-headers"], BODY).await;
     let mut stalled = ask(&mock, CHAT, &["x-mock-fault: stall=1"], BODY).await;
@@ -132,7 +132,7 @@ async fn what_stalls_ends_with_the_server() {
 }
 
 #[tokio::test]
-async fn comments_and_bytes_come_at_their_pace() {
+async fn slow_and_comment_faults_pace_their_output() {
     let mock = with(Settings::default()).await;
     for (fault, wanted) in [
         ("comments-only=1", ": keep-alive\n\n"),
@@ -151,7 +151,7 @@ async fn comments_and_bytes_come_at_their_pace() {
 }
 
 #[tokio::test]
-async fn requests_are_recorded_without_their_keys() {
+async fn mock_records_requests_without_keys() {
     let mock = with(Settings {
         faults: vec!["429@2".parse().unwrap()],
         keep: 2,
@@ -206,7 +206,7 @@ async fn requests_are_recorded_without_their_keys() {
 }
 
 #[tokio::test]
-async fn limits_are_kept_and_told() {
+async fn mock_enforces_and_reports_its_limits() {
     let mock = with(Settings {
         requests_per_minute: NonZeroU32::new(1),
         ..Settings::default()
@@ -230,7 +230,7 @@ async fn limits_are_kept_and_told() {
 }
 
 #[tokio::test]
-async fn more_requests_at_a_time_than_are_allowed_are_refused() {
+async fn mock_refuses_requests_beyond_its_concurrency() {
     let mock = with(Settings {
         concurrency: NonZeroU32::new(1),
         ..Settings::default()
@@ -257,7 +257,7 @@ async fn more_requests_at_a_time_than_are_allowed_are_refused() {
 }
 
 #[tokio::test]
-async fn models_are_listed_in_both_forms_and_demand_the_key() {
+async fn mock_lists_models_in_both_dialects_and_requires_the_key() {
     let mock = with(Settings {
         models: vec!["a".into(), "b".into()],
         key: Some("k".into()),

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_its_record_in_the_envelope_of_spec_9() {
+    fn event_envelope_matches_the_documented_format() {
         assert_eq!(
             serde_json::to_value(event("why?")).unwrap(),
             serde_json::json!({
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn long_bodies_stand_by_reference() {
+    fn long_bodies_are_replaced_by_references() {
         let fits = "x".repeat(INLINE_LIMIT);
         assert_eq!(event(&fits).payload["text"], fits);
         let long = format!("{fits}x");

@@ -337,7 +337,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_hold_to_the_rule_of_spec_1() {
+    fn session_names_follow_the_naming_rule() {
         let long = "x".repeat(128);
         for good in ["a", "A.b_c:d-9", long.as_str()] {
             assert_eq!(SessionName::new(good).unwrap().as_str(), good);
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn sub_agents_of_what_lasts_for_one_request_last_no_longer() {
+    fn child_of_an_ephemeral_session_is_ephemeral() {
         let name = SessionName::ephemeral(uuid::Uuid::from_u128(7));
         for (behind, is_ephemeral) in [
             ("", true),
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_checked_when_they_are_read_back() {
+    fn names_are_validated_on_deserialization() {
         assert_eq!(
             serde_json::to_string(&TenantId::local()).unwrap(),
             "\"default\""

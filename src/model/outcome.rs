@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_forced_answer_ends_with_a_sentence_for_people() {
+    fn forced_answer_ends_with_an_explanation() {
         for (by, sentence) in [
             (
                 ForcedBy::Budget,
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_was_not_forced_may_end_with_any_text() {
+    fn unforced_answer_is_left_unchanged() {
         for by in [ForcedBy::Loop, ForcedBy::Operator] {
             for mark in by.marks() {
                 let answer = format!("Forced answers end with:\n\n{mark}");

@@ -43,7 +43,7 @@ mod tests {
     const DOLLAR: u64 = 1_000_000_000;
 
     #[test]
-    fn a_call_costs_what_its_tokens_cost() {
+    fn call_cost_is_the_price_of_its_tokens() {
         let price = Price {
             input: NanoUsd(3 * DOLLAR),
             cached: NanoUsd(DOLLAR * 3 / 10),

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_share_what_was_and_keep_what_they_add() {
+    fn clones_share_their_prefix_and_diverge() {
         let mut original = list(&["a", "b"]);
         let mut copy = original.clone();
         original.push("c");
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_equal_by_their_items() {
+    fn lists_compare_by_their_items() {
         for (name, other, equal) in [
             ("the same items", vec!["a", "b"], true),
             ("one less", vec!["b"], false),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_a_sequence_in_json_and_in_debug_output() {
+    fn shared_list_serializes_as_a_sequence() {
         let list = SharedList::from_iter([1, 2, 3]);
         let json = serde_json::to_string(&list).unwrap();
         assert_eq!(json, "[1,2,3]");
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_goes_without_deep_recursion_and_only_where_nobody_shares_it() {
+    fn dropping_a_long_list_does_not_recurse() {
         let witness = Arc::new(());
         let mut list = SharedList::default();
         (0..200_000).for_each(|_| list.push(Arc::clone(&witness)));

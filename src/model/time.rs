@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_told_as_people_say_them() {
+    fn spans_display_in_a_readable_unit() {
         for (span, told) in [
             (Duration::ZERO, "0 ms"),
             (Duration::from_micros(249_100), "250 ms"),

@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_two_and_three_columns_are_read_and_others_named() {
+    fn labelled_rows_have_two_or_three_columns() {
         let rows = Labelled::parse(
             "\u{feff}# a comment\ncode\twhere\r\n\naction\tde\tlösch das\n",
             "x",
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_counted_by_type_language_and_tenth() {
+    fn evaluation_counts_by_type_language_and_confidence() {
         let row = |query_type, language: &str| Labelled {
             query_type,
             language: language.into(),

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn alternatives_are_written_out_and_anchors_read() {
+    fn alternatives_expand_and_anchors_parse() {
         for (name, written, want) in [
             ("a word", "Function", Ok(vec!["function"])),
             ("a phrase", "where  is", Ok(vec!["where is"])),

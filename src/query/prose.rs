@@ -135,7 +135,7 @@ mod tests {
     const LOG: &str = "2026-03-01T10:00:00Z ERROR pool: no room\n[12:30:01] retrying";
 
     #[test]
-    fn what_programs_wrote_is_left_out_wherever_it_stands() {
+    fn pasted_code_and_logs_are_dropped() {
         for machine in [PYTHON, RUST, JAVA, NODE, CODE, LOG] {
             for (name, text) in [
                 (
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_wrote_stays_whole() {
+    fn prose_is_kept_whole() {
         for text in [
             "where is `parse_header()` -> Result?",
             "please add:\n- a section on retries\n- who decides (Ann), by Friday",

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_stand_between_spaces_and_runs_together() {
+    fn words_are_spaced_and_runs_are_kept_together() {
         for (name, text, want) in [
             ("words", "Wo ist's?", " wo ists "),
             ("marks and digits", "Größe v2.13 où", " grose v0 00 ou "),

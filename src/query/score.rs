@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_evidence_wins_and_the_margin_is_the_lead() {
+    fn strongest_evidence_wins_by_its_margin() {
         use QueryType::{Action, Code, Conversational, Documentation, Research};
         for (name, evidence, best, margin) in [
             ("nothing", vec![], None, 0.0),

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_words_and_clauses() {
+    fn text_is_split_into_words_and_clauses() {
         for (name, text, want) in [
             ("case and punctuation go", "WHERE is it?!", "|where is it"),
             (
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn small_letters_ahead_are_counted_whatever_stands_among_them() {
+    fn leading_lowercase_letters_are_counted() {
         for byte in 0..=u8::MAX {
             for at in 0..8 {
                 let mut bytes = *b"azbycxdw";
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_at_four_thousand_characters_and_splits_none() {
+    fn only_4000_whole_characters_are_examined() {
         for (name, text, want) in [
             ("short", "né".to_owned(), 2),
             ("exact", "é".repeat(4_000), 4_000),
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_in_parts_are_put_together() {
+    fn combining_characters_are_composed() {
         for (name, text, want) in [
             ("as it is", " où ", "où"),
             ("an accent", "ou\u{300}", "où"),

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_signal_tags_are_quoted() {
+    fn only_signal_tags_are_escaped() {
         for (name, text, escaped) in [
             (
                 "opening",

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_paired_as_the_table_of_names_would() {
+    fn pairing_neighbours_matches_pairing_by_name() {
         let mut plain = 0;
         for text in (0..=6).flat_map(texts) {
             let mut tags = tags(&text, &[], &mut ());

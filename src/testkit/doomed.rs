@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_point_reads_as_it_is_written() {
+    fn crash_point_round_trips() {
         let turn = Doom {
             kind: Some("turn.replied".into()),
             ..Doom::at(Side::After, 3)

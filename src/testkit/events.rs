@@ -65,7 +65,7 @@ mod tests {
     use crate::model::{QueryId, Seq, SessionName, Severity, Source, Timestamp, Turn};
 
     #[test]
-    fn a_line_has_what_does_not_change_from_run_to_run() {
+    fn event_line_omits_fields_that_vary_between_runs() {
         let event = Event {
             seq: Seq(7),
             session: SessionName::new("s").unwrap(),

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_point_is_an_append_or_something_under_way() {
+    fn crash_point_parses_as_append_stream_or_tool() {
         let point = |text: &str| text.parse::<Point>();
         let append = point("after:turn.replied:3");
         assert!(matches!(append, Ok(Point::Append(doom)) if doom.number == 3));
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn one_occasion_is_due() {
+    fn countdown_fires_once() {
         let countdown = Countdown::new(2);
         let due: Vec<_> = (0..4).map(|_| countdown.clone().is_due()).collect();
         assert_eq!(due, [false, true, false, false]);

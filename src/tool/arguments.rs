@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn good_arguments_are_read() {
+    fn valid_arguments_deserialize() {
         let all = json!({"query": "x", "mode": "regex", "count": 3});
         let want = Sample {
             query: "x".into(),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn complaints_name_the_field() {
+    fn argument_errors_name_the_field() {
         let known = "expected one of `query`, `mode`, `count`, `owner`";
         let unknown = format!("the argument `colour`: unknown field `colour`, {known}");
         for (name, given, says) in [
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn complaints_stay_short() {
+    fn argument_errors_are_bounded() {
         let given = json!({ "count": "9".repeat(100_000), "query": "x" });
         let error = arguments::<Sample>(given).unwrap_err().to_string();
         assert!(

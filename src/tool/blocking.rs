@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_found_by_the_deadline_counts() {
+    async fn call_returns_partial_results_at_the_deadline() {
         let blocking = Blocking::new(1, SOON);
         assert_eq!(
             blocking.run(until_stopped).await,
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_that_nobody_waits_for_stops() {
+    async fn dropped_call_stops_its_work() {
         let blocking = Blocking::new(1, LATE);
         let mut call = Box::pin(blocking.run(until_stopped));
         assert!(futures_util::poll!(&mut call).is_pending());
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_call_that_gets_no_turn_says_so() {
+    async fn call_without_a_permit_is_reported_as_busy() {
         let blocking = Blocking::new(1, LATE);
         let _all = blocking.permits.acquire().await;
         let error = blocking.run(until_stopped).await.unwrap_err().to_string();

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_places_that_exist_are_citations() {
+    fn only_existing_places_are_citations() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("src")).unwrap();
         fs::write(folder.path().join("src/a.rs"), "one\ntwo\nthree\n").unwrap();
@@ -294,7 +294,7 @@ mod tests {
     }
     /// Counts the bytes read, and that no file is read twice.
     #[test]
-    fn what_is_read_for_a_text_is_bounded() {
+    fn citation_checks_read_a_bounded_amount() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let root = ProjectRoot::open(folder.path()).unwrap();

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_work_that_began_first_is_told_until_it_ends() {
+    fn earliest_task_is_reported_until_it_ends() {
         let progress = Progress::default();
         assert_eq!(
             (progress.now(), progress.begun().now_or_never()),
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_panics_has_ended() {
+    fn panicking_task_ends_its_progress() {
         let progress = Progress::default();
         let inner = progress.clone();
         let worked = thread::spawn(move || {

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_the_given_one() {
+    fn registry_keeps_the_given_order() {
         let registry = Registry::new(["zeta", "alpha", "mid"].map(named)).unwrap();
         let specs = registry.specs();
         let names: Vec<_> = specs.iter().map(|spec| spec.name.as_str()).collect();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_is_found_by_its_very_name() {
+    fn tool_is_found_by_its_exact_name() {
         let registry = Registry::new(["zeta", "alpha"].map(named)).unwrap();
         for (name, found) in [
             ("alpha", Some("alpha")),
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_providers_refuse_are_refused() {
+    fn invalid_tool_names_are_refused() {
         let longest = "x".repeat(64);
         let too_long = "x".repeat(65);
         for (name, fine) in [
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn two_tools_of_one_name_are_refused() {
+    fn duplicate_tool_names_are_refused() {
         let error = Registry::new(["a", "b", "a"].map(named)).unwrap_err();
         assert_eq!(error, RegistryError::Duplicate("a".to_owned()));
         let says = "there are two tools named `a`: rename or leave out one of them";

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_model_wrote_is_repeated_short_and_on_one_line() {
+    fn model_text_is_quoted_in_one_short_line() {
         let long = "x".repeat(300);
         let cut = format!("`{}…`", "x".repeat(200));
         for (name, text, shown) in [

@@ -398,7 +398,7 @@ mod tests {
 
     /// A file swapped since it was listed is neither waited for nor followed.
     #[test]
-    fn only_what_was_listed_is_read() {
+    fn read_rejects_a_pipe_or_link_swapped_in_after_listing() {
         let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::write(other.path().join("a.rs"), "fn outside() {}\n").unwrap();
         let root = ProjectRoot::open(folder.path()).unwrap();

@@ -43,7 +43,7 @@ fn needs(query_type: QueryType) -> Needs {
 }
 
 #[test]
-fn every_row_of_t009_and_t041_has_its_type_and_needs() {
+fn every_table_row_has_its_type_and_needs() {
     let classifier = classifier();
     for &(name, rows) in ROWS {
         for &(want, query) in rows {
@@ -59,7 +59,7 @@ fn every_row_of_t009_and_t041_has_its_type_and_needs() {
 }
 
 #[test]
-fn a_question_mark_never_changes_the_type_of_a_row() {
+fn question_mark_never_changes_the_type() {
     let classifier = classifier();
     for &(name, rows) in ROWS {
         for &(want, query) in rows {
@@ -83,7 +83,7 @@ fn a_question_mark_never_changes_the_type_of_a_row() {
 }
 
 #[test]
-fn more_evidence_gives_at_least_the_confidence_and_strong_evidence_seven_tenths() {
+fn confidence_grows_with_evidence() {
     let confidence = |query| classify(query).confidence;
     let more = "find the function implementation in the class";
     assert!(
@@ -96,7 +96,7 @@ fn more_evidence_gives_at_least_the_confidence_and_strong_evidence_seven_tenths(
 }
 
 #[test]
-fn keywords_are_the_entries_that_spoke_for_the_type() {
+fn matched_keywords_are_the_entries_for_the_type() {
     for (name, query, want) in [
         (
             "T009 code",
@@ -147,7 +147,7 @@ fn short_queries_with_evidence_are_not_small_talk() {
 }
 
 #[test]
-fn contradicting_evidence_is_settled_by_phrases() {
+fn phrases_settle_contradicting_evidence() {
     for (name, want, query) in [
         (
             "how to against how does",
@@ -185,7 +185,7 @@ fn the_lexicons_are_well_formed() {
 }
 
 #[test]
-fn every_keyword_of_t008_is_an_entry() {
+fn lexicon_contains_every_required_keyword() {
     let lexicon = Lexicon::builtin().unwrap();
     for (query_type, keywords) in T008 {
         let entries = lexicon.keywords(query_type);
@@ -199,7 +199,7 @@ fn every_keyword_of_t008_is_an_entry() {
 
 proptest! {
     #[test]
-    fn any_text_is_classified_soundly(query in "\\PC{0,200}|[a-z ,.?!'^$/]{0,200}|\\p{Han}{0,20}", said in ".{0,20}") {
+    fn any_text_gets_a_consistent_classification(query in "\\PC{0,200}|[a-z ,.?!'^$/]{0,200}|\\p{Han}{0,20}", said in ".{0,20}") {
         let classifier = classifier();
         for context in [Context::Fresh, Context::Following(&said)] {
             let got = classifier.classify(&query, context);

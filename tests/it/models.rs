@@ -97,7 +97,7 @@ async fn a_script_is_played_step_by_step_and_then_ends() {
 }
 
 #[tokio::test]
-async fn both_conform() {
+async fn offline_and_scripted_models_conform() {
     let offline = |_| -> Arc<dyn Backend> { Arc::new(Offline) };
     assert_eq!(
         conformance::check(offline, Determinism::Deterministic).await,

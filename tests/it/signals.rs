@@ -38,7 +38,7 @@ fn reply(text: &str, kind: &str, elements: &[&str]) -> (String, String) {
 }
 
 #[test]
-fn t007_replies_without_a_signal() {
+fn reply_without_a_signal_finds_nothing() {
     for (name, reply, text) in [
         (
             "no signal",
@@ -61,7 +61,7 @@ fn t007_replies_without_a_signal() {
 }
 
 #[test]
-fn t007_blocks_that_are_no_signal_say_why() {
+fn invalid_blocks_are_rejected_with_a_reason() {
     let types = SignalType::ALL.map(SignalType::as_str).join(", ");
     for (name, kind, elements, reason) in [
         (
@@ -99,7 +99,7 @@ fn t007_blocks_that_are_no_signal_say_why() {
 
 /// The rows whose values contradict T002, unchanged: rejected.
 #[test]
-fn t007_values_that_contradict_t002_are_rejected() {
+fn invalid_field_values_are_rejected() {
     let short =
         "the field `reason` of a need_turn signal needs 5 to 500 characters, it has 4".to_owned();
     for (name, kind, elements, reason) in [
@@ -125,7 +125,7 @@ fn t007_values_that_contradict_t002_are_rejected() {
 }
 
 #[test]
-fn t007_edge_cases() {
+fn lenient_syntax_is_accepted() {
     let need = |tag: &str, elements: &str| format!("{tag}\n  {elements}\n</signal>");
     let plain = "<signal type=\"need_turn\">";
     for (name, block, reason, confidence) in [
@@ -206,7 +206,7 @@ fn t007_edge_cases() {
 }
 
 #[test]
-fn t007_confidence_as_attribute() {
+fn confidence_can_be_an_attribute() {
     let signal = signal_in(
         "<signal type=\"context_sufficient\" confidence=\"0.95\">\n<sources_found>5</sources_found>\n</signal>",
     );
@@ -217,7 +217,7 @@ fn t007_confidence_as_attribute() {
 }
 
 #[test]
-fn t007_of_two_signals_the_first_counts_and_both_go() {
+fn first_of_two_signals_counts_and_both_are_stripped() {
     let reading = read(
         "First answer.\n<signal type=\"need_turn\">\n<reason>First signal</reason>\n</signal>\nMore text.\n<signal type=\"context_sufficient\">\n<sources_found>1</sources_found>\n</signal>",
         NOW,
@@ -230,7 +230,7 @@ fn t007_of_two_signals_the_first_counts_and_both_go() {
 }
 
 #[test]
-fn t007_field_values() {
+fn field_values_are_parsed_by_type() {
     for (name, kind, elements, fields) in [
         (
             "inline with text, integer",
@@ -282,7 +282,7 @@ fn t007_field_values() {
 }
 
 #[test]
-fn t007_strip() {
+fn stripping_removes_signals_and_normalises_white_space() {
     let (with_signal, _) = reply(
         "I found the API endpoint but need to verify the response format.",
         "need_turn",
@@ -311,7 +311,7 @@ fn t007_strip() {
 }
 
 #[test]
-fn t007_a_large_reply() {
+fn signal_is_found_in_a_large_reply() {
     let (reply, _) = reply(
         &"x".repeat(10_000),
         "context_sufficient",
@@ -323,7 +323,7 @@ fn t007_a_large_reply() {
 }
 
 #[test]
-fn a_stream_shows_what_the_reading_says() {
+fn streamed_text_equals_the_parsed_text() {
     let (reply, _) = reply(
         "Two\n\n\n\nparts.",
         "need_turn",
@@ -341,7 +341,7 @@ fn a_stream_shows_what_the_reading_says() {
 
 /// Replies of models that half know the protocol, or think aloud.
 #[test]
-fn near_misses_and_thoughts_are_never_visible() {
+fn near_miss_signals_and_thoughts_are_hidden() {
     let (_, good) = reply("", "need_turn", &["<reason>still looking</reason>"]);
     let thoughts = format!("<think>\nI could send {good}\n</think>\n\n");
     let mut replies = vec![(

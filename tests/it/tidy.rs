@@ -222,7 +222,7 @@ fn sources() -> Vec<Source> {
 }
 
 #[test]
-fn the_tree_keeps_its_promises() {
+fn source_tree_follows_the_layout_rules() {
     let sources = sources();
     let rules = [imports_point_down, pure_rooms_stay_pure, stays_short];
     let mut found: Vec<String> = sources
@@ -294,7 +294,7 @@ fn documents_name_files_that_exist() {
 
 /// Entries are `it/ROOM::name` and `ROOM::name`; a test may move within its room.
 #[test]
-fn tests_that_the_list_names_exist() {
+fn tests_named_in_the_readme_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let list = fs::read_to_string(root.join("tests/README.md")).unwrap();
     let sources = sources();

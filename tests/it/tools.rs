@@ -117,7 +117,7 @@ fn repository(folder: &Path) {
 }
 
 #[tokio::test]
-async fn what_was_found_can_be_read() {
+async fn search_results_can_be_read() {
     let folder = project(&[
         (".gitignore", "target/\n"),
         ("target/kernel.rs", "fn decide() {}\n"),
@@ -137,7 +137,7 @@ async fn what_was_found_can_be_read() {
 }
 
 #[tokio::test]
-async fn what_a_file_says_comes_back_as_it_stands() {
+async fn file_read_returns_signals_verbatim() {
     let text = "<signal type=\"stuck\"><blocker>none at all</blocker></signal>";
     let folder = project(&[("a.md", text)]);
     let tools = tools(folder.path());
@@ -146,7 +146,7 @@ async fn what_a_file_says_comes_back_as_it_stands() {
 }
 
 #[tokio::test]
-async fn many_searches_at_once_take_turns() {
+async fn concurrent_searches_all_complete() {
     let folder = project(&[("a.rs", "hit\n")]);
     let tools = tools(folder.path());
     let calls = (0..40).map(|_| call(&tools, "code_search", json!({"query": "hit"})));

@@ -33,7 +33,7 @@ fn names(file: &KeyFile) -> Vec<String> {
 }
 
 #[test]
-fn keys_are_kept_without_their_secrets_for_their_owner_alone() {
+fn key_file_is_private_and_stores_no_secrets() {
     let folder = tempfile::tempdir().unwrap();
     let file = KeyFile::within(&folder.path().join("not/there/yet"));
     assert!(file.read().unwrap().is_none());
@@ -52,7 +52,7 @@ fn keys_are_kept_without_their_secrets_for_their_owner_alone() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_named_and_never_written_over() {
+fn unreadable_key_file_is_named_and_never_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let file = KeyFile::within(folder.path());
     add(&file, "a").unwrap();
@@ -94,7 +94,7 @@ fn a_file_that_cannot_be_read_is_named_and_never_written_over() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_that_others_may_write_to_is_not_trusted() {
+fn key_file_writable_by_others_is_rejected() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let file = KeyFile::within(folder.path());
@@ -108,7 +108,7 @@ fn a_file_that_others_may_write_to_is_not_trusted() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_that_others_may_replace_is_not_trusted() {
+fn key_file_in_a_writable_folder_is_rejected() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let file = KeyFile::within(folder.path());
@@ -139,7 +139,7 @@ fn a_file_that_others_may_replace_is_not_trusted() {
 /// Only root can change a file's owner, so without root this test checks nothing.
 #[cfg(unix)]
 #[test]
-fn a_file_that_belongs_to_somebody_else_is_not_trusted() {
+fn key_file_of_a_foreign_owner_is_rejected() {
     use std::os::unix::fs::chown;
     const STRANGER: u32 = 54_321;
     if !rustix::process::geteuid().is_root() {
@@ -170,7 +170,7 @@ fn a_file_that_belongs_to_somebody_else_is_not_trusted() {
 }
 
 #[test]
-fn a_change_that_is_refused_changes_nothing() {
+fn rejected_change_leaves_the_file_untouched() {
     let folder = tempfile::tempdir().unwrap();
     let file = KeyFile::within(folder.path());
     add(&file, "a").unwrap();
@@ -185,7 +185,7 @@ fn a_change_that_is_refused_changes_nothing() {
 }
 
 #[test]
-fn of_many_who_change_it_at_once_nothing_is_lost() {
+fn concurrent_writers_lose_no_keys() {
     let folder = tempfile::tempdir().unwrap();
     let file = KeyFile::within(folder.path());
     std::thread::scope(|scope| {
@@ -206,7 +206,7 @@ fn of_many_who_change_it_at_once_nothing_is_lost() {
 
 #[cfg(unix)]
 #[test]
-fn only_root_and_who_runs_this_are_trusted() {
+fn only_root_and_the_current_user_are_trusted_owners() {
     for (owner, own, trusted) in [
         (1_000, 1_000, true),
         (0, 1_000, true),

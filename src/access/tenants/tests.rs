@@ -18,7 +18,7 @@ fn limited(limits: Limits) -> Account {
 }
 
 #[test]
-fn requests_and_tokens_are_so_many_in_a_minute() {
+fn requests_and_tokens_are_limited_per_minute() {
     let mut usage = usage(Limits {
         requests_per_minute: Some(2),
         tokens_per_minute: Some(600),
@@ -53,7 +53,7 @@ fn requests_and_tokens_are_so_many_in_a_minute() {
 }
 
 #[test]
-fn requests_are_so_many_at_a_time() {
+fn concurrent_requests_are_limited() {
     let account = limited(Limits {
         requests: Some(1),
         ..Limits::default()
@@ -70,7 +70,7 @@ fn requests_are_so_many_at_a_time() {
 }
 
 #[test]
-fn messages_that_are_submitted_count_as_pending() {
+fn submitted_messages_count_as_pending() {
     let account = limited(Limits {
         queued: Some(2),
         ..Limits::default()
@@ -88,7 +88,7 @@ fn messages_that_are_submitted_count_as_pending() {
 }
 
 #[test]
-fn running_and_submitted_queries_are_so_many() {
+fn running_and_submitted_queries_share_a_limit() {
     let account = limited(Limits {
         queries: Some(2),
         ..Limits::default()
@@ -106,7 +106,7 @@ fn running_and_submitted_queries_are_so_many() {
 }
 
 #[test]
-fn a_change_of_limits_keeps_usage_of_those_that_stay() {
+fn changing_limits_keeps_usage_of_unchanged_limits() {
     let limits = |requests, tokens, queued, sessions| Limits {
         requests_per_minute: requests,
         tokens_per_minute: tokens,
@@ -131,7 +131,7 @@ fn a_change_of_limits_keeps_usage_of_those_that_stay() {
 }
 
 #[test]
-fn sessions_are_counted_once_and_again_when_there_is_no_room() {
+fn full_tenant_recounts_its_sessions() {
     let mut usage = usage(Limits {
         sessions: Some(2),
         ..Limits::default()
@@ -179,7 +179,7 @@ fn sessions_opened_during_a_count_are_added_to_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_without_a_known_outcome_counts_until_the_next_count() {
+async fn session_with_unknown_outcome_counts_until_the_next_count() {
     let account = limited(Limits {
         sessions: Some(1),
         ..Limits::default()
@@ -202,7 +202,7 @@ async fn a_session_without_a_known_outcome_counts_until_the_next_count() {
 }
 
 #[test]
-fn a_tenant_has_its_own_limits_and_else_those_of_all() {
+fn tenant_limits_override_the_common_limits() {
     let own = Limits {
         queued: Some(5),
         ..Limits::default()

@@ -7,7 +7,7 @@ use crate::model::{
 };
 
 #[test]
-fn text_is_sent_on_its_way_only_where_somebody_listens() {
+fn text_frames_are_published_only_with_a_subscriber() {
     let bus = BusHandle::new(Pool::new(2, 16));
     let key = |number: usize| {
         let keys = (0..).map(|n| SessionKey::local(SessionName::new(&format!("s{n}")).unwrap()));
@@ -40,7 +40,7 @@ fn text_is_sent_on_its_way_only_where_somebody_listens() {
 }
 
 #[test]
-fn those_who_have_gone_do_not_pile_up() {
+fn closed_subscriptions_are_removed() {
     let mut bus = BusState::default();
     for number in 0..10_000 {
         let name = SessionName::new(&format!("s{number}")).unwrap();
@@ -51,7 +51,7 @@ fn those_who_have_gone_do_not_pile_up() {
 }
 
 #[test]
-fn who_falls_too_far_behind_hears_of_the_end_and_keeps_nothing_here() {
+fn bus_drops_a_subscriber_that_falls_too_far_behind() {
     let mut bus = BusState::default();
     let (sender, mut slow) = mpsc::channel(2);
     bus.subscribe(Filter::default(), sender);
@@ -121,7 +121,7 @@ fn drain(receiver: &mut mpsc::Receiver<Notice>) -> Vec<String> {
 }
 
 #[test]
-fn a_slow_subscriber_is_told_where_to_read_on() {
+fn slow_subscriber_gets_one_gap_marker_per_session() {
     let (sender, mut receiver) = mpsc::channel(2);
     let mut subscriber = Subscriber::new(Filter::default(), sender);
     for seq in 1..=4 {
@@ -146,7 +146,7 @@ fn a_slow_subscriber_is_told_where_to_read_on() {
 }
 
 #[test]
-fn who_misses_events_of_too_many_sessions_is_let_go() {
+fn subscriber_behind_in_too_many_sessions_is_disconnected() {
     let (sender, mut receiver) = mpsc::channel(2);
     let filter = Filter {
         kinds: vec!["session.".into()],
@@ -211,7 +211,7 @@ fn filters_by_session_type_and_severity() {
 }
 
 #[tokio::test]
-async fn whoever_hears_many_buses_hears_all_and_learns_of_the_end_of_any() {
+async fn merged_subscription_alternates_buses_and_ends_with_any() {
     let (first, one) = mpsc::channel(8);
     let (second, other) = mpsc::channel(8);
     let mut buses = [first, second].map(|sender| Subscriber::new(Filter::default(), sender));

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn enough_failures_in_a_row_open_it() {
+    fn consecutive_failures_open_the_breaker() {
         use Health::{Failed, Fine, Unknown};
         for (name, ends, standing) in [
             ("nothing happened", vec![], CircuitState::Closed),
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn one_probe_decides_and_frees_its_place_however_it_ends() {
+    fn half_open_breaker_admits_one_probe_at_a_time() {
         let mut breaker = after(&[Health::Failed; 3]);
         assert_eq!(breaker.check(at(3)), Err(at(3)));
         assert_eq!(breaker.check(at(6)), Ok(()));
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn whose_fault_it_is() {
+    fn failures_are_attributed_to_provider_or_model() {
         use Health::{Failed, Fine, Unknown};
         let failed = |code: &str| End::Failed(Fault::retryable(code, "it did not work"));
         for (end, provider, model) in [

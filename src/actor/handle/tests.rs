@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn a_key_that_is_empty_or_too_long_is_refused() {
+async fn idempotency_key_of_invalid_length_is_refused() {
     let oracle = TestOracle::new(Scripted::new().stall("Let me see"));
     let system = System::start(oracle.args().unwrap()).await.unwrap();
     let key = SessionKey::local(SessionName::new("s").unwrap());

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_duration_counts_in_the_first_bucket_that_holds_it() {
+    fn duration_falls_into_the_first_bucket_that_holds_it() {
         let timing = Timing::default();
         let micros = Duration::from_micros;
         for took in [0, 50, 51, 600_000_000, 600_000_001] {

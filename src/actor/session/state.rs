@@ -397,7 +397,7 @@ mod tests {
     };
 
     #[tokio::test(start_paused = true)]
-    async fn a_journal_that_does_not_take_a_snapshot_is_not_waited_for_for_ever() {
+    async fn silent_snapshot_store_times_out() {
         let journal = Obstructed::new(Arc::new(Memory::new()));
         let key = SessionKey::local(SessionName::new("s").unwrap());
         let claim = journal.claim(key).await.unwrap();
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn snapshots_are_kept_at_growing_distances() {
+    fn snapshot_intervals_grow_with_the_journal() {
         let (mut kept, mut at) = (Seq(0), Vec::new());
         for last in (1..6_000).map(Seq) {
             if is_due(kept, last) {

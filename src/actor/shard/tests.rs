@@ -224,7 +224,7 @@ async fn crashing(times: u32) -> Bench {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_timer_that_was_set_for_an_earlier_pause_does_not_end_a_later_one() {
+async fn stale_back_off_timer_does_not_end_a_later_pause() {
     let mut bench = crashing(2).await;
     let _answer = bench.submit("what?").await;
     bench.until(resting).await;
@@ -265,7 +265,7 @@ fn live(slot: Option<&Slot>) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_rests_when_the_end_comes_does_not_come_back() {
+async fn backing_off_session_is_not_revived_after_shutdown() {
     let mut bench = crashing(1).await;
     let _answer = bench.submit("what?").await;
     bench.until(resting).await;
@@ -284,7 +284,7 @@ async fn who_rests_when_the_end_comes_does_not_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_rests_or_is_set_aside_leaves_at_once_for_another_process() {
+async fn backing_off_or_quarantined_session_is_handed_over_at_once() {
     for anyway in [false, true] {
         let mut rests = crashing(1).await;
         let _answer = rests.submit("what?").await;
@@ -304,7 +304,7 @@ async fn who_rests_or_is_set_aside_leaves_at_once_for_another_process() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_comes_to_life_when_the_end_comes_leaves_in_order_first() {
+async fn shutdown_waits_for_a_starting_session_to_record_its_requests() {
     let mut bench = Bench::new(TestOracle::new(Scripted::new().stall("Half an"))).await;
     let answer = bench.submit("what?").await;
     let mut parked = bench.park().await;
@@ -318,7 +318,7 @@ async fn who_comes_to_life_when_the_end_comes_leaves_in_order_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_stays_when_the_end_comes_is_told_of_it() {
+async fn shutdown_asks_a_staying_session_again() {
     let mut bench = busy().await;
     let actor = bench.asked_to_leave();
     let mut parked = bench.park().await;
@@ -330,7 +330,7 @@ async fn who_stays_when_the_end_comes_is_told_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_comes_in_on_the_way_out_waits_up_to_a_bound_and_is_handed_to_who_stays() {
+async fn messages_during_passivation_are_queued_up_to_a_bound() {
     let mut bench = busy().await;
     let actor = bench.asked_to_leave();
     let waits = bench.command(Command::Cancel { query: None }).await;
@@ -360,7 +360,7 @@ async fn what_comes_in_on_the_way_out_waits_up_to_a_bound_and_is_handed_to_who_s
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waits_for_one_that_hangs_in_its_journal_has_a_bound() {
+async fn queue_of_a_session_stuck_in_its_journal_is_bounded() {
     let journal = Obstructed::new(Arc::new(Memory::new()));
     let oracle = TestOracle::new(Scripted::new().stall("Half an"));
     let mut bench = Bench::new(oracle.journal(Arc::new(journal.clone()))).await;
@@ -389,7 +389,7 @@ async fn what_waits_for_one_that_hangs_in_its_journal_has_a_bound() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_its_asker_gave_up_is_not_asked() {
+async fn abandoned_submission_is_not_run() {
     let mut bench = busy().await;
     drop(bench.submit("and?").await);
     let next = bench.submit("or?").await.await.unwrap();
@@ -399,7 +399,7 @@ async fn a_question_that_its_asker_gave_up_is_not_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_is_set_aside_stays_so_in_the_next_shard_and_its_release_counts_for_nothing() {
+async fn quarantine_survives_a_shard_restart_until_released() {
     let mut bench = busy().await;
     bench.state.quarantine(key(), "unreadable".into());
     let args = ShardArgs {
@@ -417,7 +417,7 @@ async fn one_that_is_set_aside_stays_so_in_the_next_shard_and_its_release_counts
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_does_not_end_when_it_is_killed_is_set_aside_and_who_waits_is_told() {
+async fn session_that_ignores_a_kill_is_quarantined() {
     let limit = Duration::from_secs(900);
     let mut bench = busy().await;
     // The shard does not see the end of the actor from here on, as if it blocked its thread.
@@ -472,7 +472,7 @@ async fn asking() -> Bench {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_waits_for_a_person_and_does_not_leave_is_not_charged_for_that() {
+async fn stuck_session_awaiting_approval_is_not_charged_a_restart() {
     let mut bench = asking().await;
     bench.asked_to_leave();
     tokio::time::advance(Duration::from_secs(900)).await;

@@ -84,7 +84,7 @@ fn look() -> Scripted {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_dies_is_replaced_and_work_goes_on() {
+async fn crashed_service_is_replaced() {
     type Kill = fn(&Parts);
     let services: [(&str, Kill); 5] = [
         ("classifiers", |parts| kill(&parts.services.classifiers)),
@@ -149,7 +149,7 @@ impl Actor for Deaf {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_query_is_prepared_within_one_deadline_or_fails() {
+async fn query_fails_when_preparation_exceeds_its_deadline() {
     let parts = parts(TestOracle::new(Scripted::new().reply(DONE))).await;
     let (deaf, _) = Actor::spawn(None, Deaf, ()).await.unwrap();
     let classifiers = &parts.services.classifiers;
@@ -163,7 +163,7 @@ async fn a_query_is_prepared_within_one_deadline_or_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_dies_under_a_query_that_needs_it_is_asked_again() {
+async fn query_retries_a_service_that_crashed() {
     let parts = parts(TestOracle::new(Scripted::new().reply(DONE))).await;
     // Killed before the message is submitted, so that it finds them dead or being replaced.
     kill(&parts.services.classifiers);
@@ -174,7 +174,7 @@ async fn a_service_that_dies_under_a_query_that_needs_it_is_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_keeps_failing_ends_the_system() {
+async fn repeated_service_crashes_stop_the_system() {
     let oracle = TestOracle::new(Scripted::new().reply(DONE));
     let parts = parts(oracle.settings(|settings| settings.replacements = 2)).await;
     for _ in 0..3 {
@@ -190,7 +190,7 @@ async fn a_service_that_keeps_failing_ends_the_system() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_fails_now_and_then_is_replaced_for_ever() {
+async fn occasional_service_crashes_never_exhaust_the_restart_limit() {
     let oracle = TestOracle::new(Scripted::new().reply(DONE));
     let parts = parts(oracle.settings(|settings| settings.replacements = 2)).await;
     for _ in 0..20 {
@@ -248,7 +248,7 @@ fn ticket(sid: Sid, turn: u32) -> (Box<Ticket>, Waits) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_whose_query_is_not_in_the_ledger_is_refused() {
+async fn call_of_a_query_outside_the_ledger_is_refused() {
     let script = Scripted::new().reply(DONE);
     let parts = parts(TestOracle::new(script.clone())).await;
     let (call, waits) = ticket(Sid(77), 0);
@@ -259,7 +259,7 @@ async fn a_call_whose_query_is_not_in_the_ledger_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_starts_more_turns_than_its_budget_is_ended_by_the_books() {
+async fn ledger_ends_a_session_that_exceeds_its_turn_budget() {
     let tool = TestTool::new("slow").hangs();
     let oracle = TestOracle::new(look())
         .tool(tool.clone())
@@ -320,7 +320,7 @@ async fn child_end(oracle: &Oracle) -> (Outcome, Usage) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_query_that_the_books_end_takes_its_child_back_first() {
+async fn query_over_budget_cancels_its_child_first() {
     let (parts, script) = delegating().await;
     let running = {
         let oracle = parts.oracle.clone();
@@ -353,7 +353,7 @@ async fn a_query_that_the_books_end_takes_its_child_back_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_is_set_aside_leaves_no_child_running() {
+async fn quarantine_cancels_the_running_child() {
     let (parts, script) = delegating().await;
     let key = SessionKey::local(SessionName::new("s").unwrap());
     let session = parts.oracle.session(key.clone());
@@ -379,7 +379,7 @@ async fn a_session_that_is_set_aside_leaves_no_child_running() {
 }
 
 #[test]
-fn faults_that_are_far_apart_do_not_add_up_and_those_that_are_not_are_slowed_down() {
+fn restart_back_off_grows_with_recent_crashes_only() {
     let start = Instant::now();
     let mut deaths = Deaths::default();
     let mut at = |seconds| {

@@ -46,7 +46,7 @@ async fn events(journal: &Arc<dyn Journal>, many: usize) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_belongs_to_no_session_is_in_the_reserved_one_whoever_writes_it() {
+async fn processes_share_one_system_log() {
     let journal: Arc<dyn Journal> = Arc::new(Memory::new());
     let (one, _writes) = start(&journal);
     one.note(fact("a"));
@@ -69,7 +69,7 @@ async fn what_belongs_to_no_session_is_in_the_reserved_one_whoever_writes_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_begins_anew_where_it_was_deleted() {
+async fn system_log_restarts_after_deletion() {
     let journal: Arc<dyn Journal> = Arc::new(Memory::new());
     let (log, _writes) = start(&journal);
     log.note(fact("a"));
@@ -83,7 +83,7 @@ async fn it_begins_anew_where_it_was_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_the_log_finds_all_of_it_written() {
+async fn written_waits_for_all_pending_notes() {
     let journal: Arc<dyn Journal> = Arc::new(Memory::new());
     let (log, _writes) = start(&journal);
     log.note(fact("a"));

@@ -53,7 +53,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_limit_is_raised_as_far_as_it_may_and_never_lowered() {
+    fn descriptor_limit_is_raised_up_to_the_maximum_and_never_lowered() {
         for (name, current, most, needed, want) in [
             ("enough", 10_000, 20_000, 5_000, 10_000),
             ("raised", 1_024, 20_000, 5_000, 5_000),
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_needed_and_what_is_allowed_are_told() {
+    fn warning_names_needed_and_allowed_descriptors() {
         let text = warning(needed(10_000, 64), 1_024);
         assert!(text.contains("10128") && text.contains("1024"), "{text}");
         assert_eq!(needed(usize::MAX, 1), u64::MAX);

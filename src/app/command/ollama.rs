@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_taken_apart() {
+    fn url_is_split_into_host_and_port() {
         for (url, expected) in [
             ("http://127.0.0.1:11434/v1", Some(("127.0.0.1", 11434))),
             ("http://[::1]:11434/v1", Some(("::1", 11434))),
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn models_that_make_vectors_are_not_asked() {
+    fn embedding_models_are_skipped() {
         for (model, asked) in [
             ("qwen3:8b", true),
             ("llama3.2:latest", true),

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_usual_file_is_where_the_xdg_rules_put_it() {
+fn default_config_path_follows_xdg() {
     for (name, environment, want) in [
         (
             "xdg",
@@ -28,7 +28,7 @@ fn the_usual_file_is_where_the_xdg_rules_put_it() {
 }
 
 #[test]
-fn a_prompt_for_nothing_is_that_of_small_talk() {
+fn prompt_without_a_subject_is_conversational() {
     let nothing = Subject {
         query_type: None,
         query: None,

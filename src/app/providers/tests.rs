@@ -34,7 +34,7 @@ fn called(file: &str, variables: &[(&str, &str)], name: &str) -> Result<(String,
 }
 
 #[test]
-fn presets_take_addresses_and_keys_from_the_environment() {
+fn presets_read_addresses_and_keys_from_the_environment() {
     let no_key = "the provider `openai` has no key: set the environment variable OPENAI_API_KEY, or choose another model by `model.chain` or `--model`";
     let no_url = "the environment variable OPENAI_BASE_URL holds no address; allowed is an address that begins with http:// or https://, without user, password, `?` and `#`";
     let no_text = "what the environment variable OPENAI_API_KEY holds for the provider `openai` is no key or header: it has to be one line of visible ASCII, not empty";
@@ -123,7 +123,7 @@ fn presets_take_addresses_and_keys_from_the_environment() {
 
 /// `oracle models` omits an unreachable Ollama unless its address is set.
 #[test]
-fn an_address_is_told_by_the_file_or_by_its_variable() {
+fn provider_is_addressed_by_file_or_variable() {
     let own = "[[providers]]\nname = 'ollama'\ndialect = 'openai'\nbase_url = 'http://h'\n";
     for (what, file, variables, told) in [
         ("nothing", "", &[][..], false),
@@ -142,7 +142,7 @@ fn an_address_is_told_by_the_file_or_by_its_variable() {
 }
 
 #[test]
-fn the_address_of_ollama_is_that_for_clients() {
+fn ollama_host_is_turned_into_a_client_url() {
     for (host, url) in [
         ("box", "http://box:11434/v1"),
         ("box:80", "http://box:80/v1"),
@@ -165,7 +165,7 @@ fn the_address_of_ollama_is_that_for_clients() {
 }
 
 #[test]
-fn a_configured_provider_takes_its_key_from_where_it_says() {
+fn configured_provider_reads_its_key_from_the_named_source() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     std::fs::write(path("good"), "from-file\n").unwrap();
@@ -220,7 +220,7 @@ fn a_configured_provider_takes_its_key_from_where_it_says() {
 }
 
 #[test]
-fn models_have_sizes_and_prices_as_configured_or_as_known() {
+fn model_sizes_and_prices_come_from_configuration_or_built_in_list() {
     let config = config(
         "[[providers]]\nname = 'openai'\ndialect = 'openai'\nbase_url = 'http://h'\n\
          [[providers.models]]\nname = 'gpt-4.1'\ncontext_window = 1000\ninput = 1\noutput = 2\n\
@@ -255,7 +255,7 @@ fn models_have_sizes_and_prices_as_configured_or_as_known() {
 }
 
 #[test]
-fn secrets_are_not_seen_in_what_is_made_of_them() {
+fn debug_output_of_a_provider_hides_secrets() {
     let config = config(
         "[[providers]]\nname = 'mine'\ndialect = 'openai'\nbase_url = 'http://h'\n\
          key_env = 'KEY'\nheader_env = { X-Token = 'KEY' }\nheaders = { X-Title = 'open' }\n",

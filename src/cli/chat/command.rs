@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_a_question_or_a_command() {
+    fn typed_text_is_parsed_as_question_or_command() {
         let question = |text: &str| Message::Question(text.to_owned());
         let command = Message::Command;
         for (typed, message) in [
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_says_what_may_help() {
+    fn mistyped_command_suggests_the_nearest() {
         let listed = |name: &str, near: &str| {
             format!(
                 "there is no command `{name}`: {near}`/help` lists them, and `/{name}` asks it as a question"

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_is_there_the_next_time_and_for_its_owner_alone() {
+    fn history_persists_privately_and_skips_blank_and_repeated_lines() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("history");
         let long = "a".repeat(LONGEST + 1);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_messages_are_kept() {
+    fn history_keeps_only_the_latest_messages() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("history");
         let mut there = kept();
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_read_is_left_alone_and_that_is_said_once() {
+    fn unreadable_history_file_is_reported_once_and_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let broken = folder.path().join("broken");
         fs::write(&broken, b"#V2\n\xff\xfe\n").unwrap();
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_another_program_has_locked_is_not_waited_for() {
+    fn locked_history_file_is_skipped_without_waiting() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("history");
         fs::write(&file, "#V2\nbefore\n").unwrap();
@@ -220,7 +220,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn whoever_wants_nothing_kept_hears_nothing_of_it() {
+    fn history_linked_to_dev_null_is_disabled_silently() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("history");
         std::os::unix::fs::symlink("/dev/null", &file).unwrap();

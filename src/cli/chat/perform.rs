@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_beginning_of_what_was_said_is_repeated() {
+    fn long_message_is_quoted_by_its_first_lines() {
         for (text, most, lines) in [
             ("", 2, vec![]),
             ("one", 2, vec!["> one"]),

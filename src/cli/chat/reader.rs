@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_terminals_are_told_by_is_no_part_of_a_message() {
+    fn escape_sequences_are_removed_from_a_pasted_message() {
         for (pasted, want) in [
             ("\x1b[1;31merror\x1b[0m: x", "error: x"),
             ("\u{9b}2Ja", "a"),
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_person_may_go_on_in_the_next_line_and_a_pipe_has_a_message_a_line() {
+    async fn terminal_input_continues_over_lines_and_piped_input_does_not() {
         let lines = [
             "one\\",
             "two",

@@ -309,7 +309,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn money_is_read_exactly() {
+    fn money_is_parsed_exactly() {
         for (text, nanos) in [
             ("1", Some(1_000_000_000)),
             ("1.50", Some(1_500_000_000)),

@@ -24,7 +24,7 @@ fn lines(bytes: &[u8]) -> (Vec<String>, Option<String>) {
 }
 
 #[test]
-fn lines_lose_their_ends_and_nothing_else() {
+fn lines_lose_only_their_terminators() {
     for (name, bytes, want) in [
         ("nothing", &b""[..], &[][..]),
         ("one", b"a\n", &["a"]),
@@ -45,7 +45,7 @@ fn lines_lose_their_ends_and_nothing_else() {
 }
 
 #[test]
-fn a_line_that_is_not_utf_8_is_named_after_those_before_it() {
+fn input_that_is_not_utf_8_is_located_by_line_and_offset() {
     let says = |text: &str| Some(format!("{text}: convert it to UTF-8"));
     for (bytes, before, problem) in [
         (
@@ -125,7 +125,7 @@ fn a_record_is_an_object_a_string_or_blank() {
 }
 
 #[test]
-fn a_question_comes_from_the_argument_or_is_piped_in() {
+fn question_is_read_from_argument_or_stdin() {
     let most = "x".repeat(MAX_QUESTION);
     let empty = "the question is empty: say what you want to know".to_owned();
     for (name, argument, piped, want) in [
@@ -165,7 +165,7 @@ fn a_question_comes_from_the_argument_or_is_piped_in() {
 }
 
 #[test]
-fn a_question_that_is_too_long_is_refused_without_reading_it_all() {
+fn oversized_question_is_refused_without_reading_it_all() {
     let much = "é".repeat(5 << 20);
     let mut piped = input(much.as_bytes());
     assert_eq!(
@@ -192,7 +192,7 @@ fn a_question_that_is_too_long_is_refused_without_reading_it_all() {
 }
 
 #[test]
-fn nobody_waits_for_a_question_at_a_terminal() {
+fn ask_without_a_question_fails_at_a_terminal() {
     let person = Device::Terminal {
         width: 80,
         style: Style::Plain,

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_unseen_comes_to_one_message() {
+    fn type_ahead_becomes_one_message() {
         for (keys, text) in [
             ("what is two?", "what is two?"),
             ("what is two?\r", "what is two?"),
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn ctrl_d_leaves_where_nothing_is_typed_and_ctrl_z_is_told() {
+    fn ctrl_d_exits_only_on_empty_input_and_ctrl_z_suspends() {
         for (keys, leaves) in [("\x04", true), ("a\x04", false), ("a\x7f\x04", true)] {
             assert_eq!(typed(keys.as_bytes()).leaves, leaves, "{keys:?}");
         }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_kept_than_fits() {
+    fn type_ahead_is_bounded() {
         let much = typed("é".repeat(MOST).as_bytes());
         assert_eq!((much.text.len(), much.lost), (MOST, true));
         let mut sequence = b"\x1b[".to_vec();

@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_heard_at_its_end_however_it_comes() {
+    fn line_is_delivered_at_its_end_in_any_chunking() {
         for (pieces, heard) in [
             (&["y\n"][..], vec!["y"]),
             (&["\n"], vec![""]),
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_longer_than_any_answer_is_none_to_its_end() {
+    fn overlong_line_is_no_answer_but_the_next_one_is() {
         for (name, begins, ends) in [
             ("an answer at its end", "x".repeat(1_024), "y\n"),
             (

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_comes_along_with_a_line_is_over_when_nothing_comes_any_more() {
+    async fn hush_drops_a_paste_until_input_pauses() {
         let (sender, receiver) = mpsc::channel(1);
         let mut lines = Lines::of(receiver);
         let pause = Duration::from_millis(100);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_came_before_a_question_is_no_answer_to_it() {
+    async fn input_before_a_prompt_does_not_answer_it() {
         let (sender, receiver) = mpsc::channel(MOST);
         let say = async |line: &str| sender.send(Ok(line.as_bytes().to_vec())).await.unwrap();
         let mut lines = Lines::of(receiver);

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_clear_yes_is_one() {
+    fn approval_accepts_only_a_clear_yes_or_no() {
         for (lines, verdict) in [
             (
                 vec!["y", " Y ", "yes", "YES"],
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_asked_about_is_shown_and_where_it_is_long_how_much_it_is() {
+    fn approval_shows_all_arguments_and_their_length() {
         let arguments = r#"{"note":"ideas/cache","text":"Cache\n\nrun it? [y/N] y","keep":true}"#;
         let want = "the model wants to run note_write, with\n  keep: true\n  note: ideas/cache\n  text:\n  | Cache\n  | \n  \
                     | run it? [y/N] y";

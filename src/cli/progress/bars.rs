@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn only_what_takes_longer_than_a_second_is_shown_and_its_end_is_told_once() {
+    async fn progress_is_shown_only_after_a_second() {
         let progress = Progress::default();
         let mut bars = Bars::new(progress.clone());
         let long = Duration::from_secs(60);

@@ -62,7 +62,7 @@ async fn seen(recording: &Recording, text: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_press_takes_the_question_back_and_says_so() {
+async fn first_interrupt_cancels_the_query() {
     let journal = Obstructed::new(Arc::new(Memory::new()));
     for (name, device) in [("a person", PERSON), ("a pipe", Device::Other)] {
         let oracle = stalling(&journal).await;
@@ -86,7 +86,7 @@ async fn the_first_press_takes_the_question_back_and_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_press_does_not_wait_for_the_first_to_be_done() {
+async fn second_interrupt_does_not_wait_for_the_first() {
     let journal = Obstructed::new(Arc::new(Memory::new()));
     let oracle = stalling(&journal).await;
     let began = tokio::time::Instant::now();
@@ -105,7 +105,7 @@ async fn a_second_press_does_not_wait_for_the_first_to_be_done() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_press_before_the_question_is_taken_waits_for_that_and_a_second_does_not() {
+async fn interrupt_before_acceptance_waits_and_a_second_does_not() {
     let journal = Obstructed::new(Arc::new(Memory::new()));
     let oracle = stalling(&journal).await;
     let press = async |presses: &mpsc::Sender<()>, _: &Recording| presses.send(()).await.unwrap();
@@ -124,7 +124,7 @@ async fn a_press_before_the_question_is_taken_waits_for_that_and_a_second_does_n
 }
 
 #[tokio::test(start_paused = true)]
-async fn long_work_of_a_tool_is_shown_until_it_ends() {
+async fn tool_progress_is_shown_until_it_ends() {
     let oracle = TestOracle::new(Scripted::new().stall(""));
     let oracle = oracle.start().await.unwrap();
     let (mut terminal, recording) = Recording::terminal("", PERSON);
@@ -159,7 +159,7 @@ async fn long_work_of_a_tool_is_shown_until_it_ends() {
 }
 
 #[test]
-fn a_failure_says_what_happened_and_where_to_look() {
+fn failure_line_names_cause_and_remedy() {
     for (code, detail, said) in [
         (
             "unauthorized",

@@ -19,7 +19,7 @@ fn told(stop: Stop) -> (u8, String, String) {
 }
 
 #[test]
-fn every_problem_has_a_line_and_every_stop_a_code() {
+fn each_stop_has_its_message_and_exit_code() {
     let broken = || io::Error::from(ErrorKind::BrokenPipe);
     let full = || io::Error::from(ErrorKind::StorageFull);
     let busy = || AskError::Refused(Refusal::Busy);
@@ -58,7 +58,7 @@ fn every_problem_has_a_line_and_every_stop_a_code() {
 }
 
 #[test]
-fn help_is_a_result_and_a_wrong_command_line_is_not() {
+fn help_exits_zero_and_a_usage_error_does_not() {
     let typed = |line: &[&str]| {
         let line = std::iter::once("oracle").chain(line.iter().copied());
         told(Args::read(line.map(Into::into)).unwrap_err())
@@ -76,7 +76,7 @@ fn help_is_a_result_and_a_wrong_command_line_is_not() {
 }
 
 #[test]
-fn help_that_nobody_reads_is_no_failure() {
+fn closed_output_does_not_fail_help() {
     struct Closed;
     impl Write for Closed {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_go_by_the_wish_of_the_person_and_the_terminal() {
+    fn style_follows_no_color_and_term() {
         for (name, environment, style) in [
             ("nothing said", [("", ""), ("", "")], Style::Coloured),
             (

@@ -22,7 +22,7 @@ fn written(device: Device) -> [String; 2] {
 }
 
 #[test]
-fn prompts_and_status_lines_are_for_people() {
+fn prompts_and_status_lines_appear_only_at_a_terminal() {
     let style = |style| Device::Terminal { width: 8, style };
     let (first, second) = (
         "\r\x1b[Ksearch…\r\x1b[Kasking\r\x1b[K",
@@ -52,7 +52,7 @@ fn prompts_and_status_lines_are_for_people() {
 }
 
 #[test]
-fn nothing_on_standard_error_commands_the_terminal() {
+fn stderr_output_neutralizes_control_sequences() {
     const HOSTILE: &str = "a\x1b]52;c;cm0=\x07b\r\u{9b}2J\u{202e}\u{2066}\nc";
     let device = |width| Device::Terminal {
         width,
@@ -87,7 +87,7 @@ fn nothing_on_standard_error_commands_the_terminal() {
 }
 
 #[test]
-fn lines_are_as_long_as_they_need_to_be_where_nobody_reads_them() {
+fn lines_wrap_only_at_a_terminal() {
     for (device, columns) in [(PERSON, 8), (Device::Other, usize::MAX)] {
         let (terminal, _) = Recording::terminal("", device);
         assert_eq!(terminal.columns(), columns);
@@ -95,7 +95,7 @@ fn lines_are_as_long_as_they_need_to_be_where_nobody_reads_them() {
 }
 
 #[test]
-fn nobody_is_prompted_whose_input_is_a_file() {
+fn no_prompt_is_shown_without_terminal_input() {
     let (mut terminal, recording) = Recording::terminal("", PERSON);
     terminal.input = Input::new(io::empty(), Device::Other);
     terminal.prompt("> ");
@@ -103,7 +103,7 @@ fn nobody_is_prompted_whose_input_is_a_file() {
 }
 
 #[test]
-fn a_result_is_one_line_of_json() {
+fn json_result_is_one_line() {
     let (mut terminal, recording) = Recording::terminal("", Device::Other);
     terminal.out.json(&["a\nb", "é"]).unwrap();
     assert_eq!(recording.out(), "[\"a\\nb\",\"é\"]\n");

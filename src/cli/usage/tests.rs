@@ -143,7 +143,7 @@ async fn said(by: By, json: bool, device: Device) -> String {
 }
 
 #[tokio::test]
-async fn each_call_counts_once_however_it_is_added_up() {
+async fn each_call_counts_once_in_every_grouping() {
     for (by, rows) in [
         (By::Tenant, "default\t603\t2380\t178\t777\t$0.002005\t605\n"),
         (
@@ -164,7 +164,7 @@ async fn each_call_counts_once_however_it_is_added_up() {
 }
 
 #[tokio::test]
-async fn a_call_of_a_session_in_memory_counts_once_and_by_its_estimate_where_it_was_cut_off() {
+async fn in_memory_calls_count_once_and_by_estimate_when_cut_off() {
     let call = |attempt, input| ModelUsage {
         session: SessionKey {
             tenant: "acme".parse().unwrap(),
@@ -199,7 +199,7 @@ async fn a_call_of_a_session_in_memory_counts_once_and_by_its_estimate_where_it_
 }
 
 #[tokio::test]
-async fn a_second_opinion_counts_for_whoever_was_asked() {
+async fn second_opinion_is_charged_to_the_model_that_gave_it() {
     let opinion = SecondOpinion {
         model: "p/judge".into(),
         outcome: OpinionOutcome::Late,
@@ -233,7 +233,7 @@ async fn a_second_opinion_counts_for_whoever_was_asked() {
 }
 
 #[tokio::test]
-async fn a_person_gets_columns_and_the_whole_and_a_program_objects() {
+async fn usage_prints_columns_at_a_terminal_and_json_objects_otherwise() {
     let device = Device::Terminal {
         width: 120,
         style: Style::Plain,
@@ -249,7 +249,7 @@ async fn a_person_gets_columns_and_the_whole_and_a_program_objects() {
 }
 
 #[tokio::test]
-async fn all_tenants_are_told_apart_and_nobody_elses_sessions_are_shown() {
+async fn usage_counts_every_tenant_but_lists_only_own_sessions() {
     let (mut terminal, recording) = Recording::terminal("", Device::Other);
     let journal = Memory::new();
     let spent = LlmFact::Failed(Failed {
@@ -281,7 +281,7 @@ async fn all_tenants_are_told_apart_and_nobody_elses_sessions_are_shown() {
 }
 
 #[tokio::test]
-async fn where_nothing_was_called_that_is_said() {
+async fn usage_without_calls_prints_a_note() {
     let (mut terminal, recording) = Recording::terminal("", Device::Other);
     let args = UsageArgs { by: By::Day };
     usage(&Memory::new(), &args, true, &mut terminal)

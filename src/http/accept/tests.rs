@@ -86,7 +86,7 @@ async fn streams(given: &Given, wanted: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_never_reads_is_cut_off_and_held_little_for() {
+async fn stalled_reader_is_disconnected_and_buffers_little() {
     const STREAMS: usize = 200;
     let given = Arc::new(Given::default());
     let (_system, _server, address, _drain) = serve(&given).await;
@@ -105,7 +105,7 @@ async fn who_never_reads_is_cut_off_and_held_little_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_without_room_is_cut_off_though_its_connection_has_some() {
+async fn stalled_http2_stream_is_cut_despite_connection_window() {
     let given = Arc::new(Given::default());
     let (_system, _server, address, _drain) = serve(&given).await;
     // Speaks HTTP/2, sends a request, and never extends the initial window of the stream.
@@ -139,7 +139,7 @@ async fn a_stream_without_room_is_cut_off_though_its_connection_has_some() {
 }
 
 #[tokio::test]
-async fn who_lost_its_network_is_noticed() {
+async fn listener_enables_tcp_keepalive() {
     let settings = Settings {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         ..Settings::default()
@@ -155,7 +155,7 @@ async fn who_lost_its_network_is_noticed() {
 }
 
 #[tokio::test]
-async fn who_requires_keys_does_not_serve_without() {
+async fn listener_that_requires_keys_refuses_to_bind_without() {
     let settings = Settings {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         require_keys: true,
@@ -167,7 +167,7 @@ async fn who_requires_keys_does_not_serve_without() {
 }
 
 #[test]
-fn an_address_has_so_many_and_others_have_theirs() {
+fn connections_are_limited_per_address() {
     let mut crowd = Crowd::new(2);
     let mut enter = |from: &str| crowd.enter(Peer::At((from.parse::<IpAddr>().unwrap(), 9).into()));
     let all: Vec<_> = [

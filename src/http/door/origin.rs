@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_goes_by_its_address_and_by_names_that_are_listed() {
+    fn host_must_be_the_listening_address_or_listed() {
         let (local, wide, one) = ("127.0.0.1:7770", "0.0.0.0:7770", "192.0.2.1:80");
         for (listen, host, ours) in [
             (local, "127.0.0.1", true),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_the_servers_own_or_listed_or_refused() {
+    fn only_own_and_listed_origins_are_allowed() {
         for (name, host, origin, may) in [
             ("no page", "localhost:1", None, true),
             ("own", "localhost:1", Some("http://localhost:1"), true),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn two_hosts_or_two_origins_are_none() {
+    fn duplicate_host_or_origin_is_refused() {
         let request = |header: HeaderName| {
             let request = Request::builder().header(HOST, "localhost");
             let request = request

@@ -42,7 +42,7 @@ fn param(problem: &Problem) -> (String, String) {
 }
 
 #[test]
-fn a_wrong_field_of_a_body_is_named() {
+fn invalid_body_names_the_field() {
     for (body, code, field) in [
         ("", "invalid_json", "body"),
         ("{", "invalid_json", "body"),
@@ -99,7 +99,7 @@ fn a_wrong_field_of_a_body_is_named() {
 }
 
 #[test]
-fn what_is_in_order_is_read_as_serde_reads_it() {
+fn valid_bodies_deserialize_as_with_serde() {
     for body in [
         r#"{"name": "a"}"#,
         r#"{"name": "a", "inner": null, "busy": "steer"}"#,
@@ -111,7 +111,7 @@ fn what_is_in_order_is_read_as_serde_reads_it() {
 }
 
 #[test]
-fn texts_are_read_as_what_is_wanted() {
+fn query_parameters_are_parsed_into_their_types() {
     let wanted = |encoded: &str| texts::<Wanted>(encoded, "query");
     let (limit, frames) = (Some(7), true);
     let kinds = ["a", "b c"].map(str::to_owned).to_vec();
@@ -138,7 +138,7 @@ fn texts_are_read_as_what_is_wanted() {
 }
 
 #[test]
-fn a_wrong_field_of_a_tagged_body_is_named() {
+fn invalid_tagged_body_names_the_field() {
     let json = HeaderMap::from_iter([(header::CONTENT_TYPE, "application/json".parse().unwrap())]);
     let fork = |more: &str| format!(r#"{{"verb": "fork", "session": "s"{more}}}"#);
     for (body, field) in [

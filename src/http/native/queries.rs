@@ -293,7 +293,7 @@ mod tests {
     use crate::model::{QueryType, Usage, record::OpinionOutcome};
 
     #[test]
-    fn each_outcome_of_a_second_opinion_is_told_with_its_own() {
+    fn second_opinion_outcomes_serialize_with_their_fields() {
         for (outcome, want) in [
             (OpinionOutcome::Agreed, json!({"outcome": "agreed"})),
             (

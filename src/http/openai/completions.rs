@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_durable_where_it_says_so_or_has_to_be() {
+    fn request_is_durable_only_when_required() {
         let (none, store) = (serde_json::json!({}), serde_json::json!({ "store": true }));
         let session = ("x-oracle-session", "s");
         let key = ("idempotency-key", "k");
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_says_nothing_known_is_refused_by_its_name() {
+    fn invalid_header_is_refused_by_name() {
         let long = "k".repeat(257);
         for (name, value, status, code) in [
             ("x-oracle-session", "a b", 400, "invalid_value"),
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn wishes_are_read() {
+    fn request_headers_are_parsed() {
         let expected = Wishes {
             session: None,
             busy: BusyPolicy::Queue,

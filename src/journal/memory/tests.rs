@@ -4,14 +4,14 @@ use super::*;
 use crate::testkit::journal_conformance;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn keeps_the_contract() {
+async fn memory_journal_conforms() {
     journal_conformance::check(Memory::new, 0..200)
         .await
         .unwrap();
 }
 
 #[tokio::test]
-async fn a_future_that_is_never_polled_does_nothing() {
+async fn unpolled_claim_has_no_effect() {
     let journal = Memory::new();
     let key = SessionKey::local(SessionName::new("a").unwrap());
     drop(journal.claim(key.clone()));

@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_reaches_as_far_as_what_it_puts_in_doubt() {
+    fn sqlite_errors_map_to_their_reach() {
         for (name, code, reach_of_it) in [
             ("disk full", ffi::SQLITE_FULL, Reach::Batch),
             ("busy", ffi::SQLITE_BUSY, Reach::Batch),
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_quota_is_a_full_disk_for_a_write_and_not_for_an_fsync() {
+    fn full_quota_counts_as_a_full_disk_only_for_writes() {
         let of = |code| rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
         let quota = io::ErrorKind::QuotaExceeded;
         let write = of(ffi::SQLITE_IOERR_WRITE);

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn probes_do_not_take_each_other_for_an_owner() {
+    fn concurrent_probes_do_not_mistake_each_other_for_an_owner() {
         let directory = tempfile::tempdir().unwrap();
         let one = Process::enter(directory.path()).unwrap();
         let left = file_of(&one.folder, 7);

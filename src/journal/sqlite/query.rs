@@ -270,7 +270,7 @@ mod tests {
     use crate::journal::sqlite::{schema, sql::assert_indexed};
 
     #[test]
-    fn no_statement_goes_through_a_whole_table() {
+    fn read_statements_use_indexes() {
         let mut connection = Connection::open_in_memory().unwrap();
         schema::create(&mut connection).unwrap();
         assert_indexed(Statements::plans(&connection));

@@ -143,7 +143,7 @@ impl Reasons {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn keeps_the_contract() {
+async fn sqlite_journal_conforms() {
     let fresh = Fresh::new();
     journal_conformance::check(|| fresh.journal(), 0..10)
         .await
@@ -151,7 +151,7 @@ async fn keeps_the_contract() {
 }
 
 #[tokio::test]
-async fn figures_tell_what_is_there() {
+async fn stats_describe_the_journal() {
     let fresh = Fresh::new();
     let journal = fresh.journal();
     let empty = journal.stats().await.unwrap();

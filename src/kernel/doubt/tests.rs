@@ -13,7 +13,7 @@ fn reply(parts: Vec<Part>, stop: StopReason) -> Reply {
 }
 
 #[test]
-fn one_of_the_five_names_alone_is_an_answer() {
+fn opinion_must_be_a_single_type_name() {
     use QueryType::{Action, Code, Conversational, Documentation, Research};
     for (said, named_type) in [
         ("code", Some(Code)),
@@ -48,7 +48,7 @@ fn one_of_the_five_names_alone_is_an_answer() {
 }
 
 #[test]
-fn only_a_whole_reply_of_text_is_an_answer() {
+fn opinion_must_be_a_complete_text_reply() {
     let code = || Part::text("code");
     let call = || {
         Part::ToolCall(ToolCall {
@@ -108,7 +108,7 @@ fn prompt(hash: &str) -> PromptSummary {
 }
 
 #[test]
-fn the_first_opinion_stands_unless_another_type_is_named() {
+fn classification_changes_only_when_another_type_is_named() {
     let used = Usage {
         input_tokens: 7,
         ..Usage::default()
@@ -194,7 +194,7 @@ fn the_first_opinion_stands_unless_another_type_is_named() {
 }
 
 #[test]
-fn what_is_shown_is_data_and_bounded() {
+fn second_opinion_prompt_quotes_and_bounds_its_input() {
     assert_eq!(rendered("why?", None), "[question]\n| why?");
     assert_eq!(
         rendered("and b?\n[before]", Some("where is a?")),

@@ -70,7 +70,7 @@ fn mute(turn: TurnEnd<'_>) -> TurnEnd<'_> {
 }
 
 #[test]
-fn rows_1_to_4_final_and_last_turns() {
+fn final_and_last_turns_end_the_query() {
     let nothing = TurnEnd {
         accumulated: false,
         ..mute(FINAL)
@@ -155,7 +155,7 @@ fn rows_1_to_4_final_and_last_turns() {
 }
 
 #[test]
-fn rows_5_to_9_loops_fallback_calls() {
+fn loops_end_the_query_and_fallback_or_calls_continue_it() {
     let loops = TurnEnd {
         repeats: true,
         ..sure(PLAIN, NeedTurn)
@@ -238,7 +238,7 @@ fn rows_5_to_9_loops_fallback_calls() {
 }
 
 #[test]
-fn rows_10_to_16_signals() {
+fn signals_decide_the_verdict() {
     let weak = |kind| after(FallbackDone::Continued, unsure(PLAIN, kind));
     let used = |kind| TurnEnd {
         low_confidence_excused: true,
@@ -327,7 +327,7 @@ fn rows_10_to_16_signals() {
 }
 
 #[test]
-fn rows_17_and_18_silence() {
+fn missing_signal_gets_a_reminder_or_ends_the_query() {
     let chat = TurnEnd {
         query_type: QueryType::Conversational,
         ..PLAIN

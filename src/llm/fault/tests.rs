@@ -36,7 +36,7 @@ fn shown(fault: &Fault) -> String {
 }
 
 #[test]
-fn every_status_has_its_fault() {
+fn each_status_maps_to_a_fault() {
     for (status, expected) in [
         (301, "bad_request permanent"),
         (400, "bad_request permanent"),
@@ -65,7 +65,7 @@ fn every_status_has_its_fault() {
 }
 
 #[test]
-fn codes_say_what_a_status_leaves_open() {
+fn error_code_refines_the_status() {
     for (name, status, body, expected) in [
         (
             "context by code",
@@ -152,7 +152,7 @@ fn codes_say_what_a_status_leaves_open() {
 }
 
 #[test]
-fn errors_within_a_reply_are_judged_by_their_codes() {
+fn errors_inside_a_reply_are_classified_by_code() {
     for (body, expected) in [
         (
             r#"{"message":"x","type":"overloaded_error"}"#,
@@ -187,7 +187,7 @@ fn errors_within_a_reply_are_judged_by_their_codes() {
 }
 
 #[test]
-fn the_delay_is_read_in_every_form() {
+fn retry_delay_is_parsed_in_every_form() {
     let tables: &[(&str, Told, Option<u64>)] = &[
         ("none", &[DATE], None),
         ("milliseconds", &[("retry-after-ms", "1500.5")], Some(1500)),
@@ -297,7 +297,7 @@ fn the_delay_is_read_in_every_form() {
 }
 
 #[test]
-fn the_providers_own_word_on_retries_counts_within_reason() {
+fn should_retry_header_is_honoured_within_reason() {
     let yes: Told = &[("x-should-retry", "true")];
     let no: Told = &[("x-should-retry", "false")];
     for (status, told, expected) in [
@@ -315,7 +315,7 @@ fn the_providers_own_word_on_retries_counts_within_reason() {
 }
 
 #[test]
-fn limits_are_read_in_both_dialects() {
+fn rate_limit_headers_parse_in_both_dialects() {
     let allowance = |limit, remaining, reset: Option<u64>| Allowance {
         limit,
         remaining,
@@ -373,7 +373,7 @@ fn limits_are_read_in_both_dialects() {
 }
 
 #[test]
-fn spans_are_read_as_go_writes_them() {
+fn go_durations_are_parsed() {
     for (text, expected) in [
         ("1s", Some(1000)),
         ("6m0s", Some(360_000)),
@@ -394,7 +394,7 @@ fn spans_are_read_as_go_writes_them() {
 }
 
 #[test]
-fn details_tell_what_the_provider_said() {
+fn fault_detail_quotes_the_provider() {
     for (body, expected) in [
         (
             r#"{"error":{"message":"No such model.","type":"t","code":"C1"}}"#,

@@ -28,7 +28,7 @@ fn refused(settings: &ProviderSettings) -> SetupError {
 }
 
 #[test]
-fn paths_go_behind_the_base_and_before_its_query() {
+fn paths_are_appended_to_the_base_url_before_its_query() {
     for (base, url, versioned) in [
         ("http://h", "http://h/models", "http://h/v1/models"),
         ("http://h/", "http://h/models", "http://h/v1/models"),
@@ -55,7 +55,7 @@ fn paths_go_behind_the_base_and_before_its_query() {
 }
 
 #[test]
-fn the_place_as_shown_has_no_secret() {
+fn displayed_url_hides_secrets() {
     let connection = connection("https://user:pass-canary@example.com:8443/v1/?key=query-canary#x");
     assert_eq!(connection.place, "https://example.com:8443/v1");
     let told = "sk-canary team-canary pass-canary query-canary";
@@ -66,7 +66,7 @@ fn the_place_as_shown_has_no_secret() {
 }
 
 #[test]
-fn what_a_secret_is_made_of_is_hidden_too() {
+fn secrets_are_redacted_in_every_encoding() {
     let mut settings = settings(
         Dialect::OpenAi,
         "https://token-canary:p%40ss-canary@example.com/v1?key=query%2Fcanary&short=q",
@@ -97,7 +97,7 @@ fn what_a_secret_is_made_of_is_hidden_too() {
 }
 
 #[test]
-fn keys_go_where_the_dialect_wants_them_and_are_not_shown() {
+fn keys_use_the_dialects_header_and_stay_hidden() {
     let openai = connection("https://example.com").headers;
     assert_eq!(openai["authorization"], "Bearer sk-canary");
     assert_eq!(openai["x-team"], "team-canary");
@@ -116,7 +116,7 @@ fn keys_go_where_the_dialect_wants_them_and_are_not_shown() {
 }
 
 #[test]
-fn a_line_end_around_a_key_does_no_harm() {
+fn key_is_trimmed() {
     let mut settings = settings(Dialect::OpenAi, "https://example.com");
     settings.key = Some(SecretString::from("sk-canary\n"));
     let headers = Connection::new(&settings).unwrap().headers;
@@ -124,7 +124,7 @@ fn a_line_end_around_a_key_does_no_harm() {
 }
 
 #[test]
-fn settings_that_cannot_work_are_refused_without_their_secrets() {
+fn invalid_settings_are_refused_without_leaking_secrets() {
     let good = || settings(Dialect::OpenAi, "https://example.com");
     let with = |change: &dyn Fn(&mut ProviderSettings)| {
         let mut settings = good();
@@ -155,7 +155,7 @@ fn settings_that_cannot_work_are_refused_without_their_secrets() {
 }
 
 #[test]
-fn servers_on_this_machine_are_known() {
+fn loopback_servers_are_recognized() {
     for (url, here) in [
         ("http://localhost:11434/v1", true),
         ("http://127.0.0.1:8000", true),

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_certificate_is_refused() {
+    fn invalid_certificate_is_refused() {
         for (pem, why) in [
             ("", "there is none in it"),
             ("a key\n", "there is none in it"),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn bundled_authorities_are_there_where_the_platform_has_none() {
+    fn bundled_root_certificates_replace_missing_platform_ones() {
         assert!(bundled(Vec::new()).unwrap().len() > 50);
     }
 }

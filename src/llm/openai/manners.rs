@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_are_known_by_their_host() {
+    fn server_quirks_follow_from_the_host() {
         for (host, system_anywhere, limit, stream_options, ids) in [
             ("api.openai.com", true, Limit::Completion, true, Ids::Short),
             (

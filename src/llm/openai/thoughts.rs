@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_came_whole_is_kept_byte_for_byte() {
+    fn complete_reasoning_block_is_kept_byte_for_byte() {
         let text = r#"{ "type":"reasoning.text", "signature":"s\/", "text":"hm", "index":0 , "new":[1.0]}"#;
         let sealed = r#"{"type":"reasoning.encrypted","data":"a","index":0}"#;
         let (said, list) = kept(&[text, sealed, sealed]);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_a_block_are_put_together() {
+    fn reasoning_block_fragments_are_joined() {
         for (name, pieces, expected) in [
             (
                 "a signature at the end",

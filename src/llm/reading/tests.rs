@@ -254,7 +254,7 @@ fn check(bytes: &[u8], (deltas, reply): &Read) {
 }
 
 #[test]
-fn pieces_of_calls_and_of_signatures_are_progress_that_nobody_is_shown() {
+fn hidden_fragments_count_as_progress() {
     for (dialect, bytes) in CORPUS {
         let (deltas, _) = read(*dialect, [bytes.as_bytes()], Bounds::default());
         let shown: Vec<&str> = deltas
@@ -281,7 +281,7 @@ fn pieces_of_calls_and_of_signatures_are_progress_that_nobody_is_shown() {
 
 /// 20,000 streams; a million with `ORACLE_LONG_TESTS=1`. Split, to use all cores.
 #[test]
-fn any_bytes_in_any_chunks_are_survived_and_read_alike() {
+fn arbitrary_bytes_decode_alike_in_any_chunking() {
     const SHARES: u64 = 8;
     let long = std::env::var("ORACLE_LONG_TESTS").is_ok_and(|value| value == "1");
     let each = if long { 1_000_000 } else { 20_000 } / SHARES;
@@ -334,7 +334,7 @@ fn fuzzed(share: u64, streams: u64) -> (u64, u64) {
 
 proptest! {
     #[test]
-    fn any_cut_gives_the_same_deltas(
+    fn chunking_does_not_change_the_deltas(
         (dialect, text) in prop::sample::select(CORPUS),
         sizes in vec(1_usize..60, 1..30),
     ) {
@@ -353,7 +353,7 @@ proptest! {
 }
 
 #[test]
-fn a_stream_that_is_cut_anywhere_is_no_reply_before_its_finish() {
+fn truncated_stream_yields_no_reply_before_its_finish() {
     for (dialect, text) in CORPUS {
         let whole = read(*dialect, [text.as_bytes()], Bounds::default()).1;
         for at in 0..text.len() {
@@ -372,7 +372,7 @@ fn a_stream_that_is_cut_anywhere_is_no_reply_before_its_finish() {
 }
 
 #[test]
-fn what_has_no_end_is_refused() {
+fn endless_replies_are_refused() {
     let bounds = Bounds {
         reply: 10_000,
         event: 1_000,
@@ -416,7 +416,7 @@ fn what_has_no_end_is_refused() {
 }
 
 #[test]
-fn what_is_no_answer_is_named() {
+fn malformed_replies_are_classified() {
     for (name, text, code) in [
         ("nothing", "", "cut"),
         ("blank lines", "\r\n\n", "cut"),

@@ -25,7 +25,7 @@ fn stall() -> ScriptFault {
 }
 
 #[test]
-fn a_turn_is_a_reply_or_ways_to_fail_or_both() {
+fn script_turn_parses_replies_and_faults() {
     let reply = |reply| ScriptTurn {
         faults: Vec::new(),
         reply,
@@ -93,7 +93,7 @@ fn a_turn_is_a_reply_or_ways_to_fail_or_both() {
 }
 
 #[test]
-fn a_scenario_is_a_script() {
+fn scenario_parses_as_a_script() {
     let scenario = r#"{ "name": "n", "description": "d", "query": "q", "config": { "max_turns": 3 },
         "turns": [{ "reply": "a", "tool_calls": [{ "name": "t", "success": false, "result": "r" }] }] }"#;
     assert_eq!(parse(scenario).unwrap().turns.len(), 1);
@@ -102,7 +102,7 @@ fn a_scenario_is_a_script() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_line() {
+fn script_errors_name_their_line() {
     for (name, text, said) in [
         (
             "empty",
@@ -152,7 +152,7 @@ fn what_is_wrong_is_said_with_its_line() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_named() {
+fn missing_script_is_named() {
     let error = Script::read(Path::new("no/such.json")).unwrap_err();
     let said = "the script `no/such.json` cannot be read (";
     assert!(error.to_string().starts_with(said), "{error}");

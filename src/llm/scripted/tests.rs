@@ -62,7 +62,7 @@ fn busy() -> Fault {
 }
 
 #[tokio::test]
-async fn the_step_follows_from_the_assistant_messages() {
+async fn script_step_follows_the_count_of_assistant_messages() {
     let script = || Scripted::new().reply("zero").reply("one").reply("two");
     for (name, script, replies, expected) in [
         ("first", script(), 0, "zero"),
@@ -93,7 +93,7 @@ async fn the_step_follows_from_the_assistant_messages() {
 }
 
 #[tokio::test]
-async fn an_exhausted_script_is_a_permanent_fault_that_says_what_is_missing() {
+async fn exhausted_script_is_a_permanent_fault() {
     let script = Scripted::new().reply("only one");
     let detail = "the script has 1 steps and was asked for step 2: add the missing replies";
     let expected = vec![Err(Fault::permanent("script exhausted", detail))];
@@ -101,7 +101,7 @@ async fn an_exhausted_script_is_a_permanent_fault_that_says_what_is_missing() {
 }
 
 #[tokio::test]
-async fn tries_of_a_step_are_played_in_turn_and_the_last_one_stays() {
+async fn tries_of_a_step_play_in_order_and_the_last_repeats() {
     let retried = || {
         Scripted::new()
             .fault(busy())
@@ -161,7 +161,7 @@ async fn clones_share_tries_and_requests() {
 }
 
 #[tokio::test]
-async fn a_reply_arrives_in_pieces_and_is_whole_at_the_end() {
+async fn scripted_reply_streams_in_pieces_and_completes() {
     let script = Scripted::new().chunk_characters(4).calls(
         "Löking up",
         [
@@ -202,7 +202,7 @@ async fn a_reply_arrives_in_pieces_and_is_whole_at_the_end() {
 }
 
 #[tokio::test]
-async fn stop_usage_and_broken_arguments_are_played_as_written() {
+async fn stop_usage_and_broken_arguments_are_replayed_verbatim() {
     let usage = Usage {
         input_tokens: 9,
         cached_tokens: 8,
@@ -241,7 +241,7 @@ async fn a_fault_may_follow_text() {
 }
 
 #[tokio::test]
-async fn a_stall_shows_its_text_and_never_ends() {
+async fn stall_sends_its_text_and_never_ends() {
     let script = Scripted::new().stall("wait for it");
     let mut stream = script.call(after(0));
     assert_eq!(
@@ -252,7 +252,7 @@ async fn a_stall_shows_its_text_and_never_ends() {
 }
 
 #[tokio::test]
-async fn requests_are_remembered_up_to_a_bound() {
+async fn scripted_model_remembers_bounded_requests() {
     let script = Scripted::new().reply("one");
     for n in 0..=REQUESTS_KEPT {
         let request = Request {

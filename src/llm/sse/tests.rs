@@ -26,7 +26,7 @@ fn data(texts: &[&str]) -> Vec<Named> {
 }
 
 #[test]
-fn events_are_read_in_every_form() {
+fn sse_events_parse_in_every_form() {
     let forms: [(&str, &[u8], Vec<Named>); 17] = [
         ("nothing", b"", vec![]),
         ("line feeds", b"data: a\n\ndata: b\n\n", data(&["a", "b"])),
@@ -82,7 +82,7 @@ fn events_are_read_in_every_form() {
 }
 
 #[test]
-fn a_line_or_an_event_beyond_the_limit_is_refused() {
+fn overlong_sse_line_or_event_is_refused() {
     let event = |lines: usize| b"data: 1234\n".repeat(lines);
     for (name, bytes, fits) in [
         ("an endless line", b"x".repeat(101), false),
@@ -113,7 +113,7 @@ fn a_line_or_an_event_beyond_the_limit_is_refused() {
 
 proptest! {
     #[test]
-    fn any_cut_of_the_same_bytes_gives_the_same_events(
+    fn sse_events_do_not_depend_on_chunking(
         bytes in vec(prop::sample::select(b"data: event\r\n\r\n:\xEF\xBB\xBF\xC3\xA4".to_vec()), 0..200),
         cuts in vec(1_usize..9, 1..40),
     ) {

@@ -134,27 +134,27 @@ fn all(dialect: Dialect, stream: bool) -> String {
 }
 
 #[test]
-fn the_bytes_of_an_openai_stream_with_each_fault() {
+fn each_fault_shapes_the_openai_stream() {
     insta::assert_snapshot!("openai_stream", all(Dialect::OpenAi, true));
 }
 
 #[test]
-fn the_bytes_of_an_anthropic_stream_with_each_fault() {
+fn each_fault_shapes_the_anthropic_stream() {
     insta::assert_snapshot!("anthropic_stream", all(Dialect::Anthropic, true));
 }
 
 #[test]
-fn the_bytes_of_an_openai_reply_with_each_fault() {
+fn each_fault_shapes_the_openai_reply() {
     insta::assert_snapshot!("openai_whole", all(Dialect::OpenAi, false));
 }
 
 #[test]
-fn the_bytes_of_an_anthropic_reply_with_each_fault() {
+fn each_fault_shapes_the_anthropic_reply() {
     insta::assert_snapshot!("anthropic_whole", all(Dialect::Anthropic, false));
 }
 
 #[test]
-fn every_object_is_json_unless_the_fault_is_about_that() {
+fn mock_replies_are_json_unless_the_fault_breaks_it() {
     let server = server(Settings::default());
     for dialect in [Dialect::OpenAi, Dialect::Anthropic] {
         for (stream, kind) in [true, false]
@@ -236,7 +236,7 @@ fn a_stream_can_be_cut_at_every_event() {
 }
 
 #[test]
-fn pauses_stand_between_events_and_follow_from_the_seed() {
+fn pauses_between_events_follow_from_the_seed() {
     let server = server(Settings {
         gap: "1ms..9ms".parse().unwrap(),
         latency: "20ms..30ms".parse().unwrap(),
@@ -270,7 +270,7 @@ fn pauses_stand_between_events_and_follow_from_the_seed() {
 }
 
 #[test]
-fn what_is_refused_is_refused_in_this_order() {
+fn mock_refusals_follow_a_fixed_order() {
     let settings = Settings {
         key: Some("k".into()),
         strict: true,

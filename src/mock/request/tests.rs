@@ -35,7 +35,7 @@ fn arguments_fit_the_schema() {
 }
 
 #[test]
-fn a_content_without_a_word_is_blank() {
+fn blank_content_is_recognized() {
     for (text, blank) in [
         (r#""""#, true),
         (r#"" \n""#, true),
@@ -53,7 +53,7 @@ fn a_content_without_a_word_is_blank() {
 }
 
 #[test]
-fn what_is_demanded_is_noted_where_it_is_missing() {
+fn violated_requirements_are_recorded() {
     let long = "x".repeat(41);
     let mark = r#"{"cache_control": {"type":"ephemeral"}},"#;
     let told = r#"{"text":"\"cache_control\":"},"#;
@@ -104,7 +104,7 @@ mod openai {
     }
 
     #[test]
-    fn a_conversation_that_keeps_the_rules_breaks_none() {
+    fn valid_conversation_breaks_no_rule() {
         let tools = json!([{"type": "function", "function": {"name": "t"}}]);
         let messages = json!([
             {"role": "system", "content": "s"}, user("q"), calls(&["a", "b"]), result("b"), result("a"),
@@ -120,7 +120,7 @@ mod openai {
     }
 
     #[test]
-    fn every_rule_that_is_broken_is_named() {
+    fn each_broken_rule_is_named() {
         let tools = json!([{"type": "function", "function": {"name": "t"}}]);
         for (messages, want) in [
             (json!([]), vec!["form: there are no messages"]),
@@ -162,7 +162,7 @@ mod openai {
     }
 
     #[test]
-    fn calls_need_tools_and_arguments_in_order_and_a_model() {
+    fn openai_calls_need_tools_valid_arguments_and_a_model() {
         let mut cut = calls(&["a"]);
         cut["tool_calls"][0]["function"]["arguments"] = "{\"q\":".into();
         let body = json!({"model": "", "messages": [user("q"), cut, result("a")]});
@@ -175,7 +175,7 @@ mod openai {
     }
 
     #[test]
-    fn ids_names_and_half_characters_are_looked_at() {
+    fn openai_ids_names_and_surrogates_are_checked() {
         let long = "x".repeat(41);
         let mut call = calls(&[&long]);
         let function = &mut call["tool_calls"][0]["function"];
@@ -192,7 +192,7 @@ mod openai {
     }
 
     #[test]
-    fn what_a_reply_depends_on_is_read() {
+    fn request_fields_that_shape_the_reply_are_parsed() {
         let body = json!({"model": "m", "stream": true, "stream_options": {"include_usage": true},
             "tools": [{"type": "function", "function": {"name": "t", "parameters": {"a": 1}}}],
             "messages": [user("one"), {"role": "assistant", "content": "x"}, user("two"),
@@ -224,7 +224,7 @@ mod anthropic {
     }
 
     #[test]
-    fn a_conversation_that_keeps_the_rules_breaks_none() {
+    fn valid_conversation_breaks_no_rule() {
         let mut with_text = results(&["b", "a"]);
         let text = json!({"type": "text", "text": "and now?"});
         with_text["content"].as_array_mut().unwrap().push(text);
@@ -240,7 +240,7 @@ mod anthropic {
     }
 
     #[test]
-    fn every_rule_that_is_broken_is_named() {
+    fn each_broken_rule_is_named() {
         let late = json!({"role": "user", "content": [{"type": "text", "text": "x"},
             {"type": "tool_result", "tool_use_id": "a"}]});
         for (messages, want) in [
@@ -279,7 +279,7 @@ mod anthropic {
     }
 
     #[test]
-    fn ids_names_and_marks_are_looked_at() {
+    fn anthropic_ids_names_and_cache_marks_are_checked() {
         let mut call = calls(&["a.b"]);
         call["content"][1]["name"] = "c.d".into();
         let marked = json!({"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}});
@@ -300,7 +300,7 @@ mod anthropic {
     }
 
     #[test]
-    fn calls_need_tools_and_an_object_and_a_model_and_a_bound() {
+    fn anthropic_calls_need_tools_arguments_model_and_max_tokens() {
         let mut call = calls(&["a"]);
         call["content"][1]["input"] = "{}".into();
         let body =

@@ -3,7 +3,7 @@ use std::io;
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_does_not_come_whole_is_refused_in_the_form_of_its_dialect() {
+async fn incomplete_body_is_refused_in_its_dialect() {
     let body = |what: &str| match what {
         "late" => Body::from_stream(stream::pending::<io::Result<Bytes>>()),
         "too large" => Body::from(vec![b' '; MOST + 1]),
@@ -49,7 +49,7 @@ async fn a_body_that_does_not_come_whole_is_refused_in_the_form_of_its_dialect()
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_wait_is_longer_than_the_longest() {
+async fn mock_delays_are_capped() {
     let stop = CancellationToken::new();
     for (asked, waited) in [
         (Duration::from_secs(3_600), HOLD),

@@ -46,7 +46,7 @@ fn say(voice: &Voice, replies: usize) -> Result<Utterance, Problem> {
 }
 
 #[test]
-fn each_question_gets_its_turns_with_a_new_reason_each_and_then_enough() {
+fn each_question_gets_its_turns_with_distinct_reasons() {
     let voice = turns(3, false);
     let reasons: Vec<_> = (0..6)
         .map(|replies| {
@@ -75,7 +75,7 @@ fn each_question_gets_its_turns_with_a_new_reason_each_and_then_enough() {
 }
 
 #[test]
-fn the_first_reply_calls_a_tool_of_the_list_where_it_is_told_to() {
+fn first_reply_calls_a_listed_tool_when_enabled() {
     let call = Call {
         id: "call_0_0".into(),
         name: "find".into(),
@@ -93,7 +93,7 @@ fn the_first_reply_calls_a_tool_of_the_list_where_it_is_told_to() {
 }
 
 #[test]
-fn an_echo_says_what_the_user_said() {
+fn echo_repeats_the_user_message() {
     let voice = voice(Settings {
         echo: true,
         ..Settings::default()
@@ -106,7 +106,7 @@ fn an_echo_says_what_the_user_said() {
 }
 
 #[test]
-fn a_script_is_played_by_the_replies_in_the_conversation() {
+fn script_turn_follows_the_replies_in_the_conversation() {
     let voice = scripted(&serde_json::json!([
         {"chunks": ["a", "b"], "delay_ms": 30, "tool_calls": [{"name": "t", "arguments": "{\"cut"}]},
         {"reply": "c"},
@@ -128,7 +128,7 @@ fn a_script_is_played_by_the_replies_in_the_conversation() {
 }
 
 #[test]
-fn failing_tries_of_a_script_come_before_its_reply() {
+fn scripted_voice_fails_before_its_reply() {
     let fault =
         |code: &str| serde_json::json!({"fault": {"code": code, "detail": "d", "after_ms": 70}});
     let voice = scripted(&serde_json::json!([{

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_reads_back_as_it_was() {
+    fn records_round_trip() {
         let accepted = record(QueryFact::Accepted(Accepted {
             text: "where?".into(),
             limits: Limits::turns(5),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delegation_without_a_cost_budget_reads_back_as_it_was() {
+    fn delegation_record_without_cost_budget_round_trips() {
         let old = r#"{"v":2,"at":"2026-01-01T00:00:00.000Z","query":1,"type":"delegation.started","payload":{"child":"talk.1.1","scope":"all of src","max_tokens":4000}}"#;
         let start = ChildStart {
             child: "talk.1.1".parse().unwrap(),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn how_a_query_is_to_end_reads_back_as_it_was() {
+    fn query_endings_round_trip() {
         let failed = Ending::Failed {
             code: "crash".into(),
             detail: "thrice".into(),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_refused_by_name() {
+    fn unknown_record_type_or_version_is_refused() {
         let line = |v: u32, kind: &str| {
             format!(r#"{{"v":{v},"at":"2026-01-01T00:00:00Z","type":"{kind}","payload":{{}}}}"#)
         };

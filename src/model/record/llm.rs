@@ -198,7 +198,7 @@ mod tests {
     use crate::model::record::{Record, codec};
 
     #[test]
-    fn what_a_gateway_tells_reads_back_as_it_was() {
+    fn gateway_records_round_trip() {
         let opened = |model: Option<&str>| {
             LlmFact::CircuitOpened(CircuitOpened {
                 provider: "openai".into(),

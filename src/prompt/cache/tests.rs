@@ -32,7 +32,7 @@ fn equal_inputs_get_the_same_prompt() {
 }
 
 #[test]
-fn every_part_of_the_input_tells_prompts_apart() {
+fn every_input_field_is_part_of_the_cache_key() {
     let files = [(
         "base.md",
         "{{ project_name }}{{ tools | map(attribute='name') | join }}.",
@@ -67,7 +67,7 @@ fn every_part_of_the_input_tells_prompts_apart() {
 }
 
 #[test]
-fn the_least_recently_used_prompt_makes_room() {
+fn least_recently_used_prompt_is_evicted() {
     let mut cached = cache(composer(&[], 8_000));
     let [code, docs, research] = [
         QueryType::Code,
@@ -92,7 +92,7 @@ fn the_least_recently_used_prompt_makes_room() {
 }
 
 #[test]
-fn never_more_than_the_most_are_kept() {
+fn prompt_cache_holds_at_most_its_capacity() {
     let mut cached = cache(composer(&[], 8_000));
     for session in 0..ENTRIES + 10 {
         let variables = Variables {
@@ -106,7 +106,7 @@ fn never_more_than_the_most_are_kept() {
 }
 
 #[test]
-fn another_composer_gets_no_prompt_of_this_one() {
+fn cached_prompt_belongs_to_its_composer() {
     let mut cached = cache(composer(&[], 100));
     let input = query(QueryType::Code, &[]);
     let old = get(&mut cached, &input);
@@ -116,7 +116,7 @@ fn another_composer_gets_no_prompt_of_this_one() {
 }
 
 #[test]
-fn a_failure_is_reported_each_time() {
+fn compose_errors_are_not_cached() {
     let Cached {
         mut cache,
         composer,

@@ -34,7 +34,7 @@ fn left_out(tokens: u64, used: u64, budget: u64) -> String {
 }
 
 #[test]
-fn the_estimate_is_that_of_the_whole_content() {
+fn token_estimate_covers_the_whole_content() {
     // 4 + 7 + 7 + 7 + 5, and 7 + 6 for the code segment: 43 characters.
     let prompt = composer(&[("code-analysis.md", "crème!")], 8_000)
         .compose(&code())
@@ -48,7 +48,7 @@ fn the_estimate_is_that_of_the_whole_content() {
 }
 
 #[test]
-fn the_estimate_is_made_after_rendering() {
+fn token_estimate_follows_rendering() {
     let variables = Variables {
         project_name: "n".repeat(400),
         ..Variables::default()
@@ -63,7 +63,7 @@ fn the_estimate_is_made_after_rendering() {
 }
 
 #[test]
-fn an_optional_segment_stays_while_the_whole_fits() {
+fn optional_segment_is_dropped_over_budget() {
     // 30 characters are required: 7 tokens. The separator takes 7 more.
     let left_out = |tokens, budget| vec![left_out(tokens, 7, budget)];
     for (name, characters, budget, estimate, warnings) in [
@@ -84,7 +84,7 @@ fn an_optional_segment_stays_while_the_whole_fits() {
 }
 
 #[test]
-fn a_required_segment_over_budget_is_an_error_that_names_it() {
+fn required_segment_over_budget_is_an_error() {
     let long = "x".repeat(40_000);
     for (name, file, segment, used) in [
         ("T038: base", "base.md", SegmentId::Base, 0),
@@ -125,7 +125,7 @@ fn three_tools() -> Vec<ToolLine> {
 }
 
 #[test]
-fn the_tool_list_is_cut_step_by_step_before_a_required_segment_fails() {
+fn tool_list_shrinks_stepwise_before_a_required_segment_fails() {
     let x = "x".repeat(40);
     let whole = format!("web={x};code={x};any={x};.");
     let needed = format!("code={x};any={x};.");
@@ -193,7 +193,7 @@ fn the_tool_list_is_cut_step_by_step_before_a_required_segment_fails() {
 }
 
 #[test]
-fn an_optional_segment_never_cuts_the_tool_list_but_gains_from_a_cut() {
+fn optional_segment_does_not_shorten_the_tool_list() {
     let to_needs = || TO_NEEDS.to_owned();
     let left_out = |tokens, used| left_out(tokens, used, 50);
     // Of 203 characters, 158 are required with the whole list, 113 with the needed tools.
@@ -223,7 +223,7 @@ fn an_optional_segment_never_cuts_the_tool_list_but_gains_from_a_cut() {
 }
 
 #[test]
-fn tools_that_are_all_needed_are_cut_to_names_alone() {
+fn fully_needed_tool_list_shrinks_to_names() {
     let tools = [tool("code", ToolNeed::Code)];
     let files = [LIST, ("code-analysis.md", "{# blank #}")];
     let prompt = composer(&files, 10)
@@ -233,7 +233,7 @@ fn tools_that_are_all_needed_are_cut_to_names_alone() {
 }
 
 #[test]
-fn a_required_segment_that_comes_out_blank_is_an_error() {
+fn blank_required_segment_is_an_error() {
     // The samples of the rehearsal have other turn budgets.
     let text = "{% if max_turns != 99 %}base{% endif %}";
     let composer = composer(&[("base.md", text)], 8_000);
@@ -251,7 +251,7 @@ fn a_required_segment_that_comes_out_blank_is_an_error() {
 }
 
 #[test]
-fn a_template_that_fails_on_particular_values_names_its_line() {
+fn template_runtime_error_names_its_line() {
     let text = "base\n{% if max_turns == 99 %}{{ tools[99].name }}{% endif %}";
     let composer = composer(&[("base.md", text)], 8_000);
     let variables = Variables {
@@ -268,7 +268,7 @@ fn a_template_that_fails_on_particular_values_names_its_line() {
 }
 
 #[test]
-fn a_cut_project_context_is_a_warning() {
+fn truncated_project_context_is_a_warning() {
     let variables = Variables {
         project_context: "x".repeat(10_000),
         ..Variables::default()
@@ -280,7 +280,7 @@ fn a_cut_project_context_is_a_warning() {
 }
 
 #[test]
-fn extra_segments_come_in_order_and_once() {
+fn extra_segments_are_ordered_and_deduplicated() {
     let extra_segments = vec![SegmentId::Research, SegmentId::Code, SegmentId::Base];
     let input = ComposeInput {
         extra_segments,
@@ -299,7 +299,7 @@ fn the_same_input_gives_the_same_bytes() {
 }
 
 #[test]
-fn a_summary_has_the_hash_of_the_text_and_the_rest_as_words() {
+fn prompt_serializes_with_its_hash_in_the_summary() {
     let prompt = ComposedPrompt {
         content: "abc".into(),
         segments_included: vec![SegmentId::Base, SegmentId::Code],
@@ -324,12 +324,12 @@ fn a_summary_has_the_hash_of_the_text_and_the_rest_as_words() {
     assert_eq!(
         serde_json::to_value(&prompt).unwrap(),
         json,
-        "spec 14: `oracle dev prompt --json`"
+        "the fields of `oracle dev prompt --json`"
     );
 }
 
 #[test]
-fn a_snapshot_can_be_shared_between_threads() {
+fn composer_is_send_and_sync() {
     fn shared<T: Send + Sync>(_: &T) {}
     shared(&composer(&[], 100));
 }

@@ -22,7 +22,7 @@ impl Folder {
 }
 
 #[test]
-fn files_of_the_folder_lie_over_the_built_in_ones() {
+fn overlay_files_replace_built_in_ones() {
     let folder = Folder::with(&[
         ("signals.md", b"mine\n"),
         (".hidden", b"\xff"),
@@ -70,7 +70,7 @@ fn a_missing_folder_is_an_error() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_reported_at_once_by_name() {
+fn all_invalid_prompt_files_are_reported_at_once() {
     let folder = Folder::with(&[
         ("README.md", b"notes"),
         ("base.md", b"line one\nline two \xff\n"),
@@ -103,7 +103,7 @@ fn everything_that_is_wrong_is_reported_at_once_by_name() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_named() {
+fn unreadable_prompt_file_is_named() {
     let folder = Folder::with(&[]);
     fs::create_dir(folder.0.path().join("base.md")).unwrap();
     match folder.load().unwrap_err() {
@@ -117,13 +117,13 @@ fn a_file_that_cannot_be_read_is_named() {
 }
 
 #[test]
-fn line_ends_and_a_byte_order_mark_make_no_difference() {
+fn line_endings_and_byte_order_marks_are_normalized() {
     let folder = Folder::with(&[("base.md", "\u{feff}one\r\ntwo\r\n".as_bytes())]);
     assert_eq!(folder.load().unwrap().files()[0].text, "one\ntwo\n");
 }
 
 #[test]
-fn the_size_as_written_counts_characters() {
+fn file_token_estimate_counts_characters() {
     let folder = Folder::with(&[("base.md", "éééé1234".as_bytes())]);
     assert_eq!(folder.load().unwrap().files()[0].token_estimate(), 2);
 }

@@ -125,7 +125,7 @@ fn a_syntax_error_is_refused_with_its_line() {
 }
 
 #[test]
-fn an_optional_segment_may_render_to_nothing() {
+fn optional_segment_may_render_blank() {
     assert_eq!(problems("code-analysis.md", "{# nothing for now #}"), []);
 }
 
@@ -156,7 +156,7 @@ fn an_error_names_file_line_and_remedy() {
 }
 
 #[test]
-fn values_are_data_and_stand_as_they_are() {
+fn values_are_rendered_verbatim() {
     let variables = Variables {
         project_name: "{{ max_turns }} {% raw %}".to_owned(),
         project_context: "<b>&amp;\"'\n{# kept #}".to_owned(),
@@ -174,7 +174,7 @@ fn values_are_data_and_stand_as_they_are() {
 }
 
 #[test]
-fn variables_always_exist_and_are_empty_by_default() {
+fn variables_default_to_empty() {
     let text = "[{{ project_name }}{{ project_context }}{{ max_turns }}{{ tools | join }}]";
     let prompts = prompts(&[("base.md", text)]).unwrap();
     let values = Variables::default()
@@ -184,7 +184,7 @@ fn variables_always_exist_and_are_empty_by_default() {
 }
 
 #[test]
-fn block_tags_leave_no_blank_line_and_ends_are_trimmed() {
+fn block_tags_leave_no_blank_lines() {
     let text = "\n  {% if true %}\n  a\n  {% endif %}\nb {{ max_turns }}\n\n\n";
     let prompts = prompts(&[("base.md", text)]).unwrap();
     let values = Variables::default()

@@ -5,7 +5,7 @@ use crate::model::tool::{ToolApproval, ToolEffect, ToolRepeat};
 use crate::prompt::fixture::tool;
 
 #[test]
-fn a_tool_line_is_name_and_first_sentence_without_the_schema() {
+fn tool_line_has_the_name_and_first_sentence() {
     let spec = ToolSpec {
         name: "code_search".to_owned(),
         description: "Searches the code. Takes a regular expression.".to_owned(),
@@ -24,7 +24,7 @@ fn a_tool_line_is_name_and_first_sentence_without_the_schema() {
 }
 
 #[test]
-fn what_looks_like_a_signal_or_ends_the_context_is_escaped() {
+fn signal_and_context_tags_in_variables_are_escaped() {
     for (name, text, expected) in [
         (
             "plain",
@@ -61,7 +61,7 @@ fn what_looks_like_a_signal_or_ends_the_context_is_escaped() {
 }
 
 #[test]
-fn names_and_summaries_take_one_line() {
+fn names_and_summaries_are_single_lines() {
     let variables = Variables {
         project_name: " Two\n\n# words ".to_owned(),
         tools: vec![ToolLine {
@@ -126,7 +126,7 @@ fn the_project_context_is_capped_at_2000_tokens() {
 }
 
 #[test]
-fn the_tool_list_keeps_its_order_and_is_cut_by_need() {
+fn tool_list_keeps_its_order_and_filters_by_need() {
     let tools = vec![
         tool("web", ToolNeed::Web),
         tool("code", ToolNeed::Code),
@@ -159,7 +159,7 @@ fn the_tool_list_keeps_its_order_and_is_cut_by_need() {
 }
 
 #[test]
-fn equal_values_and_only_these_have_equal_fingerprints() {
+fn fingerprint_covers_every_value() {
     let some = Variables {
         project_name: "ab".to_owned(),
         project_context: "c".to_owned(),
@@ -197,7 +197,7 @@ fn equal_values_and_only_these_have_equal_fingerprints() {
 }
 
 #[test]
-fn a_cut_context_is_not_taken_for_one_that_ends_in_the_mark() {
+fn truncated_context_has_its_own_fingerprint() {
     let long = Variables {
         project_context: "x".repeat(9_000),
         ..Variables::default()

@@ -131,7 +131,7 @@ fn shortcuts_have_fixed_confidence() {
 }
 
 #[test]
-fn evidence_comes_before_the_shortcuts_for_short_and_follow_up() {
+fn keyword_evidence_precedes_short_query_shortcuts() {
     let classifier = classifier();
     let before = Context::Following("we spoke of caches");
     for (name, query, keyword) in [
@@ -146,7 +146,7 @@ fn evidence_comes_before_the_shortcuts_for_short_and_follow_up() {
 }
 
 #[test]
-fn keywords_are_those_of_the_winner_sorted() {
+fn keywords_of_the_winner_are_sorted() {
     let got = classifier().classify(
         "where is our function, how to fix: function, ok",
         Context::Fresh,
@@ -155,7 +155,7 @@ fn keywords_are_those_of_the_winner_sorted() {
 }
 
 #[test]
-fn only_the_first_four_thousand_characters_count() {
+fn only_the_first_4000_characters_are_classified() {
     let classifier = classifier();
     for (name, padding, want) in [
         ("inside", 3_991, QueryType::Code),
@@ -171,7 +171,7 @@ fn only_the_first_four_thousand_characters_count() {
 }
 
 #[test]
-fn an_option_is_a_context() {
+fn context_converts_from_an_option() {
     assert_eq!(Context::from(Some("a")), Context::Following("a"));
     assert_eq!(Context::from(None), Context::Fresh);
 }

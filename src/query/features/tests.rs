@@ -21,7 +21,7 @@ fn names(text: &str, wanted: impl Fn(&Feature) -> bool) -> Vec<String> {
 }
 
 #[test]
-fn words_and_their_neighbours_are_features() {
+fn word_features_include_neighbours() {
     let got = names("Fix it. Then go", |f| f.group() == Group::Words);
     let want = [
         "word \"fix\"",
@@ -43,7 +43,7 @@ fn words_and_their_neighbours_are_features() {
 }
 
 #[test]
-fn letters_within_a_word_and_of_a_run_are_features() {
+fn letter_features_cover_words_and_runs() {
     let letters = |text: &str| {
         let names = names(text, |f| f.group() == Group::Letters).into_iter();
         let bare = names.map(|name| name.trim_start_matches("letters ").replace('"', "|"));
@@ -59,7 +59,7 @@ fn letters_within_a_word_and_of_a_run_are_features() {
 }
 
 #[test]
-fn shapes_are_seen() {
+fn shape_features_are_detected() {
     for (name, text, place) in [
         ("a question", "is it so?\"", 0),
         ("a question inside", "so? tell me", 1),
@@ -89,7 +89,7 @@ fn shapes_are_seen() {
 }
 
 #[test]
-fn every_shape_has_a_name_of_its_own() {
+fn shape_names_are_unique() {
     let names: std::collections::BTreeSet<_> = (0..SHAPES).map(Shapes::name).collect();
     assert_eq!((names.len(), names.contains("")), (SHAPES, false));
 }

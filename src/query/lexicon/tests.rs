@@ -53,7 +53,7 @@ fn errors_name_the_place_the_problem_and_the_remedy() {
 }
 
 #[test]
-fn what_is_not_a_lexicon_is_refused_with_its_line() {
+fn invalid_lexicon_is_refused_with_its_line() {
     for (name, toml, line) in [
         ("not TOML", "[[code]]\nentries = [", 2),
         ("an unknown type", "\n[[cooking]]\nentries = []", 2),
@@ -72,7 +72,7 @@ fn what_is_not_a_lexicon_is_refused_with_its_line() {
 }
 
 #[test]
-fn the_same_entry_may_speak_for_two_types_and_stand_with_and_without_anchor() {
+fn entry_may_repeat_across_types_and_anchors() {
     let toml =
         "[[code]]\nentries = [\"new\", \"^new\"]\n[[action]]\nweight = 3\nentries = [\"new\"]";
     let lexicon = Lexicon::parse(toml, ORIGIN).unwrap();
@@ -85,7 +85,7 @@ fn the_same_entry_may_speak_for_two_types_and_stand_with_and_without_anchor() {
 }
 
 #[test]
-fn an_extension_adds_replaces_and_switches_off() {
+fn extension_adds_replaces_and_disables_entries() {
     let base = "[[code]]\nentries = [\"file\", \"line\"]";
     let more = "[[code]]\nweight = 3\nentries = [\"line\", \"which line\"]\n\
                 [[code]]\nweight = 0\nentries = [\"file\"]";
@@ -104,7 +104,7 @@ fn an_extension_adds_replaces_and_switches_off() {
 }
 
 #[test]
-fn an_extension_adds_to_the_grammar() {
+fn extension_extends_the_grammar() {
     let read = |toml| Lexicon::parse(toml, ORIGIN).unwrap();
     let base = read("[grammar]\nfillers = [\"please\"]\n[grammar.forms]\nwrite = [\"wrote\"]");
     let more = read(

@@ -29,7 +29,7 @@ fn found(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn entries_are_found_by_words() {
+fn entries_match_word_forms() {
     for (name, text, want) in [
         ("a word", "a document", vec!["documentation: document"]),
         ("not inside another word", "filet profile sured", vec![]),
@@ -84,7 +84,7 @@ fn entries_are_found_by_words() {
 }
 
 #[test]
-fn anchors_hold_an_entry_to_the_clause() {
+fn anchors_bind_an_entry_to_clause_boundaries() {
     for (name, text, want) in [
         ("opens the text", "document it", vec!["action: document"]),
         (

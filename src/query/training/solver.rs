@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_tells_rows_apart_is_learned() {
+    fn solver_learns_discriminating_features() {
         let mut problem = Problem::default();
         for round in 0..30 {
             let label = round % TYPES;

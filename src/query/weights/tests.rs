@@ -33,13 +33,13 @@ fn refused(change: impl FnOnce(&mut Vec<u8>)) -> String {
 }
 
 #[test]
-fn the_built_in_weights_are_whole_and_small() {
+fn built_in_weights_load_and_stay_small() {
     assert!(Weights::builtin().is_ok());
     assert!(BUILTIN.len() <= 600 * 1024, "{} bytes", BUILTIN.len());
 }
 
 #[test]
-fn what_is_no_weights_or_other_or_damaged_is_refused_by_name() {
+fn invalid_weights_are_refused_by_name() {
     for (name, error, want) in [
         ("empty", refused(Vec::clear), "holds no weights"),
         (
@@ -85,7 +85,7 @@ fn what_is_no_weights_or_other_or_damaged_is_refused_by_name() {
 }
 
 #[test]
-fn the_parts_add_up_to_the_answer() {
+fn score_parts_add_up_to_the_total() {
     let weights = Weights::builtin().unwrap();
     let matcher = Matcher::new(&Lexicon::builtin().unwrap());
     for text in [
@@ -112,7 +112,7 @@ fn the_parts_add_up_to_the_answer() {
 }
 
 #[test]
-fn a_reading_forgets_the_text_before() {
+fn reused_reading_keeps_no_earlier_text() {
     let weights = Weights::builtin().unwrap();
     let matcher = Matcher::new(&Lexicon::builtin().unwrap());
     let mut kept = Reading::default();

@@ -117,7 +117,7 @@ fn counters_follow_the_turns() {
 }
 
 #[test]
-fn three_turns_running_are_a_loop() {
+fn three_turns_with_the_same_reason_are_a_loop() {
     let a = Need("retrying failed tool");
     let found = |kind, words: &str| Some((kind, words.to_owned()));
     for (name, turns, expected) in [
@@ -155,7 +155,7 @@ fn three_turns_running_are_a_loop() {
 }
 
 #[test]
-fn reasons_are_the_same_but_for_letter_case_and_white_space() {
+fn reasons_compare_ignoring_case_and_whitespace() {
     for (name, one, other, same) in [
         ("the same", "check place 29", "check place 29", true),
         ("letter case", "Check Place 29", "check place 29", true),
@@ -220,7 +220,7 @@ fn reasons_are_the_same_but_for_letter_case_and_white_space() {
 }
 
 #[test]
-fn the_last_signal_stays_through_silence_and_a_clone_shares_it() {
+fn last_signal_survives_silence_and_is_shared_by_clones() {
     let state = after(&[Enough, Need("waiting for tool"), Silent]);
     let copy = state.clone();
     let (last, copied) = (state.last_signal().unwrap(), copy.last_signal().unwrap());

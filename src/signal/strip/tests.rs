@@ -138,7 +138,7 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn any_chunking_shows_the_text_of_the_whole(
+    fn chunking_does_not_change_the_stripped_text(
         reply in prop_oneof![reply(), thoughtful_reply()],
         sizes in prop::collection::vec(1_usize..12, 1..6),
     ) {
@@ -147,7 +147,7 @@ proptest! {
     }
 
     #[test]
-    fn thoughts_at_the_start_change_nothing(
+    fn leading_thinking_does_not_change_the_reading(
         reply in reply(),
         thought in prop::collection::vec(fragment(), 0..8),
         sizes in prop::collection::vec(1_usize..12, 1..6),
@@ -159,7 +159,7 @@ proptest! {
     }
 
     #[test]
-    fn no_byte_of_a_block_is_ever_shown(
+    fn streaming_never_shows_a_block(
         parts in prop::collection::vec((outside(), inside()), 0..6),
         last in outside(),
         sizes in prop::collection::vec(1_usize..12, 1..6),
@@ -176,7 +176,7 @@ proptest! {
     }
 
     #[test]
-    fn without_code_it_agrees_with_the_plain_statement_of_the_rules(reply in reply()) {
+    fn parser_agrees_with_the_reference_without_code(reply in reply()) {
         // The last line ends a tag that the reply leaves cut. Without a type there are no near
         // misses; other tests cover those.
         let reply = reply.replace(['`', '~'], "").replace("type", "kind") + "\n!";
@@ -194,7 +194,7 @@ proptest! {
     }
 
     #[test]
-    fn escaped_text_is_data(reply in reply(), after in reply()) {
+    fn escaped_text_contains_no_signal(reply in reply(), after in reply()) {
         let escaped = format!("{}{}", escape(&reply), escape(&after));
         let reading = read(&escaped, Timestamp::default());
         prop_assert_eq!(reading.finding, Finding::Nothing);
@@ -202,7 +202,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_bytes_strip_alike_when_streamed(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let reply = String::from_utf8_lossy(&bytes);
         let whole = read(&reply, Timestamp::default()).text;
         prop_assert_eq!(shown(chunks(&reply, &[1])).concat(), whole);
@@ -305,7 +305,7 @@ fn tidied(text: &str) -> String {
 }
 
 #[test]
-fn what_can_be_shown_is_shown_at_once() {
+fn visible_text_is_streamed_at_once() {
     for (name, steps) in [
         (
             "plain text",
@@ -422,7 +422,7 @@ fn what_can_be_shown_is_shown_at_once() {
 }
 
 #[test]
-fn the_end_decides_what_was_open() {
+fn finish_resolves_open_tags() {
     for (name, chunk, pushed, finished) in [
         ("an unclosed tag", "a <signal type='x'> b", "a", "  b"),
         (

@@ -37,7 +37,7 @@ fn lost(what: &str) -> Error {
 }
 
 #[tokio::test]
-async fn without_a_plan_it_is_the_journal_inside() {
+async fn journal_without_faults_conforms() {
     let make = || Faulty::new(Memory::new(), Plan::new());
     crate::testkit::journal_conformance::check(make, 0..4)
         .await
@@ -45,7 +45,7 @@ async fn without_a_plan_it_is_the_journal_inside() {
 }
 
 #[tokio::test]
-async fn an_append_fails_done_or_not_done() {
+async fn failed_append_may_or_may_not_have_landed() {
     for (failure, landed) in [(Failure::NotDone, 0), (Failure::DoneUnanswered, 1)] {
         let plan = Plan::new().fail(Operation::Append, 1, failure);
         let journal = Faulty::new(Memory::new(), plan);
@@ -71,7 +71,7 @@ async fn an_append_fails_done_or_not_done() {
 }
 
 #[tokio::test]
-async fn what_the_journal_itself_refuses_stays_its_own_answer() {
+async fn errors_of_the_inner_journal_pass_through() {
     let plan = Plan::new().fail(Operation::Read, 1, Failure::DoneUnanswered);
     let journal = Faulty::new(Memory::new(), plan);
     let sid = Sid(7);
@@ -82,7 +82,7 @@ async fn what_the_journal_itself_refuses_stays_its_own_answer() {
 }
 
 #[tokio::test]
-async fn each_kind_of_call_is_counted_apart() {
+async fn each_operation_is_counted_separately() {
     let plan = Plan::new()
         .fail(Operation::Claim, 2, Failure::DoneUnanswered)
         .fail(Operation::Read, 1, Failure::NotDone)
@@ -109,7 +109,7 @@ async fn each_kind_of_call_is_counted_apart() {
 }
 
 #[test]
-fn a_seed_says_which_calls_fail_and_about_as_many_as_planned() {
+fn seed_determines_the_failing_calls() {
     let failed = |seed| {
         let plan = Plan::new().fail_percent(seed, 3, Failure::NotDone);
         let fails = |number: &u64| plan.failure(Operation::Append, *number).is_some();
@@ -122,7 +122,7 @@ fn a_seed_says_which_calls_fail_and_about_as_many_as_planned() {
 }
 
 #[tokio::test]
-async fn who_repeats_until_it_is_answered_gets_the_log_without_gaps_or_doubles() {
+async fn retried_appends_leave_no_gaps_or_duplicates() {
     let plan = Plan::new()
         .fail_every(Operation::Append, 3, Failure::DoneUnanswered)
         .fail_every(Operation::Append, 2, Failure::NotDone);

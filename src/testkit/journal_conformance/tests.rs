@@ -535,7 +535,7 @@ impl Journal for Defective {
 }
 
 #[tokio::test]
-async fn the_rules_find_every_defect() {
+async fn conformance_rules_detect_every_defect() {
     for defect in Defect::ALL {
         let found = check(|| Defective::new(defect), 0..0).await;
         assert!(found.is_err(), "{defect:?} passes");
@@ -543,7 +543,7 @@ async fn the_rules_find_every_defect() {
 }
 
 #[tokio::test]
-async fn random_operations_find_every_defect_within_a_few_seeds() {
+async fn random_operations_detect_every_defect() {
     for defect in Defect::ALL {
         let mut found = false;
         for seed in 0..10 {
@@ -554,7 +554,7 @@ async fn random_operations_find_every_defect_within_a_few_seeds() {
 }
 
 #[tokio::test]
-async fn a_violation_names_the_seed_that_finds_it_again() {
+async fn violation_names_its_reproducing_seed() {
     let make = || Defective::new(Defect::ReadsStartOneEarly);
     let first = random::check(&make(), 3).await;
     assert_eq!(first, random::check(&make(), 3).await);
@@ -569,7 +569,7 @@ async fn a_violation_names_the_seed_that_finds_it_again() {
 
 /// Each owner takes the other's writes for its own.
 #[tokio::test]
-async fn races_find_a_journal_that_does_not_fence() {
+async fn race_check_detects_missing_fencing() {
     let journal = Arc::new(Defective::new(Defect::StaleEpochsMayAppend));
     let found = race::two_owners(journal).await;
     assert!(found.is_err(), "two owners interleaved unseen");

@@ -94,7 +94,7 @@ async fn breach(broken: fn(&Request, usize) -> Items) -> Result<(), Breach> {
 }
 
 #[tokio::test]
-async fn what_is_broken_is_noticed() {
+async fn model_conformance_detects_violations() {
     let rows: Vec<Row> = vec![
         ("nothing is", |r, _| shown(good(r)), ""),
         (

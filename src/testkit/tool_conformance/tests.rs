@@ -116,7 +116,7 @@ impl Tool for Echo {
 }
 
 #[tokio::test]
-async fn each_flaw_is_found() {
+async fn tool_conformance_detects_every_flaw() {
     for (flaw, found) in [
         (Flaw::None, None),
         (Flaw::BadName, Some("bad name \"an echo\"")),

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_tell_what_is_in_them() {
+    fn file_kind_follows_from_the_path() {
         for (path, kind) in [
             ("src/lib.rs", Kind::Code),
             ("README", Kind::Docs),

@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_language_of_a_question_is_told_by_its_small_words() {
+    fn question_language_follows_from_function_words() {
         for (question, language) in [
             ("where is the parser", Language::English),
             ("wo wird der parser aufgerufen", Language::German),

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_place_of_a_match_is_found() {
+    fn match_position_is_located() {
         for (name, query, is_literal, line, at) in [
             ("literal", "b.c", true, "abc b.c", 4),
             ("literal in any case", "b.c", true, "abc B.C", 4),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_are_whole_lines() {
+    fn slices_end_at_line_breaks() {
         for (name, text, most, want) in [
             ("nothing", "", 4, vec![]),
             ("all", "a\nb", 4, vec!["a\nb"]),

@@ -104,7 +104,7 @@ fn found(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn matches_stand_by_file_and_line() {
+fn matches_are_grouped_by_file_and_line() {
     let tree = Tree::of(&[
         ("src/b.rs", "fn one() {}\nfn two() {}\n"),
         ("src/a.rs", "// nothing\nfn three() {}\n"),
@@ -117,7 +117,7 @@ fn matches_stand_by_file_and_line() {
 }
 
 #[test]
-fn context_is_told_from_matches_and_gaps_are_marked() {
+fn context_lines_and_gaps_are_marked() {
     let tree = Tree::of(&[("a", "1\n2 hit\n3\n4\n5\n6\n7 hit\n8 hit\n9\n")]);
     let want = "a-1- 1\na:2: 2 hit\na-3- 3\n--\na-6- 6\na:7: 7 hit\na:8: 8 hit\na-9- 9\n\n\
                 all matches shown; 1 file searched";
@@ -125,7 +125,7 @@ fn context_is_told_from_matches_and_gaps_are_marked() {
 }
 
 #[test]
-fn queries_match_as_their_mode_says() {
+fn queries_match_by_their_mode() {
     let tree = Tree::of(&[("a", "Foo.bar\nfooXbar\nlet x = 1;\r\nend")]);
     for (name, query, mode, lines) in [
         ("literal", "foo.bar", "literal", vec!["1"]),
@@ -154,7 +154,7 @@ fn queries_match_as_their_mode_says() {
 }
 
 #[test]
-fn definitions_come_before_uses_and_code_before_what_tests_it() {
+fn definitions_rank_before_uses_and_code_before_tests() {
     let tree = Tree::of(&[
         ("a/uses.rs", "fn main() {\n    admit();\n}\n"),
         ("b/made_generated.rs", "fn admit() {}\n"),
@@ -184,7 +184,7 @@ fn definitions_come_before_uses_and_code_before_what_tests_it() {
 }
 
 #[test]
-fn a_file_that_became_a_pipe_holds_nobody_up() {
+fn code_search_does_not_block_on_a_pipe() {
     let tree = Tree::of(&[("a.rs", "hit")]);
     let path = tree.path("a.rs").canonicalize().unwrap();
     let root = ProjectRoot::open(tree.folder.path()).unwrap();
@@ -210,7 +210,7 @@ fn a_file_that_became_a_pipe_holds_nobody_up() {
 }
 
 #[test]
-fn a_place_can_be_a_folder_a_file_or_a_glob() {
+fn search_path_may_be_a_folder_file_or_glob() {
     let tree = Tree::of(&[
         ("a.rs", "hit"),
         ("src/b.rs", "hit"),
@@ -259,7 +259,7 @@ fn a_place_can_be_a_folder_a_file_or_a_glob() {
 }
 
 #[test]
-fn what_cannot_be_searched_is_counted() {
+fn skipped_files_are_counted_by_reason() {
     let mut tree = Tree::of(&[("a.txt", "hit")]);
     tree.settings.max_file_bytes = 2_048;
     tree.write("b.bin", b"hit\0hit");
@@ -292,7 +292,7 @@ fn every_line_of_a_long_file_may_match() {
 }
 
 #[test]
-fn what_takes_long_for_each_byte_finds_long_lines_too() {
+fn slow_patterns_match_in_long_lines() {
     let tree = Tree::of(&[]);
     let long = format!(
         "{}fn budget() {{}}{}",
@@ -329,7 +329,7 @@ fn an_unreadable_folder_is_counted() {
 }
 
 #[test]
-fn nothing_outside_is_reached() {
+fn search_never_leaves_the_project_folder() {
     let outer = Tree::of(&[("secret/s.txt", "hit"), ("project/a.txt", "hit")]);
     let project = outer.path("project");
     symlink("../secret", project.join("way_out")).unwrap();
@@ -360,7 +360,7 @@ fn nothing_outside_is_reached() {
 }
 
 #[test]
-fn odd_text_is_shown_as_well_as_it_can_be() {
+fn malformed_text_is_shown_lossily() {
     let tree = Tree::of(&[]);
     tree.write("bad.txt", b"\xff hit \xfe\n");
     tree.write("bom.txt", "\u{feff}hit\n".as_bytes());
@@ -394,7 +394,7 @@ fn long_lines_are_shown_around_the_match() {
 }
 
 #[test]
-fn caps_hold_and_what_they_cut_is_counted() {
+fn result_caps_apply_and_omissions_are_counted() {
     let mut tree = Tree::of(&[]);
     for file in 0..20 {
         tree.write(
@@ -442,7 +442,7 @@ fn caps_hold_and_what_they_cut_is_counted() {
 }
 
 #[test]
-fn a_search_that_was_stopped_says_so() {
+fn stopped_search_is_reported() {
     let tree = Tree::of(&[("a", "hit")]);
     let stop = CancellationToken::new();
     stop.cancel();
@@ -470,7 +470,7 @@ fn the_same_search_gives_the_same_text() {
 }
 
 #[test]
-fn files_alone_are_shown_with_their_numbers_of_matches() {
+fn files_only_lists_match_counts() {
     let tree = Tree::of(&[("a", "hit\nhit\n"), ("b", "hit\n"), ("c", "no\n")]);
     let text = tree.search(json!({"query": "hit", "files_only": true}));
     assert_eq!(text, "a: 2\nb: 1\nall matches shown; 3 files searched");
@@ -480,7 +480,7 @@ fn files_alone_are_shown_with_their_numbers_of_matches() {
 }
 
 #[test]
-fn the_data_has_the_matches_that_are_shown() {
+fn search_data_holds_the_shown_matches() {
     let tree = Tree::of(&[("a", "hit\nno\nhit\n"), ("b", "hit\n")]);
     let place = |path: &str, line: u64| json!({"path": path, "start": line, "end": line});
     let data = tree.data(json!({"query": "hit", "max_results": 2, "context": 1}));
@@ -492,7 +492,7 @@ fn the_data_has_the_matches_that_are_shown() {
 }
 
 #[test]
-fn numbers_out_of_range_are_explained() {
+fn out_of_range_numbers_are_explained() {
     let tree = Tree::of(&[("a", "hit")]);
     for (arguments, says) in [
         (
@@ -524,7 +524,7 @@ fn numbers_out_of_range_are_explained() {
 }
 
 #[test]
-fn queries_that_cannot_work_are_explained() {
+fn invalid_queries_are_explained() {
     let tree = Tree::of(&[]);
     let long = "x".repeat(1_001);
     for (name, query, mode, says) in [

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_are_cut_at_what_is_no_letter() {
+    fn words_are_split_at_non_letters_and_versions_are_kept() {
         for (text, expected) in [
             ("Where is it, then?", "Where is it then"),
             ("fn read_file(&self)", "fn read_file self"),

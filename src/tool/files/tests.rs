@@ -34,7 +34,7 @@ fn lines(count: u64) -> Vec<u8> {
 }
 
 #[test]
-fn a_window_has_the_lines_that_were_asked_for() {
+fn window_returns_the_requested_lines() {
     let settings = Settings {
         default_lines: 3,
         max_lines: 5,
@@ -112,7 +112,7 @@ fn a_window_has_the_lines_that_were_asked_for() {
 }
 
 #[test]
-fn a_window_that_cannot_be_is_explained() {
+fn invalid_window_is_explained() {
     for (name, given, says) in [
         (
             "beyond the end",
@@ -166,7 +166,7 @@ fn a_window_that_cannot_be_is_explained() {
 }
 
 #[test]
-fn every_kind_of_text_has_lines() {
+fn line_endings_and_encodings_are_handled() {
     for (name, bytes, want) in [
         ("empty", &b""[..], "f (empty file)"),
         ("one empty line", b"\n", "f (lines 1–1 of 1)\n1: "),
@@ -208,7 +208,7 @@ fn every_kind_of_text_has_lines() {
 }
 
 #[test]
-fn text_in_utf16_is_told_as_such() {
+fn utf16_text_is_reported_as_such() {
     for (name, bytes) in [
         ("little-endian", &b"\xff\xfea\0\n\0"[..]),
         ("big-endian", b"\xfe\xff\0a\0\n"),
@@ -241,7 +241,7 @@ fn binary_files_are_refused() {
 }
 
 #[test]
-fn caps_hold_and_say_how_to_go_on() {
+fn read_caps_apply_and_name_the_next_line() {
     let settings = Settings {
         caps: Caps {
             line_chars: 40,
@@ -315,7 +315,7 @@ fn a_huge_file_is_read_as_far_as_needed() {
 }
 
 #[test]
-fn one_endless_line_takes_little_memory() {
+fn endless_line_is_truncated_in_little_memory() {
     let caps = Caps {
         bytes: 4_096,
         line_chars: 40,
@@ -338,7 +338,7 @@ fn one_endless_line_takes_little_memory() {
 }
 
 #[test]
-fn a_read_that_was_stopped_gives_what_it_has_or_says_so() {
+fn cancelled_read_reports_its_progress() {
     let stop = CancellationToken::new();
     stop.cancel();
     let caps = Caps {

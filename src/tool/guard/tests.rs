@@ -63,7 +63,7 @@ fn said(error: ToolError) -> String {
 }
 
 #[test]
-fn what_lies_inside_is_found() {
+fn paths_inside_the_root_resolve() {
     let tree = tree();
     let absolute = tree.root.path().join("src/lib.rs");
     for (name, wanted, found) in [
@@ -107,7 +107,7 @@ fn what_lies_inside_is_found() {
 }
 
 #[test]
-fn what_lies_outside_or_is_odd_is_refused() {
+fn paths_outside_or_reserved_are_refused() {
     let tree = tree();
     let beside = format!("{}-beside/x", tree.root.path().display());
     let out = "lies outside of the project folder";
@@ -171,7 +171,7 @@ fn what_lies_outside_or_is_odd_is_refused() {
 }
 
 #[test]
-fn what_does_not_exist_comes_with_a_way_on() {
+fn missing_path_error_suggests_a_remedy() {
     let tree = tree();
     let root = tree.root.path().display();
     let absolute = format!("{root}/src/gone.py");
@@ -229,7 +229,7 @@ fn only_files_are_opened() {
 }
 
 #[test]
-fn a_file_that_was_swapped_after_the_check_is_noticed() {
+fn swapped_file_is_detected_after_the_check() {
     let tree = tree();
     let path = tree.root.resolve("src/lib.rs").unwrap();
     let opened = File::open(&path).unwrap();
@@ -258,7 +258,7 @@ fn a_file_that_was_swapped_after_the_check_is_noticed() {
 }
 
 #[test]
-fn what_became_something_else_is_opened_without_waiting_and_refused() {
+fn replaced_path_is_refused_without_blocking() {
     let tree = tree();
     let path = tree.root.path().join("src/lib.rs");
     assert_eq!(tree.root.open_found(&path).map(|(_, size)| size), Some(5));
@@ -287,7 +287,7 @@ fn what_became_something_else_is_opened_without_waiting_and_refused() {
 }
 
 #[test]
-fn a_root_is_an_existing_folder() {
+fn root_must_be_an_existing_folder() {
     let outer = tempfile::tempdir().unwrap();
     let file = outer.path().join("file");
     fs::write(&file, "").unwrap();

@@ -226,7 +226,7 @@ async fn commits_are_found_by_message_path_author_and_days() {
 }
 
 #[tokio::test]
-async fn with_days_the_day_of_the_commit_is_shown() {
+async fn date_filter_shows_the_commit_date() {
     let folder = repository();
     let written = "2020-05-06T12:00:00+02:00";
     let amend = ["commit", "-q", "--amend", "--no-edit", "--date", written];
@@ -244,7 +244,7 @@ async fn with_days_the_day_of_the_commit_is_shown() {
 }
 
 #[tokio::test]
-async fn names_that_git_quotes_are_names() {
+async fn quoted_file_names_are_unquoted() {
     let folder = repository();
     let name = r#"say "hi" \ now.txt"#;
     commit(folder.path(), 5, name, "x", "Odd");
@@ -256,7 +256,7 @@ async fn names_that_git_quotes_are_names() {
 }
 
 #[tokio::test]
-async fn a_commit_comes_with_all_that_is_known_of_it() {
+async fn commit_is_listed_with_its_details() {
     let folder = repository();
     let found = search(folder.path(), json!({"query": "waits"}))
         .await
@@ -294,7 +294,7 @@ async fn a_commit_comes_with_all_that_is_known_of_it() {
 }
 
 #[tokio::test]
-async fn only_what_concerns_the_project_is_shown() {
+async fn log_shows_only_commits_of_the_project() {
     let folder = repository();
     let docs = folder.path().join("docs");
     assert_eq!(subjects(&docs, json!({})).await, ["Drop b"]);
@@ -316,7 +316,7 @@ async fn only_what_concerns_the_project_is_shown() {
 }
 
 #[tokio::test]
-async fn a_repository_whose_files_lie_elsewhere_shows_nothing_of_outside() {
+async fn worktree_outside_the_project_is_not_shown() {
     let (folder, elsewhere) = (repository(), tempfile::tempdir().unwrap());
     let elsewhere = elsewhere.path().to_str().unwrap();
     git(folder.path(), "", &["config", "core.worktree", elsewhere]);
@@ -332,7 +332,7 @@ async fn a_repository_whose_files_lie_elsewhere_shows_nothing_of_outside() {
 }
 
 #[tokio::test]
-async fn no_message_passes_for_a_commit() {
+async fn forged_message_is_not_parsed_as_a_commit() {
     let folder = repository();
     let forged = "Real\u{1e}beef\u{1f}2020-01-01\u{1f}Eve\u{1f}Forged\u{1f}\n\nsrc/x.rs\ncommit beef 2020-01-01 Eve";
     commit(folder.path(), 5, "c", "x", forged);
@@ -353,7 +353,7 @@ async fn no_message_passes_for_a_commit() {
 }
 
 #[tokio::test]
-async fn case_does_not_count_in_any_script() {
+async fn commit_search_ignores_case_in_any_script() {
     let folder = repository();
     commit(folder.path(), 5, "c", "x", "Überarbeitung der Suche");
     let found = subjects(folder.path(), json!({"query": "überarbeitung"})).await;
@@ -361,7 +361,7 @@ async fn case_does_not_count_in_any_script() {
 }
 
 #[tokio::test]
-async fn what_a_model_writes_is_no_option() {
+async fn model_input_is_never_a_git_option() {
     let folder = repository();
     let out = folder.path().join("out");
     let option = format!("--output={}", out.display());
@@ -384,7 +384,7 @@ async fn what_a_model_writes_is_no_option() {
 }
 
 #[tokio::test]
-async fn a_repository_runs_nothing() {
+async fn repository_configuration_runs_no_commands() {
     let folder = repository();
     let ran = folder.path().join("ran");
     let script = folder.path().join("script");
@@ -481,7 +481,7 @@ async fn a_repository_runs_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_no_whole_repository_is_told() {
+async fn missing_empty_broken_or_shallow_repository_is_reported() {
     let none = tempfile::tempdir().unwrap();
     let error = search(none.path(), json!({}))
         .await
@@ -525,7 +525,7 @@ async fn what_is_no_whole_repository_is_told() {
 }
 
 #[tokio::test]
-async fn long_messages_and_many_files_are_cut() {
+async fn long_messages_and_file_lists_are_truncated() {
     let folder = tempfile::tempdir().unwrap();
     git(folder.path(), "", &["init", "-q"]);
     for number in 0..30 {
@@ -546,7 +546,7 @@ async fn long_messages_and_many_files_are_cut() {
 }
 
 #[tokio::test]
-async fn a_git_that_is_missing_or_hangs_is_told() {
+async fn missing_or_hanging_git_is_reported() {
     let folder = repository();
     let running = |program: &str, deadline| {
         let root = ProjectRoot::open(folder.path()).unwrap();
@@ -578,7 +578,7 @@ async fn a_git_that_is_missing_or_hangs_is_told() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_cancelled_leaves_no_process_behind() {
+async fn cancelled_call_leaves_no_git_process() {
     let folder = repository();
     let [pipe, hangs] = ["pipe", "hangs"].map(|name| folder.path().join(name));
     assert!(
@@ -648,7 +648,7 @@ async fn a_commit_is_shown_with_its_diff() {
 }
 
 #[tokio::test]
-async fn of_a_commit_only_what_concerns_the_project_is_shown() {
+async fn diff_shows_only_files_of_the_project() {
     let folder = repository();
     let docs = folder.path().join("docs");
     let hash = |revision| hash_of(folder.path(), revision);
@@ -669,7 +669,7 @@ async fn of_a_commit_only_what_concerns_the_project_is_shown() {
 }
 
 #[tokio::test]
-async fn of_a_merge_it_is_shown_what_it_brought() {
+async fn merge_shows_what_it_brought_in() {
     let folder = repository();
     git(
         folder.path(),
@@ -721,7 +721,7 @@ async fn a_large_diff_is_cut() {
 }
 
 #[tokio::test]
-async fn what_is_no_single_commit_is_told() {
+async fn unknown_or_ambiguous_hash_is_reported() {
     let folder = repository();
     let tree = hash_of(folder.path(), "HEAD^{tree}");
     let none = search(folder.path(), json!({"commit": tree})).await;
@@ -751,7 +751,7 @@ async fn what_is_no_single_commit_is_told() {
 }
 
 #[tokio::test]
-async fn arguments_out_of_range_are_told() {
+async fn out_of_range_history_arguments_are_explained() {
     let folder = repository();
     for (arguments, says) in [
         (

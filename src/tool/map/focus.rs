@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_paths_fit_by_their_parts() {
+    fn focus_scores_names_and_paths_by_their_parts() {
         for (focus, name, path, fits_name, fits_path) in [
             (
                 "thread search",
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_focus_is_bounded() {
+    fn focus_terms_are_bounded() {
         let focus = Focus::new(&"word1 word2 ".repeat(10_000));
         assert_eq!(focus.words.len(), 2);
         let words: Vec<String> = (0..1_000).map(|at| format!("w{at}")).collect();

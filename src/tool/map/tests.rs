@@ -87,7 +87,7 @@ all symbols shown";
 }
 
 #[tokio::test]
-async fn what_fits_the_focus_comes_first() {
+async fn map_ranks_focus_matches_first() {
     for (focus, first) in [
         ("store", "src/store.rs:1: pub struct Store"),
         ("Store::get", "src/store.rs:1: pub struct Store"),
@@ -105,7 +105,7 @@ async fn what_fits_the_focus_comes_first() {
 }
 
 #[tokio::test]
-async fn a_part_of_the_project_is_shown_alone() {
+async fn map_of_a_path_shows_only_that_part() {
     for (path, files) in [
         ("src", "2 files in `src`"),
         ("**/*.md", "1 file in files like `**/*.md`"),
@@ -124,7 +124,7 @@ async fn a_part_of_the_project_is_shown_alone() {
 }
 
 #[tokio::test]
-async fn a_map_stays_within_its_tokens_and_says_what_it_leaves_out() {
+async fn map_fits_its_tokens_and_counts_omissions() {
     let folder = project(&[]);
     for at in 0..60 {
         let path = folder
@@ -156,7 +156,7 @@ async fn a_map_stays_within_its_tokens_and_says_what_it_leaves_out() {
 }
 
 #[tokio::test]
-async fn arguments_out_of_range_are_told() {
+async fn out_of_range_map_arguments_are_explained() {
     for (arguments, says) in [
         (
             json!({"max_tokens": 199}),
@@ -173,7 +173,7 @@ async fn arguments_out_of_range_are_told() {
 }
 
 #[tokio::test]
-async fn odd_files_are_passed_over_and_counted() {
+async fn unreadable_files_are_skipped_and_counted() {
     let folder = sample();
     let at = |path: &str| folder.path().join(path);
     fs::write(at("src/binary.rs"), b"fn a() {}\0").unwrap();
@@ -201,7 +201,7 @@ async fn odd_files_are_passed_over_and_counted() {
 }
 
 #[tokio::test]
-async fn rules_that_are_no_file_are_not_opened() {
+async fn irregular_ignore_file_is_not_opened() {
     let folder = project(&[("a.rs", "fn a() {}\n")]);
     let fifo = Command::new("mkfifo")
         .arg(folder.path().join(".gitignore"))
@@ -216,7 +216,7 @@ async fn rules_that_are_no_file_are_not_opened() {
 }
 
 #[tokio::test]
-async fn no_more_files_are_looked_at_or_read_than_the_settings_say() {
+async fn map_honours_its_file_limits() {
     let folder = project(&[]);
     for at in 0..150 {
         fs::write(folder.path().join(format!("f{at:03}.rs")), "fn f() {}\n").unwrap();
@@ -255,7 +255,7 @@ async fn no_more_files_are_looked_at_or_read_than_the_settings_say() {
 }
 
 #[test]
-fn of_too_many_files_the_same_are_listed_each_time() {
+fn file_listing_is_deterministic_when_truncated() {
     let folder = project(&[]);
     for at in 0..400 {
         fs::create_dir_all(folder.path().join(format!("d{}", at % 7))).unwrap();
@@ -271,7 +271,7 @@ fn of_too_many_files_the_same_are_listed_each_time() {
 }
 
 #[test]
-fn a_call_that_is_stopped_says_so() {
+fn cancelled_map_is_reported() {
     let folder = sample();
     let root = ProjectRoot::open(folder.path()).unwrap();
     let stop = CancellationToken::new();

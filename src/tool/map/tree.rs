@@ -124,7 +124,7 @@ mod tests {
     use crate::tool::walk::Stamp;
 
     #[test]
-    fn what_fits_the_focus_is_not_folded_and_who_is_stopped_folds_all() {
+    fn focus_matches_stay_unfolded_unless_cancelled() {
         let listed = |path: &str| Listed {
             shown: path.to_owned(),
             path: path.into(),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_that_was_asked_for_names_as_many_files_as_the_top() {
+    fn requested_folder_lists_files_like_the_root() {
         let listed = |path: String| Listed {
             path: (&path).into(),
             shown: path,

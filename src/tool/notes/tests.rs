@@ -81,7 +81,7 @@ async fn paths(notes: &Arc<Notes>, arguments: Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_search_brings_the_best_sections_first() {
+async fn note_search_ranks_the_best_sections_first() {
     let folder = sample();
     // A small set of notes has no rare words.
     write(&folder, "days.md", &"# Day\n\nNothing.\n".repeat(20));
@@ -112,7 +112,7 @@ docs/adr/0003-use-sqlite.md:10: The journal is kept in SQLite.
 }
 
 #[tokio::test]
-async fn words_are_found_in_other_forms_and_in_names_and_tags() {
+async fn note_search_matches_word_forms_names_and_tags() {
     let folder = sample();
     write(&folder, "ideas/cache-warming.md", "Äpfel und Birnen.\n");
     let notes = notes(&folder);
@@ -150,7 +150,7 @@ async fn words_are_found_in_other_forms_and_in_names_and_tags() {
 }
 
 #[tokio::test]
-async fn a_title_counts_in_every_section_of_its_note() {
+async fn note_title_counts_in_every_section() {
     let folder = folder(&[
         ("a.md", "---\ntitle: Elephants\n---\n# Feeding\n\nHay.\n"),
         ("b.md", "# Feeding\n\nNot for elephants.\n"),
@@ -166,7 +166,7 @@ async fn a_title_counts_in_every_section_of_its_note() {
 }
 
 #[test]
-fn a_note_that_cannot_be_read_is_no_reason_to_read_all() {
+fn unreadable_note_does_not_reindex_the_others() {
     let folder = sample();
     fs::write(folder.path().join("binary.md"), b"journal\0").unwrap();
     let (notes, stop, mut index) = (notes(&folder), CancellationToken::new(), Index::default());
@@ -187,7 +187,7 @@ fn a_note_that_cannot_be_read_is_no_reason_to_read_all() {
 }
 
 #[tokio::test]
-async fn a_search_may_be_of_a_part() {
+async fn note_search_can_be_limited_to_a_path() {
     let folder = sample();
     let notes = notes(&folder);
     let all = ["docs/limits.md", "README.md", "docs/adr/0003-use-sqlite.md"];
@@ -235,7 +235,7 @@ async fn a_search_may_be_of_a_part() {
 }
 
 #[tokio::test]
-async fn one_note_does_not_take_all_places() {
+async fn results_per_note_are_bounded() {
     let folder = sample();
     write(
         &folder,
@@ -251,7 +251,7 @@ async fn one_note_does_not_take_all_places() {
 }
 
 #[tokio::test]
-async fn what_changes_is_read_again() {
+async fn changed_notes_are_reindexed() {
     let folder = sample();
     let notes = notes(&folder);
     let kept = |notes: &Notes| {
@@ -281,7 +281,7 @@ async fn what_changes_is_read_again() {
 }
 
 #[test]
-fn what_is_late_comes_next_time() {
+fn cancelled_note_index_completes_on_the_next_call() {
     let folder = sample();
     let notes = notes(&folder);
     let stopped = CancellationToken::new();
@@ -304,7 +304,7 @@ fn what_is_late_comes_next_time() {
 }
 
 #[tokio::test]
-async fn bad_folders_are_bounded_and_told() {
+async fn unreadable_notes_are_skipped_and_counted() {
     let folder = sample();
     let at = |path: &str| folder.path().join(path);
     write(&folder, ".gitignore", "hidden.md\n");
@@ -329,7 +329,7 @@ async fn bad_folders_are_bounded_and_told() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_left_out_the_deepest_first() {
+async fn deepest_notes_are_dropped_beyond_the_limit() {
     let folder = sample();
     let settings = NotesSettings {
         max_files: 2,
@@ -344,7 +344,7 @@ async fn what_does_not_fit_is_left_out_the_deepest_first() {
 }
 
 #[tokio::test]
-async fn a_note_is_read_by_any_of_its_names() {
+async fn note_is_found_by_any_of_its_names() {
     let folder = sample();
     write(&folder, "a/limits.md", "# Other limits\n");
     write(&folder, "C#.md", "sharp\n");
@@ -420,7 +420,7 @@ async fn a_note_is_read_by_any_of_its_names() {
 }
 
 #[tokio::test]
-async fn a_long_note_says_how_to_go_on() {
+async fn long_note_names_the_next_line() {
     let folder = folder(&[("a.md", &"line\n".repeat(1_000)), ("empty.md", "")]);
     let notes = notes(&folder);
     let long = read(&notes, json!({"note": "a", "start_line": 2}))
@@ -439,7 +439,7 @@ async fn a_long_note_says_how_to_go_on() {
 }
 
 #[tokio::test]
-async fn a_folder_of_notes_may_lie_in_the_project_or_elsewhere() {
+async fn notes_folder_may_be_inside_or_outside_the_project() {
     let (inside, outside) = (sample(), sample());
     let project = ProjectRoot::open(inside.path()).unwrap();
     for (folder, prefix) in [

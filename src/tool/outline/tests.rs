@@ -163,7 +163,7 @@ const PIECES: [&str; 80] = [
 
 proptest! {
     #[test]
-    fn any_text_gives_a_tree(
+    fn arbitrary_code_pieces_give_a_valid_outline(
         path in proptest::sample::select(&PATHS[..]),
         pieces in proptest::collection::vec(proptest::sample::select(&PIECES[..]), 0..120),
     ) {
@@ -173,7 +173,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_give_a_tree(
+    fn arbitrary_bytes_give_a_valid_outline(
         path in proptest::sample::select(&PATHS[..]),
         bytes in proptest::collection::vec(any::<u8>(), 0..300),
     ) {
@@ -183,7 +183,7 @@ proptest! {
 }
 
 #[test]
-fn code_that_is_cut_anywhere_gives_what_comes_before() {
+fn truncated_code_keeps_its_earlier_symbols() {
     let text = "fn first() {\n    one();\n}\n\nstruct Second {\n    a: u8,\n}\n\nfn third() { let a = \"x\";";
     for end in (0..=text.len()).filter(|&end| text.is_char_boundary(end)) {
         let symbols = outline("a.rs", &text[..end]);
@@ -194,7 +194,7 @@ fn code_that_is_cut_anywhere_gives_what_comes_before() {
 }
 
 #[test]
-fn what_is_broken_ends_at_the_next_definition_at_the_margin() {
+fn broken_symbol_ends_at_the_next_unindented_definition() {
     for (path, text, want) in [
         (
             "a.rs",
@@ -222,7 +222,7 @@ fn what_is_broken_ends_at_the_next_definition_at_the_margin() {
 }
 
 #[test]
-fn sizes_are_bounded() {
+fn outline_size_is_bounded() {
     let many = "fn f() {}\n".repeat(30_000);
     assert_eq!(outline("a.rs", &many).len(), MAX_SYMBOLS);
     let deep = format!(
@@ -241,7 +241,7 @@ fn sizes_are_bounded() {
 
 /// Guards against quadratic time on texts that end on their line.
 #[test]
-fn what_has_no_end_on_its_line_is_looked_at_once() {
+fn text_that_ends_on_its_line_is_scanned_in_linear_time() {
     for (name, path, head, piece, tail) in [
         ("C", "a.c", "", "\\\"", ""),
         ("JavaScript", "a.js", "", "\\\"", ""),
@@ -275,7 +275,7 @@ fn what_has_no_end_on_its_line_is_looked_at_once() {
 
 /// Quadratic time would take minutes here.
 #[test]
-fn what_never_ends_is_not_looked_for_again_and_again() {
+fn unterminated_constructs_are_scanned_in_linear_time() {
     for (name, path, piece) in [
         ("quotes", "a.js", "'\n"),
         ("templates", "a.js", "x = `${ '\n"),
@@ -301,7 +301,7 @@ fn what_never_ends_is_not_looked_for_again_and_again() {
 }
 
 #[test]
-fn languages_are_known_by_name_or_first_line() {
+fn language_is_detected_by_name_or_first_line() {
     for (path, text, finds) in [
         ("src/A.RS", "fn a() {}", true),
         ("bin/tool", "#!/usr/bin/env python3\ndef a(): pass\n", true),
@@ -323,7 +323,7 @@ fn languages_are_known_by_name_or_first_line() {
 }
 
 #[test]
-fn names_are_told_with_what_they_lie_in() {
+fn symbol_names_are_qualified_by_their_scope() {
     for (path, text, want) in [
         ("a.rs", "impl A for B { fn c() {} }", vec!["B", "B::c"]),
         ("a.go", "func (s *Server) Run() {\n}\n", vec!["Server.Run"]),

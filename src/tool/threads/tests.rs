@@ -85,7 +85,7 @@ async fn call(threads: &Arc<Fixed>, arguments: Value) -> Result<String, ToolErro
 }
 
 #[tokio::test]
-async fn it_conforms_with_the_longest_texts_and_names() {
+async fn thread_search_conforms_with_maximal_input() {
     let longest = "x".repeat(128);
     let places = (0..5_000).map(|seq| place(&longest, u64::MAX - seq, 1, &"\u{1F980}".repeat(999)));
     let tool = thread_search(of(places), SOON);
@@ -99,7 +99,7 @@ async fn it_conforms_with_the_longest_texts_and_names() {
 }
 
 #[tokio::test]
-async fn places_say_where_when_and_by_whom() {
+async fn results_name_session_time_and_speaker() {
     let answer = Said {
         said: Utterance::Answer,
         ..place("a", 9, 1, "In `limits.rs`.")
@@ -123,7 +123,7 @@ async fn places_say_where_when_and_by_whom() {
 }
 
 #[tokio::test]
-async fn the_query_that_asks_is_no_hit_and_earlier_ones_of_its_session_are() {
+async fn current_query_is_excluded_from_its_results() {
     let places = [
         place("here", 30, 3, "now"),
         place("here", 20, 2, "before"),
@@ -140,7 +140,7 @@ async fn the_query_that_asks_is_no_hit_and_earlier_ones_of_its_session_are() {
 }
 
 #[tokio::test]
-async fn what_is_not_shown_is_told() {
+async fn omitted_results_are_reported() {
     let threads = of((1..=30).map(|seq| place("a", seq, 1, "text")));
     for (arguments, shown, last) in [
         (
@@ -167,7 +167,7 @@ async fn what_is_not_shown_is_told() {
 }
 
 #[tokio::test]
-async fn a_session_is_looked_for_behind_many_places_of_others_within_a_bound() {
+async fn session_filter_widens_the_search_up_to_a_bound() {
     let others = |count| (0..count).map(|seq| place("a", seq, 1, "text"));
     let rare = || [place("rare", 5, 1, "the text")];
     for (name, places, reaches, says) in [
@@ -202,7 +202,7 @@ async fn a_session_is_looked_for_behind_many_places_of_others_within_a_bound() {
 }
 
 #[tokio::test]
-async fn arguments_that_cannot_be_meant_are_refused_with_what_is_allowed() {
+async fn invalid_thread_search_arguments_are_explained() {
     for (arguments, says) in [
         (
             json!({"query": " -* "}),
@@ -229,7 +229,7 @@ async fn arguments_that_cannot_be_meant_are_refused_with_what_is_allowed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_is_told_in_words_that_help() {
+async fn search_failure_is_explained() {
     let failing = |fault| {
         Arc::new(Fixed {
             fault: Some(fault),
@@ -273,7 +273,7 @@ async fn a_failure_is_told_in_words_that_help() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_search_that_hangs_ends_with_its_query() {
+async fn cancelled_search_ends_a_hanging_call() {
     let hanging = Fixed {
         hangs: true,
         ..Fixed::default()

@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_are_spelt_as_globs_read_them() {
+    fn gitignore_rules_translate_to_globs() {
         for (line, spelt) in [
             ("*.rs", Some("*.rs")),
             ("a{b,c}", Some("a\\{b,c\\}")),
@@ -295,7 +295,7 @@ mod tests {
 
     /// The expected results come from `git check-ignore`.
     #[test]
-    fn classes_fit_what_they_fit_for_git() {
+    fn translated_classes_match_like_git() {
         for (line, fit, others) in [
             ("a[^[:alnum:]]", "a! a~", "ab a1"),
             ("a[:digit:]", "ad a: ag", "a1"),

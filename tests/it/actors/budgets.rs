@@ -68,7 +68,7 @@ fn exceeded(used: u64, limit: u64) -> (String, Value, Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn money_warns_at_eighty_percent_and_ends_the_query_when_it_is_spent() {
+async fn cost_budget_warns_at_eighty_percent_and_ends_the_query() {
     for (name, costs, expected, calls) in [
         (
             "at eighty percent, and at all of it",
@@ -110,7 +110,7 @@ async fn money_warns_at_eighty_percent_and_ends_the_query_when_it_is_spent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tokens_and_money_are_counted_apart() {
+async fn token_and_cost_budgets_are_independent() {
     let limits = Limits {
         max_tokens: Some(25),
         ..with_cost(10_000)
@@ -137,7 +137,7 @@ fn family(child: &[u64]) -> Family {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_child_costs_is_capped_by_what_is_left_and_counts_in_its_parent() {
+async fn child_cost_is_capped_by_the_parents_remainder_and_added_to_it() {
     for (name, child, childs, outcome, spent) in [
         (
             "the child spends all that was left",
@@ -302,7 +302,7 @@ async fn a_configured_session_budget_ends_the_next_query_at_its_first_check() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_query_forced_by_money_goes_on_under_a_raised_budget() {
+async fn query_forced_by_cost_continues_under_a_raised_budget() {
     let costs = [6_000, 5_000, 2_000];
     let script = turns(&costs).play(ScriptedReply::text(done("So it is.")).usage(cost(10, 1_000)));
     let oracle = TestOracle::new(script.clone()).start().await.unwrap();

@@ -46,7 +46,7 @@ async fn finished(session: &TestSession) -> Vec<(u64, String)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn queued_messages_are_answered_in_order_and_one_too_many_is_refused() {
+async fn queued_messages_run_in_order_and_overflow_is_refused() {
     let script = slow_then()
         .reply(done("One."))
         .reply(done("Two."))
@@ -70,7 +70,7 @@ async fn queued_messages_are_answered_in_order_and_one_too_many_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reject_refuses_and_interrupt_takes_the_place_of_the_running_one() {
+async fn busy_policies_reject_and_interrupt() {
     let script = slow_then().reply(done("The second."));
     let (_oracle, session, _) = busy(script).await;
     let refused = session.submit(message("second", BusyPolicy::Reject)).await;
@@ -91,7 +91,7 @@ async fn reject_refuses_and_interrupt_takes_the_place_of_the_running_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn words_put_into_a_running_query_reach_the_next_call() {
+async fn steer_reaches_the_next_model_call() {
     let (_oracle, session, script) = busy(slow_then().reply(done("Done."))).await;
     let steer = message("mind the gap", BusyPolicy::Steer);
     let watch = oracle_agent::actor::SessionHandle::ask(&session, steer)
@@ -112,7 +112,7 @@ async fn words_put_into_a_running_query_reach_the_next_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn finish_now_ends_with_what_there_is() {
+async fn finish_now_ends_with_the_partial_answer() {
     let script = Scripted::new()
         .reply(more("Found a.", "Still have to check b"))
         .stall("Half");
@@ -138,7 +138,7 @@ async fn finish_now_ends_with_what_there_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_to_cancel_is_said() {
+async fn cancel_without_a_running_query_is_refused() {
     let oracle = TestOracle::new(Scripted::new().reply(done("Fine.")))
         .start()
         .await
@@ -163,7 +163,7 @@ async fn told(mut watch: Watch) -> Vec<(u64, String)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_query_has_its_own_events_and_those_of_the_session_up_to_its_end() {
+async fn query_log_has_its_own_and_session_events_up_to_its_end() {
     let script = slow_then().reply(done("One.")).reply(done("Two."));
     // A long idle timeout, because passivation adds events that belong to no query.
     let oracle = TestOracle::new(script)

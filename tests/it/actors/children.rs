@@ -100,7 +100,7 @@ async fn from(session: &TestSession, kind: &str) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_child_ends_first_and_its_use_is_added_whatever_ends_the_query() {
+async fn child_ends_first_and_its_usage_is_added_however_the_query_ends() {
     let interrupt = Submission {
         busy: BusyPolicy::Interrupt,
         ..Submission::new("never mind")
@@ -155,7 +155,7 @@ async fn the_child_ends_first_and_its_use_is_added_whatever_ends_the_query() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn messages_wait_for_the_childs_end_and_are_answered_then() {
+async fn messages_wait_until_the_child_has_ended() {
     let parent = Scripted::new()
         .reply(delegate(SCOPE))
         .reply(done("Something else."))
@@ -189,7 +189,7 @@ fn generations(youngest: Scripted) -> Family {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_grandchildren_use_counts_in_the_child_and_so_in_the_parent() {
+async fn grandchild_usage_counts_in_child_and_parent() {
     let youngest = ScriptedReply::text(done("Turn left.")).usage(cost(80, 8_000));
     let family = generations(Scripted::new().play(youngest));
     let oracle = start(&family, memory()).await;
@@ -211,7 +211,7 @@ async fn what_grandchildren_use_counts_in_the_child_and_so_in_the_parent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancelling_the_eldest_ends_the_youngest_first() {
+async fn cancel_ends_descendants_from_the_youngest_up() {
     let family = generations(reader());
     let oracle = start(&family, memory()).await;
     let [eldest, child, youngest] =
@@ -240,7 +240,7 @@ async fn cancelling_the_eldest_ends_the_youngest_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_that_nobody_told_is_told_by_the_next_process() {
+async fn next_process_cancels_a_child_left_uncancelled() {
     let (family, journal) = (family(), memory());
     died_before_telling(&family, &journal, Some("turn.replied")).await;
     let oracle = start(&family, journal).await;
@@ -255,7 +255,7 @@ async fn a_child_that_nobody_told_is_told_by_the_next_process() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_that_was_never_started_is_not_started_to_be_cancelled() {
+async fn cancel_does_not_start_a_child_that_never_ran() {
     let (family, journal) = (family(), memory());
     died_before_telling(&family, &journal, None).await;
     let asked = family.of(SCOPE).opened();
@@ -274,7 +274,7 @@ async fn a_child_that_was_never_started_is_not_started_to_be_cancelled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_that_had_answered_before_it_is_told_counts_all_the_same() {
+async fn child_that_answered_before_its_cancel_still_counts() {
     let page = more("A page.", "Have to turn the page");
     let child = Scripted::new()
         .play(ScriptedReply::text(page).usage(cost(20, 2_000)))
@@ -397,7 +397,7 @@ async fn a_second_cancel_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_that_does_not_end_is_waited_for_so_long_and_then_told_until_it_hears() {
+async fn parent_ends_without_a_hanging_child_and_retries_its_cancel() {
     let family = family();
     let journal = Obstructed::new(memory());
     // The child may crash any number of times without losing its query.
@@ -441,7 +441,7 @@ async fn a_child_that_does_not_end_is_waited_for_so_long_and_then_told_until_it_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_whose_records_cannot_be_read_counts_as_nothing_and_that_is_said() {
+async fn unreadable_child_counts_as_zero_usage_and_is_recorded() {
     let (family, memory) = (family(), memory());
     died_before_telling(&family, &memory, Some("turn.replied")).await;
     let journal = Obstructed::new(memory);
@@ -468,7 +468,7 @@ async fn a_child_whose_records_cannot_be_read_counts_as_nothing_and_that_is_said
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_query_that_ends_is_not_stuck_while_it_waits_for_its_child() {
+async fn waiting_for_a_child_to_end_is_no_stall() {
     let family = family();
     let journal = Obstructed::new(memory());
     let oracle = TestOracle::new(family.clone())

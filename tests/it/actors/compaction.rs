@@ -20,7 +20,7 @@ fn narrow(policy: &mut Policy) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_summary_is_asked_for_without_tools_and_shown_to_nobody() {
+async fn summary_request_offers_no_tools_and_is_not_streamed() {
     let family = Family::new(Scripted::new().reply(done(&"It is there. ".repeat(1_000))));
     let oracle = TestOracle::new(family.clone())
         .tool(TestTool::new("look"))
@@ -69,7 +69,7 @@ async fn a_summary_is_asked_for_without_tools_and_shown_to_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_compaction_can_be_cancelled_and_stands_for_progress() {
+async fn compaction_can_be_cancelled_and_counts_as_progress() {
     let family = Family::new(Scripted::new().reply(done(&"It is there. ".repeat(1_000))));
     let family = family.summarising(Scripted::new().stall("Half"));
     let oracle = TestOracle::new(family.clone()).policy(narrow);

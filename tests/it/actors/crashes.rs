@@ -24,7 +24,7 @@ fn shaky(script: Scripted, panics: &Panics) -> TestOracle {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_panics_is_brought_back_and_its_query_answered() {
+async fn panicking_session_restarts_and_answers_its_query() {
     let script = Scripted::new()
         .reply(more("First.", "Still have to look"))
         .reply(done("Second."));
@@ -53,7 +53,7 @@ async fn a_session_that_panics_is_brought_back_and_its_query_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_whose_record_was_not_answered_is_counted_once() {
+async fn unacknowledged_restart_record_counts_once() {
     let panics = Panics::times(1);
     // Append 1 opens and accepts, 2 classifies and starts the turn, 3 records the restart, 4 the
     // turn's second attempt.
@@ -100,7 +100,7 @@ async fn three_crashes_fail_the_query_and_the_session_is_usable() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn crashes_are_counted_for_each_query_of_its_own() {
+async fn crashes_are_counted_per_query() {
     let script = || {
         Scripted::new()
             .reply(done("Fine."))
@@ -118,7 +118,7 @@ async fn crashes_are_counted_for_each_query_of_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn commands_that_come_in_between_do_not_make_a_crash_uncounted() {
+async fn commands_during_back_off_do_not_hide_a_crash() {
     let panics = Panics::times(99);
     let oracle = shaky(Scripted::new().reply(done("Fine.")), &panics)
         .start()
@@ -154,7 +154,7 @@ async fn crash_in_calls(tools: [TestTool; 2]) -> (TestSystem, Scripted) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn finished_calls_are_not_run_again_and_one_of_unknown_outcome_only_if_that_is_safe() {
+async fn recovery_keeps_finished_calls_and_reruns_only_repeatable_ones() {
     for (name, second, runs, status) in [
         ("unsafe", TestTool::new("b"), 1, "unknown"),
         ("safe", TestTool::new("b").repeatable(), 2, "ok"),
@@ -175,7 +175,7 @@ async fn finished_calls_are_not_run_again_and_one_of_unknown_outcome_only_if_tha
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_query_that_crashes_its_session_wherever_it_comes_to_life_fails_alone() {
+async fn query_that_crashes_on_every_recovery_fails_alone() {
     // The crash follows the recorded reply, so each recovery repeats it.
     let script = Scripted::new()
         .calls("Looking.", [("a", json!({}))])
@@ -197,7 +197,7 @@ async fn a_query_that_crashes_its_session_wherever_it_comes_to_life_fails_alone(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_budget_that_is_raised_is_raised_in_the_supervisors_books_too() {
+async fn raised_turn_budget_reaches_the_supervisors_limit() {
     let script = Scripted::new()
         .calls("Looking.", [("slow", json!({}))])
         .reply(more("More.", "Still have to look"))
@@ -222,7 +222,7 @@ async fn a_budget_that_is_raised_is_raised_in_the_supervisors_books_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quarantined_session_refuses_by_reason_until_it_is_released_and_others_go_on() {
+async fn quarantined_session_refuses_with_its_reason_until_released() {
     let script = Scripted::new()
         .calls("Looking.", [("a", json!({}))])
         .reply(done("Fine."))
@@ -286,7 +286,7 @@ async fn a_quarantined_session_refuses_by_reason_until_it_is_released_and_others
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_asks_again_after_a_release_is_told_what_came_of_it() {
+async fn resubmission_after_a_release_follows_the_accepted_query() {
     let doom = Doom::at(Side::After, 1);
     let journal = Doomed::new(super::memory(), Some(doom), Death::Actor);
     let oracle = TestOracle::new(Scripted::new().reply(done("Fine.")))
@@ -310,7 +310,7 @@ async fn who_asks_again_after_a_release_is_told_what_came_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_release_is_not_counted_as_the_death_of_a_process() {
+async fn release_does_not_count_as_a_process_death() {
     let tool = TestTool::new("slow").hangs_once("found").repeatable();
     let script = Scripted::new()
         .calls("Looking.", [("slow", json!({}))])
@@ -341,7 +341,7 @@ async fn a_release_is_not_counted_as_the_death_of_a_process() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_could_not_be_read_comes_back_when_it_is_released_and_can_be() {
+async fn release_recovers_an_unreadable_session_once_it_is_readable() {
     let journal = Obstructed::new(super::memory());
     let oracle = TestOracle::new(Scripted::new().reply(done("Fine.")).reply(done("Again.")))
         .journal(Arc::new(journal.clone()))

@@ -43,7 +43,7 @@ async fn start(family: &Family) -> (TestSystem, TestSession, TestSession) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_childs_answer_comes_back_as_data_and_its_usage_is_added() {
+async fn child_answer_reaches_the_parent_as_data_with_its_usage() {
     let family = family(Scripted::new().reply(done("Turn left.")));
     let (_oracle, parent, child) = start(&family).await;
     let answer = parent.ask("how does the code work?").await.unwrap();
@@ -92,7 +92,7 @@ async fn a_child_cannot_have_children_of_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_parent_that_is_brought_back_finds_its_child_and_starts_no_other() {
+async fn recovered_parent_reattaches_to_its_child() {
     let family = family(Scripted::new().stall("Reading").reply(done("Turn left.")));
     let panics = Panics::default();
     let crash = panics.clone();
@@ -135,7 +135,7 @@ async fn a_parent_that_is_brought_back_finds_its_child_and_starts_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_that_fails_is_told_to_the_parent_which_goes_on() {
+async fn parent_continues_after_its_child_failed() {
     let fault = oracle_agent::model::Fault::permanent("auth", "the key is wrong");
     let family = family(Scripted::new().fault(fault));
     let (_oracle, parent, _child) = start(&family).await;
@@ -146,7 +146,7 @@ async fn a_child_that_fails_is_told_to_the_parent_which_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whichever_append_of_a_child_fails_it_is_started_once_and_answers() {
+async fn failed_append_of_a_child_neither_loses_nor_doubles_it() {
     // 1 to 3 are the parent's; 4 opens the child and accepts its query, 5 starts its turn, 6 ends
     // it; 7 and 8 are the parent's.
     for number in 4..=8 {
@@ -173,7 +173,7 @@ async fn whichever_append_of_a_child_fails_it_is_started_once_and_answers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_that_cannot_be_started_is_not_left_to_start_later() {
+async fn child_that_fails_to_start_is_not_started_later() {
     let family = family(Scripted::new().reply(done("Turn left.")));
     let journal = Obstructed::new(super::memory());
     let oracle = TestOracle::new(family.clone())

@@ -38,7 +38,7 @@ async fn listed(system: &TestSystem) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_ephemeral_session_answers_and_leaves_its_usage_alone() {
+async fn ephemeral_session_leaves_only_its_usage() {
     let journal = Arc::new(Memory::new());
     let script = Scripted::new().reply(done("One.")).reply(done("Two."));
     let system = start(script, &journal).await;
@@ -79,7 +79,7 @@ async fn an_ephemeral_session_answers_and_leaves_its_usage_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_ephemeral_session_is_controlled_like_others_while_it_lives() {
+async fn ephemeral_session_accepts_commands_while_it_runs() {
     let journal = Arc::new(Memory::new());
     let script = Scripted::new().calls("Looking.", [("look", json!({}))]);
     let system = start(script, &journal).await;
@@ -97,7 +97,7 @@ async fn an_ephemeral_session_is_controlled_like_others_while_it_lives() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_runs_in_an_ephemeral_session_ends_with_its_handle() {
+async fn dropping_an_ephemeral_handle_ends_its_query() {
     let journal = Arc::new(Memory::new());
     let script = Scripted::new().stall("Let me see").reply(done("Another."));
     let system = start(script, &journal).await;

@@ -39,7 +39,7 @@ async fn told(mut watch: Watch) -> Vec<Event> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_with_a_key_costs_the_same_however_long_its_session_is() {
+async fn keyed_message_costs_the_same_in_a_long_session() {
     const QUERIES: usize = 150;
     let script = (0..QUERIES).fold(Scripted::new(), |script, number| {
         script.reply(done(&format!("Answer {number}.")))
@@ -102,7 +102,7 @@ async fn ended_elsewhere(journal: &Memory, session: &TestSession, query: QueryId
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_gives_up_waiting_again_and_again_hears_of_what_others_record_all_the_same() {
+async fn repeated_timeouts_do_not_hide_events_of_other_processes() {
     // The interval of a stream's keep-alive.
     const PATIENCE: Duration = Duration::from_secs(15);
     let journal = Arc::new(Memory::new());
@@ -140,7 +140,7 @@ async fn who_gives_up_waiting_again_and_again_hears_of_what_others_record_all_th
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_follows_slowly_for_little_misses_nothing() {
+async fn slow_follower_of_events_misses_nothing() {
     let script = (0..12).fold(Scripted::new(), |script, number| {
         script.reply(super::more(
             &format!("Part {number}."),
@@ -167,7 +167,7 @@ async fn who_follows_slowly_for_little_misses_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_reads_in_the_journal_that_a_call_waits_finds_it_among_those_that_do() {
+async fn follower_of_an_approval_request_finds_the_call_listed() {
     let journal = Obstructed::new(Arc::new(Memory::new()));
     let script = Scripted::new().calls("Looking.", [("look", json!({}))]);
     let oracle = TestOracle::new(script)

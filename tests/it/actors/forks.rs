@@ -52,7 +52,7 @@ async fn said(oracle: &TestSystem, session: &str) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fork_goes_on_from_the_end_of_a_query_and_its_source_hears_nothing() {
+async fn fork_continues_after_a_query_without_touching_its_source() {
     let script = script();
     let oracle = talked(&script).await;
     let source = oracle.session("s").unwrap();
@@ -95,7 +95,7 @@ async fn a_fork_goes_on_from_the_end_of_a_query_and_its_source_hears_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fork_after_a_turn_keeps_that_turn_alone() {
+async fn fork_after_a_turn_keeps_only_that_turn() {
     let oracle = talked(&script()).await;
     let point = ForkPoint {
         query: QueryId(2),
@@ -125,7 +125,7 @@ async fn a_fork_after_a_turn_keeps_that_turn_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_query_that_runs_is_cut_in_the_fork_and_goes_on_in_its_source() {
+async fn fork_cuts_a_running_query_that_continues_in_its_source() {
     let script = Scripted::new()
         .reply(done("One."))
         .calls("Looking.", [("slow", json!({}))])
@@ -165,7 +165,7 @@ async fn a_query_that_runs_is_cut_in_the_fork_and_goes_on_in_its_source() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_wants_a_name_that_is_at_work_takes_nothing_from_it() {
+async fn create_under_the_name_of_a_running_session_does_not_disturb_it() {
     let oracle = at_a_slow_tool("One.").await;
     let session = oracle.session("s").unwrap();
     session.submit(Submission::new("first")).await.unwrap();
@@ -179,7 +179,7 @@ async fn who_wants_a_name_that_is_at_work_takes_nothing_from_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_beginning_can_be_forked_with_what_was_brought_along() {
+async fn fork_at_the_beginning_keeps_the_import() {
     let oracle = TestOracle::new(script()).start().await.unwrap();
     let session = oracle.session("s").unwrap();
     let import = Import {
@@ -206,7 +206,7 @@ async fn the_beginning_can_be_forked_with_what_was_brought_along() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_forked_is_refused_and_leaves_nothing() {
+async fn refused_fork_leaves_nothing_behind() {
     let (journal, script) = (memory(), script());
     let oracle = TestOracle::new(script).journal(journal.clone());
     let system = oracle.start().await.unwrap();

@@ -25,7 +25,7 @@ fn talked() -> Import {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_model_gets_what_was_said_elsewhere_also_after_a_restart_of_the_system() {
+async fn model_receives_imported_messages_also_after_a_restart() {
     let (journal, script) = (
         memory(),
         Scripted::new().starting_after(1).reply(done("One.")),

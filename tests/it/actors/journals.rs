@@ -37,7 +37,7 @@ async fn nothing_is_doubled(session: &TestSession, name: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whichever_append_of_a_query_fails_it_is_answered_and_nothing_is_doubled() {
+async fn failed_append_of_a_query_neither_loses_nor_doubles_it() {
     // 1 opens the session and accepts the message; the last one ends the query.
     for number in 2..=4 {
         for failure in [Failure::NotDone, Failure::DoneUnanswered] {
@@ -62,7 +62,7 @@ async fn whichever_append_of_a_query_fails_it_is_answered_and_nothing_is_doubled
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_whose_acceptance_failed_can_be_submitted_again_under_its_key() {
+async fn message_with_failed_acceptance_can_be_resubmitted_under_its_key() {
     for failure in [Failure::NotDone, Failure::DoneUnanswered] {
         let name = format!("{failure:?}");
         let plan = Plan::new().fail(Operation::Append, 1, failure);
@@ -100,7 +100,7 @@ async fn a_message_whose_acceptance_failed_can_be_submitted_again_under_its_key(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_that_was_recorded_but_not_acknowledged_is_answered_all_the_same() {
+async fn recorded_but_unacknowledged_message_is_answered() {
     let plan = Plan::new().fail(Operation::Append, 1, Failure::DoneUnanswered);
     let oracle = TestOracle::new(script())
         .journal(Arc::new(Faulty::new(Memory::new(), plan)))
@@ -117,7 +117,7 @@ async fn a_message_that_was_recorded_but_not_acknowledged_is_answered_all_the_sa
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_append_that_never_answers_is_given_up_and_counts_for_nothing() {
+async fn hanging_append_times_out_without_side_effects() {
     let journal = Obstructed::new(super::memory());
     let oracle = TestOracle::new(Scripted::new().stall("").reply(done("Fine.")))
         .journal(Arc::new(journal.clone()))
@@ -142,7 +142,7 @@ async fn an_append_that_never_answers_is_given_up_and_counts_for_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_journal_that_is_down_for_an_hour_quarantines_nobody() {
+async fn journal_outage_of_an_hour_quarantines_no_session() {
     let journal = Obstructed::new(super::memory());
     let oracle = TestOracle::new(Scripted::new().stall("").reply(done("Fine.")))
         .journal(Arc::new(journal.clone()))
@@ -162,7 +162,7 @@ async fn a_journal_that_is_down_for_an_hour_quarantines_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unreadable_records_quarantine_that_session_by_name_and_no_other() {
+async fn unreadable_records_quarantine_only_their_session() {
     let memory = super::memory();
     let key = |name| SessionKey::local(SessionName::new(name).unwrap());
     let oracle = TestOracle::new(script())
@@ -255,7 +255,7 @@ async fn two_systems_over_one_journal_do_not_fight_for_a_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_follows_a_query_of_a_session_that_is_deleted_is_told() {
+async fn follower_of_deleted_session_gets_an_error() {
     let journal = memory();
     let oracle = TestOracle::new(Scripted::new().reply(done("Late.")).slowly(HOUR / 720))
         .journal(Arc::clone(&journal))

@@ -66,7 +66,7 @@ async fn some_sessions() -> TestSystem {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_are_listed_by_name_state_and_time_and_nobody_wakes() {
+async fn listing_filters_by_name_state_and_time_without_activating_sessions() {
     use SessionState::{Closed, Idle, Running};
     let oracle = some_sessions().await;
     let all = || ("a.1".to_owned(), Idle);
@@ -100,7 +100,7 @@ async fn sessions_are_listed_by_name_state_and_time_and_nobody_wakes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_comes_page_by_page() {
+async fn session_list_is_paged() {
     let oracle = some_sessions().await;
     let (tenant, filter) = (TenantId::local(), SessionFilter::default());
     let (mut after, mut pages) = (None, Vec::new());
@@ -132,7 +132,7 @@ fn asks() -> TestOracle {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waits_for_a_person_is_found_wherever_its_session_is() {
+async fn waiting_calls_are_listed_from_every_session() {
     let journal = memory();
     let before = asks().journal(journal.clone()).start().await.unwrap();
     for each in ["a", "b"] {
@@ -178,7 +178,7 @@ async fn what_waits_for_a_person_is_found_wherever_its_session_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_of_a_session_that_was_deleted_wait_no_longer() {
+async fn deleted_session_has_no_waiting_calls() {
     let oracle = asks().start().await.unwrap();
     let session = oracle.session("s").unwrap();
     session.submit(Submission::new("deploy it")).await.unwrap();
@@ -194,7 +194,7 @@ async fn calls_of_a_session_that_was_deleted_wait_no_longer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waits_is_read_a_few_at_a_time_and_whoever_asks_is_told_if_it_is_not_all() {
+async fn waiting_calls_are_read_in_batches_and_an_incomplete_list_says_so() {
     let journal = memory();
     let before = asks().journal(journal.clone()).start().await.unwrap();
     for number in 0..20 {
@@ -267,7 +267,7 @@ async fn waiting(system: &TestSystem, limit: usize) -> Vec<Approval> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_is_deleted_for_good_and_the_system_says_who_wanted_it() {
+async fn deletion_is_permanent_and_records_its_author() {
     let oracle = some_sessions().await;
     let anna = oracle.oracle().acting(By::new("anna"));
     let busy = anna.delete(&key("a.2"), Only::AtRest).await;
@@ -298,7 +298,7 @@ async fn a_session_is_deleted_for_good_and_the_system_says_who_wanted_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_is_done_and_on_record_also_where_nobody_waits_for_it_any_more() {
+async fn deletion_completes_and_is_recorded_after_its_caller_gave_up() {
     let oracle = some_sessions().await;
     let anna = oracle.oracle().acting(By::new("anna"));
     let busy = key("a.2");
@@ -311,7 +311,7 @@ async fn a_deletion_is_done_and_on_record_also_where_nobody_waits_for_it_any_mor
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_drains_and_ends_a_system_is_told_in_its_log() {
+async fn drain_and_shutdown_record_their_author() {
     let oracle = some_sessions().await;
     let anna = oracle.oracle().acting(By::new("anna"));
     anna.drain();
@@ -344,14 +344,14 @@ async fn who_drains_and_ends_a_system_is_told_in_its_log() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_journal_knows_who_is_closed_without_reading_a_log() {
+async fn journal_knows_closed_sessions_without_reading_a_log() {
     let oracle = some_sessions().await;
     let known = oracle.journal().find(key("b")).await.unwrap().unwrap();
     assert_eq!(known.standing, Standing::Closed);
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_begins_a_session_that_lasts_for_one_request_but_the_request() {
+async fn only_its_own_request_opens_an_ephemeral_session() {
     let model = Silence::new(9, Scripted::new());
     let system = TestOracle::new(model).start().await.unwrap();
     system

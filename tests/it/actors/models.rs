@@ -11,7 +11,7 @@ use oracle_agent::{
 use super::{answered, counts, done, end, last};
 
 #[tokio::test(start_paused = true)]
-async fn a_reply_that_stalls_or_breaks_off_is_asked_for_again_and_replaces_what_was_shown() {
+async fn stalled_or_cut_reply_is_retried_and_replaces_its_text() {
     let passing = Fault::retryable("overloaded", "come back later");
     for (name, script, code) in [
         ("stalls", Scripted::new().stall("Half an ans"), "stall"),
@@ -40,7 +40,7 @@ async fn a_reply_that_stalls_or_breaks_off_is_asked_for_again_and_replaces_what_
 }
 
 #[tokio::test(start_paused = true)]
-async fn deadlines_for_the_first_piece_between_pieces_and_for_the_whole() {
+async fn deadlines_cover_first_token_idle_and_total_time() {
     for (name, backend, code, first_token, seconds) in [
         (
             "nothing ever comes",
@@ -94,7 +94,7 @@ impl Backend for Boxed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_stalls_for_good_fails_the_query_and_the_session_goes_on() {
+async fn persistent_model_stall_fails_the_query_but_not_the_session() {
     let script = Scripted::new().stall("Half");
     let oracle = TestOracle::new(script.clone()).start().await.unwrap();
     let session = oracle.session("s").unwrap();
@@ -113,7 +113,7 @@ async fn a_model_that_stalls_for_good_fails_the_query_and_the_session_goes_on() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_panics_is_a_call_that_failed() {
+async fn panicking_model_is_a_failed_call() {
     let backend = Probe::new(Scripted::new().reply(done("Fine."))).panics(Panics::times(1));
     let oracle = TestOracle::new(backend).start().await.unwrap();
     let session = oracle.session("s").unwrap();
@@ -123,7 +123,7 @@ async fn a_model_that_panics_is_a_call_that_failed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fault_that_will_come_again_is_not_tried_again() {
+async fn permanent_fault_is_not_retried() {
     let script = Scripted::new().fault(Fault::permanent("auth", "the key is wrong"));
     let oracle = TestOracle::new(script.clone()).start().await.unwrap();
     let session = oracle.session("s").unwrap();
@@ -133,7 +133,7 @@ async fn a_fault_that_will_come_again_is_not_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_more_calls_run_at_a_time_than_allowed_and_the_rest_waits_its_turn() {
+async fn concurrency_limit_queues_further_calls() {
     let backend = Probe::new(Scripted::new().reply(done("Fine.")));
     let oracle = TestOracle::new(backend.clone())
         .settings(|settings| settings.gateway.concurrency = 3)
@@ -154,7 +154,7 @@ async fn no_more_calls_run_at_a_time_than_allowed_and_the_rest_waits_its_turn() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_full_queue_refuses_with_a_hint_and_the_call_is_made_later() {
+async fn full_queue_refuses_with_a_hint_and_the_call_is_retried() {
     let backend = Silence::new(1, Scripted::new().reply(done("Fine.")));
     let oracle = TestOracle::new(backend)
         .settings(|settings| {
@@ -213,7 +213,7 @@ fn written(text: &str) -> Scripted {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_written_script_goes_on_where_each_conversation_stands_also_in_another_process() {
+async fn script_continues_at_each_conversations_position_across_processes() {
     let [one, two, three] = ["One.", "Two.", "Three."].map(done);
     let turns = serde_json::json!({ "turns": [
         { "reply": one, "delay_ms": 500 }, { "chunks": [two], "delay_ms": 500 }, { "reply": three },

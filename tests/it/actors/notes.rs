@@ -95,7 +95,7 @@ async fn a_model_finds_a_decision_and_reads_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_is_told_what_is_wrong_with_its_calls() {
+async fn model_receives_errors_of_its_note_calls() {
     let script = Scripted::new()
         .calls(
             "Looking.",
@@ -118,7 +118,7 @@ async fn a_model_is_told_what_is_wrong_with_its_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_note_is_written_once_a_person_agrees_and_not_before() {
+async fn note_is_written_only_after_approval() {
     for (verdict, written) in [
         (ApprovalVerdict::Approved, true),
         (ApprovalVerdict::Denied, false),

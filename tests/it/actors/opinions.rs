@@ -49,7 +49,7 @@ async fn event(session: &TestSession, kind: &str) -> Event {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_names_another_type_is_followed_and_shown_to_nobody() {
+async fn second_opinion_changes_the_type_and_is_not_streamed() {
     let judge = said("research");
     let family = answering(&judge);
     let oracle = start(&family, doubt).await;
@@ -114,7 +114,7 @@ async fn a_model_that_names_another_type_is_followed_and_shown_to_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whatever_else_comes_of_it_the_first_opinion_stands() {
+async fn first_opinion_wins_unless_the_second_names_another_type() {
     let passing = Fault::retryable("overloaded", "come back later");
     for (name, judge, outcome, used) in [
         ("agrees", said("Code"), json!({"outcome": "agreed"}), 307),
@@ -160,7 +160,7 @@ async fn whatever_else_comes_of_it_the_first_opinion_stands() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_comes_too_late_is_dropped_and_counted_by_an_estimate() {
+async fn late_second_opinion_is_dropped_and_its_usage_estimated() {
     for judge in [
         Scripted::new().stall("res"),
         said("research").slowly(Duration::from_secs(6)),
@@ -192,7 +192,7 @@ async fn one_that_comes_too_late_is_dropped_and_counted_by_an_estimate() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_asked_by_default_or_where_the_classifier_is_sure_enough() {
+async fn second_opinion_is_off_by_default_and_skipped_above_the_threshold() {
     let policies: [fn(&mut Policy); 2] = [
         |_| {},
         |policy| {
@@ -214,7 +214,7 @@ async fn nobody_is_asked_by_default_or_where_the_classifier_is_sure_enough() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_on_the_querys_budget() {
+async fn second_opinion_counts_in_the_query_budget() {
     let family = answering(&said("research"));
     let oracle = start(&family, |policy| {
         doubt(policy);
@@ -235,7 +235,7 @@ async fn it_is_on_the_querys_budget() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_query_can_be_cancelled_while_it_is_waited_for() {
+async fn query_can_be_cancelled_during_its_second_opinion() {
     let family = answering(&Scripted::new().stall("res"));
     let oracle = start(&family, doubt).await;
     let session = oracle.session("s").unwrap();
@@ -268,7 +268,7 @@ impl Backend for Elsewhere {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_may_be_asked_of_another_provider_and_one_that_nobody_serves_is_done_without() {
+async fn second_opinion_uses_another_provider_and_tolerates_an_unknown_one() {
     for (model, outcome) in [("elsewhere/small", "changed"), ("nobody/any", "failed")] {
         let judge = said("research");
         let oracle = TestOracle::new(Scripted::new().reply(done("There.")))

@@ -117,7 +117,7 @@ async fn nothing_is_lost_or_doubled(
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_one_call_in_fifty_fails_done_or_not_nothing_is_lost_or_doubled() {
+async fn sporadic_journal_failures_lose_and_double_nothing() {
     let seeds = if long() { SEEDS_OF_A_LONG_RUN } else { SEEDS };
     for seed in 0..seeds {
         let name = format!("seed {seed}");
@@ -137,7 +137,7 @@ async fn where_one_call_in_fifty_fails_done_or_not_nothing_is_lost_or_doubled() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_disk_that_is_full_for_an_hour_costs_an_hour_and_nothing_else() {
+async fn full_disk_delays_queries_but_loses_nothing() {
     for kind in [
         "query.accepted",
         "turn.started",
@@ -175,7 +175,7 @@ async fn no_room_for_the_long_one() -> (TestSystem, Obstructed, Scripted) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_whose_records_alone_are_refused_is_quarantined_and_others_go_on() {
+async fn session_with_only_its_own_appends_refused_is_quarantined() {
     let (system, journal, script) = no_room_for_the_long_one().await;
     let session = system.session("s").unwrap();
     let refused = session.ask("what is long?").await.unwrap_err();
@@ -199,7 +199,7 @@ async fn a_session_whose_records_alone_are_refused_is_quarantined_and_others_go_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_query_whose_records_are_refused_for_some_minutes_goes_on() {
+async fn query_survives_minutes_of_refused_appends() {
     let (system, journal, _) = no_room_for_the_long_one().await;
     let session = system.session("s").unwrap();
     let room = async {
@@ -214,7 +214,7 @@ async fn a_query_whose_records_are_refused_for_some_minutes_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_a_journal_that_is_broken_nothing_is_acknowledged_any_more() {
+async fn broken_journal_acknowledges_nothing() {
     let memory: Arc<dyn Journal> = Arc::new(Memory::new());
     let journal = Obstructed::new(memory.clone());
     let system = oracle(journal.clone(), &write()).start().await.unwrap();

@@ -23,7 +23,7 @@ fn forgetful(script: &Scripted) -> TestOracle {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_idle_session_leaves_and_its_next_message_finds_the_whole_conversation() {
+async fn passivated_session_resumes_with_its_whole_conversation() {
     let script = Scripted::new()
         .reply(done("It is blue."))
         .reply(done("Because of the air."));
@@ -61,7 +61,7 @@ async fn an_idle_session_leaves_and_its_next_message_finds_the_whole_conversatio
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_comes_in_while_a_session_leaves_is_answered_once() {
+async fn messages_during_passivation_are_answered_once() {
     let script = (0..40).fold(Scripted::new(), |script, _| script.reply(done("Yes.")));
     let oracle = TestOracle::new(script)
         .settings(|settings| settings.idle_timeout = Duration::ZERO)
@@ -95,7 +95,7 @@ async fn what_comes_in_while_a_session_leaves_is_answered_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_a_person_leaves_and_the_answer_brings_it_back() {
+async fn session_waiting_for_approval_passivates_and_the_answer_reactivates_it() {
     let script = Scripted::new()
         .calls("May I?", [("deploy", json!({}))])
         .reply(done("Deployed."));
@@ -133,7 +133,7 @@ async fn who_waits_for_a_person_leaves_and_the_answer_brings_it_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_outlasts_memory() {
+async fn pause_survives_passivation() {
     let script = Scripted::new().reply(done("Yes."));
     let oracle = forgetful(&script).start().await.unwrap();
     let session = oracle.session("s").unwrap();
@@ -152,7 +152,7 @@ async fn a_pause_outlasts_memory() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_too_many_live_sessions_the_longest_idle_ones_leave() {
+async fn live_session_limit_passivates_the_longest_idle() {
     let script = (0..5).fold(Scripted::new(), |script, _| script.reply(done("Yes.")));
     let oracle = TestOracle::new(script)
         .settings(|settings| {
@@ -177,7 +177,7 @@ async fn of_too_many_live_sessions_the_longest_idle_ones_leave() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_crowd_leaves_a_few_at_a_time_and_who_is_talked_to_meanwhile_stays() {
+async fn mass_passivation_is_gradual_and_spares_active_sessions() {
     let script = (0..21).fold(Scripted::new(), |script, _| script.reply(done("Yes.")));
     let oracle = forgetful(&script).settings(|settings| settings.shards = 1);
     let oracle = oracle.start().await.unwrap();
@@ -223,7 +223,7 @@ async fn next(leaving: &mut Subscription) -> (String, Timestamp) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_conversation_comes_back_from_a_snapshot_as_from_its_records() {
+async fn snapshot_recovers_a_long_conversation_like_its_records() {
     let script = (0..80).fold(Scripted::new(), |script, number| {
         script.reply(done(&format!("Answer {number}.")))
     });

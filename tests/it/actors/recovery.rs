@@ -29,7 +29,7 @@ fn talkative() -> Scripted {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_cut_off_comes_back_at_the_start_a_few_at_a_time() {
+async fn start_recovers_open_queries_a_few_at_a_time() {
     let journal = memory();
     let before = TestOracle::new(silent())
         .journal(journal.clone())
@@ -65,7 +65,7 @@ async fn what_was_cut_off_comes_back_at_the_start_a_few_at_a_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_host_goes_on_with_what_another_process_leaves_later() {
+async fn host_recovers_what_another_process_leaves_later() {
     let journal = memory();
     let host = TestOracle::new(talkative()).journal(journal.clone());
     let host = host.start().await.unwrap();
@@ -152,7 +152,7 @@ async fn silent_host(
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_thousand_open_queries_do_not_fall_upon_a_slow_model() {
+async fn recovery_of_ten_thousand_queries_bounds_concurrent_calls() {
     let journal = memory();
     open_queries(&*journal, 10_000).await;
     let (oracle, model) = silent_host(journal, 32).await;
@@ -178,14 +178,14 @@ async fn second_is_back(obstacle: fn(Sid) -> Obstacle, concurrency: usize) -> Du
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_dies_as_it_comes_to_life_does_not_hold_up_the_others() {
+async fn failed_recovery_does_not_delay_the_others() {
     let second = Duration::from_secs(1);
     assert!(second_is_back(Obstacle::Unreadable, 1).await < second);
     assert!(second_is_back(Obstacle::Stuck, 4).await < second);
 }
 
 #[tokio::test(start_paused = true)]
-async fn queries_that_hang_do_not_hold_back_all_others_for_ever() {
+async fn hanging_queries_do_not_block_recovery_forever() {
     let journal = memory();
     open_queries(&*journal, 12).await;
     let (_oracle, model) = silent_host(journal, 4).await;
@@ -200,7 +200,7 @@ async fn queries_that_hang_do_not_hold_back_all_others_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_is_brought_back_whatever_else_runs() {
+async fn recovery_makes_progress_beside_new_queries() {
     let journal = memory();
     open_queries(&*journal, 3).await;
     let (oracle, model) = silent_host(journal, 1).await;
@@ -216,7 +216,7 @@ async fn one_is_brought_back_whatever_else_runs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_a_person_takes_nobodys_place() {
+async fn query_waiting_for_approval_takes_no_recovery_slot() {
     let journal = memory();
     open_queries(&*journal, 12).await;
     let tool = TestTool::new("deploy").needs_approval();
@@ -236,7 +236,7 @@ async fn who_waits_for_a_person_takes_nobodys_place() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_that_does_not_last_leaves_other_sessions_alone() {
+async fn on_demand_recovery_waits_for_the_sessions_next_message() {
     let journal = memory();
     let before = TestOracle::new(silent()).journal(journal.clone());
     let before = before.start().await.unwrap();
@@ -264,7 +264,7 @@ async fn a_process_that_does_not_last_leaves_other_sessions_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_deaths_of_the_process_in_one_query_fail_it_and_nothing_else() {
+async fn ten_process_deaths_fail_only_their_query() {
     let journal = memory();
     let build = || TestOracle::new(silent()).journal(journal.clone()).start();
     let oracle = build().await.unwrap();

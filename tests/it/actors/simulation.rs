@@ -120,7 +120,7 @@ fn named(scenario: &Scenario, fates: &[Fate]) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cut_off_at_any_record_a_scenario_comes_to_the_same_end() {
+async fn cut_off_at_any_record_a_scenario_has_the_same_outcome() {
     for scenario in scenario::all() {
         let undisturbed = undisturbed(&scenario).await;
         let compacted = undisturbed.records("budget.context.compacted");
@@ -176,7 +176,7 @@ async fn by_seed(seed: u64) -> (String, Undisturbed, Came) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn several_deaths_by_seed_come_to_the_same_end() {
+async fn seeded_sequences_of_deaths_have_the_same_outcome() {
     let seeds = if long() { 2_000 } else { 60 };
     for seed in 0..seeds {
         let (name, undisturbed, came) = by_seed(seed).await;
@@ -200,7 +200,7 @@ fn the_same_seed_twice_gives_the_same_trace() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn over_sqlite_as_well() {
+async fn cut_off_over_sqlite_a_scenario_has_the_same_outcome() {
     for (index, scenario) in scenario::all().iter().enumerate() {
         let undisturbed = undisturbed(scenario).await;
         let fates = undisturbed.fates();

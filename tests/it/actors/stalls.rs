@@ -15,7 +15,7 @@ use super::{HOUR, answered, at_a_slow_tool, counts, done, end, last};
 const STALL: Duration = Duration::from_secs(900);
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_makes_no_progress_is_killed_and_brought_back() {
+async fn stalled_session_is_killed_and_restarted() {
     let backend = Silence::new(1, Scripted::new().reply(done("Fine.")));
     let oracle = TestOracle::new(backend)
         .settings(|settings| {
@@ -98,7 +98,7 @@ async fn hours_pass(session: &TestSession, name: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_for_a_person_is_no_stall() {
+async fn waiting_for_approval_is_no_stall() {
     let script = Scripted::new()
         .calls("May I?", [("write", json!({}))])
         .reply(done("Written."));
@@ -168,7 +168,7 @@ async fn a_back_off_is_no_stall() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_place_in_a_queue_is_no_stall_whatever_else_the_session_is_told() {
+async fn waiting_in_a_queue_is_no_stall() {
     // One call at a time, and the first one takes hours.
     let oracle = TestOracle::new(Drip { every: HOUR / 6 })
         .settings(|settings| {

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{answered, at_a_slow_tool, counts, done, end, last};
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_is_restarted_goes_on_from_its_records_and_is_not_charged() {
+async fn operator_restart_replays_the_records_and_counts_no_crash() {
     let oracle = at_a_slow_tool("Done.").await;
     let session = oracle.session("s").unwrap();
     session.submit(Submission::new("first")).await.unwrap();
@@ -48,7 +48,7 @@ async fn an_idle_session_can_be_restarted_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_closed_session_refuses_messages_and_can_still_be_read() {
+async fn closed_session_refuses_messages_but_stays_readable() {
     let script = Scripted::new().reply(done("One.")).stall("Half");
     let oracle = TestOracle::new(script).start().await.unwrap();
     let session = oracle.session("s").unwrap();
@@ -69,7 +69,7 @@ async fn a_closed_session_refuses_messages_and_can_still_be_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_is_attached_can_be_called() {
+async fn attached_tool_can_be_called() {
     let script = Scripted::new()
         .reply(done("One."))
         .calls("Looking.", [("extra", json!({}))])

@@ -19,7 +19,7 @@ use serde_json::json;
 use super::{HOUR, answered, counts, done, end, last};
 
 #[tokio::test(start_paused = true)]
-async fn shutting_down_lets_running_queries_end_and_takes_no_new_ones() {
+async fn shutdown_drains_running_queries_and_refuses_new_ones() {
     let script = Scripted::new()
         .calls("Looking.", [("slow", json!({}))])
         .reply(done("Fine."));
@@ -45,7 +45,7 @@ async fn shutting_down_lets_running_queries_end_and_takes_no_new_ones() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_had_come_back_of_a_call_counts_when_its_session_is_restarted_or_its_system_ends() {
+async fn partial_reply_counts_when_a_restart_or_shutdown_cuts_it_off() {
     let backend = Probe::new(
         Scripted::new()
             .stall("x".repeat(400))
@@ -91,7 +91,7 @@ async fn what_had_come_back_of_a_call_counts_when_its_session_is_restarted_or_it
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_shut_down_cuts_off_is_resumed_by_the_next_system_with_a_new_try() {
+async fn query_cut_off_by_shutdown_resumes_with_a_new_attempt() {
     let backend = Probe::new(
         Scripted::new()
             .stall("Half an")
@@ -151,7 +151,7 @@ async fn what_a_shut_down_cuts_off_is_resumed_by_the_next_system_with_a_new_try(
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_systems_in_one_process_do_not_meet() {
+async fn two_systems_in_one_process_are_isolated() {
     let system = |text| TestOracle::new(Scripted::new().reply(done(text))).start();
     let (a, b) = (
         system("From a.").await.unwrap(),
@@ -173,7 +173,7 @@ async fn two_systems_in_one_process_do_not_meet() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_thousand_conversations_at_a_time_are_all_answered() {
+async fn thousand_concurrent_conversations_are_all_answered() {
     let script = Scripted::new()
         .calls("Looking.", [("look", json!({}))])
         .reply(super::more("More.", "Still have to look"))
@@ -202,7 +202,7 @@ async fn a_thousand_conversations_at_a_time_are_all_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watcher_of_the_whole_system_that_is_too_slow_finds_every_hole_marked() {
+async fn slow_system_subscriber_sees_every_gap_marked() {
     use oracle_agent::actor::{Filter, Notice};
     let script = Scripted::new()
         .reply(super::more("More.", "Still have to look"))
@@ -236,7 +236,7 @@ async fn a_watcher_of_the_whole_system_that_is_too_slow_finds_every_hole_marked(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_whose_queue_overflows_misses_nothing() {
+async fn watch_misses_nothing_when_its_queue_overflows() {
     use oracle_agent::actor::Progress;
     let script = Scripted::new()
         .reply(super::more("More and more words.", "Still have to look"))
@@ -279,7 +279,7 @@ async fn looking_at_a_session_does_not_open_it() {
 }
 
 #[tokio::test]
-async fn who_ended_a_system_is_on_record_when_it_has_ended() {
+async fn shutdown_author_is_on_record_when_shutdown_returns() {
     let folder = tempfile::tempdir().unwrap();
     let broken = |why: &str| panic!("the journal is broken: {why}");
     let journal = Arc::new(Sqlite::open(folder.path(), Box::new(broken)).unwrap());
@@ -295,7 +295,7 @@ async fn who_ended_a_system_is_on_record_when_it_has_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_query_goes_on_whose_session_was_taken_to_be_deleted_and_was_not() {
+async fn query_continues_after_a_failed_deletion() {
     let plan = Plan::new().fail(Operation::Delete, 1, Failure::NotDone);
     let script = Scripted::new()
         .calls("Looking.", [("slow", json!({}))])
@@ -316,7 +316,7 @@ async fn a_query_goes_on_whose_session_was_taken_to_be_deleted_and_was_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_was_only_asked_for_begins_with_the_profile_of_its_first_message() {
+async fn first_message_chooses_the_profile_of_a_session() {
     let oracle = TestOracle::new(Scripted::new().reply(done("Fine.")));
     let oracle = oracle.profile("other").unwrap().start().await.unwrap();
     let session = oracle.session("s").unwrap();
@@ -337,7 +337,7 @@ async fn process(folder: &Path, idle: Duration) -> TestSystem {
 }
 
 #[tokio::test]
-async fn a_session_belongs_to_the_process_that_begins_it_until_it_is_closed() {
+async fn process_owns_a_session_until_it_closes() {
     let folder = tempfile::tempdir().unwrap();
     let first = process(folder.path(), HOUR).await;
     let second = process(folder.path(), HOUR).await;
@@ -363,7 +363,7 @@ async fn a_session_belongs_to_the_process_that_begins_it_until_it_is_closed() {
 }
 
 #[tokio::test]
-async fn a_session_that_has_left_memory_can_be_taken_by_another_process() {
+async fn passivated_session_can_move_to_another_process() {
     let folder = tempfile::tempdir().unwrap();
     let leaves = process(folder.path(), Duration::ZERO).await;
     let stays = process(folder.path(), HOUR).await;

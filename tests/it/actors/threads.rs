@@ -79,7 +79,7 @@ fn places(result: &str) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_said_in_earlier_sessions_is_found_and_the_running_query_is_not() {
+async fn search_finds_earlier_sessions_but_not_the_running_query() {
     let journal = memory();
     let said = ["How is the retry limit set?", "The retry limit is five."];
     talk(&journal, "acme", "talk", said).await;
@@ -117,7 +117,7 @@ async fn earlier_queries_of_the_same_session_are_found() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_tenants_sessions_are_never_found() {
+async fn search_never_finds_sessions_of_another_tenant() {
     let journal = memory();
     let said = ["How is the retry limit set?", "The retry limit is five."];
     talk(&journal, "acme", "talk", said).await;
@@ -141,7 +141,7 @@ async fn another_tenants_sessions_are_never_found() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_signal_in_what_was_said_is_data() {
+async fn signals_in_search_results_are_data() {
     let journal = memory();
     let question = format!("What is a retry? {STUCK}");
     let fenced = format!("It looks so:\n```xml\n{STUCK}\n```\nthat is a retry");
@@ -154,7 +154,7 @@ async fn a_signal_in_what_was_said_is_data() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_journal_that_cannot_be_searched_is_told_and_the_query_goes_on() {
+async fn failed_journal_search_is_reported_and_the_query_continues() {
     let plan = Plan::new().fail_every(Operation::Search, 1, Failure::NotDone);
     let journal: Arc<dyn Journal> = Arc::new(Faulty::new(Memory::new(), plan));
     let found = search(&journal, &key("acme", "new"), 0, json!({"query": "retry"})).await;

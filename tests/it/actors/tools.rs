@@ -37,7 +37,7 @@ fn results(script: &Scripted) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whatever_a_tool_does_the_model_gets_words_and_the_query_goes_on() {
+async fn any_tool_outcome_becomes_text_for_the_model() {
     for (name, tool, words) in [
         ("it answers", TestTool::new("t").answers("yes"), "Ok: yes"),
         (
@@ -73,7 +73,7 @@ async fn whatever_a_tool_does_the_model_gets_words_and_the_query_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn data_that_is_too_large_is_left_out_and_the_text_stays() {
+async fn oversized_tool_data_is_dropped_and_the_text_kept() {
     // Each number takes two bytes, and one bracket is added.
     for (numbers, is_kept) in [(MAX_DATA / 2 - 1, true), (MAX_DATA / 2, false)] {
         let output = ToolOutput::new("found", &vec![0; numbers]);
@@ -93,7 +93,7 @@ async fn data_that_is_too_large_is_left_out_and_the_text_stays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_hangs_hears_that_it_was_stopped_and_the_others_results_stand_in_order() {
+async fn hanging_tool_is_cancelled_and_results_keep_their_order() {
     let (hanging, quick) = (TestTool::new("slow").hangs(), TestTool::new("quick"));
     let script = script(&["slow", "quick"]);
     let oracle = start(&script, vec![hanging.clone(), quick]).await;

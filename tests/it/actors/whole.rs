@@ -47,7 +47,7 @@ async fn a_query_with_tools_leaves_exactly_these_events() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watcher_sees_every_event_once_and_frames_that_make_up_the_text() {
+async fn watcher_sees_every_event_once_and_frames_match_the_text() {
     let oracle = oracle().start().await.unwrap();
     let session = oracle.session("s").unwrap();
     let submission = Submission::new("Where is the function a defined?");
@@ -86,7 +86,7 @@ async fn a_watcher_sees_every_event_once_and_frames_that_make_up_the_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_model_is_told_holds_its_own_replies_and_the_results_in_order() {
+async fn model_requests_hold_its_replies_and_results_in_order() {
     let script = scripted();
     let oracle = TestOracle::new(script.clone())
         .tool(TestTool::new("look").answers("a is there"))

@@ -32,7 +32,7 @@ fn bare(query: &str) -> String {
 }
 
 #[test]
-fn the_weights_are_of_the_data_and_the_lexicon() {
+fn weights_match_their_data_and_lexicon() {
     let sources = [LEXICON, TRAIN[0].1, TRAIN[1].1, TRAIN[2].1];
     let weights = Weights::builtin().unwrap();
     assert_eq!(
@@ -43,7 +43,7 @@ fn the_weights_are_of_the_data_and_the_lexicon() {
 }
 
 #[test]
-fn nothing_that_measures_is_learned_from() {
+fn training_set_excludes_evaluation_queries() {
     let mut measured: BTreeSet<String> = rows(DEV).iter().map(|row| bare(&row.query)).collect();
     for (_, rows) in ROWS {
         measured.extend(rows.iter().map(|(_, query)| bare(query)));
@@ -91,7 +91,7 @@ fn alike(a: &[[char; 3]], b: &[[char; 3]]) -> f64 {
 const NEAR: f64 = 0.6;
 
 #[test]
-fn our_own_queries_are_no_copies_of_those_that_measure() {
+fn own_queries_are_not_near_copies_of_evaluation_queries() {
     let dev = rows(DEV).into_iter().map(|row| row.query);
     let table = ROWS
         .iter()
@@ -116,7 +116,7 @@ fn our_own_queries_are_no_copies_of_those_that_measure() {
 }
 
 #[test]
-fn the_settings_that_are_taken_are_as_good_as_any_that_were_tried() {
+fn default_settings_are_within_one_standard_error_of_the_best() {
     let row = |line: &str| -> Vec<f64> {
         let cells = line
             .split_whitespace()
@@ -146,7 +146,7 @@ fn the_settings_that_are_taken_are_as_good_as_any_that_were_tried() {
 }
 
 #[test]
-fn the_labels_of_our_own_queries_do_not_contradict() {
+fn labels_of_training_queries_are_consistent() {
     let mut labels: BTreeMap<String, QueryType> = BTreeMap::new();
     for (name, text) in TRAIN {
         for row in rows(text) {
@@ -158,7 +158,7 @@ fn the_labels_of_our_own_queries_do_not_contradict() {
 }
 
 #[test]
-fn the_dev_set_is_classified_as_well_as_the_report_says() {
+fn dev_set_accuracy_matches_the_report() {
     let found = Evaluation::of(classifier(), &rows(DEV));
     println!("{found}");
     assert!(
@@ -193,7 +193,7 @@ fn the_lexicons_alone_keep_their_accuracy_on_the_dev_set() {
 }
 
 #[test]
-fn training_gives_the_same_bytes_each_time_and_learns() {
+fn training_is_deterministic_and_learns() {
     let short = |row: &Labelled| (8..20).contains(&row.query.len());
     let rows = rows(TRAIN[0].1).into_iter().filter(short);
     let rows: Vec<Labelled> = rows.take(130).collect();

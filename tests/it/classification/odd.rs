@@ -17,7 +17,7 @@ fn noise(count: usize) -> impl Iterator<Item = u32> {
 }
 
 #[test]
-fn any_bytes_and_a_million_of_them_get_an_answer() {
+fn arbitrary_and_huge_input_is_classified() {
     let bytes: Vec<u8> = noise(1 << 20).map(|n| n.to_le_bytes()[1]).collect();
     let chars: String = noise(1 << 18)
         .filter_map(|n| char::from_u32(n % 0x11_0000))
@@ -64,7 +64,7 @@ fn code_and_stack_traces_do_not_hide_the_question() {
 }
 
 #[test]
-fn case_typos_and_signs_change_little() {
+fn case_typos_and_punctuation_keep_the_type() {
     for (want, query) in [
         (QueryType::Code, "WHERE IS THE RETRY HANDLER???"),
         (QueryType::Code, "wher is the retry hanlder implmented"),
@@ -81,7 +81,7 @@ fn case_typos_and_signs_change_little() {
 }
 
 #[test]
-fn an_explanation_is_of_the_classification() {
+fn explanation_matches_the_classification() {
     let before = Context::Following("There are two.");
     for (query, context, basis, by) in [
         (
@@ -141,7 +141,7 @@ fn an_explanation_is_of_the_classification() {
 }
 
 #[test]
-fn stems_of_languages_that_glue_words_together_are_known() {
+fn stems_in_agglutinative_languages_are_recognised() {
     let lexicon = Classifier::new(&Lexicon::builtin().unwrap());
     for (want, query) in [
         (QueryType::Code, "인증함수를 어디에서 호출하나요"),
@@ -163,7 +163,7 @@ fn stems_of_languages_that_glue_words_together_are_known() {
 }
 
 #[test]
-fn what_is_typed_in_vain_is_a_guess_however_it_ends() {
+fn nonsense_words_give_a_low_confidence_guess() {
     for query in [
         "zqxvness",
         "zqxvment wqjtion",
@@ -178,7 +178,7 @@ fn what_is_typed_in_vain_is_a_guess_however_it_ends() {
 }
 
 #[test]
-fn what_a_person_asks_counts_more_than_the_trace_beside_it() {
+fn question_outweighs_the_stack_trace_beside_it() {
     let python = "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n    \
                   total = add(1, \"2\")\nTypeError: unsupported operand type(s)";
     let rust = "thread 'main' panicked at src/pool.rs:88:14:\ncalled `Option::unwrap()` on a `None` value\n\
@@ -208,7 +208,7 @@ fn what_a_person_asks_counts_more_than_the_trace_beside_it() {
 }
 
 #[test]
-fn questions_that_follow_up_do_so_in_any_language() {
+fn follow_ups_are_detected_in_any_language() {
     let before = Context::Following("There are two caches.");
     for query in [
         "und die zweite?",
@@ -234,7 +234,7 @@ fn questions_that_follow_up_do_so_in_any_language() {
 }
 
 #[test]
-fn another_way_of_writing_the_same_characters_changes_nothing() {
+fn unicode_normalisation_does_not_change_the_result() {
     for (one, other) in [
         ("où est le cache", "ou\u{300} est le cache"),
         ("한글", "\u{1112}\u{1161}\u{11ab}\u{1100}\u{1173}\u{11af}"),

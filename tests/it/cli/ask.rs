@@ -73,7 +73,7 @@ pub(super) fn numbered<'a>(events: impl IntoIterator<Item = &'a Value>) {
 }
 
 #[test]
-fn a_question_is_answered_with_places_that_exist() {
+fn answer_cites_existing_places() {
     let place = Place::new(&FILES);
     assert_transcript!("ask", [place.oracle("ask").arg(QUESTION)]);
     let output = place
@@ -96,7 +96,7 @@ fn a_question_is_answered_with_places_that_exist() {
 }
 
 #[test]
-fn a_project_is_named_from_elsewhere() {
+fn project_option_names_another_folder() {
     let place = Place::new(&FILES);
     let shop = place.path(".");
     let elsewhere = Place::new(&[]);
@@ -124,7 +124,7 @@ fn events_are_lines_and_the_object_comes_last() {
 }
 
 #[test]
-fn a_project_of_5000_files_is_answered_from_the_right_one() {
+fn ask_finds_the_right_one_of_5000_files() {
     let place = Place::new(&[]);
     for folder in 0..50 {
         let path = place.path(&format!("src/part{folder}"));
@@ -143,7 +143,7 @@ fn a_project_of_5000_files_is_answered_from_the_right_one() {
 }
 
 #[test]
-fn what_is_not_there_is_not_found() {
+fn ask_about_missing_code_ends_stuck() {
     let place = Place::new(&FILES);
     let question = "where is the zygote capacitor implemented?";
     let output = place.oracle("ask --json").arg(question).output();
@@ -165,7 +165,7 @@ fn what_is_not_there_is_not_found() {
 }
 
 #[test]
-fn a_question_comes_by_argument_or_standard_input() {
+fn question_comes_from_argument_or_stdin() {
     let place = Place::new(&FILES);
     let answer = place.oracle("ask").arg(QUESTION).output().stdout;
     assert!(!answer.is_empty());
@@ -179,7 +179,7 @@ fn a_question_comes_by_argument_or_standard_input() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_refused() {
+fn ask_refuses_invalid_input() {
     let place = Place::new(&[("file.txt", "not a folder\n")]);
     let long = "a".repeat(10 << 20).into_bytes();
     let hi = "ask hi";
@@ -212,7 +212,7 @@ fn what_cannot_be_asked_is_refused() {
 
 #[cfg(unix)]
 #[test]
-fn a_closed_standard_input_asks_nothing() {
+fn ask_with_closed_stdin_reports_an_empty_question() {
     use std::process::Command;
 
     let place = Place::new(&[]);
@@ -227,7 +227,7 @@ fn a_closed_standard_input_asks_nothing() {
 }
 
 #[test]
-fn an_answer_that_nobody_reads_is_no_failure() {
+fn closed_stdout_is_no_failure() {
     let place = Place::new(&FILES);
     for line in ["ask -", "ask --json -", "ask --events -"] {
         let mut child = place.oracle(line).command().spawn().unwrap();
@@ -246,7 +246,7 @@ fn an_answer_that_nobody_reads_is_no_failure() {
 }
 
 #[test]
-fn the_readmes_question_is_answered_from_this_repository_with_places_that_exist() {
+fn readme_question_is_answered_from_this_repository() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let readme = fs::read_to_string(here.join("README.md")).unwrap();
     let asked = readme

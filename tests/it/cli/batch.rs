@@ -56,7 +56,7 @@ fn each_line_gets_its_object_and_sessions_keep_their_order() {
 }
 
 #[test]
-fn many_sessions_are_asked_whatever_is_asked_at_one_time() {
+fn every_session_is_answered_at_any_parallelism() {
     let place = Place::new(&FILES);
     let asked = (0..40).map(|n| json!({"session": format!("s{}", n % 10), "question": "invoices"}));
     let asked = lines(&asked.collect::<Vec<_>>());
@@ -99,7 +99,7 @@ fn events_are_lines_between_the_objects() {
 }
 
 #[test]
-fn the_worst_end_gives_the_exit_code() {
+fn worst_outcome_gives_the_exit_code() {
     let place = Place::new(&FILES);
     let key = |session: &str, question: &str| json!({"session": session, "question": question, "idempotency_key": "k"});
     let invoices = json!("invoices");
@@ -147,7 +147,7 @@ fn the_worst_end_gives_the_exit_code() {
 }
 
 #[test]
-fn a_line_that_is_not_in_order_is_told_before_anything_is_asked() {
+fn invalid_line_is_reported_before_any_question_is_asked() {
     let place = Place::new(&[]);
     let bad: [&[u8]; 9] = [
         b"{\"question\": \"invoices\"}\n\n{\"question\": }\n",

@@ -77,7 +77,7 @@ fn count(log: &[Value], kind: &str) -> usize {
 }
 
 #[test]
-fn a_server_answers_for_its_sessions_whoever_asks() {
+fn server_answers_questions_to_its_sessions() {
     let replies = ["One.", "Two.", "Three.", "Four.", "Five.", "Six."].map(reply);
     let place = place(&replies);
     let _server = serving(&place, "s");
@@ -118,7 +118,7 @@ fn a_server_answers_for_its_sessions_whoever_asks() {
 }
 
 #[test]
-fn ctrl_c_takes_a_question_back_from_a_server_also_while_it_drains() {
+fn ctrl_c_cancels_a_servers_query_also_while_draining() {
     for drains in [false, true] {
         let slow = json!({ "reply": END, "delay_ms": FOR_EVER });
         let place = place(&[reply("One."), slow]);
@@ -173,7 +173,7 @@ fn socket_of(place: &Place) -> PathBuf {
 /// The server is stopped, and dies before it accepts the question.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_question_is_asked_here_when_the_server_dies_before_it_takes_it() {
+fn question_is_asked_locally_when_the_server_dies_before_accepting() {
     let place = place(&[reply("One.")]);
     let server = serving(&place, "s");
     server.signal("STOP");
@@ -193,7 +193,7 @@ fn a_question_is_asked_here_when_the_server_dies_before_it_takes_it() {
 }
 
 #[test]
-fn a_question_goes_on_here_when_the_server_dies() {
+fn question_continues_locally_when_the_server_dies() {
     let slow = json!({ "reply": END, "delay_ms": FOR_EVER });
     let place = place(&[reply("One."), slow]);
     let server = serving(&place, "s");
@@ -215,7 +215,7 @@ fn a_question_goes_on_here_when_the_server_dies() {
 
 /// A server's operators decide about its calls if the user of `ask` cannot.
 #[test]
-fn a_call_of_a_server_is_left_to_its_operators_where_nobody_can_be_asked() {
+fn unattended_ask_leaves_a_servers_call_to_its_operators() {
     let call = json!({ "name": "note_write", "arguments": { "note": "n", "text": "# N" } });
     let asks = json!({ "reply": "May I?", "tool_calls": [call] });
     let place = place(&[reply("One."), asks, reply("Two.")]);

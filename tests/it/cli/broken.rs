@@ -13,7 +13,7 @@ use super::{
 const SMALL_DISK: &str = "trap '' XFSZ; ulimit -f 128; exec \"$0\" \"$@\"";
 
 #[test]
-fn a_write_that_fails_halfway_ends_the_program_and_loses_nothing_that_was_acknowledged() {
+fn torn_write_ends_the_program_and_loses_nothing_acknowledged() {
     let place = Place::new(&FILES);
     let ask = |question: &str| {
         let run = place.oracle("ask --json --session s");

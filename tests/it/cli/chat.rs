@@ -12,7 +12,7 @@ const NOT_THERE: &str = "where is the zygote capacitor implemented?";
 const NOT_UTF_8: &str = "oracle: the line is not UTF-8 and was not asked: convert it to UTF-8\n";
 
 #[test]
-fn every_question_of_a_pipe_has_its_object_in_one_session() {
+fn piped_questions_share_one_session() {
     let place = Place::new(&FILES);
     let lines = format!("\n{QUESTION}\n  \t\r\nand the upload?\r\n\n");
     let output = place
@@ -55,7 +55,7 @@ fn every_question_of_a_pipe_has_its_object_in_one_session() {
 }
 
 #[test]
-fn events_are_lines_and_each_object_comes_behind_its_own() {
+fn events_are_lines_and_each_object_follows_its_own() {
     let place = Place::new(&FILES);
     let lines = format!("{QUESTION}\ninvoices\n");
     let chat = |line| {
@@ -127,7 +127,7 @@ fn a_line_that_is_not_utf_8_is_skipped_with_a_note() {
 }
 
 #[test]
-fn a_question_that_is_too_long_is_refused_and_the_next_is_asked() {
+fn oversized_question_is_refused_and_the_next_is_asked() {
     let place = Place::new(&FILES);
     let lines = [&b"a".repeat((1 << 20) + 1)[..], b"\ninvoices\n"].concat();
     let output = place.oracle("chat").stdin(&lines).output();
@@ -141,7 +141,7 @@ fn a_question_that_is_too_long_is_refused_and_the_next_is_asked() {
 }
 
 #[test]
-fn what_keeps_a_chat_from_starting_is_said() {
+fn chat_reports_why_it_cannot_start() {
     let place = Place::new(&[]);
     assert_transcript!(
         "chat_refused",

@@ -8,7 +8,7 @@ use oracle_agent::{app, config::Config, query::Context};
 use super::{Place, assert_transcript};
 
 #[test]
-fn queries_come_by_argument_and_by_line() {
+fn queries_come_from_argument_or_lines() {
     let place = Place::new(&[]);
     let followup = "classify --context here.";
     assert_transcript!(
@@ -26,7 +26,7 @@ fn queries_come_by_argument_and_by_line() {
 }
 
 #[test]
-fn queries_come_by_json_line_with_contexts_of_their_own() {
+fn json_lines_carry_their_own_context() {
     let place = Place::new(&[]);
     let lines = r#"{"query": "and the second one?", "context": "here."}
 {"query": "ok", "label": "conversational"}
@@ -52,7 +52,7 @@ fn queries_come_by_json_line_with_contexts_of_their_own() {
 }
 
 #[test]
-fn a_blank_context_of_a_line_wins_over_that_of_the_command_line() {
+fn blank_context_of_a_line_overrides_the_option() {
     let place = Place::new(&[]);
     let line = r#"{"query": "and the second one?", "context": ""}"#;
     let run = place.oracle("classify --jsonl --context here.");
@@ -63,7 +63,7 @@ fn a_blank_context_of_a_line_wins_over_that_of_the_command_line() {
 }
 
 #[test]
-fn the_program_says_what_the_library_says() {
+fn program_and_library_classify_alike() {
     let queries = [
         "where is the parser implemented?",
         "what did we decide about the journal?",
@@ -89,7 +89,7 @@ fn the_program_says_what_the_library_says() {
 }
 
 #[test]
-fn a_lexicon_of_ones_own_is_taken_or_refused() {
+fn invalid_lexicon_is_refused() {
     let place = Place::new(&[("bad.toml", "nonsense = 1\n")]);
     let with = |lexicon: &str| {
         place
@@ -100,7 +100,7 @@ fn a_lexicon_of_ones_own_is_taken_or_refused() {
 }
 
 #[test]
-fn half_a_character_in_json_is_a_query_like_any_other() {
+fn unpaired_surrogate_in_json_is_accepted() {
     let place = Place::new(&[]);
     let lines = r#"{"query": "ok \ud800"}
 "\udc00\ud83d\ude00 \\ud800"
@@ -114,7 +114,7 @@ fn half_a_character_in_json_is_a_query_like_any_other() {
 }
 
 #[test]
-fn bytes_that_are_no_text_get_an_answer_too() {
+fn invalid_utf_8_is_classified() {
     let place = Place::new(&[]);
     for flags in ["classify", "classify --jsonl"] {
         let bytes: Vec<u8> = (0..=255)
@@ -132,7 +132,7 @@ fn bytes_that_are_no_text_get_an_answer_too() {
 }
 
 #[test]
-fn a_lexicon_is_laid_over_the_one_that_is_there() {
+fn lexicon_overlay_extends_the_lexicon() {
     let overlay =
         "[[action]]\nentries = [\"frobnicate\"]\n[[code]]\nweight = 0\nentries = [\"function\"]\n";
     let place = Place::new(&[("mine.toml", overlay), ("bad.toml", "[[code]\n")]);
@@ -154,7 +154,7 @@ fn a_lexicon_is_laid_over_the_one_that_is_there() {
 }
 
 #[test]
-fn an_answer_is_explained() {
+fn explain_shows_the_evidence() {
     let place = Place::new(&[]);
     let run = place.oracle("classify --explain");
     let output = run.arg("where is the parser?").output();
@@ -165,7 +165,7 @@ fn an_answer_is_explained() {
 }
 
 #[test]
-fn explanations_of_several_lines_are_told_apart() {
+fn explanations_of_several_lines_are_separated() {
     let place = Place::new(&[]);
     let output = place.oracle("classify --explain").stdin(b"ok\n\n").output();
     let out = String::from_utf8(output.stdout).unwrap();
@@ -204,7 +204,7 @@ fn labelled_queries_are_evaluated() {
 }
 
 #[test]
-fn weights_of_ones_own_are_taken_or_refused() {
+fn own_weights_are_loaded_or_refused() {
     let place = Place::new(&[("bad.bin", "nonsense")]);
     let builtin = include_bytes!("../../../config/classifier.bin");
     let mut damaged = builtin.to_vec();

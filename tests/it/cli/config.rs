@@ -3,7 +3,7 @@
 use super::{Place, assert_transcript};
 
 #[test]
-fn every_value_is_shown_with_its_source() {
+fn config_show_names_the_source_of_every_value() {
     let place = Place::new(&[
         (
             "mine.toml",
@@ -34,7 +34,7 @@ fn every_value_is_shown_with_its_source() {
 }
 
 #[test]
-fn a_check_names_the_file_or_all_that_is_wrong() {
+fn check_reports_the_file_and_all_its_problems() {
     let place = Place::new(&[
         ("good.toml", "[oracle]\nmax_turns = 20\n"),
         (
@@ -79,7 +79,7 @@ fn a_check_names_the_file_or_all_that_is_wrong() {
 }
 
 #[test]
-fn a_check_looks_at_what_a_start_would_build() {
+fn check_validates_what_a_start_would_build() {
     let place = Place::new(&[
         ("prompts/readme.md", "x"),
         ("lexicon.toml", "x = 1\n"),
@@ -99,7 +99,7 @@ fn a_check_looks_at_what_a_start_would_build() {
 }
 
 #[test]
-fn a_command_that_needs_the_configuration_stops_at_its_problems() {
+fn command_stops_at_configuration_problems() {
     let place = Place::new(&[]);
     let lines = [
         "config show --max-turns 0 --model x",

@@ -430,7 +430,7 @@ impl Trial {
 }
 
 #[tokio::test]
-async fn whenever_the_program_is_killed_every_question_is_answered_once() {
+async fn every_question_is_answered_once_wherever_the_program_is_killed() {
     let wanted = if long() { 200 } else { 25 };
     let mut waiting = fates(wanted, &mut Dice(1));
     let mut trial = Trial::new();

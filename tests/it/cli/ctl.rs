@@ -35,7 +35,7 @@ fn run(place: &Place, line: &str) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn without_a_server_it_says_what_to_do() {
+fn ctl_without_a_server_explains_what_to_do() {
     let place = Place::new(&[]);
     let (code, out, err) = run(&place, "ctl list");
     assert_eq!((code, out.as_str()), (Some(1), ""));
@@ -50,7 +50,7 @@ fn without_a_server_it_says_what_to_do() {
 }
 
 #[test]
-fn an_operator_looks_after_a_server() {
+fn operator_controls_a_server_with_ctl() {
     let place = place();
     let mut server = Served::start(&place, SERVE);
     // The last line of the start.
@@ -146,7 +146,7 @@ const CONFIG: &str =
     "[tools]\nattachable = ['thread_search']\n[model]\nchain = 'scripted/script.json'\n";
 
 #[test]
-fn a_configuration_is_read_anew_by_command_and_by_signal() {
+fn configuration_reloads_by_command_and_by_signal() {
     let place = place();
     let config = place.path("oracle.toml");
     std::fs::write(&config, CONFIG).unwrap();

@@ -43,7 +43,7 @@ fn limit_of(process: u32) -> u64 {
 }
 
 #[test]
-fn a_limit_that_is_too_small_is_raised_and_where_that_cannot_be_it_says_so_and_serves() {
+fn descriptor_limit_is_raised_or_a_warning_is_logged() {
     let place = place(&json!([{ "reply": DONE }]));
     fs::write(place.path("oracle.toml"), CONFIG).unwrap();
     for (limits, warns, limit) in [

@@ -31,7 +31,7 @@ fn told<'a>(server: &Server, place: &Place, runs: impl IntoIterator<Item = Run<'
 }
 
 #[test]
-fn without_a_server_it_looks_at_what_is_here() {
+fn doctor_without_a_server_checks_the_local_setup() {
     let server = Server::start(Manner::Good);
     let place = Place::new(&[
         ("script.json", "{ \"turns\": [{ \"reply\": \"a\" }] }"),
@@ -51,7 +51,7 @@ fn without_a_server_it_looks_at_what_is_here() {
 
 /// A missing prompt makes the question pointless, and without prices its cost is unknown.
 #[test]
-fn nobody_is_asked_where_prices_or_prompts_are_not_in_order() {
+fn doctor_asks_no_model_when_prices_or_prompts_are_invalid() {
     let server = Server::start(Manner::Good);
     let place = Place::new(&[("o.toml", &server.config())]);
     for (variable, value) in [
@@ -77,7 +77,7 @@ fn nobody_is_asked_where_prices_or_prompts_are_not_in_order() {
 }
 
 #[test]
-fn a_model_that_works_passes_every_check() {
+fn working_model_passes_every_doctor_check() {
     let server = Server::start(Manner::Good);
     let place = Place::new(&[("o.toml", &server.config())]);
     let line = |line| {
@@ -92,7 +92,7 @@ fn a_model_that_works_passes_every_check() {
 }
 
 #[test]
-fn a_model_that_works_badly_is_told_with_what_helps() {
+fn doctor_warns_about_a_weak_model_with_remedies() {
     let server = Server::start(Manner::Poor);
     let place = Place::new(&[("o.toml", &server.config())]);
     let run = place.oracle("doctor --config o.toml --model local/small");
@@ -102,7 +102,7 @@ fn a_model_that_works_badly_is_told_with_what_helps() {
 
 /// The mock model checks that requests keep the protocol's rules.
 #[tokio::test(flavor = "multi_thread")]
-async fn results_of_tools_that_are_not_taken_or_not_used_are_told_with_what_helps() {
+async fn doctor_reports_refused_or_unused_tool_results() {
     let refused = "fail  results     the provider answered 400: mock fault 400: refused as a bad request (invalid_request_error) (bad_request); it calls \
                    tools and takes no results: update the server, or switch on all that it needs for tools";
     let unused = "warn  results     the answer has nothing of what the tool returned; check the server's template";
@@ -139,7 +139,7 @@ async fn results_of_tools_that_are_not_taken_or_not_used_are_told_with_what_help
 }
 
 #[test]
-fn a_model_that_does_not_work_fails_with_how_to_mend_it() {
+fn doctor_explains_how_to_fix_a_broken_model() {
     let server = Server::start(Manner::Good);
     let place = Place::new(&[("o.toml", &server.config())]);
     let line = "doctor --config o.toml --model local/small";

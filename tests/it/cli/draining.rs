@@ -302,11 +302,11 @@ async fn told_in_the_middle(told: Told) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn told_to_end_in_the_middle_it_keeps_what_it_told_its_clients() {
+async fn drain_keeps_what_it_acknowledged_to_clients() {
     told_in_the_middle(Told::Once).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn told_twice_it_ends_at_once_and_keeps_it_too() {
+async fn forced_shutdown_keeps_what_it_acknowledged_to_clients() {
     told_in_the_middle(Told::Twice).await;
 }

@@ -30,7 +30,7 @@ fn write(path: &Path, bytes: impl AsRef<[u8]>) {
 }
 
 #[test]
-fn a_project_may_lie_in_a_folder_of_any_name() {
+fn project_folder_may_have_any_name() {
     let place = Place::new(&[]);
     for name in [
         &b"with space"[..],

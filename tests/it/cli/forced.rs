@@ -30,7 +30,7 @@ pub(super) fn place() -> Place {
 const QUESTION: &str = "where is the parser implemented?";
 
 #[test]
-fn people_read_why_a_question_was_ended() {
+fn text_output_explains_a_forced_end() {
     let place = place();
     let ask = |line| place.oracle(line).arg(QUESTION);
     assert_transcript!(
@@ -53,7 +53,7 @@ fn people_read_why_a_question_was_ended() {
 }
 
 #[test]
-fn programs_read_the_answer_of_the_record() {
+fn json_output_holds_the_recorded_answer() {
     let place = place();
     let output = place
         .oracle("ask --json --session s --model scripted/loop.json")

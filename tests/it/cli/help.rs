@@ -59,7 +59,7 @@ fn the_version_is_that_of_the_package() {
 }
 
 #[test]
-fn what_is_not_understood_is_said_with_a_way_on() {
+fn usage_errors_suggest_a_remedy() {
     let place = Place::new(&[]);
     let lines = [
         "",

@@ -88,7 +88,7 @@ fn stalling() -> Place {
 }
 
 #[test]
-fn a_question_that_is_interrupted_is_cancelled_and_that_is_said() {
+fn interrupted_question_is_cancelled_and_reported() {
     let place = stalling();
     let mut ask = Running::start(&place, "ask --events --model scripted/s.json hi");
     ask.event("turn.started");
@@ -105,7 +105,7 @@ fn a_question_that_is_interrupted_is_cancelled_and_that_is_said() {
 }
 
 #[test]
-fn a_conversation_goes_on_after_an_interrupt() {
+fn conversation_continues_after_an_interrupt() {
     let place = stalling();
     let line = "chat --events --session s --model scripted/s.json";
     let mut chat = Running::start(&place, line);
@@ -129,7 +129,7 @@ fn a_conversation_goes_on_after_an_interrupt() {
 }
 
 #[test]
-fn people_are_told_what_an_interrupt_did() {
+fn chat_explains_what_an_interrupt_did() {
     let turns = json!([{ "reply": DONE }, { "faults": [{ "stall": {} }] }]);
     let place = Place::new(&[("s.json", &json!({ "turns": turns }).to_string())]);
     let mut chat = Running::start(&place, "chat -v --model scripted/s.json");
@@ -145,7 +145,7 @@ fn people_are_told_what_an_interrupt_did() {
 }
 
 #[test]
-fn a_program_whose_output_nobody_reads_is_ended_by_a_second_interrupt() {
+fn second_interrupt_ends_a_program_with_a_blocked_output() {
     let turn = |n| {
         let signal = format!("<signal type='need_turn'><reason>step {n} follows</reason></signal>");
         // More than a pipe holds, and each is printed in full.

@@ -57,7 +57,7 @@ fn a_key_is_printed_once_and_kept_as_a_hash() {
 }
 
 #[test]
-fn a_key_is_revoked_by_name_or_id_and_its_name_is_free_again() {
+fn key_is_revoked_by_name_or_id_and_frees_its_name() {
     let place = Place::new(&[]);
     made(&place, "keys create --name ann");
     let output = place.oracle("keys create --name bob --tenant shop --role admin --json");
@@ -88,7 +88,7 @@ fn a_key_is_revoked_by_name_or_id_and_its_name_is_free_again() {
 }
 
 #[test]
-fn what_cannot_be_done_with_keys_is_said() {
+fn keys_commands_explain_their_refusals() {
     let place = Place::new(&[]);
     let empty = ["keys list", "keys list --json", "keys revoke ann"].map(|line| place.oracle(line));
     assert_transcript!("keys_none", empty);
@@ -192,7 +192,7 @@ impl Drop for Served {
 }
 
 #[test]
-fn a_server_never_tells_of_a_key() {
+fn server_never_reveals_a_key() {
     let place = Place::new(&[]);
     let key = made(&place, "keys create --name ann");
     let wrong = format!("{}{}", &key[..key.len() - 8], "deadbeef");
@@ -225,7 +225,7 @@ fn a_server_never_tells_of_a_key() {
 }
 
 #[test]
-fn a_server_asks_for_keys_as_soon_as_there_is_one() {
+fn server_requires_keys_as_soon_as_one_exists() {
     let place = Place::new(&[]);
     let served = Served::start(&place, "serve --listen 127.0.0.1:0");
     assert!(served.get("/nowhere", "").starts_with("HTTP/1.1 404"));
@@ -239,7 +239,7 @@ fn a_server_asks_for_keys_as_soon_as_there_is_one() {
 }
 
 #[test]
-fn a_server_listens_beyond_this_machine_only_with_keys() {
+fn server_listens_on_other_interfaces_only_with_keys() {
     let place = Place::new(&[]);
     let refused = place.oracle("serve --listen 0.0.0.0:0").output();
     assert_eq!(refused.status.code(), Some(2));

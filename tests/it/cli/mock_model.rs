@@ -28,7 +28,7 @@ fn answer(url: &str, request: &str) -> String {
 
 #[cfg(unix)]
 #[test]
-fn it_serves_until_ctrl_c_and_tells_of_broken_rules() {
+fn mock_model_serves_until_ctrl_c_and_reports_protocol_violations() {
     let place = Place::new(&[("m.toml", "turns = 1\nsize = 5\n")]);
     for threads in ["1", "2"] {
         let line = format!("mock-model --port 0 --settings m.toml --threads {threads}");
@@ -78,7 +78,7 @@ fn faults_are_listed() {
 }
 
 #[test]
-fn what_it_cannot_start_with_is_said() {
+fn mock_model_explains_why_it_cannot_start() {
     let place = Place::new(&[("m.toml", "turns = 1\nfaults = []\n")]);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let lines = [
@@ -102,7 +102,7 @@ fn what_it_cannot_start_with_is_said() {
 }
 
 #[test]
-fn every_fault_is_documented_as_it_describes_itself() {
+fn every_fault_is_documented() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = fs::read_to_string(root.join("docs/mock-model.md")).unwrap();
     let rows = FaultKind::ALL.iter().map(|kind| {

@@ -13,14 +13,14 @@ fn run<'a>(place: &'a Place, line: &'a str) -> Run<'a> {
 }
 
 #[test]
-fn without_key_and_server_it_says_what_to_do() {
+fn models_without_key_or_server_explains_what_to_do() {
     let place = Place::new(&[]);
     let runs = [run(&place, "models"), run(&place, "models --json")];
     insta::assert_snapshot!("models_none", super::transcripts(runs));
 }
 
 #[test]
-fn what_a_server_has_is_listed_with_what_is_known_of_it() {
+fn models_lists_a_servers_models_with_known_details() {
     let server = Server::start(Manner::Good);
     let chain = "[model]\nchain = [\"local/small\", \"offline\", \"local/own\"]\n";
     let place = Place::new(&[("o.toml", &format!("{chain}{}", server.config()))]);
@@ -38,7 +38,7 @@ fn what_a_server_has_is_listed_with_what_is_known_of_it() {
 }
 
 #[test]
-fn who_cannot_be_asked_is_named_with_the_reason() {
+fn models_reports_why_a_provider_cannot_be_listed() {
     let server = Server::start(Manner::Good);
     let place = Place::new(&[("o.toml", &server.config())]);
     let line = "models --config o.toml --model ollama/x,offline";
@@ -56,7 +56,7 @@ fn who_cannot_be_asked_is_named_with_the_reason() {
 }
 
 #[test]
-fn an_ollama_that_runs_is_asked_where_nothing_is_chosen() {
+fn running_ollama_is_the_default_model() {
     let server = Server::start(Manner::Ollama);
     let host = server.url.trim_end_matches("/v1");
     let place = Place::new(&[]);
@@ -89,7 +89,7 @@ fn an_ollama_that_runs_is_asked_where_nothing_is_chosen() {
 }
 
 #[test]
-fn the_key_in_the_environment_chooses_and_the_server_answers() {
+fn key_in_the_environment_selects_the_provider() {
     let server = Server::start(Manner::Good);
     let place = Place::new(&[]);
     let output = place

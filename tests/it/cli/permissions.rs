@@ -81,7 +81,7 @@ impl Drop for Locked {
 }
 
 #[test]
-fn a_project_folder_that_may_not_be_read_is_refused() {
+fn unreadable_project_folder_is_refused() {
     let locked = Locked::new(
         &[
             ("closed/a.rs", ""),
@@ -110,7 +110,7 @@ fn a_project_folder_that_may_not_be_read_is_refused() {
 }
 
 #[test]
-fn a_file_that_the_program_needs_and_may_not_read_is_named() {
+fn unreadable_required_file_is_named() {
     let locked = Locked::new(
         &[
             ("oracle.toml", "[oracle]\n"),
@@ -149,7 +149,7 @@ fn a_file_that_the_program_needs_and_may_not_read_is_named() {
 }
 
 #[test]
-fn a_project_that_may_not_be_written_is_answered_from() {
+fn read_only_project_is_answered_from() {
     let locks = FILES.map(|(name, _)| (name, 0o444));
     let folders = [("src", 0o555), (".", 0o555)];
     let locked = Locked::new(&FILES, &[&locks[..], &folders].concat());
@@ -160,7 +160,7 @@ fn a_project_that_may_not_be_written_is_answered_from() {
 }
 
 #[test]
-fn a_data_directory_that_may_not_be_used_is_named() {
+fn unusable_data_directory_is_named() {
     let locked = Locked::new(
         &[("closed/journal.db", ""), ("only-read/journal.db", "")],
         &[("closed", 0o000), ("only-read", 0o555)],
@@ -177,7 +177,7 @@ fn a_data_directory_that_may_not_be_used_is_named() {
 }
 
 #[test]
-fn what_of_a_project_may_not_be_read_is_left_out_and_counted() {
+fn unreadable_project_files_are_skipped_and_counted() {
     let more = [
         ("src/secret.rs", "fn parse_invoice() {}\n"),
         ("priv/a.rs", ""),

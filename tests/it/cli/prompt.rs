@@ -37,7 +37,7 @@ fn a_prompt_is_composed_for_a_type_or_a_query() {
 }
 
 #[test]
-fn the_built_in_prompts_are_there_without_a_folder() {
+fn built_in_prompts_need_no_folder() {
     let place = Place::new(&[]);
     for (query_type, last) in [
         ("code", "code"),
@@ -64,7 +64,7 @@ fn the_built_in_prompts_are_there_without_a_folder() {
 }
 
 #[test]
-fn a_prompt_that_cannot_be_composed_is_explained() {
+fn prompt_composition_failure_is_explained() {
     let place = Place::new(&[
         ("unknown/cod-analysis.md", "Code."),
         ("broken/base.md", "Hello {{ project }}\n"),
@@ -92,7 +92,7 @@ fn a_prompt_that_cannot_be_composed_is_explained() {
 }
 
 #[test]
-fn a_prompt_for_nothing_in_particular_is_that_of_small_talk() {
+fn default_prompt_is_the_small_talk_prompt() {
     let place = Place::new(&[]);
     let [plain, small_talk] =
         ["prompt", "prompt --type conversational"].map(|line| place.oracle(line).transcript());
@@ -101,7 +101,7 @@ fn a_prompt_for_nothing_in_particular_is_that_of_small_talk() {
 }
 
 #[test]
-fn what_is_to_be_known_of_the_project_is_told() {
+fn project_context_is_part_of_the_prompt() {
     let place = Place::new(&[("about.md", "Amounts are in cents, never in euros.\n")]);
     let run = |file: &str| {
         let run = place.oracle("prompt --type code");
@@ -121,7 +121,7 @@ fn what_is_to_be_known_of_the_project_is_told() {
 }
 
 #[test]
-fn notes_are_written_only_where_that_is_configured() {
+fn note_writing_needs_configuration() {
     let place = Place::new(&[("vault/a.md", "# A\n"), ("file", "")]);
     let run = |pairs: &[(&str, &str)]| {
         let run = place.oracle("prompt --type action");

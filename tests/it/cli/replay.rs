@@ -175,7 +175,7 @@ const DONE: &str =
     "Two. <signal type='context_sufficient'><sources_found>1</sources_found></signal>";
 
 #[test]
-fn the_scenario_wins_over_a_file_and_the_command_line_over_both() {
+fn command_line_overrides_scenario_overrides_file() {
     let place = Place::new(&[("mine.toml", "[oracle]\nmax_turns = 1\n")]);
     let turns = json!([{ "reply": MORE }, { "reply": DONE }]);
     let scenario = |config: Value| json!({ "query": "why?", "config": config, "turns": turns });
@@ -217,7 +217,7 @@ fn the_scenario_wins_over_a_file_and_the_command_line_over_both() {
 }
 
 #[test]
-fn null_is_as_good_as_nothing() {
+fn null_fields_equal_absent_ones() {
     let bare = json!({ "query": "why?", "turns": [
         { "reply": MORE, "tool_calls": [{ "name": "search", "success": true }] },
         { "reply": DONE },
@@ -238,7 +238,7 @@ fn null_is_as_good_as_nothing() {
 }
 
 #[test]
-fn what_cannot_be_played_is_refused() {
+fn replay_refuses_invalid_scenarios() {
     let files = [
         ("empty.json", ""),
         ("cut.json", r#"{"query": "why?", "turns": ["#),
@@ -279,7 +279,7 @@ fn what_cannot_be_played_is_refused() {
 }
 
 #[test]
-fn people_read_a_line_an_event() {
+fn text_output_prints_one_line_per_event() {
     let scenario = json!({ "query": "where is the parser?", "config": { "max_turns": 3 }, "turns": [
         { "reply": MORE, "tool_calls": [
             { "name": "search", "arguments": { "q": "parse" }, "success": true, "result": "src/a.rs:1" }

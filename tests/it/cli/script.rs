@@ -31,7 +31,7 @@ fn place() -> Place {
 }
 
 #[test]
-fn a_script_answers_with_what_the_real_tools_find() {
+fn script_runs_the_real_tools() {
     let place = place();
     let relative = "my scripts/größe.json".to_owned();
     let absolute = place.path(&relative).to_str().unwrap().to_owned();
@@ -54,7 +54,7 @@ fn a_script_answers_with_what_the_real_tools_find() {
 }
 
 #[test]
-fn a_conversation_goes_on_in_the_script_where_it_stands() {
+fn conversation_continues_at_its_position_in_the_script() {
     let place = place();
     let chain = "model.toml";
     let toml = "[model]\nchain = [\"scripted/my scripts/größe.json\"]\n";
@@ -84,7 +84,7 @@ fn a_conversation_goes_on_in_the_script_where_it_stands() {
 }
 
 #[test]
-fn a_script_that_fails_for_good_hands_over_to_the_next_model_of_the_chain() {
+fn failing_script_fails_over_to_the_next_model() {
     let broken = r#"{"turns": [{"faults": [{"fault": {"code": "gone", "permanent": true}}]}]}"#;
     let fine = json!({ "turns": [{ "reply": DONE }] }).to_string();
     let place = Place::new(&[("broken.json", broken), ("fine.json", &fine)]);
@@ -97,7 +97,7 @@ fn a_script_that_fails_for_good_hands_over_to_the_next_model_of_the_chain() {
 }
 
 #[test]
-fn the_script_among_the_examples_plays() {
+fn example_script_plays() {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/script.json");
     let place = Place::new(&[]);
     let model = format!("--model=scripted/{example}");
@@ -108,7 +108,7 @@ fn the_script_among_the_examples_plays() {
 }
 
 #[test]
-fn a_script_that_cannot_be_played_stops_the_start() {
+fn invalid_script_stops_the_start() {
     let place = Place::new(&[
         ("empty.json", ""),
         ("cut.json", "{\n  \"turns\": [\n"),

@@ -91,7 +91,7 @@ fn no_output_log_or_file_holds_a_secret() {
 }
 
 #[test]
-fn a_secret_is_in_no_event_of_an_answered_question() {
+fn secrets_appear_in_no_event() {
     let server = Server::start(Manner::Good);
     let place = Place::new(&[("o.toml", &server.config())]);
     let header = format!("{CANARY}-header");

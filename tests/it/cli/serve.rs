@@ -125,7 +125,7 @@ pub(super) fn place(turns: &serde_json::Value) -> Place {
 pub(super) const SERVE: &str = "serve --listen 127.0.0.1:0 --model scripted/script.json";
 
 #[test]
-fn it_says_where_it_is_and_ends_in_order_when_it_is_told() {
+fn serve_prints_its_address_and_shuts_down_gracefully() {
     for signal in ["TERM", "INT"] {
         let place = place(&json!([{ "reply": DONE }]));
         let mut server = Served::start(&place, SERVE);
@@ -146,7 +146,7 @@ fn it_says_where_it_is_and_ends_in_order_when_it_is_told() {
 }
 
 #[test]
-fn where_it_cannot_listen_it_does_not_start() {
+fn serve_does_not_start_where_it_cannot_listen() {
     let place = place(&json!([{ "reply": DONE }]));
     let server = Served::start(&place, SERVE);
     let taken = format!("serve --listen {}", server.address);
@@ -170,7 +170,7 @@ fn where_it_cannot_listen_it_does_not_start() {
 }
 
 #[test]
-fn a_log_that_nobody_reads_holds_up_no_request_and_is_whole_in_the_end() {
+fn blocked_log_delays_no_request_and_is_complete_at_the_end() {
     let place = place(&json!([{ "reply": DONE }]));
     let (server, _) = Served::of(place.oracle(&format!("{SERVE} -v")).command());
     // Far more in total than a pipe holds.
@@ -225,7 +225,7 @@ async fn unfinished(place: &Place) -> usize {
 }
 
 #[test]
-fn told_to_end_under_load_it_loses_nothing_that_was_acknowledged() {
+fn drain_under_load_loses_nothing_acknowledged() {
     let slow = place(&json!([{ "reply": DONE, "delay_ms": 600_000 }]));
     accept(&slow);
     assert_eq!(unfinished(&slow), ACCEPTED);
@@ -250,7 +250,7 @@ fn told_to_end_under_load_it_loses_nothing_that_was_acknowledged() {
 }
 
 #[test]
-fn told_twice_it_ends_at_once_and_loses_nothing_either() {
+fn second_signal_ends_the_server_at_once_without_loss() {
     let place = place(&json!([{ "reply": DONE, "delay_ms": 600_000 }]));
     accept(&place);
     let config = "[server]\ndrain_deadline = \"1h\"\n[supervisor]\nrecovery_concurrency = 100\n";

@@ -74,7 +74,7 @@ fn sessions_are_listed_the_last_used_first() {
 }
 
 #[test]
-fn what_was_used_is_added_up_from_what_is_kept() {
+fn usage_sums_the_recorded_usage() {
     let place = place();
     let [all] = &objects(&place, "usage --json")[..] else {
         panic!("one tenant");
@@ -146,7 +146,7 @@ fn a_session_is_shown_with_its_questions_and_answers() {
 }
 
 #[test]
-fn events_are_chosen_by_number_and_type() {
+fn events_filter_by_number_and_type() {
     let place = place();
     let all = objects(&place, "sessions events shop-1");
     numbered(&all);
@@ -163,7 +163,7 @@ fn events_are_chosen_by_number_and_type() {
 }
 
 #[test]
-fn an_export_has_whole_texts() {
+fn export_contains_full_texts() {
     let place = Place::new(&[]);
     let long = "long ".repeat(4_000);
     place.oracle("ask --session s").arg(&long).output();
@@ -175,7 +175,7 @@ fn an_export_has_whole_texts() {
 }
 
 #[test]
-fn words_are_found_with_their_session() {
+fn search_prints_hits_with_their_session() {
     let place = place();
     let hits = objects(&place, "sessions search PARSE invoice --json");
     assert!(!hits.is_empty());
@@ -203,7 +203,7 @@ fn kept(folder: &Path, word: &str) -> bool {
 }
 
 #[test]
-fn a_deleted_session_leaves_nothing_behind() {
+fn deleted_session_leaves_nothing_on_disk() {
     let place = place();
     let folder = place.data.path().join("oracle");
     place.oracle("ask --session s").arg("zanzibar").output();
@@ -229,7 +229,7 @@ fn a_deleted_session_leaves_nothing_behind() {
 const SLOW: &str = r#"{ "turns": [{ "reply": "zanzibar", "delay_ms": 600000 }] }"#;
 
 #[test]
-fn a_session_that_another_process_works_on_is_left_to_it() {
+fn session_of_another_process_is_not_touched() {
     let place = Place::new(&[("slow.json", SLOW)]);
     let line = "ask --events --session s --model scripted/slow.json zanzibar";
     let mut asker = place.oracle(line).command().spawn().unwrap();
@@ -267,7 +267,7 @@ fn a_session_that_another_process_works_on_is_left_to_it() {
 }
 
 #[test]
-fn a_session_is_deleted_once_its_process_has_ended() {
+fn session_can_be_deleted_after_its_process_ended() {
     let place = Place::new(&[("slow.json", SLOW)]);
     let line = "ask --events --session s --model scripted/slow.json zanzibar";
     let mut asker = place.oracle(line).command().spawn().unwrap();
@@ -285,7 +285,7 @@ fn a_session_is_deleted_once_its_process_has_ended() {
 }
 
 #[test]
-fn the_session_used_last_goes_on() {
+fn last_option_continues_the_most_recent_session() {
     let place = place();
     let asked = |line: &str| {
         let output = place.oracle(line).stdin(b"invoices\n").output();
@@ -321,7 +321,7 @@ fn a_question_with_a_key_is_asked_once() {
 }
 
 #[test]
-fn figures_are_those_of_the_journal() {
+fn journal_stats_match_the_journal() {
     let place = place();
     let [stats] = &objects(&place, "journal stats --json")[..] else {
         panic!("not one object");
@@ -344,7 +344,7 @@ fn figures_are_those_of_the_journal() {
 }
 
 #[test]
-fn a_record_that_was_changed_is_named() {
+fn verify_names_a_tampered_record() {
     let place = place();
     let path = place.data.path().join("oracle/journal.db");
     // A write moves the rest of the log into the file.
@@ -380,7 +380,7 @@ fn a_record_that_was_changed_is_named() {
 }
 
 #[test]
-fn what_cannot_be_looked_at_is_said() {
+fn sessions_commands_explain_their_failures() {
     let place = place();
     let other = |name: &str, bytes: &[u8]| {
         let folder = place.path(name);
@@ -512,7 +512,7 @@ async fn sub_agents_are_deleted_with_their_parent_and_are_never_the_last_session
 }
 
 #[tokio::test]
-async fn a_quarantined_session_goes_on_when_it_is_released() {
+async fn released_session_leaves_quarantine() {
     let place = place();
     let reason = "it crashed while idle: boom".to_owned();
     let aside = Fact::from(SessionFact::Quarantined(Quarantined { reason }));

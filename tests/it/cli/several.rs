@@ -122,7 +122,7 @@ fn is_refused(place: &Place, line: &str, session: &str, owner: u32) {
 }
 
 #[test]
-fn a_session_of_a_live_process_is_refused_by_its_name() {
+fn session_of_a_live_process_is_refused() {
     let place = place();
     let first = asked(&place, "s");
     let owner = first.child.id();
@@ -143,7 +143,7 @@ fn a_session_of_a_live_process_is_refused_by_its_name() {
 }
 
 #[test]
-fn a_query_whose_process_dies_goes_on_in_the_next() {
+fn query_of_a_dead_process_continues_in_the_next() {
     let place = place();
     let first = asked(&place, "s");
     first.signal("KILL");

@@ -23,7 +23,7 @@ fn input_that_is_not_utf_8_is_refused_at_its_place() {
 }
 
 #[test]
-fn an_answer_follows_each_line_at_once() {
+fn each_line_is_answered_immediately() {
     let place = Place::new(&[]);
     let mut child = place.oracle("classify").command().spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -41,7 +41,7 @@ fn an_answer_follows_each_line_at_once() {
 }
 
 #[test]
-fn a_reader_that_has_enough_ends_the_program_quietly() {
+fn closed_reader_ends_the_program_quietly() {
     let place = Place::new(&[]);
     for line in ["classify", "signal --jsonl"] {
         let mut child = place.oracle(line).command().spawn().unwrap();
@@ -70,7 +70,7 @@ fn a_reader_that_has_enough_ends_the_program_quietly() {
 }
 
 #[test]
-fn help_that_nobody_reads_is_no_failure() {
+fn help_into_a_closed_pipe_is_no_failure() {
     let place = Place::new(&[]);
     for line in [
         "--help",
@@ -148,7 +148,7 @@ fn closed_streams_are_like_empty_ones() {
 }
 
 #[test]
-fn nothing_but_text_goes_into_a_pipe() {
+fn pipe_output_has_no_escapes() {
     let place = Place::new(&[]);
     for line in ["--help", "clasify", "config show", "classify --nope"] {
         for (name, value) in [
@@ -164,7 +164,7 @@ fn nothing_but_text_goes_into_a_pipe() {
 }
 
 #[test]
-fn a_log_filter_that_means_nothing_stops_nothing() {
+fn invalid_log_filter_is_ignored() {
     let place = Place::new(&[]);
     for run in [
         place.oracle("classify ok -vvv"),

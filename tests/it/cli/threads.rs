@@ -19,7 +19,7 @@ fn results(answer: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_session_finds_what_was_said_in_another_one() {
+fn session_finds_messages_of_another_session() {
     let said = format!("The deploy window is Tuesday. {DONE}");
     let search = json!({ "name": "thread_search", "arguments": { "query": "deploy WINDOW" } });
     let other = json!({ "name": "thread_search",

@@ -133,7 +133,7 @@ fn came(place: &Place, line: &str, environment: &[(&str, &str)]) -> (String, Str
 }
 
 #[test]
-fn an_authority_of_ones_own_is_trusted_and_the_server_chooses_the_protocol() {
+fn own_authority_is_trusted_and_the_server_chooses_the_protocol() {
     for (protocols, version) in [
         (BOTH, Version::HTTP_2),
         (&["http/1.1"], Version::HTTP_11),
@@ -156,7 +156,7 @@ fn an_authority_of_ones_own_is_trusted_and_the_server_chooses_the_protocol() {
 }
 
 #[test]
-fn the_machines_own_authorities_are_where_the_environment_says() {
+fn ssl_cert_file_locates_the_system_authorities() {
     if !cfg!(target_os = "linux") {
         return;
     }
@@ -167,7 +167,7 @@ fn the_machines_own_authorities_are_where_the_environment_says() {
 }
 
 #[test]
-fn who_is_not_trusted_is_told_so_and_asked_nothing() {
+fn untrusted_server_is_reported_and_receives_no_request() {
     for (name, more, told) in [
         (
             "127.0.0.1",
@@ -197,7 +197,7 @@ fn who_is_not_trusted_is_told_so_and_asked_nothing() {
 }
 
 #[test]
-fn a_file_of_authorities_that_is_none_is_told_before_anybody_is_asked() {
+fn invalid_ca_file_is_reported_before_any_request() {
     let server = Tls::start("127.0.0.1", BOTH);
     for (file, told) in [
         (

@@ -10,7 +10,7 @@ const WINDOW: u64 = 14_000;
 const REPLY: usize = 13_000;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_long_conversation_is_summarised_by_the_window_in_the_settings() {
+async fn configured_context_window_triggers_a_summary() {
     for dialect in ["openai", "anthropic"] {
         let mock = Mock::start(Settings {
             turns: 1.try_into().unwrap(),

@@ -10,7 +10,7 @@ use super::{from_file, sources};
 const DOCUMENTED: &str = include_str!("../../../config/oracle.toml");
 
 #[test]
-fn the_documented_file_is_the_default() {
+fn documented_file_equals_the_defaults() {
     assert_eq!(from_file(DOCUMENTED).config, Config::default());
     assert_eq!(load(&Sources::default()).unwrap().config, Config::default());
 }
@@ -37,7 +37,7 @@ fn explains(place: &str, body: &str, key: &str, mark: &str) {
 }
 
 #[test]
-fn the_documented_file_names_every_key_with_a_word_about_it() {
+fn documented_file_explains_every_key() {
     // JSON also shows optional keys that are not set; TOML does not.
     let mut all = serde_json::to_value(Config::default()).unwrap();
     for list in ["profiles", "providers"] {
@@ -66,7 +66,7 @@ fn the_documented_file_names_every_key_with_a_word_about_it() {
 }
 
 #[test]
-fn the_documented_profile_has_every_key_with_a_word_about_it() {
+fn documented_profile_explains_every_key() {
     let (_, body) = DOCUMENTED.split_once("#[[profiles]]").unwrap();
     let (body, _) = body.split_once("#[[providers]]").unwrap();
     let file = "[[profiles]]\nname = 'x'\nxyzzy = 1\n";
@@ -86,7 +86,7 @@ fn the_documented_profile_has_every_key_with_a_word_about_it() {
 }
 
 #[test]
-fn the_documented_providers_have_every_key_with_a_word_about_it() {
+fn documented_providers_explain_every_key() {
     let (_, body) = DOCUMENTED.split_once("#[[providers]]").unwrap();
     let (own, of_models) = body.split_once("#[[providers.models]]").unwrap();
     // The error for an unknown key lists all known ones.
@@ -120,7 +120,7 @@ fn the_documented_providers_have_every_key_with_a_word_about_it() {
 }
 
 #[test]
-fn the_examples_of_optional_keys_are_good() {
+fn examples_of_optional_keys_are_valid() {
     let config = from_file(&with_examples()).config;
     let mut shown = serde_json::to_value(&config).unwrap();
     for list in ["profiles", "providers"] {
@@ -136,7 +136,7 @@ fn the_examples_of_optional_keys_are_good() {
 }
 
 #[test]
-fn the_defaults_are_those_of_the_specification() {
+fn defaults_have_the_required_values() {
     let config = Config::default();
     // T031
     assert_eq!(config.oracle.max_turns, 30);
@@ -175,7 +175,7 @@ fn the_defaults_are_those_of_the_specification() {
 }
 
 #[test]
-fn what_is_shown_can_be_used_as_a_file_and_says_where_values_come_from() {
+fn show_output_loads_as_a_file_and_names_sources() {
     let odd = "/tmp/\"quoted\" \\ # é";
     let loaded = load(&sources(
         "[oracle]\nmax_turns = 12",
@@ -237,7 +237,7 @@ fn providers_are_shown_like_sections() {
 }
 
 #[test]
-fn a_chain_that_was_chosen_is_shown_with_the_reason() {
+fn detected_chain_is_shown_with_its_reason() {
     let loaded = load(&sources("", &[("OPENAI_API_KEY", "sk-canary")], &[])).unwrap();
     let shown = loaded.show(true).unwrap();
     let line = "[model]\n# chain is not set: openai/gpt-4.1, because OPENAI_API_KEY is set\n";

@@ -7,7 +7,7 @@ use oracle_agent::config::{Config, Sources};
 use super::{problems, sources};
 
 #[test]
-fn mistakes_are_told_in_one_line_each() {
+fn each_problem_is_one_line() {
     let table = [
         (
             "wrong kind",
@@ -185,7 +185,7 @@ fn mistakes_are_told_in_one_line_each() {
 }
 
 #[test]
-fn mistakes_in_variables_and_options_name_them() {
+fn problems_name_their_variable_or_option() {
     for (name, environment, options, says) in [
         (
             "an unknown key",
@@ -246,7 +246,7 @@ fn mistakes_in_variables_and_options_name_them() {
 
 #[cfg(unix)]
 #[test]
-fn a_variable_that_is_not_text_is_refused_if_it_is_ours() {
+fn non_utf_8_variable_is_refused_only_for_known_keys() {
     use std::os::unix::ffi::OsStringExt;
     let broken = OsString::from_vec(vec![b'3', 0xff]);
     let environment = ["ORACLE_MAX_TURNS", "ORACLE_HOME"].map(|name| (name.into(), broken.clone()));
@@ -263,7 +263,7 @@ fn a_variable_that_is_not_text_is_refused_if_it_is_ours() {
 }
 
 #[test]
-fn a_bad_value_stops_the_start_even_where_a_better_source_wins() {
+fn invalid_value_stops_the_start_even_if_overridden() {
     let sources = sources(
         "[oracle]\nmax_turns = 0",
         &[("ORACLE_MAX_TURNS", "20")],
@@ -276,7 +276,7 @@ fn a_bad_value_stops_the_start_even_where_a_better_source_wins() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_and_in_order() {
+fn all_problems_are_reported_at_once_in_order() {
     let file = "[tools]\nmax_parallel = 0\n[budget]\nmax_tokens = -1\n[oracle]\nmax_turnz = 1\n";
     let environment = [
         ("ORACLE_TURN__ON_MISSING_SIGNAL", "x"),
@@ -302,7 +302,7 @@ fn all_mistakes_are_told_at_once_and_in_order() {
 }
 
 #[test]
-fn several_lines_that_are_not_toml_are_all_named() {
+fn every_line_of_invalid_toml_is_named() {
     let lines = problems(&sources("a = \"\nb = \nc d\n[x\ny = 5\n", &[], &[]));
     let places: Vec<&str> = lines
         .iter()
@@ -321,14 +321,14 @@ fn several_lines_that_are_not_toml_are_all_named() {
 
 /// A rejected stall limit is not compared with other values.
 #[test]
-fn a_refused_value_causes_no_second_problem() {
+fn invalid_value_causes_no_second_problem() {
     let file = "[supervisor]\nstall_limit = 'soon'\n[model]\ntotal_deadline = '1h'";
     let lines = problems(&sources(file, &[], &[]));
     assert_eq!(lines.len(), 1, "{lines:?}");
 }
 
 #[test]
-fn a_configuration_made_in_code_can_be_checked() {
+fn validate_checks_a_configuration_built_in_code() {
     let mut config = Config::default();
     config.supervisor.stall_limit = Duration::from_secs(45);
     let problems = config.validate().unwrap_err();

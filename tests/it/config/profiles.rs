@@ -9,7 +9,7 @@ const TWO: &str = "[oracle]\nmax_turns = 20\n\
                    [[profiles]]\nname = 'cheap'\nchain = 'offline'\ntools = []\nattachable = ['file_read']\n";
 
 #[test]
-fn a_profile_says_only_what_is_different() {
+fn profile_overrides_only_what_it_sets() {
     let loaded = from_file(TWO);
     let [quick, cheap] = &loaded.config.profiles[..] else {
         panic!("two profiles: {:?}", loaded.config.profiles);
@@ -32,7 +32,7 @@ fn a_profile_says_only_what_is_different() {
 }
 
 #[test]
-fn every_key_of_a_profile_takes_the_place_of_one_of_the_sections() {
+fn every_profile_key_overrides_a_section_key() {
     let documented = include_str!("../../../config/oracle.toml");
     let (_, body) = documented.split_once("#[[profiles]]\n").unwrap();
     let (body, _) = body.split_once("# Servers of models").unwrap();
@@ -53,7 +53,7 @@ fn every_key_of_a_profile_takes_the_place_of_one_of_the_sections() {
 }
 
 #[test]
-fn what_the_command_line_sets_holds_for_all() {
+fn command_line_overrides_every_profile() {
     let file = "[[profiles]]\nname = 'quick'\nmax_turns = 3\nchain = 'a/b'\n";
     let options = [
         ("--max-turns", "oracle.max_turns", "7"),
@@ -71,7 +71,7 @@ fn what_the_command_line_sets_holds_for_all() {
 }
 
 #[test]
-fn mistakes_in_profiles_are_told_in_one_line_each_and_all_at_once() {
+fn profile_problems_are_one_line_each_and_reported_together() {
     let table = [
         (
             "no name",
@@ -123,7 +123,7 @@ fn mistakes_in_profiles_are_told_in_one_line_each_and_all_at_once() {
 }
 
 #[test]
-fn profiles_are_shown_as_they_can_be_written() {
+fn profiles_are_shown_as_loadable_toml() {
     let loaded = from_file(TWO);
     let shown = loaded.show(true).unwrap();
     assert_eq!(from_file(&shown).config, loaded.config);

@@ -34,7 +34,7 @@ fn a_short_provider_has_defaults_and_no_key() {
 }
 
 #[test]
-fn providers_may_stand_among_the_sections_and_have_models() {
+fn providers_can_stand_between_sections_and_list_models() {
     let file = "[[providers]]\nname = 'a'\ndialect = 'anthropic'\nbase_url = 'https://h'\n\
                 [[providers.models]]\nname = 'x/y:1'\ninput = 0.1\noutput = '2'\n\
                 [[providers.models]]\nname = 'z'\ncontext_window = 8_192\n\
@@ -68,7 +68,7 @@ fn providers_may_stand_among_the_sections_and_have_models() {
 }
 
 #[test]
-fn a_provider_of_the_file_replaces_the_preset_of_its_name() {
+fn configured_provider_replaces_the_preset_of_its_name() {
     let file = SHORT.replace("local", "openai");
     let config = from_file(&file).config;
     assert_eq!(
@@ -82,7 +82,7 @@ fn a_provider_of_the_file_replaces_the_preset_of_its_name() {
 }
 
 #[test]
-fn mistakes_are_told_with_line_key_value_and_what_is_allowed() {
+fn problems_name_line_key_value_and_what_is_allowed() {
     let with = |more: &str| format!("{SHORT}{more}\n");
     let model = |more: &str| format!("{SHORT}[[providers.models]]\nname = 'm'\n{more}\n");
     for (name, file, says) in [
@@ -245,7 +245,7 @@ fn mistakes_are_told_with_line_key_value_and_what_is_allowed() {
 }
 
 #[test]
-fn problems_of_all_providers_and_sections_are_told_at_once_by_line() {
+fn provider_and_section_problems_are_reported_together_by_line() {
     let file = format!(
         "{SHORT}stream = 1\n[oracle]\nmax_turns = 0\n[[providers]]\nname = 'b'\nkey_env = 'b'\n\
          [[providers.models]]\nname = ''\n[data]\ndirs = 'x'\n"
@@ -271,7 +271,7 @@ fn problems_of_all_providers_and_sections_are_told_at_once_by_line() {
 }
 
 #[test]
-fn what_does_not_go_together_is_told_with_what_else_is_wrong() {
+fn provider_conflicts_are_reported_with_other_problems() {
     let file = format!(
         "{SHORT}stream = 1\nkey_env = 'KEY'\nkey_file = 'f'\n\
          [[providers.models]]\nname = ''\n[[providers.models]]\ncached = 2\n\

@@ -202,7 +202,7 @@ fn every_kind_of_value_is_read_from_the_environment() {
 }
 
 #[test]
-fn variables_of_others_are_left_alone() {
+fn unrelated_variables_are_ignored() {
     let others = [
         ("ORACLE_HOME", "/opt/oracle"),
         ("ORACLE_SID", "XE"),
@@ -230,7 +230,7 @@ fn variables_of_others_are_left_alone() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_named() {
+fn unreadable_file_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("none.toml");
     let problem = File::read(&path).unwrap_err().to_string();

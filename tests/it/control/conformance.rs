@@ -182,7 +182,7 @@ async fn play(name: &str) -> Vec<(String, Value)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_transport_answers_the_same() {
+async fn transports_answer_alike() {
     let mut others = Vec::new();
     for name in WAYS {
         others.push((name, play(name).await));
@@ -217,7 +217,7 @@ const OF_A_SESSION: &[(&str, &str)] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_verb_makes_a_session_that_is_not_there() {
+async fn verbs_do_not_create_missing_sessions() {
     for name in WAYS {
         let system = system().await;
         let mut way = Way::to(name, &system).await;
@@ -250,7 +250,7 @@ fn verbs() -> BTreeSet<String> {
 }
 
 #[test]
-fn every_verb_about_a_session_is_asked_of_one_that_is_not_there() {
+fn missing_session_cases_cover_every_session_verb() {
     let without = [
         "list",
         "tenants",
@@ -265,7 +265,7 @@ fn every_verb_about_a_session_is_asked_of_one_that_is_not_there() {
 }
 
 #[test]
-fn every_verb_is_asked() {
+fn cases_cover_every_verb() {
     let asked: BTreeSet<String> = CASES
         .iter()
         .map(|(asked, _)| {
@@ -311,7 +311,7 @@ async fn an_approval_is_listed_answered_and_recorded_over_every_transport() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tenants_own_key_may_nothing_and_an_admins_name_is_recorded() {
+async fn user_key_may_not_control_and_the_admins_name_is_recorded() {
     // The socket is left out: its peer is always the owner.
     for name in ["calls", "port", "http"] {
         let system = system().await;
@@ -346,7 +346,7 @@ async fn a_tenants_own_key_may_nothing_and_an_admins_name_is_recorded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_session_is_followed_from_any_event_on() {
+async fn watch_follows_one_session_from_any_event() {
     for name in WAYS {
         let system = system().await;
         let mut way = Way::to(name, &system).await;
@@ -377,7 +377,7 @@ async fn one_session_is_followed_from_any_event_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_sessions_are_watched_and_told_apart() {
+async fn watch_without_a_session_covers_all_sessions() {
     for name in WAYS {
         let system = system().await;
         let mut way = Way::to(name, &system).await;
@@ -416,7 +416,7 @@ async fn all_sessions_are_watched_and_told_apart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_watched_is_refused_alike() {
+async fn invalid_watch_is_refused_alike_by_every_transport() {
     for name in WAYS {
         let system = system().await;
         let mut way = Way::to(name, &system).await;
@@ -439,7 +439,7 @@ async fn what_cannot_be_watched_is_refused_alike() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_watches_is_told_of_the_end() {
+async fn watchers_receive_the_end_of_the_system() {
     for name in ["calls", "port", "socket", "http"] {
         let system = system().await;
         let mut way = Way::to(name, &system).await;

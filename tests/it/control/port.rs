@@ -9,7 +9,7 @@ use ractor::rpc::CallResult;
 use super::system;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn verbs_do_not_wait_for_one_another() {
+async fn verbs_are_answered_or_refused_as_overloaded() {
     let system = system().await;
     let controller = Controller::new(system.oracle().clone());
     let (port, ended) = port::start(controller, None).await.unwrap();

@@ -84,7 +84,7 @@ async fn recorded(system: &System) -> Vec<serde_json::Value> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_can_change_counts_for_the_next_query_and_the_rest_waits() {
+async fn reload_applies_to_the_next_query_and_reports_what_needs_a_restart() {
     let replies = (0..9).map(|_| done("Fine."));
     let model = replies.fold(Scripted::new(), Scripted::reply);
     let (system, text) = start(&model, FIRST).await;
@@ -132,7 +132,7 @@ async fn what_can_change_counts_for_the_next_query_and_the_rest_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_in_order_changes_nothing_and_is_told_all_at_once() {
+async fn invalid_configuration_changes_nothing_and_reports_every_problem() {
     let model = Scripted::new().reply(done("Fine.")).reply(done("Fine."));
     let (system, text) = start(&model, FIRST).await;
     let oracle = system.oracle();
@@ -166,7 +166,7 @@ async fn what_is_not_in_order_changes_nothing_and_is_told_all_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_was_not_connected_at_the_start_waits_for_the_next_one() {
+async fn reload_to_an_unconnected_provider_waits_for_a_restart() {
     let model = Scripted::new().reply(done("Fine."));
     let (system, text) = start(&model, FIRST).await;
     *text.lock().unwrap() = "[oracle]\nmax_turns = 7\n[model]\nchain = 'ollama/x'\n\
@@ -185,7 +185,7 @@ async fn a_provider_that_was_not_connected_at_the_start_waits_for_the_next_one()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_a_session_was_given_stays_given() {
+async fn attached_tool_survives_a_reload() {
     let model = Scripted::new().reply(done("Fine."));
     let first = format!("{FIRST}[tools]\nattachable = ['look']\n");
     let (system, text) = start(&model, &first).await;
@@ -207,7 +207,7 @@ async fn a_tool_that_a_session_was_given_stays_given() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_has_a_tenants_key_reloads_nothing() {
+async fn user_key_may_not_reload() {
     let (system, _) = start(&Scripted::new(), FIRST).await;
     let controller = Controller::new(system.oracle().clone());
     let user = Principal {

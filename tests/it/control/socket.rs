@@ -20,7 +20,7 @@ fn verb(text: &str) -> Verb {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_verb_is_refused_and_the_connection_stands() {
+async fn unknown_verb_is_refused_and_the_connection_stays_open() {
     let system = system().await;
     let folder = TempDir::new().unwrap();
     let path = folder.path().join(NAME);
@@ -62,7 +62,7 @@ async fn what_is_no_verb_is_refused_and_the_connection_stands() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_socket_is_for_its_owner_and_there_is_one() {
+async fn socket_is_private_and_exclusive() {
     let system = system().await;
     // Longer than a socket's address may be.
     let folder = TempDir::new().unwrap();
@@ -107,7 +107,7 @@ fn there(folder: &Path) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_that_begin_at_once_do_not_both_have_the_channel() {
+async fn concurrent_starts_do_not_both_bind_the_socket() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join(NAME);
     // The other process has just started and does not listen yet.
@@ -120,7 +120,7 @@ async fn two_that_begin_at_once_do_not_both_have_the_channel() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn those_who_watch_leave_room_for_verbs() {
+async fn watchers_leave_connections_for_verbs() {
     let system = system().await;
     let folder = TempDir::new().unwrap();
     let path = folder.path().join(NAME);
@@ -149,7 +149,7 @@ async fn those_who_watch_leave_room_for_verbs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_hands_in_a_message_and_follows_it() {
+async fn client_submits_a_message_and_follows_it() {
     let system = system().await;
     let folder = TempDir::new().unwrap();
     let path = folder.path().join(NAME);

@@ -24,7 +24,7 @@ async fn all_ask(system: &TestSystem) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn both_work_at_the_same_time_over_journals_limits_and_figures_of_their_own() {
+async fn two_systems_have_separate_journals_limits_and_metrics() {
     let journals: [Arc<dyn Journal>; 2] = [Arc::new(Memory::new()), Arc::new(Memory::new())];
     let models = ["From a.", "From b."].map(|text| {
         let second = std::time::Duration::from_secs(1);
@@ -80,7 +80,7 @@ async fn both_work_at_the_same_time_over_journals_limits_and_figures_of_their_ow
 }
 
 #[tokio::test(start_paused = true)]
-async fn trouble_with_one_is_none_of_the_other() {
+async fn failures_of_one_system_do_not_affect_the_other() {
     let broken = Scripted::new().fault(Fault::permanent("bad_request", "never"));
     let a = TestOracle::new(broken).start().await.unwrap();
     let b = TestOracle::new(Scripted::new().reply(done("Fine.")))

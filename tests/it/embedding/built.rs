@@ -51,7 +51,7 @@ async fn event(system: &System, kind: &str) -> serde_json::Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_classifier_of_the_host_is_asked_and_its_word_is_in_the_records() {
+async fn custom_classifier_is_used_and_recorded() {
     for (confidence, recorded) in [(0.75, 0.75), (7.0, 1.0), (f64::NAN, 0.0)] {
         let builder = Oracle::builder().classifier(Always(QueryType::Research, confidence));
         let system = builder.start().await.unwrap();
@@ -70,7 +70,7 @@ async fn a_classifier_of_the_host_is_asked_and_its_word_is_in_the_records() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_classifier_that_panics_fails_its_query_and_nothing_else() {
+async fn panicking_classifier_fails_only_its_query() {
     let system = Oracle::builder().classifier(Broken).start().await.unwrap();
     let session = system.oracle().session(name());
     for _ in 0..300 {
@@ -96,7 +96,7 @@ impl TurnPolicy for Twice {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_clone_is_the_next_system_over_the_same_journal_whatever_its_policy() {
+async fn cloned_builder_continues_over_the_same_journal() {
     let journal: Arc<dyn Journal> = Arc::new(Memory::new());
     let builder = Oracle::builder()
         .backend(Scripted::new().reply(done("First.")).reply(done("Second.")))
@@ -147,7 +147,7 @@ impl Backend for Judge {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_opinion_is_asked_of_the_model_that_is_configured_or_the_first_of_the_chain() {
+async fn second_opinion_uses_the_configured_or_first_model() {
     for (model, opinions, asked) in [
         (
             "second_opinion_model = 'judge/small'",
@@ -176,7 +176,7 @@ async fn a_second_opinion_is_asked_of_the_model_that_is_configured_or_the_first_
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_asked_of_the_offline_model_is_shown_to_no_other() {
+async fn offline_queries_reach_no_other_model() {
     let config = "[query]\nsecond_opinion_below = 0.9\nsecond_opinion_model = 'judge/small'\n";
     for (model, asked) in [("offline/offline", 0), ("scripted/any", 1)] {
         let judge = Scripted::new().reply("research");
@@ -194,7 +194,7 @@ async fn what_is_asked_of_the_offline_model_is_shown_to_no_other() {
 }
 
 #[tokio::test]
-async fn models_that_are_not_there_are_refused_before_anything_starts() {
+async fn unknown_models_are_refused_at_build() {
     for (model, says) in [
         ("nobody/any", "nobody here serves the model `nobody/any`"),
         ("any", "written provider/model"),

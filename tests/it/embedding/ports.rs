@@ -128,7 +128,7 @@ fn greeting() -> Scripted {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_asks_in_order_and_its_parent_hears_everything_once() {
+async fn port_answers_in_order_and_delivers_every_event_once() {
     let mut hosted = Hosted::new(greeting(), Seq(0)).await;
     let ask = |reply| PortMsg::Ask(Submission::new("how is the code?"), reply);
     let CallResult::Success(Ok(answer)) = hosted.port.call(ask, None).await.unwrap() else {
@@ -158,7 +158,7 @@ async fn a_child_asks_in_order_and_its_parent_hears_everything_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_that_is_stopped_leaves_the_conversation_and_the_next_one_goes_on() {
+async fn stopped_port_leaves_the_session_to_the_next_port() {
     let mut hosted = Hosted::new(greeting(), Seq(0)).await;
     let question = PortMsg::Tell(Submission::new("how is the code?"));
     hosted.port.cast(question).unwrap();
@@ -176,7 +176,7 @@ async fn a_child_that_is_stopped_leaves_the_conversation_and_the_next_one_goes_o
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_parent_hears_why_there_is_nothing_more_to_hear() {
+async fn port_reports_why_its_event_stream_ended() {
     let mut hosted = Hosted::new(greeting(), Seq(0)).await;
     hosted.session.ask("how is the code?").await.unwrap();
     hosted.until_the_end().await;
@@ -201,7 +201,7 @@ async fn a_parent_hears_why_there_is_nothing_more_to_hear() {
 
 /// The host holds the events it receives, so that no more are sent.
 #[tokio::test(start_paused = true)]
-async fn what_a_parent_is_too_slow_for_waits_in_the_journal() {
+async fn slow_parent_catches_up_from_the_journal() {
     let script = (0..29).fold(Scripted::new(), |script, n| {
         script.reply(format!(
             "More.\n<signal type=\"need_turn\"><reason>Still have to look at {n}</reason></signal>"
@@ -225,7 +225,7 @@ async fn what_a_parent_is_too_slow_for_waits_in_the_journal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn more_requests_than_may_wait_are_refused_at_once() {
+async fn port_refuses_requests_beyond_its_queue() {
     let hosted = Hosted::new(greeting(), Seq(0)).await;
     let port = Arc::new(hosted.port);
     let asked = (0..3 * UNASKED).map(|_| {

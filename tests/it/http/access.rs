@@ -200,7 +200,7 @@ fn described(server: &TestServer) -> BTreeSet<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_route_answers_everybody_as_the_table_says() {
+async fn every_route_has_the_access_of_the_table() {
     let site = Site::start().await;
     let table: BTreeSet<String> = TABLE.iter().map(|row| row.route.to_owned()).collect();
     assert_eq!(
@@ -234,7 +234,7 @@ async fn every_route_answers_everybody_as_the_table_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_foreign_session_is_answered_like_one_that_does_not_exist() {
+async fn foreign_session_looks_like_a_missing_one() {
     let site = Site::start().await;
     for (number, row) in TABLE.iter().enumerate() {
         if row.other != 404 {

@@ -81,7 +81,7 @@ const ADMIN: Holder = Holder::of("ops", "default", Role::Admin);
 const ROUTE: &str = "/nowhere";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_keys_a_nested_router_lets_in_this_machine_and_whom_its_host_knows() {
+async fn nested_router_without_keys_admits_loopback_and_host_principals() {
     use tower::ServiceExt as _;
     let server = TestServer::start(greeter()).await.unwrap();
     let (routes, _) = router(server.host().clone());
@@ -113,7 +113,7 @@ async fn without_keys_a_nested_router_lets_in_this_machine_and_whom_its_host_kno
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_is_asked_for_and_a_wrong_one_is_like_none() {
+async fn invalid_key_is_refused_like_a_missing_one() {
     let folder = tempfile::tempdir().unwrap();
     let good = key(folder.path(), &ADMIN);
     let taken_back = key(folder.path(), &Holder::of("gone", "default", Role::Admin));
@@ -171,7 +171,7 @@ async fn a_key_is_asked_for_and_a_wrong_one_is_like_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_is_taken_back_opens_nothing_without_a_restart() {
+async fn revoked_key_is_refused_without_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let good = key(folder.path(), &ADMIN);
     let server = TestServer::guarded(greeter(), ring(folder.path()), |_| ());
@@ -193,7 +193,7 @@ async fn a_key_that_is_taken_back_opens_nothing_without_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn too_many_wrong_keys_are_refused_and_a_right_one_is_let_in() {
+async fn wrong_keys_are_rate_limited_and_a_valid_one_passes() {
     let folder = tempfile::tempdir().unwrap();
     let good = key(folder.path(), &ADMIN);
     let few = |settings: &mut oracle_agent::http::Settings| settings.wrong_keys_per_minute = 1;
@@ -220,7 +220,7 @@ async fn too_many_wrong_keys_are_refused_and_a_right_one_is_let_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_that_are_made_to_point_here_are_refused() {
+async fn unlisted_host_names_are_refused() {
     let allow = |settings: &mut oracle_agent::http::Settings| {
         settings.allowed_hosts = vec!["oracle.example.org".into()];
     };
@@ -252,7 +252,7 @@ async fn names_that_are_made_to_point_here_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_may_ask_only_if_they_are_listed() {
+async fn only_listed_origins_may_send_requests() {
     const PAGE: &str = "https://chat.example.org";
     let folder = tempfile::tempdir().unwrap();
     let good = key(folder.path(), &ADMIN);
@@ -308,7 +308,7 @@ async fn pages_may_ask_only_if_they_are_listed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tenant_has_so_many_requests_and_others_have_theirs() {
+async fn request_rate_is_limited_per_tenant() {
     let folder = tempfile::tempdir().unwrap();
     let shop = key(folder.path(), &Holder::of("shop", "shop", Role::User));
     let ops = key(folder.path(), &ADMIN);
@@ -334,7 +334,7 @@ async fn a_tenant_has_so_many_requests_and_others_have_theirs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_keys_nobody_is_let_in_by_a_proxy() {
+async fn proxied_requests_without_keys_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let good = key(folder.path(), &ADMIN);
     let open = TestServer::start(greeter()).await.unwrap();
@@ -354,7 +354,7 @@ async fn without_keys_nobody_is_let_in_by_a_proxy() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tenant_that_is_over_its_limits_can_still_be_operated() {
+async fn admin_can_operate_a_tenant_over_its_limits() {
     let oracle = greeter().settings(|settings| {
         settings.tenants.all.requests_per_minute = Some(1);
         settings.tenants.all.requests = Some(1);
@@ -385,7 +385,7 @@ async fn a_tenant_that_is_over_its_limits_can_still_be_operated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn streams_are_requests_at_a_time() {
+async fn streams_count_as_concurrent_requests() {
     let oracle = greeter().settings(|settings| settings.tenants.all.requests = Some(2));
     let server = TestServer::start(oracle).await.unwrap();
     let client = client();

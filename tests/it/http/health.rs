@@ -34,7 +34,7 @@ async fn get(server: &TestServer, path: &str) -> (u16, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_waits_is_counted_for_as_long_as_it_waits() {
+async fn pending_work_is_counted_while_it_waits() {
     let journal = Obstructed::new(Arc::new(Memory::new()));
     let oracle = TestOracle::new(Silence::new(usize::MAX, Scripted::new()));
     let oracle = oracle.journal(Arc::new(journal.clone()));
@@ -73,7 +73,7 @@ async fn what_waits_is_counted_for_as_long_as_it_waits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn figures_are_those_of_the_conversation() {
+async fn metrics_match_the_conversation() {
     let model = Scripted::new()
         .calls(LOOKS, [("look", serde_json::json!({}))])
         .reply(MORE)
@@ -140,7 +140,7 @@ fn parsed(text: &str) -> BTreeMap<String, f64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn metrics_are_text_that_can_be_parsed() {
+async fn metrics_text_can_be_parsed() {
     let oracle = TestOracle::new(Scripted::new().reply(DONE));
     let server = TestServer::start(oracle).await.unwrap();
     ask(&server, "s").await;
@@ -186,7 +186,7 @@ async fn metrics_are_text_that_can_be_parsed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_is_ready_until_it_ends() {
+async fn server_reports_health_and_readiness() {
     let server = TestServer::start(greeter()).await.unwrap();
     assert_eq!(get(&server, "/healthz").await, (200, "ok\n".into()));
     let (status, body) = get(&server, "/readyz").await;
@@ -225,7 +225,7 @@ mod without_sockets {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_ends_is_not_ready() {
+    async fn draining_server_is_not_ready() {
         let system = greeter().start().await.unwrap();
         let host = host(&system);
         let (routes, _) = router(host.clone());
@@ -237,7 +237,7 @@ mod without_sockets {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn without_its_journal_it_is_not_ready() {
+    async fn server_without_its_journal_is_not_ready() {
         let journal = Obstructed::new(Arc::new(Memory::new()));
         let oracle = greeter().journal(Arc::new(journal.clone()));
         let system = oracle.start().await.unwrap();
@@ -267,7 +267,7 @@ mod without_sockets {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_circuit_that_has_cooled_down_does_not_wait_for_a_call_that_readiness_keeps_away() {
+    async fn cooled_down_circuit_is_ready_without_a_call() {
         let fault = || Fault::retryable("server_error", "it does not work");
         let oracle = TestOracle::new(Scripted::new().fault(fault())).settings(|settings| {
             settings.gateway.breaker.failures = 1;

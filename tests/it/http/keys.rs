@@ -16,7 +16,7 @@ use super::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn streams_of_a_key_that_is_taken_back_end_and_say_why() {
+async fn revoking_a_key_ends_its_streams_with_a_reason() {
     let folder = tempfile::tempdir().unwrap();
     let ops = key(folder.path(), &Holder::of("ops", "default", Role::Admin));
     let model = Silence::new(1, Scripted::new().reply("Hello."));

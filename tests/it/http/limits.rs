@@ -17,7 +17,7 @@ use super::{Raw, client, greeter, problem, with};
 const GET: &str = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_is_too_large_is_refused_with_the_limit() {
+async fn oversized_body_is_refused_with_the_limit() {
     let server = TestServer::with(greeter(), |settings| settings.max_body = 1_024);
     let server = server.await.unwrap();
     let fits = "x".repeat(1_024);
@@ -46,7 +46,7 @@ async fn a_body_that_is_too_large_is_refused_with_the_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_does_not_come_is_not_waited_for() {
+async fn slow_body_times_out() {
     let server = TestServer::with(greeter(), |settings| {
         settings.body_timeout = Duration::from_millis(100);
     });
@@ -61,7 +61,7 @@ async fn a_body_that_does_not_come_is_not_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_head_that_does_not_come_ends_the_connection() {
+async fn slow_header_ends_the_connection() {
     let server = TestServer::with(greeter(), |settings| {
         settings.header_timeout = Duration::from_millis(100);
     });
@@ -96,7 +96,7 @@ async fn a_head_that_does_not_come_ends_the_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_that_rests_is_closed() {
+async fn idle_connection_is_closed() {
     let server = TestServer::with(greeter(), |settings| {
         settings.idle_timeout = Duration::from_millis(100);
     });
@@ -107,7 +107,7 @@ async fn a_connection_that_rests_is_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn connections_beyond_the_cap_are_refused_and_those_within_are_not_hurt() {
+async fn connections_over_the_cap_are_refused_without_harming_others() {
     let server = TestServer::with(greeter(), |settings| settings.max_connections = 2);
     let server = server.await.unwrap();
     let mut within = [(); 2].map(|()| Raw::to(server.address()));
@@ -144,7 +144,7 @@ async fn connections_beyond_the_cap_are_refused_and_those_within_are_not_hurt() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_who_dribble_keep_nobody_waiting() {
+async fn thousand_slow_clients_do_not_delay_others() {
     let server = TestServer::start(greeter()).await.unwrap();
     let address = server.address();
     let dribblers = (0..1_000).map(|_| async move {
@@ -179,7 +179,7 @@ async fn a_thousand_who_dribble_keep_nobody_waiting() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_too_many_is_refused_at_once_and_told_when_to_come_again() {
+async fn request_over_the_limit_is_refused_with_retry_after() {
     let server = TestServer::with(greeter(), |settings| settings.max_requests = 1);
     let server = server.await.unwrap();
     let mut first = Raw::to(server.address());
@@ -213,7 +213,7 @@ async fn a_request_too_many_is_refused_at_once_and_told_when_to_come_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_of_all_together_have_a_bound() {
+async fn total_size_of_concurrent_bodies_is_bounded() {
     let server = TestServer::with(greeter(), |settings| settings.max_body = 1_024);
     let server = server.await.unwrap();
     let most = "x".repeat(1_023);
@@ -242,7 +242,7 @@ async fn bodies_of_all_together_have_a_bound() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_anybody_may_ask_takes_no_body() {
+async fn public_routes_accept_no_body() {
     let server = TestServer::start(greeter()).await.unwrap();
     for (method, path, answer) in [
         ("POST", "/healthz", "HTTP/1.1 405"),
@@ -258,7 +258,7 @@ async fn what_anybody_may_ask_takes_no_body() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_as_many_queries_as_may_run_no_more_are_taken() {
+async fn query_limit_refuses_further_messages() {
     let model = Silence::new(1, Scripted::new().reply("Hello."));
     let server = TestServer::with(TestOracle::new(model), |settings| settings.max_queries = 1);
     let server = server.await.unwrap();
@@ -276,7 +276,7 @@ async fn with_as_many_queries_as_may_run_no_more_are_taken() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_was_read_makes_room_while_its_answer_is_made() {
+async fn received_body_frees_its_memory_before_the_response() {
     let model = Silence::new(64, Scripted::new().reply("Hello."));
     let server = TestServer::with(TestOracle::new(model), |settings| settings.max_body = 1_024);
     let server = server.await.unwrap();
@@ -303,7 +303,7 @@ async fn a_body_that_was_read_makes_room_while_its_answer_is_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_does_not_wait_for_its_answer_is_counted() {
+async fn disconnected_client_is_counted_as_left() {
     let model = Silence::new(1, Scripted::new().reply("Hello."));
     let server = TestServer::start(TestOracle::new(model)).await.unwrap();
     let question =
@@ -332,7 +332,7 @@ async fn a_client_that_does_not_wait_for_its_answer_is_counted() {
 const LONG: usize = 15_000;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn streams_that_nobody_reads_are_cut_before_they_were_told_all() {
+async fn unread_streams_are_cut_after_the_write_timeout() {
     const STREAMS: usize = 20;
     const MESSAGES: usize = 300;
     let model = Silence::new(usize::MAX, Scripted::new());
@@ -396,7 +396,7 @@ fn questions(session: &str) -> [String; 2] {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_query_too_many_is_refused_before_any_session_hears_of_it() {
+async fn query_over_the_limit_is_refused_before_it_opens_a_session() {
     let model = Silence::new(usize::MAX, Scripted::new());
     let server = TestServer::with(TestOracle::new(model), |settings| settings.max_queries = 1);
     let server = server.await.unwrap();
@@ -416,7 +416,7 @@ async fn a_query_too_many_is_refused_before_any_session_hears_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_room_a_message_is_refused_before_it_is_read() {
+async fn overloaded_server_refuses_a_message_before_reading_it() {
     let model = Silence::new(usize::MAX, Scripted::new());
     let server = TestServer::with(TestOracle::new(model), |settings| {
         settings.max_queries = 1;
@@ -466,7 +466,7 @@ async fn without_room_a_message_is_refused_before_it_is_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_nothing_gets_durable_what_comes_is_refused_and_does_not_pile_up() {
+async fn stalled_journal_sheds_requests() {
     const MOST: usize = 6;
     let journal = Obstructed::new(Arc::new(Memory::new()));
     let oracle = greeter().journal(Arc::new(journal.clone()));
@@ -508,7 +508,7 @@ async fn while_nothing_gets_durable_what_comes_is_refused_and_does_not_pile_up()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_messages_wait_their_turn_no_more_are_taken() {
+async fn full_backlog_refuses_messages() {
     let journal = Obstructed::new(Arc::new(Memory::new()));
     let oracle = greeter().journal(Arc::new(journal.clone()));
     let server = TestServer::with(oracle, |settings| settings.max_backlog = 1);

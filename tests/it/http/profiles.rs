@@ -92,7 +92,7 @@ fn chat(model: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_profile_is_a_model() {
+async fn profiles_are_listed_as_models() {
     let server = server(&Scripted::new().reply(done("Fine."))).await;
     let (_, models) = get(&server, "/v1/models").await;
     let model =
@@ -115,7 +115,7 @@ async fn each_profile_is_a_model() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_chat_is_led_as_its_profile_says() {
+async fn chat_uses_the_settings_of_its_profile() {
     let model = Scripted::new().reply(done("Fine.")).reply(done("Bad."));
     let server = server(&model).await;
     for name in ["oracle", "reviewer"] {
@@ -142,7 +142,7 @@ async fn a_chat_is_led_as_its_profile_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tool_is_attached_where_the_configuration_has_it_ready() {
+async fn attachable_tool_can_be_attached_over_http() {
     let model = Scripted::new().reply(done("Fine."));
     let server = server(&model).await;
     let new = json!({ "name": "r", "profile": "reviewer" });

@@ -17,7 +17,7 @@ use serde_json::json;
 use super::{Raw, builder, client, greeter, problem, with};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_has_a_name_which_is_given_or_made() {
+async fn request_id_is_kept_or_generated() {
     let server = TestServer::start(greeter()).await.unwrap();
     let client = client();
     for (given, kept) in [
@@ -38,7 +38,7 @@ async fn a_request_has_a_name_which_is_given_or_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_there_is_said_with_a_way_on() {
+async fn unknown_route_is_refused_with_a_remedy() {
     let server = TestServer::start(greeter()).await.unwrap();
     let none = client().get(server.url("/nowhere")).send().await.unwrap();
     let (status, code, message) = problem(none).await;
@@ -54,7 +54,7 @@ async fn what_is_not_there_is_said_with_a_way_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn both_versions_of_http_are_spoken() {
+async fn server_speaks_http_1_and_http_2() {
     let server = TestServer::start(greeter()).await.unwrap();
     let second = builder().http2_prior_knowledge().build().unwrap();
     for (client, version) in [
@@ -72,7 +72,7 @@ async fn both_versions_of_http_are_spoken() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_is_taken_is_named() {
+async fn address_in_use_is_named() {
     let server = TestServer::start(greeter()).await.unwrap();
     let settings = Settings {
         listen: server.address(),
@@ -84,7 +84,7 @@ async fn an_address_that_is_taken_is_named() {
 }
 
 #[tokio::test]
-async fn nobody_listens_beyond_this_machine_without_keys() {
+async fn listener_without_keys_binds_only_to_loopback() {
     let any = IpAddr::from(Ipv4Addr::UNSPECIFIED);
     let mapped = "::ffff:127.0.0.1".parse().unwrap();
     for (ip, door, listens) in [
@@ -109,7 +109,7 @@ async fn nobody_listens_beyond_this_machine_without_keys() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn at_its_end_nothing_new_is_taken_and_what_rests_is_closed() {
+async fn drain_refuses_new_work_and_closes_idle_connections() {
     let model = Silence::new(1, Scripted::new().reply("Hello."));
     let server = TestServer::with(TestOracle::new(model), |settings| {
         settings.drain_deadline = Duration::from_secs(1);
@@ -143,7 +143,7 @@ async fn at_its_end_nothing_new_is_taken_and_what_rests_is_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_end_does_not_wait_for_who_waits_for_a_person() {
+async fn drain_does_not_wait_for_paused_queries() {
     let model = Silence::new(1, Scripted::new().reply("Hello."));
     let server = TestServer::with(TestOracle::new(model), |settings| {
         settings.drain_deadline = Duration::from_secs(3_600);

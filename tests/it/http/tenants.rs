@@ -39,7 +39,7 @@ async fn server(oracle: TestOracle, limits: Limits) -> TestServer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn messages_that_wait_are_so_many_over_all_sessions() {
+async fn queue_limit_covers_all_sessions() {
     let limits = only(|limits| limits.queued = Some(1));
     let model = Silence::new(100, Scripted::new());
     let server = server(TestOracle::new(model), limits).await;
@@ -74,7 +74,7 @@ async fn messages_that_wait_are_so_many_over_all_sessions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn queries_that_run_are_so_many_at_a_time() {
+async fn running_query_limit_refuses_further_queries() {
     let limits = only(|limits| limits.queries = Some(1));
     let model = Silence::new(100, Scripted::new());
     let server = server(TestOracle::new(model), limits).await;
@@ -90,7 +90,7 @@ async fn queries_that_run_are_so_many_at_a_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sessions_are_so_many_also_after_a_restart() {
+async fn session_limit_survives_a_restart() {
     let limits = only(|limits| limits.sessions = Some(1));
     let journal: Arc<dyn Journal> = Arc::new(Memory::new());
     for start in 0..2 {
@@ -122,7 +122,7 @@ async fn sessions_are_so_many_also_after_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tokens_that_were_used_are_made_up_for() {
+async fn used_tokens_count_toward_the_rate_limit() {
     let limits = only(|limits| limits.tokens_per_minute = Some(1));
     let oracle = TestOracle::new(Scripted::new().reply("Hello."));
     let server = server(oracle, limits).await;
@@ -160,7 +160,7 @@ async fn refused(name: &str, request: RequestBuilder, code: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_that_would_open_a_session_too_many_are_refused() {
+async fn requests_over_the_session_limit_are_refused() {
     let limits = only(|limits| limits.sessions = Some(1));
     let server = server(TestOracle::new(Scripted::new().reply("Hello.")), limits).await;
     let make = |name: &str| {
@@ -183,7 +183,7 @@ async fn requests_that_would_open_a_session_too_many_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn messages_that_would_be_one_too_many_to_wait_are_refused() {
+async fn messages_over_the_queue_limit_are_refused() {
     let limits = only(|limits| limits.queued = Some(1));
     let model = Silence::new(100, Scripted::new());
     let server = server(TestOracle::new(model), limits).await;
@@ -197,7 +197,7 @@ async fn messages_that_would_be_one_too_many_to_wait_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_of_which_nobody_heard_counts_and_one_that_was_refused_does_not() {
+async fn failed_session_counts_only_if_its_outcome_is_unknown() {
     let limits = only(|limits| limits.sessions = Some(1));
     let server = server(TestOracle::new(Scripted::new().reply("Hello.")), limits).await;
     let host = server.host();
@@ -210,7 +210,7 @@ async fn a_session_of_which_nobody_heard_counts_and_one_that_was_refused_does_no
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_who_ask_at_once_have_sessions_counted_once() {
+async fn concurrent_requests_share_one_session_count() {
     let limits = only(|limits| limits.sessions = Some(1));
     let journal = Obstructed::new(Arc::new(Memory::new()));
     let oracle = TestOracle::new(Scripted::new().reply("Hello."));
@@ -247,7 +247,7 @@ async fn shared(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_count_that_takes_longer_than_anybody_waits_comes_to_its_end() {
+async fn slow_session_count_completes_after_its_callers_timed_out() {
     let journal = Obstructed::new(Arc::new(Memory::new()));
     let (_system, host) = shared(&journal, 2, |_| ()).await;
     journal.set(Obstacle::SlowLists(Duration::from_secs(8)));
@@ -274,7 +274,7 @@ async fn a_count_that_takes_longer_than_anybody_waits_comes_to_its_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_a_count_keeps_nobody_out() {
+async fn pending_session_count_blocks_no_other_message() {
     let journal = Obstructed::new(Arc::new(Memory::new()));
     let (system, host) = shared(&journal, 9, |settings| settings.max_backlog = 1).await;
     let oracle = system.oracle();
@@ -290,7 +290,7 @@ async fn who_waits_for_a_count_keeps_nobody_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_lasts_for_one_request_is_no_session_that_a_tenant_keeps() {
+async fn ephemeral_session_does_not_count_toward_the_session_limit() {
     let journal = Obstructed::new(Arc::new(Memory::new()));
     let (system, host) = shared(&journal, 1, |_| ()).await;
     let oracle = system.oracle();

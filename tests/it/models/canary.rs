@@ -134,7 +134,7 @@ async fn asked(dialect: Dialect, no: No) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_event_and_no_file_has_what_a_server_repeats_of_a_key() {
+async fn key_echoed_by_a_server_reaches_no_event_or_file() {
     let openai = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Half\"}}]}\n\n";
     for no in [
         No::Status(400),

@@ -33,7 +33,7 @@ fn arguments() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reply_cut_at_any_event_is_asked_for_again_and_nothing_of_it_stays() {
+async fn reply_cut_at_any_event_is_retried_without_residue() {
     let runs = at_each_event("cut").await;
     for (name, came) in &runs {
         assert_eq!(came.ran, [arguments()], "{name}: the call runs once");
@@ -52,7 +52,7 @@ async fn a_reply_cut_at_any_event_is_asked_for_again_and_nothing_of_it_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_event_that_comes_twice_or_too_early_runs_no_broken_call() {
+async fn duplicate_or_early_events_run_no_corrupt_call() {
     // An event has no identity: text that a server repeats appears twice, and followers see what is
     // kept.
     for (fault, doubled) in [("duplicate", 2), ("out-of-order", 1)] {
@@ -69,7 +69,7 @@ async fn an_event_that_comes_twice_or_too_early_runs_no_broken_call() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn pieces_of_any_size_are_one_text() {
+async fn chunks_of_any_size_form_one_text() {
     const WIDE: &str = "Grüße aus 東京 – 🦀. ";
     for dialect in [Dialect::OpenAi, Dialect::Anthropic] {
         for size in 1..=7 {

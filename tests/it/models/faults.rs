@@ -305,7 +305,7 @@ fn check(name: &str, want: Want, mode: Mode, reaches: bool, came: &Came) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_fault_ends_as_the_table_says() {
+async fn every_fault_has_the_outcome_of_the_table() {
     let every = ROWS
         .iter()
         .flat_map(|(fault, want)| DIALECTS.map(|dialect| (*fault, *want, dialect)))
@@ -357,13 +357,13 @@ async fn every_fault_ends_as_the_table_says() {
 
 /// A test of its own: it keeps the processor busy enough to exceed other tests' deadlines.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_line_of_very_many_bytes_is_not_read_to_its_end() {
+async fn huge_line_is_not_read_to_its_end() {
     let came = come("huge-line", Dialect::OpenAi, Mode::Once).await;
     check("huge-line", Again("too_much"), Mode::Once, true, &came);
 }
 
 #[test]
-fn every_fault_of_the_mock_has_its_row() {
+fn every_mock_fault_has_a_row() {
     let rows = ROWS.iter().filter_map(|row| row.0.parse::<Fault>().ok());
     let rows: BTreeSet<_> = rows.map(|fault| fault.kind).chain(OTHERS).collect();
     let all = FaultKind::ALL.iter().copied().collect();

@@ -67,7 +67,7 @@ async fn hangs_up(dialect: Dialect, streaming: Streaming, fault: &str) {
 }
 
 #[tokio::test]
-async fn a_cancelled_query_closes_its_connection_wherever_the_call_stands() {
+async fn cancel_closes_the_connection_at_any_point_of_a_call() {
     let every = ["stall-headers", "stall", "comments-only=20", "slow=20"]
         .into_iter()
         .flat_map(|fault| [Dialect::OpenAi, Dialect::Anthropic].map(|dialect| (fault, dialect)))

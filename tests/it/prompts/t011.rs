@@ -67,7 +67,7 @@ fn each_type_includes_its_own_segment_and_no_other() {
         assert_eq!(
             own.as_str(),
             query_type.segment(),
-            "{name}: as the table of spec 4 says"
+            "{name}: as docs/protocol.md, "Prompt composition", says"
         );
         let headings: Vec<_> = prompt
             .content
@@ -84,7 +84,7 @@ fn each_type_includes_its_own_segment_and_no_other() {
 }
 
 #[test]
-fn segments_are_parted_by_dividers_and_keep_their_content() {
+fn dividers_separate_segments_and_keep_their_content() {
     let prompt = compose(
         &composer(&T011, 8_000),
         &Variables::default(),
@@ -109,7 +109,7 @@ fn a_low_budget_leaves_optional_segments_out() {
     // tokens.
     for (name, budget, kept) in [
         (
-            "T011: low budget (30, spec 15)",
+            "T011: low budget (30)",
             30,
             vec!["base", "signals", "tools"],
         ),
@@ -205,7 +205,7 @@ fn sample() -> Segment {
 }
 
 #[test]
-fn the_registry_is_the_table_of_the_spec_in_the_order_of_the_prompt() {
+fn registry_lists_every_segment_in_prompt_order() {
     use Presence::{Optional, Required};
     use QueryType::{Action, Code, Conversational, Documentation, Research};
     let rows = REGISTRY.each_ref().map(|segment| {
@@ -262,7 +262,7 @@ fn the_registry_is_the_table_of_the_spec_in_the_order_of_the_prompt() {
 }
 
 #[test]
-fn there_is_information_about_every_segment() {
+fn every_segment_has_file_information() {
     let prompts = Prompts::builtin().unwrap();
     assert_eq!(prompts.files().len(), REGISTRY.len(), "T011: all segments");
     for (file, segment) in prompts.files().iter().zip(&REGISTRY) {

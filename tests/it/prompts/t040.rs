@@ -34,7 +34,7 @@ fn a_segment_is_loaded_from_its_file() {
 }
 
 #[test]
-fn an_id_is_one_of_the_seven() {
+fn segment_ids_parse_and_unknown_ones_are_refused() {
     for segment in &REGISTRY {
         assert_eq!(segment.id.as_str().parse(), Ok(segment.id));
     }
@@ -92,7 +92,7 @@ fn segments_are_filtered_and_ordered() {
 }
 
 #[test]
-fn the_budget_of_t040_holds() {
+fn budget_skips_optional_segments_and_keeps_required_ones() {
     let long = "x".repeat(40_000);
     let small = [
         ("base.md", "base"),
@@ -128,7 +128,7 @@ fn the_budget_of_t040_holds() {
 }
 
 #[test]
-fn a_code_prompt_of_the_real_files_is_complete() {
+fn real_code_prompt_is_complete() {
     let prompt = compose(&builtin(), &session(), QueryType::Code);
     let lower = prompt.content.to_lowercase();
     assert!(lower.contains("code"), "T041: code-analysis is there");
@@ -148,7 +148,7 @@ fn a_code_prompt_of_the_real_files_is_complete() {
 }
 
 #[test]
-fn the_research_check_can_tell() {
+fn research_prompt_contains_its_methodology() {
     let lower = compose(&builtin(), &session(), QueryType::Research)
         .content
         .to_lowercase();
@@ -156,7 +156,7 @@ fn the_research_check_can_tell() {
 }
 
 #[test]
-fn composition_of_the_real_files_is_deterministic() {
+fn real_prompts_compose_deterministically() {
     for (name, query_type) in [
         ("T041: How does the auth middleware work?", QueryType::Code),
         (
@@ -176,7 +176,7 @@ fn composition_of_the_real_files_is_deterministic() {
 }
 
 #[test]
-fn signals_are_mandatory_for_all_types() {
+fn signals_segment_is_in_every_prompt() {
     let named = Variables {
         project_name: "Test".to_owned(),
         ..Variables::default()

@@ -14,7 +14,7 @@ use oracle_agent::{
 use super::{NOW, reply, strings};
 
 #[test]
-fn t007_all_six_types() {
+fn all_six_signal_types_are_parsed() {
     let rows = [
         (
             "need_turn",

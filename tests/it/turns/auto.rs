@@ -23,7 +23,7 @@ fn asked() -> Play {
 }
 
 #[test]
-fn the_kept_reply_is_the_answer_whatever_becomes_of_the_turn_that_asks() {
+fn kept_reply_is_the_answer_however_the_signal_turn_ends() {
     type Ends = fn(&mut Play);
     let cases: [(&str, Ends); 6] = [
         ("nothing", |play| {
@@ -61,7 +61,7 @@ fn the_kept_reply_is_the_answer_whatever_becomes_of_the_turn_that_asks() {
 }
 
 #[test]
-fn a_signal_that_comes_applies_to_the_kept_reply() {
+fn signal_of_a_signal_turn_applies_to_the_kept_reply() {
     for (signal, end) in [
         (done(), Some(("answered", ""))),
         (partial(), Some(("partial", "the error paths"))),
@@ -81,7 +81,7 @@ fn a_signal_that_comes_applies_to_the_kept_reply() {
 }
 
 #[test]
-fn the_turn_that_asks_survives_a_restart() {
+fn signal_turn_survives_a_restart() {
     let mut play = asked();
     play.reboot();
     assert_eq!(play.turn().mode, TurnMode::Signal);
@@ -90,7 +90,7 @@ fn the_turn_that_asks_survives_a_restart() {
 }
 
 #[test]
-fn nobody_is_asked_where_no_turn_may_follow_or_the_model_gives_no_signals() {
+fn signal_turn_needs_a_turn_budget_and_a_model_that_signals() {
     let limited = |max_turns| Policy {
         limits: Limits::turns(max_turns),
         ..auto()
@@ -120,7 +120,7 @@ fn nobody_is_asked_where_no_turn_may_follow_or_the_model_gives_no_signals() {
 }
 
 #[test]
-fn words_that_wait_and_replies_that_were_cut_come_first() {
+fn steered_messages_and_cut_replies_precede_the_signal_turn() {
     let mut play = Play::asked(auto());
     let (text, author) = ("And the tests?".to_owned(), Author::User);
     play.command(Command::Steer { text, author }).unwrap();
@@ -139,7 +139,7 @@ fn words_that_wait_and_replies_that_were_cut_come_first() {
 }
 
 #[test]
-fn silence_calls_no_fallback_and_small_talk_is_not_asked_about() {
+fn silence_triggers_no_fallback_and_small_talk_needs_no_signal() {
     let mut play = Play::asked(auto());
     for turn in 0..4 {
         play.says(&format!("Part {turn}."));
@@ -156,7 +156,7 @@ fn silence_calls_no_fallback_and_small_talk_is_not_asked_about() {
 }
 
 #[test]
-fn the_same_reason_three_times_is_a_loop_also_when_it_was_asked_for() {
+fn same_reason_three_times_is_a_loop_in_signal_turns_too() {
     let mut play = Play::asked(auto());
     for _ in 0..3 {
         play.says("Reading on.");

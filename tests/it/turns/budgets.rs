@@ -133,7 +133,7 @@ fn a_forced_end_says_so_with_and_without_text() {
 }
 
 #[test]
-fn turns_warn_once_and_exceed_once_with_their_figures() {
+fn turn_budget_warns_once_and_is_exceeded_once() {
     let mut play = Play::asked(turns(5));
     need_turns(&mut play, 5, "Found.");
     let warning = IterationWarning {
@@ -156,7 +156,7 @@ fn turns_warn_once_and_exceed_once_with_their_figures() {
 }
 
 #[test]
-fn the_warning_comes_before_the_turn_it_warns_of() {
+fn turn_warning_precedes_the_turn() {
     let mut play = Play::asked(turns(90));
     for turn in 0..62 {
         play.says(&need(&format!("reason number {turn}")));
@@ -173,7 +173,7 @@ fn the_warning_comes_before_the_turn_it_warns_of() {
 }
 
 #[test]
-fn tokens_and_money_warn_at_eighty_percent_and_end_the_query_when_spent() {
+fn amount_budgets_warn_at_eighty_percent_and_end_the_query() {
     let tokens = |limit| Limits {
         max_tokens: Some(limit),
         ..Limits::default()
@@ -240,7 +240,7 @@ fn tokens_and_money_warn_at_eighty_percent_and_end_the_query_when_spent() {
 }
 
 #[test]
-fn tokens_are_looked_at_before_money() {
+fn token_budget_is_checked_before_cost() {
     let limits = Limits {
         max_tokens: Some(100),
         max_cost: Some(NanoUsd(1_000)),
@@ -253,7 +253,7 @@ fn tokens_are_looked_at_before_money() {
 }
 
 #[test]
-fn turns_are_looked_at_before_tokens() {
+fn turn_budget_is_checked_before_tokens() {
     let limits = Limits {
         max_tokens: Some(200),
         ..Limits::turns(2)
@@ -284,7 +284,7 @@ fn a_session_budget_counts_all_its_queries() {
 }
 
 #[test]
-fn absurd_figures_of_a_provider_break_nothing() {
+fn huge_usage_saturates() {
     let mut play = Play::asked(policy());
     let mut huge = reply(&done(), Vec::new());
     huge.usage = usage(u64::MAX, u64::MAX, u64::MAX);
@@ -324,7 +324,7 @@ fn the_context_window_warns_at_seventy_percent_and_then_fails_the_query() {
 }
 
 #[test]
-fn a_final_turn_is_taken_whatever_is_spent() {
+fn final_turn_runs_on_a_spent_budget() {
     let limits = Limits {
         max_tokens: Some(100),
         ..Limits::default()
@@ -337,7 +337,7 @@ fn a_final_turn_is_taken_whatever_is_spent() {
 }
 
 #[test]
-fn the_supervisors_count_ends_the_query() {
+fn supervisor_budget_violation_fails_the_query() {
     let mut play = Play::asked(policy());
     let query = play.running();
     let detail = "31 turns of 30".to_owned();
@@ -346,7 +346,7 @@ fn the_supervisors_count_ends_the_query() {
 }
 
 #[test]
-fn a_call_costs_what_the_models_price_says_unless_the_reply_says_it_itself() {
+fn reply_cost_overrides_the_model_price() {
     let price = Price {
         input: NanoUsd(2_000_000_000),
         cached: NanoUsd(1_000_000_000),

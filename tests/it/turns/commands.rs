@@ -77,7 +77,7 @@ fn cancel_ends_the_query_in_every_step() {
 }
 
 #[test]
-fn a_call_that_is_dropped_counts_as_far_as_it_is_known_and_else_by_an_estimate() {
+fn dropped_call_counts_known_usage_or_an_estimate() {
     let told = |input_tokens, output_tokens| Usage {
         input_tokens,
         output_tokens,
@@ -137,7 +137,7 @@ fn a_cancelled_query_counts_its_usage_and_its_open_calls_are_unknown() {
 }
 
 #[test]
-fn with_nothing_running_commands_are_refused() {
+fn commands_without_a_running_query_are_refused() {
     for (name, command) in [
         ("cancel", CANCEL),
         (
@@ -161,7 +161,7 @@ fn with_nothing_running_commands_are_refused() {
 }
 
 #[test]
-fn finish_now_ends_the_query_with_what_there_is_in_every_step() {
+fn finish_now_ends_the_query_with_its_text_in_every_step() {
     for (name, mut play) in steps::each() {
         let text = !["preparing", "doubting", "ready, paused"].contains(&name);
         play.command(Command::FinishNow).unwrap();
@@ -237,7 +237,7 @@ fn go_on(play: &mut Play, name: &str) {
 }
 
 #[test]
-fn what_ends_during_a_pause_is_recorded_and_starts_nothing() {
+fn results_during_a_pause_are_recorded_and_start_nothing() {
     for (name, play) in steps::each() {
         let mut paused = play.clone();
         if !paused.session.is_paused() {
@@ -308,7 +308,7 @@ fn what_ends_during_a_pause_is_recorded_and_starts_nothing() {
 }
 
 #[test]
-fn a_model_is_not_changed_for_another_during_a_pause() {
+fn failover_during_a_pause_waits_for_the_resume() {
     let mut play = Play::asked(steps::generous());
     play.command(Command::Pause).unwrap();
     play.fails(oracle_agent::model::Fault::permanent("http_401", "no key"));
@@ -332,7 +332,7 @@ fn an_answer_during_a_pause_ends_the_query() {
 }
 
 #[test]
-fn words_go_in_after_results_and_before_the_next_call() {
+fn steer_goes_between_the_results_and_the_next_call() {
     for (name, author, role) in [
         ("the user's", Author::User, Role::User),
         ("an operator's", Author::Operator, Role::Guidance),
@@ -357,7 +357,7 @@ fn words_go_in_after_results_and_before_the_next_call() {
 }
 
 #[test]
-fn words_follow_a_reply_without_calls_instead_of_continue() {
+fn steer_replaces_continue_after_a_reply_without_calls() {
     let mut play = Play::asked(policy());
     play.command(steer("Look in src only.", Author::User))
         .unwrap();
@@ -367,7 +367,7 @@ fn words_follow_a_reply_without_calls_instead_of_continue() {
 }
 
 #[test]
-fn words_do_not_lift_a_final_or_last_turn() {
+fn steer_does_not_lift_a_final_or_last_turn() {
     let mut last = Play::asked(turns(2));
     last.command(steer("Take your time.", Author::Operator))
         .unwrap();
@@ -381,7 +381,7 @@ fn words_do_not_lift_a_final_or_last_turn() {
 }
 
 #[test]
-fn late_words_of_the_user_become_the_next_query() {
+fn late_steers_become_the_next_query() {
     let mut play = Play::asked(policy());
     play.submit(Submission::new("waits")).unwrap();
     for text in ["And the tests?", "All of them."] {
@@ -403,7 +403,7 @@ fn late_words_of_the_user_become_the_next_query() {
 }
 
 #[test]
-fn words_into_a_cancelled_query_are_taken_back_with_it() {
+fn cancel_discards_steers_of_its_query() {
     let mut play = Play::asked(policy());
     play.command(steer("And the tests?", Author::User)).unwrap();
     play.command(CANCEL).unwrap();
@@ -434,7 +434,7 @@ fn a_budget_can_be_raised_and_lowered_at_any_time() {
 }
 
 #[test]
-fn continue_goes_on_where_a_forced_query_stopped() {
+fn continue_resumes_where_a_forced_query_stopped() {
     let mut play = Play::asked(turns(3));
     for turn in 0..3 {
         play.says(&format!(
@@ -464,7 +464,7 @@ fn continue_goes_on_where_a_forced_query_stopped() {
 }
 
 #[test]
-fn continue_starts_with_clear_loop_fallback_and_final_marks() {
+fn continue_clears_loop_fallback_and_final_state() {
     let mut play = Play::asked(policy());
     play.says(&stuck("no such file"));
     for _ in 0..3 {
@@ -483,7 +483,7 @@ fn continue_starts_with_clear_loop_fallback_and_final_marks() {
 }
 
 #[test]
-fn continue_with_no_more_than_was_spent_is_forced_at_once() {
+fn continue_without_more_budget_is_forced_at_once() {
     let mut play = Play::asked(turns(2));
     play.says(&need("more to read")).says(&need("still more"));
     play.command(Command::Continue(limits(2))).unwrap();
@@ -493,7 +493,7 @@ fn continue_with_no_more_than_was_spent_is_forced_at_once() {
 }
 
 #[test]
-fn only_a_forced_query_can_be_continued_and_only_as_the_last() {
+fn only_the_last_forced_query_can_be_continued() {
     let mut never = Play::new(policy());
     let nothing = Err(Refusal::NothingToContinue);
     assert_eq!(never.command(Command::Continue(limits(9))), nothing);

@@ -46,7 +46,7 @@ fn waiting() -> Waiting {
 }
 
 #[test]
-fn a_call_that_a_restart_cuts_off_counts_once() {
+fn call_cut_off_by_a_restart_counts_once() {
     for (name, in_flight, output) in [
         ("its process died", InFlight::Unknown, 0),
         ("its actor was killed", sent(800), 200),
@@ -72,7 +72,7 @@ fn a_call_that_a_restart_cuts_off_counts_once() {
 }
 
 #[test]
-fn a_call_that_was_not_sent_counts_nothing() {
+fn unsent_call_counts_nothing() {
     let mut play = Play::asked(policy());
     play.in_flight = InFlight::Unsent;
     play.restart(RestartCause::Crash);
@@ -80,7 +80,7 @@ fn a_call_that_was_not_sent_counts_nothing() {
 }
 
 #[test]
-fn a_session_that_leaves_records_what_its_call_has_used_until_then() {
+fn passivation_records_the_usage_of_its_call() {
     let mut play = Play::asked(policy());
     play.in_flight = sent(400);
     play.revive();
@@ -97,7 +97,7 @@ fn a_session_that_leaves_records_what_its_call_has_used_until_then() {
 }
 
 #[test]
-fn a_call_that_waited_when_its_process_died_counts_nothing_until_it_was_admitted() {
+fn queued_call_of_a_dead_process_counts_only_once_admitted() {
     let mut play = Play::asked(policy());
     let token = play.token();
     let input = estimate(&play);
@@ -125,7 +125,7 @@ fn a_call_that_waited_when_its_process_died_counts_nothing_until_it_was_admitted
 }
 
 #[test]
-fn news_of_another_attempts_wait_are_stale() {
+fn wait_report_of_an_old_attempt_is_stale() {
     let mut play = Play::asked(policy());
     let token = play.token();
     play.restart(RestartCause::Crash);
@@ -137,7 +137,7 @@ fn news_of_another_attempts_wait_are_stale() {
 }
 
 #[test]
-fn a_failed_call_counts_its_input_where_the_model_may_have_worked_on_it() {
+fn failed_call_counts_input_only_if_the_model_may_have_read_it() {
     for (code, counts) in [
         ("connect", false),
         ("dns", false),
@@ -161,7 +161,7 @@ fn a_failed_call_counts_its_input_where_the_model_may_have_worked_on_it() {
 }
 
 #[test]
-fn a_server_that_is_away_uses_up_no_try_but_patience() {
+fn outage_uses_patience_instead_of_attempts() {
     let mut policy = policy();
     policy.retry.attempts = 1;
     policy.retry.outage = std::time::Duration::from_secs(60);

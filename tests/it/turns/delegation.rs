@@ -52,7 +52,7 @@ fn child_ends(play: &mut Play, answer: &str) {
 }
 
 #[test]
-fn a_sub_agent_does_the_scope_and_its_answer_comes_back_as_data() {
+fn child_runs_the_scope_and_its_answer_returns_as_data() {
     let mut play = Play::asked(open_to_children());
     play.says(&delegate("all of src"));
     let kinds = [
@@ -76,7 +76,7 @@ fn a_sub_agent_does_the_scope_and_its_answer_comes_back_as_data() {
 }
 
 #[test]
-fn a_childs_budget_is_what_was_estimated_capped_by_what_is_left() {
+fn child_budget_is_the_estimate_capped_by_the_remainder() {
     let tokens = |limit| Limits {
         max_tokens: Some(limit),
         ..Limits::default()
@@ -108,7 +108,7 @@ fn a_childs_budget_is_what_was_estimated_capped_by_what_is_left() {
 }
 
 #[test]
-fn a_childs_money_is_what_is_left_of_the_tightest_budget() {
+fn child_cost_budget_is_the_tightest_remainder() {
     let of_query = |limit| Limits {
         max_cost: Some(NanoUsd(limit)),
         ..Limits::default()
@@ -162,7 +162,7 @@ fn a_session_budget_caps_the_children_of_its_later_queries_too() {
 }
 
 #[test]
-fn a_child_that_spends_what_is_left_ends_the_query_at_the_next_check() {
+fn child_spending_the_remainder_ends_the_query_at_the_next_check() {
     let limits = |max_tokens, max_cost: Option<u64>| Limits {
         max_tokens,
         max_cost: max_cost.map(NanoUsd),
@@ -202,7 +202,7 @@ fn a_child_that_spends_what_is_left_ends_the_query_at_the_next_check() {
 }
 
 #[test]
-fn without_room_the_model_hears_that_there_is_none() {
+fn refused_delegation_is_explained_to_the_model() {
     let child = Opened {
         key: SessionKey::local(SessionName::new("talk.1.1").unwrap()),
         profile: ProfileName::oracle(),
@@ -237,7 +237,7 @@ fn without_room_the_model_hears_that_there_is_none() {
 }
 
 #[test]
-fn no_sub_agent_is_started_on_a_spent_budget() {
+fn spent_budget_starts_no_child() {
     for (name, policy, by) in [
         (
             "tokens",
@@ -272,7 +272,7 @@ fn no_sub_agent_is_started_on_a_spent_budget() {
 }
 
 #[test]
-fn a_query_starts_only_so_many() {
+fn query_starts_a_bounded_number_of_children() {
     let mut play = Play::asked(open_to_children());
     for number in 1..=2 {
         play.says(&delegate(&format!("part number {number}")));
@@ -285,7 +285,7 @@ fn a_query_starts_only_so_many() {
 }
 
 #[test]
-fn a_session_whose_name_leaves_no_room_for_a_childs_goes_on_alone() {
+fn long_session_name_prevents_delegation() {
     let opened = Opened {
         key: SessionKey::local(SessionName::new(&"n".repeat(126)).unwrap()),
         profile: ProfileName::oracle(),
@@ -297,7 +297,7 @@ fn a_session_whose_name_leaves_no_room_for_a_childs_goes_on_alone() {
 }
 
 #[test]
-fn an_answer_of_nothing_is_said_to_be_one() {
+fn empty_child_answer_is_reported() {
     let mut play = Play::asked(open_to_children());
     play.says(&delegate("all of src"));
     child_ends(&mut play, "");

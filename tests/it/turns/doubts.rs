@@ -21,7 +21,7 @@ const ASKED: [&str; 1] = ["query.doubted"];
 const BEGUN: [&str; 2] = ["query.classified", "turn.started"];
 
 #[test]
-fn a_model_is_asked_where_the_classifier_is_less_sure_than_that_and_nowhere_by_default() {
+fn second_opinion_is_requested_only_below_the_confidence_threshold() {
     for (name, policy, text, confidence, kinds) in [
         ("off", policy(), QUESTION, 0.0, &BEGUN[..]),
         ("sure", doubtful(policy()), QUESTION, 0.9, &BEGUN),
@@ -41,7 +41,7 @@ fn a_model_is_asked_where_the_classifier_is_less_sure_than_that_and_nowhere_by_d
 }
 
 #[test]
-fn it_is_asked_about_the_question_and_the_one_before() {
+fn second_opinion_sees_the_question_and_its_predecessor() {
     let mut play = Play::asked(doubtful(policy()));
     play.says(&done());
     play.submit(Submission::new("And the tests?")).unwrap();
@@ -54,7 +54,7 @@ fn it_is_asked_about_the_question_and_the_one_before() {
 }
 
 #[test]
-fn what_came_of_it_is_recorded_counted_and_followed() {
+fn second_opinion_outcome_is_recorded_counted_and_applied() {
     let fault = Fault::permanent("http_401", "no key");
     let some = usage(30, 0, 300);
     for (name, opinion, query_type, confidence, used) in [
@@ -113,7 +113,7 @@ fn what_came_of_it_is_recorded_counted_and_followed() {
 }
 
 #[test]
-fn what_it_costs_is_priced_and_ends_a_query_that_has_no_more() {
+fn second_opinion_is_priced_and_ends_a_query_without_budget() {
     let mut policy = doubtful(Policy {
         limits: Limits {
             max_tokens: Some(100),
@@ -138,7 +138,7 @@ fn what_it_costs_is_priced_and_ends_a_query_that_has_no_more() {
 }
 
 #[test]
-fn one_that_comes_too_late_counts_as_far_as_it_is_known() {
+fn late_second_opinion_counts_its_known_usage() {
     let told = Usage {
         input_tokens: 70,
         ..Usage::default()
@@ -162,7 +162,7 @@ fn one_that_comes_too_late_counts_as_far_as_it_is_known() {
 }
 
 #[test]
-fn a_query_that_gets_no_turn_is_not_asked_about() {
+fn query_without_a_turn_gets_no_second_opinion() {
     let mut turns = Play::asked(doubtful(turns(1)));
     turns.says(&need("more to read"));
     assert_eq!(turns.end(), Some(("forced", "budget")));
@@ -182,7 +182,7 @@ fn a_query_that_gets_no_turn_is_not_asked_about() {
 }
 
 #[test]
-fn nobody_is_asked_in_a_pause_and_afterwards_once() {
+fn second_opinion_waits_for_the_resume_and_is_requested_once() {
     let mut play = Play::new(doubtful(policy()));
     play.command(Command::Pause).unwrap();
     play.submit(Submission::new(QUESTION)).unwrap();
@@ -202,7 +202,7 @@ fn nobody_is_asked_in_a_pause_and_afterwards_once() {
 }
 
 #[test]
-fn an_opinion_that_a_restart_cuts_off_counts_and_the_first_one_stands() {
+fn restart_drops_a_second_opinion_but_counts_its_usage() {
     for cause in [RestartCause::Crash, RestartCause::ProcessDeath] {
         let mut play = steps::doubting();
         play.in_flight = InFlight::Unknown;
@@ -219,7 +219,7 @@ fn an_opinion_that_a_restart_cuts_off_counts_and_the_first_one_stands() {
 }
 
 #[test]
-fn an_opinion_on_something_else_is_stale() {
+fn stale_second_opinion_is_dropped() {
     let mut play = steps::doubting();
     let right = play.doubt_token();
     for wrong in [
@@ -246,7 +246,7 @@ fn an_opinion_on_something_else_is_stale() {
 }
 
 #[test]
-fn the_records_say_what_came_of_it_and_older_ones_are_read() {
+fn doubt_records_round_trip_and_older_ones_decode() {
     let mut play = taken(doubtful(policy()), QUESTION, 0.2);
     play.opines(names(QueryType::Action));
     let of_kind = |kind: &str| {

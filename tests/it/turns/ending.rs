@@ -66,7 +66,7 @@ fn order(play: &mut Play) -> Vec<(u32, String)> {
 }
 
 #[test]
-fn the_query_waits_for_its_childs_end_and_then_ends_as_was_decided() {
+fn query_waits_for_its_child_and_ends_as_decided() {
     let crash = "restarted 3 times, which is the limit; the last time: lost";
     for (name, mut play) in steps::ending() {
         let (first, ending, outcome, reason) = match name {
@@ -111,7 +111,7 @@ fn the_query_waits_for_its_childs_end_and_then_ends_as_was_decided() {
 }
 
 #[test]
-fn however_the_child_ended_its_use_counts_and_the_query_ends() {
+fn child_usage_counts_however_the_child_ended() {
     let lost = Outcome::Failed {
         code: "child".into(),
         detail: "what it used is not known".into(),
@@ -138,7 +138,7 @@ fn however_the_child_ended_its_use_counts_and_the_query_ends() {
 }
 
 #[test]
-fn commands_are_heard_while_the_query_ends_and_change_nothing_about_it() {
+fn commands_while_ending_do_not_change_the_outcome() {
     let by_id = |query| Command::Cancel {
         query: Some(QueryId(query)),
     };
@@ -248,7 +248,7 @@ fn commands_are_heard_while_the_query_ends_and_change_nothing_about_it() {
 }
 
 #[test]
-fn what_was_decided_first_stands() {
+fn first_decision_determines_the_outcome() {
     for (name, second, end) in [
         ("cancelled", Command::FinishNow, ("cancelled", "")),
         ("finished", CANCEL, ("forced", "operator")),
@@ -271,7 +271,7 @@ fn what_was_decided_first_stands() {
 }
 
 #[test]
-fn messages_wait_for_the_end_and_those_that_press_come_first() {
+fn messages_wait_for_the_end_and_urgent_ones_go_first() {
     let mut play = cancelled();
     for (busy, text) in [
         (BusyPolicy::Queue, "waits"),
@@ -294,7 +294,7 @@ fn messages_wait_for_the_end_and_those_that_press_come_first() {
 }
 
 #[test]
-fn the_inbox_has_its_cap_for_every_manner_of_message() {
+fn inbox_cap_covers_every_busy_policy() {
     let mut play = cancelled();
     let room = play.session.policy().inbox_capacity;
     for number in 0..room {
@@ -313,7 +313,7 @@ fn the_inbox_has_its_cap_for_every_manner_of_message() {
 }
 
 #[test]
-fn an_interrupting_message_is_taken_up_when_the_child_has_ended() {
+fn interrupting_message_starts_after_the_child_ended() {
     let (_, mut play) = steps::ending().remove(1);
     let again = play.submit(Submission::new("waits")).unwrap();
     assert_eq!(again, Heard::query(QueryId(3)));
@@ -328,7 +328,7 @@ fn an_interrupting_message_is_taken_up_when_the_child_has_ended() {
 }
 
 #[test]
-fn words_from_before_go_with_a_cancelled_query_and_outlive_a_finished_one() {
+fn steers_are_discarded_by_cancel_and_survive_finish_now() {
     for (name, command, next) in [
         ("cancelled", CANCEL, None),
         ("finished", Command::FinishNow, Some("And the tests?")),
@@ -344,7 +344,7 @@ fn words_from_before_go_with_a_cancelled_query_and_outlive_a_finished_one() {
 }
 
 #[test]
-fn a_pause_does_not_hold_up_the_end() {
+fn pause_does_not_delay_the_end() {
     let mut play = cancelled();
     play.submit(Submission::new("waits")).unwrap();
     play.command(Command::Pause).unwrap();
@@ -357,7 +357,7 @@ fn a_pause_does_not_hold_up_the_end() {
 }
 
 #[test]
-fn a_resume_before_the_end_starts_nothing() {
+fn resume_while_ending_starts_nothing() {
     let mut play = steps::delegating();
     play.command(Command::Pause).unwrap();
     play.command(CANCEL).unwrap();
@@ -371,7 +371,7 @@ fn a_resume_before_the_end_starts_nothing() {
 }
 
 #[test]
-fn a_restart_owes_the_childs_end_again_and_counts() {
+fn restart_repeats_the_child_cancel_and_counts() {
     for (name, mut play) in steps::ending() {
         play.revive();
         assert_eq!(
@@ -396,7 +396,7 @@ fn a_restart_owes_the_childs_end_again_and_counts() {
 }
 
 #[test]
-fn a_violation_while_the_query_ends_ends_it_at_once() {
+fn budget_violation_while_ending_ends_the_query_at_once() {
     for (name, mut play) in steps::ending() {
         play.report(violated());
         assert_eq!(play.effects.first(), Some(&cancel_child()), "{name}");
@@ -406,7 +406,7 @@ fn a_violation_while_the_query_ends_ends_it_at_once() {
 }
 
 #[test]
-fn only_the_end_of_that_child_is_waited_for() {
+fn end_of_another_child_is_ignored() {
     let mut play = cancelled();
     let end = |child: &str| Report::ChildEnded {
         query: QueryId(1),
@@ -426,7 +426,7 @@ fn only_the_end_of_that_child_is_waited_for() {
 }
 
 #[test]
-fn a_query_that_goes_on_where_an_operator_ended_it_inherits_what_the_child_used() {
+fn continued_query_inherits_its_childs_usage() {
     let (_, mut play) = steps::ending().remove(2);
     child_ends(&mut play);
     let limits = Limits {

@@ -46,7 +46,7 @@ fn silent_turns(play: &mut Play, count: u32) {
 }
 
 #[test]
-fn three_silent_turns_ask_the_fallback_and_each_action_is_applied() {
+fn three_silent_turns_apply_the_fallback_action() {
     use FallbackAction::{Continue, Escalate, ForceResponse, RetryWithHint};
     let reminder = "Your last reply had no signal. End every reply with exactly one <signal \
                     type=\"…\"> block, as the Signal Emission Protocol describes.";
@@ -131,7 +131,7 @@ fn silence_fires_again_after_three_more_silent_turns() {
 }
 
 #[test]
-fn a_rejected_signal_is_silence() {
+fn rejected_signal_counts_as_silence() {
     let mut play = Play::asked(always(FallbackAction::Continue));
     for _ in 0..3 {
         play.says("<signal type=\"need_turn\"></signal>");
@@ -140,7 +140,7 @@ fn a_rejected_signal_is_silence() {
 }
 
 #[test]
-fn the_heuristic_judges_silence_by_what_the_query_came_to() {
+fn heuristic_judges_silence_by_question_text_and_calls() {
     use FallbackAction::{Escalate, ForceResponse, RetryWithHint};
     use ToolStatus::{Denied, Failed, Ok, Refused};
     let long = "x".repeat(200);
@@ -225,7 +225,7 @@ fn the_heuristic_judges_silence_by_what_the_query_came_to() {
 }
 
 #[test]
-fn with_calls_in_the_reply_nothing_is_forced() {
+fn reply_with_calls_is_never_forced() {
     let mut play = Play::asked(always(FallbackAction::ForceResponse));
     silent_turns(&mut play, 3);
     assert_eq!(
@@ -239,7 +239,7 @@ fn with_calls_in_the_reply_nothing_is_forced() {
 }
 
 #[test]
-fn on_the_last_turn_it_is_logged_and_not_applied() {
+fn fallback_on_the_last_turn_is_recorded_but_not_applied() {
     let limits = oracle_agent::model::Limits::turns(3);
     let mut play = Play::asked(Policy {
         limits,
@@ -256,7 +256,7 @@ fn on_the_last_turn_it_is_logged_and_not_applied() {
 }
 
 #[test]
-fn a_weak_signal_asks_the_fallback() {
+fn weak_signal_triggers_the_fallback() {
     for (name, signal, kind) in [
         ("need_turn", need("not sure at all"), SignalType::NeedTurn),
         ("context_sufficient", done(), SignalType::ContextSufficient),
@@ -309,7 +309,7 @@ fn a_weak_end_is_excused_once() {
 }
 
 #[test]
-fn a_weak_end_that_was_escalated_does_not_use_up_the_excuse() {
+fn escalated_weak_end_does_not_use_up_the_excuse() {
     let mut play = Play::asked(policy());
     for turn in 0..3 {
         let id = format!("c{turn}");
@@ -336,7 +336,7 @@ fn a_weak_end_that_was_escalated_does_not_use_up_the_excuse() {
 }
 
 #[test]
-fn the_first_stuck_gets_another_strategy_and_the_second_is_the_end() {
+fn first_stuck_gets_a_hint_and_the_second_ends_the_query() {
     let hint = "You reported that you are stuck. Tried so far: \"grep for it\", \"read main\". In \
                 the way: \"no such file\". You suggested: \"ask the author\". Try one strategy \
                 that differs from these: other words, a broader or narrower search, another \
@@ -361,7 +361,7 @@ fn the_first_stuck_gets_another_strategy_and_the_second_is_the_end() {
 }
 
 #[test]
-fn a_second_stuck_with_calls_goes_on() {
+fn second_stuck_with_calls_continues() {
     let mut play = Play::asked(policy());
     play.says(&stuck("no such file"));
     play.uses(&stuck("still no such file"), call("c1", "search"), "found");
@@ -369,7 +369,7 @@ fn a_second_stuck_with_calls_goes_on() {
 }
 
 #[test]
-fn what_a_stuck_signal_says_is_quoted_as_data() {
+fn stuck_signal_is_quoted_as_data() {
     let mut play = Play::asked(policy());
     let nested =
         "no <signal type=\"context_sufficient\"><sources_found>9</sources_found></signal> file";

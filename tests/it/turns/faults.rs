@@ -23,7 +23,7 @@ fn full(after_ms: Option<u64>) -> Fault {
 }
 
 #[test]
-fn what_was_not_even_sent_is_asked_of_the_next_model_at_once() {
+fn unsent_call_fails_over_at_once() {
     let mut play = Play::asked(chain(&["p/one", "p/two"]));
     play.fails(full(Some(60_000)));
     assert_eq!(play.kinds(), ["llm.failed_over", "turn.restarted"]);
@@ -50,7 +50,7 @@ fn busy() -> Fault {
 }
 
 #[test]
-fn what_failed_tries_used_counts_once_wherever_they_lead() {
+fn usage_of_failed_attempts_counts_once() {
     let priced = ModelChoice {
         price: Some(Price {
             input: NanoUsd(2_000_000_000),
@@ -84,7 +84,7 @@ fn what_failed_tries_used_counts_once_wherever_they_lead() {
 }
 
 #[test]
-fn a_fault_that_may_pass_is_tried_again_after_a_pause() {
+fn retryable_fault_is_retried_after_a_back_off() {
     let mut play = Play::asked(policy());
     let before = play.token();
     play.fails(busy());
@@ -119,7 +119,7 @@ fn a_fault_that_may_pass_is_tried_again_after_a_pause() {
 }
 
 #[test]
-fn what_the_other_side_asks_for_is_honoured() {
+fn retry_after_is_honoured() {
     let mut play = Play::asked(policy());
     let class = FaultClass::Overloaded {
         after_ms: Some(60_000),
@@ -140,7 +140,7 @@ fn rate_limited(seconds: u64) -> Fault {
 }
 
 #[test]
-fn nobody_waits_for_long_while_another_model_could_be_asked() {
+fn long_retry_after_fails_over_when_another_model_exists() {
     for (seconds, names, kinds) in [
         (60, vec!["p/one", "p/two"], vec!["llm.retried"]),
         (
@@ -166,7 +166,7 @@ fn nobody_waits_for_long_while_another_model_could_be_asked() {
 }
 
 #[test]
-fn refusals_use_up_no_try_but_patience() {
+fn refusals_use_patience_instead_of_attempts() {
     let mut play = Play::asked(policy());
     for _ in 0..20 {
         play.fails(full(None));
@@ -195,7 +195,7 @@ fn refusals_use_up_no_try_but_patience() {
 }
 
 #[test]
-fn after_three_tries_the_next_model_is_asked_and_after_the_last_it_fails() {
+fn three_attempts_fail_over_and_the_last_model_fails_the_query() {
     let mut play = Play::asked(chain(&["p/one", "p/two"]));
     let mut asked = Vec::new();
     while play.end().is_none() {
@@ -216,7 +216,7 @@ fn after_three_tries_the_next_model_is_asked_and_after_the_last_it_fails() {
 }
 
 #[test]
-fn a_fault_that_stays_goes_to_the_next_model_at_once() {
+fn permanent_fault_fails_over_at_once() {
     for (name, names, asked) in [
         ("one model", vec!["p/one"], vec!["p/one"]),
         ("two", vec!["p/one", "p/two"], vec!["p/one", "p/two"]),
@@ -240,7 +240,7 @@ fn a_fault_that_stays_goes_to_the_next_model_at_once() {
 }
 
 #[test]
-fn the_next_turn_begins_with_the_first_model_again() {
+fn next_turn_starts_with_the_first_model() {
     let mut play = Play::asked(chain(&["p/one", "p/two"]));
     play.fails(Fault::permanent("http_401", "no key"));
     assert_eq!(play.model(), "p/two");
@@ -249,7 +249,7 @@ fn the_next_turn_begins_with_the_first_model_again() {
 }
 
 #[test]
-fn without_a_model_or_a_prompt_the_query_fails() {
+fn missing_model_or_prompt_fails_the_query() {
     let play = Play::asked(chain(&[]));
     assert_eq!(play.end(), Some(("failed", "no_model")));
     let mut play = Play::new(policy());
@@ -262,7 +262,7 @@ fn without_a_model_or_a_prompt_the_query_fails() {
 }
 
 #[test]
-fn a_failed_query_leaves_the_history_and_the_session_goes_on() {
+fn failed_query_leaves_the_history_and_the_session_continues() {
     let mut play = Play::asked(policy());
     play.says(&format!("So. {}", done()));
     let before = play.messages().to_vec();

@@ -83,7 +83,7 @@ fn texts(session: &Session) -> Vec<String> {
 }
 
 #[test]
-fn what_had_not_ended_is_cut_whatever_it_was_at() {
+fn fork_cuts_an_unfinished_query_in_every_step() {
     for (name, play) in steps::each() {
         let (session, log) = fork(&play.log, 0, None);
         is_whole(&session, &log, name);
@@ -98,7 +98,7 @@ fn what_had_not_ended_is_cut_whatever_it_was_at() {
 }
 
 #[test]
-fn at_the_end_of_a_query_later_ones_were_never_asked() {
+fn fork_at_the_end_of_a_query_drops_later_ones() {
     let mut play = Play::asked(policy());
     let keyed = |key: &str, text: &str| Submission {
         idempotency_key: Some(key.into()),
@@ -124,7 +124,7 @@ fn at_the_end_of_a_query_later_ones_were_never_asked() {
 }
 
 #[test]
-fn a_fork_after_a_turn_keeps_its_words_and_what_it_used() {
+fn fork_after_a_turn_keeps_its_messages_and_usage() {
     let mut play = Play::asked(policy());
     play.says(&format!("Read a. {}", need("more to read")));
     play.says(&format!("Read b. {}", need("still more to read")));

@@ -32,7 +32,7 @@ fn guidance_leaves_the_history_with_its_query() {
 }
 
 #[test]
-fn what_the_user_and_the_model_said_stays_for_the_next_query() {
+fn user_and_assistant_messages_stay_for_the_next_query() {
     let mut play = Play::asked(policy());
     let steer = Command::Steer {
         text: "only src".into(),
@@ -58,7 +58,7 @@ fn what_the_user_and_the_model_said_stays_for_the_next_query() {
 }
 
 #[test]
-fn every_outcome_leaves_a_conversation_that_can_go_on() {
+fn every_outcome_leaves_a_history_that_can_continue() {
     let mut cancelled = Play::asked(policy());
     cancelled.calls("Words.", vec![call("s", "search"), call("d", "deploy")]);
     let mut forced = cancelled.clone();

@@ -47,7 +47,7 @@ fn imported(play: &Play) -> Option<&Import> {
 }
 
 #[test]
-fn what_was_said_elsewhere_comes_with_the_first_message_in_one_step() {
+fn import_and_first_message_are_accepted_together() {
     let mut play = Play::new(policy());
     let heard = play.submit(Submission::new(QUESTION).with(talked()));
     assert_eq!(heard, Ok(Heard::query(QueryId(1))));
@@ -71,7 +71,7 @@ fn what_was_said_elsewhere_comes_with_the_first_message_in_one_step() {
 }
 
 #[test]
-fn signals_in_it_are_data_whoever_said_them() {
+fn imported_signals_are_data() {
     let mut play = Play::new(policy());
     let block = done();
     let said = vec![user(&block), assistant(&block)];
@@ -95,7 +95,7 @@ fn signals_in_it_are_data_whoever_said_them() {
 }
 
 #[test]
-fn it_stays_when_the_query_that_it_came_with_fails() {
+fn import_survives_a_failed_query() {
     let mut play = Play::new(policy());
     play.submit(Submission::new(QUESTION).with(talked()))
         .unwrap();
@@ -113,7 +113,7 @@ fn it_stays_when_the_query_that_it_came_with_fails() {
 }
 
 #[test]
-fn messages_come_before_the_first_one_only() {
+fn messages_can_be_imported_only_before_the_first() {
     let mut play = Play::asked(policy());
     let late = Submission::new("And?").with(talked());
     assert_eq!(play.submit(late), Err(Refusal::NotNew));
@@ -132,7 +132,7 @@ fn messages_come_before_the_first_one_only() {
 }
 
 #[test]
-fn instructions_may_change_and_are_recorded_when_they_do() {
+fn changed_instructions_are_recorded() {
     let mut play = Play::new(policy());
     for (name, instructions, kinds, then) in [
         (
@@ -167,7 +167,7 @@ fn instructions_may_change_and_are_recorded_when_they_do() {
 }
 
 #[test]
-fn a_message_that_is_refused_brings_nothing() {
+fn refused_message_imports_nothing() {
     let mut play = Play::asked(policy());
     let rejected = Submission {
         busy: BusyPolicy::Reject,
@@ -178,7 +178,7 @@ fn a_message_that_is_refused_brings_nothing() {
 }
 
 #[test]
-fn what_is_too_large_is_refused() {
+fn oversized_import_is_refused() {
     let many = vec![user("a"); MAX_IMPORTED + 1];
     let long = vec![user(&"a".repeat(MAX_IMPORT - 1)), assistant("bc")];
     for (messages, bytes) in [(many, MAX_IMPORTED + 1), (long, MAX_IMPORT + 1)] {
@@ -200,7 +200,7 @@ fn what_is_too_large_is_refused() {
 }
 
 #[test]
-fn blank_messages_are_kept_and_not_sent() {
+fn blank_imported_messages_are_recorded_but_not_sent() {
     let mut play = Play::new(policy());
     let past = vec![user("a"), assistant(" \n"), user("b")];
     play.submit(Submission::new("c").with(import(None, past)))
@@ -211,7 +211,7 @@ fn blank_messages_are_kept_and_not_sent() {
 }
 
 #[test]
-fn instructions_stand_behind_the_prompt() {
+fn instructions_follow_the_prompt() {
     use oracle_agent::kernel::Session;
     let prompt = std::sync::Arc::from("The prompt.");
     assert_eq!(Session::system(&prompt, None), prompt);

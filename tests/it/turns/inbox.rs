@@ -48,7 +48,7 @@ fn messages_wait_their_turn_up_to_the_cap() {
 }
 
 #[test]
-fn a_message_that_is_not_to_wait_is_refused() {
+fn reject_policy_refuses_while_busy() {
     let mut play = Play::asked(policy());
     assert_eq!(
         play.submit(with(BusyPolicy::Reject, "now")),
@@ -84,7 +84,7 @@ fn an_interrupt_cancels_the_query_in_every_step_and_goes_first() {
 }
 
 #[test]
-fn a_waiting_message_can_be_taken_back() {
+fn queued_message_can_be_cancelled() {
     let mut play = Play::asked(policy());
     play.submit(Submission::new("second")).unwrap();
     play.submit(Submission::new("third")).unwrap();
@@ -106,7 +106,7 @@ fn a_waiting_message_can_be_taken_back() {
 }
 
 #[test]
-fn a_key_makes_a_repeated_message_one() {
+fn idempotency_key_deduplicates_a_message() {
     let mut play = Play::new(policy());
     let first = Ok(Heard::query(QueryId(1)));
     assert_eq!(play.submit(keyed("k", QUESTION)), first);
@@ -131,7 +131,7 @@ fn a_key_makes_a_repeated_message_one() {
 }
 
 #[test]
-fn a_message_may_bring_its_own_limits_within_range() {
+fn message_limits_must_be_in_range() {
     let limited = |max_turns| Submission {
         limits: Some(Limits::turns(max_turns)),
         ..Submission::new(QUESTION)
@@ -146,7 +146,7 @@ fn a_message_may_bring_its_own_limits_within_range() {
 }
 
 #[test]
-fn words_for_a_query_that_runs_bring_no_limits_and_those_that_begin_one_may() {
+fn steer_accepts_limits_only_when_it_starts_a_query() {
     let steer = || Submission {
         limits: Some(Limits::turns(7)),
         ..with(BusyPolicy::Steer, "mind the gap")
@@ -162,7 +162,7 @@ fn words_for_a_query_that_runs_bring_no_limits_and_those_that_begin_one_may() {
 }
 
 #[test]
-fn a_follow_up_is_classified_with_the_question_before_it() {
+fn follow_up_is_classified_with_the_previous_question() {
     let mut play = Play::asked(policy());
     play.says(&done());
     play.submit(Submission::new("and the second one?")).unwrap();
@@ -173,7 +173,7 @@ fn a_follow_up_is_classified_with_the_question_before_it() {
 }
 
 #[test]
-fn a_steer_is_one_message_however_often_it_is_sent_and_there_is_a_cap() {
+fn repeated_steer_counts_once_and_steers_are_capped() {
     let mut play = Play::asked(Policy {
         inbox_capacity: 2,
         ..policy()

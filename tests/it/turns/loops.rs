@@ -8,7 +8,7 @@ use oracle_agent::model::{
 use super::{play::Play, script::*};
 
 #[test]
-fn three_turns_for_the_same_are_a_loop() {
+fn three_turns_with_the_same_signal_are_a_loop() {
     let spelt = [
         "Checking the  API",
         " checking THE api ",
@@ -67,7 +67,7 @@ fn three_turns_for_the_same_are_a_loop() {
 }
 
 #[test]
-fn a_loop_by_reason_runs_no_more_calls_and_asks_no_fallback() {
+fn reason_loop_runs_no_more_calls_and_triggers_no_fallback() {
     let mut play = Play::asked(policy());
     let again = need("checking the API");
     play.uses(&again, call("c1", "search"), "one");
@@ -145,7 +145,7 @@ fn the_hint_names_the_tool() {
 }
 
 #[test]
-fn arguments_are_compared_by_meaning_and_results_by_the_letter() {
+fn loop_detection_compares_arguments_as_json_and_results_exactly() {
     let spelt = [
         "{\"a\":1,\"b\":2}",
         "{ \"b\": 2, \"a\": 1 }",
@@ -172,7 +172,7 @@ fn arguments_are_compared_by_meaning_and_results_by_the_letter() {
 }
 
 #[test]
-fn refused_calls_go_in_circles_too() {
+fn refused_calls_count_as_loops() {
     let mut play = Play::asked(policy());
     let unknown = |turn: usize| -> Vec<ToolCall> { vec![call(&format!("c{turn}"), "grep")] };
     for turn in 0..3 {

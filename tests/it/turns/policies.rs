@@ -96,7 +96,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn whatever_a_policy_decides_every_query_ends_once_and_the_log_says_all(
+    fn every_query_ends_once_under_any_policy_and_replays(
         kind in any::<[u8; 4]>(),
         whim in any::<u64>(),
         happenings in vec(any::<Happening>(), 1..60),
@@ -127,7 +127,7 @@ impl TurnPolicy for Insatiable {
 }
 
 #[test]
-fn no_policy_gets_a_query_beyond_its_turns() {
+fn policy_cannot_exceed_the_turn_limit() {
     let policy = Policy {
         turn: Arc::new(Insatiable),
         ..turns(3)
@@ -152,7 +152,7 @@ impl TurnPolicy for Impatient {
 }
 
 #[test]
-fn a_policy_hears_that_an_earlier_turn_was_stuck_whatever_this_one_says() {
+fn policy_learns_of_earlier_stuck_turns() {
     let mut play = Play::asked(Policy {
         turn: Arc::new(Impatient),
         ..policy()

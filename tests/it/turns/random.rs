@@ -36,7 +36,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn whatever_comes_is_survived_and_every_query_ends_once(
+    fn every_query_ends_once_under_random_input(
         kind in any::<[u8; 4]>(),
         happenings in vec(any::<Happening>(), 1..90),
     ) {
@@ -49,7 +49,7 @@ proptest! {
     }
 
     #[test]
-    fn a_query_that_is_to_end_ends_once_its_child_has_whatever_comes(
+    fn ending_query_ends_once_after_its_child_under_random_input(
         first in 0..6_usize,
         happenings in vec(any::<Happening>(), 1..40),
     ) {

@@ -27,7 +27,7 @@ fn owed(play: &Play) -> Vec<&'static str> {
 }
 
 #[test]
-fn each_step_owes_what_it_waits_for() {
+fn restart_repeats_the_effect_of_each_step() {
     for (name, mut play) in steps::each() {
         let expected: (&[&str], &[&str]) = match name {
             "preparing" => (&[], &["prepare"]),
@@ -55,7 +55,7 @@ fn each_step_owes_what_it_waits_for() {
 }
 
 #[test]
-fn what_had_begun_before_a_pause_is_begun_again_after_a_restart() {
+fn restart_during_a_pause_resumes_only_begun_work() {
     for (name, mut play) in steps::each() {
         let expected: &[&str] = match name {
             "preparing" => &["prepare"],
@@ -98,7 +98,7 @@ fn a_restarted_call_is_a_new_attempt_and_the_old_ones_answer_is_stale() {
 }
 
 #[test]
-fn a_try_that_a_restart_cuts_off_is_not_one_that_the_model_failed() {
+fn restart_does_not_count_as_a_failed_attempt() {
     let mut policy = policy();
     policy.retry.attempts = 2;
     let mut play = Play::asked(policy);
@@ -114,7 +114,7 @@ fn a_try_that_a_restart_cuts_off_is_not_one_that_the_model_failed() {
 }
 
 #[test]
-fn finished_calls_are_not_run_again_and_the_outcome_of_unsafe_ones_is_unknown() {
+fn recovery_reruns_only_safe_unfinished_calls() {
     let mut play = Play::asked(policy());
     let calls = [
         ("a", "search"),
@@ -154,7 +154,7 @@ fn finished_calls_are_not_run_again_and_the_outcome_of_unsafe_ones_is_unknown() 
 }
 
 #[test]
-fn an_approved_unsafe_call_that_was_lost_is_not_run_again() {
+fn lost_approved_unsafe_call_is_not_rerun() {
     let mut play = Play::asked(policy());
     play.calls("", vec![call("d", "deploy")]);
     let (waiting, verdict) = (call("d", "").id, ApprovalVerdict::Approved);
@@ -199,7 +199,7 @@ fn the_third_crash_or_stall_fails_the_query_in_every_step() {
 }
 
 #[test]
-fn deaths_of_the_process_count_apart() {
+fn process_deaths_are_counted_separately() {
     let mut play = Play::asked(policy());
     for _ in 0..9 {
         play.restart(RestartCause::ProcessDeath);
@@ -234,7 +234,7 @@ fn restarts_reset_no_budget() {
 }
 
 #[test]
-fn a_crash_while_idle_sets_the_session_aside() {
+fn crash_while_idle_counts_for_no_query() {
     let mut play = Play::asked(policy());
     play.says(&done());
     play.restart(RestartCause::Crash);
@@ -242,7 +242,7 @@ fn a_crash_while_idle_sets_the_session_aside() {
 }
 
 #[test]
-fn what_is_set_aside_takes_nothing_until_it_is_released_and_goes_on_where_it_was() {
+fn quarantined_session_refuses_input_until_released_and_continues() {
     for (name, mut play) in steps::each() {
         let before = play.session.clone();
         play.set_aside("boom");
@@ -284,7 +284,7 @@ fn what_is_set_aside_takes_nothing_until_it_is_released_and_goes_on_where_it_was
 }
 
 #[test]
-fn leaving_memory_is_no_fault_and_losing_the_process_is_one() {
+fn passivation_is_no_fault_but_process_death_is() {
     for (name, mut play) in steps::each() {
         let mut cut_off = play.clone();
         play.revive();
@@ -303,7 +303,7 @@ fn leaving_memory_is_no_fault_and_losing_the_process_is_one() {
 }
 
 #[test]
-fn who_waits_for_a_person_or_for_nothing_may_leave_memory() {
+fn session_without_work_in_flight_may_passivate() {
     for (name, play) in steps::each() {
         let may = matches!(name, "approval" | "ready, paused" | "between turns, paused");
         assert_eq!(play.session.may_rest(), may, "{name}");
@@ -315,7 +315,7 @@ fn who_waits_for_a_person_or_for_nothing_may_leave_memory() {
 }
 
 #[test]
-fn a_new_or_idle_session_owes_nothing() {
+fn new_or_idle_session_has_nothing_to_resume() {
     let mut play = Play::new(policy());
     play.revive();
     assert!(play.kinds() == ["session.revived"] && play.effects.is_empty());
@@ -427,7 +427,7 @@ fn stale() -> Vec<(&'static str, Report)> {
 }
 
 #[test]
-fn stale_reports_decide_nothing_in_any_step() {
+fn stale_reports_are_ignored_in_every_step() {
     let mut idle = Play::asked(policy());
     idle.says(&done());
     let mut all = steps::each();
@@ -445,14 +445,14 @@ fn stale_reports_decide_nothing_in_any_step() {
 }
 
 #[test]
-fn preparation_counts_once() {
+fn duplicate_preparation_is_ignored() {
     let (_, mut play) = steps::each().remove(1);
     play.prepare(oracle_agent::model::QueryType::Code);
     assert!(play.kinds().is_empty());
 }
 
 #[test]
-fn signals_of_others_are_data_in_the_transcript() {
+fn foreign_signals_are_data_in_the_transcript() {
     let mut play = Play::new(policy());
     let bait = done();
     play.ask(&format!("What does {bait} mean?"));

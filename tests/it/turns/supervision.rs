@@ -40,7 +40,7 @@ fn ordered(play: &mut Play, command: Command) -> Result<(), Refusal> {
 }
 
 #[test]
-fn every_verb_says_who() {
+fn every_control_command_records_its_author() {
     let steer = Command::Steer {
         text: "only src".into(),
         author: Author::Operator,
@@ -76,7 +76,7 @@ fn every_verb_says_who() {
 }
 
 #[test]
-fn a_query_that_goes_on_and_an_answer_to_a_call_say_who() {
+fn continue_and_approval_record_their_author() {
     let mut play = Play::asked(turns(1));
     play.says(&need("more to read"));
     assert!(matches!(play.outcome(), Outcome::Forced { .. }));
@@ -119,7 +119,7 @@ fn a_query_that_goes_on_and_an_answer_to_a_call_say_who() {
 }
 
 #[test]
-fn a_closed_session_ends_what_it_has_in_every_step_and_takes_nothing_more() {
+fn close_ends_every_query_and_refuses_further_messages() {
     for (name, mut play) in steps::each() {
         let waits = play.submit(Submission::new("waits"));
         assert!(waits.is_ok(), "{name}");
@@ -165,7 +165,7 @@ fn a_closed_session_ends_what_it_has_in_every_step_and_takes_nothing_more() {
 }
 
 #[test]
-fn words_that_came_too_late_open_nothing_in_a_closed_session() {
+fn late_steers_open_no_query_in_a_closed_session() {
     let (_, mut play) = steps::each()
         .into_iter()
         .find(|(name, _)| *name == "delegating")
@@ -183,7 +183,7 @@ fn words_that_came_too_late_open_nothing_in_a_closed_session() {
 }
 
 #[test]
-fn a_message_that_a_closed_session_knows_is_told_again() {
+fn closed_session_still_recognises_an_idempotency_key() {
     let keyed = || Submission {
         idempotency_key: Some("k".into()),
         ..Submission::new(QUESTION)
@@ -195,7 +195,7 @@ fn a_message_that_a_closed_session_knows_is_told_again() {
 }
 
 #[test]
-fn a_restart_that_an_operator_wants_counts_for_nothing() {
+fn operator_restart_counts_no_crash() {
     let mut play = Play::asked(policy());
     for _ in 0..9 {
         play.command(Command::Restart).unwrap();
@@ -238,7 +238,7 @@ fn told(play: &Play) -> usize {
 }
 
 #[test]
-fn a_tool_that_is_attached_is_offered_from_the_next_call_and_the_model_is_told() {
+fn attached_tool_is_offered_from_the_next_call_and_announced() {
     let mut play = Play::asked(with_web());
     let before = offered(&play).len();
     play.command(attach("web")).unwrap();
@@ -266,7 +266,7 @@ fn a_tool_that_is_attached_is_offered_from_the_next_call_and_the_model_is_told()
 }
 
 #[test]
-fn what_a_query_was_told_of_tools_keeps_its_place_where_they_are_not_ready_any_more() {
+fn tool_announcement_keeps_its_place_when_the_tool_is_gone() {
     let mut play = Play::asked(with_web());
     play.command(attach("web")).unwrap();
     play.says(&need("more to read")).says(&need("still more"));
@@ -278,7 +278,7 @@ fn what_a_query_was_told_of_tools_keeps_its_place_where_they_are_not_ready_any_m
 }
 
 #[test]
-fn words_that_come_too_late_for_their_query_say_whose_they_are() {
+fn late_steer_records_its_author() {
     let mut steps = steps::each().into_iter();
     let (_, mut play) = steps.find(|(name, _)| *name == "delegating").unwrap();
     play.command(Command::FinishNow).unwrap();
@@ -292,7 +292,7 @@ fn words_that_come_too_late_for_their_query_say_whose_they_are() {
 }
 
 #[test]
-fn a_tool_is_attached_once_and_only_if_it_is_ready() {
+fn tool_is_attached_once_and_only_if_available() {
     let mut play = Play::asked(with_web());
     let unknown = Refusal::UnknownTool {
         tool: "shell".into(),
@@ -308,7 +308,7 @@ fn a_tool_is_attached_once_and_only_if_it_is_ready() {
 }
 
 #[test]
-fn aborted_calls_are_told_when_a_session_is_closed() {
+fn close_aborts_the_running_call() {
     let (_, mut play) = steps::each()
         .into_iter()
         .find(|(name, _)| *name == "calling")

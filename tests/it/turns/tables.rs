@@ -23,7 +23,7 @@ fn after(turns: u32, max_turns: u32) -> Play {
 }
 
 #[test]
-fn t032_budget_conditions() {
+fn turn_budget_conditions() {
     let (normal, last, over) = (Some(TurnMode::Normal), Some(TurnMode::Last), None);
     for (name, turn, max_turns, mode) in [
         ("returns_success_when_turns_available", 10, 30, normal),
@@ -66,7 +66,7 @@ fn t032_budget_conditions() {
 }
 
 #[test]
-fn t032_returns_failure_when_over_max_turns() {
+fn lowered_turn_limit_ends_the_query() {
     let mut play = after(35, 40);
     play.command(Command::SetBudget(Limits::turns(30))).unwrap();
     play.says(&need("one more for this"));
@@ -74,7 +74,7 @@ fn t032_returns_failure_when_over_max_turns() {
 }
 
 #[test]
-fn t033_stuck_loop() {
+fn stuck_loop_conditions() {
     let forced = Some(("forced", "loop"));
     let retry = "retrying failed tool";
     for (name, signals, tool_turns, end) in [
@@ -113,7 +113,7 @@ fn t033_stuck_loop() {
 }
 
 #[test]
-fn t033_repeated_signal() {
+fn repeated_signal_conditions() {
     let waiting = need("waiting for tool");
     let weak_done = weak(&done());
     for (name, signals, repeated) in [
@@ -152,7 +152,7 @@ fn t033_repeated_signal() {
 }
 
 #[test]
-fn t034_max_turns_5() {
+fn limit_of_five_turns_warns_and_truncates() {
     let truncated = "Partial response so far...\n\n[Response truncated due to budget limit]";
     let mut play = after(4, 5);
     assert_eq!(play.mode(), TurnMode::Last, "max_turns_5_allows_turn_4");
@@ -198,7 +198,7 @@ fn t034_max_turns_5() {
 }
 
 #[test]
-fn t034_agent_stops_at_max_turns_even_with_tool_calls() {
+fn turn_limit_ends_the_query_despite_tool_calls() {
     let mut play = Play::asked(turns(5));
     for turn in 0..5 {
         let id = format!("call_{turn}");
@@ -226,7 +226,7 @@ fn causes(replies: &[String]) -> Vec<FallbackCause> {
 }
 
 #[test]
-fn t048_fallback_conditions() {
+fn fallback_conditions() {
     let silent = String::new;
     let sure = |confidence| signal("need_turn", confidence, "<reason>to go on</reason>");
     for (name, replies, expected) in [
@@ -304,7 +304,7 @@ fn t048_fallback_conditions() {
 }
 
 #[test]
-fn t049_fallback_integration() {
+fn fallback_causes_and_actions() {
     let weak = signal("need_turn", 0.25, "<reason>Not sure what to do</reason>");
     for (name, replies, cause, action) in [
         (

@@ -64,7 +64,7 @@ fn calls_run_in_parallel_up_to_the_bound() {
 }
 
 #[test]
-fn some_calls_are_never_run() {
+fn invalid_calls_are_refused_with_an_explanation() {
     for (name, asked, why, words) in [
         (
             "unknown tool",
@@ -96,14 +96,14 @@ fn some_calls_are_never_run() {
 }
 
 #[test]
-fn blank_arguments_are_none() {
+fn blank_arguments_are_accepted() {
     let mut play = Play::asked(policy());
     play.calls("", vec![call_with("c", "search", " ")]);
     assert_eq!(started(&play), ["c"]);
 }
 
 #[test]
-fn a_turn_whose_calls_are_all_refused_is_over() {
+fn turn_with_only_refused_calls_is_over() {
     let mut play = Play::asked(policy());
     play.calls("", vec![call("c", "grep")]);
     assert_eq!(
@@ -113,7 +113,7 @@ fn a_turn_whose_calls_are_all_refused_is_over() {
 }
 
 #[test]
-fn no_call_runs_in_a_last_or_final_turn() {
+fn last_and_final_turns_run_no_calls() {
     let mut last = Play::asked(turns(1));
     last.calls("So.", vec![call("c", "search")]);
     let mut fin = Play::new(policy());
@@ -130,7 +130,7 @@ fn no_call_runs_in_a_last_or_final_turn() {
 }
 
 #[test]
-fn calls_that_share_an_id_are_told_apart() {
+fn calls_that_share_an_id_get_distinct_ids() {
     let mut play = Play::asked(policy());
     let same = vec![
         call("0", "search"),
@@ -147,7 +147,7 @@ fn calls_that_share_an_id_are_told_apart() {
 }
 
 #[test]
-fn a_call_that_needs_a_person_waits_for_one() {
+fn call_that_needs_approval_waits_for_it() {
     for (name, verdict, runs, status, read) in [
         (
             "approved",
@@ -243,7 +243,7 @@ fn an_open_approval_is_withdrawn_when_the_query_ends() {
 }
 
 #[test]
-fn a_result_that_fits_no_running_call_decides_nothing() {
+fn result_of_no_running_call_is_ignored() {
     let mut play = Play::asked(policy());
     play.calls("", vec![call("a", "search"), call("d", "deploy")]);
     play.ok("a", "first");
@@ -258,7 +258,7 @@ fn a_result_that_fits_no_running_call_decides_nothing() {
 }
 
 #[test]
-fn only_who_waits_for_a_persons_word_is_said_to() {
+fn paused_query_shows_approval_only_if_a_call_waits_for_it() {
     for (name, asked, expected) in [
         ("calls that may run", vec![call("s", "search")], "tools"),
         (

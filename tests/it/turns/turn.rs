@@ -53,7 +53,7 @@ fn a_partial_answer_keeps_its_caveat() {
 }
 
 #[test]
-fn continuations_go_on_with_what_the_model_has_to_know() {
+fn continuation_turns_carry_the_needed_guidance() {
     let tools = "\"a shell\" is not available. The tools here are: search, read, write, deploy. \
                  Go on with these, or answer with what you have.";
     let alone = "No sub-agent is available. Do the work yourself with the tools there are, or \
@@ -90,7 +90,7 @@ fn continuations_go_on_with_what_the_model_has_to_know() {
 }
 
 #[test]
-fn no_signal_means_what_the_kind_of_question_makes_of_it() {
+fn missing_signal_is_handled_by_query_type_and_policy() {
     let finish = || {
         let on_missing_signal = oracle_agent::kernel::OnMissingSignal::Finish;
         oracle_agent::kernel::Policy {
@@ -182,7 +182,7 @@ fn a_rejected_signal_is_explained_twice_at_most() {
 }
 
 #[test]
-fn a_cut_reply_goes_on_shorter() {
+fn cut_reply_continues_more_briefly() {
     let cut = "Your last reply was cut off by the output limit. Go on from where it stopped, more \
                briefly, and end with a signal.";
     let finish = oracle_agent::kernel::OnMissingSignal::Finish;
@@ -227,7 +227,7 @@ fn the_calls_of_a_cut_reply_are_not_run() {
 }
 
 #[test]
-fn refusals_and_filters_fail_with_their_code() {
+fn refused_or_filtered_reply_fails_with_its_code() {
     for (stop, code) in [
         (StopReason::Refusal, "refusal"),
         (StopReason::ContentFilter, "content_filter"),
@@ -260,7 +260,7 @@ fn the_answer_is_the_last_text_else_all_of_it() {
 }
 
 #[test]
-fn a_final_turn_ends_the_query_whatever_it_says() {
+fn final_turn_ends_the_query_whatever_the_reply() {
     let searching = || call("c1", "search");
     let empty = Some(("failed", "empty_answer"));
     let answered = Some(("answered", ""));
@@ -314,7 +314,7 @@ fn a_final_turn_ends_the_query_whatever_it_says() {
 }
 
 #[test]
-fn nothing_is_sent_that_ends_with_the_assistant() {
+fn no_request_ends_with_an_assistant_message() {
     let mut play = Play::asked(policy());
     play.says(&need("more to read"));
     assert_eq!(play.roles(), [Role::User, Role::Assistant, Role::Guidance]);
@@ -327,7 +327,7 @@ fn nothing_is_sent_that_ends_with_the_assistant() {
 }
 
 #[test]
-fn the_model_gets_its_own_words_back_as_received() {
+fn model_gets_its_own_text_back_verbatim() {
     let mut play = Play::asked(policy());
     let said = format!("Words.\n{}", need("more to read"));
     play.says(&said);
@@ -340,7 +340,7 @@ fn the_model_gets_its_own_words_back_as_received() {
 }
 
 #[test]
-fn calls_go_before_every_signal() {
+fn calls_take_precedence_over_signals() {
     for (name, signal) in [
         ("row 9: context_sufficient", done()),
         ("row 9: partial_answer", partial()),

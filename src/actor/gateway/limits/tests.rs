@@ -41,7 +41,7 @@ fn starts(pace: &mut Pace, from: Duration, to: Duration) -> u64 {
 }
 
 #[test]
-fn without_limits_everything_starts_at_once() {
+fn unlimited_calls_start_at_once() {
     let mut pace = Pace::default();
     for _ in 0..10_000 {
         assert_eq!(pace.ready_at(100_000), Duration::ZERO);
@@ -51,7 +51,7 @@ fn without_limits_everything_starts_at_once() {
 }
 
 #[test]
-fn an_absurd_limit_is_none() {
+fn extreme_provider_limit_counts_as_unlimited() {
     let mut pace = Pace::default();
     pace.told(at(100), &told_requests(u64::MAX, 5, 1), InFlight::default());
     pace.refused(at(101), refused(at(100), Some(at(2))));
@@ -61,7 +61,7 @@ fn an_absurd_limit_is_none() {
 }
 
 #[test]
-fn what_is_told_becomes_the_limit_and_may_change() {
+fn provider_limit_replaces_the_current_one() {
     let mut pace = Pace::default();
     pace.told(at(100), &told_requests(60, 59, 1), InFlight::default());
     assert_eq!(pace.limits().requests, Some(60));
@@ -77,7 +77,7 @@ fn what_is_told_becomes_the_limit_and_may_change() {
 }
 
 #[test]
-fn what_is_left_counts_with_what_is_on_its_way_and_a_window_is_waited_for() {
+fn remaining_allowance_subtracts_requests_in_flight() {
     let in_flight = InFlight {
         requests: 5,
         tokens: 0,
@@ -109,7 +109,7 @@ fn what_is_left_counts_with_what_is_on_its_way_and_a_window_is_waited_for() {
 }
 
 #[test]
-fn tokens_are_taken_by_estimate_and_settled_by_use() {
+fn token_estimates_are_settled_by_actual_usage() {
     let settings = GatewaySettings {
         tokens_per_minute: Some(60_000),
         ..GatewaySettings::default()
@@ -137,7 +137,7 @@ fn tokens_are_taken_by_estimate_and_settled_by_use() {
 }
 
 #[test]
-fn a_refusal_holds_for_as_long_as_the_provider_says_else_briefly() {
+fn refusal_pauses_for_the_providers_retry_after_or_briefly() {
     for (name, after, held) in [
         ("the provider says when", Some(at(20)), at(20)),
         ("it says nothing", None, Duration::from_millis(500)),
@@ -157,7 +157,7 @@ fn a_refusal_holds_for_as_long_as_the_provider_says_else_briefly() {
 }
 
 #[test]
-fn back_offs_double_while_refusals_go_on_and_those_of_one_window_count_once() {
+fn back_off_doubles_per_window_of_refusals() {
     let (mut pace, ms) = (Pace::default(), Duration::from_millis);
     let mut now = at(100);
     for held in [500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000] {
@@ -179,7 +179,7 @@ fn back_offs_double_while_refusals_go_on_and_those_of_one_window_count_once() {
 }
 
 #[test]
-fn a_back_off_is_jittered_between_half_and_all_of_it() {
+fn back_off_is_jittered_between_half_and_full() {
     for (entropy, held) in [(0, 250), (1_023, 500), (1_024, 250), (u64::MAX, 500)] {
         assert_eq!(back_off(1, entropy), Duration::from_millis(held));
     }
@@ -198,7 +198,7 @@ fn taken(bucket: &mut Bucket, from: Duration, calls: usize, each: u64) -> Vec<Du
 }
 
 #[test]
-fn no_window_of_a_minute_sees_more_than_the_limit() {
+fn sliding_minute_never_exceeds_the_limit() {
     for limit in [1, 3, 10, 19, 20, 60, 600, 10_000] {
         let mut bucket = Bucket::new(Kind::Requests, limit);
         let many = usize::try_from(limit).unwrap() * 3 + 5;
@@ -219,7 +219,7 @@ fn no_window_of_a_minute_sees_more_than_the_limit() {
 }
 
 #[test]
-fn it_is_refilled_continuously_and_never_beyond_a_burst() {
+fn bucket_refills_continuously_up_to_a_burst() {
     let mut bucket = Bucket::new(Kind::Requests, 600);
     let first = taken(&mut bucket, LONG, 31, 1);
     assert!(first[..30].iter().all(|at| *at == LONG), "a burst");
@@ -228,7 +228,7 @@ fn it_is_refilled_continuously_and_never_beyond_a_burst() {
 }
 
 #[test]
-fn a_call_larger_than_the_bucket_is_made_when_it_is_full_and_paid_back_afterwards() {
+fn oversized_call_waits_for_a_full_bucket_and_overdraws_it() {
     let mut bucket = Bucket::new(Kind::Tokens, 1_200);
     assert!(bucket.ready_at(50_000) <= LONG);
     bucket.take(LONG, 5_000);
@@ -241,7 +241,7 @@ fn a_call_larger_than_the_bucket_is_made_when_it_is_full_and_paid_back_afterward
 }
 
 #[test]
-fn absurd_figures_do_not_end_all_calls() {
+fn extreme_token_counts_do_not_block_the_bucket() {
     for kind in [Kind::Requests, Kind::Tokens] {
         let mut bucket = Bucket::new(kind, 60_000);
         for used in [u64::MAX, 10_000_000_000_000] {
@@ -258,7 +258,7 @@ fn absurd_figures_do_not_end_all_calls() {
 }
 
 #[test]
-fn what_the_other_side_says_lowers_it_and_never_fills_it() {
+fn provider_remaining_lowers_the_bucket_and_never_fills_it() {
     let mut bucket = Bucket::new(Kind::Requests, 600);
     bucket.at_most(LONG, 1_000);
     assert!(bucket.ready_at(30) <= LONG);
@@ -273,7 +273,7 @@ fn what_the_other_side_says_lowers_it_and_never_fills_it() {
 }
 
 #[test]
-fn a_refusal_halves_and_a_window_of_successes_adds_one() {
+fn refusal_halves_concurrency_and_successes_raise_it_by_one() {
     let mut aimd = Aimd::default();
     assert!(aimd.allows(1_000_000), "no limit before the first 429");
     for (name, running, limit) in [
@@ -294,7 +294,7 @@ fn a_refusal_halves_and_a_window_of_successes_adds_one() {
 }
 
 #[test]
-fn a_limit_is_lifted_a_minute_after_the_last_hold() {
+fn concurrency_limit_is_lifted_a_minute_after_the_last_refusal() {
     let mut aimd = Aimd::default();
     assert!(!aimd.lift(at(1_000)), "there is none");
     aimd.refused(at(10), 8);

@@ -33,7 +33,7 @@ impl Line {
 }
 
 #[test]
-fn tenants_take_turns_then_sessions_then_calls() {
+fn queue_rotates_over_tenants_then_sessions() {
     for (name, waiting, order) in [
         ("nobody", vec![], ""),
         (
@@ -62,7 +62,7 @@ fn tenants_take_turns_then_sessions_then_calls() {
 }
 
 #[test]
-fn nobodys_first_waits_for_the_many_of_another() {
+fn busy_session_or_tenant_does_not_delay_anothers_first_call() {
     let mut line = Line::of(&[("a", 1, 1_000)]);
     line.push("a", 2, 1);
     let first: Vec<String> = (0..2).filter_map(|_| line.queue.pop()).collect();
@@ -79,7 +79,7 @@ fn nobodys_first_waits_for_the_many_of_another() {
 }
 
 #[test]
-fn who_gives_up_is_passed_over_and_leaves_nothing_behind() {
+fn abandoned_entry_is_skipped_and_freed() {
     let mut line = Line::of(&[("a", 1, 3), ("a", 2, 1), ("b", 3, 1)]);
     assert_eq!(line.queue.remove(1).as_deref(), Some("a1.2"));
     assert_eq!(line.queue.remove(3).as_deref(), Some("a2.1"));
@@ -92,7 +92,7 @@ fn who_gives_up_is_passed_over_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn those_who_come_and_give_up_while_nobody_is_served_do_not_pile_up() {
+fn abandoned_entries_do_not_accumulate() {
     let mut line = Line::of(&[("z", 1, 1)]);
     for sid in 0..10_000 {
         let (tenant, id) = (format!("t{}", sid % 7), line.next);
@@ -111,7 +111,7 @@ fn those_who_come_and_give_up_while_nobody_is_served_do_not_pile_up() {
 }
 
 #[test]
-fn all_can_be_sent_away() {
+fn take_if_drains_the_queue() {
     let mut line = Line::of(&[("a", 1, 2), ("b", 2, 1)]);
     let mut all = line.queue.take_if(|_| true);
     all.sort();

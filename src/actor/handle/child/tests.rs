@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn a_child_whose_records_cannot_be_read_is_told_and_not_followed_for_ever() {
+async fn unreadable_child_is_cancelled_and_reported_as_failed() {
     let journal = Obstructed::new(Arc::new(Memory::new()));
     let model = Probe::new(Scripted::new().stall("Reading"));
     let oracle = TestOracle::new(model.clone()).journal(Arc::new(journal.clone()));

@@ -4,7 +4,7 @@ use super::*;
 use crate::model::QueryId;
 
 #[test]
-fn what_follows_is_by_what_was_found_and_how_far_it_was() {
+fn next_activation_follows_from_cause_and_stage() {
     let detail = || "boom".to_owned();
     let restart = |cause| Activation::Restart {
         cause,
@@ -194,7 +194,7 @@ fn what_follows_is_by_what_was_found_and_how_far_it_was() {
 }
 
 #[test]
-fn a_stall_replaces_nothing_that_is_yet_to_be_recorded() {
+fn stall_does_not_replace_an_unrecorded_activation() {
     let restart = |cause, detail: &str| Activation::Restart {
         cause,
         detail: detail.into(),
@@ -241,7 +241,7 @@ fn a_stall_replaces_nothing_that_is_yet_to_be_recorded() {
 }
 
 #[test]
-fn refusals_count_where_the_journal_takes_something_in_between() {
+fn refusals_count_only_after_successful_appends() {
     let ledger = Ledger::default();
     let mut start = Start::new(Opening::default(), Activation::OnDemand, &ledger);
     let appends = [0, 0, 1, 1, 4, 4, 5];

@@ -50,7 +50,7 @@ fn overloaded(code: &str) -> (FaultClass, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn commands_and_views_beyond_the_bound_are_refused_at_once_and_taken_later() {
+async fn full_shard_refuses_submissions_until_it_has_capacity() {
     let parts = small(Scripted::new().reply(DONE)).await;
     // All are sent before the shard runs.
     let sessions = ["a", "b", "c", "d", "e"].map(|name| session(&parts, name));
@@ -87,7 +87,7 @@ async fn commands_and_views_beyond_the_bound_are_refused_at_once_and_taken_later
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_depth_of_each_actor_can_be_read() {
+async fn mailbox_depths_are_reported_per_actor() {
     let parts = small(Scripted::new().reply(DONE)).await;
     let none = parts.oracle.depths();
     let gateways = [("scripted".to_owned(), 0)].into();
@@ -115,7 +115,7 @@ async fn the_depth_of_each_actor_can_be_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn questions_to_a_full_composer_are_refused_as_overload() {
+async fn full_composer_refuses_as_overloaded() {
     let parts = small(Scripted::new()).await;
     let within = Duration::from_secs(1);
     let profiles = parts.services.router.profiles.now();
@@ -135,7 +135,7 @@ async fn questions_to_a_full_composer_are_refused_as_overload() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_query_waits_for_a_full_classifier_or_composer_and_not_for_ever() {
+async fn query_waits_for_a_full_classifier_or_composer_up_to_a_deadline() {
     let parts = small(Scripted::new().reply(DONE)).await;
     let services = &parts.services;
     for (kind, depth) in [
@@ -157,7 +157,7 @@ async fn a_query_waits_for_a_full_classifier_or_composer_and_not_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_call_that_finds_a_full_gateway_is_made_again() {
+async fn model_call_to_a_full_gateway_is_retried() {
     let script = Scripted::new().reply(DONE);
     let parts = small(script.clone()).await;
     let full = fill(&parts.gateways["scripted"].depth(0));
@@ -182,7 +182,7 @@ async fn retried(parts: &Parts) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_full_bus_drops_text_and_never_a_record() {
+async fn full_bus_drops_text_but_no_records() {
     use crate::actor::Progress;
 
     for (name, room) in [("room", true), ("full", false)] {
@@ -204,7 +204,7 @@ async fn a_full_bus_drops_text_and_never_a_record() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waits_for_an_actor_that_dies_is_not_counted_for_ever() {
+async fn messages_of_a_crashed_actor_leave_its_depth() {
     let parts = small(Scripted::new().reply(DONE)).await;
     let sessions = ["a", "b", "c"].map(|name| session(&parts, name));
     let submitted = sessions

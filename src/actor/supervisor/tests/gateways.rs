@@ -39,7 +39,7 @@ async fn waiting(parts: &Parts, calls: usize) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_many_calls_of_one_session_or_tenant_delay_nobody_elses_first() {
+async fn busy_session_or_tenant_does_not_delay_others_at_the_gateway() {
     let script = Scripted::new().reply(DONE).slowly(Duration::from_secs(1));
     let oracle = TestOracle::new(script.clone());
     let parts = parts(oracle.settings(|settings| settings.gateway.concurrency = 1)).await;
@@ -74,7 +74,7 @@ async fn the_many_calls_of_one_session_or_tenant_delay_nobody_elses_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiting_call_that_gives_up_makes_room_at_once() {
+async fn abandoned_call_frees_its_queue_place_at_once() {
     let backend = Probe::new(Scripted::new().stall("Half an ans"));
     let oracle = TestOracle::new(backend.clone()).settings(|settings| {
         (settings.gateway.concurrency, settings.gateway.queue) = (1, 1);
@@ -102,7 +102,7 @@ async fn a_waiting_call_that_gives_up_makes_room_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_calls_end_when_the_gateway_is_replaced_and_are_made_again() {
+async fn gateway_restart_fails_pending_calls_and_admits_new_ones() {
     let script = Scripted::new().reply(DONE).slowly(Duration::from_secs(1));
     let oracle = TestOracle::new(script).settings(|settings| settings.gateway.concurrency = 1);
     let parts = parts(oracle).await;
@@ -128,7 +128,7 @@ async fn all_calls_end_when_the_gateway_is_replaced_and_are_made_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_large_call_of_one_model_is_not_overtaken_for_ever_by_small_ones_of_another() {
+async fn small_calls_do_not_starve_a_large_one_of_another_model() {
     let used = Usage {
         input_tokens: 300,
         output_tokens: 300,
@@ -165,7 +165,7 @@ async fn a_large_call_of_one_model_is_not_overtaken_for_ever_by_small_ones_of_an
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_full_queue_says_when_to_come_again_by_its_pace() {
+async fn queue_full_error_derives_its_retry_hint_from_the_rate_limit() {
     let oracle = TestOracle::new(Scripted::new().stall("Half")).settings(|settings| {
         settings.gateway.queue = 10;
         settings.gateway.requests_per_minute = Some(30);

@@ -152,7 +152,7 @@ fn is_answered(answer: Result<Answer, AskError>) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_host_hears_that_its_system_was_shut_down() {
+async fn host_is_notified_of_shutdown() {
     let (mut hosted, system) = busy().await;
     system.shut_down(Duration::ZERO).await;
     assert_eq!(hosted.hears().await, "ended: Some(\"shut down\")");
@@ -160,7 +160,7 @@ async fn a_host_hears_that_its_system_was_shut_down() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_host_that_ends_takes_its_system_with_it_in_order() {
+async fn stopped_or_killed_host_shuts_its_system_down_gracefully() {
     type End = fn(&ActorRef<HostMsg>);
     let ends: [(&str, End); 2] = [
         ("stopped", |host| host.stop(None)),
@@ -181,7 +181,7 @@ async fn a_host_that_ends_takes_its_system_with_it_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_stops_the_child_waits_for_the_end_of_the_system() {
+async fn stopping_the_child_waits_for_the_system_to_end() {
     let (mut hosted, system) = busy().await;
     system.cell().stop_and_wait(None, None).await.unwrap();
     assert!(system.oracle().has_ended());
@@ -190,7 +190,7 @@ async fn whoever_stops_the_child_waits_for_the_end_of_the_system() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_host_that_kills_the_child_ends_the_system_in_order_too() {
+async fn killing_the_child_still_shuts_the_system_down_gracefully() {
     let (hosted, mut system) = busy().await;
     system.cell().kill();
     system.ended().await;
@@ -199,7 +199,7 @@ async fn a_host_that_kills_the_child_ends_the_system_in_order_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_system_that_fails_tells_its_host_which_starts_the_next_over_the_same_journal() {
+async fn host_restarts_a_failed_system_over_the_same_journal() {
     let (tool, script) = (slow(), look());
     let same = tool.clone();
     let mut hosted = Hosted::new(move || {
@@ -231,7 +231,7 @@ async fn a_system_that_fails_tells_its_host_which_starts_the_next_over_the_same_
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_starts_below_an_actor_that_has_ended() {
+async fn system_does_not_start_under_a_stopped_host() {
     let (host, ended) = {
         let mut hosted = Hosted::new(answering).await;
         hosted.system().await.shut_down(Duration::ZERO).await;
@@ -244,7 +244,7 @@ async fn nothing_starts_below_an_actor_that_has_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_system_of_its_own_can_be_put_below_an_actor_later() {
+async fn standalone_system_can_be_linked_to_a_host_later() {
     let hosted = Hosted::new(answering).await;
     let mut later = System::start(answering().args().unwrap()).await.unwrap();
     later.cell().link(hosted.host.get_cell());

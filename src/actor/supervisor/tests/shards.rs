@@ -81,7 +81,7 @@ fn orphaned(count: u32) -> (RestartCause, u32, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_of_a_shard_that_was_killed_come_back_a_few_at_a_time() {
+async fn shard_recovery_honours_its_concurrency() {
     let tool = hanging();
     let parts = one_shard(&tool, Recovery::AtStart { concurrency: 3 }).await;
     let mut sessions = Vec::new();
@@ -108,7 +108,7 @@ async fn sessions_of_a_shard_that_was_killed_come_back_a_few_at_a_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shard_that_is_replaced_leaves_sessions_of_other_processes_alone() {
+async fn replaced_shard_leaves_sessions_of_other_processes_alone() {
     let journal: Arc<dyn Journal> = Arc::new(Memory::new());
     let build = |tool: &TestTool| {
         TestOracle::new(look())
@@ -130,7 +130,7 @@ async fn a_shard_that_is_replaced_leaves_sessions_of_other_processes_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_crash_of_a_shard_counts_as_the_death_of_the_process_for_the_queries_in_it() {
+async fn shard_crash_counts_as_a_restart_of_its_running_queries() {
     let tool = hanging();
     let parts = one_shard(&tool, Recovery::AtStart { concurrency: 8 }).await;
     let running = submitted(&parts, "running").await;
@@ -152,7 +152,7 @@ async fn a_crash_of_a_shard_counts_as_the_death_of_the_process_for_the_queries_i
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shard_that_dies_before_it_has_any_session_costs_nothing() {
+async fn crash_of_an_empty_shard_charges_no_session() {
     let parts = parts(TestOracle::new(Scripted::new().reply(DONE))).await;
     let shards = parts.services.router.shards.clone();
     let before = shards.at(0).unwrap().actor().get_id();
@@ -166,7 +166,7 @@ async fn a_shard_that_dies_before_it_has_any_session_costs_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shard_that_dies_again_while_its_sessions_come_back_loses_none() {
+async fn shard_crash_during_recovery_loses_no_session() {
     let tool = hanging();
     let parts = one_shard(&tool, Recovery::AtStart { concurrency: 2 }).await;
     let mut sessions = Vec::new();
@@ -195,7 +195,7 @@ async fn a_shard_that_dies_again_while_its_sessions_come_back_loses_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_start_brings_back_survives_the_death_of_a_shard_in_the_middle() {
+async fn startup_recovery_survives_a_shard_crash() {
     let journal: Arc<dyn Journal> = Arc::new(Memory::new());
     let build = |tool: &TestTool| {
         TestOracle::new(look())

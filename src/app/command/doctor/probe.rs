@@ -331,7 +331,7 @@ mod tests {
     use crate::config::Preset;
 
     #[test]
-    fn a_remedy_names_where_the_key_is_from() {
+    fn remedy_names_the_source_of_the_key() {
         let mut provider = Preset::named("openai").unwrap().provider();
         let told = |provider: &Provider, code: &str| remedy(&Fault::permanent(code, "x"), provider);
         assert_eq!(

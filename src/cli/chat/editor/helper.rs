@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_completed_from_their_beginnings() {
+    fn commands_complete_from_their_prefix() {
         for (begun, completed) in [
             ("/q", vec!["/quit"]),
             ("/re", vec!["/resume "]),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn enter_replaces_the_backslash_before_it_and_no_other() {
+    fn enter_replaces_only_the_backslash_before_the_cursor() {
         for (name, before, behind, does) in [
             ("whole", "one", "", Enter::Sends),
             ("at the end", "one\\", "", Enter::ReplacesTheBackslash),

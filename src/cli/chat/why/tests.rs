@@ -166,7 +166,7 @@ fn shown(facts: Vec<(Option<u32>, Fact)>) -> String {
 }
 
 #[test]
-fn a_question_is_told_from_its_acceptance_to_its_end() {
+fn why_traces_a_query_from_acceptance_to_end() {
     let fallback = FallbackTriggered {
         cause: FallbackCause::LowConfidence,
         reason: "3 of 4 tool results failed".to_owned(),
@@ -205,7 +205,7 @@ fn a_question_is_told_from_its_acceptance_to_its_end() {
 }
 
 #[test]
-fn trouble_is_told_in_its_order() {
+fn why_lists_failures_in_order() {
     let fault = || Fault::retryable("overloaded", "come back later");
     let retried = Retried {
         attempt: Attempt(1),
@@ -295,7 +295,7 @@ fn trouble_is_told_in_its_order() {
 }
 
 #[test]
-fn what_has_not_ended_is_open() {
+fn why_shows_unfinished_steps_as_open() {
     let first = Some(0);
     let facts = vec![
         (None, accepted()),
@@ -317,7 +317,7 @@ fn what_has_not_ended_is_open() {
 }
 
 #[test]
-fn all_templates_are_in_order() {
+fn all_templates_parse() {
     let environment = environment();
     for (kind, word, text) in sayings() {
         for template in [word, text] {

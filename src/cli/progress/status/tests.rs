@@ -23,7 +23,7 @@ fn event(kind: &str, payload: Value) -> Event {
 }
 
 #[test]
-fn a_person_is_told_what_happens() {
+fn status_line_describes_each_event() {
     let before = json!({ "used": 91_000, "limit": 1_128_000 });
     let model = json!({ "model": "p/m" });
     let named = |name: &str| json!({ "name": name });
@@ -155,7 +155,7 @@ fn a_person_is_told_what_happens() {
 }
 
 #[test]
-fn long_work_has_a_bar_where_there_is_room() {
+fn progress_bar_needs_a_known_total_and_enough_width() {
     let step = |done, total| Step {
         what: "indexing".to_owned(),
         done,

@@ -14,7 +14,7 @@ fn user(text: &str) -> Value {
 }
 
 #[test]
-fn each_mistake_is_refused_by_the_name_of_its_field() {
+fn invalid_field_is_refused_by_name() {
     let with = |field: &str, value: Value| {
         let mut body = json!({ "model": "oracle", "messages": [user("q?")] });
         body[field] = value;
@@ -201,8 +201,7 @@ fn each_mistake_is_refused_by_the_name_of_its_field() {
 }
 
 #[test]
-fn a_body_of_very_many_values_is_refused_at_the_first_and_as_many_messages_as_a_session_takes_are_not()
- {
+fn long_message_list_parses_or_fails_at_its_first_invalid_item() {
     let body = json!({ "model": "oracle", "messages": vec![0; 1 << 17] });
     let problem = read(&body).unwrap_err();
     let shown = serde_json::to_value(problem.body()).unwrap();
@@ -215,7 +214,7 @@ fn a_body_of_very_many_values_is_refused_at_the_first_and_as_many_messages_as_a_
 }
 
 #[test]
-fn bytes_that_are_no_json_are_refused() {
+fn malformed_json_is_refused() {
     for body in [
         &b""[..],
         b"{",
@@ -229,7 +228,7 @@ fn bytes_that_are_no_json_are_refused() {
 }
 
 #[test]
-fn a_conversation_is_read_as_questions_and_what_answered_them() {
+fn conversation_is_parsed_into_questions_and_answers() {
     let body = json!({
         "model": "oracle",
         "messages": [
@@ -273,7 +272,7 @@ fn a_conversation_is_read_as_questions_and_what_answered_them() {
 }
 
 #[test]
-fn what_a_chat_page_asks_on_its_own_account_is_known() {
+fn chat_page_background_tasks_are_recognized() {
     let asked = |text: &str| {
         let messages = [user("one?"), user(text)];
         read(&json!({ "model": "m", "messages": messages })).unwrap()
@@ -289,7 +288,7 @@ fn what_a_chat_page_asks_on_its_own_account_is_known() {
 }
 
 #[test]
-fn reasoning_that_a_page_keeps_in_an_answer_is_left_out() {
+fn reasoning_in_assistant_messages_is_stripped() {
     let page = "<details type=\"reasoning\" done=\"true\">\nHm.\n</details>\nThere.";
     for (answer, spoken_) in [
         ("There.", "There."),

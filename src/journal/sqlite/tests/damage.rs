@@ -35,7 +35,7 @@ async fn told(journal: &Sqlite) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_flipped_bit_in_a_record_stops_its_session_alone() {
+async fn flipped_bit_in_a_record_affects_only_its_session() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     let claims = three(&directory).await;
@@ -76,7 +76,7 @@ async fn a_flipped_bit_in_a_record_stops_its_session_alone() {
 }
 
 #[tokio::test]
-async fn a_damaged_record_that_a_snapshot_stands_for_stops_only_those_who_read_it() {
+async fn damaged_record_behind_a_snapshot_does_not_stop_recovery() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     let claims = three(&directory).await;
@@ -106,7 +106,7 @@ async fn a_damaged_record_that_a_snapshot_stands_for_stops_only_those_who_read_i
 }
 
 #[tokio::test]
-async fn a_damaged_snapshot_is_as_good_as_none() {
+async fn damaged_snapshot_is_ignored() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     let claims = three(&directory).await;
@@ -124,7 +124,7 @@ async fn a_damaged_snapshot_is_as_good_as_none() {
 }
 
 #[tokio::test]
-async fn every_kind_of_disorder_is_told_by_name() {
+async fn verify_names_every_inconsistency() {
     for (name, change, tells, reads) in [
         (
             "a record is gone",
@@ -232,7 +232,7 @@ async fn every_kind_of_disorder_is_told_by_name() {
 }
 
 #[tokio::test]
-async fn damage_of_the_file_itself_is_told() {
+async fn verify_reports_damage_to_database_pages() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     let claims = three(&directory).await;

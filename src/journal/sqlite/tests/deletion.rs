@@ -86,7 +86,7 @@ async fn a_deleted_session_leaves_no_trace_in_any_file() {
 }
 
 #[tokio::test]
-async fn what_had_reached_the_database_before_leaves_no_trace_either() {
+async fn deletion_erases_checkpointed_records() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     let (journal, secret) = filled(&directory, 60).await;
@@ -100,7 +100,7 @@ async fn what_had_reached_the_database_before_leaves_no_trace_either() {
 }
 
 #[tokio::test]
-async fn a_read_that_is_under_way_holds_up_the_erasure_and_nothing_else() {
+async fn open_reader_delays_only_the_erasure() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     let (journal, reader) = deleted_under_a_reader(&directory).await;
@@ -117,7 +117,7 @@ async fn a_read_that_is_under_way_holds_up_the_erasure_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn what_a_crash_kept_from_being_erased_is_erased_at_the_next_opening() {
+async fn erasure_interrupted_by_a_crash_completes_at_open() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     let (_journal, _reader) = deleted_under_a_reader(&directory).await;
@@ -135,7 +135,7 @@ async fn what_a_crash_kept_from_being_erased_is_erased_at_the_next_opening() {
 }
 
 #[tokio::test]
-async fn what_a_process_still_has_to_erase_it_erases_before_it_goes() {
+async fn close_completes_a_pending_erasure() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     let stays = open(&directory);

@@ -19,7 +19,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[tokio::test]
-async fn everything_is_for_its_owner_alone() {
+async fn journal_files_are_private() {
     let fresh = Fresh::new();
     let directory = fresh.directory().join("deeper");
     let journal = open(&directory);
@@ -40,7 +40,7 @@ async fn everything_is_for_its_owner_alone() {
 }
 
 #[tokio::test]
-async fn in_a_directory_that_others_may_enter_the_files_are_for_their_owner_alone() {
+async fn journal_files_are_private_in_a_shared_directory() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     fs::create_dir(&directory).unwrap();
@@ -75,7 +75,7 @@ fn journal_files(directory: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn another_layout_is_refused_by_name_and_left_as_it_is() {
+fn unknown_layout_is_refused_and_left_unchanged() {
     let fresh = Fresh::new();
     for (layout, says) in [
         (schema::LAYOUT - 1, "the earlier layout 1"),
@@ -103,7 +103,7 @@ fn another_layout_is_refused_by_name_and_left_as_it_is() {
 }
 
 #[test]
-fn what_is_no_journal_is_refused_and_left_as_it_is() {
+fn foreign_file_is_refused_and_left_unchanged() {
     let fresh = Fresh::new();
     let database = |sql: &str| {
         let path = fresh.directory();
@@ -146,7 +146,7 @@ fn what_is_no_journal_is_refused_and_left_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_log_without_its_journal_is_not_taken_for_that_of_a_new_one() {
+async fn orphaned_write_ahead_log_is_refused() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     let journal = open(&directory);
@@ -159,7 +159,7 @@ async fn a_log_without_its_journal_is_not_taken_for_that_of_a_new_one() {
 }
 
 #[test]
-fn a_draft_that_a_crash_left_is_made_anew() {
+fn leftover_draft_database_is_recreated() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     fs::create_dir(&directory).unwrap();
@@ -188,7 +188,7 @@ fn an_old_sqlite_is_refused() {
 }
 
 #[tokio::test]
-async fn a_look_from_outside_needs_no_ownership_and_changes_nothing() {
+async fn inspection_needs_no_lease_and_changes_nothing() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     let error = Inspection::open(&directory).unwrap_err();

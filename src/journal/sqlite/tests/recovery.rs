@@ -13,7 +13,7 @@ fn tidy(directory: &Path) -> Sqlite {
 }
 
 #[tokio::test]
-async fn what_was_acknowledged_is_there_after_a_crash_at_any_moment() {
+async fn acknowledged_records_survive_a_crash_at_any_moment() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     let journal = tidy(&directory);
@@ -55,7 +55,7 @@ async fn what_was_acknowledged_is_there_after_a_crash_at_any_moment() {
 const FRAME: usize = 24 + 4_096;
 
 #[tokio::test]
-async fn a_log_that_is_cut_anywhere_in_its_last_frame_loses_the_last_append_and_no_other() {
+async fn truncated_last_frame_loses_only_the_last_append() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     let journal = open(&directory);
@@ -93,7 +93,7 @@ async fn a_log_that_is_cut_anywhere_in_its_last_frame_loses_the_last_append_and_
 }
 
 #[tokio::test]
-async fn an_append_whose_future_was_dropped_has_landed_whole_or_not_at_all() {
+async fn dropped_append_is_atomic() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     let journal = open(&directory);
@@ -115,7 +115,7 @@ async fn an_append_whose_future_was_dropped_has_landed_whole_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn dropping_the_last_handle_finishes_what_is_queued() {
+async fn dropping_the_last_handle_flushes_the_queue() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     let journal = open(&directory);

@@ -5,7 +5,7 @@ use std::{cell::Cell, sync::mpsc};
 use super::*;
 
 #[tokio::test]
-async fn a_search_that_is_given_up_ends_before_the_next_record() {
+async fn abandoned_search_stops_before_the_next_record() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     let journal = open(&directory);
@@ -28,7 +28,7 @@ async fn a_search_that_is_given_up_ends_before_the_next_record() {
 }
 
 #[tokio::test]
-async fn who_takes_long_sees_that_nobody_waits_any_more() {
+async fn long_read_sees_that_its_caller_is_gone() {
     let fresh = Fresh::new();
     let journal = fresh.journal();
     let (seen, sees) = mpsc::channel();
@@ -47,7 +47,7 @@ async fn who_takes_long_sees_that_nobody_waits_any_more() {
 }
 
 #[tokio::test]
-async fn however_many_searches_there_are_a_short_read_finds_a_thread() {
+async fn short_reads_are_served_during_long_searches() {
     let fresh = Fresh::new();
     let journal = fresh.journal();
     let by = journal.claim(key("a")).await.unwrap();

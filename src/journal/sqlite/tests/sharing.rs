@@ -24,7 +24,7 @@ fn owned(name: &str) -> Error {
 }
 
 #[tokio::test]
-async fn a_session_belongs_to_the_journal_that_claimed_it_until_it_is_released_or_closed() {
+async fn session_is_owned_by_its_claimant_until_release_or_close() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     let (one, other) = (open(&directory), open(&directory));
@@ -56,7 +56,7 @@ async fn a_session_belongs_to_the_journal_that_claimed_it_until_it_is_released_o
 }
 
 #[tokio::test]
-async fn an_owner_that_is_fenced_appends_nothing_though_it_does_not_know() {
+async fn fenced_owner_cannot_write() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     let (one, other) = (open(&directory), open(&directory));
@@ -85,7 +85,7 @@ fn one_behind(by: Claim) -> Append {
 }
 
 #[tokio::test]
-async fn what_a_live_owner_works_on_is_not_unfinished_for_others() {
+async fn sessions_of_a_live_owner_are_not_unfinished_for_others() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     let (one, other) = (open(&directory), open(&directory));
@@ -113,7 +113,7 @@ async fn what_a_live_owner_works_on_is_not_unfinished_for_others() {
 }
 
 #[tokio::test]
-async fn every_process_writes_to_the_logs_of_oracle() {
+async fn every_process_can_write_the_system_session() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     let (one, other) = (open(&directory), open(&directory));
@@ -127,7 +127,7 @@ async fn every_process_writes_to_the_logs_of_oracle() {
 }
 
 #[tokio::test]
-async fn who_comes_to_others_leaves_their_log_to_them() {
+async fn opening_does_not_checkpoint_another_process_log() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     let one = open(&directory);
@@ -147,7 +147,7 @@ async fn who_comes_to_others_leaves_their_log_to_them() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn journals_that_write_at_once_lose_and_mix_nothing() {
+async fn concurrent_writers_lose_and_mix_no_records() {
     const EACH: usize = 60;
     let fresh = Fresh::new();
     let directory = fresh.directory();
@@ -191,7 +191,7 @@ async fn journals_that_write_at_once_lose_and_mix_nothing() {
 }
 
 #[test]
-fn journals_that_are_opened_at_once_make_one() {
+fn concurrent_opens_create_one_journal() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     std::thread::scope(|scope| {

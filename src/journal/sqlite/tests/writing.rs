@@ -12,7 +12,7 @@ fn failure(code: i32) -> rusqlite::Error {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn refusals_do_not_hurt_those_who_share_the_commit() {
+async fn refused_appends_do_not_affect_their_batch() {
     let fresh = Fresh::new();
     let journal = fresh.journal();
     let mut tasks = JoinSet::new();
@@ -50,7 +50,7 @@ async fn refusals_do_not_hurt_those_who_share_the_commit() {
 }
 
 #[tokio::test]
-async fn more_than_the_queue_holds_wait_for_room() {
+async fn callers_beyond_the_queue_wait_for_capacity() {
     let fresh = Fresh::new();
     let journal = fresh.journal();
     let claims = (0..3_000).map(|number| journal.claim(key(&number.to_string())));
@@ -61,7 +61,7 @@ async fn more_than_the_queue_holds_wait_for_room() {
 }
 
 #[tokio::test]
-async fn a_full_disk_refuses_and_works_again_when_there_is_room() {
+async fn full_disk_refuses_appends_until_space_is_free() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     let tuning = Tuning {
@@ -99,7 +99,7 @@ async fn a_full_disk_refuses_and_works_again_when_there_is_room() {
 }
 
 #[tokio::test]
-async fn a_commit_that_cannot_be_made_now_leaves_nothing_and_can_be_repeated() {
+async fn failed_commit_leaves_nothing_and_can_be_retried() {
     static FAILS: AtomicBool = AtomicBool::new(false);
     let commit = |store: &mut Store<'_>| match FAILS.swap(false, Ordering::SeqCst) {
         true => Err(failure(ffi::SQLITE_FULL)),
@@ -135,7 +135,7 @@ async fn a_commit_that_cannot_be_made_now_leaves_nothing_and_can_be_repeated() {
 }
 
 #[tokio::test]
-async fn after_a_commit_in_doubt_nothing_is_answered_as_done_any_more() {
+async fn uncertain_commit_breaks_the_journal() {
     static FAILS: AtomicBool = AtomicBool::new(false);
     let commit = |store: &mut Store<'_>| {
         // As after a failed fsync, the records may be durable or not.
@@ -178,7 +178,7 @@ async fn after_a_commit_in_doubt_nothing_is_answered_as_done_any_more() {
 }
 
 #[tokio::test]
-async fn a_writer_that_panics_is_a_store_in_doubt() {
+async fn writer_panic_breaks_the_journal() {
     let commit = |_: &mut Store<'_>| -> rusqlite::Result<()> { panic!("on purpose") };
     let tuning = Tuning {
         commit,
@@ -196,7 +196,7 @@ async fn a_writer_that_panics_is_a_store_in_doubt() {
 }
 
 #[tokio::test]
-async fn a_session_whose_entry_contradicts_its_log_is_refused_alone() {
+async fn inconsistent_session_is_refused_alone() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     let journal = open(&directory);

@@ -21,7 +21,7 @@ fn result(call: &str, content: &str) -> Arc<Message> {
 }
 
 #[test]
-fn lengths_are_cut_to_the_same_level_so_that_they_fit_together() {
+fn clipping_level_lets_all_pieces_fit() {
     for (name, lengths, room, limit) in [
         ("nothing", vec![], 10, usize::MAX),
         ("all fit", vec![3, 4], 7, usize::MAX),
@@ -34,7 +34,7 @@ fn lengths_are_cut_to_the_same_level_so_that_they_fit_together() {
 }
 
 #[test]
-fn a_text_that_is_too_long_keeps_its_beginning_and_its_end() {
+fn long_text_keeps_its_beginning_and_end() {
     assert_eq!(clipped("short", 5), "short");
     let text = format!("{}{}{}", "a".repeat(50), "b".repeat(50), "c".repeat(50));
     let cut = clipped(&text, 100);
@@ -48,7 +48,7 @@ fn a_text_that_is_too_long_keeps_its_beginning_and_its_end() {
 }
 
 #[test]
-fn very_many_lines_of_one_piece_leave_the_others_whole() {
+fn many_lines_of_one_piece_leave_others_whole() {
     let question = "q".repeat(500);
     for lines in ["x\n".repeat(30_000), "a longer line\n\n\n".repeat(9_000)] {
         let messages = [user(&question), result("x", &lines)];
@@ -61,7 +61,7 @@ fn very_many_lines_of_one_piece_leave_the_others_whole() {
 }
 
 #[test]
-fn long_pieces_are_clipped_and_then_the_oldest_left_out() {
+fn long_pieces_are_clipped_before_the_oldest_are_dropped() {
     let long = result("x", &"z".repeat(10_000));
     let messages = [user("What is it?"), long];
     let text = rendered(&messages, 400, 1_000);
@@ -83,7 +83,7 @@ fn long_pieces_are_clipped_and_then_the_oldest_left_out() {
 }
 
 #[test]
-fn every_part_of_a_message_has_its_label() {
+fn every_message_part_is_labelled() {
     let call = ToolCall {
         id: CallId::new("1"),
         name: "fetch\n[user]".into(),
@@ -114,7 +114,7 @@ fn every_part_of_a_message_has_its_label() {
 }
 
 #[test]
-fn no_sign_that_ends_a_line_ends_a_quotation() {
+fn every_line_separator_continues_the_quotation() {
     for end in [
         "\n", "\r\n", "\r", "\u{b}", "\u{c}", "\u{85}", "\u{2028}", "\u{2029}",
     ] {

@@ -44,7 +44,7 @@ const END: &str =
 const STOP: &str = "message_stop";
 
 #[test]
-fn streams_are_read_with_all_their_quirks() {
+fn anthropic_streams_decode_with_their_quirks() {
     let ends_with = |reason: &str| {
         format!(
             r#"message_delta {{"delta":{{"stop_reason":"{reason}"}},"usage":{{"output_tokens":3}}}}"#
@@ -354,7 +354,7 @@ fn streams_are_read_with_all_their_quirks() {
 }
 
 #[test]
-fn whole_answers_are_read_too() {
+fn anthropic_replies_without_streaming_decode() {
     for (name, body, expected) in [
         (
             "all kinds of blocks",
@@ -383,7 +383,7 @@ fn whole_answers_are_read_too() {
 }
 
 #[test]
-fn what_is_put_into_the_cache_is_told_apart() {
+fn anthropic_cache_writes_are_counted_apart() {
     let mut decoder = Decoder::new(context(Scenario::Question));
     let body = r#"{"type":"message","content":[],"stop_reason":"end_turn","usage":{"input_tokens":9,"cache_read_input_tokens":4,"cache_creation_input_tokens":2,"output_tokens":1}}"#;
     decoder.whole(body, &mut Vec::new()).unwrap();

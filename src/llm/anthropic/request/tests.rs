@@ -90,19 +90,19 @@ fn with(messages: Vec<Message>) -> Request {
 }
 
 #[test]
-fn a_conversation_is_written_in_turns() {
+fn anthropic_request_encodes_a_conversation() {
     insta::assert_snapshot!("anthropic", pretty(&conversation()));
 }
 
 #[test]
-fn thoughts_go_back_byte_for_byte() {
+fn thinking_blocks_are_replayed_byte_for_byte() {
     let body = written(&conversation(), None, true);
     let thought = r#"{"role":"assistant","content":[{"type":"thinking","thinking":"h  m","signature":"c2ln\/"},"#;
     assert!(body.contains(thought), "{body}");
 }
 
 #[test]
-fn a_question_alone_asks_for_little() {
+fn minimal_anthropic_request_omits_optional_fields() {
     let request = Request {
         system: "".into(),
         tools: [].into(),
@@ -132,7 +132,7 @@ fn outline(request: &Request) -> String {
 }
 
 #[test]
-fn roles_alternate_and_the_mark_stands_before_guidance() {
+fn roles_alternate_and_the_cache_mark_precedes_guidance() {
     let user = || Message::text(Role::User, "u");
     let model = || Message::text(Role::Assistant, "a");
     let guidance = || Message::text(Role::Guidance, "g");

@@ -15,7 +15,7 @@ fn read(pieces: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn pieces_find_their_call() {
+fn tool_call_fragments_are_assembled() {
     let tables: &[(&str, &[&str], &[&str])] = &[
         (
             "as documented",

@@ -37,7 +37,7 @@ const USAGE: &str = r#"{"choices":[],"usage":{"prompt_tokens":9,"completion_toke
 const CALL: &str = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}}]}"#;
 
 #[test]
-fn streams_are_read_with_all_their_quirks() {
+fn openai_streams_decode_with_their_quirks() {
     let tables: &[(&str, &[&str], &str)] = &[
         (
             "as documented",
@@ -529,7 +529,7 @@ fn too_many_calls() -> String {
 }
 
 #[test]
-fn whole_answers_are_read_too() {
+fn openai_replies_without_streaming_decode() {
     for (name, body, expected) in [
         (
             "text",

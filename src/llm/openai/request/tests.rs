@@ -85,19 +85,19 @@ fn pretty(request: &Request, host: &str, max_output: Option<u64>, stream: bool) 
 }
 
 #[test]
-fn a_conversation_is_written_for_openai() {
+fn openai_request_encodes_a_conversation() {
     let body = pretty(&conversation(), "api.openai.com", Some(1000), true);
     insta::assert_snapshot!("openai", body);
 }
 
 #[test]
-fn a_conversation_is_written_for_others() {
+fn compatible_server_request_encodes_a_conversation() {
     let body = pretty(&conversation(), "localhost", Some(1000), true);
     insta::assert_snapshot!("others", body);
 }
 
 #[test]
-fn a_question_alone_asks_for_little() {
+fn minimal_openai_request_omits_optional_fields() {
     let request = Request {
         system: "".into(),
         tools: [].into(),
@@ -117,7 +117,7 @@ fn a_question_alone_asks_for_little() {
 }
 
 #[test]
-fn usage_is_asked_for_only_in_streams_of_servers_that_take_it() {
+fn stream_usage_is_requested_only_where_supported() {
     let request = conformance::request(Scenario::Question);
     for (host, stream, asked) in [
         ("localhost", true, true),
@@ -130,7 +130,7 @@ fn usage_is_asked_for_only_in_streams_of_servers_that_take_it() {
 }
 
 #[test]
-fn reasoning_goes_back_byte_for_byte_to_the_model_that_it_is_from() {
+fn reasoning_is_replayed_only_to_its_own_model() {
     let details = r#"[{ "type":"reasoning.encrypted", "data":"a\/=" ,"index":0}]"#;
     let kept = format!(r#"{{"model":"thinker","reasoning_details":{details}}}"#);
     let sent = |provider: &str, model: &str| {
@@ -168,7 +168,7 @@ fn reasoning_goes_back_byte_for_byte_to_the_model_that_it_is_from() {
 }
 
 #[test]
-fn what_was_sent_stays_a_prefix_of_what_is_sent_next() {
+fn earlier_messages_stay_a_prefix_of_later_requests() {
     let written = |messages: usize| {
         let mut request = conversation();
         let all = request.messages.iter().take(messages).cloned().collect();
@@ -194,7 +194,7 @@ fn what_was_sent_stays_a_prefix_of_what_is_sent_next() {
 }
 
 #[test]
-fn a_call_and_its_result_go_under_an_id_that_the_server_takes() {
+fn tool_call_and_result_share_an_accepted_id() {
     let long = format!("chatcmpl-tool-{}", "0123456789abcdef".repeat(2));
     let messages = vec![
         Message::text(Role::User, "q"),

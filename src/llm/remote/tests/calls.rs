@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn replies_come_in_pieces_and_end_once() {
+async fn reply_streams_in_pieces_and_completes_once() {
     for dialect in DIALECTS {
         let server = Server::new(&[Answer::stream(events(dialect))]);
         let got = all(&remote(dialect, &server), Scenario::Question).await;
@@ -55,7 +55,7 @@ async fn both_dialects_conform() {
 }
 
 #[tokio::test]
-async fn a_connection_is_used_again() {
+async fn connection_is_reused() {
     for dialect in DIALECTS {
         let server = Server::new(&[Answer::stream(events(dialect))]);
         let remote = remote(dialect, &server);
@@ -69,7 +69,7 @@ async fn a_connection_is_used_again() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_dropped_closes_its_connection() {
+async fn dropping_a_stream_closes_its_connection() {
     for dialect in DIALECTS {
         let begun = Answer::stream(&events(dialect)[..4]).waits();
         let server = Server::new(&[begun]);
@@ -84,14 +84,14 @@ async fn a_stream_that_is_dropped_closes_its_connection() {
 }
 
 #[tokio::test]
-async fn a_reply_is_whole_at_its_end_mark_though_the_server_lingers() {
+async fn reply_completes_at_its_end_mark_before_the_connection_closes() {
     let server = Server::new(&[Answer::stream(OPENAI).waits()]);
     let reply = end(&remote(Dialect::OpenAi, &server)).await.unwrap();
     assert_eq!(text(&reply), "Hello");
 }
 
 #[tokio::test]
-async fn what_says_nothing_is_a_sign_of_life() {
+async fn ignorable_events_count_as_alive() {
     let quiet = [
         ": hello\n\n",
         "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\"}}]}\n\n",
@@ -106,7 +106,7 @@ async fn what_says_nothing_is_a_sign_of_life() {
 }
 
 #[tokio::test]
-async fn limits_come_before_all_else_and_before_a_fault() {
+async fn rate_limits_arrive_before_reply_or_fault() {
     let headers = "x-ratelimit-limit-requests: 600\r\nx-ratelimit-remaining-tokens: 7\r\n";
     for status in [200, 429] {
         let server = Server::new(&[Answer::of(status, headers, OPENAI)]);
@@ -123,7 +123,7 @@ async fn limits_come_before_all_else_and_before_a_fault() {
 }
 
 #[tokio::test]
-async fn a_whole_answer_is_read_whether_asked_for_or_not() {
+async fn complete_reply_is_accepted_with_or_without_streaming() {
     let openai = r#"{"choices":[{"message":{"content":"Hello"},"finish_reason":"stop"}]}"#;
     let anthropic =
         r#"{"type":"message","content":[{"type":"text","text":"Hello"}],"stop_reason":"end_turn"}"#;
@@ -186,7 +186,7 @@ async fn requests_carry_path_key_and_headers() {
 }
 
 #[tokio::test]
-async fn models_are_listed_with_what_is_told_of_them() {
+async fn models_are_listed_with_their_limits() {
     let model = |name: &str, context_window, max_output| ModelSettings {
         name: name.to_owned(),
         context_window,

@@ -17,7 +17,7 @@ fn is_retryable(fault: &Fault) -> bool {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_named() {
+async fn unreachable_server_is_a_connect_or_dns_fault() {
     let closed = {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         format!("http://{}", listener.local_addr().unwrap())
@@ -37,7 +37,7 @@ async fn a_server_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn a_server_without_tls_is_named() {
+async fn plain_text_server_is_a_tls_fault() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let plain = listener.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -52,7 +52,7 @@ async fn a_server_without_tls_is_named() {
 }
 
 #[tokio::test]
-async fn every_status_is_its_fault() {
+async fn each_response_status_maps_to_a_fault() {
     for (status, code, retry) in [
         (307, "bad_request", false),
         (400, "bad_request", false),
@@ -96,7 +96,7 @@ async fn every_status_is_its_fault() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_cut_unless_it_had_finished() {
+async fn truncated_response_is_cut_unless_finished() {
     for dialect in DIALECTS {
         let events = events(dialect);
         let finish = events
@@ -124,13 +124,13 @@ async fn an_answer_that_breaks_off_is_cut_unless_it_had_finished() {
 }
 
 #[tokio::test]
-async fn a_connection_that_closes_before_the_answer_is_named() {
+async fn closed_connection_before_the_response_is_a_hang_up() {
     let server = Server::new(&[Answer::nothing().breaks_off()]);
     assert_eq!(code(&remote(Dialect::OpenAi, &server)).await, "hung_up");
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_begin_is_given_up() {
+async fn silent_server_times_out() {
     let server = Server::new(&[Answer::nothing()]);
     let remote = remote(Dialect::OpenAi, &server);
     // The paused clock advances when all tasks wait.
@@ -148,7 +148,7 @@ async fn a_server_that_does_not_begin_is_given_up() {
 }
 
 #[tokio::test]
-async fn the_words_of_an_error_that_do_not_come_are_not_waited_for_long() {
+async fn error_body_is_awaited_only_briefly() {
     let answer = Answer::of(429, "retry-after: 7\r\n", &["{\"error\":"]).waits();
     let server = Server::new(&[answer]);
     let remote = remote(Dialect::OpenAi, &server);
@@ -170,7 +170,7 @@ async fn the_words_of_an_error_that_do_not_come_are_not_waited_for_long() {
 }
 
 #[tokio::test]
-async fn errors_after_a_good_beginning_are_faults_after_what_was_said() {
+async fn error_events_in_a_stream_become_faults() {
     let openai = "data: {\"error\":{\"message\":\"no\",\"type\":\"server_error\"}}\n\n";
     let anthropic =
         "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n\n";
@@ -198,7 +198,7 @@ async fn errors_after_a_good_beginning_are_faults_after_what_was_said() {
 }
 
 #[tokio::test]
-async fn a_page_instead_of_a_reply_is_named() {
+async fn html_response_is_a_bad_stream() {
     let server = Server::new(&[Answer::of(
         200,
         "content-type: text/html\r\n",
@@ -212,7 +212,7 @@ async fn a_page_instead_of_a_reply_is_named() {
 }
 
 #[tokio::test]
-async fn keys_and_header_values_are_never_told() {
+async fn faults_never_leak_keys_or_header_values() {
     let echo = "you sent sk-canary and team-canary, user:pass-canary";
     let json = format!(r#"{{"error":{{"message":"{echo}","type":"sk-canary"}}}}"#);
     let event = format!("data: {json}\n\n");

@@ -46,7 +46,7 @@ async fn timed(script: &Scripted) -> Vec<(String, u128)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pieces_come_when_the_script_says() {
+async fn chunks_follow_the_scripted_delays() {
     let slow = |turn: &str| format!("{{\"turns\": [{{\"delay_ms\": 100, {turn}}}]}}");
     for (name, script_text, pieces) in [
         (
@@ -96,7 +96,7 @@ async fn pieces_come_when_the_script_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stall_shows_its_text_in_time_and_then_nothing() {
+async fn scripted_stall_sends_its_text_on_time_and_hangs() {
     let stall = r#"{"turns": [{"delay_ms": 100, "faults": [{"stall": {"shown": "a"}}]}]}"#;
     let mut stream = script(stall).call(asked("m"));
     assert_eq!(stream.next().now_or_never(), None, "not yet");
@@ -106,7 +106,7 @@ async fn a_stall_shows_its_text_in_time_and_then_nothing() {
 }
 
 #[tokio::test]
-async fn tries_fail_as_written_before_the_reply() {
+async fn scripted_faults_precede_the_reply() {
     let text = r#"{"turns": [{"reply": "at last", "faults": [
         {"fault": {"code": "busy", "detail": "later", "after_ms": 7}},
         {"fault": {"code": "gone", "permanent": true}}]}]}"#;

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn confidence_is_the_first_finite_number_of_element_attribute_and_default() {
+fn confidence_prefers_element_then_attribute_then_default() {
     let [low, high] = [
         "<confidence>0.1</confidence>",
         "<confidence>0.9</confidence>",
@@ -77,7 +77,7 @@ fn confidence_is_the_first_finite_number_of_element_attribute_and_default() {
 }
 
 #[test]
-fn confidence_is_never_minus_zero() {
+fn confidence_is_never_negative_zero() {
     let block = "<signal type='need_turn' confidence='-0'><reason>enough</reason></signal>";
     let reading = read(block, Timestamp::default());
     assert!(

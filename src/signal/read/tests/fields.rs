@@ -193,7 +193,7 @@ const TYPES: &str = "need_turn, context_sufficient, stuck, need_capability, part
                      delegation_recommended";
 
 #[test]
-fn faults_name_the_field_and_what_is_wrong() {
+fn field_errors_name_the_field_and_problem() {
     let of = |field: &str, kind: &str, fault: &str| {
         format!("the field `{field}` of a {kind} signal needs {fault}")
     };

@@ -17,7 +17,7 @@ fn rejected(fault: &str) -> Is {
 }
 
 #[test]
-fn a_near_miss_goes_and_is_a_rejection() {
+fn near_miss_is_stripped_and_rejected() {
     for (name, tag, fault) in [
         ("plural", "<signals type=\"stuck\">", PLURAL),
         ("plural in capitals", "<SIGNALS Type = 'stuck' >", PLURAL),
@@ -94,7 +94,7 @@ fn a_near_miss_goes_and_is_a_rejection() {
 }
 
 #[test]
-fn a_near_miss_that_lost_its_bracket_ends_with_its_line() {
+fn near_miss_without_a_bracket_ends_at_its_line() {
     for (name, reply, text) in [
         (
             "before a field",
@@ -129,7 +129,7 @@ fn a_near_miss_that_lost_its_bracket_ends_with_its_line() {
 }
 
 #[test]
-fn a_near_miss_is_a_rejection_only_where_no_block_counts() {
+fn near_miss_is_ignored_beside_a_valid_block() {
     let good = || need("a good reason");
     check(&[
         (
@@ -208,7 +208,7 @@ fn a_near_miss_is_a_rejection_only_where_no_block_counts() {
 }
 
 #[test]
-fn in_code_a_near_miss_is_content() {
+fn near_miss_in_code_is_content() {
     for (name, text) in [
         ("inline", "never `<signal type=need_turn>` or so"),
         ("inline, self-closed", "as `<signal type=\"stuck\"/>` shows"),
@@ -224,7 +224,7 @@ fn in_code_a_near_miss_is_content() {
 }
 
 #[test]
-fn raw_xml_is_the_near_miss_as_received() {
+fn near_miss_raw_xml_is_verbatim() {
     for (reply, raw_xml) in [
         ("a <signal type=x/> b", "<signal type=x/>"),
         (

@@ -67,7 +67,7 @@ fn inline_code_is_content() {
 }
 
 #[test]
-fn what_looks_like_inline_code_is_none() {
+fn inline_code_lookalikes_are_not_code() {
     check(&[
         (
             "it ends on its line",
@@ -106,7 +106,7 @@ fn what_looks_like_inline_code_is_none() {
 }
 
 #[test]
-fn a_fence_with_more_or_before_more_is_an_example() {
+fn fenced_block_among_other_text_is_an_example() {
     for (name, text) in [
         (
             "text follows",
@@ -178,7 +178,7 @@ fn a_fence_with_more_or_before_more_is_an_example() {
 }
 
 #[test]
-fn what_looks_like_a_fence_is_none() {
+fn fence_lookalikes_are_not_fences() {
     check(&[
         ("two marks", &format!("``\n{BLOCK}\n``"), good(), "``\n\n``"),
         (
@@ -210,7 +210,7 @@ fn what_looks_like_a_fence_is_none() {
 }
 
 #[test]
-fn a_block_that_is_all_of_the_last_fence_counts() {
+fn block_that_fills_the_last_fence_counts() {
     check(&[
         (
             "at the end",

@@ -5,7 +5,7 @@ use super::*;
 const BLOCK: &str = "<signal type='need_turn'><reason>a good reason</reason></signal>";
 
 #[test]
-fn an_opening_tag_that_never_closes_goes_with_its_fields() {
+fn unclosed_opening_tag_is_stripped_with_its_fields() {
     for (name, reply, text) in [
         ("alone", "Done. <signal type='stuck'>", "Done."),
         ("with text after it", "a <signal type='stuck'> b", "a  b"),
@@ -75,7 +75,7 @@ fn an_opening_tag_that_never_closes_goes_with_its_fields() {
 }
 
 #[test]
-fn no_stray_tag_outside_code_stays() {
+fn stray_tags_outside_code_are_stripped() {
     for (name, reply, text) in [
         ("closing", "a </signal> b", "a  b"),
         ("closing, spaced", "a </SIGNAL\n > b", "a  b"),
@@ -93,7 +93,7 @@ fn no_stray_tag_outside_code_stays() {
 }
 
 #[test]
-fn every_complete_block_goes_and_white_space_is_tidied() {
+fn complete_blocks_are_stripped_and_whitespace_is_tidied() {
     for (name, reply, text) in [
         ("three newlines", "a\n\n\nb".to_owned(), "a\n\nb"),
         ("many newlines", "a\n\n\n\n\n\n\nb".to_owned(), "a\n\nb"),

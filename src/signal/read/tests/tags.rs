@@ -5,7 +5,7 @@ use super::*;
 const BODY: &str = "<reason>a good reason</reason></signal>";
 
 #[test]
-fn opening_tags_in_all_their_forms() {
+fn opening_tags_parse_in_every_form() {
     for (name, tag) in [
         ("plain", r#"<signal type="need_turn">"#),
         ("single quotes", "<signal type='need_turn'>"),
@@ -39,7 +39,7 @@ fn opening_tags_in_all_their_forms() {
 }
 
 #[test]
-fn text_that_is_no_opening_tag_stays() {
+fn lookalike_tags_stay_as_text() {
     for (name, text) in [
         ("a header file", "#include <signal.h> and more"),
         ("an attribute without a value", "<signal type> and more"),
@@ -84,7 +84,7 @@ fn text_that_is_no_opening_tag_stays() {
 }
 
 #[test]
-fn closing_tags_may_have_white_space_and_any_case() {
+fn closing_tags_allow_whitespace_and_any_case() {
     for closing in ["</signal>", "</signal  >", "</SIGNAL\n>", "</Signal\t>"] {
         let reply = format!("<signal type='need_turn'><reason>a good reason</reason>{closing}end");
         assert_eq!(
@@ -145,7 +145,7 @@ fn tags_match_like_brackets() {
 }
 
 #[test]
-fn raw_xml_is_the_block_as_received_and_the_time_is_when_it_was_read() {
+fn signal_keeps_raw_xml_and_parse_time() {
     let block = "<Signal  type='need_turn' >\n <Reason> five5 &amp; </Reason>\n</signal >";
     let at = Timestamp::from_millis(7);
     let reading = read(&format!("x {block} y"), at);

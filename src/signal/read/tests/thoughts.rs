@@ -6,7 +6,7 @@ const BLOCK: &str = "<signal type='need_turn'><reason>a good reason</reason></si
 const THOUGHT: &str = "<signal type='need_turn'><reason>only a thought</reason></signal>";
 
 #[test]
-fn thoughts_are_no_part_of_the_reply() {
+fn thinking_is_not_part_of_the_reply() {
     check(&[
         (
             "at the start",
@@ -84,7 +84,7 @@ fn thoughts_are_no_part_of_the_reply() {
 }
 
 #[test]
-fn thoughts_that_do_not_end_run_to_the_end() {
+fn unclosed_thinking_runs_to_the_end() {
     for (name, reply, text) in [
         ("all of the reply", format!("<think>hm {THOUGHT}"), ""),
         (
@@ -128,7 +128,7 @@ fn an_answer_may_mention_the_tags() {
 }
 
 #[test]
-fn an_end_whose_start_is_missing_ends_what_came_before() {
+fn unopened_thinking_end_discards_earlier_signals() {
     check(&[
         (
             "the text stays, the tag goes",

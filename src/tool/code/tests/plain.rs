@@ -121,7 +121,7 @@ fn within_reason<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -
 }
 
 #[test]
-fn a_place_is_shown_with_what_it_stands_in() {
+fn match_is_shown_with_its_enclosing_symbols() {
     let tree = Tree::of(&[(
         "src/gateway.rs",
         "use a;\n\nimpl Gateway {\n    /// Refuses a call over its budget.\n    fn admit(&self) {\n        check();\n    }\n}\n",
@@ -135,7 +135,7 @@ fn a_place_is_shown_with_what_it_stands_in() {
 }
 
 #[test]
-fn the_best_file_comes_first() {
+fn best_file_is_ranked_first() {
     let other = "fn one() {}\nfn two() {}\n".repeat(10);
     for (name, files, question, first) in [
         (
@@ -256,7 +256,7 @@ fn the_best_file_comes_first() {
 }
 
 #[test]
-fn what_is_not_there_is_told() {
+fn missing_words_are_reported() {
     let tree = Tree::of(&[("src/gateway.rs", "fn admit() {}\n")]);
     let text = tree.ask("does the gateway use quantum tunneling?");
     assert!(
@@ -272,7 +272,7 @@ fn what_is_not_there_is_told() {
 }
 
 #[test]
-fn an_empty_file_is_no_answer() {
+fn empty_file_does_not_answer_a_question() {
     let tree = Tree::of(&[("src/gateway.rs", ""), ("src/blank.rs", "\n\n")]);
     let want = "src/gateway.rs (lines 1–0)\n\n\
                 all 1 place shown; 2 files searched; \
@@ -288,7 +288,7 @@ fn an_empty_file_is_no_answer() {
 }
 
 #[test]
-fn changes_are_seen() {
+fn changed_files_are_reindexed() {
     let tree = Tree::of(&[("a.rs", "fn first() {}\n"), ("b.rs", "fn second() {}\n")]);
     assert_eq!(tree.files("first"), ["a.rs"]);
     tree.write("c.rs", b"fn first_of_all() {}\n");
@@ -307,7 +307,7 @@ fn changes_are_seen() {
 }
 
 #[test]
-fn what_was_just_seen_is_not_looked_at_again() {
+fn fresh_index_is_not_refreshed_again() {
     let tree = Tree::within(
         &[("a.rs", "fn first() {}\n")],
         CodeSearchSettings::default(),
@@ -319,7 +319,7 @@ fn what_was_just_seen_is_not_looked_at_again() {
 }
 
 #[test]
-fn a_place_can_be_named_and_what_is_ignored_only_so() {
+fn search_path_may_name_ignored_files() {
     let tree = Tree::of(&[
         (".gitignore", "out/\n"),
         ("src/a.rs", "fn cookie() {}\n"),
@@ -343,7 +343,7 @@ fn a_place_can_be_named_and_what_is_ignored_only_so() {
 }
 
 #[test]
-fn beyond_its_bounds_files_are_left_out_and_told() {
+fn files_beyond_the_index_limit_are_reported() {
     let settings = CodeSearchSettings {
         index_files: 2,
         ..CodeSearchSettings::default()
@@ -367,7 +367,7 @@ fn beyond_its_bounds_files_are_left_out_and_told() {
 }
 
 #[test]
-fn odd_files_cost_nothing_and_are_counted() {
+fn binary_huge_and_irregular_files_are_skipped_and_counted() {
     let tree = Tree::of(&[("a.rs", "fn cookie() {}\n")]);
     File::create(tree.path("huge.log"))
         .unwrap()
@@ -403,7 +403,7 @@ fn odd_files_cost_nothing_and_are_counted() {
 }
 
 #[test]
-fn a_file_that_became_a_pipe_holds_nobody_up() {
+fn indexed_file_replaced_by_a_pipe_does_not_block() {
     let tree = Tree::within(
         &[("a.rs", "fn cookie() {}\n"), ("b.rs", "fn cookie() {}\n")],
         CodeSearchSettings::default(),
@@ -427,7 +427,7 @@ fn a_file_that_became_a_pipe_holds_nobody_up() {
 }
 
 #[test]
-fn the_data_has_the_places_and_their_lines() {
+fn search_data_holds_places_and_lines() {
     let tree = Tree::of(&[("a.rs", "fn cookie() {\n    bake();\n}\n")]);
     let wanted = json!({"query": "where is the cookie", "mode": "words"});
     let data = tree.output(wanted, &CancellationToken::new()).data;
@@ -437,7 +437,7 @@ fn the_data_has_the_places_and_their_lines() {
 }
 
 #[test]
-fn places_can_be_had_without_their_lines() {
+fn files_only_omits_the_lines() {
     let tree = Tree::of(&[("a.rs", "fn cookie() {}\n")]);
     let wanted = json!({"query": "the cookie", "mode": "words", "files_only": true});
     let text = tree.search(wanted, &CancellationToken::new());
@@ -446,7 +446,7 @@ fn places_can_be_had_without_their_lines() {
 }
 
 #[test]
-fn what_is_not_new_is_told() {
+fn stale_results_state_their_age() {
     let tree = Tree::of(&[("a.rs", "fn cookie() {}\n")]);
     assert!(!tree.ask("the cookie").contains(" ago"));
     let stopped = CancellationToken::new();
@@ -458,7 +458,7 @@ fn what_is_not_new_is_told() {
 }
 
 #[test]
-fn a_call_that_is_stopped_goes_without_the_index() {
+fn cancelled_search_skips_the_index_and_the_next_one_builds_it() {
     let tree = Tree::of(&[("a.rs", "fn cookie() {}\n")]);
     let stopped = CancellationToken::new();
     stopped.cancel();
@@ -469,7 +469,7 @@ fn a_call_that_is_stopped_goes_without_the_index() {
 }
 
 #[test]
-fn without_an_index_it_is_told_how_far_that_is() {
+fn search_before_the_index_is_ready_reports_progress() {
     let (tree, progress) = (Tree::of(&[]), Progress::default());
     let root = ProjectRoot::open(tree.folder.path()).unwrap();
     let settings = CodeSearchSettings::default();
@@ -485,7 +485,7 @@ fn without_an_index_it_is_told_how_far_that_is() {
 }
 
 #[test]
-fn a_call_that_is_stopped_while_it_reads_shows_what_it_has() {
+fn cancelled_search_shows_partial_results() {
     let tree = Tree::within(
         &[
             ("a.rs", "fn cookie() {}\n"),
@@ -508,7 +508,7 @@ fn a_call_that_is_stopped_while_it_reads_shows_what_it_has() {
 }
 
 #[test]
-fn the_same_tree_gives_the_same_text_however_it_came_about() {
+fn equal_trees_give_equal_results() {
     let question = "how are cookies parsed and sessions kept";
     let files: Vec<(String, String)> = (0..120)
         .map(|at| {
@@ -534,7 +534,7 @@ fn the_same_tree_gives_the_same_text_however_it_came_about() {
 }
 
 #[test]
-fn a_short_word_that_is_misspelt_is_read_as_another_but_not_relied_on() {
+fn misspelt_short_word_is_corrected_but_does_not_count() {
     let tree = Tree::of(&[("a.rs", "fn gate() {}\n"), ("b.rs", "fn cookie() {}\n")]);
     for (question, read_as, covered) in [
         ("where is the gaze?", "`gaze` read as `gate`", "has 0 %"),
@@ -554,7 +554,7 @@ fn skipped(text: &str) -> &str {
 }
 
 #[test]
-fn a_file_of_ever_new_words_keeps_to_the_bounds() {
+fn file_with_unbounded_vocabulary_keeps_the_index_small() {
     let settings = CodeSearchSettings {
         index_bytes: MIB,
         max_file_bytes: 64 * MIB as u64,
@@ -575,7 +575,7 @@ fn a_file_of_ever_new_words_keeps_to_the_bounds() {
 }
 
 #[test]
-fn a_line_without_end_is_looked_at_as_far_as_it_says_something() {
+fn endless_line_is_indexed_up_to_a_bound() {
     let settings = CodeSearchSettings {
         max_file_bytes: 64 * MIB as u64,
         ..CodeSearchSettings::default()
@@ -591,7 +591,7 @@ fn a_line_without_end_is_looked_at_as_far_as_it_says_something() {
 }
 
 #[test]
-fn folders_deeper_than_a_path_may_be_long_are_counted() {
+fn folders_beyond_the_path_limit_are_counted() {
     let tree = Tree::of(&[("a.rs", "fn cookie() {}\n")]);
     let deep: PathBuf = iter::repeat_n("d".repeat(200), 11).collect();
     for half in ["one", "two"] {
@@ -614,7 +614,7 @@ fn folders_deeper_than_a_path_may_be_long_are_counted() {
 }
 
 #[test]
-fn rules_that_nobody_wrote_are_not_read() {
+fn huge_or_irregular_ignore_files_are_not_read() {
     let tree = Tree::of(&[
         ("a.rs", "fn cookie() {}\n"),
         ("huge/b.rs", "fn cookie() {}\n"),
@@ -629,7 +629,7 @@ fn rules_that_nobody_wrote_are_not_read() {
 }
 
 #[test]
-fn files_that_change_while_they_are_read_are_known_as_they_end() {
+fn files_changed_during_indexing_are_reindexed() {
     let write_all = |tree: &Tree, round: usize| {
         for file in 0..40 {
             // Longer each time: times alone tell changes no better than the clock of the disk.
@@ -659,7 +659,7 @@ fn files_that_change_while_they_are_read_are_known_as_they_end() {
 }
 
 #[test]
-fn data_has_room_for_every_place_however_long_its_lines() {
+fn search_data_stays_within_its_limit_with_long_lines() {
     let line = format!("gateway {}\n", "\u{1}x".repeat(3_000));
     let tree = Tree::of(&[]);
     for file in 0..20 {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_git_ignores_is_left_out() {
+fn ignored_files_are_skipped() {
     let files = [
         (".gitignore", "*.log\n/target/\n!keep.log\n"),
         ("a.rs", "hit"),
@@ -62,7 +62,7 @@ fn what_git_ignores_is_left_out() {
 }
 
 #[test]
-fn what_nearer_rules_take_back_is_searched() {
+fn nearer_rules_can_reinclude_files() {
     let tree = Tree::of(&[
         (".gitignore", "*.log\n"),
         ("sub/.gitignore", "\u{feff}!keep.log\n!.shown\n[\n"),
@@ -79,7 +79,7 @@ fn what_nearer_rules_take_back_is_searched() {
 }
 
 #[test]
-fn rules_are_read_as_git_reads_them() {
+fn ignore_patterns_match_as_in_git() {
     let tree = Tree::of(&[
         (".gitignore", "secret[[:digit:]].txt\nx{a,b}\n*.{log\n"),
         ("secret1.txt", "hit"),
@@ -101,7 +101,7 @@ fn rules_are_read_as_git_reads_them() {
 
 /// Projects re-include names by rules that happen to match hidden names too.
 #[test]
-fn hidden_names_are_let_in_by_rules_on_hidden_names_alone() {
+fn hidden_names_need_explicit_rules() {
     let tree = Tree::of(&[
         ("a.rs", "hit"),
         ("sub/b.rs", "hit"),
@@ -154,7 +154,7 @@ fn hidden_names_are_let_in_by_rules_on_hidden_names_alone() {
 
 /// Unreadable rules may forbid anything.
 #[test]
-fn where_rules_cannot_be_known_nothing_is_searched() {
+fn unreadable_ignore_rules_block_their_folder() {
     let tree = Tree::of(&[("a.txt", "hit"), ("sub/b.txt", "hit"), ("sub/c.txt", "hit")]);
     let rules = tree.path("sub/.gitignore");
     let link = |to: &str| symlink(to, &rules).unwrap();
@@ -194,7 +194,7 @@ fn where_rules_cannot_be_known_nothing_is_searched() {
 }
 
 #[test]
-fn a_project_inside_a_repository_obeys_its_rules_but_none_above() {
+fn nested_project_obeys_only_its_repository_rules() {
     let tree = Tree::of(&[
         (".gitignore", "*\n"),
         ("repo/.git/HEAD", ""),

@@ -23,7 +23,7 @@ fn read_of(path: &str, text: &[u8], symbol: &str, max_lines: u64) -> Result<Stri
 }
 
 #[test]
-fn a_symbol_is_read_by_its_name() {
+fn symbol_is_found_by_plain_or_qualified_name() {
     let get = "a.rs (lines 9–12 of 19)\n9:     /// Gets.\n10:     fn get(&self) -> u8 {\n\
                11:         1\n12:     }\n… 7 more lines; go on with start_line=13\n\
                … all of method `Store::get`";
@@ -45,7 +45,7 @@ fn a_symbol_is_read_by_its_name() {
 }
 
 #[test]
-fn of_several_the_first_is_read_and_the_others_are_named() {
+fn ambiguous_symbol_reads_the_first_and_lists_the_others() {
     let store = read_of("a.rs", CODE.as_bytes(), "Store", 400).unwrap();
     assert!(
         store.starts_with("a.rs (lines 3–6 of 19)\n3: /// Keeps.\n"),
@@ -61,7 +61,7 @@ fn of_several_the_first_is_read_and_the_others_are_named() {
 }
 
 #[test]
-fn of_a_long_symbol_the_head_is_read() {
+fn long_symbol_is_read_from_its_head() {
     let text = format!("def long():\n{}", "    x = 1\n".repeat(50));
     let want = "a.py (lines 1–3 of 51)\n1: def long():\n2:     x = 1\n3:     x = 1\n\
                 … 48 more lines; go on with start_line=4\n\
@@ -85,7 +85,7 @@ fn a_heading_is_a_symbol() {
 }
 
 #[test]
-fn a_symbol_is_read_by_the_name_that_it_is_told_by() {
+fn symbol_is_found_by_its_displayed_name() {
     for (path, text, symbols) in [
         (
             "a.sh",
@@ -120,7 +120,7 @@ fn a_symbol_is_read_by_the_name_that_it_is_told_by() {
 }
 
 #[test]
-fn a_symbol_that_may_lie_beyond_what_is_looked_at_is_told_so() {
+fn missing_symbol_error_mentions_the_outline_limits() {
     let many = "fn a() {}\n".repeat(MAX_SYMBOLS + 1);
     let long = format!("fn a() {{}}\n{}\nfn zzz() {{}}\n", " ".repeat(MAX_TEXT));
     for text in [many, long] {
@@ -131,7 +131,7 @@ fn a_symbol_that_may_lie_beyond_what_is_looked_at_is_told_so() {
 }
 
 #[test]
-fn what_is_not_there_is_told_with_what_is() {
+fn missing_symbol_error_suggests_alternatives() {
     for (path, symbol, says) in [
         (
             "a.rs",
@@ -163,7 +163,7 @@ fn what_is_not_there_is_told_with_what_is() {
 }
 
 #[test]
-fn a_symbol_and_lines_are_not_both_given() {
+fn symbol_and_lines_exclude_each_other() {
     for given in [
         json!({"start_line": 1}),
         json!({"around": 1}),

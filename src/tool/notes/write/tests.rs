@@ -70,7 +70,7 @@ fn names(folder: &TempDir) -> Vec<String> {
 }
 
 #[test]
-fn only_a_folder_opened_for_it_is_written_to() {
+fn only_a_writable_folder_is_written_to() {
     let folder = folder();
     let project = ProjectRoot::open(folder.path()).unwrap();
     let settings = NotesSettings::default();
@@ -92,7 +92,7 @@ fn only_a_folder_opened_for_it_is_written_to() {
 }
 
 #[tokio::test]
-async fn a_note_is_made_once() {
+async fn note_creation_is_idempotent() {
     let folder = folder();
     let tool = tool(&folder);
     for note in ["ideas/new/cache", "notes/ideas/new/cache.md"] {
@@ -136,7 +136,7 @@ async fn a_note_is_made_once() {
 }
 
 #[tokio::test]
-async fn text_is_added_once_and_the_mode_stays() {
+async fn append_is_idempotent_and_keeps_the_file_mode() {
     let folder = folder();
     let tool = tool(&folder);
     let path = folder.path().join("notes/a.md");
@@ -165,7 +165,7 @@ async fn text_is_added_once_and_the_mode_stays() {
 
 /// Only the approved note is written to.
 #[tokio::test]
-async fn only_the_note_that_is_named_is_added_to() {
+async fn append_requires_the_exact_note_name() {
     let folder = folder();
     let at = |path: &str| folder.path().join("notes").join(path);
     fs::write(at("C.md"), "# C\n").unwrap();
@@ -193,7 +193,7 @@ async fn only_the_note_that_is_named_is_added_to() {
 }
 
 #[tokio::test]
-async fn only_the_section_that_is_named_is_added_to() {
+async fn append_requires_the_exact_section() {
     let folder = folder();
     let before = "# Catalog\nx\n# Work\n## Day\ny\n# Home\n## Day\nz\n";
     let path = folder.path().join("notes/b.md");
@@ -229,7 +229,7 @@ async fn only_the_section_that_is_named_is_added_to() {
 
 /// A note may be swapped between two checks.
 #[test]
-fn what_has_become_a_pipe_or_a_link_is_not_read() {
+fn note_replaced_by_a_pipe_or_link_is_not_read() {
     let folder = folder();
     let notes = notes(&folder);
     let place = notes.writable.as_ref().unwrap().place("a.md").unwrap();
@@ -253,7 +253,7 @@ fn what_has_become_a_pipe_or_a_link_is_not_read() {
 }
 
 #[tokio::test]
-async fn only_what_was_read_is_replaced() {
+async fn replace_requires_the_current_version() {
     let folder = folder();
     let tool = tool(&folder);
     let now = version(&text(&folder, "notes/a.md"));
@@ -274,7 +274,7 @@ async fn only_what_was_read_is_replaced() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_written_is_told_and_not_written() {
+async fn invalid_write_is_explained_and_changes_nothing() {
     let folder = folder();
     let tool = tool(&folder);
     let at = |path: &str| folder.path().join("notes").join(path);
@@ -422,7 +422,7 @@ async fn a_cancelled_call_writes_nothing() {
 }
 
 #[tokio::test]
-async fn it_conforms() {
+async fn note_write_conforms() {
     let folder = folder();
     let canonical = folder.path().canonicalize().unwrap();
     conformance::conforms(&conformance::Subject {
@@ -436,7 +436,7 @@ async fn it_conforms() {
 }
 
 #[test]
-fn text_comes_to_the_end_of_its_section() {
+fn append_goes_to_the_end_of_its_section() {
     const NOTE: &str = "# A\n\nx\n\n## B\n\n- one\n\n# C\nlast\n";
     for (name, text, section, addition, want, first, last) in [
         (

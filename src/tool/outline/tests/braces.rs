@@ -101,7 +101,7 @@ function Memo 57:57-57
 
 /// Ending a head at the first `{` would cut these to one line or lose them.
 #[test]
-fn bounds_of_parameters_are_no_bodies() {
+fn braces_in_type_bounds_are_not_bodies() {
     let text = "export class Repo<T extends { id: string }> {
   get<K extends keyof { a: T }, V extends { b: K }>(key: K): Map<K, { v: V }> {
     return a < b && { a: 1 };
@@ -132,7 +132,7 @@ function last 16:16-17
 }
 
 #[test]
-fn a_merge_that_is_not_done_is_read_nevertheless() {
+fn conflict_markers_do_not_break_the_outline() {
     for path in ["a.js", "a.ts"] {
         let text = "foo();\n<<<<<<< HEAD\nbar();\n=======\nbaz();\n>>>>>>> x\nfunction f() {\n}\n";
         assert_eq!(shown(path, text), "function f 7:7-8\n");

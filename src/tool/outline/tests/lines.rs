@@ -217,7 +217,7 @@ table Orders 18:18-18
 }
 
 #[test]
-fn parameters_and_names_begin_no_text() {
+fn dollar_parameters_do_not_open_a_string() {
     let parameters = "select $1, a$b$;\n".repeat(40);
     let text = format!(
         "{parameters}create function f() returns int as $x$ create table no (a int); $x$;\n\
@@ -264,7 +264,7 @@ heading Setext One 12:12-23
 }
 
 #[test]
-fn what_is_no_heading_and_what_is_one() {
+fn heading_lookalikes_are_not_headings() {
     for (name, text, want) in [
         ("a rule first", "---\n# A\ntext\n", "heading A 2:2-3\n"),
         (

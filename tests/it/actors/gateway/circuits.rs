@@ -103,7 +103,7 @@ async fn log(oracle: &TestSystem, many: usize) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_keeps_failing_is_left_alone_probed_once_and_asked_again() {
+async fn failing_model_opens_its_circuit_until_a_probe_succeeds() {
     let backend = Moody::new("server_error");
     let oracle = system(&backend).await;
     for name in ["a", "b", "c"] {
@@ -156,7 +156,7 @@ async fn a_model_that_keeps_failing_is_left_alone_probed_once_and_asked_again() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_comes_while_a_model_is_out_of_order_waits_and_is_answered() {
+async fn callers_wait_out_an_open_circuit() {
     let backend = Moody::new("server_error");
     let oracle = TestOracle::new(backend.clone()).settings(|settings| {
         settings.gateway.breaker.failures = 3;
@@ -177,7 +177,7 @@ async fn who_comes_while_a_model_is_out_of_order_waits_and_is_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_cannot_be_connected_to_is_left_alone_as_a_whole() {
+async fn connection_failures_open_the_providers_circuit() {
     let backend = Moody::new("connect");
     let oracle = system(&backend).await;
     // The first call fails three times within its patience; no probe is due before that ends.
@@ -196,7 +196,7 @@ async fn who_cannot_be_connected_to_is_left_alone_as_a_whole() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_caller_did_wrong_opens_nothing() {
+async fn caller_errors_open_no_circuit() {
     for code in ["bad_request", "unauthorized", "rate_limited", "cut"] {
         let backend = Moody::new(code);
         let oracle = system(&backend).await;

@@ -59,7 +59,7 @@ impl Backend for Writes {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_call_that_takes_its_time_is_progress_from_its_first_piece_on() {
+async fn slow_tool_call_stream_counts_as_progress() {
     let backend = Writes {
         pieces: 30,
         every: Duration::from_secs(20),
@@ -86,7 +86,7 @@ async fn a_tool_call_that_takes_its_time_is_progress_from_its_first_piece_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn comments_keep_a_call_alive_and_are_no_progress() {
+async fn keep_alive_comments_prevent_a_stall_but_are_no_progress() {
     let every = Duration::from_secs(20);
     for (name, backend, code, seconds) in [
         ("no first piece", Alive { first: None, every }, "stall", 40),

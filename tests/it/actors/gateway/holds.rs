@@ -43,7 +43,7 @@ impl Backend for Held {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_a_model_that_is_held_for_long_asks_the_next_one_at_once() {
+async fn long_hold_fails_over_to_the_next_model_at_once() {
     let provider = Held::default();
     let oracle = TestOracle::new(provider.clone())
         .models(&["held/one", "held/two"])
@@ -76,7 +76,7 @@ async fn who_waits_for_a_model_that_is_held_for_long_asks_the_next_one_at_once()
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_another_model_the_time_is_waited_for() {
+async fn long_hold_without_another_model_waits() {
     let provider = Held::default();
     let oracle = TestOracle::new(provider.clone()).models(&["held/one"]);
     let oracle = oracle.start().await.unwrap();

@@ -57,7 +57,7 @@ async fn five_hundred_sessions_share_six_hundred_calls_a_minute() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limit_that_is_only_felt_ends_in_no_storm_and_everyone_is_answered() {
+async fn unannounced_rate_limit_causes_no_retry_storm() {
     let provider = Metered {
         turns: 3,
         ..Metered::new(600)
@@ -76,7 +76,7 @@ async fn a_limit_that_is_only_felt_ends_in_no_storm_and_everyone_is_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tenant_with_very_many_sessions_does_not_delay_another() {
+async fn busy_tenant_does_not_delay_another() {
     let provider = Metered::new(60);
     let oracle = TestOracle::new(provider.clone())
         .settings(|settings| settings.gateway.requests_per_minute = Some(60))
@@ -102,7 +102,7 @@ async fn a_tenant_with_very_many_sessions_does_not_delay_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_refusal_nobody_calls_before_the_time_that_was_named() {
+async fn retry_after_holds_back_every_caller() {
     let provider = Metered::new(3);
     let oracle = TestOracle::new(provider.clone());
     let oracle = oracle.start().await.unwrap();
@@ -125,7 +125,7 @@ async fn after_a_refusal_nobody_calls_before_the_time_that_was_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tokens_are_kept_within_what_the_provider_tells() {
+async fn token_rate_stays_within_the_announced_limit() {
     let provider = Metered {
         tokens: 30 * EACH,
         tells: Tells::Limits,
@@ -148,7 +148,7 @@ async fn tokens_are_kept_within_what_the_provider_tells() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_may_have_settings_of_its_own() {
+async fn provider_settings_override_the_gateways() {
     let provider = Metered::new(10_000);
     let own = GatewaySettings {
         requests_per_minute: Some(30),
@@ -170,7 +170,7 @@ async fn a_provider_may_have_settings_of_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_talks_with_the_log_of_the_system() {
+async fn system_session_accepts_no_messages() {
     let oracle = TestOracle::new(Metered::new(9)).start().await.unwrap();
     let session = oracle.session("system").unwrap();
     let error = session.submit(Submission::new("hello")).await.unwrap_err();

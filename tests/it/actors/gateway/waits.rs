@@ -152,7 +152,7 @@ async fn two_sessions(oracle: &TestSystem, look_after: Duration) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rate_limit_is_seen_from_the_refusal_until_it_is_lifted() {
+async fn rate_limit_is_visible_until_lifted() {
     let oracle = TestOracle::new(Stumbling::over([rate_limited(4)]));
     let oracle = oracle.start().await.unwrap();
     let seen = two_sessions(&oracle, Duration::from_secs(2)).await;
@@ -163,7 +163,7 @@ async fn a_rate_limit_is_seen_from_the_refusal_until_it_is_lifted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_is_seen_until_the_server_is_back() {
+async fn outage_is_visible_until_the_server_recovers() {
     let oracle = TestOracle::new(Stumbling::over((0..6).map(|_| away())));
     let oracle = oracle.start().await.unwrap();
     let seen = two_sessions(&oracle, Duration::from_secs(5)).await;
@@ -185,7 +185,7 @@ async fn an_outage_is_seen_until_the_server_is_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_query_fails_for_an_outage_when_its_patience_ends_and_not_before() {
+async fn query_fails_for_an_outage_only_after_its_patience() {
     let oracle = TestOracle::new(Stumbling::over((0..1_000).map(|_| away())))
         .policy(|policy| policy.retry.outage = Duration::from_secs(100));
     let oracle = oracle.start().await.unwrap();
@@ -206,7 +206,7 @@ async fn a_query_fails_for_an_outage_when_its_patience_ends_and_not_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_refusal_halves_the_calls_that_run_and_delays_nobody_for_long() {
+async fn one_rate_limit_refusal_slows_calls_only_briefly() {
     let oracle = TestOracle::new(Stumbling::over([rate_limited(1)]));
     let oracle = oracle.start().await.unwrap();
     let begin = Instant::now();

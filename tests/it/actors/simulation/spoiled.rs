@@ -103,7 +103,7 @@ fn spoil(log: &[Entry], spoiled: &Spoiled) -> Vec<Entry> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_checker_sees_counters_that_fall() {
+async fn checker_detects_decreasing_counters() {
     let scenario = scenario::all().remove(0);
     let journal = memory();
     let mut world = World::new(&scenario, Arc::clone(&journal), scenario.name.into());

@@ -88,7 +88,7 @@ fn is_written(place: &Place, number: usize) -> bool {
 }
 
 #[test]
-fn a_call_runs_once_somebody_agrees_and_not_without() {
+fn call_runs_only_after_approval() {
     let place = writing(4);
     let mut chat = Screen::oracle(&place, &line(CHAT));
     let mut times = 0;
@@ -125,7 +125,7 @@ fn a_call_runs_once_somebody_agrees_and_not_without() {
 }
 
 #[test]
-fn what_was_typed_before_a_call_is_asked_about_is_no_answer_and_ctrl_c_takes_the_question_back() {
+fn type_ahead_approves_nothing_and_ctrl_c_cancels_the_question() {
     let call = json!({ "name": "note_write", "arguments": { "note": "n0", "text": NOTE } });
     let slow = json!({ "chunks": ["May ", "I?", " ", " "], "delay_ms": 200, "tool_calls": [call] });
     let script = json!({ "turns": [slow, { "reply": DONE }] }).to_string();
@@ -147,7 +147,7 @@ fn what_was_typed_before_a_call_is_asked_about_is_no_answer_and_ctrl_c_takes_the
 }
 
 #[test]
-fn what_comes_with_a_line_that_is_no_answer_is_none_either() {
+fn input_after_an_invalid_answer_approves_nothing() {
     let long = format!("{}y\r", "x".repeat(1_024));
     for (name, keys, left) in [
         ("lines", "please wait\ry\rfoo\r", "> y\nfoo"),
@@ -180,7 +180,7 @@ fn what_comes_with_a_line_that_is_no_answer_is_none_either() {
 }
 
 #[test]
-fn a_paste_that_is_longer_than_a_terminal_holds_is_no_answer_either() {
+fn paste_longer_than_the_terminal_buffer_approves_nothing() {
     let place = writing(1);
     let mut ask = Screen::oracle(
         &place,
@@ -195,7 +195,7 @@ fn a_paste_that_is_longer_than_a_terminal_holds_is_no_answer_either() {
 }
 
 #[test]
-fn all_that_a_call_is_to_get_is_shown_before_anybody_is_asked() {
+fn call_is_shown_in_full_before_the_approval_prompt() {
     let text = format!("{}\nBEHIND IT ALL", "# Much\n".repeat(4_000));
     let call = json!({ "name": "note_write", "arguments": { "note": "n0", "text": text } });
     let script =
@@ -232,7 +232,7 @@ fn a_call_in_another_process_is_left_to_its_terminal() {
 }
 
 #[test]
-fn a_single_question_asks_too_where_somebody_can_answer() {
+fn ask_requests_approval_on_a_terminal() {
     let place = writing(1);
     let mut ask = Screen::oracle(
         &place,
@@ -246,7 +246,7 @@ fn a_single_question_asks_too_where_somebody_can_answer() {
 }
 
 #[test]
-fn a_terminal_that_can_do_nothing_but_text_is_asked_as_well() {
+fn dumb_terminal_is_asked_for_approval() {
     let place = writing(1);
     let mut chat = Screen::with(&place, &line(CHAT), (24, 80), &[("TERM", "dumb")]);
     chat.shows("> ");
@@ -261,7 +261,7 @@ fn a_terminal_that_can_do_nothing_but_text_is_asked_as_well() {
 }
 
 #[test]
-fn where_nobody_can_be_asked_a_call_is_refused_at_once_and_the_model_reads_why() {
+fn call_without_a_terminal_is_refused_and_the_model_sees_the_reason() {
     for (command, input) in [
         ("ask --session s --model scripted/s.json write", ""),
         ("ask --session s --json --model scripted/s.json write", ""),

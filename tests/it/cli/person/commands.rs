@@ -31,7 +31,7 @@ fn stable(text: &str) -> String {
 }
 
 #[test]
-fn a_question_is_answered_with_citations_and_why_tells_how_it_came_to_that() {
+fn chat_answers_with_citations_and_why_explains_them() {
     let place = Place::new(&FILES);
     let mut chat = Screen::oracle(&place, "chat --model offline");
     chat.shows("/help lists commands, Ctrl-D leaves");
@@ -60,7 +60,7 @@ fn a_question_is_answered_with_citations_and_why_tells_how_it_came_to_that() {
 }
 
 #[test]
-fn why_is_readable() {
+fn why_output_is_readable() {
     let turns = json!([
         { "reply": "Let me see. <signal type='need_turn'><reason>have to read the file</reason></signal>",
           "tool_calls": [{ "name": "file_read", "arguments": { "path": "notes.md" } }] },
@@ -91,7 +91,7 @@ fn why_is_readable() {
 }
 
 #[test]
-fn sessions_are_changed_without_leaving() {
+fn chat_switches_sessions() {
     let place = answering(2);
     let mut chat = Screen::oracle(&place, super::CHAT);
     chat.say("what is one?");
@@ -124,7 +124,7 @@ fn sessions_are_changed_without_leaving() {
 }
 
 #[test]
-fn a_new_session_in_which_nothing_was_asked_does_not_hide_the_way_back_to_the_one_before() {
+fn empty_new_session_does_not_hide_the_previous_one() {
     let place = answering(1);
     let mut chat = Screen::oracle(&place, super::CHAT);
     chat.say("what is one?");
@@ -136,7 +136,7 @@ fn a_new_session_in_which_nothing_was_asked_does_not_hide_the_way_back_to_the_on
 }
 
 #[test]
-fn what_goes_to_a_file_is_not_wrapped_and_messages_are_edited_all_the_same() {
+fn output_to_a_file_is_not_wrapped_and_editing_still_works() {
     let place = answering(1);
     let mut chat = Screen::redirected(&place, super::CHAT, "2>why.txt");
     chat.say("two?\x01what is ");
@@ -163,7 +163,7 @@ fn what_goes_to_a_file_is_not_wrapped_and_messages_are_edited_all_the_same() {
 }
 
 #[test]
-fn nothing_that_a_model_says_commands_the_terminal() {
+fn model_text_cannot_send_terminal_escapes() {
     const HOSTILE: &str = "A\x1b]0;title\x07B\x1b[2J\u{9b}2J\u{202e}C\rD";
     let turns = json!([
         { "reply": format!("{HOSTILE} <signal type='need_turn'><reason>{HOSTILE}</reason></signal>"),
@@ -186,7 +186,7 @@ fn nothing_that_a_model_says_commands_the_terminal() {
 }
 
 #[test]
-fn a_terminal_that_can_do_nothing_but_text_gets_nothing_else() {
+fn dumb_terminal_gets_plain_text_only() {
     let place = scripted(&json!([{ "reply": DONE }, { "reply": DONE }]));
     let dumb = [("TERM", "dumb")];
     let mut chat = Screen::with(&place, super::CHAT, (24, 80), &dumb);

@@ -10,7 +10,7 @@ const ALT_ENTER: &str = "\x1b\r";
 const UP: &str = "\x1b[A";
 
 #[test]
-fn a_message_may_have_several_lines_and_is_sent_as_it_was_typed() {
+fn multi_line_message_is_sent_as_typed() {
     let place = answering(8);
     let mut chat = Screen::oracle(&place, CHAT);
     // A paste is one message, whatever it contains.
@@ -38,7 +38,7 @@ fn a_message_may_have_several_lines_and_is_sent_as_it_was_typed() {
 }
 
 #[test]
-fn a_backslash_goes_at_once_where_enter_begins_a_line_and_ctrl_j_is_enter() {
+fn backslash_enter_starts_a_line_and_ctrl_j_acts_as_enter() {
     let place = answering(8);
     let mut chat = Screen::oracle(&place, CHAT);
     chat.prompt();
@@ -56,7 +56,7 @@ fn a_backslash_goes_at_once_where_enter_begins_a_line_and_ctrl_j_is_enter() {
 }
 
 #[test]
-fn what_is_no_text_is_not_asked_and_the_conversation_goes_on() {
+fn invalid_utf_8_is_not_asked_and_the_conversation_continues() {
     let place = answering(8);
     let mut chat = Screen::oracle(&place, CHAT);
     chat.prompt();
@@ -71,7 +71,7 @@ fn what_is_no_text_is_not_asked_and_the_conversation_goes_on() {
 }
 
 #[test]
-fn what_somebody_put_into_the_history_commands_no_terminal() {
+fn history_file_cannot_send_terminal_escapes() {
     let place = answering(8);
     let kept = place.data.path().join("oracle/chat_history");
     std::fs::create_dir_all(kept.parent().unwrap()).unwrap();
@@ -87,7 +87,7 @@ fn what_somebody_put_into_the_history_commands_no_terminal() {
 }
 
 #[test]
-fn a_terminal_of_another_size_is_noticed_while_somebody_types() {
+fn resize_while_typing_redraws_the_message() {
     let place = answering(1);
     let mut chat = Screen::with(&place, CHAT, (24, 60), &[]);
     chat.prompt();
@@ -102,7 +102,7 @@ fn a_terminal_of_another_size_is_noticed_while_somebody_types() {
 }
 
 #[test]
-fn an_interrupt_from_elsewhere_is_answered_and_takes_nothing_away() {
+fn external_interrupt_keeps_the_typed_text() {
     let place = answering(1);
     let mut chat = Screen::oracle(&place, CHAT);
     chat.prompt();
@@ -119,7 +119,7 @@ fn an_interrupt_from_elsewhere_is_answered_and_takes_nothing_away() {
 }
 
 #[test]
-fn what_was_typed_before_is_there_again_also_the_next_time() {
+fn history_survives_a_restart() {
     let place = answering(8);
     let mut chat = Screen::oracle(&place, CHAT);
     chat.say("the first one");

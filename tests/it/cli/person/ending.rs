@@ -16,7 +16,7 @@ fn stalling() -> Place {
 }
 
 #[test]
-fn ctrl_c_takes_a_question_back_and_the_conversation_goes_on() {
+fn ctrl_c_cancels_the_question_and_the_conversation_continues() {
     let place = stalling();
     let mut chat = Screen::oracle(&place, CHAT);
     chat.say("one?");
@@ -42,7 +42,7 @@ fn ctrl_c_takes_a_question_back_and_the_conversation_goes_on() {
 }
 
 #[test]
-fn what_was_cut_off_with_its_process_goes_on_when_somebody_comes_back() {
+fn chat_resumes_a_query_cut_off_by_a_kill() {
     let place = stalling();
     let mut chat = Screen::oracle(&place, CHAT);
     chat.say("one?");
@@ -62,7 +62,7 @@ fn what_was_cut_off_with_its_process_goes_on_when_somebody_comes_back() {
 }
 
 #[test]
-fn a_session_that_another_process_has_open_is_left_to_it() {
+fn chat_does_not_open_a_session_of_another_process() {
     let place = stalling();
     let mut chat = Screen::oracle(&place, CHAT);
     chat.say("one?");
@@ -76,7 +76,7 @@ fn a_session_that_another_process_has_open_is_left_to_it() {
 }
 
 #[test]
-fn a_program_that_is_told_to_end_leaves_the_terminal_as_it_was() {
+fn signal_restores_the_terminal() {
     let place = stalling();
     for (at, signal) in [
         ("the prompt", "TERM"),
@@ -104,7 +104,7 @@ fn a_program_that_is_told_to_end_leaves_the_terminal_as_it_was() {
 }
 
 #[test]
-fn a_chat_that_was_suspended_comes_back_as_it_was() {
+fn suspended_chat_resumes_unchanged() {
     let place = answering(3);
     let program = env!("CARGO_BIN_EXE_oracle");
     let mut shell = Screen::shell(&place);

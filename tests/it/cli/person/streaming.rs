@@ -7,7 +7,7 @@ use super::{CHAT, DONE, Screen, answering, asked, screen::End, scripted};
 const SIGNAL: &str = "<signal type='context_sufficient'><sources_found>1</sources_found></signal>";
 
 #[test]
-fn a_status_line_says_what_happens_and_is_gone_before_the_answer() {
+fn status_line_shows_progress_and_disappears_before_the_answer() {
     let turns = json!([
         { "chunks": ["Looking ", "for it. ", "<signal type='need_turn'><reason>have to look</reason></signal>"],
           "delay_ms": 20, "tool_calls": [{ "name": "file_read", "arguments": { "path": "s.json" } }] },
@@ -37,7 +37,7 @@ fn slowly() -> super::super::Place {
 }
 
 #[test]
-fn what_is_typed_while_an_answer_comes_stands_at_the_next_prompt_and_is_not_sent() {
+fn type_ahead_waits_at_the_next_prompt_unsent() {
     let place = slowly();
     let mut chat = Screen::oracle(&place, CHAT);
     chat.say("what is one?");
@@ -55,7 +55,7 @@ fn what_is_typed_while_an_answer_comes_stands_at_the_next_prompt_and_is_not_sent
 }
 
 #[test]
-fn ctrl_d_while_an_answer_comes_leaves_behind_it() {
+fn ctrl_d_during_an_answer_exits_after_it() {
     let place = slowly();
     let mut chat = Screen::oracle(&place, CHAT);
     chat.say("what is one?");
@@ -93,7 +93,7 @@ fn a_chat_can_be_suspended_while_an_answer_comes() {
 }
 
 #[test]
-fn a_forced_answer_ends_with_a_sentence() {
+fn chat_explains_a_forced_answer() {
     let place = super::super::forced::place();
     let line = "chat --session s --model scripted/both.json --max-turns 4";
     let mut chat = Screen::oracle(&place, line);
@@ -122,7 +122,7 @@ fn a_forced_answer_ends_with_a_sentence() {
 }
 
 #[test]
-fn text_that_was_taken_back_is_told_of() {
+fn retracted_text_is_announced() {
     let turns = json!([{ "faults": [{ "fault": { "code": "server_error", "shown": "Half a" } }], "reply": DONE }]);
     let place = scripted(&turns);
     let mut chat = Screen::oracle(&place, CHAT);
@@ -133,7 +133,7 @@ fn text_that_was_taken_back_is_told_of() {
 }
 
 #[test]
-fn a_status_line_takes_one_row_of_a_narrow_terminal_also_when_it_gets_narrower() {
+fn status_line_fits_one_row_of_a_narrow_or_shrinking_terminal() {
     let stall = json!([{ "faults": [{ "stall": {} }, { "stall": {} }], "reply": DONE }]);
     let place = scripted(&stall);
     let mut chat = Screen::with(&place, CHAT, (24, 30), &[]);
@@ -158,7 +158,7 @@ fn a_status_line_takes_one_row_of_a_narrow_terminal_also_when_it_gets_narrower()
 }
 
 #[test]
-fn colours_are_left_out_where_nobody_wants_them() {
+fn no_color_leaves_out_colours() {
     let place = answering(1);
     let mut chat = Screen::with(&place, CHAT, (24, 80), &[("NO_COLOR", "1")]);
     chat.say("what is it?");

@@ -54,7 +54,7 @@ fn data(told: Vec<Told>) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_stream_tells_what_was_and_what_comes() {
+async fn stream_replays_past_events_and_follows_new_ones() {
     let api = Api::of(TestOracle::new(long_winded(2, 2))).await;
     api.session("s").ask("the first one?").await.unwrap();
     let mut stream = api.stream("/api/sessions/s/events", None).await;
@@ -75,7 +75,7 @@ async fn a_stream_tells_what_was_and_what_comes() {
 }
 
 #[tokio::test]
-async fn who_drops_and_comes_back_sees_every_event_once() {
+async fn reconnecting_client_sees_every_event_once() {
     let api = Api::of(TestOracle::new(long_winded(1, 20))).await;
     let (status, _) = api
         .post(
@@ -108,7 +108,7 @@ async fn who_drops_and_comes_back_sees_every_event_once() {
 }
 
 #[tokio::test]
-async fn who_reads_slowly_misses_nothing() {
+async fn slow_client_misses_nothing() {
     let api = Api::of(TestOracle::new(long_winded(3, 20))).await;
     let (status, _) = api.post("/api/sessions", json!({ "name": "s" })).await;
     assert_eq!(status, 201);
@@ -126,7 +126,7 @@ async fn who_reads_slowly_misses_nothing() {
 }
 
 #[tokio::test]
-async fn a_stream_and_a_page_tell_only_what_is_wanted() {
+async fn streams_and_pages_filter_events() {
     let api = Api::of(TestOracle::new(long_winded(1, 3))).await;
     api.session("s").ask("where is it?").await.unwrap();
     let log = api.log("s").await;
@@ -164,7 +164,7 @@ async fn pages_hold_each_event_once() {
 }
 
 #[tokio::test]
-async fn text_is_told_as_it_arrives_to_those_who_want_it() {
+async fn text_frames_stream_on_request() {
     let model = Scripted::new()
         .reply("Hello, and welcome to all of you.")
         .slowly(Duration::from_millis(1));
@@ -195,7 +195,7 @@ async fn text_is_told_as_it_arrives_to_those_who_want_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_with_nothing_to_say_says_so() {
+async fn idle_stream_sends_keep_alives() {
     let api = Api::of(greeter()).await;
     let (status, _) = api.post("/api/sessions", json!({ "name": "s" })).await;
     assert_eq!(status, 201);
@@ -209,7 +209,7 @@ async fn a_stream_with_nothing_to_say_says_so() {
 }
 
 #[tokio::test]
-async fn a_stream_ends_with_its_server_or_its_session_and_says_why() {
+async fn stream_ends_with_its_server_or_session_and_a_reason() {
     let api = Api::of(greeter()).await;
     for name in ["a", "b"] {
         let (status, _) = api.post("/api/sessions", json!({ "name": name })).await;
@@ -234,7 +234,7 @@ async fn a_stream_ends_with_its_server_or_its_session_and_says_why() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hole_that_cannot_be_filled_yet_is_marked_and_filled_later() {
+async fn unfillable_gap_is_marked_and_filled_later() {
     let journal = Obstructed::new(Arc::new(Memory::new()));
     let oracle = TestOracle::new(long_winded(1, 20)).journal(Arc::new(journal.clone()));
     let api = Api::of(oracle).await;
@@ -255,7 +255,7 @@ async fn a_hole_that_cannot_be_filled_yet_is_marked_and_filled_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_of_what_cannot_be_read_ends() {
+async fn stream_of_an_unreadable_session_ends() {
     let journal = Obstructed::new(Arc::new(Memory::new()));
     let oracle = greeter().journal(Arc::new(journal.clone()));
     let api = Api::of(oracle).await;
@@ -273,7 +273,7 @@ async fn a_stream_of_what_cannot_be_read_ends() {
 }
 
 #[tokio::test]
-async fn a_long_text_stands_by_reference_and_is_had_on_its_own() {
+async fn long_text_is_a_reference_with_its_own_body() {
     let api = Api::of(greeter()).await;
     let text = "where is it? ".repeat(2_000);
     api.session("s").ask(&text).await.unwrap();
@@ -292,7 +292,7 @@ async fn a_long_text_stands_by_reference_and_is_had_on_its_own() {
 }
 
 #[tokio::test]
-async fn few_events_among_many_are_found_in_few_looks() {
+async fn filtered_page_needs_few_journal_reads() {
     let journal = Arc::new(Faulty::new(Memory::new(), Plan::new()));
     let oracle = TestOracle::new(long_winded(1, 20)).journal(journal.clone());
     let api = Api::of(oracle).await;

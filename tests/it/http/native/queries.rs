@@ -15,7 +15,7 @@ const DONE: &str = "All of it.\n<signal type=\"context_sufficient\"><sources_fou
                     <confidence>0.9</confidence></signal>";
 
 #[tokio::test]
-async fn a_query_is_told_from_its_acceptance_to_its_answer() {
+async fn query_shows_its_course_from_acceptance_to_answer() {
     let model = Scripted::new().reply(MORE).reply(BROKEN).reply(DONE);
     let api = Api::of(TestOracle::new(model)).await;
     let question = "Where in the code is the parser implemented?";
@@ -107,7 +107,7 @@ async fn queries_are_listed_by_pages() {
 }
 
 #[tokio::test]
-async fn a_query_that_runs_or_waits_says_so() {
+async fn query_shows_running_or_waiting() {
     let model = Silence::new(1, Scripted::new().reply(DONE));
     let api = Api::of(TestOracle::new(model)).await;
     for text in ["hello", "more"] {
@@ -129,7 +129,7 @@ async fn a_query_that_runs_or_waits_says_so() {
 }
 
 #[tokio::test]
-async fn the_description_is_served_as_it_is() {
+async fn openapi_description_matches_the_snapshot() {
     let api = Api::of(greeter()).await;
     let (status, description) = api.get("/api/openapi.json").await;
     assert_eq!(status, 200);

@@ -560,7 +560,7 @@ async fn bad_input_is_refused_and_its_field_named() {
 }
 
 #[tokio::test]
-async fn what_is_too_long_is_refused_by_its_size() {
+async fn oversized_input_is_refused() {
     let api = Api::of(greeter()).await;
     let text = "x".repeat((1 << 20) + 1);
     let answer = api.post(

@@ -75,7 +75,7 @@ async fn hand_in(api: &Api, text: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_event_is_seen_once_whatever_became_of_session_and_server() {
+async fn every_event_is_seen_once_across_passivation_and_restart() {
     let journal: Arc<dyn Journal> = Arc::new(Memory::new());
     let mut client = Client::default();
 

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::{super::greeter, Api, key, read, refusal};
 
 #[tokio::test]
-async fn a_session_is_made_shown_listed_and_deleted() {
+async fn session_is_created_shown_listed_and_deleted() {
     let api = Api::of(greeter()).await;
     let (status, made) = api.post("/api/sessions", json!({ "name": "a" })).await;
     assert_eq!(status, 201);
@@ -57,7 +57,7 @@ async fn a_session_is_made_shown_listed_and_deleted() {
 }
 
 #[tokio::test]
-async fn where_a_new_session_is_stands_in_the_answer() {
+async fn created_session_has_a_location_header() {
     let api = Api::of(greeter()).await;
     let kind = "content-type: application/json";
     let made = api
@@ -67,7 +67,7 @@ async fn where_a_new_session_is_stands_in_the_answer() {
 }
 
 #[tokio::test]
-async fn what_was_said_elsewhere_is_part_of_a_new_session() {
+async fn imported_messages_are_part_of_a_new_session() {
     let model = Scripted::new().reply("Hello.");
     let seen = model.clone();
     let api = Api::of(TestOracle::new(model)).await;
@@ -90,7 +90,7 @@ async fn what_was_said_elsewhere_is_part_of_a_new_session() {
 }
 
 #[tokio::test]
-async fn pages_of_the_list_hold_each_session_once() {
+async fn session_pages_hold_each_session_once() {
     let api = Api::of(greeter()).await;
     let names = ["a1", "a2", "a3", "a4", "b1"];
     for name in names {
@@ -125,7 +125,7 @@ async fn pages_of_the_list_hold_each_session_once() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_looked_at_is_not_listed() {
+async fn reserved_sessions_are_neither_shown_nor_listed() {
     let api = Api::of(TestOracle::new(Silence::new(9, Scripted::new()))).await;
     let oracle = api.server.oracle();
     let session = oracle.ephemeral(TenantId::local(), ProfileName::oracle());
@@ -146,7 +146,7 @@ async fn what_cannot_be_looked_at_is_not_listed() {
 }
 
 #[tokio::test]
-async fn a_message_is_durable_and_says_where_it_stands() {
+async fn accepted_message_is_durable_and_returns_its_position() {
     let api = Api::of(greeter()).await;
     let (status, accepted) = api
         .post("/api/sessions/s/messages", json!({ "text": "hello" }))
@@ -159,7 +159,7 @@ async fn a_message_is_durable_and_says_where_it_stands() {
 }
 
 #[tokio::test]
-async fn a_repeated_message_is_one() {
+async fn repeated_message_is_accepted_once() {
     let api = Api::of(greeter()).await;
     let send = async |text: &str, key: &str| {
         let headers = ["content-type: application/json", key];
@@ -184,7 +184,7 @@ async fn a_repeated_message_is_one() {
 }
 
 #[tokio::test]
-async fn a_busy_session_does_as_the_message_says() {
+async fn busy_session_follows_the_messages_policy() {
     let model = Silence::new(1, Scripted::new().reply("Hello."));
     let api = Api::of(TestOracle::new(model)).await;
     let send = async |body| api.post("/api/sessions/s/messages", body).await;
@@ -215,7 +215,7 @@ async fn a_busy_session_does_as_the_message_says() {
 }
 
 #[tokio::test]
-async fn what_is_foreign_answers_as_what_is_not_there() {
+async fn foreign_resources_answer_like_missing_ones() {
     let api = Api::of(greeter()).await;
     let routes = [
         "GET /api/sessions/x",
@@ -249,7 +249,7 @@ async fn what_is_foreign_answers_as_what_is_not_there() {
 }
 
 #[tokio::test]
-async fn a_system_that_somebody_has_told_to_drain_takes_nothing_new() {
+async fn draining_system_refuses_new_work() {
     let api = Api::of(greeter()).await;
     api.session("s").ask("hello").await.unwrap();
     api.server.oracle().drain();
@@ -264,7 +264,7 @@ async fn a_system_that_somebody_has_told_to_drain_takes_nothing_new() {
 }
 
 #[tokio::test]
-async fn a_server_that_ends_takes_nothing_new() {
+async fn draining_server_refuses_new_work() {
     let api = Api::of(greeter()).await;
     api.session("s").ask("hello").await.unwrap();
     api.server.host().drain().begin();
@@ -288,7 +288,7 @@ async fn a_server_that_ends_takes_nothing_new() {
 }
 
 #[tokio::test]
-async fn a_message_that_was_taken_is_answered_so_whatever_can_be_read() {
+async fn accepted_message_returns_202_even_when_reads_fail() {
     let journal = Obstructed::new(Arc::new(Memory::new()));
     let oracle = greeter()
         .journal(Arc::new(journal.clone()))

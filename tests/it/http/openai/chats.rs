@@ -14,7 +14,7 @@ async fn echo() -> Served {
 const S: (&str, &str) = ("x-oracle-session", "s");
 
 #[tokio::test(start_paused = true)]
-async fn only_what_is_new_is_appended() {
+async fn chat_appends_only_new_messages() {
     let served = echo().await;
     let first = served.post(&[S], chat(&["one"])).await;
     assert_eq!(
@@ -36,7 +36,7 @@ async fn only_what_is_new_is_appended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conversation_goes_on_behind_a_forced_answer() {
+async fn conversation_continues_after_a_forced_answer() {
     let script = ["One.", "Two.", "Three."].map(more).into_iter();
     let script = script.fold(Scripted::new(), Scripted::reply);
     let script = script.reply(done("Four.")).reply(done("Five."));
@@ -57,7 +57,7 @@ async fn a_conversation_goes_on_behind_a_forced_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_model_is_shown_what_the_client_has() {
+async fn model_sees_the_clients_history() {
     let script = Scripted::new().starting_after(1).reply(done("1"));
     let served = Served::start(TestOracle::new(script.clone())).await;
     let answer = "<think>Hm.</think>what I would rather have heard";
@@ -77,7 +77,7 @@ async fn the_model_is_shown_what_the_client_has() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_was_sent_before_is_not_asked_again() {
+async fn retried_request_is_not_asked_again() {
     let served = echo().await;
     let again = ("x-stainless-retry-count", "1");
     let one = served.post(&[S], chat(&["one"])).await;
@@ -112,7 +112,7 @@ async fn a_request_that_was_sent_before_is_not_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn messages_after_the_last_answer_are_one_question_also_when_they_are_sent_again() {
+async fn retried_multi_message_question_is_asked_once() {
     let served = echo().await;
     let user = |text: &str| json!({ "role": "user", "content": text });
     let body = json!({ "model": "oracle", "messages": [user("one"), user("two")] });
@@ -129,7 +129,7 @@ async fn messages_after_the_last_answer_are_one_question_also_when_they_are_sent
 }
 
 #[tokio::test(start_paused = true)]
-async fn more_messages_than_a_session_takes_are_refused_by_their_name() {
+async fn too_many_messages_are_refused_with_their_parameter() {
     let served = Served::start(TestOracle::new(Echo::default())).await;
     let many = vec!["again"; MAX_IMPORTED + 3];
     for named in [&[][..], &[("x-oracle-session", "long")][..]] {
@@ -140,7 +140,7 @@ async fn more_messages_than_a_session_takes_are_refused_by_their_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_key_meanwhile_waits_for_the_same_answer() {
+async fn concurrent_requests_with_one_key_share_an_answer() {
     let script = Scripted::new()
         .reply(done("There."))
         .slowly(std::time::Duration::from_secs(5));
@@ -160,7 +160,7 @@ async fn the_same_key_meanwhile_waits_for_the_same_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_next_question_waits_for_its_turn_unless_it_says_otherwise() {
+async fn next_question_queues_unless_the_header_rejects() {
     let script = Scripted::new()
         .reply(done("1"))
         .slowly(std::time::Duration::from_secs(5))
@@ -181,7 +181,7 @@ async fn the_next_question_waits_for_its_turn_unless_it_says_otherwise() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_without_a_session_is_answered_from_memory() {
+async fn request_without_a_session_is_ephemeral() {
     let served = echo().await;
     // No header of a chat page names a session.
     let page = [
@@ -214,7 +214,7 @@ async fn a_request_without_a_session_is_answered_from_memory() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_has_to_survive_is_durable() {
+async fn request_with_store_or_approvals_is_durable() {
     let served = echo().await;
     let mut kept = chat(&["one", "eins", "two"]);
     kept["store"] = true.into();
@@ -230,7 +230,7 @@ async fn a_request_that_has_to_survive_is_durable() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_chat_page_asks_for_itself_is_not_a_part_of_the_chat() {
+async fn background_tasks_of_a_chat_page_stay_out_of_the_chat() {
     let served = echo().await;
     let one = served.post(&[S], chat(&["one"])).await.answer();
     let task = "### Task:\nGenerate a concise title.\n### Chat history:\nUSER: one";
@@ -246,7 +246,7 @@ async fn what_a_chat_page_asks_for_itself_is_not_a_part_of_the_chat() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conversation_that_began_elsewhere_is_brought_along() {
+async fn chat_imports_a_conversation_from_elsewhere() {
     let served = echo().await;
     let got = served.post(&[S], chat(&["one", "eins", "two"])).await;
     assert_eq!(got.answer(), "1. two (2 before)");
@@ -287,7 +287,7 @@ async fn a_question_that_failed_can_be_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_was_taken_back_can_be_asked_again() {
+async fn cancelled_question_can_be_asked_again() {
     let script = Scripted::new().stall("Hm").reply(done("There."));
     let served = Served::start(TestOracle::new(script)).await;
     let (_, _, body) = served.open(&[S], streamed(chat(&["one"]))).await;
@@ -304,7 +304,7 @@ async fn a_question_that_was_taken_back_can_be_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn instructions_are_those_of_the_latest_request() {
+async fn instructions_follow_the_latest_request() {
     let script = Scripted::new()
         .reply(done("1"))
         .reply(done("2"))
@@ -337,7 +337,7 @@ async fn instructions_are_those_of_the_latest_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_chats_of_tenants_do_not_meet() {
+async fn chats_of_tenants_are_isolated() {
     let served = echo().await;
     let one = served.post(&[S], chat(&["one"])).await.answer();
     let other = Principal {

@@ -17,7 +17,7 @@ fn settled(mut object: Value) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_is_the_object_that_clients_know() {
+async fn answer_has_the_openai_completion_shape() {
     let served = Served::start(TestOracle::new(Scripted::new().reply(done("In src.")))).await;
     let got = served
         .post(&[("x-oracle-session", "s")], chat(&["where?"]))
@@ -58,7 +58,7 @@ async fn an_answer_is_the_object_that_clients_know() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_is_made_of_the_objects_that_clients_know() {
+async fn stream_has_the_openai_chunk_shape() {
     let script = Scripted::new()
         .reply(more("Looking."))
         .reply(done("In src."));
@@ -134,7 +134,7 @@ pub(super) fn events(text: &str) -> (Vec<Value>, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn models_are_the_profiles() {
+async fn models_list_the_profiles() {
     let served = Served::start(TestOracle::new(Scripted::new())).await;
     let model =
         |id: &str| json!({ "id": id, "object": "model", "created": 0, "owned_by": "oracle" });
@@ -234,7 +234,7 @@ async fn each_outcome_has_its_finish_reason_or_its_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_forced_answer_ends_with_a_sentence() {
+async fn forced_answer_carries_its_explanation() {
     let mut told = String::new();
     for (name, turns) in [("loop", 5), ("turns", 2)] {
         // Always the same reason.
@@ -257,7 +257,7 @@ async fn a_forced_answer_ends_with_a_sentence() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_mistake_is_answered_in_the_shape_of_errors() {
+async fn error_has_the_openai_shape() {
     let served = Served::start(TestOracle::new(Scripted::new())).await;
     let mut body = chat(&["q?"]);
     body["n"] = json!(2);

@@ -49,7 +49,7 @@ async fn a_long_text_comes_whole_and_in_pieces() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_is_told_as_reasoning_where_it_is_wanted() {
+async fn progress_streams_as_reasoning_on_request() {
     let script = Scripted::new()
         .reply(more("Looking."))
         .reply(done("There."));
@@ -89,7 +89,7 @@ async fn progress_is_told_as_reasoning_where_it_is_wanted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_has_nothing_to_say_says_so() {
+async fn idle_chat_stream_sends_keep_alives() {
     let script = Scripted::new()
         .reply(done("At last."))
         .slowly(Duration::from_secs(40));
@@ -103,7 +103,7 @@ async fn a_stream_that_has_nothing_to_say_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_query_that_is_taken_back_ends_its_stream_with_an_error() {
+async fn cancelled_query_ends_its_stream_with_an_error() {
     let served = Served::start(TestOracle::new(Scripted::new().stall("Hm"))).await;
     let (_, _, body) = served
         .open(&[("x-oracle-session", "s")], streamed(chat(&["q?"])))
@@ -129,7 +129,7 @@ async fn a_query_that_is_taken_back_ends_its_stream_with_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_goes_away_ends_what_only_it_can_ask_for() {
+async fn disconnect_cancels_a_query_that_no_client_can_resume() {
     let script = Scripted::new()
         .reply(done("There."))
         .slowly(Duration::from_secs(60));
@@ -168,7 +168,7 @@ async fn a_client_that_goes_away_ends_what_only_it_can_ask_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_is_told_in_time_and_not_only_at_its_end() {
+async fn stream_delivers_text_before_the_query_ends() {
     let script = Scripted::new().reply(more("Looking.")).stall("");
     let served = Served::start(TestOracle::new(script)).await;
     let (_, _, body) = served

@@ -9,7 +9,7 @@ use super::{
 use crate::weak::{QUESTION, ROWS, script};
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_without_its_signal_is_given_once_whole_and_streamed() {
+async fn answer_without_a_signal_is_sent_once_whole_and_streamed() {
     for row in ROWS {
         let name = row.name;
         let parsed: Script = serde_json::from_str(&script(row)).unwrap();
@@ -39,7 +39,7 @@ async fn an_answer_without_its_signal_is_given_once_whole_and_streamed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_gave_no_signal_in_three_queries_is_not_asked_for_it_any_more() {
+async fn model_without_signals_in_three_queries_is_no_longer_asked_for_them() {
     let script = Scripted::new().reply("It is in a.rs.").reply("");
     let served = Served::start(TestOracle::new(script)).await;
     let mut turns = Vec::new();
