@@ -67,7 +67,7 @@ fn each_type_includes_its_own_segment_and_no_other() {
         assert_eq!(
             own.as_str(),
             query_type.segment(),
-            "{name}: as docs/protocol.md, "Prompt composition", says"
+            "{name}: as docs/protocol.md says"
         );
         let headings: Vec<_> = prompt
             .content
