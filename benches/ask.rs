@@ -39,7 +39,7 @@ async fn ask(folder: &TempDir) {
     let mut warm = Vec::new();
     for number in 0..=QUESTIONS {
         let name = SessionName::new(&format!("ask-{number}")).unwrap();
-        let (first, answer) = once(&system.oracle().session(name)).await;
+        let (first, answer) = once(&system.oracle().session_by_key(name)).await;
         if number == 0 {
             println!("first question: first progress {first:?}, answer {answer:?}");
         } else {

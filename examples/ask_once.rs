@@ -5,10 +5,7 @@
 
 use std::time::Duration;
 
-use oracle_agent::{
-    actor::Oracle,
-    model::{SessionName, Submission},
-};
+use oracle_agent::{actor::Oracle, model::Submission};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -16,7 +13,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let question = question.unwrap_or_else(|| "Where are session names checked?".into());
 
     let system = Oracle::builder().project(".").start().await?;
-    let session = system.oracle().session(SessionName::new("example")?);
+    let session = system.oracle().session("example")?;
     let answer = session
         .ask(Submission::new(question))
         .await?

@@ -8,7 +8,7 @@ use std::time::Duration;
 use oracle_agent::{
     actor::Oracle,
     llm::Scripted,
-    model::{SessionName, Submission, ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec},
+    model::{Submission, ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec},
     tool::{FnTool, schema_of},
 };
 use serde_json::json;
@@ -49,7 +49,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .model("scripted/scripted")
         .tool(word_count());
     let system = builder.start().await?;
-    let session = system.oracle().session(SessionName::new("words")?);
+    let session = system.oracle().session("words")?;
     let watch = session
         .ask(Submission::new("How many words has the line?"))
         .await?;

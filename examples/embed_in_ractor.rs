@@ -67,7 +67,7 @@ impl Actor for Desk {
                 state.tickets += 1;
                 let name = SessionName::new(&format!("ticket-{}", state.tickets))?;
                 println!("{name}: {question}");
-                let session = state.system.oracle().session(name);
+                let session = state.system.oracle().session(name)?;
                 let tell = DeskMsg::Heard;
                 let (child, _) = session.start_under(&me, Seq(0), Frames::No, tell).await?;
                 child.cast(PortMsg::Tell(Submission::new(question)))?;

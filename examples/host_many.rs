@@ -10,12 +10,7 @@ use std::{
 };
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use oracle_agent::{
-    actor::Oracle,
-    config,
-    llm::Scripted,
-    model::{SessionName, Submission},
-};
+use oracle_agent::{actor::Oracle, config, llm::Scripted, model::Submission};
 use tokio::time::Instant;
 
 const FOUND: &str = r#"It is in the attic.
@@ -43,7 +38,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // A submission returns when it is durable, and 64 at a time keep the journal busy.
     let hand_in = stream::iter(0..count)
         .map(async |n| {
-            let session = oracle.session(SessionName::new(&format!("conversation-{n}"))?);
+            let session = oracle.session(format!("conversation-{n}"))?;
             session
                 .submit(Submission::new("Where are the letters?"))
                 .await

@@ -20,10 +20,7 @@ use oracle_agent::{
     actor::{Frames, Oracle, Progress, System},
     journal::Sqlite,
     llm::Scripted,
-    model::{
-        QueryId, Seq, SessionName, Submission, ToolApproval, ToolEffect, ToolNeed, ToolRepeat,
-        ToolSpec,
-    },
+    model::{QueryId, Seq, Submission, ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec},
     tool::{Tool, ToolContext, ToolError, ToolOutput},
 };
 use serde_json::{Value, json};
@@ -83,7 +80,7 @@ async fn start(folder: &Path) -> Result<System, Box<dyn Error>> {
 #[tokio::main]
 async fn first(folder: &Path) -> Result<(), Box<dyn Error>> {
     let system = start(folder).await?;
-    let session = system.oracle().session(SessionName::new("letter")?);
+    let session = system.oracle().session("letter")?;
     session
         .submit(Submission::new("Please post the letter"))
         .await?;
@@ -100,7 +97,7 @@ async fn first(folder: &Path) -> Result<(), Box<dyn Error>> {
 async fn second(folder: &Path, seen: Seq) -> Result<(), Box<dyn Error>> {
     // The system recovers interrupted queries when it starts, without a new request.
     let system = start(folder).await?;
-    let session = system.oracle().session(SessionName::new("letter")?);
+    let session = system.oracle().session("letter")?;
     let mut follow = session.follow(seen, Frames::No).await?;
     loop {
         if let Progress::Record(record) = follow.next().await? {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use oracle_agent::{
     actor::{Oracle, Progress},
     llm::Scripted,
-    model::{SessionName, Submission},
+    model::Submission,
 };
 
 const STUCK: &str = r#"I see no file of that name.
@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .model("scripted/scripted")
         .start()
         .await?;
-    let session = system.oracle().session(SessionName::new("script")?);
+    let session = system.oracle().session("script")?;
 
     let mut watch = session
         .ask(Submission::new("Where is the box of letters?"))

@@ -87,7 +87,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         limits: Some(Limits::turns(4)),
         ..Submission::new("What does the report say?")
     };
-    system.oracle().session(name).submit(question).await?;
+    system.oracle().session(name)?.submit(question).await?;
 
     let wanted = Watching {
         session: Some(session.clone()),

@@ -54,10 +54,10 @@ pub use deletion::{Deletion, delete};
 pub use depths::Depths;
 pub use ephemeral::Ephemeral;
 pub use gateway::{BreakerSettings, CircuitState, GatewaySettings, ModelState, ProviderState};
+pub(crate) use handle::AnswerText;
 pub use handle::{
-    Answer, AskError, Detail, EventStream, Listed, Listing, LogPage, Oracle, Progress,
-    QueryAccount, QueryPage, SessionFilter, SessionHandle, SessionState, Submitted, TenantPage,
-    Watch,
+    Answer, AskError, Detail, EventStream, Oracle, Progress, QueryAccount, QueryPage, RecordPage,
+    SessionFilter, SessionHandle, SessionPage, SessionState, SessionSummary, TenantPage, Watch,
 };
 pub use meter::{Figures, Level, Tally, Timing};
 pub use profile::{Profile, Profiles};

@@ -16,7 +16,7 @@
 //! let system = Oracle::builder().project(".").start().await?;
 //!
 //! // A session is a conversation. Its first message opens it; its name identifies it.
-//! let session = system.oracle().session(SessionName::new("example")?);
+//! let session = system.oracle().session("example")?;
 //! let question = Submission::new("Where is the turn policy defined?");
 //! let answer = session.answer(question).await?;
 //! assert_eq!(answer.outcome, Outcome::Answered);

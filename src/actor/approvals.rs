@@ -171,7 +171,7 @@ impl Oracle {
         if approvals.knows(known) {
             return;
         }
-        match self.session(known.key.clone()).replayed().await {
+        match self.session_by_key(known.key.clone()).replayed().await {
             Ok(replayed) => approvals.tell(&known.key, &replayed.session, replayed.last),
             Err(error) => {
                 tracing::warn!(session = %known.key, %error, "what waits in it is not known");

@@ -88,6 +88,7 @@ pub struct Frame {
 
 /// Item of a [`Subscription`].
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Notice {
     /// A record became durable.
     Record(Arc<SessionRecord>),
@@ -113,6 +114,9 @@ pub struct Filter {
     pub severity: Option<Severity>,
     /// Whether to include frames.
     pub frames: Frames,
+    /// Most notices queued at each bus; further ones become a gap. The default is a setting of the
+    /// system.
+    pub capacity: Option<usize>,
 }
 
 /// Whether a subscriber gets frames.
@@ -452,7 +456,10 @@ impl Subscriber {
 /// lags on more than 1,024 sessions ends.
 ///
 /// ```
-/// use oracle_agent::{actor::{Filter, Notice, Oracle}, model::{SessionName, Submission}};
+/// use oracle_agent::{
+///     actor::{Filter, Notice, Oracle},
+///     model::record::{Fact, QueryFact},
+/// };
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -462,12 +469,13 @@ impl Subscriber {
 ///     kinds: vec!["query.finished".into()],
 ///     ..Filter::default()
 /// });
-/// let session = oracle.session(SessionName::new("s")?);
-/// session.submit(Submission::new("hello")).await?;
+/// oracle.session("s")?.submit("hello").await?;
 /// match ends.next().await {
-///     Some(Notice::Record(record)) => assert_eq!(record.kind(), "query.finished"),
+///     Some(Notice::Record(record)) => {
+///         assert!(matches!(record.fact, Fact::Query(QueryFact::Finished(_))));
+///     }
 ///     Some(Notice::Gap { session, from }) => panic!("read on from {from} in {session}"),
-///     Some(Notice::Frame(_)) | None => panic!("no text was asked for, and the system runs"),
+///     _ => panic!("no text was asked for, and the system runs"),
 /// }
 /// # Ok(())
 /// # }

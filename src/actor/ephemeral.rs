@@ -63,7 +63,7 @@ impl Oracle {
         let key = SessionKey { tenant, name };
         self.router().ephemerals.live.insert(key.clone());
         Ephemeral {
-            session: self.session_of(key, profile),
+            session: self.session_by_key(key).profile(profile),
             router: self.router().clone(),
         }
     }

@@ -35,7 +35,7 @@ use crate::{
     access::Tenants,
     journal::Journal,
     kernel::{Command, Order, Refusal, Reply},
-    model::{By, ProfileName, QueryId, SessionKey},
+    model::{By, IdError, ProfileName, QueryId, SessionKey, SessionName},
 };
 
 mod child;
@@ -46,12 +46,15 @@ mod look;
 mod operate;
 mod stream;
 mod submit;
+mod watch;
 
 pub(super) use child::Child;
 pub use error::AskError;
-pub use list::{Listed, Listing, SessionFilter, SessionState, TenantPage};
-pub use look::{LogPage, QueryAccount, QueryPage};
-pub use stream::{Answer, Detail, EventStream, Progress, Submitted, Watch};
+pub use list::{SessionFilter, SessionPage, SessionState, SessionSummary, TenantPage};
+pub use look::{QueryAccount, QueryPage, RecordPage};
+pub use stream::{Detail, EventStream, Progress};
+pub(crate) use watch::AnswerText;
+pub use watch::{Answer, Watch};
 
 #[derive(Clone)]
 pub(super) struct Router {
@@ -86,6 +89,7 @@ impl Router {
             key,
             opening,
             by: By::local(),
+            detail: Detail::All,
         }
     }
 
@@ -118,7 +122,7 @@ pub struct Oracle {
     pub(super) services: Services,
     pub(super) log: SystemLog,
     pub(super) deletions: Deletions,
-    pub(super) told_to_end: CancellationToken,
+    pub(super) shutdown: CancellationToken,
     pub(super) source: Source,
     pub(super) by: By,
 }
@@ -145,36 +149,34 @@ impl Oracle {
         join_all(parked).await;
     }
 
-    /// Returns a session by its key, or by its name for the local tenant. The first message creates
-    /// it.
-    #[must_use]
-    pub fn session(&self, key: impl Into<SessionKey>) -> SessionHandle {
-        self.session_of(key, ProfileName::oracle())
+    /// Returns a session of the local tenant by its name. The first message creates it.
+    ///
+    /// # Errors
+    /// When the name is invalid: see [`SessionName::new`](crate::model::SessionName::new).
+    pub fn session<N>(&self, name: N) -> Result<SessionHandle, IdError>
+    where
+        N: TryInto<SessionName>,
+        IdError: From<N::Error>,
+    {
+        Ok(self.session_by_key(name.try_into()?))
     }
 
-    /// Returns a session. The profile applies if the session is new.
+    /// Returns a session by its key, which names the tenant too. The first message creates it.
     #[must_use]
-    pub fn session_of(&self, key: impl Into<SessionKey>, profile: ProfileName) -> SessionHandle {
-        let parent = None;
+    pub fn session_by_key(&self, key: impl Into<SessionKey>) -> SessionHandle {
+        let (profile, parent) = (ProfileName::oracle(), None);
         let session = self
             .router()
             .session(key.into(), Opening { profile, parent });
         session.acting(self.by.clone())
     }
 
-    /// Subscribes to the records of all sessions from now on.
+    /// Subscribes to new records of all sessions, or of one.
     #[must_use]
     pub fn subscribe(&self, filter: Filter) -> Subscription {
-        self.router()
-            .bus
-            .subscribe(filter, self.router().subscriber_capacity)
-    }
-
-    /// Subscribes to the records of all sessions from now on, with at most `waiting` notices queued
-    /// at each bus; further ones become a gap.
-    #[must_use]
-    pub fn subscribe_briefly(&self, filter: Filter, waiting: usize) -> Subscription {
-        self.router().bus.subscribe(filter, waiting)
+        let router = self.router();
+        let capacity = filter.capacity.unwrap_or(router.subscriber_capacity);
+        router.bus.subscribe(filter, capacity)
     }
 
     /// Number of running queries.
@@ -211,23 +213,21 @@ impl Oracle {
 /// A handle to one session, which outlives its restarts. Cheap to clone.
 ///
 /// ```
-/// use oracle_agent::{
-///     actor::{Oracle, Progress},
-///     model::{SessionName, Submission},
-/// };
+/// use oracle_agent::prelude::*;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let system = Oracle::builder().start().await?;
-/// let session = system.oracle().session(SessionName::new("s")?);
+/// let session = system.oracle().session("s")?;
 ///
-/// // Wait for the answer, or follow the events.
-/// session.answer(Submission::new("hello")).await?;
-/// let mut watch = session.ask(Submission::new("hello again")).await?;
+/// // Wait for the answer, or follow the records and the text.
+/// session.answer("hello").await?;
+/// let mut watch = session.ask("hello again").await?;
 /// while let Some(progress) = watch.next().await? {
 ///     match progress {
 ///         Progress::Record(record) => println!("{} {}", record.seq, record.kind()),
 ///         Progress::Frame(frame) => print!("{}", frame.text),
+///         _ => {}
 ///     }
 /// }
 /// println!("{}", watch.answer().await?.text);
@@ -241,6 +241,7 @@ pub struct SessionHandle {
     key: SessionKey,
     opening: Opening,
     by: By,
+    detail: Detail,
 }
 
 impl SessionHandle {
@@ -255,6 +256,21 @@ impl SessionHandle {
     #[must_use]
     pub fn acting(self, by: By) -> Self {
         Self { by, ..self }
+    }
+
+    /// Returns a handle that opens the session with this profile, if the session is new. The default
+    /// is `oracle`.
+    #[must_use]
+    pub fn profile(mut self, profile: ProfileName) -> Self {
+        self.opening.profile = profile;
+        self
+    }
+
+    /// Returns a handle whose [`ask`](Self::ask) and [`watch`](Self::watch) report in this detail:
+    /// the less, the cheaper. The default is [`Detail::All`].
+    #[must_use]
+    pub fn detail(self, detail: Detail) -> Self {
+        Self { detail, ..self }
     }
 
     /// Cancels a query, by default the running one. Returns once that is durable; a query that
@@ -313,8 +329,7 @@ impl SessionHandle {
     }
 
     /// Subscribes to the records and frames of the session from now on.
-    #[must_use]
-    pub fn subscribe(&self) -> Subscription {
+    pub(crate) fn subscribe(&self) -> Subscription {
         let capacity = self.router.subscriber_capacity;
         self.subscribe_to(Filter::session(self.key.clone()), capacity)
     }

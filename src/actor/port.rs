@@ -27,7 +27,7 @@
 //!         me: ActorRef<Heard>,
 //!         oracle: Oracle,
 //!     ) -> Result<(), ActorProcessingErr> {
-//!         let session = oracle.session(SessionName::new("desk")?);
+//!         let session = oracle.session("desk")?;
 //!         let tell = |heard| heard;
 //!         let (session, _) = session.start_under(&me, Seq(0), Frames::No, tell).await?;
 //!         cast!(session, PortMsg::Tell(Submission::new("hello")))?;

@@ -163,7 +163,7 @@ impl SupervisorActor {
             services: services.clone(),
             log,
             deletions: Deletions::default(),
-            told_to_end: CancellationToken::new(),
+            shutdown: CancellationToken::new(),
             source: Source::default(),
             by: By::local(),
         }

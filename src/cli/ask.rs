@@ -73,10 +73,9 @@ pub async fn run(
     request: AskRequest,
     terminal: &mut Terminal,
 ) -> Result<u8, Stop> {
-    let session = oracle.session_of(
-        SessionKey::local(request.session.clone()),
-        request.profile.clone(),
-    );
+    let session = oracle
+        .session_by_key(request.session.clone())
+        .profile(request.profile.clone());
     let mut interrupts = Interrupts::listen();
     leave_alone_if_busy(journal, session.key(), &request.submission).await?;
     let mut person = person(request.format, terminal);
@@ -131,7 +130,7 @@ pub(super) async fn object(
     root: &ProjectRoot,
     answer: &Answer,
 ) -> Result<serde_json::Value, AskError> {
-    let records = session.records_of(answer.query).await?.into_iter();
+    let records = session.query_records(answer.query).await?.into_iter();
     let event = |entry: Entry| entry.event(&session.key().name);
     let events: Vec<_> = records.map(event).collect();
     Ok(json!({

@@ -25,7 +25,7 @@ use super::{
 use crate::{
     actor::{Oracle, Progress, SessionHandle},
     journal::Journal,
-    model::{BusyPolicy, ProfileName, SessionKey, SessionName, Submission},
+    model::{BusyPolicy, ProfileName, SessionName, Submission},
     tool::ProjectRoot,
 };
 
@@ -119,10 +119,9 @@ pub async fn run(
     let terminal = RefCell::new(terminal);
     let taken_back = CancellationToken::new();
     let talks = request.questions.0.iter().map(|talk| Asker {
-        session: oracle.session_of(
-            SessionKey::local(talk.session.clone()),
-            request.profile.clone(),
-        ),
+        session: oracle
+            .session_by_key(talk.session.clone())
+            .profile(request.profile.clone()),
         journal,
         request: &request,
         terminal: &terminal,

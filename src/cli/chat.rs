@@ -20,7 +20,7 @@ use crate::{
     actor::{Answer, Oracle, SessionHandle},
     control::{Code, Refused},
     journal::Journal,
-    model::{ProfileName, SessionKey, SessionName, Submission, Timestamp},
+    model::{ProfileName, SessionName, Submission, Timestamp},
     tool::{Progress, ProjectRoot},
 };
 
@@ -95,7 +95,9 @@ pub async fn run(
 }
 
 fn session(oracle: &Oracle, request: &ChatRequest, name: &SessionName) -> SessionHandle {
-    oracle.session_of(SessionKey::local(name.clone()), request.profile.clone())
+    oracle
+        .session_by_key(name.clone())
+        .profile(request.profile.clone())
 }
 
 struct Chat<'a> {

@@ -21,7 +21,7 @@ use crate::{
     actor::{Answer, Frame, Progress, SessionHandle, SessionRecord},
     model::{
         Attempt, FaultCode, Outcome, Submission, Turn,
-        record::{Fact, TurnFact},
+        record::{AgentFact, Fact, QueryFact, TurnFact},
     },
     tool,
 };
@@ -42,7 +42,7 @@ pub(super) struct Follower<'a, 'b> {
     any: bool,
     at_line_start: bool,
     pressed: bool,
-    most_turns: Option<u64>,
+    most_turns: Option<u32>,
     status: Option<String>,
     bars: Bars,
     person: &'a mut Person<'b>,
@@ -193,9 +193,8 @@ impl<'a, 'b> Follower<'a, 'b> {
     }
 
     fn record(&mut self, terminal: &mut Terminal, record: &SessionRecord) -> Result<(), Stop> {
-        let event = &record.event();
         if self.format.has_events() {
-            terminal.line(&serde_json::to_string(event).map_err(Stop::no_json)?)?;
+            terminal.line(&serde_json::to_string(&record.event()).map_err(Stop::no_json)?)?;
             return Ok(());
         }
         if let (Fact::Turn(TurnFact::Replied(replied)), true) =
@@ -205,16 +204,17 @@ impl<'a, 'b> Follower<'a, 'b> {
             self.show(terminal, whose, 0, &replied.text)?;
             self.end_line(terminal)?;
         }
-        if event.kind == "escalation.raised"
-            && let Some(notice) = event.payload["notice"].as_str()
-        {
-            self.end_line(terminal)?;
-            terminal.note(notice);
+        match &record.fact {
+            Fact::Agent(AgentFact::EscalationRaised(raised)) => {
+                self.end_line(terminal)?;
+                terminal.note(&raised.notice);
+            }
+            Fact::Query(QueryFact::Accepted(accepted)) => {
+                self.most_turns = Some(accepted.limits.max_turns);
+            }
+            _ => {}
         }
-        if event.kind == "query.accepted" {
-            self.most_turns = event.payload["limits"]["max_turns"].as_u64();
-        }
-        if let Some(status) = status::status(event, self.most_turns) {
+        if let Some(status) = status::status(record, self.most_turns) {
             if self.may_tell() {
                 terminal.status(&status);
             }

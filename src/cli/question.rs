@@ -106,15 +106,15 @@ impl Question {
 
     /// Resumes a query that was submitted before and has not ended.
     pub(super) async fn go_on(session: &SessionHandle, query: QueryId) -> Result<Self, Refused> {
-        let error = match session.go_on(query).await {
-            Ok(watch) => return Ok(Self::new(session, watch, None)),
-            Err(error) => error,
-        };
-        let Some(server) = OwningServer::of(&error, session).await? else {
-            return Err(error.into());
+        let server = match session.recover().await {
+            Ok(()) => None,
+            Err(error) => match OwningServer::of(&error, session).await? {
+                None => return Err(error.into()),
+                server => server,
+            },
         };
         let watch = session.watch(query).await?;
-        Ok(Self::new(session, watch, Some(server)))
+        Ok(Self::new(session, watch, server))
     }
 
     fn new(session: &SessionHandle, watch: Watch, server: Option<OwningServer>) -> Self {

@@ -38,11 +38,11 @@ pub async fn run(
     json: bool,
     terminal: &mut Terminal,
 ) -> Result<u8, Stop> {
-    let session = oracle.session(SessionKey::local(session));
+    let session = oracle.session_by_key(SessionKey::local(session));
     let answer = session
         .answer(Submission::new(scenario.query.clone()))
         .await?;
-    let log = session.log(Seq(0)).await?;
+    let log = session.records(Seq(0)).await?;
     let name = &session.key().name;
     let events = log.iter().map(|entry| entry.event(name));
     let report = ScenarioReport {

@@ -281,7 +281,7 @@ pub async fn release(
     terminal: &mut Terminal,
 ) -> Result<(), Stop> {
     known(journal, id).await?;
-    let session = oracle.session(SessionKey::local(id.clone()));
+    let session = oracle.session_by_key(SessionKey::local(id.clone()));
     let before = session.view().await?;
     if before.quarantine.is_some() {
         session.command(Command::Release).await?;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::subject::Subject;
 use crate::{
-    actor::{Approval, Listed, SessionView},
+    actor::{Approval, SessionSummary, SessionView},
     model::{Event, QueryId, Seq, SessionName, TenantId},
 };
 
@@ -18,7 +18,7 @@ pub enum Answer {
     /// The answer to `list`.
     Sessions {
         /// The sessions, ordered by name.
-        sessions: Vec<Listed>,
+        sessions: Vec<SessionSummary>,
         /// The `after` of the next page; null on the last page.
         next: Option<SessionName>,
     },

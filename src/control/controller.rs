@@ -203,7 +203,7 @@ impl Acting<'_> {
     }
 
     fn session(&self, key: SessionKey) -> SessionHandle {
-        self.oracle.session(key)
+        self.oracle.session_by_key(key)
     }
 
     /// Returns a session only if it exists, because a command would create it.

@@ -47,6 +47,7 @@ impl Follow {
         let filter = Filter {
             kinds: types,
             severity,
+            capacity: Some(WAITING),
             ..Filter::default()
         };
         let source = match (session, after) {
@@ -54,7 +55,7 @@ impl Follow {
                 let key = session.of(tenant.as_ref().unwrap_or(&who.tenant));
                 one(&oracle, key, after).await?
             }
-            (None, None) => Source::All(oracle.subscribe_briefly(filter.clone(), WAITING)),
+            (None, None) => Source::All(oracle.subscribe(filter.clone())),
             (None, Some(_)) => {
                 let why = "`after` is a number in one session's log: name the session too";
                 return Err(Refused::new(Code::InvalidValue, why));
@@ -118,8 +119,7 @@ impl Follow {
         if self.oracle.has_ended() {
             return Some(self.end(ENDED.to_owned()));
         }
-        let filter = self.filter.clone();
-        self.source = Source::All(self.oracle.subscribe_briefly(filter, WAITING));
+        self.source = Source::All(self.oracle.subscribe(self.filter.clone()));
         Some(Seen::Lost {})
     }
 
@@ -139,7 +139,7 @@ fn why(error: &AskError) -> String {
 }
 
 async fn one(oracle: &Oracle, key: SessionKey, after: Option<Seq>) -> Result<Source, Refused> {
-    let session = oracle.session(key);
+    let session = oracle.session_by_key(key);
     let Some(last) = session.last().await? else {
         let name = session.key().name.clone();
         return Err(AskError::NoSession { name }.into());

@@ -56,7 +56,7 @@ struct InSession {
 fn session(host: &Host, caller: &Caller, name: SessionName) -> Result<SessionHandle, Problem> {
     let name = not_reserved(name, "id")?;
     let oracle = host.oracle.acting(caller.by());
-    Ok(oracle.session(caller.session(name)))
+    Ok(oracle.session_by_key(caller.session(name)))
 }
 
 fn not_reserved(name: SessionName, param: &'static str) -> Result<SessionName, Problem> {

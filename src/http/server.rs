@@ -64,7 +64,7 @@ impl Server {
         let within = self.host.settings.drain_deadline;
         let deadline = Instant::now() + within;
         self.host.drain().begin();
-        self.host.oracle.stop_taking();
+        self.host.oracle.reject_new();
         let connections = (&mut self.accepting).await;
         let patience = Instant::now() + within.mul_f64(0.8);
         let oracle = &self.host.oracle;

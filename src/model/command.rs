@@ -92,6 +92,13 @@ impl Submission {
     }
 }
 
+/// A message with default settings.
+impl<T: Into<String>> From<T> for Submission {
+    fn from(text: T) -> Self {
+        Self::new(text)
+    }
+}
+
 /// The end of the history that a fork copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForkPoint {

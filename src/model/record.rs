@@ -138,6 +138,7 @@ pub enum Utterance {
 /// A fact, by family.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum Fact {
     /// `session.*`
     Session(SessionFact),
@@ -194,6 +195,7 @@ macro_rules! facts {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(tag = "type", content = "payload")]
+        #[non_exhaustive]
         pub enum $family {
             $( $(#[$vdoc])* #[serde(rename = $kind)] $variant($payload), )+
         }

@@ -201,7 +201,7 @@ impl TestSystem {
     /// If the name is invalid.
     pub fn session(&self, name: &str) -> Result<TestSession, TestError> {
         let key = SessionKey::local(SessionName::new(name)?);
-        Ok(TestSession::new(self.oracle().session(key)))
+        Ok(TestSession::new(self.oracle().session_by_key(key)))
     }
 
     pub(super) fn into_parts(self) -> (System, Arc<dyn Journal>) {

@@ -4,12 +4,24 @@ use std::{ops::Deref, time::Duration};
 
 use super::{TestError, lines};
 use crate::{
-    actor::{Answer, SessionHandle},
+    actor::{Answer, AskError, SessionHandle},
     model::{Event, Seq, Submission},
 };
 
 /// Longest wait, by the runtime's clock.
 const PATIENCE: Duration = Duration::from_secs(6 * 60 * 60);
+
+impl SessionHandle {
+    /// Returns the events after a record as JSON; all of them for 0.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn events(&self, after: Seq) -> Result<Vec<Event>, AskError> {
+        let name = &self.key().name;
+        let records = self.records(after).await?;
+        Ok(records.iter().map(|entry| entry.event(name)).collect())
+    }
+}
 
 /// A [`SessionHandle`] with helpers for tests. No wait exceeds six hours.
 #[derive(Clone)]

@@ -71,7 +71,7 @@ fn answered(text: &str) -> (String, Option<&str>, &str) {
 
 /// Returns the session's events up to the query's last one, without those of other queries.
 async fn events_of(session: &TestSession, query: QueryId) -> Vec<Event> {
-    let records = session.records_of(query).await.unwrap();
+    let records = session.query_records(query).await.unwrap();
     let name = &session.key().name;
     records.iter().map(|entry| entry.event(name)).collect()
 }

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::{Answer, AskError, Detail, QueryAccount, Router, SessionHandle, Watch};
+use super::{Answer, AskError, Detail, QueryAccount, Router, SessionHandle, watch::QueryStream};
 use crate::{
     actor::session::Opening,
     journal,
@@ -139,8 +139,8 @@ impl Child {
             return Ok(None);
         };
         let events = self.session.listen(Detail::End);
-        let watch = Watch::from_the_journal(&self.session, query, Detail::End, events).await?;
-        watch.answer().await.map(Some)
+        let query = QueryStream::from_the_journal(&self.session, query, Detail::End, events);
+        query.await?.answer().await.map(Some)
     }
 
     async fn account(&self) -> Result<Option<QueryAccount>, AskError> {

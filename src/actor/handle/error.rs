@@ -14,6 +14,7 @@ use crate::{
 
 /// Why a request to a session failed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AskError {
     /// The session refused the request; the text gives the reason and the remedy.
     #[error(transparent)]

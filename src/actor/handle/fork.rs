@@ -42,7 +42,7 @@ impl Oracle {
             return Err(AskError::Reserved { name });
         }
         self.router().takes_new()?;
-        let from = self.session(source.clone());
+        let from = self.session_by_key(source.clone());
         if let Some(reason) = from.view().await?.quarantine {
             return Err(Refusal::Quarantined { reason }.into());
         }
@@ -67,7 +67,7 @@ impl Oracle {
         copy.records.extend(cut.into_iter().map(Arc::new));
         let copied = copy.replayed.last;
         self.router().begin_with(&key, copy.records, copied).await?;
-        Ok(self.session(key))
+        Ok(self.session_by_key(key))
     }
 }
 

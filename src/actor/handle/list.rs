@@ -66,7 +66,7 @@ pub struct SessionFilter {
 /// A session in a list.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
-pub struct Listed {
+pub struct SessionSummary {
     /// Tenant and name.
     pub key: SessionKey,
     /// Its state.
@@ -79,9 +79,9 @@ pub struct Listed {
 
 /// A page of sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Listing {
+pub struct SessionPage {
     /// Sessions of the page, in byte order of their names.
-    pub sessions: Vec<Listed>,
+    pub sessions: Vec<SessionSummary>,
     /// Where the next page begins, or `None` after the last. A page may be short, even empty,
     /// without being the last.
     pub next: Option<SessionName>,
@@ -127,7 +127,7 @@ impl Oracle {
         let begun = new.session.begun(opened, import.map(Box::new), now)?;
         let records: Vec<Arc<Record>> = begun.records.into_iter().map(Arc::new).collect();
         self.router().begin_with(&key, records, Seq(0)).await?;
-        Ok(self.session_of(key, profile))
+        Ok(self.session_by_key(key).profile(profile))
     }
 
     /// Lists up to `limit` (at most 1,000) tenants that have sessions, after `after`.
@@ -160,9 +160,9 @@ impl Oracle {
         filter: &SessionFilter,
         after: Option<SessionName>,
         limit: usize,
-    ) -> Result<Listing, AskError> {
+    ) -> Result<SessionPage, AskError> {
         let limit = limit.clamp(1, MOST);
-        let (mut page, mut after, mut looked_through) = (Listing::default(), after, 0);
+        let (mut page, mut after, mut looked_through) = (SessionPage::default(), after, 0);
         let prefix = filter.prefix.as_deref().unwrap_or_default();
         if after.as_ref().map_or("", SessionName::as_str) < prefix {
             // An invalid name is the prefix of no valid one.
@@ -173,7 +173,7 @@ impl Oracle {
                 tenant: tenant.clone(),
                 name: first.clone(),
             };
-            let known = self.session(key).known().await?;
+            let known = self.session_by_key(key).known().await?;
             page.sessions
                 .extend(known.and_then(|known| self.listed(known, filter)));
             after = Some(first);
@@ -209,7 +209,7 @@ impl Oracle {
         Ok(within(self.router().acknowledge, page).await?)
     }
 
-    fn listed(&self, known: Known, filter: &SessionFilter) -> Option<Listed> {
+    fn listed(&self, known: Known, filter: &SessionFilter) -> Option<SessionSummary> {
         let here = self.router().ledger.state(&known.key);
         let state = here.unwrap_or_else(|| SessionState::at_rest(known.standing));
         let wanted = filter.state.is_none_or(|wanted| wanted == state)
@@ -218,7 +218,7 @@ impl Oracle {
                 .is_none_or(|since| known.at >= Some(since))
             && !known.key.name.is_reserved()
             && !(filter.lasting && known.key.name.is_ephemeral());
-        wanted.then_some(Listed {
+        wanted.then_some(SessionSummary {
             key: known.key,
             state,
             last: known.last,

@@ -12,7 +12,7 @@ use crate::{
     },
     journal::{Entry, Known},
     model::{
-        CallId, Event, Limits, QueryId, Seq, Sid, Timestamp, Usage,
+        CallId, Limits, QueryId, Seq, Sid, Timestamp, Usage,
         command::Author,
         record::{
             Accepted, AgentFact, ApprovalFact, Classified, ControlFact, Fact, Finished, QueryFact,
@@ -28,7 +28,7 @@ const BRIEF: usize = 1_000;
 
 /// A page of a session's log.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LogPage {
+pub struct RecordPage {
     /// Records of the page, in order.
     pub entries: Vec<Entry>,
     /// Last record of the session when the page was read.
@@ -182,16 +182,6 @@ impl SessionHandle {
         replayed.is_ok_and(|replayed| replayed.session.waits_for_a_person())
     }
 
-    /// Returns the events after a record; all of them for 0.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn events(&self, after: Seq) -> Result<Vec<Event>, AskError> {
-        let log = self.log(after).await?;
-        let event = |entry: &Entry| entry.event(&self.key.name);
-        Ok(log.iter().map(event).collect())
-    }
-
     /// Returns the number of the last record, or `None` if there is none.
     ///
     /// # Errors
@@ -205,7 +195,7 @@ impl SessionHandle {
     ///
     /// # Errors
     /// See [`AskError`].
-    pub async fn log(&self, after: Seq) -> Result<Vec<Entry>, AskError> {
+    pub async fn records(&self, after: Seq) -> Result<Vec<Entry>, AskError> {
         let mut entries = Vec::new();
         if let Some(known) = self.known().await? {
             let take = |entry: &Entry| {
@@ -221,20 +211,20 @@ impl SessionHandle {
     ///
     /// # Errors
     /// See [`AskError`].
-    pub async fn page(&self, after: Seq, limit: usize) -> Result<LogPage, AskError> {
+    pub async fn page(&self, after: Seq, limit: usize) -> Result<RecordPage, AskError> {
         let Known { sid, last, .. } = self.known_for_sure().await?;
         let entries = match after < last {
             true => self.read(sid, after, limit.clamp(1, PAGE)).await?,
             false => Vec::new(),
         };
-        Ok(LogPage { entries, last })
+        Ok(RecordPage { entries, last })
     }
 
     /// Returns the records of one query, with the session records that lead up to them.
     ///
     /// # Errors
     /// See [`AskError`].
-    pub async fn records_of(&self, query: QueryId) -> Result<Vec<Entry>, AskError> {
+    pub async fn query_records(&self, query: QueryId) -> Result<Vec<Entry>, AskError> {
         // Session records count if a record of the query follows.
         let (mut records, mut pending) = (Vec::new(), Vec::new());
         let Some(known) = self.known().await? else {
@@ -267,7 +257,7 @@ impl SessionHandle {
     pub async fn account(&self, query: QueryId) -> Result<Option<QueryAccount>, AskError> {
         self.known_for_sure().await?;
         let mut account: Option<QueryAccount> = None;
-        for entry in self.records_of(query).await? {
+        for entry in self.query_records(query).await? {
             match (&mut account, accepts(&entry)) {
                 (None, Some((_, accepted))) => {
                     account = Some(QueryAccount::new(query, &entry, accepted));
@@ -317,7 +307,7 @@ impl SessionHandle {
     ///
     /// # Errors
     /// See [`AskError`].
-    pub async fn last_said(&self) -> Result<Option<(QueryId, String)>, AskError> {
+    pub async fn last_message(&self) -> Result<Option<(QueryId, String)>, AskError> {
         let Some(known) = self.known().await? else {
             return Ok(None);
         };

@@ -57,15 +57,15 @@ impl Oracle {
     /// Drains, and asks the owner of the [`System`](crate::actor::System) to shut it down. Recorded
     /// in the log of `system`.
     pub fn shut_down(&self) {
-        if !self.told_to_end.is_cancelled() {
+        if !self.shutdown.is_cancelled() {
             self.log.note(ControlFact::ShutDown(self.by.clone().into()));
         }
-        self.stop_taking();
-        self.told_to_end.cancel();
+        self.reject_new();
+        self.shutdown.cancel();
     }
 
     /// Rejects new messages from now on, because the process is about to end. Not recorded.
-    pub fn stop_taking(&self) {
+    pub(crate) fn reject_new(&self) {
         self.router().draining.store(true, Ordering::Relaxed);
     }
 
@@ -88,8 +88,8 @@ impl Oracle {
     }
 
     /// Waits until [`Self::shut_down`] is called.
-    pub async fn told_to_end(&self) {
-        self.told_to_end.cancelled().await;
+    pub async fn shutdown_requested(&self) {
+        self.shutdown.cancelled().await;
     }
 }
 

@@ -1,4 +1,4 @@
-//! Following records: an [`EventStream`] over one session, and a [`Watch`] over one query.
+//! Following the records of a session.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -12,11 +12,7 @@ use crate::{
         replay::within,
     },
     journal::{Entry, Known},
-    kernel::Refusal,
-    model::{
-        Outcome, QueryId, Seq, Sid, Usage,
-        record::{Fact, Finished, QueryFact, SessionFact},
-    },
+    model::{QueryId, Seq, Sid},
 };
 
 /// Queued notices, and records per read, for readers that may be slow for long.
@@ -35,8 +31,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Silence after which the session of a query is checked, and recovered if the query was cut off.
 const ABANDONED: Duration = Duration::from_secs(1_200);
 
-/// An item of an [`EventStream`] or a [`Watch`].
+/// An item of an [`EventStream`] or a [`Watch`](super::Watch).
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Progress {
     /// A record became durable.
     Record(Arc<SessionRecord>),
@@ -44,7 +41,7 @@ pub enum Progress {
     Frame(Arc<Frame>),
 }
 
-/// How much a [`Watch`] reports.
+/// How much a [`Watch`](super::Watch) reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// Every record, and text as it arrives.
@@ -79,7 +76,7 @@ pub struct EventStream {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Begin {
+pub(super) enum Begin {
     /// After a record of the session with this number.
     Session(Sid),
     /// At the records of a query.
@@ -113,14 +110,14 @@ impl SessionHandle {
 }
 
 impl Detail {
-    const fn room(self, capacity: usize) -> (usize, usize) {
+    pub(super) const fn room(self, capacity: usize) -> (usize, usize) {
         match self {
             Self::All | Self::End => (capacity, PAGE),
             Self::Events => LITTLE,
         }
     }
 
-    fn filter(self, session: &SessionHandle) -> Filter {
+    pub(super) fn filter(self, session: &SessionHandle) -> Filter {
         let all = Filter::session(session.key.clone());
         match self {
             Self::All => all,
@@ -140,7 +137,7 @@ impl Detail {
 }
 
 impl EventStream {
-    fn new(
+    pub(super) fn new(
         session: &SessionHandle,
         begin: Begin,
         filter: Filter,
@@ -162,6 +159,16 @@ impl EventStream {
             silent: Duration::ZERO,
             rests: None,
         }
+    }
+
+    pub(super) fn has_read_all(&self) -> bool {
+        self.backlog.is_empty() && !self.behind && !self.lost
+    }
+
+    /// [`next`](Self::next) reads them after an error.
+    pub(super) async fn read_more(&mut self) -> Result<(), AskError> {
+        self.behind = true;
+        self.catch_up().await
     }
 
     /// Number of the last record that the stream returned.
@@ -242,7 +249,7 @@ impl EventStream {
         }
     }
 
-    async fn catch_up(&mut self) -> Result<(), AskError> {
+    pub(super) async fn catch_up(&mut self) -> Result<(), AskError> {
         let after = match (self.seen, self.begin) {
             (Some(seen), _) => Some(seen),
             (None, Begin::Query(query)) => self.session.before(query).await?,
@@ -328,179 +335,5 @@ impl EventStream {
             }
         }
         Ok(())
-    }
-}
-
-/// A query in progress: its records, and with [`Detail::All`] its text as it arrives.
-pub struct Watch {
-    stream: EventStream,
-    query: QueryId,
-    /// Whether a record of the query was seen; before that, session records are kept in case they
-    /// lead to it.
-    begun: bool,
-    leading: Vec<Arc<SessionRecord>>,
-    ready: VecDeque<Arc<SessionRecord>>,
-    end: Option<Answer>,
-    quarantine: Option<String>,
-}
-
-impl Watch {
-    /// Follows a query that was accepted after the subscription began.
-    pub(super) fn new(
-        session: &SessionHandle,
-        query: QueryId,
-        detail: Detail,
-        notices: Subscription,
-    ) -> Self {
-        let room = detail.room(session.router.subscriber_capacity);
-        let filter = detail.filter(session);
-        Self {
-            stream: EventStream::new(session, Begin::Query(query), filter, room, notices),
-            query,
-            begun: detail == Detail::End,
-            leading: Vec::new(),
-            ready: VecDeque::new(),
-            end: None,
-            quarantine: None,
-        }
-    }
-
-    /// Follows a query that may have begun, or ended, before the subscription.
-    pub(super) async fn from_the_journal(
-        session: &SessionHandle,
-        query: QueryId,
-        detail: Detail,
-        notices: Subscription,
-    ) -> Result<Self, AskError> {
-        let mut watch = Self::new(session, query, detail, notices);
-        watch.begun = false;
-        watch.stream.catch_up().await?;
-        Ok(watch)
-    }
-
-    /// Number of the query.
-    #[must_use]
-    pub const fn query(&self) -> QueryId {
-        self.query
-    }
-
-    /// Returns the next event of the query, or `None` after its end. Cancel-safe.
-    ///
-    /// # Errors
-    ///
-    /// The session was quarantined or deleted, the system has ended, or the journal does not
-    /// answer.
-    pub async fn next(&mut self) -> Result<Option<Progress>, AskError> {
-        loop {
-            if let Some(record) = self.ready.pop_front() {
-                return Ok(Some(Progress::Record(record)));
-            }
-            if self.end.is_some() {
-                return Ok(None);
-            }
-            let stream = &self.stream;
-            let is_all_read = stream.backlog.is_empty() && !stream.behind && !stream.lost;
-            if let (true, Some(reason)) = (is_all_read, self.quarantine.take()) {
-                return Err(Refusal::Quarantined { reason }.into());
-            }
-            match self.stream.next().await? {
-                Progress::Record(record) => self.see(record),
-                Progress::Frame(frame) if frame.query == self.query => {
-                    return Ok(Some(Progress::Frame(frame)));
-                }
-                Progress::Frame(_) => {}
-            }
-        }
-    }
-
-    /// Reads new records from the journal, for callers that learn before this system that another
-    /// process has written some.
-    ///
-    /// # Errors
-    ///
-    /// As for [`next`](Self::next), which reads them after an error.
-    pub async fn look(&mut self) -> Result<(), AskError> {
-        self.stream.behind = true;
-        self.stream.catch_up().await
-    }
-
-    /// Waits for the end of the query.
-    ///
-    /// # Errors
-    ///
-    /// As for [`next`](Self::next).
-    pub async fn answer(mut self) -> Result<Answer, AskError> {
-        while self.next().await?.is_some() {}
-        self.end.ok_or(AskError::Stopped)
-    }
-
-    fn see(&mut self, record: Arc<SessionRecord>) {
-        let mine = record.query == Some(self.query);
-        if mine && !self.begun {
-            self.begun = true;
-            self.ready.extend(self.leading.drain(..));
-        }
-        if !self.begun {
-            match record.query {
-                None => self.leading.push(record),
-                Some(_) => self.leading.clear(),
-            }
-            return;
-        }
-        match &record.fact {
-            Fact::Query(QueryFact::Finished(finished)) if mine => {
-                self.end = Some(Answer::new(self.query, finished.clone()));
-            }
-            Fact::Session(SessionFact::Quarantined(why)) => {
-                self.quarantine = Some(why.reason.clone());
-            }
-            Fact::Session(SessionFact::Released(_)) => self.quarantine = None,
-            _ => {}
-        }
-        if mine || record.query.is_none() {
-            self.ready.push_back(record);
-        }
-    }
-}
-
-/// An accepted message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Submitted {
-    /// Query that answers the message.
-    pub query: QueryId,
-    /// Record of its acceptance; `None` if it was accepted before, or steers a running query.
-    pub seq: Option<Seq>,
-}
-
-/// The end of a query.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
-    /// Number of the query.
-    pub query: QueryId,
-    /// How the query ended.
-    pub outcome: Outcome,
-    /// The answer as recorded; may be empty. [`Outcome::readable`] formats it for people.
-    pub text: String,
-    /// Completed turns.
-    pub turns: u32,
-    /// Usage of the query.
-    pub usage: Usage,
-}
-
-impl Answer {
-    pub(in crate::actor) fn new(query: QueryId, finished: Finished) -> Self {
-        let Finished {
-            outcome,
-            answer,
-            turns,
-            usage,
-        } = finished;
-        Self {
-            query,
-            outcome,
-            text: answer,
-            turns,
-            usage,
-        }
     }
 }

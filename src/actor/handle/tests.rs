@@ -13,7 +13,7 @@ async fn idempotency_key_of_invalid_length_is_refused() {
     let oracle = TestOracle::new(Scripted::new().stall("Let me see"));
     let system = System::start(oracle.args().unwrap()).await.unwrap();
     let key = SessionKey::local(SessionName::new("s").unwrap());
-    let session = system.oracle().session(key);
+    let session = system.oracle().session_by_key(key);
     let with_key = |bytes| Submission {
         idempotency_key: Some("k".repeat(bytes)),
         ..Submission::new("and?")

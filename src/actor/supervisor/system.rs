@@ -196,7 +196,7 @@ impl Kept {
             match self.hosted {
                 true => tokio::select! {
                     _ = root_gone => {}
-                    () = self.oracle.told_to_end() => {}
+                    () = self.oracle.shutdown_requested() => {}
                 },
                 false => drop(root_gone.await),
             }
@@ -241,7 +241,7 @@ impl Kept {
 /// Rejects new messages, lets running queries continue for `drain`, passivates the rest, and stops.
 async fn end(oracle: Oracle, supervisor: ActorRef<SupervisorMsg>, drain: Duration) {
     const LOOK: Duration = Duration::from_millis(10);
-    oracle.stop_taking();
+    oracle.reject_new();
     let deadline = Instant::now() + drain;
     while oracle.running() > 0 && Instant::now() < deadline {
         sleep(LOOK).await;

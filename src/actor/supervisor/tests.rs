@@ -68,7 +68,7 @@ fn kill<M: Send + 'static>(pool: &Pool<M>) {
 async fn ask(oracle: &Oracle, name: &str) -> Result<Answer, AskError> {
     let key = SessionKey::local(SessionName::new(name).unwrap());
     let watch = oracle
-        .session(key)
+        .session_by_key(key)
         .ask(Submission::new("look it up"))
         .await?;
     let patience = Duration::from_secs(3_600);
@@ -308,9 +308,9 @@ async fn delegating() -> (Parts, Scripted) {
 
 async fn child_end(oracle: &Oracle) -> (Outcome, Usage) {
     let key = SessionKey::local(SessionName::new("s.1.1").unwrap());
-    let child = oracle.session(key);
+    let child = oracle.session_by_key(key);
     loop {
-        for entry in child.log(Seq(0)).await.unwrap() {
+        for entry in child.records(Seq(0)).await.unwrap() {
             if let Fact::Query(QueryFact::Finished(finished)) = &entry.record.fact {
                 return (finished.outcome.clone(), finished.usage);
             }
@@ -339,7 +339,12 @@ async fn query_over_budget_cancels_its_child_first() {
     let (outcome, used) = child_end(&parts.oracle).await;
     assert_eq!(outcome, Outcome::Cancelled);
     let key = SessionKey::local(SessionName::new("s").unwrap());
-    let log = parts.oracle.session(key).log(Seq(0)).await.unwrap();
+    let log = parts
+        .oracle
+        .session_by_key(key)
+        .records(Seq(0))
+        .await
+        .unwrap();
     let own = log.iter().find_map(|entry| {
         let Fact::Turn(TurnFact::Replied(replied)) = &entry.record.fact else {
             return None;
@@ -356,7 +361,7 @@ async fn query_over_budget_cancels_its_child_first() {
 async fn quarantine_cancels_the_running_child() {
     let (parts, script) = delegating().await;
     let key = SessionKey::local(SessionName::new("s").unwrap());
-    let session = parts.oracle.session(key.clone());
+    let session = parts.oracle.session_by_key(key.clone());
     session.submit(Submission::new("look it up")).await.unwrap();
     while script.requests().len() < 3 {
         tokio::task::yield_now().await;

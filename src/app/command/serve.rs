@@ -88,7 +88,7 @@ pub(super) fn serve(
         loop {
             tokio::select! {
                 () = ends.pressed() => break,
-                () = oracle.told_to_end() => break,
+                () = oracle.shutdown_requested() => break,
                 () = system.ended() => return Err(Stop::failed(GAVE_UP)),
                 // A hangup during a reload is handled after it.
                 () = hangups.come(), if reload.is_terminated() => {

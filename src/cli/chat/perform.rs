@@ -67,7 +67,7 @@ impl Chat<'_> {
     }
 
     async fn tell_the_last(&mut self) -> Result<(), Stop> {
-        let Some((query, _)) = self.session.last_said().await? else {
+        let Some((query, _)) = self.session.last_message().await? else {
             return Ok(());
         };
         let Some(account) = self.session.account(query).await? else {
@@ -155,12 +155,12 @@ impl Chat<'_> {
     }
 
     async fn why(&mut self, query: Option<QueryId>) -> Result<(), Stop> {
-        let Some((last, _)) = self.session.last_said().await? else {
+        let Some((last, _)) = self.session.last_message().await? else {
             self.nothing_asked();
             return Ok(());
         };
         let query = query.unwrap_or(last);
-        let records = self.session.records_of(query).await?;
+        let records = self.session.query_records(query).await?;
         if records.is_empty() {
             let problem = format!(
                 "there is no question {query} in this session: the last one is question {last}"
@@ -173,7 +173,7 @@ impl Chat<'_> {
     }
 
     async fn usage(&mut self) -> Result<(), Stop> {
-        let Some((last, _)) = self.session.last_said().await? else {
+        let Some((last, _)) = self.session.last_message().await? else {
             self.nothing_asked();
             return Ok(());
         };

@@ -5,7 +5,7 @@ use futures_util::stream::{self, SelectAll, Stream, StreamExt as _, TryStreamExt
 
 use super::{Server, tell};
 use crate::{
-    actor::{Approval, Listed, SessionState},
+    actor::{Approval, SessionState, SessionSummary},
     cli::{Stop, interrupts::Interrupts, terminal::Terminal},
     control::{Answer, Client, Events, Seen, Subject, Verb, Watching},
     model::{Owner, SessionKey, SessionName, TenantId},
@@ -102,7 +102,7 @@ fn to_its_end(events: Events<Seen>) -> impl Stream<Item = Result<Seen, Stop>> {
 /// owns.
 fn sessions(answers: Vec<Answer>, wanted: Option<SessionState>, limit: u32) -> Answer {
     let servers = answers.len();
-    let (mut all, mut next) = (Vec::<Listed>::new(), None);
+    let (mut all, mut next) = (Vec::<SessionSummary>::new(), None);
     for answer in answers {
         let Answer::Sessions {
             sessions,
@@ -120,11 +120,11 @@ fn sessions(answers: Vec<Answer>, wanted: Option<SessionState>, limit: u32) -> A
     }
     all.retain(|listed| next.as_ref().is_none_or(|end| listed.key.name <= *end));
     // The owner's entry comes first.
-    let suspended = |listed: &Listed| listed.state == SessionState::Suspended;
+    let suspended = |listed: &SessionSummary| listed.state == SessionState::Suspended;
     all.sort_by_key(|listed| (listed.key.name.clone(), suspended(listed)));
     let told = all.chunk_by(|one, other| one.key == other.key);
     let told = told.filter(|told| wanted != Some(SessionState::Suspended) || told.len() == servers);
-    let mut sessions: Vec<Listed> = told.filter_map(|told| told.first().cloned()).collect();
+    let mut sessions: Vec<SessionSummary> = told.filter_map(|told| told.first().cloned()).collect();
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     if sessions.len() > limit {
         sessions.truncate(limit);

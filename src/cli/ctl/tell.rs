@@ -3,7 +3,7 @@
 use std::{fmt::Display, io::Write as _};
 
 use crate::{
-    actor::{Approval, Listed, SessionView},
+    actor::{Approval, SessionSummary, SessionView},
     cli::{
         Stop,
         terminal::{Terminal, harmless},
@@ -129,7 +129,7 @@ fn line(terminal: &mut Terminal, text: &str) -> Result<(), Stop> {
     Ok(writeln!(terminal.out, "{text}")?)
 }
 
-fn session(listed: &Listed) -> String {
+fn session(listed: &SessionSummary) -> String {
     let at = listed.updated.map(|at| at.to_string());
     let at = at.unwrap_or_else(|| "-".to_owned());
     let (name, state) = (&listed.key.name, listed.state.as_str());

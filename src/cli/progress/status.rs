@@ -1,10 +1,13 @@
-//! The status line: the latest event in a few words. Pure.
+//! The status line: the latest record in a few words. Pure.
 
 use crate::{
     cli::text::grouped,
     model::{
-        Event, FaultClass, Span, Timestamp,
-        record::{Retried, WaitReason, Waiting},
+        FaultClass, Record, Span, Timestamp,
+        record::{
+            AgentFact, ApprovalFact, BudgetFact, Doubted, Fact, LlmFact, QueryFact, Retried,
+            SupervisorFact, ToolFact, TurnFact, WaitReason,
+        },
     },
     tool::Step,
 };
@@ -12,75 +15,63 @@ use crate::{
 const BAR: u64 = 20;
 const ROOM: usize = 60;
 
-/// The status after an event; `None` if it changes nothing. `most` is the query's turn limit, if
+/// The status after a record; `None` if it changes nothing. `most` is the query's turn limit, if
 /// known.
-pub(super) fn status(event: &Event, most: Option<u64>) -> Option<String> {
-    let turn = event.turn.map_or(0, |turn| turn.0 + 1);
+pub(super) fn status(record: &Record, most: Option<u32>) -> Option<String> {
+    let turn = record.turn.map_or(0, |turn| turn.0 + 1);
     let turn = match most {
         Some(most) => format!("turn {turn} of {most}"),
         None => format!("turn {turn}"),
     };
-    let field = |name: &str| event.payload[name].as_str().unwrap_or_default();
-    match event.kind.as_str() {
-        "query.accepted" => Some("reading the question".into()),
-        "query.doubted" => {
-            let model = field("model");
-            Some(format!("reading the question · asking {model} what it is"))
+    let doing = match &record.fact {
+        Fact::Query(QueryFact::Accepted(_)) => return Some("reading the question".into()),
+        Fact::Query(QueryFact::Doubted(Doubted { model, .. })) => {
+            return Some(format!("reading the question · asking {model} what it is"));
         }
-        "query.classified" => {
-            let kind = event.payload["classification"]["query_type"]
-                .as_str()
-                .unwrap_or_default();
-            Some(format!("it is a question of the type {kind}"))
+        Fact::Query(QueryFact::Classified(classified)) => {
+            let kind = classified.classification.query_type;
+            return Some(format!("it is a question of the type {kind}"));
         }
-        "turn.started" => Some(format!("asking {} · {turn}", field("model"))),
-        "turn.restarted" => Some(format!("asking {} again · {turn}", field("model"))),
-        "tool.started" => Some(format!("{} · {turn}", tool(field("name")))),
-        "approval.requested" => Some(format!(
-            "waiting for somebody to approve {} · {turn}",
-            field("name")
-        )),
-        "delegation.started" => Some(format!("a sub-agent is at work · {turn}")),
-        "delegation.cancelled" => Some(format!("waiting for the sub-agent to end · {turn}")),
-        "budget.context.compacting" => {
-            let amount = |name: &str| grouped(event.payload["before"][name].as_u64().unwrap_or(0));
-            let (used, limit) = (amount("used"), amount("limit"));
-            Some(format!(
-                "compacting the conversation (≈ {used} of {limit} tokens) · {turn}"
-            ))
+        Fact::Turn(TurnFact::Started(started)) => format!("asking {}", started.model),
+        Fact::Turn(TurnFact::Restarted(again)) => format!("asking {} again", again.model),
+        Fact::Tool(ToolFact::Started(call)) => tool(&call.name),
+        Fact::Approval(ApprovalFact::Requested(request)) => {
+            format!("waiting for somebody to approve {}", request.name)
         }
-        "budget.context.compacted" => {
-            let after = grouped(event.payload["after"].as_u64().unwrap_or(0));
-            Some(format!(
-                "the conversation is compacted (≈ {after} tokens now) · {turn}"
-            ))
+        Fact::Agent(AgentFact::DelegationStarted(_)) => "a sub-agent is at work".to_owned(),
+        Fact::Agent(AgentFact::DelegationCancelled(_)) => {
+            "waiting for the sub-agent to end".to_owned()
         }
-        "budget.context.compaction_failed" => {
-            Some(format!("the conversation could not be compacted · {turn}"))
+        Fact::Budget(BudgetFact::ContextCompacting(what)) => {
+            let (used, limit) = (grouped(what.before.used), grouped(what.before.limit));
+            format!("compacting the conversation (≈ {used} of {limit} tokens)")
         }
-        "llm.retried" => Some(format!("{} · {turn}", retried(event))),
-        "llm.waiting" => {
-            let waiting = serde_json::from_value::<Waiting>(event.payload.clone()).ok()?;
-            let wait = waits(&waiting.model, waiting.reason, waiting.until, event.at);
-            Some(format!("{wait} · {turn}"))
+        Fact::Budget(BudgetFact::ContextCompacted(compacted)) => {
+            let after = grouped(compacted.after);
+            format!("the conversation is compacted (≈ {after} tokens now)")
         }
-        "llm.admitted" => Some(format!("asking · {turn}")),
-        "llm.failed_over" => Some(format!("asking {} instead · {turn}", field("to"))),
-        "supervisor.restarted" => Some(format!("restarted · {turn}")),
-        _ => None,
-    }
+        Fact::Budget(BudgetFact::ContextCompactionFailed(_)) => {
+            "the conversation could not be compacted".to_owned()
+        }
+        Fact::Llm(LlmFact::Retried(again)) => retried(again, record.at),
+        Fact::Llm(LlmFact::Waiting(waiting)) => {
+            waits(&waiting.model, waiting.reason, waiting.until, record.at)
+        }
+        Fact::Llm(LlmFact::Admitted(_)) => "asking".to_owned(),
+        Fact::Llm(LlmFact::FailedOver(failed)) => format!("asking {} instead", failed.to),
+        Fact::Supervisor(SupervisorFact::Restarted(_)) => "restarted".to_owned(),
+        _ => return None,
+    };
+    Some(format!("{doing} · {turn}"))
 }
 
-fn retried(event: &Event) -> String {
-    let Ok(retried) = serde_json::from_value::<Retried>(event.payload.clone()) else {
-        return "waiting to ask again".to_owned();
-    };
+fn retried(retried: &Retried, now: Timestamp) -> String {
     let reason = match retried.fault.class {
         FaultClass::Unavailable { .. } if retried.fault.is_outage() => WaitReason::Unavailable,
         FaultClass::Unavailable { .. } => WaitReason::RateLimit,
         _ => return "waiting to ask again".to_owned(),
     };
-    waits(&retried.model, reason, Some(retried.not_before), event.at)
+    waits(&retried.model, reason, Some(retried.not_before), now)
 }
 
 /// Describes what a call waits for, and how long if known.

@@ -38,7 +38,7 @@ async fn pressed(
     let (mut terminal, recording) = Recording::terminal("", device);
     let (presses, mut interrupts) = Interrupts::by_hand();
     let name = crate::model::SessionName::new("s").unwrap();
-    let session = oracle.oracle().session(SessionKey::local(name));
+    let session = oracle.oracle().session_by_key(SessionKey::local(name));
     let mut nobody = Person::Nobody;
     let progress = tool::Progress::default();
     let follower = Follower::new(&session, Format::Text, &progress, &mut nobody);
@@ -130,7 +130,7 @@ async fn tool_progress_is_shown_until_it_ends() {
     let (mut terminal, recording) = Recording::terminal("", PERSON);
     let (presses, mut interrupts) = Interrupts::by_hand();
     let name = crate::model::SessionName::new("s").unwrap();
-    let session = oracle.oracle().session(SessionKey::local(name));
+    let session = oracle.oracle().session_by_key(SessionKey::local(name));
     let progress = tool::Progress::default();
     let mut nobody = Person::Nobody;
     let follower = Follower::new(&session, Format::Text, &progress, &mut nobody);

@@ -55,7 +55,10 @@ pub async fn show(
     terminal: &mut Terminal,
 ) -> Result<(), Stop> {
     let known = known(journal, id).await?;
-    let view = oracle.session(SessionKey::local(id.clone())).view().await?;
+    let view = oracle
+        .session_by_key(SessionKey::local(id.clone()))
+        .view()
+        .await?;
     let shown = Shown {
         session: id.clone(),
         view,

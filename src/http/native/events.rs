@@ -19,7 +19,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{InSession, session, shapes::limit};
 use crate::{
-    actor::{AskError, EventStream, Filter, Frames, LogPage, Progress, SessionHandle},
+    actor::{AskError, EventStream, Filter, Frames, Progress, RecordPage, SessionHandle},
     control::verb::commas,
     http::{
         Caller, Drain, Host, Problem,
@@ -181,7 +181,7 @@ async fn page(
     let at_a_time = if all { limit } else { PAGE };
     let (mut events, mut read_to) = (Vec::new(), after);
     loop {
-        let LogPage { entries, last } = session.page(read_to, at_a_time).await?;
+        let RecordPage { entries, last } = session.page(read_to, at_a_time).await?;
         let page_is_empty = entries.is_empty();
         for entry in entries {
             if events.len() == limit {

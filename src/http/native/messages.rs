@@ -10,7 +10,6 @@ use utoipa::ToSchema;
 
 use super::{InSession, session, shapes::check};
 use crate::{
-    actor::Submitted,
     control::Accepted,
     http::{
         Caller, Host, Problem,
@@ -78,11 +77,11 @@ pub(super) async fn submit(
         import: None,
     };
     let room = host.room_for_a_message(session.key()).await?;
-    let submitted = session.submit_and_tell(submission).await;
+    let submitted = session.accept(submission).await;
     room.settle(&submitted);
-    let Submitted { query, seq } =
-        submitted.map_err(|error| Problem::of_asking(error, "text", "text"))?;
-    let seq = match seq {
+    let submitted = submitted.map_err(|error| Problem::of_asking(error, "text", "text"))?;
+    let query = submitted.query;
+    let seq = match submitted.seq {
         Some(seq) => Some(seq),
         // The message is durable, so a failed lookup must not make the client send it again.
         None => {

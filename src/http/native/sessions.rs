@@ -16,7 +16,7 @@ use super::{
     tenant,
 };
 use crate::{
-    actor::{Listed, SessionFilter, SessionState},
+    actor::{SessionFilter, SessionState, SessionSummary},
     http::{
         Caller, Host, Problem,
         extract::{self, Json, Path, Query},
@@ -136,8 +136,8 @@ struct ListedObject {
     updated: Option<Timestamp>,
 }
 
-impl From<Listed> for ListedObject {
-    fn from(listed: Listed) -> Self {
+impl From<SessionSummary> for ListedObject {
+    fn from(listed: SessionSummary) -> Self {
         Self {
             session: listed.key.name,
             state: listed.state,

@@ -80,7 +80,7 @@ pub(super) async fn create(
     let oracle = host.oracle.acting(caller.by());
     let session = match wishes.durable(&asked, asks_people) {
         Some(name) => Session {
-            handle: oracle.session_of(caller.session(name), profile),
+            handle: oracle.session_by_key(caller.session(name)).profile(profile),
             memory: None,
         },
         None => {
@@ -141,17 +141,15 @@ async fn ask(
         true => Detail::Events,
         false => Detail::End,
     };
-    let Session {
-        handle: session,
-        memory,
-    } = session;
+    let Session { handle, memory } = session;
+    let session = &handle.clone().detail(detail);
     let is_new = memory.is_some() || session.last().await?.is_none();
     if wishes.again
         && wishes.key.is_none()
         && !is_new
         && let Some(query) = repeated(session, &asked.question).await?
     {
-        return Ok(session.watch_for(query, detail).await?);
+        return Ok(session.watch(query).await?);
     }
     let submission = Submission {
         busy: wishes.busy,
@@ -159,14 +157,14 @@ async fn ask(
         ..Submission::new(&*asked.question).with(asked.import(is_new))
     };
     let room = host.room_for_a_message(session.key()).await?;
-    let watch = session.ask_for(submission, detail).await;
+    let watch = session.ask(submission).await;
     room.settle(&watch);
     watch.map_err(|error| Problem::of_asking(error, "messages", "messages"))
 }
 
 /// Returns the last query of a session if it asked this question.
 async fn repeated(session: &SessionHandle, question: &str) -> Result<Option<QueryId>, AskError> {
-    let last = session.last_said().await?;
+    let last = session.last_message().await?;
     let last = last.filter(|(_, text)| text.split_whitespace().eq(question.split_whitespace()));
     Ok(last.map(|(query, _)| query))
 }

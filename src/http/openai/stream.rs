@@ -15,11 +15,11 @@ use super::{
     shapes::{Chunk, ChunkChoice, Delta, FinishReason, Head, Told},
 };
 use crate::{
-    actor::{Answer, Progress, SessionRecord, Watch},
+    actor::{Answer, AnswerText, Progress, SessionRecord, Watch},
     http::{Drain, Problem, sse},
-    model::{
-        self,
-        record::{Fact, TurnFact},
+    model::record::{
+        AgentFact, BudgetFact, Fact, LlmFact, QueryFact, Record, SignalFact, SupervisorFact,
+        ToolFact, TurnFact,
     },
 };
 
@@ -49,17 +49,17 @@ struct ChunkBody {
     /// `None` after the end.
     watch: Option<Watch>,
     ready: VecDeque<Event>,
-    told: String,
+    text: AnswerText,
 }
 
 impl ChunkBody {
     fn begin(story: Story, watch: Watch) -> Self {
-        let (ready, told) = (VecDeque::new(), String::new());
+        let (ready, text) = (VecDeque::new(), AnswerText::default());
         let mut telling = Self {
             story,
             watch: Some(watch),
             ready,
-            told,
+            text,
         };
         telling.delta(Delta {
             role: Some("assistant"),
@@ -91,7 +91,7 @@ impl ChunkBody {
         match happened {
             Some(Progress::Record(record)) => self.record(&record),
             // Such text may have to be retracted.
-            Some(Progress::Frame(_)) => {}
+            Some(_) => {}
             None => {
                 let answer = watch.answer().await?;
                 self.end(&answer);
@@ -103,24 +103,19 @@ impl ChunkBody {
 
     fn record(&mut self, record: &SessionRecord) {
         if self.story.progress
-            && let Some(line) = line(&record.event())
+            && let Some(line) = line(record)
         {
             self.delta(Delta {
                 reasoning_content: Some(line),
                 ..Delta::default()
             });
         }
-        if let Fact::Turn(TurnFact::Replied(replied)) = &record.fact
-            && !replied.text.is_empty()
-        {
-            // A blank line separates the texts of turns.
-            let parting = if self.told.is_empty() { "" } else { "\n\n" };
-            self.text(&format!("{parting}{}", replied.text));
+        if let Some(text) = self.text.record(record) {
+            self.text(&text);
         }
     }
 
     fn text(&mut self, text: &str) {
-        self.told.push_str(text);
         let mut rest = text;
         while !rest.is_empty() {
             let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE));
@@ -141,9 +136,8 @@ impl ChunkBody {
             return;
         };
         // A forced end adds a sentence that is part of no turn.
-        let readable = answer.outcome.readable(&answer.text, answer.turns);
-        if let Some(rest) = readable.strip_prefix(&self.told) {
-            self.text(rest);
+        if let Some(rest) = self.text.end(answer) {
+            self.text(&rest);
         }
         let told = Told::of(self.story.session.handle.key(), answer);
         let mut last = self
@@ -183,25 +177,34 @@ fn event_of(body: &impl Serialize) -> Event {
     sse::with(Event::default(), body)
 }
 
-/// Describes an event to a reader in one line, or returns `None` if it has no meaning for them.
-fn line(event: &model::Event) -> Option<String> {
-    let turn = event.turn.map_or(0, |turn| turn.0 + 1);
-    let text = |name: &str| event.payload[name].as_str().unwrap_or_default();
-    let line = match event.kind.as_str() {
-        "query.doubted" => format!("Asking {} what kind of question this is.", text("model")),
-        "query.classified" => {
-            let kind = event.payload["classification"]["query_type"].as_str();
-            format!("Taken for a {} question.", kind.unwrap_or_default())
+/// Describes a record to a reader in one line, or returns `None` if it has no meaning for them.
+fn line(record: &Record) -> Option<String> {
+    let turn = record.turn.map_or(0, |turn| turn.0 + 1);
+    let line = match &record.fact {
+        Fact::Query(QueryFact::Doubted(doubted)) => {
+            format!("Asking {} what kind of question this is.", doubted.model)
         }
-        "turn.started" => format!("Turn {turn}: asking {}.", text("model")),
-        "turn.restarted" => format!("Turn {turn}: asking {} again.", text("model")),
-        "signal.emitted" => format!("Turn {turn}: signal {}.", text("type")),
-        "tool.started" => format!("Turn {turn}: tool {}.", text("name")),
-        "delegation.started" => format!("Turn {turn}: a sub-agent is at work."),
-        "budget.context.compacting" => format!("Turn {turn}: compacting the conversation."),
-        "llm.retried" => format!("Turn {turn}: waiting to ask again."),
-        "supervisor.restarted" => format!("Turn {turn}: restarted."),
-        "escalation.raised" => text("notice").to_owned(),
+        Fact::Query(QueryFact::Classified(classified)) => {
+            let kind = classified.classification.query_type;
+            format!("Taken for a {kind} question.")
+        }
+        Fact::Turn(TurnFact::Started(started)) => format!("Turn {turn}: asking {}.", started.model),
+        Fact::Turn(TurnFact::Restarted(again)) => {
+            format!("Turn {turn}: asking {} again.", again.model)
+        }
+        Fact::Signal(SignalFact::Emitted(signal)) => {
+            format!("Turn {turn}: signal {}.", signal.kind())
+        }
+        Fact::Tool(ToolFact::Started(call)) => format!("Turn {turn}: tool {}.", call.name),
+        Fact::Agent(AgentFact::DelegationStarted(_)) => {
+            format!("Turn {turn}: a sub-agent is at work.")
+        }
+        Fact::Budget(BudgetFact::ContextCompacting(_)) => {
+            format!("Turn {turn}: compacting the conversation.")
+        }
+        Fact::Llm(LlmFact::Retried(_)) => format!("Turn {turn}: waiting to ask again."),
+        Fact::Supervisor(SupervisorFact::Restarted(_)) => format!("Turn {turn}: restarted."),
+        Fact::Agent(AgentFact::EscalationRaised(raised)) => raised.notice.clone(),
         _ => return None,
     };
     Some(line + "\n")

@@ -225,7 +225,7 @@ async fn configured(
         .await
         .unwrap();
     let key = SessionKey::local(SessionName::new("s").unwrap());
-    let session = system.oracle().session(key);
+    let session = system.oracle().session_by_key(key);
     (system, session)
 }
 

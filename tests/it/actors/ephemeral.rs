@@ -28,7 +28,12 @@ async fn durable(journal: &Memory) -> Vec<String> {
 
 async fn usage(system: &TestSystem) -> Vec<Event> {
     let key = SessionKey::local(SessionName::usage());
-    system.oracle().session(key).events(Seq(0)).await.unwrap()
+    system
+        .oracle()
+        .session_by_key(key)
+        .events(Seq(0))
+        .await
+        .unwrap()
 }
 
 async fn listed(system: &TestSystem) -> usize {
@@ -57,10 +62,10 @@ async fn ephemeral_session_leaves_only_its_usage() {
     let used = session.view().await.unwrap().usage;
     drop(session);
     assert_eq!(listed(&system).await, 0);
-    let gone = system.oracle().session(key.clone()).view().await;
+    let gone = system.oracle().session_by_key(key.clone()).view().await;
     assert!(matches!(gone, Err(AskError::NoSession { .. })), "{gone:?}");
     // The name cannot be opened again.
-    let again = system.oracle().session(key);
+    let again = system.oracle().session_by_key(key);
     let refused = again.submit(Submission::new("and?")).await;
     assert!(
         matches!(refused, Err(AskError::Reserved { .. })),
@@ -87,7 +92,7 @@ async fn ephemeral_session_accepts_commands_while_it_runs() {
         .oracle()
         .ephemeral(TenantId::local(), ProfileName::oracle());
     let watch = session.ask(Submission::new("look")).await.unwrap();
-    let other = system.oracle().session(session.key().clone());
+    let other = system.oracle().session_by_key(session.key().clone());
     while other.waiting_calls().is_empty() {
         tokio::task::yield_now().await;
     }

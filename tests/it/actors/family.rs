@@ -121,7 +121,7 @@ pub(super) fn cost(output_tokens: u64, nano: u64) -> Usage {
 /// Copies a session's records up to the first of type `kind`, as another process would find them
 /// after a crash.
 pub(super) async fn as_of(session: &TestSession, kind: &str, journal: &Arc<dyn Journal>) {
-    let log = session.log(Seq(0)).await.unwrap();
+    let log = session.records(Seq(0)).await.unwrap();
     let is_it = |entry: &Entry| entry.record.fact.kind() == kind;
     let end = log.iter().position(is_it).expect(kind);
     let claim = journal.claim(session.key().clone()).await.unwrap();

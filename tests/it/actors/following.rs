@@ -125,7 +125,7 @@ async fn repeated_timeouts_do_not_hide_events_of_other_processes() {
         while let Ok(told) = tokio::time::timeout(PATIENCE, watch.next()).await {
             match told.unwrap() {
                 Some(Progress::Record(record)) => watched = Some(record.seq),
-                Some(Progress::Frame(_)) => {}
+                Some(_) => {}
                 None => break,
             }
         }
@@ -153,16 +153,14 @@ async fn slow_follower_of_events_misses_nothing() {
         .unwrap();
     let session = oracle.session("s").unwrap();
     let handle: &SessionHandle = &session;
-    let watch = handle
-        .ask_for(Submission::new("tell"), Detail::Events)
-        .await
-        .unwrap();
+    let handle = &handle.clone().detail(Detail::Events);
+    let watch = handle.ask(Submission::new("tell")).await.unwrap();
     let query = watch.query();
     session.wait_for("query.finished").await.unwrap();
     let all = events_of(&session, query).await;
     assert!(all.len() > 32, "more than waits: {}", all.len());
     assert_eq!(told(watch).await, all);
-    let again = handle.watch_for(query, Detail::Events).await.unwrap();
+    let again = handle.watch(query).await.unwrap();
     assert_eq!(told(again).await, all);
 }
 

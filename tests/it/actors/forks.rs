@@ -46,7 +46,7 @@ fn script() -> Scripted {
 
 async fn said(oracle: &TestSystem, session: &str) -> Vec<String> {
     let session = oracle.session(session).unwrap();
-    let log = session.log(Seq(0)).await.unwrap();
+    let log = session.records(Seq(0)).await.unwrap();
     let said = log.iter().filter_map(|entry| entry.record.said());
     said.map(str::to_owned).collect()
 }

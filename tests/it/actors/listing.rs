@@ -334,7 +334,7 @@ async fn drain_and_shutdown_record_their_author() {
     let copy = anna.fork(&key("c"), point, name("d")).await;
     assert!(drains(copy.err().unwrap()));
     anna.shut_down();
-    oracle.oracle().told_to_end().await;
+    oracle.oracle().shutdown_requested().await;
     let log = oracle.session("system").unwrap();
     let ends = log.wait_for("control.shut_down").await.unwrap();
     assert_eq!(ends.payload, json!({ "by": "anna" }));
@@ -365,7 +365,7 @@ async fn only_its_own_request_opens_an_ephemeral_session() {
     let gone = SessionKey::local(SessionName::ephemeral(Uuid::from_u128(7)));
     let below = key(&format!("{}.1.1", gone.name));
     for key in [&gone, &below] {
-        let session = oracle.session(key.clone());
+        let session = oracle.session_by_key(key.clone());
         let point = ForkPoint {
             query: QueryId(0),
             turn: None,
@@ -396,7 +396,7 @@ async fn only_its_own_request_opens_an_ephemeral_session() {
     let ours = oracle.ephemeral(TenantId::local(), profile);
     ours.submit(Submission::new("why?")).await.unwrap();
     let brief = ours.key().clone();
-    let session = oracle.session(brief.clone());
+    let session = oracle.session_by_key(brief.clone());
     session.cancel(None).await.unwrap();
     let name = |key: &SessionKey| key.name.to_string();
     let all = listed(oracle, SessionFilter::default()).await;

@@ -42,7 +42,7 @@ async fn results(script: &Scripted) -> Vec<(ToolStatus, String)> {
         .tool(note_read(notes));
     let oracle = oracle.start().await.unwrap();
     let key = SessionKey::local(SessionName::new("s").unwrap());
-    let session = oracle.oracle().session(key);
+    let session = oracle.oracle().session_by_key(key);
     let answer = session
         .answer(Submission::new("Why is the journal kept in SQLite?"))
         .await

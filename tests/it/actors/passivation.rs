@@ -249,7 +249,7 @@ async fn snapshot_recovers_a_long_conversation_like_its_records() {
     let kept = journal.snapshot(sid).await.unwrap().unwrap();
     assert!(kept.seq.0 >= 256, "{:?}", kept.seq);
     let (last, read) = (
-        session.log(Seq(0)).await.unwrap().len() as u64,
+        session.records(Seq(0)).await.unwrap().len() as u64,
         journal.records_read(),
     );
     session.ask("and after the break?").await.unwrap();

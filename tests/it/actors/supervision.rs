@@ -19,7 +19,7 @@ async fn operator_restart_replays_the_records_and_counts_no_crash() {
     let mut before = session.wait_for("tool.started").await.unwrap().seq;
     let anna = oracle.oracle().acting(By::new("anna"));
     for times in 1..=5 {
-        let session_ = anna.session(session.key().clone());
+        let session_ = anna.session_by_key(session.key().clone());
         session_.command(Command::Restart).await.unwrap();
         let restarted = session.wait_for_after(before, "control.restarted").await;
         let restarted = restarted.unwrap();

@@ -228,7 +228,7 @@ async fn slow_system_subscriber_sees_every_gap_marked() {
                 let missed = session.events(Seq(from.0 - 1)).await.unwrap();
                 seen.extend(missed.iter().map(|event| event.seq));
             }
-            Notice::Frame(_) => {}
+            _ => {}
         }
     }
     let expected: Vec<Seq> = all.iter().map(|event| event.seq).collect();
@@ -322,7 +322,10 @@ async fn first_message_chooses_the_profile_of_a_session() {
     let session = oracle.session("s").unwrap();
     session.cancel(None).await.unwrap_err();
     let profile = ProfileName::new("other").unwrap();
-    let other = oracle.oracle().session_of(session.key().clone(), profile);
+    let other = oracle
+        .oracle()
+        .session_by_key(session.key().clone())
+        .profile(profile);
     other.answer(Submission::new("hello?")).await.unwrap();
     assert_eq!(last(&session, "session.opened").await["profile"], "other");
 }

@@ -34,7 +34,7 @@ async fn ask(journal: &Arc<dyn Journal>, key: &SessionKey, question: &str, scrip
         .tool(tool)
         .journal(Arc::clone(journal));
     let oracle = oracle.start().await.unwrap();
-    let session = oracle.oracle().session(key.clone());
+    let session = oracle.oracle().session_by_key(key.clone());
     let answer = session.answer(Submission::new(question)).await.unwrap();
     assert_eq!(answer.outcome, Outcome::Answered);
     oracle.shut_down(Duration::from_secs(1)).await;

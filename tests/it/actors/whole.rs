@@ -69,6 +69,7 @@ async fn watcher_sees_every_event_once_and_frames_match_the_text() {
                 assert_eq!(frame.offset, text.len(), "pieces follow one another");
                 text.push_str(&frame.text);
             }
+            _ => {}
         }
     }
     let from = seqs[0];

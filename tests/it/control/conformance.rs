@@ -177,7 +177,7 @@ async fn play(name: &str) -> Vec<(String, Value)> {
         .map(|session| session["key"]["name"].as_str().unwrap())
         .collect();
     assert_eq!(names, ["busy", "s"], "{name}");
-    system.oracle().told_to_end().await;
+    system.oracle().shutdown_requested().await;
     played
 }
 

@@ -75,7 +75,7 @@ fn names(oracle: &Oracle) -> Vec<String> {
 async fn recorded(system: &System) -> Vec<serde_json::Value> {
     // The record follows the answer asynchronously.
     let_pass(std::time::Duration::from_secs(1)).await;
-    let log = system.oracle().session(key("system"));
+    let log = system.oracle().session_by_key(key("system"));
     let events = log.events(oracle_agent::model::Seq(0)).await.unwrap();
     let reloads = events
         .into_iter()
@@ -89,7 +89,7 @@ async fn reload_applies_to_the_next_query_and_reports_what_needs_a_restart() {
     let model = replies.fold(Scripted::new(), Scripted::reply);
     let (system, text) = start(&model, FIRST).await;
     let oracle = system.oracle();
-    let session = oracle.session(key("s"));
+    let session = oracle.session_by_key(key("s"));
     session.answer(Submission::new("one")).await.unwrap();
     *text.lock().unwrap() = format!(
         "[oracle]\nmax_turns = 7\n[prompt]\ninstructions = 'Be brief.'\n[server]\nprogress = true\n\
@@ -111,7 +111,9 @@ async fn reload_applies_to_the_next_query_and_reports_what_needs_a_restart() {
     );
     // It applies to a live session, a new one, and one of the new profile.
     session.answer(Submission::new("two")).await.unwrap();
-    let bare = oracle.session_of(key("bare"), ProfileName::new("bare").unwrap());
+    let bare = oracle
+        .session_by_key(key("bare"))
+        .profile(ProfileName::new("bare").unwrap());
     bare.answer(Submission::new("three")).await.unwrap();
     let [before, after, bare] = &model.requests()[..] else {
         panic!("three calls")
@@ -158,7 +160,7 @@ async fn invalid_configuration_changes_nothing_and_reports_every_problem() {
         );
         assert_eq!(problems, says);
     }
-    let session = oracle.session(key("s"));
+    let session = oracle.session_by_key(key("s"));
     session.answer(Submission::new("one")).await.unwrap();
     assert!(model.requests()[0].system.contains("at most 30 turns"));
     assert_eq!(names(oracle), ["oracle"]);
@@ -178,7 +180,7 @@ async fn reload_to_an_unconnected_provider_waits_for_a_restart() {
         want(&["model.chain", "profiles"]),
     );
     assert_eq!(reload(&system).await, Ok(told));
-    let session = system.oracle().session(key("s"));
+    let session = system.oracle().session_by_key(key("s"));
     session.answer(Submission::new("one")).await.unwrap();
     assert_eq!(&*model.requests()[0].model, "one");
     assert!(model.requests()[0].system.contains("at most 7 turns"));

@@ -104,5 +104,8 @@ async fn failures_of_one_system_do_not_affect_the_other() {
     assert!(a.session("more").unwrap().ask("still there?").await.is_ok());
     a.die().await;
     let key = SessionKey::local(SessionName::new("s1").unwrap());
-    assert_eq!(b.oracle().session(key).view().await.unwrap().state, "idle");
+    assert_eq!(
+        b.oracle().session_by_key(key).view().await.unwrap().state,
+        "idle"
+    );
 }

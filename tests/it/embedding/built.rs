@@ -41,7 +41,7 @@ fn name() -> SessionName {
 }
 
 async fn event(system: &System, kind: &str) -> serde_json::Value {
-    let session = system.oracle().session(name());
+    let session = system.oracle().session(name()).unwrap();
     let events = session.events(Seq(0)).await.unwrap();
     events
         .into_iter()
@@ -55,7 +55,7 @@ async fn custom_classifier_is_used_and_recorded() {
     for (confidence, recorded) in [(0.75, 0.75), (7.0, 1.0), (f64::NAN, 0.0)] {
         let builder = Oracle::builder().classifier(Always(QueryType::Research, confidence));
         let system = builder.start().await.unwrap();
-        let session = system.oracle().session(name());
+        let session = system.oracle().session(name()).unwrap();
         session
             .answer(Submission::new("how is the code?"))
             .await
@@ -72,7 +72,7 @@ async fn custom_classifier_is_used_and_recorded() {
 #[tokio::test(start_paused = true)]
 async fn panicking_classifier_fails_only_its_query() {
     let system = Oracle::builder().classifier(Broken).start().await.unwrap();
-    let session = system.oracle().session(name());
+    let session = system.oracle().session(name()).unwrap();
     for _ in 0..300 {
         let answer = session
             .answer(Submission::new("how is the code?"))
@@ -104,7 +104,7 @@ async fn cloned_builder_continues_over_the_same_journal() {
         .clock(Clock::from(Timestamp::from_millis(1_000)))
         .journal(Arc::clone(&journal));
     let first = builder.clone().turn_policy(Twice).start().await.unwrap();
-    let session = first.oracle().session(name());
+    let session = first.oracle().session(name()).unwrap();
     let answer = session
         .answer(Submission::new("how is the code?"))
         .await
@@ -119,7 +119,7 @@ async fn cloned_builder_continues_over_the_same_journal() {
     first.shut_down(Duration::ZERO).await;
 
     let second = builder.start().await.unwrap();
-    let session = second.oracle().session(name());
+    let session = second.oracle().session(name()).unwrap();
     let mut watch = session.watch(answer.query).await.unwrap();
     let mut told = 0;
     while let Some(progress) = watch.next().await.unwrap() {
@@ -165,7 +165,7 @@ async fn second_opinion_uses_the_configured_or_first_model() {
             .backend(Scripted::new().reply(done("There.")))
             .model("scripted/any");
         let system = builder.start().await.unwrap();
-        let session = system.oracle().session(name());
+        let session = system.oracle().session(name()).unwrap();
         session.answer(Submission::new("how is it?")).await.unwrap();
         let classified = event(&system, "query.classified").await;
         let opinion = &classified["second_opinion"];
@@ -187,7 +187,7 @@ async fn offline_queries_reach_no_other_model() {
             .backend(Scripted::new().reply(done("There.")))
             .model(model);
         let system = builder.start().await.unwrap();
-        let session = system.oracle().session(name());
+        let session = system.oracle().session(name()).unwrap();
         session.answer(Submission::new("how is it?")).await.unwrap();
         assert_eq!(judge.requests().len(), asked, "{model}");
     }

@@ -141,7 +141,7 @@ impl Site {
             tenant: TenantId::new("shop").unwrap(),
             name: SessionName::new(name).unwrap(),
         };
-        let session = self.server.oracle().session(key);
+        let session = self.server.oracle().session_by_key(key);
         session.answer(Submission::new("hello")).await.unwrap();
     }
 

@@ -20,7 +20,7 @@ const DONE: &str = "All of it.\n<signal type=\"context_sufficient\"><sources_fou
 
 async fn ask(server: &TestServer, session: &str) {
     let key = SessionKey::local(SessionName::new(session).unwrap());
-    let session = server.oracle().session(key);
+    let session = server.oracle().session_by_key(key);
     session
         .answer(Submission::new("where is it?"))
         .await
@@ -41,7 +41,7 @@ async fn pending_work_is_counted_while_it_waits() {
     let server = TestServer::start(oracle).await.unwrap();
     let session = |name: &str| {
         let key = SessionKey::local(SessionName::new(name).unwrap());
-        server.oracle().session(key)
+        server.oracle().session_by_key(key)
     };
     let busy = session("busy");
     let mut queries = Vec::new();

@@ -45,7 +45,12 @@ async fn revoking_a_key_ends_its_streams_with_a_reason() {
     server.host().keys.refresh(Duration::ZERO);
     // An event that every stream would report.
     let session = SessionKey::local(SessionName::new("s").unwrap());
-    server.oracle().session(session).cancel(None).await.unwrap();
+    server
+        .oracle()
+        .session_by_key(session)
+        .cancel(None)
+        .await
+        .unwrap();
     for (name, stream) in streams {
         let told = tokio::time::timeout(Duration::from_secs(60), stream.text());
         let told = told.await.unwrap().unwrap();

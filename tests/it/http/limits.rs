@@ -267,7 +267,7 @@ async fn query_limit_refuses_further_messages() {
     assert_eq!(refused.status(), 503, "one is being handed in");
     drop(reserved);
     let key = SessionKey::local(SessionName::new("s").unwrap());
-    let session = server.oracle().session(key);
+    let session = server.oracle().session_by_key(key);
     session.submit(Submission::new("hello")).await.unwrap();
     let refused = server.host().room_for_a_query().unwrap_err();
     assert_eq!(refused.status(), 503);

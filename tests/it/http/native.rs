@@ -83,7 +83,7 @@ impl Api {
     }
 
     async fn log(&self, name: &str) -> Vec<Event> {
-        let session = self.server.oracle().session(key(name));
+        let session = self.server.oracle().session_by_key(key(name));
         session.events(Seq(0)).await.unwrap()
     }
 }

@@ -121,7 +121,7 @@ async fn drain_refuses_new_work_and_closes_idle_connections() {
     assert!(resting.answer().starts_with("HTTP/1.1 200"));
     let (oracle, journal) = (server.oracle().clone(), server.journal());
     let key = SessionKey::local(SessionName::new("s").unwrap());
-    let session = oracle.session(key.clone());
+    let session = oracle.session_by_key(key.clone());
     session.submit(Submission::new("hello")).await.unwrap();
 
     let host = server.host().clone();

@@ -45,7 +45,7 @@ async fn queue_limit_covers_all_sessions() {
     let server = server(TestOracle::new(model), limits).await;
     let host = server.host();
     let (one, other) = (key("one"), key("other"));
-    let session = server.oracle().session(one.clone());
+    let session = server.oracle().session_by_key(one.clone());
     let mut queries: Vec<QueryId> = Vec::new();
     for _ in 0..2 {
         let place = host.room_for_a_message(&one).await.unwrap();
@@ -83,7 +83,7 @@ async fn running_query_limit_refuses_further_queries() {
     for (name, request) in asks(&server, "other") {
         refused(name, request, "too_many_queries").await;
     }
-    let session = server.oracle().session(key("one"));
+    let session = server.oracle().session_by_key(key("one"));
     session.cancel(None).await.unwrap();
     let place = server.host().room_for_a_message(&key("other")).await;
     place.unwrap().give_back();
@@ -104,7 +104,7 @@ async fn session_limit_survives_a_restart() {
             let place = host.room_for_a_message(&key("one")).await.unwrap();
             let refused = host.room_for_a_message(&key("other")).await.unwrap_err();
             assert_eq!(code(&refused).1, "too_many_sessions", "one is being opened");
-            let session = server.oracle().session(key("one"));
+            let session = server.oracle().session_by_key(key("one"));
             session.answer(Submission::new("hello")).await.unwrap();
             place.taken();
         }
@@ -128,7 +128,7 @@ async fn used_tokens_count_toward_the_rate_limit() {
     let server = server(oracle, limits).await;
     let host = server.host();
     drop(host.room_for_a_message(&key("one")).await.unwrap());
-    let session = server.oracle().session(key("one"));
+    let session = server.oracle().session_by_key(key("one"));
     let answer = session.answer(Submission::new("hello")).await.unwrap();
     assert!(answer.usage.total_tokens() > 1);
     let refused = host.room_for_a_message(&key("one")).await.unwrap_err();

@@ -190,6 +190,7 @@ pub(super) async fn play(name: &str, play: &Play) -> Came {
                     shown.take(name, turn, frame.attempt.0, frame.offset, &frame.text);
                 }
                 Progress::Record(record) => events.push(record.event()),
+                _ => {}
             }
         }
     };

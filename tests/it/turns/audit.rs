@@ -214,6 +214,7 @@ impl Audit {
             | Fact::Supervisor(_)
             | Fact::Llm(LlmFact::Estimated(_) | LlmFact::Used(_))
             | Fact::Control(_) => {}
+            _ => panic!("a fact that is not audited: {record:?}"),
         }
     }
 

@@ -41,7 +41,7 @@ fn fill(depth: &Depth) -> Vec<WaitGuard> {
 
 fn session(parts: &Parts, name: &str) -> crate::actor::SessionHandle {
     let key = SessionKey::local(SessionName::new(name).unwrap());
-    parts.oracle.session(key)
+    parts.oracle.session_by_key(key)
 }
 
 fn overloaded(code: &str) -> (FaultClass, String) {

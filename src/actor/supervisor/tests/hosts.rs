@@ -141,7 +141,7 @@ async fn busy() -> (Hosted, System) {
 async fn begins(oracle: &Oracle, tool: &TestTool) {
     let key = SessionKey::local(SessionName::new("s").unwrap());
     let question = Submission::new("look it up");
-    oracle.session(key).submit(question).await.unwrap();
+    oracle.session_by_key(key).submit(question).await.unwrap();
     while tool.started() == 0 {
         tokio::task::yield_now().await;
     }

@@ -29,7 +29,7 @@ fn hanging() -> TestTool {
 }
 
 async fn submitted(parts: &Parts, name: &str) -> SessionHandle {
-    let session = parts.oracle.session(key(name));
+    let session = parts.oracle.session_by_key(key(name));
     session.submit(Submission::new("look it up")).await.unwrap();
     session
 }
@@ -41,7 +41,7 @@ async fn started(tool: &TestTool, times: usize) {
 }
 
 async fn log(session: &SessionHandle) -> Vec<Entry> {
-    session.log(Seq(0)).await.unwrap()
+    session.records(Seq(0)).await.unwrap()
 }
 
 async fn outcome(session: &SessionHandle) -> Outcome {
@@ -147,7 +147,7 @@ async fn shard_crash_counts_as_a_restart_of_its_running_queries() {
     assert!(matches!(next, Err(AskError::Stopped)), "{next:?}");
     let other = ask(&parts.oracle, "other").await.unwrap();
     assert_eq!(other.outcome, Outcome::Answered);
-    let idle = parts.oracle.session(key("idle"));
+    let idle = parts.oracle.session_by_key(key("idle"));
     assert_eq!(restarts(&idle).await, [], "nothing of it ran");
 }
 
@@ -162,7 +162,7 @@ async fn crash_of_an_empty_shard_charges_no_session() {
     }
     let answer = ask(&parts.oracle, "s").await.unwrap();
     assert_eq!(answer.outcome, Outcome::Answered);
-    assert_eq!(restarts(&parts.oracle.session(key("s"))).await, []);
+    assert_eq!(restarts(&parts.oracle.session_by_key(key("s"))).await, []);
 }
 
 #[tokio::test(start_paused = true)]
@@ -221,7 +221,7 @@ async fn startup_recovery_survives_a_shard_crash() {
     started(&tool, 2).await;
     kill(&after.services.router.shards);
     for number in 0..6 {
-        let session = after.oracle.session(key(&format!("s{number}")));
+        let session = after.oracle.session_by_key(key(&format!("s{number}")));
         assert_eq!(outcome(&session).await, Outcome::Answered);
     }
 }

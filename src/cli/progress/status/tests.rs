@@ -1,25 +1,31 @@
-//! Status lines, event by event.
+//! Status lines, record by record.
 
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::{
-    QueryId, Seq, SessionName, Timestamp, Turn,
-    event::{Severity, Source},
-};
+use crate::model::record::codec;
 
-fn event(kind: &str, payload: Value) -> Event {
-    Event {
-        seq: Seq(7),
-        session: SessionName::new("s").unwrap(),
-        query: Some(QueryId(1)),
-        turn: Some(Turn(2)),
-        at: Timestamp::default(),
-        kind: kind.into(),
-        source: Source::Session,
-        severity: Severity::Info,
-        payload,
+/// A record with these fields; the others have usual values.
+fn record(kind: &str, fields: &Value) -> Record {
+    let mut payload = json!({
+        "text": "why?", "limits": { "max_turns": 5 }, "model": "p/m", "within_ms": 1,
+        "classification": { "query_type": "code", "confidence": 0.9, "keywords_matched": [] },
+        "prompt": { "hash": "h", "segments_included": [], "token_estimate": 1 },
+        "attempt": 1, "mode": "normal", "cause": "recovery", "call": "c", "name": "n",
+        "id": "c", "status": "ok", "content": "x", "child": "s.1.1", "scope": "all",
+        "max_tokens": null, "ending": "cancelled", "number": 1, "part": "history",
+        "messages": { "from": 0, "to": 2 }, "summary": "s", "usage": {}, "before": 1,
+        "fault": { "class": "permanent", "code": "cut", "detail": "no" },
+        "from": "p/m", "to": "p/m", "not_before": "1970-01-01T00:00:04Z",
+    });
+    for (name, value) in fields.as_object().into_iter().flatten() {
+        payload[name] = value.clone();
     }
+    let line = json!({
+        "v": codec::VERSION, "at": "1970-01-01T00:00:00Z", "query": 1, "turn": 2, "type": kind,
+        "payload": payload,
+    });
+    codec::decode(&line.to_string()).unwrap()
 }
 
 #[test]
@@ -147,10 +153,10 @@ fn status_line_describes_each_event() {
         ),
         ("tool.finished", named("file_read"), None),
     ] {
-        let status = status(&event(kind, payload), Some(5));
+        let status = status(&record(kind, &payload), Some(5));
         assert_eq!(status.as_deref(), said, "{kind}");
     }
-    let unlimited = status(&event("llm.retried", Value::Null), None);
+    let unlimited = status(&record("llm.retried", &Value::Null), None);
     assert_eq!(unlimited.as_deref(), Some("waiting to ask again · turn 3"));
 }
 

@@ -87,7 +87,7 @@ fn state(oracle: &TestSystem) -> ProviderState {
 
 async fn log(oracle: &TestSystem, many: usize) -> Vec<String> {
     let key = SessionKey::local(SessionName::system());
-    let session = oracle.oracle().session(key);
+    let session = oracle.oracle().session_by_key(key);
     loop {
         let events = session.events(Seq(0)).await.unwrap_or_default();
         if events.len() >= many {

@@ -91,7 +91,7 @@ async fn busy_tenant_does_not_delay_another() {
             tenant: TenantId::new("other").unwrap(),
             name: SessionName::new("s0").unwrap(),
         };
-        let session = oracle.oracle().session(key);
+        let session = oracle.oracle().session_by_key(key);
         let begin = Instant::now();
         session.answer(Submission::new("late")).await.unwrap();
         begin.elapsed()

@@ -79,7 +79,7 @@ async fn events(session: &SessionHandle) -> Vec<Event> {
 
 async fn of_system(oracle: &TestSystem) -> String {
     let key = SessionKey::local(SessionName::system());
-    told(&events(&oracle.oracle().session(key)).await)
+    told(&events(&oracle.oracle().session_by_key(key)).await)
 }
 
 async fn get(oracle: &TestSystem, path: &str) -> String {

@@ -241,7 +241,10 @@ async fn foreign_resources_answer_like_missing_ones() {
     }
     let tenant = TenantId::new("others").unwrap();
     let name = SessionName::new("x").unwrap();
-    let foreign = api.server.oracle().session(SessionKey { tenant, name });
+    let foreign = api
+        .server
+        .oracle()
+        .session_by_key(SessionKey { tenant, name });
     foreign.answer(Submission::new("hello")).await.unwrap();
     assert_eq!(ask().await, unknown);
     assert_ne!(*foreign.key(), key("x"));
