@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use divan::{AllocProfiler, Bencher, black_box};
-use oracle_agent::query::{Classifier, Context, Lexicon, Weights};
+use oracle_agent::query::{Classifier, Lexicon, QueryContext, Weights};
 
 #[global_allocator]
 static ALLOCATIONS: AllocProfiler = AllocProfiler::system();
@@ -28,7 +28,7 @@ fn bench(bencher: Bencher<'_, '_>, query: &str) {
         return;
     };
     let classifier = lexicon().with_weights(Arc::new(weights));
-    bencher.bench_local(|| classifier.classify(black_box(query), Context::Fresh));
+    bencher.bench_local(|| classifier.classify(black_box(query), QueryContext::Fresh));
 }
 
 #[divan::bench]
@@ -47,7 +47,7 @@ fn after_something_said(bencher: Bencher<'_, '_>) {
         return;
     };
     let classifier = lexicon().with_weights(Arc::new(weights));
-    let context = Context::Following("It is in the gateway, next to the rate limits.");
+    let context = QueryContext::Following("It is in the gateway, next to the rate limits.");
     bencher.bench_local(|| classifier.classify(black_box("zzxqj vvkwp ggrbt whkn that"), context));
 }
 
@@ -64,7 +64,7 @@ fn four_thousand_characters_of_han(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn the_lexicon_alone(bencher: Bencher<'_, '_>) {
     let classifier = lexicon();
-    bencher.bench_local(|| classifier.classify(black_box(TYPICAL), Context::Fresh));
+    bencher.bench_local(|| classifier.classify(black_box(TYPICAL), QueryContext::Fresh));
 }
 
 #[divan::bench]

@@ -7,11 +7,11 @@
 use std::{error::Error, path::Path, sync::Arc, time::Duration};
 
 use oracle_agent::{
-    journal::{ALL, Append, Claim, Journal, Memory, Sqlite, Standing},
+    journal::{ALL, Append, Claim, Journal, Memory, SessionStatus, Sqlite},
     model::{
         Attempt, Limits, Message, QueryId, Record, Role, Seq, SessionKey, SessionName, StopReason,
         TenantId, Timestamp, Turn, Usage,
-        record::{Accepted, Fact, Place, QueryFact, Replied, SignalPresence, TurnFact},
+        record::{Accepted, Fact, InboxPosition, QueryFact, Replied, SignalPresence, TurnFact},
     },
 };
 use tokio::{
@@ -25,13 +25,13 @@ mod disk;
 
 use disk::{Block, Times, fsync};
 
-type Done<T> = Result<T, Box<dyn Error + Send + Sync>>;
+type BenchResult<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 const MEASURED: Duration = Duration::from_secs(4);
 /// Turns of a long session, each of three records.
 const TURNS: u64 = 5_000;
 
-fn main() -> Done<()> {
+fn main() -> BenchResult<()> {
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -63,7 +63,7 @@ fn main() -> Done<()> {
     Ok(())
 }
 
-fn open(directory: &Path) -> Done<Sqlite> {
+fn open(directory: &Path) -> BenchResult<Sqlite> {
     let journal = Sqlite::open(directory, Box::new(|why| eprintln!("broken: {why}")))?;
     Ok(journal)
 }
@@ -74,7 +74,7 @@ fn appends(
     journal: &Arc<dyn Journal>,
     sessions: u64,
     records: u64,
-) -> Done<String> {
+) -> BenchResult<String> {
     let (mut all, mut many) = (Times::default(), 0);
     let measured = runtime.block_on(async {
         let began = Instant::now();
@@ -91,7 +91,7 @@ fn appends(
                     by.last = journal.append(append).await?;
                     times.add(before.elapsed());
                 }
-                Done::Ok((times, by.last.0))
+                BenchResult::Ok((times, by.last.0))
             });
         }
         while let Some(ended) = tasks.join_next().await {
@@ -99,7 +99,7 @@ fn appends(
             all.0.extend(times.0);
             many += records;
         }
-        Done::Ok(began.elapsed())
+        BenchResult::Ok(began.elapsed())
     })?;
     let per_second = |many: u64| many as f64 / measured.as_secs_f64();
     let (appends, records) = (per_second(many / records), per_second(many));
@@ -109,7 +109,7 @@ fn appends(
 }
 
 /// Opens a journal of many sessions, one in a hundred of which has a running query.
-fn start(runtime: &Runtime, directory: &Path, sessions: u64) -> Done<()> {
+fn start(runtime: &Runtime, directory: &Path, sessions: u64) -> BenchResult<()> {
     let journal = open(directory)?;
     runtime.block_on(async {
         let mut tasks = JoinSet::new();
@@ -119,8 +119,8 @@ fn start(runtime: &Runtime, directory: &Path, sessions: u64) -> Done<()> {
                 for number in (from..sessions).step_by(256) {
                     let by = journal.claim(key(&format!("session-{number}"))?).await?;
                     let leaves = match number % 100 {
-                        0 => Standing::Busy,
-                        _ => Standing::Resting,
+                        0 => SessionStatus::Busy,
+                        _ => SessionStatus::Idle,
                     };
                     let append = Append {
                         leaves,
@@ -128,13 +128,13 @@ fn start(runtime: &Runtime, directory: &Path, sessions: u64) -> Done<()> {
                     };
                     journal.append(append).await?;
                 }
-                Done::Ok(())
+                BenchResult::Ok(())
             });
         }
         while let Some(ended) = tasks.join_next().await {
             ended??;
         }
-        Done::Ok(())
+        BenchResult::Ok(())
     })?;
     let before = Instant::now();
     drop(journal);
@@ -182,7 +182,7 @@ fn start(runtime: &Runtime, directory: &Path, sessions: u64) -> Done<()> {
     Ok(())
 }
 
-fn long(runtime: &Runtime, directory: &Path) -> Done<()> {
+fn long(runtime: &Runtime, directory: &Path) -> BenchResult<()> {
     let journal = open(directory)?;
     runtime.block_on(async {
         let mut by = journal.claim(key("long")?).await?;
@@ -203,11 +203,11 @@ fn long(runtime: &Runtime, directory: &Path) -> Done<()> {
                 before.elapsed()
             );
         }
-        Done::Ok(())
+        BenchResult::Ok(())
     })
 }
 
-fn key(name: &str) -> Done<SessionKey> {
+fn key(name: &str) -> BenchResult<SessionKey> {
     Ok(SessionKey::local(SessionName::new(name)?))
 }
 
@@ -219,7 +219,7 @@ fn append(by: Claim, records: u64) -> Append {
         epoch: by.epoch,
         after: by.last,
         records: numbers.map(record).collect(),
-        leaves: Standing::Resting,
+        leaves: SessionStatus::Idle,
     }
 }
 
@@ -230,7 +230,7 @@ fn record(number: u64) -> Arc<Record> {
             limits: Limits::turns(5),
             idempotency_key: None,
             continues: None,
-            place: Place::Back,
+            place: InboxPosition::Back,
         })
         .into(),
         _ => {

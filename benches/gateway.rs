@@ -31,14 +31,14 @@ mod remote;
 use mock::Mock;
 use remote::remote;
 
-type Done<T> = Result<T, Box<dyn Error + Send + Sync>>;
+type BenchResult<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 const A_SECOND: u32 = 1_000;
 /// Seconds of one side before the other takes over.
 const A_TURN: u32 = 5;
 const QUESTION: &str = "Where is the function a defined?";
 
-fn main() -> Done<()> {
+fn main() -> BenchResult<()> {
     let seconds = std::env::var("ORACLE_BENCH_SECONDS");
     let seconds = seconds.ok().and_then(|number| number.parse::<u32>().ok());
     let turns = seconds.unwrap_or(20).div_ceil(A_TURN).max(1);
@@ -59,14 +59,14 @@ fn main() -> Done<()> {
     Ok(())
 }
 
-async fn compare(url: &str, streaming: Streaming, turns: u32) -> Done<()> {
+async fn compare(url: &str, streaming: Streaming, turns: u32) -> BenchResult<()> {
     let direct = Direct::new(url, streaming).await?;
     println!(
         "{streaming:?} as a stream, {} calls of each side, {A_SECOND} a second, {} bytes each",
         turns * A_TURN * A_SECOND,
         direct.body.len()
     );
-    let through = Through::new(url, streaming).await?;
+    let through = ThroughOracle::new(url, streaming).await?;
     let (mut directly, mut by_oracle) = (Times::default(), Times::default());
     let mut before = None;
     for turn in 0..turns {
@@ -88,9 +88,9 @@ async fn compare(url: &str, streaming: Streaming, turns: u32) -> Done<()> {
 }
 
 /// Starts each call at its scheduled time, from which its duration counts.
-async fn paced<F>(turn: u32, call: impl Fn(u32) -> F) -> Done<Times>
+async fn paced<F>(turn: u32, call: impl Fn(u32) -> F) -> BenchResult<Times>
 where
-    F: Future<Output = Done<()>> + Send + 'static,
+    F: Future<Output = BenchResult<()>> + Send + 'static,
 {
     let begin = Instant::now() + Duration::from_millis(50);
     let mut running = JoinSet::new();
@@ -119,7 +119,7 @@ struct Direct {
 }
 
 impl Direct {
-    async fn new(url: &str, streaming: Streaming) -> Done<Self> {
+    async fn new(url: &str, streaming: Streaming) -> BenchResult<Self> {
         // An error means that a provider is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder()
@@ -145,7 +145,7 @@ impl Direct {
         })
     }
 
-    fn call(&self) -> impl Future<Output = Done<()>> + Send + use<> {
+    fn call(&self) -> impl Future<Output = BenchResult<()>> + Send + use<> {
         let request = self
             .client
             .post(&self.url)
@@ -161,7 +161,7 @@ impl Direct {
 }
 
 /// Oracle's request for the question, as messages of the dialect.
-async fn asked() -> Done<Vec<Value>> {
+async fn asked() -> BenchResult<Vec<Value>> {
     #[derive(Clone, Default)]
     struct Listener(Arc<OnceLock<Request>>);
 
@@ -204,10 +204,10 @@ async fn asked() -> Done<Vec<Value>> {
 }
 
 /// Queries through Oracle.
-struct Through(Arc<TestSystem>);
+struct ThroughOracle(Arc<TestSystem>);
 
-impl Through {
-    async fn new(url: &str, streaming: Streaming) -> Done<Self> {
+impl ThroughOracle {
+    async fn new(url: &str, streaming: Streaming) -> BenchResult<Self> {
         let remote = remote(url, streaming)?;
         let oracle = TestOracle::new(remote).settings(|settings| {
             settings.shards = 16;
@@ -217,7 +217,7 @@ impl Through {
         Ok(Self(Arc::new(oracle.start().await?)))
     }
 
-    fn call(&self, number: u32) -> impl Future<Output = Done<()>> + Send + use<> {
+    fn call(&self, number: u32) -> impl Future<Output = BenchResult<()>> + Send + use<> {
         let oracle = Arc::clone(&self.0);
         async move {
             let session = oracle.session(&format!("s{number}"))?;
@@ -232,7 +232,7 @@ impl Through {
 }
 
 /// In KiB.
-fn resident() -> Done<u64> {
+fn resident() -> BenchResult<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let number = line.and_then(|line| line.split_whitespace().next());

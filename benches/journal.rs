@@ -7,7 +7,7 @@ use std::sync::Arc;
 use divan::{Bencher, counter::ItemsCount};
 use futures_util::FutureExt;
 use oracle_agent::{
-    journal::{Append, Claim, Journal, Memory, Standing},
+    journal::{Append, Claim, Journal, Memory, SessionStatus},
     model::{By, Record, Seq, SessionKey, SessionName, Timestamp, record::ControlFact},
 };
 
@@ -55,7 +55,7 @@ fn append(bencher: Bencher<'_, '_>, sessions: usize) {
                 epoch,
                 after: last,
                 records,
-                leaves: Standing::Resting,
+                leaves: SessionStatus::Idle,
             })
             .now_or_never();
         claims[at].last = end.and_then(Result::ok).unwrap_or(Seq(0));

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use divan::{Bencher, black_box};
 use oracle_agent::{
-    kernel::{CallToken, Command, Decision, Effect, ModelChoice, Moment, Policy, Report, Session},
+    kernel::{
+        CallToken, Command, Decision, DecisionContext, Effect, ModelChoice, Policy, Report, Session,
+    },
     model::{
         CallId, Limits, Part, ProfileName, QueryClassification, QueryType, Reply, SessionKey,
         SessionName, StopReason, Submission, Timestamp, ToolApproval, ToolCall, ToolEffect,
@@ -20,7 +22,7 @@ fn main() {
 /// Completed turns at which a step is measured.
 const TURNS: [u32; 2] = [5, 29];
 
-const NOW: Moment = Moment::at(Timestamp::from_millis(1_767_225_600_000));
+const NOW: DecisionContext = DecisionContext::at(Timestamp::from_millis(1_767_225_600_000));
 
 fn apply(session: &mut Session, decision: Decision) -> Option<CallToken> {
     decision

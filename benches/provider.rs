@@ -31,14 +31,14 @@ mod remote;
 use mock::Mock;
 use remote::remote;
 
-type Done<T> = Result<T, Box<dyn Error + Send + Sync>>;
+type BenchResult<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// Concurrent conversations, and turns of each.
 const CONVERSATIONS: usize = 100;
 const TURNS: usize = 3;
 const IDLE: usize = 10_000;
 
-fn main() -> Done<()> {
+fn main() -> BenchResult<()> {
     let (url, _mock) = match std::env::var("ORACLE_BENCH_URL") {
         Ok(url) => (url, None),
         Err(_) => {
@@ -52,10 +52,10 @@ fn main() -> Done<()> {
     println!("{rounds} times {CONVERSATIONS} conversations of {TURNS} turns, with {url}");
     let directory = tempfile::tempdir()?;
     for (name, kept, streaming) in [
-        ("memory-never", Kept::InMemory, Streaming::Never),
-        ("memory-always", Kept::InMemory, Streaming::Always),
-        ("durable-never", Kept::OnDisk, Streaming::Never),
-        ("durable-always", Kept::OnDisk, Streaming::Always),
+        ("memory-never", JournalKind::InMemory, Streaming::Never),
+        ("memory-always", JournalKind::InMemory, Streaming::Always),
+        ("durable-never", JournalKind::OnDisk, Streaming::Never),
+        ("durable-always", JournalKind::OnDisk, Streaming::Always),
     ] {
         if is_wanted(name) {
             let journal = kept.journal(&directory.path().join(name))?;
@@ -65,7 +65,7 @@ fn main() -> Done<()> {
     }
     if is_wanted("idle") {
         // On disk, so that the memory is that of the conversations only.
-        let journal = Kept::OnDisk.journal(&directory.path().join("idle"))?;
+        let journal = JournalKind::OnDisk.journal(&directory.path().join("idle"))?;
         let figures = on_one_thread(idle(&url, journal))?;
         println!("idle: {figures}");
     }
@@ -76,7 +76,7 @@ fn is_wanted(name: &str) -> bool {
     std::env::var("ORACLE_BENCH_ONLY").map_or(true, |only| only == name)
 }
 
-fn on_one_thread<T>(work: impl Future<Output = Done<T>>) -> Done<T> {
+fn on_one_thread<T>(work: impl Future<Output = BenchResult<T>>) -> BenchResult<T> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -84,13 +84,13 @@ fn on_one_thread<T>(work: impl Future<Output = Done<T>>) -> Done<T> {
 }
 
 #[derive(Clone, Copy)]
-enum Kept {
+enum JournalKind {
     InMemory,
     OnDisk,
 }
 
-impl Kept {
-    fn journal(self, directory: &Path) -> Done<Arc<dyn Journal>> {
+impl JournalKind {
+    fn journal(self, directory: &Path) -> BenchResult<Arc<dyn Journal>> {
         Ok(match self {
             Self::InMemory => Arc::new(Memory::new()),
             Self::OnDisk => {
@@ -105,7 +105,7 @@ async fn system(
     url: &str,
     streaming: Streaming,
     journal: Arc<dyn Journal>,
-) -> Done<Arc<TestSystem>> {
+) -> BenchResult<Arc<TestSystem>> {
     let remote = remote(url, streaming)?;
     let oracle = TestOracle::new(remote).journal(journal);
     let hour = Duration::from_secs(3_600);
@@ -114,7 +114,7 @@ async fn system(
 }
 
 /// Runs 100 new conversations; returns the duration of each.
-async fn round(oracle: &Arc<TestSystem>, number: usize) -> Done<Vec<Duration>> {
+async fn round(oracle: &Arc<TestSystem>, number: usize) -> BenchResult<Vec<Duration>> {
     let mut running = JoinSet::new();
     for each in 0..CONVERSATIONS {
         let oracle = Arc::clone(oracle);
@@ -129,7 +129,7 @@ async fn round(oracle: &Arc<TestSystem>, number: usize) -> Done<Vec<Duration>> {
             if answer.turns as usize != TURNS {
                 return Err(format!("{} turns, {:?}", answer.turns, answer.outcome).into());
             }
-            Done::Ok(began.elapsed())
+            BenchResult::Ok(began.elapsed())
         });
     }
     let mut times = Vec::with_capacity(CONVERSATIONS);
@@ -144,7 +144,7 @@ async fn run(
     streaming: Streaming,
     journal: Arc<dyn Journal>,
     rounds: usize,
-) -> Done<String> {
+) -> BenchResult<String> {
     let oracle = system(url, streaming, journal).await?;
     // The first round opens connections and makes one-time allocations.
     round(&oracle, 0).await?;
@@ -166,7 +166,7 @@ async fn run(
     ))
 }
 
-async fn idle(url: &str, journal: Arc<dyn Journal>) -> Done<String> {
+async fn idle(url: &str, journal: Arc<dyn Journal>) -> BenchResult<String> {
     let oracle = system(url, Streaming::Never, journal).await?;
     round(&oracle, 0).await?;
     let before = resident()?;
@@ -180,7 +180,7 @@ async fn idle(url: &str, journal: Arc<dyn Journal>) -> Done<String> {
     ))
 }
 
-fn processor_time() -> Done<Duration> {
+fn processor_time() -> BenchResult<Duration> {
     // The unit of `/proc/self/stat` on all Linux machines.
     const TICK: Duration = Duration::from_millis(10);
     let stat = fs::read_to_string("/proc/self/stat")?;
@@ -192,7 +192,7 @@ fn processor_time() -> Done<Duration> {
 }
 
 /// In bytes.
-fn resident() -> Done<usize> {
+fn resident() -> BenchResult<usize> {
     const PAGE: usize = 4_096;
     let statm = fs::read_to_string("/proc/self/statm")?;
     let pages = statm.split(' ').nth(1).ok_or("no resident pages")?;

@@ -221,7 +221,7 @@ fn holds(root: &Path, path: &str, first: u64, last: u64) -> bool {
     (1..=last).contains(&first) && last <= ends + open
 }
 
-fn gives_way(score: &Score) -> bool {
+fn is_displaced(score: &Score) -> bool {
     score.coverage < SURE
 }
 
@@ -243,12 +243,12 @@ fn misses(scores: &[Score]) {
         };
         match score.rank {
             _ if row.kind == "none" => {
-                if !gives_way(score) {
+                if !is_displaced(score) {
                     say("too sure");
                 }
             }
             Some(0) => {
-                if gives_way(score) {
+                if is_displaced(score) {
                     say("unsure");
                 }
             }
@@ -262,7 +262,7 @@ fn misses(scores: &[Score]) {
 }
 
 #[derive(Default)]
-struct Sum {
+struct ScoreTotals {
     rows: usize,
     first: usize,
     three: usize,
@@ -274,11 +274,11 @@ struct Sum {
     held: usize,
 }
 
-impl Sum {
+impl ScoreTotals {
     fn add(&mut self, score: &Score) {
         self.cited += score.cited;
         self.held += score.held;
-        let unsure = usize::from(gives_way(score));
+        let unsure = usize::from(is_displaced(score));
         if score.row.kind == "none" {
             self.none += 1;
             self.none_gives_way += unsure;
@@ -293,7 +293,7 @@ impl Sum {
 }
 
 fn sums(split: &str, scores: &[Score]) {
-    let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
+    let mut sums: BTreeMap<String, ScoreTotals> = BTreeMap::new();
     for score in scores {
         let row = &score.row;
         for of in [

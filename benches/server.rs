@@ -31,13 +31,13 @@ use load::{Client, Ended, Pace, request};
 use mock::Mock;
 use place::Served;
 
-type Done<T> = Result<T, Box<dyn Error + Send + Sync>>;
+type BenchResult<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 const ANSWERED: &str = "oracle_queries_total{outcome=\"answered\"}";
 const CALLING: &str = "oracle_sessions_live{state=\"calling\"}";
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Done<()> {
+async fn main() -> BenchResult<()> {
     let directory = tempfile::tempdir()?;
     for block in [disk::Block::Appended, disk::Block::Overwritten] {
         println!(
@@ -99,7 +99,7 @@ fn message(name: &str) -> impl Fn(u64) -> Vec<u8> {
 }
 
 /// Many conversations that wait for a slow model.
-async fn waiting() -> Done<()> {
+async fn waiting() -> BenchResult<()> {
     const CONVERSATIONS: u64 = 10_000;
     const WATCHED: Duration = Duration::from_secs(20);
     let mock = Mock::with(&["--turns", "1", "--latency", "60s"])?;

@@ -10,7 +10,7 @@ use std::{error::Error, fs, path::Path, process::Command, sync::Arc, time::Durat
 use futures_util::{StreamExt, stream};
 use oracle_agent::{
     actor::SystemSettings,
-    journal::{Append, Journal, Sqlite, Standing},
+    journal::{Append, Journal, SessionStatus, Sqlite},
     kernel,
     llm::{Backend, Delta, DeltaStream, Request},
     model::{
@@ -22,7 +22,7 @@ use oracle_agent::{
 };
 use tokio::{task::JoinSet, time::Instant};
 
-type Done<T> = Result<T, Box<dyn Error + Send + Sync>>;
+type BenchResult<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 const LIVE: usize = 10_000;
 const AT_ONCE: usize = 256;
@@ -32,7 +32,7 @@ const TURNS: usize = 3;
 const LONG: usize = 5_000;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
-async fn main() -> Done<()> {
+async fn main() -> BenchResult<()> {
     let arguments: Vec<String> = std::env::args().collect();
     if let [_, fill, directory] = &arguments[..]
         && fill == "fill"
@@ -42,7 +42,7 @@ async fn main() -> Done<()> {
     let directory = tempfile::tempdir()?;
     passivated(&directory.path().join("many")).await?;
     live(&directory.path().join("live")).await?;
-    revival(&directory.path().join("live")).await?;
+    reactivation(&directory.path().join("live")).await?;
     long(&directory.path().join("long")).await
 }
 
@@ -86,7 +86,7 @@ impl Backend for Mock {
     }
 }
 
-fn open(directory: &Path) -> Done<Arc<dyn Journal>> {
+fn open(directory: &Path) -> BenchResult<Arc<dyn Journal>> {
     let journal = Sqlite::open(directory, Box::new(|why| eprintln!("broken: {why}")))?;
     Ok(Arc::new(journal))
 }
@@ -94,7 +94,7 @@ fn open(directory: &Path) -> Done<Arc<dyn Journal>> {
 async fn system(
     journal: &Arc<dyn Journal>,
     change: impl FnOnce(&mut SystemSettings),
-) -> Done<TestSystem> {
+) -> BenchResult<TestSystem> {
     let oracle = TestOracle::new(Mock).journal(Arc::clone(journal));
     oracle.settings(change).start().await
 }
@@ -112,7 +112,7 @@ async fn ended(oracle: TestSystem, journal: Arc<dyn Journal>) {
 }
 
 /// In bytes.
-fn resident() -> Done<usize> {
+fn resident() -> BenchResult<usize> {
     const PAGE: usize = 4_096;
     let statm = fs::read_to_string("/proc/self/statm")?;
     let pages = statm.split(' ').nth(1).ok_or("no resident pages")?;
@@ -125,7 +125,7 @@ fn each(before: usize, after: usize, sessions: usize) -> String {
 }
 
 /// Memory of sessions that are only in the journal. Another process creates them.
-async fn passivated(directory: &Path) -> Done<()> {
+async fn passivated(directory: &Path) -> BenchResult<()> {
     let this = std::env::current_exe()?;
     let filled = Command::new(this).arg("fill").arg(directory).status()?;
     if !filled.success() {
@@ -148,7 +148,7 @@ async fn passivated(directory: &Path) -> Done<()> {
     Ok(())
 }
 
-async fn fill_journal(directory: &Path, sessions: usize) -> Done<()> {
+async fn fill_journal(directory: &Path, sessions: usize) -> BenchResult<()> {
     let journal = open(directory)?;
     for start in (0..sessions).step_by(AT_ONCE) {
         let mut tasks = JoinSet::new();
@@ -173,10 +173,10 @@ async fn fill_journal(directory: &Path, sessions: usize) -> Done<()> {
                     epoch: claim.epoch,
                     after: Seq(0),
                     records: vec![Arc::new(record)],
-                    leaves: Standing::Resting,
+                    leaves: SessionStatus::Idle,
                 };
                 journal.append(append).await?;
-                Done::Ok(())
+                BenchResult::Ok(())
             });
         }
         while let Some(done) = tasks.join_next().await {
@@ -186,7 +186,7 @@ async fn fill_journal(directory: &Path, sessions: usize) -> Done<()> {
     Ok(())
 }
 
-async fn ask_all(oracle: &TestSystem, sessions: usize) -> Done<()> {
+async fn ask_all(oracle: &TestSystem, sessions: usize) -> BenchResult<()> {
     for start in (0..sessions).step_by(AT_ONCE) {
         let mut tasks = JoinSet::new();
         for number in start..sessions.min(start + AT_ONCE) {
@@ -200,7 +200,7 @@ async fn ask_all(oracle: &TestSystem, sessions: usize) -> Done<()> {
     Ok(())
 }
 
-async fn live(directory: &Path) -> Done<()> {
+async fn live(directory: &Path) -> BenchResult<()> {
     let journal = open(directory)?;
     let hour = Duration::from_secs(3_600);
     let oracle = system(&journal, |settings| settings.idle_timeout = hour).await?;
@@ -220,7 +220,7 @@ async fn live(directory: &Path) -> Done<()> {
     Ok(())
 }
 
-async fn revival(directory: &Path) -> Done<()> {
+async fn reactivation(directory: &Path) -> BenchResult<()> {
     let journal = open(directory)?;
     let oracle = system(&journal, |_| ()).await?;
     let mut times = Vec::with_capacity(REVIVED);
@@ -232,12 +232,12 @@ async fn revival(directory: &Path) -> Done<()> {
     }
     times.sort();
     let (p50, p99) = (times[REVIVED / 2], times[REVIVED * 99 / 100]);
-    println!("revival, one after the other: p50 {p50:?}, p99 {p99:?}");
+    println!("reactivation, one after the other: p50 {p50:?}, p99 {p99:?}");
     ended(oracle, journal).await;
     Ok(())
 }
 
-async fn long(directory: &Path) -> Done<()> {
+async fn long(directory: &Path) -> BenchResult<()> {
     let journal = open(directory)?;
     let oracle = system(&journal, |settings| {
         settings.idle_timeout = Duration::from_secs(3_600)
@@ -266,7 +266,7 @@ async fn long(directory: &Path) -> Done<()> {
     let began = Instant::now();
     session.command(kernel::Command::Resume).await?;
     println!(
-        "revival of a session of {LONG} turns: {:?}",
+        "reactivation of a session of {LONG} turns: {:?}",
         began.elapsed()
     );
     ended(oracle, journal).await;

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use oracle_agent::{
     actor::{
         Frames, Oracle, Progress, System,
-        port::{Heard, PortMsg},
+        port::{PortEvent, PortMsg},
     },
     model::{Event, Seq, SessionKey, SessionName, Submission},
 };
@@ -21,7 +21,7 @@ enum DeskMsg {
     /// A user has a question.
     Ticket(&'static str),
     /// An event of a conversation.
-    Heard(Heard),
+    PortEvent(PortEvent),
 }
 
 // Required only with ractor's `cluster` feature.
@@ -68,12 +68,12 @@ impl Actor for Desk {
                 let name = SessionName::new(&format!("ticket-{}", state.tickets))?;
                 println!("{name}: {question}");
                 let session = state.system.oracle().session(name)?;
-                let tell = DeskMsg::Heard;
+                let tell = DeskMsg::PortEvent;
                 let (child, _) = session.start_under(&me, Seq(0), Frames::No, tell).await?;
                 child.cast(PortMsg::Tell(Submission::new(question)))?;
                 state.open.insert(session.key().clone(), child);
             }
-            DeskMsg::Heard(heard) => {
+            DeskMsg::PortEvent(heard) => {
                 if let Progress::Record(record) = &heard.progress {
                     show(&record.event());
                     if record.kind() == "query.finished"

@@ -66,15 +66,15 @@ async fn show(oracle: &Oracle, count: usize, start: Instant) {
     let mut ticks = tokio::time::interval(often);
     loop {
         ticks.tick().await;
-        let figures = oracle.figures();
-        let ended: u64 = figures.queries.iter().map(|(_, ended)| ended).sum();
-        let own = figures.own.within(0.99).unwrap_or_default();
+        let metrics = oracle.metrics();
+        let ended: u64 = metrics.queries.iter().map(|(_, ended)| ended).sum();
+        let own = metrics.own.within(0.99).unwrap_or_default();
         let line = format!(
             "{:5.1} s {:7} begun {:7} wait for the model {:7} answered   own time p99 {own:?}   {} MB",
             start.elapsed().as_secs_f64(),
-            figures.accepted.get(),
-            figures.live.get("calling").unwrap_or_default(),
-            figures.queries.get("answered").unwrap_or_default(),
+            metrics.accepted.get(),
+            metrics.live.get("calling").unwrap_or_default(),
+            metrics.queries.get("answered").unwrap_or_default(),
             megabytes(),
         );
         if on_terminal {

@@ -14,7 +14,7 @@
 use std::{error::Error, fmt::Write as _, fs, path::Path, sync::Arc};
 
 use oracle_agent::query::{
-    Classifier, Evaluation, Labelled, Lexicon, Weights,
+    Classifier, Evaluation, LabelledQuery, Lexicon, Weights,
     training::{self, CrossValidation, Settings},
 };
 
@@ -80,7 +80,7 @@ fn at(path: &str) -> std::path::PathBuf {
 
 struct Data {
     lexicon: Lexicon,
-    rows: Vec<Labelled>,
+    rows: Vec<LabelledQuery>,
     stamp: [u8; 32],
 }
 
@@ -91,7 +91,7 @@ impl Data {
         let mut rows = Vec::new();
         for path in paths {
             let text = fs::read_to_string(at(path))?;
-            rows.extend(Labelled::parse(&text, path)?);
+            rows.extend(LabelledQuery::parse(&text, path)?);
             sources.push(text);
         }
         let sources: Vec<&str> = sources.iter().map(String::as_str).collect();
@@ -126,7 +126,7 @@ impl Data {
 /// belongs to them.
 fn report(all: &Data, shared: &Data) -> Outcome<(Vec<u8>, String, String)> {
     let (of_all, of_shared) = (all.train()?, shared.train()?);
-    let dev = Labelled::parse(&fs::read_to_string(at(DEV))?, DEV)?;
+    let dev = LabelledQuery::parse(&fs::read_to_string(at(DEV))?, DEV)?;
     let on_dev = |bytes: &[u8]| -> Outcome<Evaluation> {
         let weights = Arc::new(Weights::parse(bytes, WEIGHTS)?);
         let classifier = Classifier::new(&all.lexicon).with_weights(weights);
@@ -174,7 +174,7 @@ fn report(all: &Data, shared: &Data) -> Outcome<(Vec<u8>, String, String)> {
         writeln!(
             out,
             "{:.2} {} taken for {} ({}): {}",
-            mistake.confidence, row.query_type, mistake.taken_for, row.language, row.query
+            mistake.confidence, row.query_type, mistake.predicted, row.language, row.query
         )?;
     }
     let taken = tried(&Settings::default(), &of_all.validation);

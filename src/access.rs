@@ -7,21 +7,22 @@
 //! **Invariant:** the text of a key appears in no `Debug`, error or log, and is never stored.
 
 mod attempts;
-mod book;
 mod bucket;
 mod file;
 mod key;
+mod key_set;
 mod name;
 mod ring;
 mod tenants;
 
-pub use attempts::{Attempts, TooMany, place_of};
-pub use book::{Book, BookError, Entry, NewKey, State};
+pub use attempts::{Attempts, TooManyAttempts, network_of};
 pub use bucket::Bucket;
 pub use file::{FileError, FileFault, KeyFile};
-pub use key::{Hash, Key, KeyId, NoRandomness};
-pub use name::{KeyName, NotAName};
+pub use key::{Key, KeyHash, KeyId, NoRandomness};
+pub use key_set::{KeySet, KeySetError, KeyState, NewKey, StoredKey};
+pub use name::{InvalidKeyName, KeyName};
 pub use ring::{Judgement, Keyring};
 pub use tenants::{
-    Account, AtWork, Count, Inbox, Limits, NewSession, Over, Pending, TenantLimits, Tenants,
+    Account, LimitReached, Limits, RequestPermit, SessionCount, SessionReservation, SessionUsage,
+    SubmissionPermit, TenantLimits, Tenants,
 };

@@ -19,13 +19,12 @@
 
 mod approvals;
 mod bus;
+mod call_progress;
 mod clock;
 mod deletion;
 mod depths;
 mod ephemeral;
-mod flight;
 mod gateway;
-mod habits;
 mod handle;
 mod ledger;
 mod mailbox;
@@ -34,13 +33,14 @@ mod meter;
 mod pool;
 pub mod port;
 mod profile;
-mod pulse;
+mod progress_tracker;
 mod recovery;
 mod reload;
 mod replay;
 mod services;
 mod session;
 mod shard;
+mod signal_tracker;
 mod supervisor;
 mod system_log;
 mod task;
@@ -51,7 +51,7 @@ pub use approvals::{Approval, WaitingCalls};
 pub use bus::{Filter, Frame, Frames, Notice, SessionRecord, Subscription};
 pub use clock::Clock;
 pub use deletion::{Deletion, delete};
-pub use depths::Depths;
+pub use depths::QueueDepths;
 pub use ephemeral::Ephemeral;
 pub use gateway::{BreakerSettings, CircuitState, GatewaySettings, ModelState, ProviderState};
 pub(crate) use handle::AnswerText;
@@ -59,7 +59,7 @@ pub use handle::{
     Answer, AskError, Detail, EventStream, Oracle, Progress, QueryAccount, QueryPage, RecordPage,
     SessionFilter, SessionHandle, SessionPage, SessionState, SessionSummary, TenantPage, Watch,
 };
-pub use meter::{Figures, Level, Tally, Timing};
+pub use meter::{MetricFamily, MetricGauge, Metrics, Timing};
 pub use profile::{Profile, Profiles};
 pub use reload::{Changes, Reload, ReloadError};
 pub use services::Timeouts;

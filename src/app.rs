@@ -90,7 +90,7 @@ pub fn classifier(config: &Config) -> Result<Classifier, BuildError> {
         None => Weights::builtin()?,
         Some(path) => {
             let unreadable = BuildError::file("weights", "`query.weights`", path);
-            let bytes = bytes_of(path, Weights::MOST_BYTES).map_err(unreadable)?;
+            let bytes = bytes_of(path, Weights::MAX_BYTES).map_err(unreadable)?;
             Weights::parse(&bytes, &path.display().to_string())?
         }
     };
@@ -100,9 +100,9 @@ pub fn classifier(config: &Config) -> Result<Classifier, BuildError> {
 fn lexicon(path: &Path) -> Result<Lexicon, BuildError> {
     let keys = "`query.lexicon` and `query.lexicon_overlay`";
     let unreadable = BuildError::file("lexicon", keys, path);
-    let bytes = bytes_of(path, Lexicon::MOST_BYTES).map_err(&unreadable)?;
-    if bytes.len() > Lexicon::MOST_BYTES {
-        let most = Lexicon::MOST_BYTES;
+    let bytes = bytes_of(path, Lexicon::MAX_BYTES).map_err(&unreadable)?;
+    if bytes.len() > Lexicon::MAX_BYTES {
+        let most = Lexicon::MAX_BYTES;
         let why = format!("it is longer than {most} bytes");
         return Err(unreadable(io::Error::new(io::ErrorKind::FileTooLarge, why)));
     }

@@ -24,6 +24,7 @@ pub mod config;
 #[cfg(feature = "server")]
 pub mod ctl;
 pub mod doctor;
+mod error;
 pub mod exit;
 mod help;
 pub mod input;
@@ -35,7 +36,6 @@ pub mod keys;
 pub mod mock_model;
 pub mod models;
 mod multiline;
-mod person;
 mod progress;
 pub mod prompt;
 mod question;
@@ -44,15 +44,15 @@ pub mod replay;
 pub mod serve;
 pub mod sessions;
 pub mod signal;
-mod stop;
 pub mod terminal;
 mod text;
 pub mod usage;
+mod user;
 
 pub use crate::config::Environment;
 pub use arguments::{AskArgs, ChatArgs, Options, ReplayArgs};
+pub use error::CliError;
 pub use interrupts::{Interrupts, Signals};
-pub use stop::Stop;
 
 /// A parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
@@ -151,7 +151,7 @@ const MISSING: &[(&str, &str)] = &[
 
 impl Args {
     /// Reads a command line, the name of the program first.
-    pub fn read(line: impl IntoIterator<Item = OsString>) -> Result<Self, Stop> {
+    pub fn read(line: impl IntoIterator<Item = OsString>) -> Result<Self, CliError> {
         let matches = command().try_get_matches_from(line);
         matches
             .and_then(|matches| Self::from_arg_matches(&matches))
@@ -167,14 +167,14 @@ fn command() -> clap::Command {
     })
 }
 
-fn not_understood(error: clap::Error, missing: &[(&str, &str)]) -> Stop {
+fn not_understood(error: clap::Error, missing: &[(&str, &str)]) -> CliError {
     let unknown = error.get(ContextKind::InvalidSubcommand);
     let is_it = |(command, _): &&(&str, &str)| matches!(unknown, Some(ContextValue::String(name)) if name == command);
     match missing.iter().find(is_it) {
-        Some((command, feature)) => Stop::usage(format_args!(
+        Some((command, feature)) => CliError::usage(format_args!(
             "`oracle {command}` needs the feature `{feature}`: `cargo install --path . --features {feature}`"
         )),
-        None => Stop::CommandLine(error),
+        None => CliError::CommandLine(error),
     }
 }
 
@@ -189,7 +189,7 @@ pub struct CompletionsArgs {
 pub(crate) fn completions(
     args: CompletionsArgs,
     terminal: &mut terminal::Terminal,
-) -> Result<(), Stop> {
+) -> Result<(), CliError> {
     // Into memory first: the generator panics where it cannot write.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command(), "oracle", &mut script);

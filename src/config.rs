@@ -14,9 +14,10 @@ mod models;
 mod rule;
 mod sections;
 
-pub use load::{File, Loaded, Origin, Problem, Setting, Sources, load, may_be_secret};
+pub use load::{ConfigFile, Loaded, Origin, Problem, Setting, Sources, load, may_be_secret};
 pub use models::{
-    Because, Choice, ModelChain, NotAllowed, PRESETS, Preset, Prices, PricesError, base_url,
+    ChainReason, ModelChain, ModelChoice, NotAllowed, PRESETS, Preset, Prices, PricesError,
+    base_url,
 };
 pub use sections::{
     Actors, Budget, Config, Data, Model, NoDataDirectory, Notes, Oracle, Profile, Prompt, Provider,

@@ -52,7 +52,7 @@ pub(crate) mod verb;
 
 pub use answer::{Accepted, Answer, Seen};
 #[cfg(any(feature = "cli", feature = "server"))]
-pub use client::{Client, ClientError, Events, TextFrame, Told};
+pub use client::{Client, ClientError, Events, SessionUpdate, TextFrame};
 pub use controller::Controller;
 pub use follow::Follow;
 pub use refused::{Code, Refused};

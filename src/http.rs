@@ -2,7 +2,7 @@
 //! shows whole conversations, and the control channel.
 //!
 //! This room only translates requests to handle calls and results to responses. A handler gets its
-//! [`Caller`] from authentication (`door`), never from the body or the path, and reports errors as
+//! [`Caller`] from authentication (`auth`), never from the body or the path, and reports errors as
 //! [`Problem`]s, in the shape that OpenAI's clients understand. Each route is declared with its
 //! OpenAPI description, so both always agree.
 //!
@@ -15,7 +15,7 @@
 //! use oracle_agent::{
 //!     access::{KeyFile, Keyring},
 //!     actor::Oracle,
-//!     http::{Door, Host, Listener, Server, Settings, Shares},
+//!     http::{AuthMode, Host, Listener, Server, Settings, HostParts},
 //!     journal::Memory,
 //! };
 //!
@@ -28,12 +28,12 @@
 //!
 //! // Without keys, the server accepts requests from this machine only.
 //! let keys = Keyring::open(KeyFile::within(folder))?;
-//! let door = if keys.is_guarded() { Door::Keys } else { Door::Open };
+//! let auth = if keys.is_guarded() { AuthMode::Keys } else { AuthMode::Open };
 //! let settings = Settings { listen: "127.0.0.1:0".parse()?, ..Settings::default() };
-//! let listener = Listener::bind(&settings, door)?;
+//! let listener = Listener::bind(&settings, auth)?;
 //!
 //! let oracle = system.oracle().clone();
-//! let host = Host::new(Shares { oracle, journal, settings, keys: Arc::new(keys) });
+//! let host = Host::new(HostParts { oracle, journal, settings, keys: Arc::new(keys) });
 //! let server = Server::start(listener, host);
 //! println!("listens on http://{}", server.address());
 //!
@@ -47,11 +47,11 @@
 //! another tenant's session from a missing one.
 
 mod accept;
+mod access_log;
+mod auth;
 mod connection;
 mod control;
-mod door;
 mod extract;
-mod front;
 mod health;
 mod host;
 mod metrics;
@@ -77,12 +77,12 @@ use utoipa::{
 };
 
 pub use crate::config::Server as Settings;
-pub use accept::{BindError, Door, Listener};
-pub use door::{Admin, Caller};
-pub use host::{Drain, Host, OneMore, Shares};
+pub use accept::{AuthMode, BindError, Listener};
+pub use auth::{Admin, Caller};
+pub use host::{CounterGuard, DrainSignal, Host, HostParts};
 pub use problem::Problem;
 pub use server::{LocalServer, Server};
-pub use tenants::Place;
+pub use tenants::Reservation;
 
 /// Document-wide part of the OpenAPI description.
 #[derive(OpenApi)]
@@ -143,46 +143,46 @@ fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
         description.merge(of_group);
         router.method_not_allowed_fallback(problem::no_such_method)
     });
-    refusable(&mut description);
-    let guard = |routes| from_fn_with_state((host.clone(), routes), door::guard);
+    add_refusals(&mut description);
+    let guard = |routes| from_fn_with_state((host.clone(), routes), auth::guard);
     let admit = from_fn_with_state(host.clone(), overload::admit);
-    let take_body = from_fn_with_state(host.clone(), overload::take_body);
-    let known = from_fn_with_state(host.clone(), door::origin::admit);
-    let cors = door::origin::cors(&host.settings);
+    let buffer_body = from_fn_with_state(host.clone(), overload::buffer_body);
+    let known = from_fn_with_state(host.clone(), auth::origin::admit);
+    let cors = auth::origin::cors(&host.settings);
     let by_origin = |router: Router<Host>| match cors.clone() {
         Some(cors) => router.layer(cors).layer(known.clone()),
         None => router.layer(known.clone()),
     };
-    let essential = from_fn(overload::unless_beyond_the_cap);
+    let essential = from_fn(overload::refuse_beyond_cap);
     // The last layer is the first that a request meets.
     let operators = operators
-        .layer(take_body.clone())
-        .layer(guard(door::For::Operators));
+        .layer(buffer_body.clone())
+        .layer(guard(auth::RouteGroup::Operators));
     let operators = by_origin(operators);
     let messages = messages
-        .layer(take_body.clone())
+        .layer(buffer_body.clone())
         .layer(admit.clone())
-        .layer(guard(door::For::All));
+        .layer(guard(auth::RouteGroup::All));
     let messages = by_origin(messages)
         .layer(from_fn_with_state(host.clone(), overload::shed))
         .layer(essential.clone());
     let others = others
         .fallback(problem::no_such_route)
-        .layer(take_body)
+        .layer(buffer_body)
         .layer(admit)
-        .layer(guard(door::For::All));
+        .layer(guard(auth::RouteGroup::All));
     let others = by_origin(others).layer(essential);
     let router = open.merge(operators).merge(messages).merge(others);
     let router = router
         .with_state(host.clone())
-        .layer(Extension(native::Described::new(&description)))
+        .layer(Extension(native::OpenApiJson::new(&description)))
         .layer(DefaultBodyLimit::disable())
-        .layer(from_fn_with_state(host, front::meet));
+        .layer(from_fn_with_state(host, access_log::log_request));
     (router, description)
 }
 
 /// Adds the response of a refused request to each operation.
-fn refusable(description: &mut utoipa::openapi::OpenApi) {
+fn add_refusals(description: &mut utoipa::openapi::OpenApi) {
     let body = Ref::from_schema_name("ProblemBody");
     let body = ContentBuilder::new().schema(Some(body)).build();
     let refused = ResponseBuilder::new().description("It is refused, and `error` says why.");

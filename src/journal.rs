@@ -57,19 +57,19 @@ pub enum Only {
     /// No condition.
     Always,
     /// No query of the session runs.
-    AtRest,
+    WhenIdle,
 }
 
 impl Only {
-    pub(crate) fn judge(self, sid: Sid, last: Seq, standing: Standing) -> Result<(), Error> {
+    pub(crate) fn judge(self, sid: Sid, last: Seq, standing: SessionStatus) -> Result<(), Error> {
         let granted = match self {
             Self::Always => true,
-            Self::AtRest => standing != Standing::Busy,
+            Self::WhenIdle => standing != SessionStatus::Busy,
         };
         if granted {
             return Ok(());
         }
-        Err(Error::Stands {
+        Err(Error::StatusConflict {
             sid,
             last,
             standing,
@@ -89,21 +89,21 @@ pub struct Append {
     /// The records, at least one.
     pub records: Vec<Arc<Record>>,
     /// State of the session afterwards. A repetition does not change it.
-    pub leaves: Standing,
+    pub leaves: SessionStatus,
 }
 
 /// State of a session for lists and recovery, known without reading its log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Standing {
+pub enum SessionStatus {
     /// No query runs.
     #[default]
-    Resting,
+    Idle,
     /// A query runs.
     Busy,
     /// Closed: it accepts no more messages.
     Closed,
     /// Quarantined until an operator releases it.
-    SetAside,
+    Quarantined,
 }
 
 /// Snapshot of a session's state.
@@ -150,7 +150,7 @@ pub struct Known {
     /// Time of the last record.
     pub at: Option<Timestamp>,
     /// State after the last append.
-    pub standing: Standing,
+    pub standing: SessionStatus,
 }
 
 /// A range of session ids.
@@ -192,13 +192,13 @@ pub enum Error {
     },
     /// [`Journal::begin`] found records, or the condition of a deletion fails. Nothing was changed.
     #[error("session {sid} ends at {last} and is {standing:?}: left as it is")]
-    Stands {
+    StatusConflict {
         /// Session.
         sid: Sid,
         /// Last record in the log.
         last: Seq,
         /// State after the last append.
-        standing: Standing,
+        standing: SessionStatus,
     },
     /// There is no such session.
     #[error("there is no session {sid}")]
@@ -245,12 +245,12 @@ pub trait Journal: Send + Sync + 'static {
     fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>>;
 
     /// Claims a session that has no records and appends its first ones, in one step. A session with
-    /// records is refused as [`Error::Stands`], and its owner is not fenced.
+    /// records is refused as [`Error::StatusConflict`], and its owner is not fenced.
     fn begin(
         &self,
         key: SessionKey,
         records: Vec<Arc<Record>>,
-        leaves: Standing,
+        leaves: SessionStatus,
     ) -> BoxFuture<'_, Result<Claim, Error>>;
 
     /// Allows other processes to claim the session. This claim stays valid until one does.
@@ -280,7 +280,7 @@ pub trait Journal: Send + Sync + 'static {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>>;
 
-    /// Lists up to `limit` [`Standing::Busy`] sessions of all tenants by id, without those that
+    /// Lists up to `limit` [`SessionStatus::Busy`] sessions of all tenants by id, without those that
     /// another live process owns.
     fn unfinished(&self, sids: Sids, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>>;
 

@@ -1,5 +1,5 @@
 //! The decisions of a session, synchronous and pure: no clock, I/O, randomness or actors. Time and
-//! entropy arrive with each input as a [`Moment`].
+//! entropy arrive with each input as a [`DecisionContext`].
 //!
 //! The shell does **decide → append → evolve → perform**, never in another order:
 //! [`Session::decide`] (for commands) and [`Session::observe`] (for events) return records and the
@@ -20,7 +20,6 @@ mod compaction;
 mod context;
 mod control;
 mod delegation;
-mod doubt;
 mod draft;
 mod effect;
 mod fallback;
@@ -38,24 +37,25 @@ mod query;
 mod repetition;
 mod restart;
 mod retry;
+mod second_opinion;
 mod session;
 mod snapshot;
 mod turn_end;
 mod verdict;
 
-pub use budget::{BasisPoints, NoShare};
-pub use doubt::{Opinion, named};
-pub use effect::{CallToken, Decision, Effect, Reply};
+pub use budget::{BasisPoints, ParseBasisPointsError};
+pub use effect::{CallToken, CommandReply, Decision, Effect};
 pub use fallback::{FallbackClassifier, FallbackView, Heuristic, Judgement};
 pub use history::Transcript;
-pub use input::{Command, InFlight, Moment, Order, Refusal, Report};
+pub use input::{Command, DecisionContext, InFlight, IssuedCommand, Refusal, Report};
 pub use phase::{CallState, Pause, Step, ToolSlot};
 pub use policy::{
     DelegationPolicy, FallbackPolicy, ModelChoice, OnMissingSignal, Policy, RestartPolicy,
     RetryPolicy, SecondOpinionPolicy, Thresholds,
 };
 pub use query::Query;
-pub use restart::SetAside;
+pub use restart::Quarantine;
+pub use second_opinion::{Opinion, named};
 pub use session::{Phase, Session};
-pub use snapshot::{Resting, SnapshotError};
+pub use snapshot::{IdleState, SnapshotError};
 pub use verdict::{DecisionTable, FallbackDone, Row, TurnEnd, TurnPolicy, Verdict};

@@ -18,7 +18,7 @@ mod decode;
 mod estimate;
 mod fault;
 mod http;
-mod kept;
+mod json_cache;
 mod lenient;
 mod limits;
 pub mod offline;

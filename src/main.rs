@@ -4,8 +4,8 @@ use std::{env, io::Write, process::ExitCode};
 
 use oracle_agent::{
     app::command,
-    cli::{Args, Environment, Stop, terminal::Terminal},
-    telemetry::{self, Writer},
+    cli::{Args, CliError, Environment, terminal::Terminal},
+    telemetry::{self, LogWriter},
 };
 
 #[cfg(feature = "server")]
@@ -18,16 +18,16 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let environment = Environment::new(env::vars_os());
     let mut terminal = Terminal::standard(&environment);
-    let code = run(&environment, &mut terminal).unwrap_or_else(|stop| stop.tell(&mut terminal));
+    let code = run(&environment, &mut terminal).unwrap_or_else(|stop| stop.report(&mut terminal));
     ExitCode::from(code)
 }
 
-fn run(environment: &Environment, terminal: &mut Terminal) -> Result<u8, Stop> {
+fn run(environment: &Environment, terminal: &mut Terminal) -> Result<u8, CliError> {
     let args = Args::read(env::args_os())?;
     let writer = match args.command {
         #[cfg(feature = "server")]
-        Command::Serve(_) => Writer::Aside,
-        _ => Writer::Own,
+        Command::Serve(_) => LogWriter::Background,
+        _ => LogWriter::Blocking,
     };
     let _log = telemetry::start(args.options.verbose, environment.get("RUST_LOG"), writer);
     let code = command::run(&args, environment, terminal)?;

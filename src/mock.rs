@@ -36,7 +36,7 @@ mod server;
 mod settings;
 mod voice;
 
-pub use fault::{Fault, FaultKind, Malformed, Planned, When};
+pub use fault::{Fault, FaultKind, ParseError, Planned, When};
 pub use log::{Recorded, Stats};
 pub use request::{Breach, Rule};
 pub use settings::{Settings, SettingsError, Spread};

@@ -23,11 +23,11 @@ mod variables;
 
 pub use cache::Cache;
 pub use compose::{ComposeInput, ComposedPrompt, Composer, SEPARATOR, TOKEN_BUDGET};
-pub use error::{Broken, Error, FileFault};
+pub use error::{BrokenFile, Error, FileFault};
 pub use files::{Origin, PromptFile};
-pub use segment::{Included, Presence, REGISTRY, Segment, SegmentId, UnknownSegment};
+pub use segment::{Inclusion, Presence, REGISTRY, Segment, SegmentId, UnknownSegment};
 pub use template::Prompts;
-pub use variables::{PROJECT_CONTEXT_TOKENS, Prepared, ToolLine, Variables};
+pub use variables::{PROJECT_CONTEXT_TOKENS, PreparedVariables, ToolLine, Variables};
 
 /// Estimated as a quarter of the characters, rounded down.
 const fn tokens(characters: usize) -> u64 {

@@ -22,8 +22,8 @@ mod text;
 pub mod training;
 mod weights;
 
-pub use classifier::{Basis, Classifier, Context, Explanation, Part, QueryClassifier};
+pub use classifier::{Basis, Classifier, Explanation, Part, QueryClassifier, QueryContext};
 pub use error::{LexiconError, LexiconProblem, WeightsError};
-pub use evaluation::{Evaluation, LabelError, Labelled, Mistake, Tally};
+pub use evaluation::{Evaluation, LabelError, LabelledQuery, Mistake, Tally};
 pub use lexicon::Lexicon;
 pub use weights::Weights;

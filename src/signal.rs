@@ -1,7 +1,7 @@
 //! The self-reflection protocol: reads signals from replies.
 //!
 //! A pipeline without backtracking: **scan** splits a reply into text, signal tags and inline
-//! reasoning outside code, and fences; **sift** matches tags, and decides what is visible and which
+//! reasoning outside code, and fences; **filter** matches tags, and decides what is visible and which
 //! block counts; **fields** and **schema** make that block a typed signal or a rejection. The
 //! [`Stripper`] drives the same pipeline chunk by chunk, so a stream and [`read`] cannot differ. No
 //! regexes, no clock, no I/O.
@@ -12,11 +12,11 @@ mod block;
 mod escape;
 mod fence;
 mod fields;
+mod filter;
 mod lone;
 mod read;
 mod scan;
 mod schema;
-mod sift;
 mod state;
 mod strip;
 mod tag;

@@ -16,31 +16,31 @@ const MOST_LINES: usize = 16_384;
 
 /// The background writer, and the guard whose drop flushes it. A lock, because the process may end
 /// in any thread.
-static ASIDE: Mutex<Option<(NonBlocking, WorkerGuard)>> = Mutex::new(None);
+static BACKGROUND: Mutex<Option<(NonBlocking, WorkerGuard)>> = Mutex::new(None);
 
 /// The thread that writes the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Writer {
+pub enum LogWriter {
     /// The thread that logs; it blocks until the line is written.
-    Own,
+    Blocking,
     /// A background thread, so that a server never waits for a slow reader. Lines beyond the buffer
     /// are dropped, and the end of the log reports their number.
-    Aside,
+    Background,
 }
 
 /// The running log. Dropping it flushes pending lines for up to a second.
 #[derive(Debug)]
 #[must_use = "dropping it ends the log"]
-pub struct Log(());
+pub struct LogGuard(());
 
 /// Starts the log. `filter` is the value of `RUST_LOG`; if it is empty, `verbosity` selects the
 /// level: 0 for warnings, 1 for info, 2 for debug, more for everything. Invalid parts of `filter`
 /// are reported on standard error and ignored. Only the first call in a process has an effect.
-pub fn start(verbosity: u8, filter: Option<&OsStr>, writer: Writer) -> Log {
+pub fn start(verbosity: u8, filter: Option<&OsStr>, writer: LogWriter) -> LogGuard {
     let filter = directives(verbosity, filter.and_then(OsStr::to_str), writer);
     let writer = match writer {
-        Writer::Aside => BoxMakeWriter::new(aside(io::stderr())),
-        Writer::Own => BoxMakeWriter::new(io::stderr),
+        LogWriter::Background => BoxMakeWriter::new(background(io::stderr())),
+        LogWriter::Blocking => BoxMakeWriter::new(io::stderr),
     };
     let _ = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::builder().parse_lossy(filter))
@@ -48,10 +48,10 @@ pub fn start(verbosity: u8, filter: Option<&OsStr>, writer: Writer) -> Log {
         // Reporting them would panic if standard error is closed.
         .log_internal_errors(false)
         .try_init();
-    Log(())
+    LogGuard(())
 }
 
-impl Drop for Log {
+impl Drop for LogGuard {
     fn drop(&mut self) {
         finish(None);
     }
@@ -59,24 +59,24 @@ impl Drop for Log {
 
 /// Writes the reason for an abrupt end to standard error, after the pending lines. A slow reader
 /// does not keep the process from ending.
-pub fn last_words(text: &str) {
+pub fn write_final_line(text: &str) {
     if !finish(Some(text)) {
         // If standard error is closed, there is no other output.
         let _ = writeln!(io::stderr(), "{text}");
     }
 }
 
-fn aside(out: impl Write + Send + 'static) -> NonBlocking {
+fn background(out: impl Write + Send + 'static) -> NonBlocking {
     let builder = NonBlockingBuilder::default().buffered_lines_limit(MOST_LINES);
     let (writer, guard) = builder.thread_name("log").finish(out);
-    *ASIDE.lock() = Some((writer.clone(), guard));
+    *BACKGROUND.lock() = Some((writer.clone(), guard));
     writer
 }
 
 /// Ends the background writer within about a second; returns false if there is none.
 fn finish(last: Option<&str>) -> bool {
-    let aside = ASIDE.lock().take();
-    let Some((mut writer, guard)) = aside else {
+    let background = BACKGROUND.lock().take();
+    let Some((mut writer, guard)) = background else {
         return false;
     };
     let lost = writer.error_counter().dropped_lines();
@@ -90,13 +90,13 @@ fn finish(last: Option<&str>) -> bool {
     true
 }
 
-fn directives(verbosity: u8, filter: Option<&str>, writer: Writer) -> String {
+fn directives(verbosity: u8, filter: Option<&str>, writer: LogWriter) -> String {
     if let Some(filter) = filter.filter(|filter| !filter.trim().is_empty()) {
         return filter.to_owned();
     }
     let level = match verbosity {
         // `ask` and `chat` show waits for a model in their status line.
-        0 if writer == Writer::Own => "warn,oracle_agent::actor::gateway=error",
+        0 if writer == LogWriter::Blocking => "warn,oracle_agent::actor::gateway=error",
         0 => "warn",
         1 => "info",
         2 => "debug",
@@ -121,23 +121,23 @@ mod tests {
             (1, Some(" "), "info,ractor=warn"),
             (2, Some("ractor=trace"), "ractor=trace"),
         ] {
-            let found = directives(verbosity, filter, Writer::Aside);
+            let found = directives(verbosity, filter, LogWriter::Background);
             assert_eq!(found, want, "{verbosity} {filter:?}");
         }
         let own = "warn,oracle_agent::actor::gateway=error,ractor=warn";
-        assert_eq!(directives(0, None, Writer::Own), own);
-        assert_eq!(directives(1, None, Writer::Own), "info,ractor=warn");
+        assert_eq!(directives(0, None, LogWriter::Blocking), own);
+        assert_eq!(directives(1, None, LogWriter::Blocking), "info,ractor=warn");
     }
 
     /// There is one background writer per process, so these cases share a test.
     #[test]
     fn log_writer_flushes_at_exit_and_never_blocks() {
         let (sent, read) = std::sync::mpsc::channel();
-        let mut writer = aside(Sent(sent));
+        let mut writer = background(Sent(sent));
         for number in 0..1_000 {
             writeln!(writer, "line {number}").unwrap();
         }
-        last_words("that was all");
+        write_final_line("that was all");
         writeln!(writer, "too late").unwrap();
         drop(writer);
         let told: String = read.iter().collect();
@@ -145,12 +145,12 @@ mod tests {
         assert!(told.ends_with("line 999\nthat was all\n"), "{told}");
 
         let (sent, _stuck) = std::sync::mpsc::sync_channel(0);
-        let mut writer = aside(Stuck(sent));
+        let mut writer = background(Stuck(sent));
         for _ in 0..=2 * MOST_LINES {
             writeln!(writer, "never read").unwrap();
         }
         assert!(writer.error_counter().dropped_lines() > 0);
-        last_words("nobody reads this");
+        write_final_line("nobody reads this");
     }
 
     struct Sent(std::sync::mpsc::Sender<String>);

@@ -20,11 +20,11 @@
 //! # }
 //! ```
 
-mod around;
 mod backend;
-mod doomed;
+mod crashing;
 mod events;
 pub mod faulty;
+mod intercept;
 mod journal;
 pub mod journal_conformance;
 pub mod llm_conformance;
@@ -37,14 +37,16 @@ mod tool;
 pub mod tool_conformance;
 
 pub use crate::{http::described as router, mock};
-pub use around::{Around, Call};
-pub use backend::{Drip, Probe, Silence};
-pub use doomed::{Death, Doom, Doomed, Landed, NoDoom, Side};
+pub use backend::{Probe, SilentBackend, SlowStream};
+pub use crashing::{
+    AppendPoint, AppendedKinds, CrashPointError, CrashTarget, CrashingJournal, Side,
+};
 pub use events::{line, lines};
-pub use journal::{Obstacle, Obstructed};
-pub use oracle::{TestError, TestOracle, TestSystem, let_pass};
-pub use panics::{Panics, Shaky};
-pub use point::{Countdown, Point};
+pub use intercept::{InterceptedCall, InterceptedJournal};
+pub use journal::{Obstacle, ObstructedJournal};
+pub use oracle::{TestError, TestOracle, TestSystem, advance_time};
+pub use panics::{PanickingPolicy, Panics};
+pub use point::{Countdown, CrashPoint};
 pub use server::TestServer;
 pub use session::TestSession;
 pub use tool::TestTool;

@@ -66,9 +66,9 @@ pub use history::history_search;
 pub use map::{RepoMapSettings, repo_map};
 #[cfg(feature = "project")]
 pub use notes::{Notes, NotesSettings, note_read, note_search, note_write};
-pub use progress::{Progress, Step, Work};
+pub use progress::{Progress, ProgressGuard, ProgressSnapshot};
 pub use registry::{Registry, RegistryError};
-pub use threads::{Said, Threads, thread_search};
+pub use threads::{ThreadHit, Threads, thread_search};
 
 /// The context of a call, besides its arguments.
 #[derive(Debug, Clone)]
@@ -122,15 +122,15 @@ impl<T: Into<String>> From<T> for ToolOutput {
 pub enum ToolError {
     /// An error for the model, with a remedy; the query goes on.
     #[error("{0}")]
-    Tell(String),
+    ForModel(String),
     /// The tool itself is broken; the model receives a note, and the fault is logged.
     #[error("{0}")]
-    Broken(#[from] Fault),
+    Internal(#[from] Fault),
 }
 
 impl ToolError {
-    pub(crate) fn tell(text: impl Into<String>) -> Self {
-        Self::Tell(text.into())
+    pub(crate) fn for_model(text: impl Into<String>) -> Self {
+        Self::ForModel(text.into())
     }
 }
 

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::load::{Client, request};
 
-type Done<T> = Result<T, Box<dyn Error + Send + Sync>>;
+type BenchResult<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// A running server, killed on drop, whose data are removed too.
 pub(crate) struct Served {
@@ -24,12 +24,12 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    pub(crate) fn start(model: &str, config: &str) -> Done<Self> {
+    pub(crate) fn start(model: &str, config: &str) -> BenchResult<Self> {
         Self::with(model, config, "")
     }
 
     /// Starts a server with further configuration for the model's provider.
-    pub(crate) fn with(model: &str, config: &str, provider: &str) -> Done<Self> {
+    pub(crate) fn with(model: &str, config: &str, provider: &str) -> BenchResult<Self> {
         let data = tempfile::tempdir()?;
         let file = data.path().join("oracle.toml");
         // A context window that fits all histories of these measurements.
@@ -73,12 +73,12 @@ impl Served {
         })
     }
 
-    pub(crate) fn processor_time(&self) -> Done<Duration> {
+    pub(crate) fn processor_time(&self) -> BenchResult<Duration> {
         processor_time(self.process.id())
     }
 
     /// Resident memory, in bytes.
-    pub(crate) fn resident(&self) -> Done<usize> {
+    pub(crate) fn resident(&self) -> BenchResult<usize> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let number = line.and_then(|line| line.split_whitespace().next());
@@ -86,7 +86,7 @@ impl Served {
     }
 
     /// Returns one of the server's metrics; 0 while it is absent.
-    pub(crate) async fn figure(&self, client: &Client, name: &str) -> Done<u64> {
+    pub(crate) async fn figure(&self, client: &Client, name: &str) -> BenchResult<u64> {
         let answer = client.send(&request("GET", "/metrics", "", "")).await?;
         let text = String::from_utf8(answer.body)?;
         let line = text.lines().find_map(|line| line.strip_prefix(name));
@@ -94,7 +94,12 @@ impl Served {
     }
 
     /// Waits until a metric has this value; fails after two minutes.
-    pub(crate) async fn comes_to(&self, client: &Client, name: &str, wanted: u64) -> Done<()> {
+    pub(crate) async fn comes_to(
+        &self,
+        client: &Client,
+        name: &str,
+        wanted: u64,
+    ) -> BenchResult<()> {
         const LOOK: Duration = Duration::from_millis(20);
         let mut seen = 0;
         for _ in 0..6_000 {
@@ -115,7 +120,7 @@ impl Drop for Served {
     }
 }
 
-pub(crate) fn processor_time(process: u32) -> Done<Duration> {
+pub(crate) fn processor_time(process: u32) -> BenchResult<Duration> {
     // Linux reports hundredths of a second on every machine.
     const TICK: Duration = Duration::from_millis(10);
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
@@ -127,7 +132,7 @@ pub(crate) fn processor_time(process: u32) -> Done<Duration> {
 }
 
 /// Memory of the machine's TCP sockets, in bytes.
-pub(crate) fn socket_memory() -> Done<usize> {
+pub(crate) fn socket_memory() -> BenchResult<usize> {
     const PAGE: usize = 4_096;
     let text = fs::read_to_string("/proc/net/sockstat")?;
     let line = text.lines().find_map(|line| line.strip_prefix("TCP:"));

@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::{
-    ANSWERED, CALLING, Done, at, chat,
+    ANSWERED, BenchResult, CALLING, at, chat,
     load::{Client, Pace, request},
     message,
     mock::Mock,
@@ -24,7 +24,7 @@ fn direct() -> impl Fn(u64) -> Vec<u8> {
 }
 
 /// Measures the sustained rate of durable turns, and the overhead of a turn.
-pub(crate) async fn turns() -> Done<()> {
+pub(crate) async fn turns() -> BenchResult<()> {
     {
         let mock = Mock::with(&["--turns", "1"])?;
         let served = Served::start(&mock.url, "")?;
@@ -88,7 +88,7 @@ pub(crate) async fn turns() -> Done<()> {
 }
 
 /// Measures the throughput under overload.
-pub(crate) async fn overload() -> Done<()> {
+pub(crate) async fn overload() -> BenchResult<()> {
     /// The two measurements alternate this often, because the performance of disk and machine
     /// varies.
     const TIMES: usize = 3;
@@ -123,14 +123,14 @@ fn median(mut figures: Vec<f64>) -> f64 {
     figures.get(figures.len() / 2).copied().unwrap_or_default()
 }
 
-async fn goodput(mock: &Mock, rate: u32) -> Done<f64> {
+async fn goodput(mock: &Mock, rate: u32) -> BenchResult<f64> {
     let served = Served::start(&mock.url, "")?;
     let client = Client::new(served.address);
     let looker = Client::new(served.address);
     let pace = at(rate);
     let begin = Instant::now();
     let busy = || {
-        Done::Ok((
+        BenchResult::Ok((
             served.processor_time()?,
             processor_time(std::process::id())?,
         ))
@@ -142,7 +142,7 @@ async fn goodput(mock: &Mock, rate: u32) -> Done<f64> {
         let (before, since) = (served.figure(&looker, ANSWERED).await?, Instant::now());
         tokio::time::sleep_until(begin + pace.time).await;
         let answered = served.figure(&looker, ANSWERED).await? - before;
-        Done::Ok(answered as f64 / since.elapsed().as_secs_f64())
+        BenchResult::Ok(answered as f64 / since.elapsed().as_secs_f64())
     };
     let (ended, through) = tokio::join!(pace.send(&client, message(&name)), watched);
     let through = through?;
@@ -168,7 +168,7 @@ async fn goodput(mock: &Mock, rate: u32) -> Done<f64> {
     Ok(through)
 }
 
-pub(crate) async fn refusals() -> Done<()> {
+pub(crate) async fn refusals() -> BenchResult<()> {
     let mock = Mock::with(&["--turns", "1", "--latency", "600s"])?;
     let served = Served::start(&mock.url, "[server]\nmax_queries = 1\n")?;
     let client = Client::new(served.address);
@@ -195,7 +195,7 @@ async fn cost(
     client: &Arc<Client>,
     rate: u32,
     request: impl Fn(u64) -> Vec<u8>,
-) -> Done<String> {
+) -> BenchResult<String> {
     let busy = served.processor_time()?;
     let ended = at(rate).send(client, request).await;
     let busy = (served.processor_time()? - busy).as_secs_f64() * 1e6 / at(rate).requests() as f64;

@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use super::{
-    ANSWERED, Done, at, chat,
+    ANSWERED, BenchResult, at, chat,
     load::{Client, Pace, request},
     mock::Mock,
     place::{Served, socket_memory},
@@ -20,7 +20,7 @@ use super::{
 const IN_WORK: &str = "oracle_http_requests_in_work";
 
 /// Opens event streams that no client reads.
-pub(crate) async fn unread() -> Done<()> {
+pub(crate) async fn unread() -> BenchResult<()> {
     const STREAMS: usize = 1_000;
     const MESSAGES: u64 = 100;
     let mock = Mock::with(&["--turns", "1"])?;
@@ -59,7 +59,7 @@ pub(crate) async fn unread() -> Done<()> {
             most = most.max(served.resident()?);
             most_sockets = most_sockets.max(socket_memory()?);
         }
-        Done::Ok(())
+        BenchResult::Ok(())
     };
     let (ended, watched) = tokio::join!(others.send(&client, chat("beside")), watched);
     watched?;
@@ -78,7 +78,7 @@ pub(crate) async fn unread() -> Done<()> {
     Ok(())
 }
 
-pub(crate) async fn slow() -> Done<()> {
+pub(crate) async fn slow() -> BenchResult<()> {
     const SOCKETS: u32 = 1_000;
     const PAUSE: Duration = Duration::from_secs(10);
     let mock = Mock::with(&["--turns", "1"])?;
@@ -122,7 +122,7 @@ pub(crate) async fn slow() -> Done<()> {
 }
 
 /// Sends a head byte by byte until the server disconnects.
-async fn dribble(address: SocketAddr, pause: Duration) -> Done<()> {
+async fn dribble(address: SocketAddr, pause: Duration) -> BenchResult<()> {
     let mut tcp = TcpStream::connect(address).await?;
     let mut unread = [0; 256];
     for byte in request("GET", "/healthz", "", "") {

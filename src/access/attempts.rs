@@ -13,13 +13,13 @@ use std::{
 
 use super::Bucket;
 
-const MOST: usize = 8_192;
+const MAX_NETWORKS: usize = 8_192;
 /// Least time between sweeps, which remove full buckets.
 const SWEEP: Duration = Duration::from_secs(1);
 
 /// Too many wrong keys came from an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooMany {
+pub struct TooManyAttempts {
     /// Time until the address may send another wrong key.
     pub retry_after: Duration,
 }
@@ -27,21 +27,21 @@ pub struct TooMany {
 /// Wrong keys per client address.
 #[derive(Debug)]
 pub struct Attempts {
-    a_minute: u64,
-    places: HashMap<IpAddr, Bucket>,
-    /// Shared by all addresses that do not fit into `places`.
+    per_minute: u64,
+    buckets: HashMap<IpAddr, Bucket>,
+    /// Shared by all addresses that do not fit into `buckets`.
     others: Bucket,
     swept: Duration,
 }
 
 impl Attempts {
-    /// A limiter that allows `a_minute` wrong keys per minute and address.
+    /// A limiter that allows `per_minute` wrong keys per minute and address.
     #[must_use]
-    pub fn new(a_minute: u64) -> Self {
+    pub fn new(per_minute: u64) -> Self {
         Self {
-            a_minute,
-            places: HashMap::new(),
-            others: Bucket::new(a_minute.saturating_mul(8)),
+            per_minute,
+            buckets: HashMap::new(),
+            others: Bucket::new(per_minute.saturating_mul(8)),
             swept: Duration::ZERO,
         }
     }
@@ -49,23 +49,23 @@ impl Attempts {
     /// Records a wrong key from this address. `now` is monotonic, from any origin.
     ///
     /// # Errors
-    /// [`TooMany`] when the address has used up its attempts.
-    pub fn failed(&mut self, from: IpAddr, now: Duration) -> Result<(), TooMany> {
-        let place = place_of(from);
-        if self.places.len() >= MOST && !self.places.contains_key(&place) {
+    /// [`TooManyAttempts`] when the address has used up its attempts.
+    pub fn failed(&mut self, from: IpAddr, now: Duration) -> Result<(), TooManyAttempts> {
+        let network = network_of(from);
+        if self.buckets.len() >= MAX_NETWORKS && !self.buckets.contains_key(&network) {
             self.sweep(now);
         }
-        let room = self.places.len() < MOST || self.places.contains_key(&place);
-        let a_minute = self.a_minute;
+        let room = self.buckets.len() < MAX_NETWORKS || self.buckets.contains_key(&network);
+        let per_minute = self.per_minute;
         let bucket = if room {
-            let bucket = self.places.entry(place);
-            bucket.or_insert_with(|| Bucket::new(a_minute))
+            let bucket = self.buckets.entry(network);
+            bucket.or_insert_with(|| Bucket::new(per_minute))
         } else {
             &mut self.others
         };
         bucket
             .take(now)
-            .map_err(|retry_after| TooMany { retry_after })
+            .map_err(|retry_after| TooManyAttempts { retry_after })
     }
 
     fn sweep(&mut self, now: Duration) {
@@ -73,13 +73,13 @@ impl Attempts {
             return;
         }
         self.swept = now;
-        self.places.retain(|_, bucket| !bucket.is_full(now));
+        self.buckets.retain(|_, bucket| !bucket.is_full(now));
     }
 }
 
 /// The unit that an address is counted by: an IPv4 address, or the /64 network of an IPv6 address.
 #[must_use]
-pub fn place_of(address: IpAddr) -> IpAddr {
+pub fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let network = address.to_bits() & !u128::from(u64::MAX);
@@ -106,7 +106,7 @@ mod tests {
         for _ in 0..10 {
             attempts.failed(one, NOW).unwrap();
         }
-        let TooMany { retry_after } = attempts.failed(one, NOW).unwrap_err();
+        let TooManyAttempts { retry_after } = attempts.failed(one, NOW).unwrap_err();
         assert_eq!(retry_after, Duration::from_secs(6));
         attempts.failed(other, NOW).unwrap();
         assert!(attempts.failed(one, NOW + retry_after).is_ok());
@@ -135,12 +135,16 @@ mod tests {
         };
         assert_eq!(
             flood(&mut attempts, NOW),
-            MOST + 8,
-            "and a few in the common place"
+            MAX_NETWORKS + 8,
+            "and a few in the common network"
         );
-        assert_eq!(attempts.places.len(), MOST);
+        assert_eq!(attempts.buckets.len(), MAX_NETWORKS);
         let later = NOW + Duration::from_secs(120);
-        assert_eq!(flood(&mut attempts, later), MOST + 8, "old ones make room");
-        assert_eq!(attempts.places.len(), MOST);
+        assert_eq!(
+            flood(&mut attempts, later),
+            MAX_NETWORKS + 8,
+            "old ones make room"
+        );
+        assert_eq!(attempts.buckets.len(), MAX_NETWORKS);
     }
 }

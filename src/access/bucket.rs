@@ -19,15 +19,15 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// A full bucket of `a_minute` tokens; 0 counts as 1.
+    /// A full bucket of `per_minute` tokens; 0 counts as 1.
     #[must_use]
-    pub const fn new(a_minute: u64) -> Self {
-        let a_minute = if a_minute == 0 { 1 } else { a_minute };
+    pub const fn new(per_minute: u64) -> Self {
+        let per_minute = if per_minute == 0 { 1 } else { per_minute };
         // Rounded up: slightly slower rather than faster than the limit.
-        let one = MINUTE.div_ceil(a_minute);
+        let one = MINUTE.div_ceil(per_minute);
         Self {
             one,
-            all: one.saturating_mul(a_minute),
+            all: one.saturating_mul(per_minute),
             paid: 0,
         }
     }
@@ -37,7 +37,7 @@ impl Bucket {
     /// # Errors
     /// The time until a token is available.
     pub fn take(&mut self, now: Duration) -> Result<(), Duration> {
-        self.look(now)?;
+        self.check(now)?;
         self.charge(now, 1);
         Ok(())
     }
@@ -46,7 +46,7 @@ impl Bucket {
     ///
     /// # Errors
     /// The time until a token is available.
-    pub fn look(&self, now: Duration) -> Result<(), Duration> {
+    pub fn check(&self, now: Duration) -> Result<(), Duration> {
         let ready = self.paid.saturating_add(self.one);
         match ready.checked_sub(nanos(now).saturating_add(self.all)) {
             None | Some(0) => Ok(()),
@@ -102,13 +102,13 @@ mod tests {
     fn overdraft_delays_later_requests() {
         let mut bucket = Bucket::new(600);
         bucket.charge(START, 1_200);
-        let wait = bucket.look(START).unwrap_err();
+        let wait = bucket.check(START).unwrap_err();
         assert!(
             wait > Duration::from_secs(60) && wait < Duration::from_secs(61),
             "{wait:?}"
         );
-        assert!(bucket.look(START + wait).is_ok());
+        assert!(bucket.check(START + wait).is_ok());
         bucket.charge(START, u64::MAX);
-        assert!(bucket.look(START).is_err(), "no number wraps around");
+        assert!(bucket.check(START).is_err(), "no number wraps around");
     }
 }

@@ -14,12 +14,12 @@ use std::{
 use serde::Deserialize;
 use tempfile::NamedTempFile;
 
-use super::book::{Book, VERSION};
+use super::key_set::{KeySet, VERSION};
 
-const LARGEST: u64 = 16 << 20;
-/// Attempts to take the lock, `PAUSE` apart.
-const TRIES: u32 = 200;
-const PAUSE: Duration = Duration::from_millis(25);
+const MAX_BYTES: u64 = 16 << 20;
+/// Attempts to take the lock, `LOCK_RETRY_INTERVAL` apart.
+const LOCK_ATTEMPTS: u32 = 200;
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(25);
 
 /// The keys cannot be read or changed.
 #[derive(Debug, thiserror::Error)]
@@ -96,21 +96,21 @@ impl KeyFile {
     ///
     /// # Errors
     /// When the file cannot be read, is malformed, or other users can change it.
-    pub fn read(&self) -> Result<Option<Book>, FileError> {
+    pub fn read(&self) -> Result<Option<KeySet>, FileError> {
         let file = match File::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(self.fails(error)),
+            Err(error) => return Err(self.error_with(error)),
         };
-        self.trusts(&file)?;
+        self.check_owner(&file)?;
         let mut text = String::new();
-        let read = file.take(LARGEST).read_to_string(&mut text);
+        let read = file.take(MAX_BYTES).read_to_string(&mut text);
         match read {
             Ok(_) => self.parse(&text).map(Some),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                Err(self.fails(FileFault::Broken("it is not text".to_owned())))
+                Err(self.error_with(FileFault::Broken("it is not text".to_owned())))
             }
-            Err(error) => Err(self.fails(error)),
+            Err(error) => Err(self.error_with(error)),
         }
     }
 
@@ -121,13 +121,13 @@ impl KeyFile {
     /// When the file cannot be locked, read, trusted or written, and any error of `change`.
     pub fn change<T, E: From<FileError>>(
         &self,
-        change: impl FnOnce(&mut Book) -> Result<T, E>,
+        change: impl FnOnce(&mut KeySet) -> Result<T, E>,
     ) -> Result<T, E> {
-        private_directory(&self.directory).map_err(|error| self.fails(error))?;
+        private_directory(&self.directory).map_err(|error| self.error_with(error))?;
         let _mine = self.lock()?;
-        let mut book = self.read()?.unwrap_or_default();
-        let changed = change(&mut book)?;
-        self.write(&book)?;
+        let mut key_set = self.read()?.unwrap_or_default();
+        let changed = change(&mut key_set)?;
+        self.write(&key_set)?;
         Ok(changed)
     }
 
@@ -144,8 +144,8 @@ impl KeyFile {
     }
 
     /// Checks that only the user of this process and root can have written the file.
-    fn trusts(&self, file: &File) -> Result<(), FileError> {
-        let failed = |error| self.fails(error);
+    fn check_owner(&self, file: &File) -> Result<(), FileError> {
+        let failed = |error| self.error_with(error);
         let of_file = file.metadata().map_err(failed)?;
         let of_directory = fs::metadata(&self.directory).map_err(failed)?;
         let in_directory = |fault| FileError {
@@ -154,10 +154,10 @@ impl KeyFile {
         };
         let (is_trusted, mode) = owner_and_mode(&of_file);
         if !is_trusted {
-            return Err(self.fails(FileFault::Foreign));
+            return Err(self.error_with(FileFault::Foreign));
         }
         if mode & WRITE != 0 {
-            return Err(self.fails(FileFault::Writable));
+            return Err(self.error_with(FileFault::Writable));
         }
         let (is_trusted, mode) = owner_and_mode(&of_directory);
         if !is_trusted {
@@ -171,7 +171,7 @@ impl KeyFile {
         Ok(())
     }
 
-    fn parse(&self, text: &str) -> Result<Book, FileError> {
+    fn parse(&self, text: &str) -> Result<KeySet, FileError> {
         #[derive(Deserialize)]
         struct Head {
             version: u64,
@@ -183,50 +183,50 @@ impl KeyFile {
             } else {
                 "no JSON"
             };
-            self.fails(FileFault::Broken(format!(
+            self.error_with(FileFault::Broken(format!(
                 "{what} in line {}",
                 error.line()
             )))
         };
         let Head { version: found } = serde_json::from_str(text).map_err(why)?;
         if found != u64::from(VERSION) {
-            return Err(self.fails(FileFault::Version(found)));
+            return Err(self.error_with(FileFault::Version(found)));
         }
-        let book: Book = serde_json::from_str(text).map_err(why)?;
-        match book.flaw() {
-            None => Ok(book),
-            Some(why) => Err(self.fails(FileFault::Broken(why))),
+        let key_set: KeySet = serde_json::from_str(text).map_err(why)?;
+        match key_set.find_inconsistency() {
+            None => Ok(key_set),
+            Some(why) => Err(self.error_with(FileFault::Broken(why))),
         }
     }
 
     fn lock(&self) -> Result<File, FileError> {
-        let failed = |error| self.fails(error);
+        let failed = |error| self.error_with(error);
         let lock = self.directory.join("keys.lock");
         let lock = open(&lock).map_err(failed)?;
-        for _ in 0..TRIES {
+        for _ in 0..LOCK_ATTEMPTS {
             match lock.try_lock() {
                 Ok(()) => return Ok(lock),
-                Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_RETRY_INTERVAL),
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
         }
-        Err(self.fails(FileFault::Locked))
+        Err(self.error_with(FileFault::Locked))
     }
 
-    fn write(&self, book: &Book) -> Result<(), FileError> {
+    fn write(&self, key_set: &KeySet) -> Result<(), FileError> {
         let written = || -> io::Result<()> {
             // A `NamedTempFile` is readable by its owner only.
             let mut draft = NamedTempFile::new_in(&self.directory)?;
-            draft.write_all(serde_json::to_string_pretty(book)?.as_bytes())?;
+            draft.write_all(serde_json::to_string_pretty(key_set)?.as_bytes())?;
             draft.write_all(b"\n")?;
             draft.as_file().sync_all()?;
             draft.persist(&self.path)?;
             sync_directory(&self.directory)
         };
-        written().map_err(|error| self.fails(error))
+        written().map_err(|error| self.error_with(error))
     }
 
-    fn fails(&self, fault: impl Into<FileFault>) -> FileError {
+    fn error_with(&self, fault: impl Into<FileFault>) -> FileError {
         FileError {
             path: self.path.clone(),
             fault: fault.into(),

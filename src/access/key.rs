@@ -9,9 +9,9 @@ use subtle::ConstantTimeEq as _;
 /// Prefix of every key, so that a leaked one can be recognised.
 const PREFIX: &str = "oracle_";
 /// Random bytes of an id, which identifies the key and is not secret.
-const ID: usize = 4;
+const ID_BYTES: usize = 4;
 /// Random bytes of a secret: with so many, a hash without salt is safe.
-const SECRET: usize = 32;
+const SECRET_BYTES: usize = 32;
 
 /// The operating system returned no random numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -30,10 +30,10 @@ impl Key {
     ///
     /// # Errors
     /// When the operating system returns no random numbers.
-    pub fn draw() -> Result<Self, NoRandomness> {
-        let mut random = [0; ID + SECRET];
+    pub fn generate() -> Result<Self, NoRandomness> {
+        let mut random = [0; ID_BYTES + SECRET_BYTES];
         getrandom::fill(&mut random).map_err(|_| NoRandomness)?;
-        let (id, secret) = random.split_at(ID);
+        let (id, secret) = random.split_at(ID_BYTES);
         let id = KeyId(hex(id));
         let text = format!("{PREFIX}{id}_{}", hex(secret));
         Ok(Self { id, text })
@@ -44,7 +44,7 @@ impl Key {
     pub fn read(text: &str) -> Option<Self> {
         let (id, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
         let id = KeyId::new(id)?;
-        (secret.len() == 2 * SECRET && is_hex(secret)).then(|| Self {
+        (secret.len() == 2 * SECRET_BYTES && is_hex(secret)).then(|| Self {
             id,
             text: text.to_owned(),
         })
@@ -58,8 +58,8 @@ impl Key {
 
     /// The hash to store.
     #[must_use]
-    pub fn hash(&self) -> Hash {
-        Hash(Sha256::digest(self.text.as_bytes()).into())
+    pub fn hash(&self) -> KeyHash {
+        KeyHash(Sha256::digest(self.text.as_bytes()).into())
     }
 
     /// The secret text, to be shown to its owner only.
@@ -82,7 +82,7 @@ pub struct KeyId(String);
 
 impl KeyId {
     fn new(text: &str) -> Option<Self> {
-        (text.len() == 2 * ID && is_hex(text)).then(|| Self(text.to_owned()))
+        (text.len() == 2 * ID_BYTES && is_hex(text)).then(|| Self(text.to_owned()))
     }
 
     /// The digits.
@@ -107,9 +107,9 @@ impl<'de> Deserialize<'de> for KeyId {
 
 /// SHA-256 of a key.
 #[derive(Clone, Copy)]
-pub struct Hash([u8; 32]);
+pub struct KeyHash([u8; 32]);
 
-impl Hash {
+impl KeyHash {
     pub(super) const NONE: Self = Self([0; 32]);
 
     /// Compares two hashes in constant time.
@@ -119,19 +119,19 @@ impl Hash {
     }
 }
 
-impl fmt::Debug for Hash {
+impl fmt::Debug for KeyHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Hash(…)")
     }
 }
 
-impl Serialize for Hash {
+impl Serialize for KeyHash {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&hex(&self.0))
     }
 }
 
-impl<'de> Deserialize<'de> for Hash {
+impl<'de> Deserialize<'de> for KeyHash {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         unhex(&text)
@@ -167,12 +167,12 @@ mod tests {
 
     #[test]
     fn keys_round_trip_and_are_unique() {
-        let (one, other) = (Key::draw().unwrap(), Key::draw().unwrap());
+        let (one, other) = (Key::generate().unwrap(), Key::generate().unwrap());
         assert_ne!(one, other);
         assert_eq!(Key::read(one.reveal()), Some(one.clone()));
         assert!(one.hash().is(&one.hash()) && !one.hash().is(&other.hash()));
         let kept = serde_json::to_string(&one.hash()).unwrap();
-        let read: Hash = serde_json::from_str(&kept).unwrap();
+        let read: KeyHash = serde_json::from_str(&kept).unwrap();
         assert!(read.is(&one.hash()));
     }
 
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn debug_output_hides_secret_and_hash() {
-        let key = Key::draw().unwrap();
+        let key = Key::generate().unwrap();
         let secret = &key.reveal()[16..];
         let seen = format!("{key:?} {:?}", key.hash());
         assert!(!seen.contains(secret), "{seen}");

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::model::Principal;
 
-const LONGEST: usize = 64;
+const MAX_LENGTH: usize = 64;
 
 /// The name of a key: 1–64 characters from `A–Z a–z 0–9 . _ : @ -`. It appears in logs and events.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -15,9 +15,9 @@ pub struct KeyName(String);
 
 /// A text is not valid as the name of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NotAName {
+pub enum InvalidKeyName {
     /// Too long, empty, or with other characters.
-    #[error("the name of a key is 1 to {LONGEST} characters from A-Z a-z 0-9 . _ : @ -")]
+    #[error("the name of a key is 1 to {MAX_LENGTH} characters from A-Z a-z 0-9 . _ : @ -")]
     Form,
     /// Reserved for the principal of callers without a key.
     #[error("this name is kept for those who need no key: choose another one")]
@@ -33,15 +33,15 @@ impl KeyName {
 }
 
 impl FromStr for KeyName {
-    type Err = NotAName;
+    type Err = InvalidKeyName;
 
-    fn from_str(text: &str) -> Result<Self, NotAName> {
+    fn from_str(text: &str) -> Result<Self, InvalidKeyName> {
         let good = |c: char| c.is_ascii_alphanumeric() || "._:@-".contains(c);
-        if !(1..=LONGEST).contains(&text.len()) || !text.chars().all(good) {
-            return Err(NotAName::Form);
+        if !(1..=MAX_LENGTH).contains(&text.len()) || !text.chars().all(good) {
+            return Err(InvalidKeyName::Form);
         }
         if text == &*Principal::local().name {
-            return Err(NotAName::Reserved);
+            return Err(InvalidKeyName::Reserved);
         }
         Ok(Self(text.to_owned()))
     }
@@ -72,12 +72,12 @@ mod tests {
         }
         let too_long = "x".repeat(65);
         for (bad, why) in [
-            ("", NotAName::Form),
-            ("two words", NotAName::Form),
-            ("é", NotAName::Form),
-            ("a\nb", NotAName::Form),
-            (too_long.as_str(), NotAName::Form),
-            ("local", NotAName::Reserved),
+            ("", InvalidKeyName::Form),
+            ("two words", InvalidKeyName::Form),
+            ("é", InvalidKeyName::Form),
+            ("a\nb", InvalidKeyName::Form),
+            (too_long.as_str(), InvalidKeyName::Form),
+            ("local", InvalidKeyName::Reserved),
         ] {
             assert_eq!(bad.parse::<KeyName>(), Err(why), "{bad:?}");
         }

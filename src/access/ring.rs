@@ -15,7 +15,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
-use super::{Entry, FileError, Hash, Key, KeyFile, KeyId, State, file::Stamp};
+use super::{FileError, Key, KeyFile, KeyHash, KeyId, KeyState, StoredKey, file::Stamp};
 use crate::model::{Principal, Timestamp};
 
 /// How long the last known keys stay valid without a successful refresh.
@@ -29,16 +29,16 @@ pub enum Judgement {
     /// The key is valid.
     Known {
         /// The caller.
-        who: Principal,
+        principal: Principal,
         /// Identifier of the key.
         key: KeyId,
     },
     /// A key is required, and the request has none.
-    NoKey,
+    MissingKey,
     /// The key is malformed, unknown, expired or revoked.
-    Wrong,
+    InvalidKey,
     /// The current keys cannot be determined.
-    Unknowable,
+    Unavailable,
 }
 
 /// The keys of a running server.
@@ -47,17 +47,17 @@ pub struct Keyring {
     file: Option<KeyFile>,
     known: ArcSwap<Known>,
     // Serializes refreshes, so that an older read never replaces a newer one.
-    looking: Mutex<()>,
+    refresh_lock: Mutex<()>,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Known {
     stamp: Option<Stamp>,
-    keys: Arc<HashMap<KeyId, Entry>>,
+    keys: Arc<HashMap<KeyId, StoredKey>>,
     /// Whether any key has ever been seen.
     guarded: bool,
     /// Time of the last refresh.
-    looked: Duration,
+    refreshed_at: Duration,
     broken: Option<Duration>,
 }
 
@@ -78,7 +78,7 @@ impl Keyring {
         Ok(Self {
             file: Some(file),
             known: ArcSwap::from_pointee(known),
-            looking: Mutex::default(),
+            refresh_lock: Mutex::default(),
         })
     }
 
@@ -90,14 +90,14 @@ impl Keyring {
 
     /// Whether the keys come from a file, and so need refreshes.
     #[must_use]
-    pub const fn has_a_file(&self) -> bool {
+    pub const fn has_file(&self) -> bool {
         self.file.is_some()
     }
 
     /// Reads the file again if it has changed. Blocks on the disk. `now` as for [`Self::judge`].
     pub fn refresh(&self, now: Duration) {
         let Some(file) = &self.file else { return };
-        let _alone = self.looking.lock();
+        let _alone = self.refresh_lock.lock();
         let mut known = Known::clone(&self.known.load());
         known.refresh(file, now);
         self.known.store(Arc::new(known));
@@ -106,34 +106,34 @@ impl Keyring {
     /// Judges the key of a request. `at` is the wall-clock time; `now` is monotonic, from any
     /// origin.
     #[must_use]
-    pub fn judge(&self, shown: Option<&str>, at: Timestamp, now: Duration) -> Judgement {
-        let shown = shown.map(Key::read);
-        let key = shown.as_ref().and_then(Option::as_ref);
-        let hash = key.map_or(Hash::NONE, Key::hash);
+    pub fn judge(&self, presented: Option<&str>, at: Timestamp, now: Duration) -> Judgement {
+        let presented = presented.map(Key::read);
+        let key = presented.as_ref().and_then(Option::as_ref);
+        let hash = key.map_or(KeyHash::NONE, Key::hash);
         let known = self.known.load();
         if self.is_stale(&known, now) {
-            return Judgement::Unknowable;
+            return Judgement::Unavailable;
         }
         if known.is_open() {
             return Judgement::Open;
         }
-        if shown.is_none() {
-            return Judgement::NoKey;
+        if presented.is_none() {
+            return Judgement::MissingKey;
         }
         let entry = key.and_then(|key| known.keys.get(key.id()));
-        let right = entry.map_or(Hash::NONE, |entry| entry.sha256).is(&hash);
+        let right = entry.map_or(KeyHash::NONE, |entry| entry.sha256).is(&hash);
         match entry {
-            Some(entry) if right && entry.state(at) == State::Valid => Judgement::Known {
-                who: entry.principal(),
+            Some(entry) if right && entry.state(at) == KeyState::Valid => Judgement::Known {
+                principal: entry.principal(),
                 key: entry.id.clone(),
             },
-            Some(_) | None => Judgement::Wrong,
+            Some(_) | None => Judgement::InvalidKey,
         }
     }
 
     /// Whether a caller that was admitted with this key, or without one, would be admitted again.
     #[must_use]
-    pub fn still_opens(&self, key: Option<&KeyId>, at: Timestamp, now: Duration) -> bool {
+    pub fn is_still_valid(&self, key: Option<&KeyId>, at: Timestamp, now: Duration) -> bool {
         let known = self.known.load();
         if self.is_stale(&known, now) {
             return false;
@@ -142,7 +142,7 @@ impl Keyring {
             None => known.is_open(),
             Some(key) => {
                 let entry = known.keys.get(key);
-                entry.is_some_and(|entry| entry.state(at) == State::Valid)
+                entry.is_some_and(|entry| entry.state(at) == KeyState::Valid)
             }
         }
     }
@@ -150,7 +150,7 @@ impl Keyring {
     fn is_stale(&self, known: &Known, now: Duration) -> bool {
         let since = match known.broken {
             Some(since) => since,
-            None if self.has_a_file() => known.looked,
+            None if self.has_file() => known.refreshed_at,
             None => return false,
         };
         now.saturating_sub(since) >= GRACE
@@ -163,7 +163,7 @@ impl Known {
     }
 
     fn refresh(&mut self, file: &KeyFile, now: Duration) {
-        self.looked = now;
+        self.refreshed_at = now;
         let unchanged = file.stamp().is_ok_and(|stamp| stamp == self.stamp);
         if unchanged && self.broken.is_none() {
             return;
@@ -189,13 +189,13 @@ impl Known {
     fn read(&mut self, file: &KeyFile) -> Result<(), FileError> {
         // Taken before the read, so that the next refresh sees a change in between.
         let stamp = file.stamp().ok().flatten();
-        let book = file.read()?.unwrap_or_default();
-        if book.is_empty() && self.guarded {
+        let key_set = file.read()?.unwrap_or_default();
+        if key_set.is_empty() && self.guarded {
             tracing::warn!("there are no keys any more, so nobody is let in");
         }
-        self.guarded |= !book.is_empty();
-        let keyed = |entry: &Entry| (entry.id.clone(), entry.clone());
-        self.keys = Arc::new(book.keys().iter().map(keyed).collect());
+        self.guarded |= !key_set.is_empty();
+        let keyed = |entry: &StoredKey| (entry.id.clone(), entry.clone());
+        self.keys = Arc::new(key_set.keys().iter().map(keyed).collect());
         self.stamp = stamp;
         Ok(())
     }
@@ -207,7 +207,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        access::{BookError, NewKey},
+        access::{KeySetError, NewKey},
         model::{TenantId, access::Role},
     };
 
@@ -221,8 +221,8 @@ mod tests {
         }
     }
 
-    impl From<BookError> for Refused {
-        fn from(_: BookError) -> Self {
+    impl From<KeySetError> for Refused {
+        fn from(_: KeySetError) -> Self {
             Self
         }
     }
@@ -236,14 +236,14 @@ mod tests {
     }
 
     fn made(file: &KeyFile, name: &str) -> String {
-        let key = Key::draw().unwrap();
+        let key = Key::generate().unwrap();
         let new = NewKey {
             name: name.parse().unwrap(),
             tenant: TenantId::new("shop").unwrap(),
             role: Role::User,
             expires: Some(at(1_000)),
         };
-        file.change(|book| Ok::<_, Refused>(book.add(&key, new, at(0))?))
+        file.change(|key_set| Ok::<_, Refused>(key_set.add(&key, new, at(0))?))
             .unwrap();
         key.reveal().to_owned()
     }
@@ -255,7 +255,7 @@ mod tests {
         let key = made(&file, "a");
         let ring = Keyring::open(file).unwrap();
         let known = Judgement::Known {
-            who: Principal {
+            principal: Principal {
                 name: "a".into(),
                 tenant: TenantId::new("shop").unwrap(),
                 role: Role::User,
@@ -264,17 +264,22 @@ mod tests {
         };
         let last = if key.ends_with('0') { "1" } else { "0" };
         let near = format!("{}{last}", &key[..key.len() - 1]);
-        let stranger = Key::draw().unwrap();
-        for (name, shown, time, judged) in [
+        let stranger = Key::generate().unwrap();
+        for (name, presented, time, judged) in [
             ("right", Some(key.as_str()), 999, known),
-            ("expired", Some(&key), 1_000, Judgement::Wrong),
-            ("none", None, 0, Judgement::NoKey),
-            ("nearly", Some(&near), 0, Judgement::Wrong),
-            ("of nobody", Some(stranger.reveal()), 0, Judgement::Wrong),
-            ("no key at all", Some("sk-1"), 0, Judgement::Wrong),
-            ("empty", Some(""), 0, Judgement::Wrong),
+            ("expired", Some(&key), 1_000, Judgement::InvalidKey),
+            ("none", None, 0, Judgement::MissingKey),
+            ("nearly", Some(&near), 0, Judgement::InvalidKey),
+            (
+                "of nobody",
+                Some(stranger.reveal()),
+                0,
+                Judgement::InvalidKey,
+            ),
+            ("no key at all", Some("sk-1"), 0, Judgement::InvalidKey),
+            ("empty", Some(""), 0, Judgement::InvalidKey),
         ] {
-            assert_eq!(ring.judge(shown, at(time), second(0)), judged, "{name}");
+            assert_eq!(ring.judge(presented, at(time), second(0)), judged, "{name}");
         }
     }
 
@@ -291,13 +296,13 @@ mod tests {
             "no look is due"
         );
         ring.refresh(second(1));
-        assert_eq!(ring.judge(None, at(0), second(1)), Judgement::NoKey);
+        assert_eq!(ring.judge(None, at(0), second(1)), Judgement::MissingKey);
         let known = |now| matches!(ring.judge(Some(&key), at(0), now), Judgement::Known { .. });
         assert!(known(second(1)));
         let id = Key::read(&key).unwrap().id().clone();
-        let opens = |key| ring.still_opens(key, at(0), second(2));
+        let opens = |key| ring.is_still_valid(key, at(0), second(2));
         assert!(opens(Some(&id)) && !opens(None));
-        file.change(|book| Ok::<_, Refused>(book.revoke("a", at(0))?))
+        file.change(|key_set| Ok::<_, Refused>(key_set.revoke("a", at(0))?))
             .unwrap();
         ring.refresh(second(2));
         assert!(!known(second(2)) && !opens(Some(&id)));
@@ -305,10 +310,13 @@ mod tests {
         ring.refresh(second(9));
         assert_eq!(
             ring.judge(None, at(0), second(9)),
-            Judgement::NoKey,
+            Judgement::MissingKey,
             "it never opens again"
         );
-        assert_eq!(ring.judge(Some(&key), at(0), second(9)), Judgement::Wrong);
+        assert_eq!(
+            ring.judge(Some(&key), at(0), second(9)),
+            Judgement::InvalidKey
+        );
     }
 
     #[test]
@@ -325,8 +333,8 @@ mod tests {
         };
         let known = |now| matches!(judge(now), Judgement::Known { .. });
         assert!(known(10) && known(39));
-        assert_eq!(judge(40), Judgement::Unknowable);
-        assert_eq!(ring.judge(None, at(0), second(41)), Judgement::Unknowable);
+        assert_eq!(judge(40), Judgement::Unavailable);
+        assert_eq!(ring.judge(None, at(0), second(41)), Judgement::Unavailable);
         fs::write(file.path(), good).unwrap();
         assert!(known(42));
         // A broken file ends open access too.
@@ -335,7 +343,7 @@ mod tests {
         let ring = Keyring::open(file.clone()).unwrap();
         fs::write(file.path(), "{").unwrap();
         ring.refresh(second(5));
-        assert_eq!(ring.judge(None, at(0), second(5)), Judgement::NoKey);
+        assert_eq!(ring.judge(None, at(0), second(5)), Judgement::MissingKey);
         assert!(Keyring::open(file).is_err(), "and no server starts with it");
     }
 
@@ -347,7 +355,7 @@ mod tests {
         let ring = Keyring::open(file).unwrap();
         let judge = |now| ring.judge(Some(&key), at(0), second(now));
         assert!(matches!(judge(29), Judgement::Known { .. }));
-        assert_eq!(judge(30), Judgement::Unknowable);
+        assert_eq!(judge(30), Judgement::Unavailable);
         ring.refresh(second(30));
         assert!(matches!(judge(31), Judgement::Known { .. }));
         let none = Keyring::none();

@@ -21,11 +21,11 @@ use crate::model::TenantId;
 /// Maximum age of a count that refuses a session: one may have been deleted since.
 const RECOUNT: Duration = Duration::from_secs(1);
 /// Maximum age of any count: sub-agents open sessions without reporting them here.
-const STALE: Duration = Duration::from_secs(60);
+const MAX_COUNT_AGE: Duration = Duration::from_secs(60);
 /// Time until a recount after an opening without a known outcome.
-const UNSURE: Duration = Duration::from_secs(30);
+const RECOUNT_AFTER_UNKNOWN: Duration = Duration::from_secs(30);
 /// Retry hint for limits that do not depend on time.
-const SOON: Duration = Duration::from_secs(1);
+const RETRY_HINT: Duration = Duration::from_secs(1);
 
 /// Limits of one tenant; a limit that is not set does not apply.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,7 +84,7 @@ impl TenantLimits {
 
 /// A tenant has reached one of its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Over {
+pub enum LimitReached {
     /// Too many requests in a minute.
     #[error("your tenant may send {limit} requests a minute, and has sent them: try again later")]
     Requests {
@@ -134,7 +134,7 @@ pub enum Over {
     },
 }
 
-impl Over {
+impl LimitReached {
     /// A stable code for API clients.
     #[must_use]
     pub const fn code(self) -> &'static str {
@@ -152,7 +152,7 @@ impl Over {
     pub const fn retry_after(self) -> Duration {
         match self {
             Self::Requests { retry_after, .. } | Self::Tokens { retry_after, .. } => retry_after,
-            _ => SOON,
+            _ => RETRY_HINT,
         }
     }
 }
@@ -223,18 +223,18 @@ impl Account {
     ///
     /// # Errors
     /// When a limit on requests is reached.
-    pub fn request(&self) -> Result<AtWork, Over> {
+    pub fn request(&self) -> Result<RequestPermit, LimitReached> {
         self.usage().request(self.now())?;
-        Ok(AtWork(self.clone()))
+        Ok(RequestPermit(self.clone()))
     }
 
     /// Admits a message, which counts as pending as long as the guard is held.
     ///
     /// # Errors
     /// When a limit on tokens, queries or pending messages is reached.
-    pub fn message(&self) -> Result<Pending, Over> {
+    pub fn message(&self) -> Result<SubmissionPermit, LimitReached> {
         self.usage().message(self.now())?;
-        Ok(Pending(self.clone()))
+        Ok(SubmissionPermit(self.clone()))
     }
 
     /// Charges tokens that models received or returned.
@@ -254,26 +254,26 @@ impl Account {
     /// Decides on one more session by the last count; `None` if that is too old and a new count is
     /// needed.
     #[must_use]
-    pub fn session(&self) -> Option<Result<NewSession, Over>> {
+    pub fn session(&self) -> Option<Result<SessionReservation, LimitReached>> {
         let decided = self.usage().session(self.now())?;
-        Some(decided.map(|()| NewSession(Some(self.clone()))))
+        Some(decided.map(|()| SessionReservation(Some(self.clone()))))
     }
 
     /// Decides on one more session by the last count, however old; `None` if there was no count
     /// yet.
     #[must_use]
-    pub fn session_by_last_count(&self) -> Option<Result<NewSession, Over>> {
+    pub fn session_by_last_count(&self) -> Option<Result<SessionReservation, LimitReached>> {
         let decided = self.usage().session_by_last_count()?;
-        Some(decided.map(|()| NewSession(Some(self.clone()))))
+        Some(decided.map(|()| SessionReservation(Some(self.clone()))))
     }
 
-    /// Begins a count of the sessions, whose result goes to [`Count::found`]; `None` while another
+    /// Begins a count of the sessions, whose result goes to [`SessionCount::found`]; `None` while another
     /// one runs.
     #[must_use]
-    pub fn count(&self) -> Option<Count> {
+    pub fn count(&self) -> Option<SessionCount> {
         let lock = Arc::clone(&self.counting).try_lock_owned().ok()?;
         self.usage().opened_since_count = 0;
-        Some(Count {
+        Some(SessionCount {
             account: self.clone(),
             _lock: lock,
         })
@@ -296,12 +296,12 @@ impl Account {
 /// A count of a tenant's sessions, in progress until this is dropped.
 #[derive(Debug)]
 #[must_use = "no other count begins while this is held"]
-pub struct Count {
+pub struct SessionCount {
     account: Account,
     _lock: OwnedMutexGuard<()>,
 }
 
-impl Count {
+impl SessionCount {
     /// Sets the number of stored sessions.
     pub fn found(self, sessions: usize) {
         let now = self.account.now();
@@ -312,20 +312,20 @@ impl Count {
 /// A request in progress.
 #[derive(Debug)]
 #[must_use = "it counts until it is dropped"]
-pub struct AtWork(Account);
+pub struct RequestPermit(Account);
 
-impl Drop for AtWork {
+impl Drop for RequestPermit {
     fn drop(&mut self) {
-        self.0.usage().requests_at_work -= 1;
+        self.0.usage().requests_in_flight -= 1;
     }
 }
 
 /// A message that is being submitted.
 #[derive(Debug)]
 #[must_use = "it counts until it is dropped"]
-pub struct Pending(Account);
+pub struct SubmissionPermit(Account);
 
-impl Drop for Pending {
+impl Drop for SubmissionPermit {
     fn drop(&mut self) {
         self.0.usage().submitting -= 1;
     }
@@ -335,9 +335,9 @@ impl Drop for Pending {
 /// count.
 #[derive(Debug)]
 #[must_use = "it counts until its outcome is known"]
-pub struct NewSession(Option<Account>);
+pub struct SessionReservation(Option<Account>);
 
-impl NewSession {
+impl SessionReservation {
     /// Reports that the session exists.
     pub fn opened(mut self) {
         if let Some(account) = self.0.take() {
@@ -353,25 +353,25 @@ impl NewSession {
     }
 }
 
-impl Drop for NewSession {
+impl Drop for SessionReservation {
     fn drop(&mut self) {
         if let Some(account) = &self.0 {
             let mut usage = account.usage();
             usage.opened();
-            usage.recount_at = usage.recount_at.min(account.now() + UNSURE);
+            usage.recount_at = usage.recount_at.min(account.now() + RECOUNT_AFTER_UNKNOWN);
         }
     }
 }
 
 /// Running query and pending messages of one live session.
 #[derive(Debug)]
-pub struct Inbox {
+pub struct SessionUsage {
     account: Account,
     running: bool,
     pending: usize,
 }
 
-impl Inbox {
+impl SessionUsage {
     /// An idle session without pending messages.
     #[must_use]
     pub const fn new(account: Account) -> Self {
@@ -408,7 +408,7 @@ impl Inbox {
     }
 }
 
-impl Drop for Inbox {
+impl Drop for SessionUsage {
     fn drop(&mut self) {
         self.runs(false);
         self.holds(0);
@@ -420,7 +420,7 @@ impl Drop for Inbox {
 struct Usage {
     limits: Limits,
     requests: Option<Bucket>,
-    requests_at_work: usize,
+    requests_in_flight: usize,
     tokens: Option<Bucket>,
     /// Queries that run in live sessions.
     running: usize,
@@ -440,7 +440,7 @@ impl Usage {
         Self {
             limits,
             requests: limits.requests_per_minute.map(Bucket::new),
-            requests_at_work: 0,
+            requests_in_flight: 0,
             tokens: limits.tokens_per_minute.map(Bucket::new),
             running: 0,
             pending: 0,
@@ -467,40 +467,40 @@ impl Usage {
         }
     }
 
-    fn request(&mut self, now: Duration) -> Result<(), Over> {
+    fn request(&mut self, now: Duration) -> Result<(), LimitReached> {
         if let Some(limit) = self.limits.requests
-            && self.requests_at_work >= limit
+            && self.requests_in_flight >= limit
         {
-            return Err(Over::AtOnce { limit });
+            return Err(LimitReached::AtOnce { limit });
         }
         if let (Some(limit), Some(bucket)) = (self.limits.requests_per_minute, &mut self.requests) {
             let taken = bucket.take(now);
-            taken.map_err(|retry_after| Over::Requests { limit, retry_after })?;
+            taken.map_err(|retry_after| LimitReached::Requests { limit, retry_after })?;
         }
-        self.requests_at_work += 1;
+        self.requests_in_flight += 1;
         Ok(())
     }
 
-    fn message(&mut self, now: Duration) -> Result<(), Over> {
+    fn message(&mut self, now: Duration) -> Result<(), LimitReached> {
         if let (Some(limit), Some(bucket)) = (self.limits.tokens_per_minute, &self.tokens) {
-            let room = bucket.look(now);
-            room.map_err(|retry_after| Over::Tokens { limit, retry_after })?;
+            let room = bucket.check(now);
+            room.map_err(|retry_after| LimitReached::Tokens { limit, retry_after })?;
         }
         if let Some(limit) = self.limits.queries
             && self.running + self.submitting >= limit
         {
-            return Err(Over::Queries { limit });
+            return Err(LimitReached::Queries { limit });
         }
         if let Some(limit) = self.limits.queued
             && self.pending + self.submitting >= limit
         {
-            return Err(Over::Queued { limit });
+            return Err(LimitReached::Queued { limit });
         }
         self.submitting += 1;
         Ok(())
     }
 
-    fn session(&mut self, now: Duration) -> Option<Result<(), Over>> {
+    fn session(&mut self, now: Duration) -> Option<Result<(), LimitReached>> {
         if now >= self.recount_at {
             return None;
         }
@@ -508,10 +508,10 @@ impl Usage {
         (decided.is_ok() || now < self.counted_at + RECOUNT).then_some(decided)
     }
 
-    fn session_by_last_count(&mut self) -> Option<Result<(), Over>> {
+    fn session_by_last_count(&mut self) -> Option<Result<(), LimitReached>> {
         let limit = self.limits.sessions.unwrap_or(usize::MAX);
         if self.sessions? + self.opening >= limit {
-            return Some(Err(Over::Sessions { limit }));
+            return Some(Err(LimitReached::Sessions { limit }));
         }
         self.opening += 1;
         Some(Ok(()))
@@ -520,7 +520,7 @@ impl Usage {
     fn counted(&mut self, now: Duration, sessions: usize) {
         // Counts some twice until the next count: rather too many than too few.
         self.sessions = Some(sessions + self.opened_since_count);
-        (self.counted_at, self.recount_at) = (now, now + STALE);
+        (self.counted_at, self.recount_at) = (now, now + MAX_COUNT_AGE);
     }
 
     fn opened(&mut self) {

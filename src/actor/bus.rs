@@ -187,7 +187,7 @@ impl BusHandle {
         self.send(key, records);
     }
 
-    pub(super) fn is_heard(&self, key: &SessionKey) -> bool {
+    pub(super) fn has_subscribers(&self, key: &SessionKey) -> bool {
         Arc::strong_count(&self.listening[self.buses.index_of(key)]) > 1
     }
 
@@ -222,8 +222,8 @@ impl BusHandle {
             }
             (receiver, listens)
         };
-        let ears = buses.into_iter().map(listen).collect();
-        Subscription { ears, turn: 0 }
+        let receivers = buses.into_iter().map(listen).collect();
+        Subscription { receivers, turn: 0 }
     }
 }
 
@@ -482,7 +482,7 @@ impl Subscriber {
 /// ```
 #[derive(Debug)]
 pub struct Subscription {
-    ears: Vec<(mpsc::Receiver<Notice>, Option<Arc<()>>)>,
+    receivers: Vec<(mpsc::Receiver<Notice>, Option<Arc<()>>)>,
     turn: usize,
 }
 
@@ -494,10 +494,10 @@ impl Subscription {
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Notice>> {
-        let all = self.ears.len();
+        let all = self.receivers.len();
         for step in 0..all {
             let at = (self.turn + step) % all;
-            if let Poll::Ready(told) = self.ears[at].0.poll_recv(context) {
+            if let Poll::Ready(told) = self.receivers[at].0.poll_recv(context) {
                 self.turn = at + 1;
                 return Poll::Ready(told);
             }

@@ -12,7 +12,7 @@ use std::{
 use tokio::time::Instant;
 
 use crate::{
-    kernel::{InFlight, Moment},
+    kernel::{DecisionContext, InFlight},
     model::Timestamp,
 };
 
@@ -99,7 +99,7 @@ impl Clock {
 
     /// Current wall-clock time, with fresh entropy.
     #[must_use]
-    pub fn moment(&self) -> Moment {
+    pub fn moment(&self) -> DecisionContext {
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         let state = self
             .0
@@ -108,7 +108,7 @@ impl Clock {
             .wrapping_add(STEP);
         let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        Moment {
+        DecisionContext {
             at: self.now(),
             entropy: mixed ^ (mixed >> 31),
             call: InFlight::Unsent,

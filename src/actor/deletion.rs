@@ -53,7 +53,7 @@ pub async fn delete(
     let known = within(PATIENCE, journal.find(key.clone())).await?;
     let sid = known.ok_or_else(unknown)?.sid;
     let gone = match within(PATIENCE, journal.delete(sid, only)).await {
-        Err(Error::Stands { .. }) => return Err(Refusal::Busy.into()),
+        Err(Error::StatusConflict { .. }) => return Err(Refusal::Busy.into()),
         Err(Error::Unknown { .. }) => return Err(unknown()),
         gone => gone?,
     };
@@ -80,7 +80,7 @@ impl Oracle {
         let deleted = async move {
             let deletion = delete(&*oracle.router().journal, &key, only).await?;
             for gone in iter::once(&deletion.known).chain(&deletion.sub_agents) {
-                oracle.router().is_deleted(&gone.key).await;
+                oracle.router().end_deleted(&gone.key).await;
             }
             oracle.log.note(ControlFact::Deleted(Deleted {
                 session: key,
@@ -96,7 +96,7 @@ impl Oracle {
 
 impl Router {
     /// Asks the actor of a session to end, even in the middle of a query.
-    pub(super) fn let_go(&self, key: &SessionKey) {
+    pub(super) fn stop_session(&self, key: &SessionKey) {
         if let Some(shard) = self.shards.at(self.shards.index_of(key)) {
             let (key, anyway, gone) = (key.clone(), true, None);
             let _ = shard.cast(ShardMsg::Leave { key, anyway, gone });
@@ -104,7 +104,7 @@ impl Router {
     }
 
     /// Ends the actor of a deleted session. The journal refuses its appends from now on.
-    async fn is_deleted(&self, key: &SessionKey) {
+    async fn end_deleted(&self, key: &SessionKey) {
         if let Some(shard) = self.shards.at(self.shards.index_of(key)) {
             let leave = |gone| ShardMsg::Leave {
                 key: key.clone(),

@@ -6,7 +6,7 @@ use super::services::Services;
 
 /// Number of messages pending in the mailbox of each shared actor.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Depths {
+pub struct QueueDepths {
     /// Depth of each shard.
     pub shards: Vec<usize>,
     /// Depth of each classifier.
@@ -19,7 +19,7 @@ pub struct Depths {
     pub gateways: BTreeMap<String, usize>,
 }
 
-impl Depths {
+impl QueueDepths {
     pub(super) fn of(services: &Services) -> Self {
         let gateways = services.gateways.iter();
         let gateways = gateways.map(|(provider, pool)| {

@@ -1,7 +1,7 @@
 //! Sessions in memory, for requests that leave nothing behind.
 //!
 //! An [`Ephemeral`] session and its sub-agents live in a journal in memory until the handle is
-//! dropped. They are listed and controlled like others, because the system's journal is a [`Split`]
+//! dropped. They are listed and controlled like others, because the system's journal is a [`JournalRouter`]
 //! that routes by reserved names and high session numbers. Only the usage of their model calls is
 //! durable: an estimate before each call and the actual usage after it, in the reserved session
 //! `usage`.
@@ -19,7 +19,8 @@ use super::{
 };
 use crate::{
     journal::{
-        Append, Claim, Entry, Error, Hit, Journal, Known, Memory, Only, Sids, Snapshot, Standing,
+        Append, Claim, Entry, Error, Hit, Journal, Known, Memory, Only, SessionStatus, Sids,
+        Snapshot,
     },
     kernel::CallToken,
     model::{
@@ -50,7 +51,7 @@ impl Deref for Ephemeral {
 impl Drop for Ephemeral {
     fn drop(&mut self) {
         for key in self.router.ephemerals.end(self.session.key()) {
-            self.router.let_go(&key);
+            self.router.stop_session(&key);
         }
     }
 }
@@ -93,7 +94,7 @@ impl Ephemerals {
     }
 
     /// Undoes a claim that raced with the end of its session, which removed only what existed then.
-    fn is_in_time(&self, key: &SessionKey, claim: Claim) -> Result<Claim, Error> {
+    fn reject_if_ended(&self, key: &SessionKey, claim: Claim) -> Result<Claim, Error> {
         if self.is_over(key) {
             self.memory.clear(key);
             return Err(Error::Unknown { sid: claim.sid });
@@ -108,12 +109,12 @@ impl Ephemerals {
 }
 
 /// The system's journal: the durable one joined with that of ephemeral sessions.
-pub(super) struct Split {
+pub(super) struct JournalRouter {
     pub durable: Arc<dyn Journal>,
     pub ephemerals: Arc<Ephemerals>,
 }
 
-impl Split {
+impl JournalRouter {
     fn of(&self, sid: Sid) -> &dyn Journal {
         match sid > FIRST {
             true => &self.ephemerals.memory,
@@ -129,11 +130,11 @@ impl Split {
     }
 }
 
-impl Journal for Split {
+impl Journal for JournalRouter {
     fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
         async move {
             let claim = self.named(&key.name).claim(key.clone()).await?;
-            self.ephemerals.is_in_time(&key, claim)
+            self.ephemerals.reject_if_ended(&key, claim)
         }
         .boxed()
     }
@@ -142,12 +143,12 @@ impl Journal for Split {
         &self,
         key: SessionKey,
         records: Vec<Arc<Record>>,
-        leaves: Standing,
+        leaves: SessionStatus,
     ) -> BoxFuture<'_, Result<Claim, Error>> {
         async move {
             let journal = self.named(&key.name);
             let claim = journal.begin(key.clone(), records, leaves).await?;
-            self.ephemerals.is_in_time(&key, claim)
+            self.ephemerals.reject_if_ended(&key, claim)
         }
         .boxed()
     }

@@ -11,7 +11,7 @@
 //!   waits unless its session can fail over, and one probe at a time tests the server.
 //! - [`waiting`]: a call that waits for over a second is reported to its session, which records
 //!   that.
-//! - [`pump`]: each call runs in a task, which keeps the deadlines, shows the text as it arrives
+//! - [`call_task`]: each call runs in a task, which keeps the deadlines, shows the text as it arrives
 //!   and reports the end. It ends when the session no longer waits.
 //!
 //! The kernel decides what follows from a fault; a gateway never calls another. When a gateway is
@@ -24,15 +24,15 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
     bus::BusHandle,
+    call_progress::CallProgress,
     clock::Clock,
     ephemeral::{Metered, UsageLog},
-    flight::Flight,
     ledger::Ledger,
     mailbox::{Counted, Depth, Full, overloaded},
     message::local_messages,
     meter::Meter,
     pool::Pool,
-    pulse::Pulse,
+    progress_tracker::ProgressTracker,
     session::SessionMsg,
     shard::ShardMsg,
     system_log::SystemLog,
@@ -44,18 +44,18 @@ use crate::{
 };
 
 mod breaker;
-mod desk;
+mod call_task;
+mod dispatch;
 mod limits;
-mod pump;
 mod queue;
 mod status;
 mod waiting;
 
-use desk::GatewayState;
-use pump::{End, Show};
-pub(super) use status::{Board, Boards};
+use call_task::{CallEnd, TextPublisher};
+use dispatch::GatewayState;
 pub use status::{CircuitState, ModelState, ProviderState};
-use waiting::WaiterNews;
+pub(super) use status::{ProviderStatuses, SharedStatus};
+use waiting::WaiterUpdate;
 
 const TOKENS_OF_A_TOOL: u64 = 100;
 
@@ -64,10 +64,10 @@ pub(super) enum GatewayMsg {
     Waiter {
         model: Arc<str>,
         call: u64,
-        news: WaiterNews,
+        news: WaiterUpdate,
     },
     /// The provider announced its limits.
-    Told {
+    LimitsReported {
         call: u64,
         limits: RateLimits,
     },
@@ -77,7 +77,7 @@ pub(super) enum GatewayMsg {
     },
     Ended {
         call: u64,
-        end: End,
+        end: CallEnd,
     },
     /// The alarm: a queued call may start, or a limit may be lifted.
     Due,
@@ -92,7 +92,7 @@ pub(super) struct GatewayArgs {
     pub shards: Pool<ShardMsg>,
     pub clock: Clock,
     pub depth: Depth,
-    pub board: Board,
+    pub status: SharedStatus,
     pub log: SystemLog,
     pub usage: Arc<UsageLog>,
 }
@@ -120,8 +120,8 @@ impl Actor for GatewayActor {
     ) -> Result<(), ActorProcessingErr> {
         match message.taken() {
             GatewayMsg::Call(ticket) => state.admit(ticket),
-            GatewayMsg::Waiter { model, call, news } => state.heard_of(&model, call, news),
-            GatewayMsg::Told { call, limits } => state.told(call, &limits),
+            GatewayMsg::Waiter { model, call, news } => state.observe_waiter(&model, call, news),
+            GatewayMsg::LimitsReported { call, limits } => state.reported(call, &limits),
             GatewayMsg::Reached { call } => state.reached(call),
             GatewayMsg::Ended { call, end } => state.ended(call, &end),
             GatewayMsg::Due => state.dispatch(),
@@ -276,16 +276,20 @@ pub(super) struct Ticket {
     pub caller: Caller,
     /// Session that records the wait of the call.
     pub session: Option<ActorRef<SessionMsg>>,
-    pub show: Option<Show>,
+    pub show: Option<TextPublisher>,
     /// Present for ephemeral sessions, whose usage is recorded apart.
     pub metered: Option<Metered>,
-    pub pulse: Arc<Pulse>,
-    pub flight: Arc<Flight>,
+    pub progress_tracker: Arc<ProgressTracker>,
+    pub call_progress: Arc<CallProgress>,
 }
 
 impl Ticket {
     pub(super) fn shown_on(&mut self, bus: &BusHandle) {
-        self.show = Some(Show::new(bus.clone(), self.key.clone(), self.token));
+        self.show = Some(TextPublisher::new(
+            bus.clone(),
+            self.key.clone(),
+            self.token,
+        ));
     }
 
     pub(super) fn refuse(self, fault: Fault) {

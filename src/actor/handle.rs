@@ -18,13 +18,13 @@ use super::{
     bus::{BusHandle, Filter, Notice, Subscription},
     clock::Clock,
     deletion::Deletions,
-    depths::Depths,
+    depths::QueueDepths,
     ephemeral::Ephemerals,
-    gateway::{Board, ProviderState},
+    gateway::{ProviderState, SharedStatus},
     ledger::Ledger,
     mailbox::{Admission, Unanswered},
     pool::Pool,
-    profile::Shelf,
+    profile::ProfileStore,
     reload::Source,
     services::Services,
     session::{Opening, SessionMsg},
@@ -34,7 +34,7 @@ use super::{
 use crate::{
     access::Tenants,
     journal::Journal,
-    kernel::{Command, Order, Refusal, Reply},
+    kernel::{Command, CommandReply, IssuedCommand, Refusal},
     model::{By, IdError, ProfileName, QueryId, SessionKey, SessionName},
 };
 
@@ -48,7 +48,7 @@ mod stream;
 mod submit;
 mod watch;
 
-pub(super) use child::Child;
+pub(super) use child::ChildSession;
 pub use error::AskError;
 pub use list::{SessionFilter, SessionPage, SessionState, SessionSummary, TenantPage};
 pub use look::{QueryAccount, QueryPage, RecordPage};
@@ -63,7 +63,7 @@ pub(super) struct Router {
     pub ledger: Ledger,
     pub journal: Arc<dyn Journal>,
     pub ephemerals: Arc<Ephemerals>,
-    pub profiles: Shelf,
+    pub profiles: ProfileStore,
     pub acknowledge: Duration,
     pub subscriber_capacity: usize,
     /// Set once, when the system drains.
@@ -200,13 +200,17 @@ impl Oracle {
     /// State of the model providers, in order of their names. Sends no message to an actor.
     #[must_use]
     pub fn providers(&self) -> Vec<ProviderState> {
-        self.services.providers.values().map(Board::read).collect()
+        self.services
+            .providers
+            .values()
+            .map(SharedStatus::read)
+            .collect()
     }
 
     /// Number of messages pending for each shared actor.
     #[must_use]
-    pub fn depths(&self) -> Depths {
-        Depths::of(&self.services)
+    pub fn depths(&self) -> QueueDepths {
+        QueueDepths::of(&self.services)
     }
 }
 
@@ -286,17 +290,17 @@ impl SessionHandle {
     ///
     /// # Errors
     /// See [`AskError`].
-    pub async fn command(&self, command: Command) -> Result<Reply, AskError> {
+    pub async fn command(&self, command: Command) -> Result<CommandReply, AskError> {
         let (key, opening) = (&self.key, &self.opening);
         if key.name.is_reserved() || self.router.ephemerals.is_over(key) {
             let name = key.name.clone();
             return Err(AskError::Reserved { name });
         }
         if let (Command::Continue(_), None) = (&command, &self.opening.parent) {
-            self.router.takes_new()?;
+            self.router.check_accepting()?;
         }
         let by = self.by.clone();
-        let order = Order { by, command };
+        let order = IssuedCommand { by, command };
         let opening = Box::new(opening.clone());
         let message = |reply| ShardMsg::Ask {
             key: key.clone(),

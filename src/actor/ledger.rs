@@ -15,7 +15,7 @@ use dashmap::{DashMap, mapref::entry::Entry};
 
 use super::{
     handle::SessionState,
-    pulse::{Pulse, Stage},
+    progress_tracker::{ProgressTracker, Stage},
 };
 use crate::model::{QueryId, SessionKey, Turn};
 
@@ -46,7 +46,7 @@ struct Tables {
 
 #[derive(Debug)]
 struct LedgerEntry {
-    pulse: Arc<Pulse>,
+    progress_tracker: Arc<ProgressTracker>,
     running: Option<Charged>,
 }
 
@@ -58,12 +58,15 @@ struct Charged {
 }
 
 impl Ledger {
-    pub(super) fn enter(&self, key: &SessionKey, pulse: Arc<Pulse>) {
+    pub(super) fn enter(&self, key: &SessionKey, progress_tracker: Arc<ProgressTracker>) {
         match self.0.live.entry(key.clone()) {
-            Entry::Occupied(mut live) => live.get_mut().pulse = pulse,
+            Entry::Occupied(mut live) => live.get_mut().progress_tracker = progress_tracker,
             Entry::Vacant(vacant) => {
                 let running = None;
-                vacant.insert(LedgerEntry { pulse, running });
+                vacant.insert(LedgerEntry {
+                    progress_tracker,
+                    running,
+                });
             }
         }
     }
@@ -131,13 +134,13 @@ impl Ledger {
 
     pub(super) fn is_busy(&self, key: &SessionKey) -> bool {
         let live = self.0.live.get(key);
-        live.is_some_and(|live| live.pulse.is_busy())
+        live.is_some_and(|live| live.progress_tracker.is_busy())
     }
 
     /// Counts the sessions in `of` that have work in flight.
     pub(super) fn busy(&self, of: impl Fn(&SessionKey) -> bool) -> usize {
         let live = self.0.live.iter();
-        live.filter(|live| live.pulse.is_busy() && of(live.key()))
+        live.filter(|live| live.progress_tracker.is_busy() && of(live.key()))
             .count()
     }
 
@@ -146,11 +149,11 @@ impl Ledger {
             return Some(SessionState::Quarantined);
         }
         let live = self.0.live.get(key)?;
-        let state = match live.pulse.is_busy() {
+        let state = match live.progress_tracker.is_busy() {
             true => SessionState::Running,
             false => SessionState::Waiting,
         };
-        (live.pulse.stage() == Stage::Busy).then_some(state)
+        (live.progress_tracker.stage() == Stage::Busy).then_some(state)
     }
 
     pub(super) fn quarantine(&self, key: &SessionKey, reason: String) {

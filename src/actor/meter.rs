@@ -34,13 +34,13 @@ pub use timing::Timing;
 
 /// A metric with one label: a number for each value of the label. Clones share the numbers.
 #[derive(Debug, Clone)]
-pub struct Tally {
+pub struct MetricFamily {
     label: &'static str,
     kind: MetricType,
     counts: Arc<[(&'static str, AtomicU64)]>,
 }
 
-impl Tally {
+impl MetricFamily {
     fn new(
         kind: MetricType,
         label: &'static str,
@@ -75,7 +75,7 @@ impl Tally {
     }
 }
 
-impl EncodeMetric for Tally {
+impl EncodeMetric for MetricFamily {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
         for (name, count) in self.iter() {
             let labels = [(self.label, name)];
@@ -116,48 +116,52 @@ impl Sheet {
         help: &'static str,
         label: &'static str,
         values: impl IntoIterator<Item = &'static str>,
-    ) -> Tally {
-        self.add(name, help, Tally::new(MetricType::Counter, label, values))
+    ) -> MetricFamily {
+        self.add(
+            name,
+            help,
+            MetricFamily::new(MetricType::Counter, label, values),
+        )
     }
 }
 
 /// A number that rises and falls.
-pub type Level = Gauge<u64, AtomicU64>;
+pub type MetricGauge = Gauge<u64, AtomicU64>;
 
 /// Activity of a system since its start. The counters are live, so reading two of them does not
 /// give a consistent snapshot.
 #[derive(Debug)]
-pub struct Figures {
+pub struct Metrics {
     /// Sessions in memory, by activity.
-    pub live: Tally,
+    pub live: MetricFamily,
     /// Lifecycle events of sessions, such as `opened` and `quarantined`.
-    pub sessions: Tally,
+    pub sessions: MetricFamily,
     /// Messages queued in live sessions behind the running query.
-    pub waiting: Level,
+    pub waiting: MetricGauge,
     /// Accepted messages.
     pub accepted: Counter,
     /// Turns whose reply is durable, after any number of attempts.
     pub turns: Counter,
     /// Finished queries, by outcome.
-    pub queries: Tally,
+    pub queries: MetricFamily,
     /// Signals by type, and rejected signals.
-    pub signals: Tally,
+    pub signals: MetricFamily,
     /// Fallback decisions, by action.
-    pub fallbacks: Tally,
+    pub fallbacks: MetricFamily,
     /// Budget warnings and exceeded budgets, such as `tokens.warning`.
-    pub budgets: Tally,
+    pub budgets: MetricFamily,
     /// Detected loops.
     pub loops: Counter,
     /// Restarted sessions, by cause.
-    pub restarts: Tally,
+    pub restarts: MetricFamily,
     /// Tool calls that were requested, started, finished and refused.
-    pub tools: Tally,
+    pub tools: MetricFamily,
     /// Finished model calls: `answered`, or the class of the fault.
-    pub calls: Tally,
+    pub calls: MetricFamily,
     /// Model calls that were `retried`, and those that `failed_over`.
-    pub repeated: Tally,
+    pub repeated: MetricFamily,
     /// Known tokens of calls: `input`, of which `cached`, and `output`.
-    pub tokens: Tally,
+    pub tokens: MetricFamily,
     /// Duration of turns that succeeded with one call, from their beginning until the reply was
     /// durable.
     pub turn: Timing,
@@ -170,14 +174,14 @@ pub struct Figures {
     /// Duration of journal commits, as sessions see it.
     pub commit: Timing,
     /// Sessions that wait for a commit.
-    pub appends: Level,
+    pub appends: MetricGauge,
     /// Commits that failed or timed out.
     pub failed_commits: Counter,
     failing: AtomicBool,
     sheet: Sheet,
 }
 
-impl Figures {
+impl Metrics {
     /// Whether the last commit failed.
     #[must_use]
     pub fn journal_fails(&self) -> bool {
@@ -194,10 +198,10 @@ fn kinds(kinds: &'static [&'static str], prefix: &str) -> impl Iterator<Item = &
         .into_iter()
 }
 
-impl Default for Figures {
+impl Default for Metrics {
     fn default() -> Self {
         let mut all = Sheet::default();
-        let live = Tally::new(MetricType::Gauge, "state", Activity::NAMES);
+        let live = MetricFamily::new(MetricType::Gauge, "state", Activity::NAMES);
         Self {
             live: all.add(
                 "sessions_live",
@@ -296,7 +300,7 @@ impl Default for Figures {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Meter(pub(super) Arc<Figures>);
+pub(super) struct Meter(pub(super) Arc<Metrics>);
 
 impl Collector for Meter {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
@@ -312,7 +316,7 @@ impl Collector for Meter {
 impl Meter {
     pub(super) fn record(&self, record: &Record) {
         let counts = &*self.0;
-        let add = |tally: &Tally, kind: &str, prefix| {
+        let add = |tally: &MetricFamily, kind: &str, prefix| {
             tally.add(kind.strip_prefix(prefix).unwrap_or(kind), 1);
         };
         match &record.fact {
@@ -402,7 +406,7 @@ impl Meter {
         usize::try_from(live.sum::<u64>()).unwrap_or(usize::MAX)
     }
 
-    pub(super) fn resting(&self) -> usize {
+    pub(super) fn awaiting_person(&self) -> usize {
         self.sum(&[Activity::Approval, Activity::Paused])
     }
 
@@ -415,10 +419,10 @@ impl Meter {
         self.sum(&[Activity::Waking, Activity::Preparing])
     }
 
-    pub(super) fn enter(&self) -> Alive {
+    pub(super) fn enter(&self) -> SessionGauge {
         let at = Activity::Waking;
         self.live(at).fetch_add(1, Relaxed);
-        Alive {
+        SessionGauge {
             meter: self.clone(),
             at,
             waiting: 0,
@@ -458,14 +462,14 @@ impl Activity {
 }
 
 #[derive(Debug)]
-pub(in crate::actor) struct Alive {
+pub(in crate::actor) struct SessionGauge {
     meter: Meter,
     at: Activity,
     waiting: usize,
 }
 
-impl Alive {
-    pub(in crate::actor) fn now_at(&mut self, activity: Activity) {
+impl SessionGauge {
+    pub(in crate::actor) fn set_activity(&mut self, activity: Activity) {
         if self.at != activity {
             self.meter.live(self.at).fetch_sub(1, Relaxed);
             self.at = activity;
@@ -481,7 +485,7 @@ impl Alive {
     }
 }
 
-impl Drop for Alive {
+impl Drop for SessionGauge {
     fn drop(&mut self) {
         self.holds(0);
         self.meter.live(self.at).fetch_sub(1, Relaxed);
@@ -508,10 +512,10 @@ mod tests {
         let mut one = meter.enter();
         let other = meter.enter();
         assert_eq!(meter.busy(), 0, "nothing runs yet");
-        one.now_at(Activity::Calling);
-        one.now_at(Activity::Calling);
+        one.set_activity(Activity::Calling);
+        one.set_activity(Activity::Calling);
         assert_eq!(meter.busy(), 1);
-        one.now_at(Activity::Idle);
+        one.set_activity(Activity::Idle);
         drop(other);
         let live = |name: &str| meter.0.live.get(name).unwrap();
         assert_eq!((live("waking"), live("idle"), live("calling")), (0, 1, 0));

@@ -5,12 +5,12 @@
 //! actor does not affect the session, which lives in its system. When the session is deleted or the
 //! system ends, the actor stops with the reason.
 //!
-//! **Invariant:** at most [`UNHEARD`] events are pending in the parent's mailbox, and at most
-//! [`UNASKED`] requests here; further events wait in the journal.
+//! **Invariant:** at most [`MAX_PENDING_EVENTS`] events are pending in the parent's mailbox, and at most
+//! [`MAX_PENDING_REQUESTS`] requests here; further events wait in the journal.
 //!
 //! ```
 //! use oracle_agent::{
-//!     actor::{Frames, Oracle, Progress, port::{Heard, PortMsg}},
+//!     actor::{Frames, Oracle, Progress, port::{PortEvent, PortMsg}},
 //!     model::{Seq, SessionName, Submission},
 //! };
 //! use ractor::{Actor, ActorProcessingErr, ActorRef, cast};
@@ -18,17 +18,17 @@
 //! struct Desk;
 //!
 //! impl Actor for Desk {
-//!     type Msg = Heard;
+//!     type Msg = PortEvent;
 //!     type State = ();
 //!     type Arguments = Oracle;
 //!
 //!     async fn pre_start(
 //!         &self,
-//!         me: ActorRef<Heard>,
+//!         me: ActorRef<PortEvent>,
 //!         oracle: Oracle,
 //!     ) -> Result<(), ActorProcessingErr> {
 //!         let session = oracle.session("desk")?;
-//!         let tell = |heard| heard;
+//!         let tell = |event| event;
 //!         let (session, _) = session.start_under(&me, Seq(0), Frames::No, tell).await?;
 //!         cast!(session, PortMsg::Tell(Submission::new("hello")))?;
 //!         Ok(())
@@ -36,11 +36,11 @@
 //!
 //!     async fn handle(
 //!         &self,
-//!         me: ActorRef<Heard>,
-//!         heard: Heard,
+//!         me: ActorRef<PortEvent>,
+//!         event: PortEvent,
 //!         (): &mut (),
 //!     ) -> Result<(), ActorProcessingErr> {
-//!         if let Progress::Record(record) = &heard.progress && record.kind() == "query.finished" {
+//!         if let Progress::Record(record) = &event.progress && record.kind() == "query.finished" {
 //!             me.stop(None);
 //!         }
 //!         Ok(())
@@ -69,15 +69,15 @@ use super::{
     task::Task,
 };
 use crate::{
-    kernel::{Command, Reply},
+    kernel::{Command, CommandReply},
     model::{QueryId, Seq, SessionKey, Submission},
 };
 
 /// Most events pending in the parent's mailbox.
-pub const UNHEARD: usize = 64;
+pub const MAX_PENDING_EVENTS: usize = 64;
 /// Most pending requests.
-pub const UNASKED: usize = 32;
-const AGAIN: Duration = Duration::from_millis(500);
+pub const MAX_PENDING_REQUESTS: usize = 32;
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A request to a session through its port.
 pub enum PortMsg {
@@ -89,13 +89,13 @@ pub enum PortMsg {
     /// Submits a message; the reply follows when its query has ended.
     Ask(Submission, RpcReplyPort<Result<Answer, AskError>>),
     /// Sends any other command.
-    Do(Command, RpcReplyPort<Result<Reply, AskError>>),
+    Do(Command, RpcReplyPort<Result<CommandReply, AskError>>),
 }
 local_messages!(PortMsg);
 
 /// An event of a session, as its parent receives it.
 #[derive(Debug)]
-pub struct Heard {
+pub struct PortEvent {
     /// Session that the event belongs to.
     pub session: SessionKey,
     /// The record or frame.
@@ -103,7 +103,7 @@ pub struct Heard {
     /// Frees a place for another event when dropped.
     _room: OwnedSemaphorePermit,
 }
-local_messages!(Heard);
+local_messages!(PortEvent);
 
 impl SessionHandle {
     /// Starts an actor for this session, linked to a host's actor, which receives every event after
@@ -116,26 +116,26 @@ impl SessionHandle {
         parent: &ActorRef<M>,
         after: Seq,
         frames: Frames,
-        tell: impl Fn(Heard) -> M + Send + Sync + 'static,
+        tell: impl Fn(PortEvent) -> M + Send + Sync + 'static,
     ) -> Result<(ActorRef<PortMsg>, JoinHandle<()>), SpawnErr> {
         let session = self.clone();
         let parent_of = parent.clone();
-        let told = Told {
+        let forwarder = EventForwarder {
             session: session.clone(),
             after,
             frames,
             // A failed cast needs no handling: the parent's end also ends this actor.
-            tell: Box::new(move |heard| parent_of.cast(tell(heard)).is_ok()),
+            tell: Box::new(move |event| parent_of.cast(tell(event)).is_ok()),
         };
-        Actor::spawn_linked(None, PortActor, (session, told), parent.get_cell()).await
+        Actor::spawn_linked(None, PortActor, (session, forwarder), parent.get_cell()).await
     }
 }
 
-struct Told {
+struct EventForwarder {
     session: SessionHandle,
     after: Seq,
     frames: Frames,
-    tell: Box<dyn Fn(Heard) -> bool + Send + Sync>,
+    tell: Box<dyn Fn(PortEvent) -> bool + Send + Sync>,
 }
 
 struct PortActor;
@@ -149,21 +149,24 @@ struct PortState {
 impl Actor for PortActor {
     type Msg = PortMsg;
     type State = PortState;
-    type Arguments = (SessionHandle, Told);
+    type Arguments = (SessionHandle, EventForwarder);
 
     async fn pre_start(
         &self,
         me: ActorRef<PortMsg>,
-        (session, told): Self::Arguments,
+        (session, forwarder): Self::Arguments,
     ) -> Result<PortState, ActorProcessingErr> {
-        let (requests, taken) = mpsc::channel(UNASKED);
-        let telling = async move {
-            let why = told.tell_all().await;
+        let (requests, incoming) = mpsc::channel(MAX_PENDING_REQUESTS);
+        let forwarding = async move {
+            let why = forwarder.forward_events().await;
             me.stop(why.map(|error| error.to_string()));
         };
         Ok(PortState {
             requests,
-            _tasks: [Task::spawn(hand_on(session, taken)), Task::spawn(telling)],
+            _tasks: [
+                Task::spawn(forward_requests(session, incoming)),
+                Task::spawn(forwarding),
+            ],
         })
     }
 
@@ -189,12 +192,12 @@ impl Actor for PortActor {
 }
 
 fn full() -> AskError {
-    AskError::full(UNASKED)
+    AskError::full(MAX_PENDING_REQUESTS)
 }
 
 /// Forwards requests one at a time; only waiting for an answer is concurrent. The session's inbox
 /// bounds the number of those waits.
-async fn hand_on(session: SessionHandle, mut requests: mpsc::Receiver<PortMsg>) {
+async fn forward_requests(session: SessionHandle, mut requests: mpsc::Receiver<PortMsg>) {
     let mut waiting = JoinSet::new();
     while let Some(request) = requests.recv().await {
         while waiting.try_join_next().is_some() {}
@@ -214,10 +217,10 @@ async fn hand_on(session: SessionHandle, mut requests: mpsc::Receiver<PortMsg>) 
     }
 }
 
-impl Told {
+impl EventForwarder {
     /// Forwards events until none can follow, and returns why; `None` if the parent is gone.
-    async fn tell_all(self) -> Option<AskError> {
-        let room = Arc::new(Semaphore::new(UNHEARD));
+    async fn forward_events(self) -> Option<AskError> {
+        let room = Arc::new(Semaphore::new(MAX_PENDING_EVENTS));
         let mut follow = match self.follow().await {
             Ok(follow) => follow,
             Err(error) => return Some(error),
@@ -229,17 +232,17 @@ impl Told {
             let progress = match follow.next().await {
                 Ok(progress) => progress,
                 Err(AskError::Journal(_)) => {
-                    tokio::time::sleep(AGAIN).await;
+                    tokio::time::sleep(RETRY_INTERVAL).await;
                     continue;
                 }
                 Err(error) => return Some(error),
             };
-            let heard = Heard {
+            let event = PortEvent {
                 session: self.session.key().clone(),
                 progress,
                 _room: room,
             };
-            if !(self.tell)(heard) {
+            if !(self.tell)(event) {
                 return None;
             }
         }
@@ -253,10 +256,10 @@ impl Told {
                 Err(AskError::NoSession { .. }) => {
                     if notices.next().await.is_none() {
                         self.session.is_reachable()?;
-                        tokio::time::sleep(AGAIN).await;
+                        tokio::time::sleep(RETRY_INTERVAL).await;
                     }
                 }
-                Err(AskError::Journal(_)) => tokio::time::sleep(AGAIN).await,
+                Err(AskError::Journal(_)) => tokio::time::sleep(RETRY_INTERVAL).await,
                 followed => return followed,
             }
         }

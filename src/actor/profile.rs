@@ -8,7 +8,7 @@ use super::session::Opening;
 use crate::{
     kernel::{DelegationPolicy, Policy},
     model::{ProfileName, ToolSpec, record::Parent, tool::ToolEffect},
-    prompt::{Composer, Prepared, ToolLine, Variables},
+    prompt::{Composer, PreparedVariables, ToolLine, Variables},
     tool::Registry,
 };
 
@@ -18,7 +18,7 @@ pub struct Profile {
     /// Models, budgets and rules of the sessions.
     pub policy: Arc<Policy>,
     /// Prepared values for the prompts.
-    pub prompt: Arc<Prepared>,
+    pub prompt: Arc<PreparedVariables>,
     /// Implementations of the tools that the policy lists.
     pub tools: Arc<Registry>,
     /// Composer that replaces the system's, if set.
@@ -50,8 +50,8 @@ impl Profile {
         self
     }
 
-    pub(super) fn voice(&self) -> Voice {
-        Voice {
+    pub(super) fn prompt_source(&self) -> PromptSource {
+        PromptSource {
             values: Arc::clone(&self.prompt),
             composer: self.composer.clone(),
         }
@@ -95,8 +95,8 @@ impl Profile {
 }
 
 #[derive(Clone)]
-pub(super) struct Voice {
-    pub values: Arc<Prepared>,
+pub(super) struct PromptSource {
+    pub values: Arc<PreparedVariables>,
     pub composer: Option<Arc<Composer>>,
 }
 
@@ -155,9 +155,9 @@ impl Profiles {
 }
 
 #[derive(Clone)]
-pub(super) struct Shelf(Arc<ArcSwap<Profiles>>);
+pub(super) struct ProfileStore(Arc<ArcSwap<Profiles>>);
 
-impl Shelf {
+impl ProfileStore {
     pub(super) fn new(profiles: Profiles) -> Self {
         Self(Arc::new(ArcSwap::from_pointee(profiles)))
     }

@@ -51,10 +51,10 @@ pub(super) struct Recovering {
     pub router: Router,
     pub clock: Clock,
     pub concurrency: usize,
-    pub whom: Whom,
+    pub scope: RecoveryScope,
 }
 
-pub(super) enum Whom {
+pub(super) enum RecoveryScope {
     /// All unfinished sessions, then periodically again, except those that wait for a person.
     All,
     /// Of these sessions, the ones that the journal shows as cut off.
@@ -80,7 +80,7 @@ impl Recovering {
                 return;
             }
             let Some(last) = page.last() else {
-                if let Whom::These(_) = self.whom {
+                if let RecoveryScope::These(_) = self.scope {
                     return;
                 }
                 tokio::time::sleep(LATER).await;
@@ -105,7 +105,7 @@ impl Recovering {
         resting: &mut HashMap<Sid, Seq>,
     ) -> bool {
         let Known { sid, key, last, .. } = known;
-        if let Whom::These(keys) = &self.whom {
+        if let RecoveryScope::These(keys) = &self.scope {
             return keys.contains(key);
         }
         let Some(rested) = rested else { return true };

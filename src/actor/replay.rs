@@ -6,7 +6,7 @@ use super::profile::{Profile, Profiles};
 use super::session::Opening;
 use crate::{
     journal::{Error, Journal, Snapshot},
-    kernel::{Resting, Session},
+    kernel::{IdleState, Session},
     model::{
         Record, Seq, Sid,
         record::{Fact, Opened, SessionFact},
@@ -37,7 +37,7 @@ impl Replayed {
     }
 
     pub(super) fn from_snapshot(snapshot: &Snapshot, profiles: &Profiles) -> Option<Self> {
-        let resting = Resting::from_bytes(&snapshot.body);
+        let resting = IdleState::from_bytes(&snapshot.body);
         let resting = resting
             .inspect_err(|error| tracing::warn!(%error, "a snapshot is done without"))
             .ok()?;

@@ -9,11 +9,11 @@ use std::{
 use super::{
     clock::Clock,
     ephemeral::UsageLog,
-    gateway::{Boards, GatewayMsg},
-    habits::Habits,
+    gateway::{GatewayMsg, ProviderStatuses},
     handle::Router,
     meter::Meter,
     pool::Pool,
+    signal_tracker::SignalTracker,
     workers::{Composition, Preparation},
 };
 use crate::access::Tenants;
@@ -57,10 +57,10 @@ pub(super) struct All {
     pub usage: Arc<UsageLog>,
     pub router: Router,
     pub gateways: Gateways,
-    pub providers: Boards,
+    pub providers: ProviderStatuses,
     pub meter: Meter,
     pub timeouts: Timeouts,
-    pub habits: Habits,
+    pub signal_tracker: SignalTracker,
     pub tenants: Tenants,
     /// Why the supervisor failed, if it did.
     pub failure: OnceLock<String>,

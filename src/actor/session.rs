@@ -10,7 +10,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use super::{message::local_messages, view::SessionView};
 use crate::{
-    kernel::{self, CallToken, Command, Opinion, Order, Refusal, Report},
+    kernel::{self, CallToken, Command, IssuedCommand, Opinion, Refusal, Report},
     model::{
         Fault, ProfileName, QueryClassification, QueryId,
         record::{Parent, RestartCause},
@@ -49,7 +49,7 @@ pub(super) struct Opening {
     pub parent: Option<Parent>,
 }
 
-pub(super) type Acknowledged = Result<kernel::Reply, Refusal>;
+pub(super) type Acknowledged = Result<kernel::CommandReply, Refusal>;
 
 /// `None` for a session that is not live.
 pub(super) type Viewed = Result<Option<SessionView>, Refusal>;
@@ -60,7 +60,7 @@ pub(super) enum SessionMsg {
     Command {
         /// Applies while the session has no records.
         opening: Box<Opening>,
-        order: Order,
+        order: IssuedCommand,
         reply: RpcReplyPort<Acknowledged>,
     },
     Report(Report),
@@ -68,7 +68,7 @@ pub(super) enum SessionMsg {
         query: QueryId,
         result: Result<(QueryClassification, Arc<ComposedPrompt>), Fault>,
     },
-    Opined {
+    OpinionResult {
         token: CallToken,
         opinion: Opinion,
         prompt: Option<Arc<ComposedPrompt>>,
@@ -113,7 +113,7 @@ impl Actor for SessionActor {
                     order,
                     reply,
                 } => {
-                    state.pulse.take();
+                    state.progress_tracker.take();
                     // An unacknowledged message must not run after its caller has given up.
                     let given_up = reply.is_closed() && matches!(order.command, Command::Submit(_));
                     if !given_up {
@@ -124,13 +124,13 @@ impl Actor for SessionActor {
                 SessionMsg::Prepared { query, result } => {
                     state.prepared(&me, query, result).await?;
                 }
-                SessionMsg::Opined {
+                SessionMsg::OpinionResult {
                     token,
                     opinion,
                     prompt,
                 } => state.opined(&me, token, opinion, prompt).await?,
                 SessionMsg::GetView { reply } => {
-                    state.pulse.take();
+                    state.progress_tracker.take();
                     state.view(reply);
                 }
                 SessionMsg::Passivate => state.passivate(&me).await?,

@@ -29,7 +29,7 @@ use crate::{
 mod lifecycle;
 mod passivation;
 
-use lifecycle::{End, Live, Slot, Start};
+use lifecycle::{ActorEnd, Live, Slot, Start};
 
 /// Most requests pending for one session: sent and not taken, or kept while its actor ends.
 const WAITING: usize = 1_024;
@@ -63,7 +63,7 @@ pub(super) enum ShardMsg {
         gone: Option<RpcReplyPort<()>>,
     },
     /// The session may be passivated at once.
-    Rests {
+    BecameIdle {
         key: SessionKey,
         actor: ActorId,
     },
@@ -144,7 +144,7 @@ impl Actor for ShardActor {
             ShardMsg::Ask { key, request } => state.ask(key, *request).await?,
             ShardMsg::GetView { key, reply } => state.view(key, reply).await?,
             ShardMsg::Leave { key, anyway, gone } => state.leave(&key, anyway, gone),
-            ShardMsg::Rests { key, actor } => state.rests(&key, actor),
+            ShardMsg::BecameIdle { key, actor } => state.rests(&key, actor),
             ShardMsg::Stays { key, actor } => state.stays(key, actor),
             ShardMsg::Park { done } => state.park(done),
             ShardMsg::Violated {
@@ -178,12 +178,12 @@ impl Actor for ShardActor {
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorFailed(cell, error) => {
-                let end = End::of(&*error);
+                let end = ActorEnd::of(&*error);
                 state.gone(cell.get_id(), end, &error.to_string()).await
             }
             SupervisionEvent::ActorTerminated(cell, _, reason) => {
                 let reason = reason.as_deref().unwrap_or("it stopped");
-                state.gone(cell.get_id(), End::Stopped, reason).await
+                state.gone(cell.get_id(), ActorEnd::Stopped, reason).await
             }
             _ => Ok(()),
         }
@@ -235,7 +235,7 @@ impl ShardState {
                 return Ok(());
             }
             // Only a message ends the pause early.
-            Some(Slot::Resting { start, .. }) => start.clone(),
+            Some(Slot::BackingOff { start, .. }) => start.clone(),
             None => Start::new(request.opening(), activation, &self.ledger),
         };
         self.spawn(key, start).await?.hand(request);
@@ -263,7 +263,7 @@ impl Live {
     /// Sends a request. If the session dies before it answers, it drops the port, which the caller
     /// notices.
     fn hand(&self, request: SessionMsg) {
-        match self.pulse.hand(WAITING) {
+        match self.progress_tracker.hand(WAITING) {
             true => drop(self.actor.cast(request)),
             false => request.refuse(Refusal::InboxFull { waiting: WAITING }),
         }

@@ -20,20 +20,20 @@ use super::{
     bus::{BusActor, BusHandle},
     clock::Clock,
     deletion::Deletions,
-    ephemeral::{Ephemerals, Split, UsageLog},
-    gateway::{Board, GatewayActor, GatewayArgs},
-    habits::Habits,
+    ephemeral::{Ephemerals, JournalRouter, UsageLog},
+    gateway::{GatewayActor, GatewayArgs, SharedStatus},
     handle::{Oracle, Router},
     ledger::Ledger,
     mailbox::Counted,
     message::local_messages,
     meter::Meter,
     pool::Pool,
-    profile::{Profiles, Shelf},
-    recovery::{Recovering, Whom},
+    profile::{ProfileStore, Profiles},
+    recovery::{Recovering, RecoveryScope},
     reload::Source,
     services::{All, Services},
     shard::{ShardActor, ShardArgs, ShardSettings},
+    signal_tracker::SignalTracker,
     system_log::SystemLog,
     task::Task,
     workers::{self, WorkerActor},
@@ -82,12 +82,12 @@ pub struct SystemArgs {
 
 pub(super) enum SupervisorMsg {
     /// The pause before a service is replaced is over.
-    Replace(Place),
+    Replace(ChildRole),
 }
 local_messages!(SupervisorMsg);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Place {
+pub(super) enum ChildRole {
     Classifier(usize),
     Composer(usize),
     Bus(usize),
@@ -100,8 +100,8 @@ pub(super) struct SupervisorActor;
 pub(super) struct SupervisorState {
     args: SystemArgs,
     services: Services,
-    places: HashMap<ActorId, Place>,
-    deaths: HashMap<Place, Deaths>,
+    places: HashMap<ActorId, ChildRole>,
+    deaths: HashMap<ChildRole, Deaths>,
     log: SystemLog,
     /// Writer of the log, and running recoveries; they end with the supervisor.
     tasks: Vec<Task>,
@@ -113,7 +113,7 @@ impl SupervisorActor {
         let capacity = settings.mailbox_capacity;
         let bus = BusHandle::new(Pool::new(settings.buses, capacity));
         let ephemerals = Arc::<Ephemerals>::default();
-        let journal: Arc<dyn Journal> = Arc::new(Split {
+        let journal: Arc<dyn Journal> = Arc::new(JournalRouter {
             durable: Arc::clone(&args.journal),
             ephemerals: Arc::clone(&ephemerals),
         });
@@ -124,7 +124,7 @@ impl SupervisorActor {
             ledger: Ledger::default(),
             journal,
             ephemerals,
-            profiles: Shelf::new(args.profiles.clone()),
+            profiles: ProfileStore::new(args.profiles.clone()),
             acknowledge: settings.timeouts.acknowledge,
             subscriber_capacity: settings.subscriber_capacity,
             draining: Arc::default(),
@@ -133,9 +133,9 @@ impl SupervisorActor {
         };
         let providers = || args.backends.iter().map(|backend| backend.provider());
         let gateway = |provider: &str| (provider.to_owned(), Pool::new(1, capacity));
-        let board = |provider: &str| {
-            let board = Board::new(provider, args.clock.clone());
-            (provider.to_owned(), board)
+        let status = |provider: &str| {
+            let status = SharedStatus::new(provider, args.clock.clone());
+            (provider.to_owned(), status)
         };
         Arc::new(All {
             clock: args.clock.clone(),
@@ -145,8 +145,8 @@ impl SupervisorActor {
             router,
             gateways: Arc::new(providers().map(gateway).collect()),
             meter: Meter::default(),
-            habits: Habits::default(),
-            providers: Arc::new(providers().map(board).collect()),
+            signal_tracker: SignalTracker::default(),
+            providers: Arc::new(providers().map(status).collect()),
             timeouts: settings.timeouts,
             tenants: Tenants::new(settings.tenants.clone()),
             failure: OnceLock::new(),
@@ -188,11 +188,11 @@ impl Actor for SupervisorActor {
             log,
             tasks: vec![writer],
         };
-        for place in state.all_places() {
-            state.start(&me.get_cell(), place).await?;
+        for role in state.all_roles() {
+            state.start(&me.get_cell(), role).await?;
         }
         if let Recovery::AtStart { .. } = state.args.settings.recovery {
-            let recovery = state.recover(Whom::All);
+            let recovery = state.recover(RecoveryScope::All);
             state.tasks.push(recovery);
         }
         Ok(state)
@@ -201,10 +201,10 @@ impl Actor for SupervisorActor {
     async fn handle(
         &self,
         me: ActorRef<SupervisorMsg>,
-        SupervisorMsg::Replace(place): SupervisorMsg,
+        SupervisorMsg::Replace(role): SupervisorMsg,
         state: &mut SupervisorState,
     ) -> Result<(), ActorProcessingErr> {
-        state.start(&me.get_cell(), place).await
+        state.start(&me.get_cell(), role).await
     }
 
     /// Overridden, because by default the first service that fails would stop the system.
@@ -231,38 +231,38 @@ impl Actor for SupervisorActor {
 
 impl SupervisorState {
     /// All actors of the system, services before those that use them.
-    fn all_places(&self) -> Vec<Place> {
+    fn all_roles(&self) -> Vec<ChildRole> {
         let services = &self.services;
         let mut places = Vec::new();
-        places.extend((0..services.classifiers.size()).map(Place::Classifier));
-        places.extend((0..services.composers.size()).map(Place::Composer));
-        places.extend((0..services.router.bus.buses().size()).map(Place::Bus));
-        places.extend(services.gateways.keys().cloned().map(Place::Gateway));
-        places.extend((0..services.router.shards.size()).map(Place::Shard));
+        places.extend((0..services.classifiers.size()).map(ChildRole::Classifier));
+        places.extend((0..services.composers.size()).map(ChildRole::Composer));
+        places.extend((0..services.router.bus.buses().size()).map(ChildRole::Bus));
+        places.extend(services.gateways.keys().cloned().map(ChildRole::Gateway));
+        places.extend((0..services.router.shards.size()).map(ChildRole::Shard));
         places
     }
 
-    async fn start(&mut self, me: &ActorCell, place: Place) -> Result<(), ActorProcessingErr> {
+    async fn start(&mut self, me: &ActorCell, role: ChildRole) -> Result<(), ActorProcessingErr> {
         let services = &self.services;
-        let id = match &place {
-            Place::Classifier(index) => {
+        let id = match &role {
+            ChildRole::Classifier(index) => {
                 let classifier = Arc::clone(&self.args.classifier);
                 let work = workers::classifier(classifier, services.composers.clone());
                 put(&services.classifiers, *index, WorkerActor::NEW, work, me).await?
             }
-            Place::Composer(index) => {
+            ChildRole::Composer(index) => {
                 let work = workers::composer(Arc::clone(&self.args.composer));
                 put(&services.composers, *index, WorkerActor::NEW, work, me).await?
             }
-            Place::Bus(index) => {
+            ChildRole::Bus(index) => {
                 let pool = services.router.bus.buses();
                 put(pool, *index, BusActor, pool.depth(*index), me).await?
             }
-            Place::Gateway(provider) => {
+            ChildRole::Gateway(provider) => {
                 let (pool, args) = self.gateway(provider)?;
                 put(pool, 0, GatewayActor, args, me).await?
             }
-            Place::Shard(index) => {
+            ChildRole::Shard(index) => {
                 let shards = services.router.shards.clone();
                 // Sessions of the previous shard, which died with it.
                 let cut_off = services
@@ -272,13 +272,13 @@ impl SupervisorState {
                 let id = put(&shards, *index, ShardActor, self.shard(*index), me).await?;
                 if !cut_off.is_empty() {
                     self.tasks.retain(|task| !task.is_over());
-                    let recovery = self.recover(Whom::These(cut_off));
+                    let recovery = self.recover(RecoveryScope::These(cut_off));
                     self.tasks.push(recovery);
                 }
                 id
             }
         };
-        self.places.insert(id, place);
+        self.places.insert(id, role);
         Ok(())
     }
 
@@ -289,8 +289,8 @@ impl SupervisorState {
         let mut backends = self.args.backends.iter();
         let backend = backends.find(|backend| backend.provider() == provider);
         let pool = self.services.gateways.get(provider);
-        let board = self.services.providers.get(provider);
-        let (Some(backend), Some(pool), Some(board)) = (backend, pool, board) else {
+        let status = self.services.providers.get(provider);
+        let (Some(backend), Some(pool), Some(status)) = (backend, pool, status) else {
             return Err(format!("there is no backend for the provider `{provider}`").into());
         };
         let args = GatewayArgs {
@@ -300,7 +300,7 @@ impl SupervisorState {
             shards: self.services.router.shards.clone(),
             clock: self.args.clock.clone(),
             depth: pool.depth(0),
-            board: board.clone(),
+            status: status.clone(),
             log: self.log.clone(),
             usage: Arc::clone(&self.services.usage),
         };
@@ -325,7 +325,7 @@ impl SupervisorState {
         }
     }
 
-    fn recover(&self, whom: Whom) -> Task {
+    fn recover(&self, scope: RecoveryScope) -> Task {
         let recovering = Recovering {
             router: self.services.router.clone(),
             clock: self.args.clock.clone(),
@@ -333,7 +333,7 @@ impl SupervisorState {
                 Recovery::AtStart { concurrency } => concurrency,
                 Recovery::OnDemand => Recovery::CONCURRENCY,
             },
-            whom,
+            scope,
         };
         Task::spawn(recovering.run())
     }
@@ -344,22 +344,22 @@ impl SupervisorState {
         gone: &ActorCell,
         why: String,
     ) -> Result<(), ActorProcessingErr> {
-        let Some(place) = self.places.remove(&gone.get_id()) else {
+        let Some(role) = self.places.remove(&gone.get_id()) else {
             return Ok(());
         };
-        let deaths = self.deaths.entry(place.clone()).or_default();
+        let deaths = self.deaths.entry(role.clone()).or_default();
         let (times, pause) = deaths.count(Instant::now());
-        tracing::error!(?place, %why, times, ?pause, "a service is replaced");
+        tracing::error!(?role, %why, times, ?pause, "a service is replaced");
         let most = usize::try_from(self.args.settings.replacements).unwrap_or(usize::MAX);
         if times > most {
-            let often = format!("{place:?} failed {times} times in {WINDOW:?}");
+            let often = format!("{role:?} failed {times} times in {WINDOW:?}");
             return Err(format!("{often}, the last time: {why}").into());
         }
         if pause.is_zero() {
-            return self.start(&me.get_cell(), place).await;
+            return self.start(&me.get_cell(), role).await;
         }
         let pause = self.args.clock.spread(pause);
-        drop(me.send_after(pause, || SupervisorMsg::Replace(place)));
+        drop(me.send_after(pause, || SupervisorMsg::Replace(role)));
         Ok(())
     }
 }
@@ -382,7 +382,7 @@ where
     Ok(id)
 }
 
-/// Deaths in one place. The first in a while is answered at once. Each that follows soon after
+/// Deaths in one role. The first in a while is answered at once. Each that follows soon after
 /// another is answered after a growing pause, so that a transient cause may pass and no actor
 /// restarts in a busy loop.
 #[derive(Debug, Default)]

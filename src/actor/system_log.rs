@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{bus::BusHandle, clock::Clock, replay::within, task::Task};
 use crate::{
-    journal::{Append, Claim, Entry, Error, Journal, Standing},
+    journal::{Append, Claim, Entry, Error, Journal, SessionStatus},
     model::{
         ProfileName, Record, Seq, SessionKey, SessionName,
         record::{Fact, Opened, SessionFact},
@@ -171,7 +171,7 @@ impl Writer {
             epoch: claim.epoch,
             after: claim.last,
             records: records.clone(),
-            leaves: Standing::Resting,
+            leaves: SessionStatus::Idle,
         };
         let last = within(self.deadline, self.journal.append(append)).await?;
         self.claim = Some(Claim { last, ..claim });

@@ -17,13 +17,13 @@ use super::{
     mailbox::{Admission, Counted, Unanswered},
     message::local_messages,
     pool::Pool,
-    profile::Voice,
+    profile::PromptSource,
     session::SessionMsg,
 };
 use crate::{
     model::{Fault, FaultCode, QueryClassification, QueryId, QueryType},
     prompt::{Cache, ComposeInput, ComposedPrompt, Composer},
-    query::{Context, QueryClassifier},
+    query::{QueryClassifier, QueryContext},
 };
 
 /// A query to classify, and to compose the prompt for.
@@ -35,7 +35,7 @@ pub(super) struct Preparation {
     pub text: Arc<str>,
     /// The previous message of the conversation.
     pub previous: Option<Arc<str>>,
-    pub voice: Voice,
+    pub prompt_source: PromptSource,
 }
 
 impl Preparation {
@@ -50,7 +50,7 @@ pub(super) enum Composition {
     Prepare(Preparation, QueryClassification),
     /// Composes a prompt.
     Prompt {
-        voice: Voice,
+        prompt_source: PromptSource,
         query_type: QueryType,
         reply: RpcReplyPort<Result<Arc<ComposedPrompt>, Fault>>,
     },
@@ -99,7 +99,7 @@ pub(super) fn classifier(
     composers: Pool<Composition>,
 ) -> Job<Preparation> {
     Box::new(move |asked| {
-        let context = Context::from(asked.previous.as_deref());
+        let context = QueryContext::from(asked.previous.as_deref());
         match classify(&*classifier, &asked.text, context) {
             // If this message is lost or does not fit, the session sends it again.
             Ok(found) => drop(
@@ -117,7 +117,7 @@ pub(super) fn classifier(
 fn classify(
     classifier: &dyn QueryClassifier,
     text: &str,
-    context: Context<'_>,
+    context: QueryContext<'_>,
 ) -> Result<QueryClassification, Fault> {
     let classified = catch_unwind(AssertUnwindSafe(|| classifier.classify(text, context)));
     let found = classified
@@ -132,34 +132,34 @@ fn classify(
 
 pub(super) fn composer(composer: Arc<Composer>) -> Job<Composition> {
     let mut cache = Cache::default();
-    let mut compose = move |voice: Voice, query_type| {
-        let input = ComposeInput::new(voice.values, query_type);
-        let composer = voice.composer.as_ref().unwrap_or(&composer);
+    let mut compose = move |prompt_source: PromptSource, query_type| {
+        let input = ComposeInput::new(prompt_source.values, query_type);
+        let composer = prompt_source.composer.as_ref().unwrap_or(&composer);
         let composed = cache.compose(composer, &input);
         composed.map_err(|error| Fault::permanent(FaultCode::Prompt, error.to_string()))
     };
     Box::new(move |composition| match composition {
         Composition::Prepare(asked, found) => {
-            let prompt = compose(asked.voice.clone(), found.query_type);
+            let prompt = compose(asked.prompt_source.clone(), found.query_type);
             asked.end(prompt.map(|prompt| (found, prompt)));
         }
         Composition::Prompt {
-            voice,
+            prompt_source,
             query_type,
             reply,
-        } => drop(reply.send(compose(voice, query_type))),
+        } => drop(reply.send(compose(prompt_source, query_type))),
     })
 }
 
 pub(super) async fn compose(
     composers: &Pool<Composition>,
-    voice: Voice,
+    prompt_source: PromptSource,
     query_type: QueryType,
     within: Duration,
 ) -> Result<Arc<ComposedPrompt>, Fault> {
     let composer = composers.any().ok_or_else(|| silent(FaultCode::Composer))?;
     let question = |reply| Composition::Prompt {
-        voice,
+        prompt_source,
         query_type,
         reply,
     };

@@ -6,8 +6,8 @@ use ractor::ActorCell;
 
 use super::{
     BuildError, classifier, composer,
-    profiles::Workshop,
-    reload::{Read, Reloader},
+    profiles::ProfileFactory,
+    reload::{ConfigReader, Reloader},
     settings,
 };
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
 };
 
 #[cfg(feature = "testkit")]
-use crate::testkit::Point;
+use crate::testkit::CrashPoint;
 
 /// Builds a [`System`]; created by [`Oracle::builder`]. Everything has a default.
 ///
@@ -87,9 +87,9 @@ pub struct Builder {
     pub(super) turn: Option<Arc<dyn TurnPolicy>>,
     drain: Duration,
     short_lived: bool,
-    read: Option<Read>,
+    read: Option<ConfigReader>,
     #[cfg(feature = "testkit")]
-    pub(super) dies: Option<Point>,
+    pub(super) crash_at: Option<CrashPoint>,
 }
 
 impl Oracle {
@@ -114,7 +114,7 @@ impl Oracle {
             short_lived: false,
             read: None,
             #[cfg(feature = "testkit")]
-            dies: None,
+            crash_at: None,
         }
     }
 }
@@ -245,8 +245,8 @@ impl Builder {
     /// Kills the process at this point, as by a signal.
     #[cfg(feature = "testkit")]
     #[must_use]
-    pub fn dies(mut self, at: Point) -> Self {
-        self.dies = Some(at);
+    pub fn crash_at(mut self, at: CrashPoint) -> Self {
+        self.crash_at = Some(at);
         self
     }
 
@@ -308,13 +308,13 @@ impl Builder {
 
     async fn start_below(mut self, parent: Option<ActorCell>) -> Result<System, BuildError> {
         self.choose_models()?;
-        let (args, workshop) = self.parts()?;
+        let (args, profile_factory) = self.parts()?;
         let system = match parent {
             Some(parent) => System::start_under(args, parent, self.drain).await?,
             None => System::start(args).await?,
         };
         if let Some(read) = self.read {
-            let reloader = Reloader::new(read, workshop, self.config);
+            let reloader = Reloader::new(read, profile_factory, self.config);
             system.oracle().reload_by(Arc::new(reloader));
         }
         Ok(system)
@@ -336,7 +336,7 @@ impl Builder {
         }
         let chain = ModelChain::new(self.models.iter().map(String::as_str))?;
         self.config.model.chain = Some(chain.clone());
-        self.read = self.read.take().map(|read| -> Read {
+        self.read = self.read.take().map(|read| -> ConfigReader {
             Arc::new(move || {
                 let mut config = read()?;
                 config.model.chain = Some(chain.clone());
@@ -346,19 +346,19 @@ impl Builder {
         Ok(())
     }
 
-    fn parts(&self) -> Result<(SystemArgs, Workshop), BuildError> {
+    fn parts(&self) -> Result<(SystemArgs, ProfileFactory), BuildError> {
         let mut settings = settings::system(&self.config);
         if self.short_lived {
             settings.recovery = Recovery::OnDemand;
         }
-        let workshop = self.workshop()?;
+        let profile_factory = self.profile_factory()?;
         let classifier = match &self.classifier {
             Some(own) => Arc::clone(own),
             None => Arc::new(classifier(&self.config)?),
         };
         let journal = Arc::clone(&self.journal);
         #[cfg(feature = "testkit")]
-        let journal = match &self.dies {
+        let journal = match &self.crash_at {
             Some(point) => point.in_journal(journal),
             None => journal,
         };
@@ -366,12 +366,12 @@ impl Builder {
             settings,
             journal,
             clock: self.clock.clone(),
-            backends: workshop.backends.clone(),
-            profiles: workshop.profiles(&self.config)?,
+            backends: profile_factory.backends.clone(),
+            profiles: profile_factory.profiles(&self.config)?,
             classifier,
             composer: Arc::new(composer(&self.config)?),
         };
-        Ok((args, workshop))
+        Ok((args, profile_factory))
     }
 
     pub(super) fn registry(&self) -> Result<Registry, BuildError> {
@@ -389,7 +389,7 @@ impl Builder {
         }
         tools.extend(self.tools.iter().cloned());
         #[cfg(feature = "testkit")]
-        if let Some(point) = &self.dies {
+        if let Some(point) = &self.crash_at {
             tools = tools.into_iter().map(|tool| point.in_tool(tool)).collect();
         }
         Ok(Registry::new(tools)?)

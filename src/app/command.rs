@@ -11,12 +11,12 @@ mod ctl;
 #[cfg(feature = "server")]
 mod descriptors;
 mod doctor;
-mod kept;
 mod models;
 mod ollama;
 mod run;
 #[cfg(feature = "server")]
 mod serve;
+mod stored;
 
 use super::BuildError;
 #[cfg(feature = "server")]
@@ -24,20 +24,24 @@ use crate::{access::KeyFile, actor::Clock};
 use crate::{
     actor::Oracle,
     cli::{
-        self, Args, Command, DevCommand, Environment, Stop, config::ConfigCommand, prompt::Subject,
-        terminal::Terminal,
+        self, Args, CliError, Command, DevCommand, Environment, config::ConfigCommand,
+        prompt::Subject, terminal::Terminal,
     },
-    config::{self, Config, File, Loaded, Problem, Setting, Sources},
+    config::{self, Config, ConfigFile, Loaded, Problem, Setting, Sources},
     model::QueryType,
     prompt::{ComposeInput, ComposedPrompt},
-    query::Context,
+    query::QueryContext,
 };
 
 /// Runs a command and returns its exit code.
 ///
 /// # Errors
-/// [`Stop`], with the message and exit code of a failed command.
-pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Result<u8, Stop> {
+/// [`CliError`], with the message and exit code of a failed command.
+pub fn run(
+    args: &Args,
+    environment: &Environment,
+    terminal: &mut Terminal,
+) -> Result<u8, CliError> {
     let load = || configuration(args, environment);
     let done = match &args.command {
         Command::Dev(command) | Command::Bare(command) => {
@@ -48,7 +52,7 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
             ConfigCommand::Init => {
                 let named = args.options.config.clone();
                 let file = named.or_else(|| usual_file(environment)).ok_or_else(|| {
-                    Stop::usage("no home directory for the file; name one with --config FILE")
+                    CliError::usage("no home directory for the file; name one with --config FILE")
                 })?;
                 cli::config::init(&file, args.options.json, terminal)
             }
@@ -58,42 +62,43 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
             ConfigCommand::Check => return check(args, environment, terminal),
         },
         Command::Ask(ask) => {
-            let config = ollama::looked_for(load()?, environment, terminal).config;
+            let config = ollama::with_local_model(load()?, environment, terminal).config;
             return run::ask(ask, &config, (args, environment, terminal));
         }
         Command::Chat(chat) => {
-            let config = ollama::looked_for(load()?, environment, terminal).config;
+            let config = ollama::with_local_model(load()?, environment, terminal).config;
             return run::chat(chat, &config, (args, environment, terminal));
         }
         #[cfg(feature = "server")]
         Command::Serve(serve) => {
-            let more = More {
+            let more = ExtraSettings {
                 after: serve.settings(),
-                ..More::default()
+                ..ExtraSettings::default()
             };
             return serve::serve(args, &more, environment, terminal);
         }
         #[cfg(feature = "server")]
         Command::Keys(keys) => {
-            let file = KeyFile::within(&kept::directory(&load()?.config, environment)?);
+            let file = KeyFile::within(&stored::directory(&load()?.config, environment)?);
             let (now, json) = (Clock::system().now(), args.options.json);
             cli::keys::run(&keys.command, &file, now, json, terminal)
         }
         #[cfg(feature = "server")]
         Command::Ctl(ctl) => return ctl::ctl(ctl, &load()?.config, (args, environment, terminal)),
         Command::Sessions(sessions) => {
-            return kept::sessions(sessions, &load()?.config, (args, environment, terminal));
+            return stored::sessions(sessions, &load()?.config, (args, environment, terminal));
         }
         Command::Usage(usage) => {
-            return kept::usage(usage, &load()?.config, (args, environment, terminal));
+            return stored::usage(usage, &load()?.config, (args, environment, terminal));
         }
         Command::Models => {
-            let loaded = ollama::looked_for(load()?, environment, terminal);
+            let loaded = ollama::with_local_model(load()?, environment, terminal);
             return models::models(&loaded, args.options.json, environment, terminal);
         }
         Command::Doctor => {
-            let Found { file, loaded } = find(args, environment, More::default());
-            let loaded = ollama::looked_for(loaded.map_err(Stop::all)?, environment, terminal);
+            let FoundConfig { file, loaded } = find(args, environment, ExtraSettings::default());
+            let loaded =
+                ollama::with_local_model(loaded.map_err(CliError::all)?, environment, terminal);
             return doctor::doctor(args, &loaded, file.as_deref(), environment, terminal);
         }
     };
@@ -105,7 +110,7 @@ fn dev(
     args: &Args,
     environment: &Environment,
     terminal: &mut Terminal,
-) -> Result<u8, Stop> {
+) -> Result<u8, CliError> {
     let config = || configuration(args, environment).map(|loaded| loaded.config);
     let done = match command {
         #[cfg(feature = "mock")]
@@ -121,37 +126,37 @@ fn dev(
         }
         DevCommand::Replay(replay) => return run::replay(replay, (args, environment, terminal)),
         DevCommand::Journal(journal) => {
-            return kept::journal(journal, &config()?, (args, environment, terminal));
+            return stored::journal(journal, &config()?, (args, environment, terminal));
         }
     };
     done.map(|()| cli::exit::DONE)
 }
 
-type Call<'a> = (&'a Args, &'a Environment, &'a mut Terminal);
+type CommandContext<'a> = (&'a Args, &'a Environment, &'a mut Terminal);
 
 #[derive(Clone, Default)]
-struct More {
+struct ExtraSettings {
     before: Vec<Setting>,
     after: Vec<Setting>,
 }
 
-struct Found {
+struct FoundConfig {
     file: Option<PathBuf>,
     loaded: Result<Loaded, Vec<Problem>>,
 }
 
-fn configuration(args: &Args, environment: &Environment) -> Result<Loaded, Stop> {
-    find(args, environment, More::default())
+fn configuration(args: &Args, environment: &Environment) -> Result<Loaded, CliError> {
+    find(args, environment, ExtraSettings::default())
         .loaded
-        .map_err(Stop::all)
+        .map_err(CliError::all)
 }
 
 /// Loads the configuration. A file named by an option has to exist; the default one does not.
-fn find(args: &Args, environment: &Environment, more: More) -> Found {
+fn find(args: &Args, environment: &Environment, more: ExtraSettings) -> FoundConfig {
     let named = args.options.config.clone();
     let usual = || usual_file(environment).filter(|path| !is_missing(path));
     let file = named.or_else(usual);
-    let (text, unreadable) = match file.as_deref().map(File::read).transpose() {
+    let (text, unreadable) = match file.as_deref().map(ConfigFile::read).transpose() {
         Ok(text) => (text, None),
         Err(problem) => (None, Some(problem)),
     };
@@ -172,7 +177,7 @@ fn find(args: &Args, environment: &Environment, more: More) -> Found {
         (Some(problem), Ok(_)) => Err(vec![problem]),
         (Some(problem), Err(others)) => Err([vec![problem], others].concat()),
     };
-    Found { file, loaded }
+    FoundConfig { file, loaded }
 }
 
 /// The default configuration file. By the XDG rules, an empty or relative `XDG_CONFIG_HOME` counts
@@ -197,8 +202,8 @@ fn is_missing(path: &Path) -> bool {
     }
 }
 
-fn check(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Result<u8, Stop> {
-    let Found { file, loaded } = find(args, environment, More::default());
+fn check(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Result<u8, CliError> {
+    let FoundConfig { file, loaded } = find(args, environment, ExtraSettings::default());
     let problems: Vec<String> = match loaded {
         Err(problems) => problems.iter().map(Problem::to_string).collect(),
         Ok(Loaded { config, .. }) => {
@@ -212,12 +217,12 @@ fn check(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Res
     cli::config::report(file.as_deref(), &problems, args.options.json, terminal)
 }
 
-fn compose(config: &Config, project: &Path, subject: &Subject) -> Result<ComposedPrompt, Stop> {
+fn compose(config: &Config, project: &Path, subject: &Subject) -> Result<ComposedPrompt, CliError> {
     let query_type = match (subject.query_type, &subject.query) {
         (Some(query_type), _) => query_type,
         (None, Some(query)) => {
             let classifier = super::classifier(config)?;
-            classifier.classify(query, Context::Fresh).query_type
+            classifier.classify(query, QueryContext::Fresh).query_type
         }
         // The type of a query without features.
         (None, None) => QueryType::Conversational,
@@ -229,7 +234,7 @@ fn compose(config: &Config, project: &Path, subject: &Subject) -> Result<Compose
 }
 
 /// Every build error is a configuration error, except that of starting actors.
-impl From<BuildError> for Stop {
+impl From<BuildError> for CliError {
     fn from(error: BuildError) -> Self {
         match error {
             BuildError::Start(_) => Self::failed(error),

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The parts of profiles that live as long as the system, whatever the configuration.
-pub(super) struct Workshop {
+pub(super) struct ProfileFactory {
     environment: Environment,
     project_name: String,
     own: Vec<Arc<dyn Backend>>,
@@ -29,23 +29,23 @@ pub(super) struct Workshop {
 
 impl Builder {
     /// Builds it with its tools and all back ends that the chains name.
-    pub(super) fn workshop(&self) -> Result<Workshop, BuildError> {
-        let mut workshop = self.workshop_with(Registry::none());
-        for backend in workshop.missing(&self.config) {
-            workshop.backends.push(backend?);
+    pub(super) fn profile_factory(&self) -> Result<ProfileFactory, BuildError> {
+        let mut profile_factory = self.profile_factory_with(Registry::none());
+        for backend in profile_factory.missing(&self.config) {
+            profile_factory.backends.push(backend?);
         }
         #[cfg(feature = "testkit")]
-        if let Some(point) = &self.dies {
-            let backends = workshop.backends.into_iter();
-            workshop.backends = backends.map(|one| point.in_stream(one)).collect();
+        if let Some(point) = &self.crash_at {
+            let backends = profile_factory.backends.into_iter();
+            profile_factory.backends = backends.map(|one| point.in_stream(one)).collect();
         }
-        workshop.tools = Arc::new(self.registry()?);
-        Ok(workshop)
+        profile_factory.tools = Arc::new(self.registry()?);
+        Ok(profile_factory)
     }
 
-    fn workshop_with(&self, tools: Registry) -> Workshop {
+    fn profile_factory_with(&self, tools: Registry) -> ProfileFactory {
         let project = self.project.as_deref();
-        Workshop {
+        ProfileFactory {
             environment: self.environment.clone(),
             project_name: project.map(project_name).unwrap_or_default(),
             own: self.backends.clone(),
@@ -63,11 +63,12 @@ impl Builder {
             // Profiles name tools, which cannot be checked without them.
             Err(error) => (Registry::none(), Some(error)),
         };
-        self.workshop_with(tools).problems(&self.config, error)
+        self.profile_factory_with(tools)
+            .problems(&self.config, error)
     }
 }
 
-impl Workshop {
+impl ProfileFactory {
     pub(super) fn profiles(&self, config: &Config) -> Result<Profiles, BuildError> {
         let default = self.profile(&ProfileName::oracle(), config)?;
         let mut profiles = Profiles::new(default);
@@ -88,7 +89,7 @@ impl Workshop {
         policy.second_opinion = self.second_opinion(config, &self.backends)?;
         (policy.tools, policy.attachable) = self.tools(name, config)?;
         if let Some(classifier) = &self.fallback {
-            policy.classifier = Arc::clone(classifier);
+            policy.fallback_classifier = Arc::clone(classifier);
         }
         if let Some(turn) = &self.turn {
             policy.turn = Arc::clone(turn);

@@ -21,7 +21,7 @@ pub(super) fn project_tools(
     journal: Arc<dyn Journal>,
 ) -> Result<Vec<FnTool>, BuildError> {
     let root = ProjectRoot::open(folder)?;
-    let notes = Arc::new(notes(config, &root)?.showing(progress.clone()));
+    let notes = Arc::new(notes(config, &root)?.with_progress(progress.clone()));
     let deadline = in_time(config);
     // No file search takes longer than a minute.
     let soon = deadline.min(Duration::from_secs(60));
@@ -73,7 +73,9 @@ fn notes(config: &Config, project: &ProjectRoot) -> Result<Notes, BuildError> {
                 let reason = match error {
                     RootError::Unreadable { reason, .. } => reason,
                     RootError::NotAFolder { .. } => io::ErrorKind::NotADirectory,
-                    RootError::HoldsProject { .. } => return BuildError::NotesInProject { path },
+                    RootError::ContainsProject { .. } => {
+                        return BuildError::NotesInProject { path };
+                    }
                 };
                 BuildError::NotesFolder { path, reason }
             })

@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use parking_lot::Mutex;
 use toml::{Table, Value};
 
-use super::profiles::Workshop;
+use super::profiles::ProfileFactory;
 use crate::{
     actor::{Changes, Oracle, Reload},
     config::Config,
@@ -35,21 +35,25 @@ const LIVE: [&str; 15] = [
 /// Keys that may change to models of running gateways only.
 const MODELS: [&str; 3] = ["model.chain", "query.second_opinion_model", "profiles"];
 
-pub(super) type Read = Arc<dyn Fn() -> Result<Config, Vec<String>> + Send + Sync>;
+pub(super) type ConfigReader = Arc<dyn Fn() -> Result<Config, Vec<String>> + Send + Sync>;
 
 /// Applies the live changes of a configuration.
 pub(super) struct Reloader {
-    read: Read,
-    workshop: Workshop,
+    read: ConfigReader,
+    profile_factory: ProfileFactory,
     // A lock, because requests for a reload may overlap.
     running: Mutex<Config>,
 }
 
 impl Reloader {
-    pub(super) fn new(read: Read, workshop: Workshop, running: Config) -> Self {
+    pub(super) fn new(
+        read: ConfigReader,
+        profile_factory: ProfileFactory,
+        running: Config,
+    ) -> Self {
         Self {
             read,
-            workshop,
+            profile_factory,
             running: Mutex::new(running),
         }
     }
@@ -59,16 +63,16 @@ impl Reload for Reloader {
     fn reload(&self, system: &Oracle) -> Result<Changes, Vec<String>> {
         let mut running = self.running.lock();
         let wanted = (self.read)()?;
-        let problems = self.workshop.problems(&wanted, None);
+        let problems = self.profile_factory.problems(&wanted, None);
         if !problems.is_empty() {
             return Err(problems);
         }
         let is_live = |key: &str| match MODELS.contains(&key) {
-            true => self.workshop.serves(key, &wanted),
+            true => self.profile_factory.serves(key, &wanted),
             false => is_live(key),
         };
         let (merged, changes) = merged(&running, &wanted, is_live).map_err(one)?;
-        let profiles = self.workshop.profiles(&merged).map_err(one)?;
+        let profiles = self.profile_factory.profiles(&merged).map_err(one)?;
         system.live_by(profiles);
         system.tenants().limit(merged.tenants.clone());
         *running = merged;

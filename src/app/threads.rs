@@ -7,7 +7,7 @@ use futures_util::{FutureExt, TryFutureExt, future::BoxFuture};
 use crate::{
     journal::{Error, Hit, Journal},
     model::{Fault, FaultCode, TenantId},
-    tool::{Said, Threads},
+    tool::{ThreadHit, Threads},
 };
 
 /// Adapts a journal to [`Threads`], for hosts that build their own tools.
@@ -27,7 +27,7 @@ impl Threads for JournalThreads {
         tenant: TenantId,
         words: String,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Said>, Fault>> {
+    ) -> BoxFuture<'_, Result<Vec<ThreadHit>, Fault>> {
         let found = self.0.search(tenant, words, limit);
         found
             .map_ok(|hits| hits.into_iter().map(said).collect())
@@ -36,8 +36,8 @@ impl Threads for JournalThreads {
     }
 }
 
-fn said(hit: Hit) -> Said {
-    Said {
+fn said(hit: Hit) -> ThreadHit {
+    ThreadHit {
         session: hit.key.name,
         seq: hit.seq,
         at: hit.at,

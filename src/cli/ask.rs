@@ -3,15 +3,15 @@
 use serde_json::json;
 
 use super::{
-    Options, Stop, exit,
+    CliError, Options, exit,
     interrupts::Interrupts,
-    person::{Keyboard, Person},
     progress::Follower,
     terminal::Terminal,
+    user::{Keyboard, TerminalUser},
 };
 use crate::{
     actor::{Answer, AskError, Oracle, SessionHandle},
-    journal::{Entry, Journal, Standing},
+    journal::{Entry, Journal, SessionStatus},
     kernel::Refusal,
     model::{BusyPolicy, ProfileName, SessionKey, SessionName, Submission},
     tool::{Progress, ProjectRoot, citations},
@@ -72,14 +72,14 @@ pub async fn run(
     journal: &dyn Journal,
     request: AskRequest,
     terminal: &mut Terminal,
-) -> Result<u8, Stop> {
+) -> Result<u8, CliError> {
     let session = oracle
         .session_by_key(request.session.clone())
         .profile(request.profile.clone());
     let mut interrupts = Interrupts::listen();
-    leave_alone_if_busy(journal, session.key(), &request.submission).await?;
-    let mut person = person(request.format, terminal);
-    let follower = Follower::new(&session, request.format, &request.progress, &mut person);
+    reject_if_busy(journal, session.key(), &request.submission).await?;
+    let mut user = user(request.format, terminal);
+    let follower = Follower::new(&session, request.format, &request.progress, &mut user);
     let answer = follower
         .follow(request.submission, terminal, &mut interrupts)
         .await?;
@@ -87,16 +87,16 @@ pub async fn run(
     Ok(exit::of_outcome(&answer.outcome))
 }
 
-/// The person at the terminal, if approvals can be asked for. Other input stays unread.
-fn person(format: Format, terminal: &Terminal) -> Person<'static> {
+/// The user at the terminal, if approvals can be asked for. Other input stays unread.
+fn user(format: Format, terminal: &Terminal) -> TerminalUser<'static> {
     let asks = format == Format::Text && terminal.input.is_terminal() && terminal.err_is_terminal();
     let keyboard = asks.then(Keyboard::taking_answers).flatten();
-    keyboard.map_or(Person::Nobody, Person::Keys)
+    keyboard.map_or(TerminalUser::Absent, TerminalUser::Keys)
 }
 
 /// Refuses the question if `busy` is `reject` and the session has a query, because asking would
 /// reactivate a session whose process died. A retry with an idempotency key passes.
-pub(super) async fn leave_alone_if_busy(
+pub(super) async fn reject_if_busy(
     journal: &dyn Journal,
     session: &SessionKey,
     submission: &Submission,
@@ -105,7 +105,7 @@ pub(super) async fn leave_alone_if_busy(
         return Ok(());
     }
     match journal.find(session.clone()).await? {
-        Some(known) if known.standing == Standing::Busy => Err(Refusal::Busy.into()),
+        Some(known) if known.standing == SessionStatus::Busy => Err(Refusal::Busy.into()),
         Some(_) | None => Ok(()),
     }
 }
@@ -117,7 +117,7 @@ pub(super) async fn show_object(
     answer: &Answer,
     format: Format,
     terminal: &mut Terminal,
-) -> Result<(), Stop> {
+) -> Result<(), CliError> {
     if matches!(format, Format::Json | Format::EventsThenJson) {
         let object = object(session, root, answer).await?;
         terminal.line(&object.to_string())?;

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{
-    Stop,
+    CliError,
     ask::{self, Format},
     exit,
     input::{self, Source},
@@ -68,10 +68,10 @@ impl From<String> for BatchLine {
 
 /// Questions grouped by session, in order of input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Questions(Vec<Talk>);
+pub struct Questions(Vec<SessionQuestions>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Talk {
+struct SessionQuestions {
     session: SessionName,
     /// Questions with their line numbers.
     lines: Vec<(usize, BatchLine)>,
@@ -80,9 +80,9 @@ struct Talk {
 impl Questions {
     /// Reads all lines of standard input. A line without a session belongs to `session`, or to a
     /// new session of its own.
-    pub fn read(session: Option<&SessionName>, input: &mut Input) -> Result<Self, Stop> {
+    pub fn read(session: Option<&SessionName>, input: &mut Input) -> Result<Self, CliError> {
         let mut source = Source::standard(input);
-        let (mut talks, mut places) = (Vec::<Talk>::new(), HashMap::new());
+        let (mut talks, mut places) = (Vec::<SessionQuestions>::new(), HashMap::new());
         while let Some((number, item)) = source.item::<BatchLine>()? {
             input::checked(&item.question).map_err(|error| source.bad_line(error))?;
             let named = item.session.as_ref().or(session);
@@ -94,7 +94,7 @@ impl Questions {
             let place = *places.entry(session.clone()).or_insert(talks.len());
             if place == talks.len() {
                 let lines = Vec::new();
-                talks.push(Talk { session, lines });
+                talks.push(SessionQuestions { session, lines });
             }
             talks[place].lines.push((number, item));
         }
@@ -113,19 +113,19 @@ pub async fn run(
     journal: &dyn Journal,
     request: BatchRequest,
     terminal: &mut Terminal,
-) -> Result<u8, Stop> {
+) -> Result<u8, CliError> {
     let mut interrupts = Interrupts::listen();
     // One task drives all questions, and no borrow is held across an await.
     let terminal = RefCell::new(terminal);
-    let taken_back = CancellationToken::new();
-    let talks = request.questions.0.iter().map(|talk| Asker {
+    let cancelled = CancellationToken::new();
+    let talks = request.questions.0.iter().map(|talk| SessionWorker {
         session: oracle
             .session_by_key(talk.session.clone())
             .profile(request.profile.clone()),
         journal,
         request: &request,
         terminal: &terminal,
-        taken_back: &taken_back,
+        cancelled: &cancelled,
         code: exit::DONE,
     });
     let talks = talks.zip(&request.questions.0);
@@ -139,10 +139,10 @@ pub async fn run(
                 None => break,
             },
             () = interrupts.pressed() => {
-                if taken_back.is_cancelled() {
-                    return Err(Stop::Interrupted);
+                if cancelled.is_cancelled() {
+                    return Err(CliError::Interrupted);
                 }
-                taken_back.cancel();
+                cancelled.cancel();
                 let how = "taking the questions back; Ctrl-C again leaves at once";
                 terminal.borrow_mut().status(how);
             }
@@ -152,24 +152,24 @@ pub async fn run(
     Ok(code)
 }
 
-struct Asker<'a, 't> {
+struct SessionWorker<'a, 't> {
     session: SessionHandle,
     journal: &'a dyn Journal,
     request: &'a BatchRequest,
     terminal: &'a RefCell<&'t mut Terminal>,
     /// Cancels running questions and skips those not asked yet.
-    taken_back: &'a CancellationToken,
+    cancelled: &'a CancellationToken,
     code: u8,
 }
 
-impl Asker<'_, '_> {
-    async fn ask(mut self, lines: &[(usize, BatchLine)]) -> Result<u8, Stop> {
+impl SessionWorker<'_, '_> {
+    async fn ask(mut self, lines: &[(usize, BatchLine)]) -> Result<u8, CliError> {
         for (line, asked) in lines {
-            let answered = match self.taken_back.is_cancelled() {
+            let answered = match self.cancelled.is_cancelled() {
                 true => Err((exit::CANCELLED, "it was not asked any more".to_owned())),
                 false => match self.answer(*line, asked).await {
                     Ok(answered) => Ok(answered),
-                    Err(Stop::Refused(refused)) => {
+                    Err(CliError::Refused(refused)) => {
                         Err((exit::of_code(refused.code), refused.message))
                     }
                     Err(stop) => return Err(stop),
@@ -192,7 +192,7 @@ impl Asker<'_, '_> {
         Ok(self.code)
     }
 
-    async fn answer(&self, line: usize, asked: &BatchLine) -> Result<(u8, Value), Stop> {
+    async fn answer(&self, line: usize, asked: &BatchLine) -> Result<(u8, Value), CliError> {
         let BatchRequest {
             busy, format, root, ..
         } = self.request;
@@ -201,9 +201,9 @@ impl Asker<'_, '_> {
             idempotency_key: asked.idempotency_key.clone(),
             ..Submission::new(asked.question.clone())
         };
-        ask::leave_alone_if_busy(self.journal, self.session.key(), &submission).await?;
+        ask::reject_if_busy(self.journal, self.session.key(), &submission).await?;
         let mut question = Question::ask(&self.session, submission).await?;
-        let mut taken_back = pin!(self.taken_back.cancelled().fuse());
+        let mut cancelled = pin!(self.cancelled.cancelled().fuse());
         loop {
             let record = tokio::select! {
                 progress = question.next() => match progress? {
@@ -211,13 +211,13 @@ impl Asker<'_, '_> {
                     Some(Progress::Frame(_)) => continue,
                     None => break,
                 },
-                () = &mut taken_back => {
-                    question.take_back().await?;
+                () = &mut cancelled => {
+                    question.cancel().await?;
                     continue;
                 }
             };
             if format.has_events() {
-                let event = serde_json::to_string(&record.event()).map_err(Stop::no_json)?;
+                let event = serde_json::to_string(&record.event()).map_err(CliError::no_json)?;
                 self.terminal.borrow_mut().line(&event)?;
             }
             // A batch asks no person for approval.

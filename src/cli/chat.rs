@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use futures_util::future::OptionFuture;
 
 use super::{
-    Stop,
+    CliError,
     ask::{self, Format},
     exit,
     interrupts::{self, Interrupts, Signals},
-    person::{self, AsItWas},
     progress::Follower,
     question::Question,
     terminal::Terminal,
+    user::{self, TerminalModeGuard},
 };
 use crate::{
     actor::{Answer, Oracle, SessionHandle},
@@ -32,7 +32,7 @@ mod reader;
 mod why;
 
 use command::Message;
-use reader::{Reader, Typed};
+use reader::{Reader, ReaderEvent};
 
 /// A session and the format of its answers.
 #[derive(Debug, Clone)]
@@ -52,7 +52,7 @@ pub struct ChatRequest {
     /// The file of the input history.
     pub history: Option<PathBuf>,
     /// The command line that resumes a session when its name is appended.
-    pub come_back: String,
+    pub resume_command: String,
 }
 
 /// Runs the conversation until the input ends. Returns [`exit::DONE`] on a terminal, else the exit
@@ -62,11 +62,11 @@ pub async fn run(
     journal: &dyn Journal,
     request: ChatRequest,
     terminal: &mut Terminal,
-) -> Result<u8, Stop> {
-    let as_it_was = AsItWas::now();
-    let interrupts = Interrupts::listen_and(as_it_was.again());
-    let person = terminal.input.is_terminal();
-    let mut termination = person.then(Signals::terminations);
+) -> Result<u8, CliError> {
+    let mode_guard = TerminalModeGuard::now();
+    let interrupts = Interrupts::listen_and(mode_guard.restorer());
+    let user = terminal.input.is_terminal();
+    let mut termination = user.then(Signals::terminations);
     let reader = Reader::new(&request, terminal);
     let mut chat = Chat {
         oracle,
@@ -82,16 +82,16 @@ pub async fn run(
         code: exit::DONE,
     };
     let done = tokio::select! {
-        done = chat.talk(person) => done,
+        done = chat.talk(user) => done,
         // A termination signal must still restore the terminal from raw mode.
         Some(()) = OptionFuture::from(termination.as_mut().map(Signals::come)) => Ok(()),
     };
-    drop(as_it_was);
-    if person {
-        chat.say_how_to_come_back();
+    drop(mode_guard);
+    if user {
+        chat.print_resume_hint();
     }
     done?;
-    Ok(if person { exit::DONE } else { chat.code })
+    Ok(if user { exit::DONE } else { chat.code })
 }
 
 fn session(oracle: &Oracle, request: &ChatRequest, name: &SessionName) -> SessionHandle {
@@ -115,19 +115,19 @@ struct Chat<'a> {
     code: u8,
 }
 
-enum Asked {
+enum QueryToFollow {
     Now(String),
     Before(Box<Question>),
 }
 
 impl Chat<'_> {
-    async fn talk(&mut self, person: bool) -> Result<(), Stop> {
-        if person && self.terminal.err_is_terminal() {
+    async fn talk(&mut self, user: bool) -> Result<(), CliError> {
+        if user && self.terminal.err_is_terminal() {
             self.greet(self.request.last_used).await?;
         }
         while !self.leaves {
             self.reader.prompt(self.terminal);
-            let (typed, complaint) = tokio::select! {
+            let (typed, warning) = tokio::select! {
                 // A Ctrl-C from before the line does not concern it.
                 biased;
                 () = self.interrupts.pressed() => {
@@ -136,37 +136,37 @@ impl Chat<'_> {
                 }
                 typed = self.reader.typed() => typed,
             };
-            if let Some(complaint) = complaint {
-                self.terminal.note(&format!("oracle: {complaint}"));
+            if let Some(warning) = warning {
+                self.terminal.note(&format!("oracle: {warning}"));
             }
             let text = match typed {
-                Typed::Message(text) => text,
-                Typed::Cleared => continue,
-                Typed::Suspended => {
+                ReaderEvent::Message(text) => text,
+                ReaderEvent::Cleared => continue,
+                ReaderEvent::Suspended => {
                     interrupts::suspended().await;
                     continue;
                 }
-                Typed::End => return Ok(()),
-                Typed::NotUtf8 => {
+                ReaderEvent::End => return Ok(()),
+                ReaderEvent::NotUtf8 => {
                     let how = "the line is not UTF-8 and was not asked: convert it to UTF-8";
                     self.terminal.note(&format!("oracle: {how}"));
                     self.code = exit::USAGE;
                     continue;
                 }
-                Typed::Failed(error) => {
+                ReaderEvent::Failed(error) => {
                     let what = "standard input cannot be read";
-                    return Err(Stop::usage(format_args!("{what}: {error}")));
+                    return Err(CliError::usage(format_args!("{what}: {error}")));
                 }
             };
             // From a pipe, every line is a question.
-            let message = match person {
+            let message = match user {
                 true => Message::read(&text),
                 false if text.trim().is_empty() => Message::Blank,
                 false => Message::Question(text),
             };
             match message {
                 Message::Blank => {}
-                Message::Question(question) => self.follow(Asked::Now(question)).await?,
+                Message::Question(question) => self.follow(QueryToFollow::Now(question)).await?,
                 Message::Mistake(mistake) => self.terminal.note(&format!("oracle: {mistake}")),
                 Message::Command(command) => self.perform(command).await?,
             }
@@ -174,7 +174,7 @@ impl Chat<'_> {
         Ok(())
     }
 
-    async fn follow(&mut self, asked: Asked) -> Result<(), Stop> {
+    async fn follow(&mut self, asked: QueryToFollow) -> Result<(), CliError> {
         let Self {
             session,
             request,
@@ -184,24 +184,26 @@ impl Chat<'_> {
             begun,
             ..
         } = self;
-        let mut person = reader.person(request.format, terminal);
-        let mut follower = Follower::new(session, request.format, &request.progress, &mut person);
+        let mut user = reader.user(request.format, terminal);
+        let mut follower = Follower::new(session, request.format, &request.progress, &mut user);
         let followed = match asked {
-            Asked::Now(question) => {
+            QueryToFollow::Now(question) => {
                 let asked = Submission::new(question);
                 match follower.ask(asked, terminal, interrupts).await {
                     Ok(question) => {
                         // Set before the query runs, because a termination signal ends this future
                         // first.
                         *begun = true;
-                        follower.through(question, terminal, interrupts).await
+                        follower.follow_query(question, terminal, interrupts).await
                     }
                     Err(stop) => Err(stop),
                 }
             }
-            Asked::Before(question) => follower.through(*question, terminal, interrupts).await,
+            QueryToFollow::Before(question) => {
+                follower.follow_query(*question, terminal, interrupts).await
+            }
         };
-        let person::Typed { text, leaves, lost } = person.typed().await;
+        let user::TypedAhead { text, leaves, lost } = user.typed().await;
         if lost {
             let how = "not all that was typed in the meantime is kept: it was too much";
             terminal.note(&format!("oracle: {how}"));
@@ -211,8 +213,8 @@ impl Chat<'_> {
         self.end(followed).await
     }
 
-    async fn end(&mut self, followed: Result<Answer, Stop>) -> Result<(), Stop> {
-        self.begun |= !matches!(followed, Err(Stop::Refused(_)));
+    async fn end(&mut self, followed: Result<Answer, CliError>) -> Result<(), CliError> {
+        self.begun |= !matches!(followed, Err(CliError::Refused(_)));
         match followed {
             Ok(answer) => {
                 let (root, format) = (&self.request.root, self.request.format);
@@ -221,7 +223,7 @@ impl Chat<'_> {
                 Ok(())
             }
             // Only this message was refused; the session goes on.
-            Err(Stop::Refused(refused)) if goes_on_after(&refused) => {
+            Err(CliError::Refused(refused)) if continues_after(&refused) => {
                 self.terminal.note(&format!("oracle: {refused}"));
                 self.code = exit::of_code(refused.code);
                 Ok(())
@@ -230,7 +232,7 @@ impl Chat<'_> {
         }
     }
 
-    fn say_how_to_come_back(&mut self) {
+    fn print_resume_hint(&mut self) {
         self.terminal.clear_status();
         // A signal may have cut an answer off in mid-line. A failed write does not matter here.
         let _ = self.terminal.end_line();
@@ -238,13 +240,13 @@ impl Chat<'_> {
         if let Some(name) = this.or(self.before.as_ref())
             && self.terminal.err_is_terminal()
         {
-            let how = &self.request.come_back;
+            let how = &self.request.resume_command;
             self.terminal.note(&format!("to come back: {how} {name}"));
         }
     }
 }
 
-const fn goes_on_after(refused: &Refused) -> bool {
+const fn continues_after(refused: &Refused) -> bool {
     !matches!(
         refused.code,
         Code::Unavailable | Code::Journal | Code::NoSession | Code::Deleted

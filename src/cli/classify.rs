@@ -11,11 +11,11 @@ use std::{
 use serde::Deserialize;
 
 use super::{
-    Stop,
+    CliError,
     input::Source,
-    terminal::{Stream, Terminal, harmless},
+    terminal::{OutputStream, Terminal, harmless},
 };
-use crate::query::{Classifier, Context, Evaluation, Labelled};
+use crate::query::{Classifier, Evaluation, LabelledQuery, QueryContext};
 
 const SHOWN: usize = 40;
 
@@ -60,7 +60,7 @@ pub fn run(
     args: &ClassifyArgs,
     classifier: &Classifier,
     terminal: &mut Terminal,
-) -> Result<(), Stop> {
+) -> Result<(), CliError> {
     if let Some(path) = &args.evaluate {
         return evaluate(path, classifier, &mut terminal.out);
     }
@@ -89,24 +89,24 @@ fn answer(
     args: &ClassifyArgs,
     classifier: &Classifier,
     (query, before): (&str, Option<&str>),
-    out: &mut Stream,
-) -> Result<(), Stop> {
-    let context = Context::from(before);
+    out: &mut OutputStream,
+) -> Result<(), CliError> {
+    let context = QueryContext::from(before);
     if args.explain {
         return show(&classifier.explain(query, context), out);
     }
     out.json(&classifier.classify(query, context))
 }
 
-fn evaluate(path: &Path, classifier: &Classifier, out: &mut Stream) -> Result<(), Stop> {
+fn evaluate(path: &Path, classifier: &Classifier, out: &mut OutputStream) -> Result<(), CliError> {
     let origin = path.display().to_string();
     let text = fs::read_to_string(path)
-        .map_err(|error| Stop::usage(format_args!("`{origin}` cannot be read: {error}")))?;
-    let rows = Labelled::parse(&text, &origin).map_err(Stop::usage)?;
+        .map_err(|error| CliError::usage(format_args!("`{origin}` cannot be read: {error}")))?;
+    let rows = LabelledQuery::parse(&text, &origin).map_err(CliError::usage)?;
     if rows.is_empty() {
         let why =
             format_args!("`{origin}` has no labelled query: a line is a type, a tab and a query");
-        return Err(Stop::usage(why));
+        return Err(CliError::usage(why));
     }
     let found = Evaluation::of(classifier, &rows);
     show(&found, out)?;
@@ -115,7 +115,7 @@ fn evaluate(path: &Path, classifier: &Classifier, out: &mut Stream) -> Result<()
     }
     for mistake in found.mistakes.iter().take(SHOWN) {
         let (sure, row) = (mistake.confidence, &mistake.row);
-        let (is, taken, query) = (row.query_type, mistake.taken_for, &row.query);
+        let (is, taken, query) = (row.query_type, mistake.predicted, &row.query);
         show(
             &format_args!("{sure:.2} {is} taken for {taken}: {query}\n"),
             out,
@@ -124,12 +124,12 @@ fn evaluate(path: &Path, classifier: &Classifier, out: &mut Stream) -> Result<()
     Ok(())
 }
 
-fn show(text: &impl Display, out: &mut Stream) -> Result<(), Stop> {
+fn show(text: &impl Display, out: &mut OutputStream) -> Result<(), CliError> {
     out.write_all(harmless(&text.to_string()).as_bytes())?;
     Ok(out.flush()?)
 }
 
-fn next(args: &ClassifyArgs, source: &mut Source<'_>) -> Result<Option<QueryLine>, Stop> {
+fn next(args: &ClassifyArgs, source: &mut Source<'_>) -> Result<Option<QueryLine>, CliError> {
     if args.jsonl {
         source.record_or_text()
     } else {

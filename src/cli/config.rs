@@ -10,7 +10,7 @@ use std::{
 use clap::Subcommand;
 use serde_json::{Map, Value, json};
 
-use super::{Stop, exit, terminal::Terminal};
+use super::{CliError, exit, terminal::Terminal};
 use crate::config::Loaded;
 
 /// `oracle config`.
@@ -40,7 +40,7 @@ pub enum ConfigCommand {
 const STARTER: &str = include_str!("../../config/starter.toml");
 
 /// Writes a short configuration file; one that exists stays as it is.
-pub fn init(file: &Path, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
+pub fn init(file: &Path, json: bool, terminal: &mut Terminal) -> Result<(), CliError> {
     let failed = |error: io::Error| {
         let reason = match error.kind() {
             io::ErrorKind::AlreadyExists => {
@@ -48,7 +48,7 @@ pub fn init(file: &Path, json: bool, terminal: &mut Terminal) -> Result<(), Stop
             }
             _ => error.to_string(),
         };
-        Stop::failed(format_args!("cannot create `{}`: {reason}", file.display()))
+        CliError::failed(format_args!("cannot create `{}`: {reason}", file.display()))
     };
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder).map_err(failed)?;
@@ -63,12 +63,17 @@ pub fn init(file: &Path, json: bool, terminal: &mut Terminal) -> Result<(), Stop
 }
 
 /// Prints the settings with their sources: those that are set, or all; as JSON always all.
-pub fn show(loaded: &Loaded, all: bool, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
+pub fn show(
+    loaded: &Loaded,
+    all: bool,
+    json: bool,
+    terminal: &mut Terminal,
+) -> Result<(), CliError> {
     if json {
         return terminal.out.json(&sourced(loaded)?);
     }
     let text = loaded.show(all).map_err(|error| {
-        Stop::failed(format_args!("the configuration cannot be shown: {error}"))
+        CliError::failed(format_args!("the configuration cannot be shown: {error}"))
     })?;
     write!(terminal.out, "{text}")?;
     if !all {
@@ -80,8 +85,8 @@ pub fn show(loaded: &Loaded, all: bool, json: bool, terminal: &mut Terminal) -> 
 }
 
 /// Values as `{"value", "source"}` by section and key; providers and models as lists.
-fn sourced(loaded: &Loaded) -> Result<Value, Stop> {
-    let mut config = serde_json::to_value(&loaded.config).map_err(Stop::no_json)?;
+fn sourced(loaded: &Loaded) -> Result<Value, CliError> {
+    let mut config = serde_json::to_value(&loaded.config).map_err(CliError::no_json)?;
     if loaded.config.model.chain.is_none() {
         config["model"]["chain"] = json!(loaded.choice.chain);
     }
@@ -124,7 +129,7 @@ pub fn report(
     problems: &[String],
     json: bool,
     terminal: &mut Terminal,
-) -> Result<u8, Stop> {
+) -> Result<u8, CliError> {
     if json {
         terminal
             .out

@@ -4,15 +4,15 @@
 
 use std::path::PathBuf;
 
-use super::{Stop, terminal::Terminal};
+use super::{CliError, terminal::Terminal};
 use crate::{
     control::{Answer, Client, ClientError, Verb},
     model::{Limits, Owner, SessionKey},
 };
 
 mod command;
+pub(super) mod output;
 mod servers;
-pub(super) mod tell;
 
 pub use command::CtlCommand;
 use command::{Budgets, Step};
@@ -54,12 +54,12 @@ pub async fn run(
     owner: impl Fn(&SessionKey) -> Option<Owner>,
     json: bool,
     terminal: &mut Terminal,
-) -> Result<(), Stop> {
+) -> Result<(), CliError> {
     let servers = Servers {
         all: servers,
         owner: &owner,
     };
-    let verb = match command.step().map_err(Stop::no_json)? {
+    let verb = match command.step().map_err(CliError::no_json)? {
         Step::Do(verb) => verb,
         Step::Watch(wanted) => return servers.watch(&wanted, json, terminal).await,
         Step::Budget(session, budgets) => {
@@ -71,16 +71,16 @@ pub async fn run(
         }
     };
     let answer = servers.carry_out(&verb).await?;
-    tell::answer(&answer, json, terminal)
+    output::answer(&answer, json, terminal)
 }
 
 /// The budgets of the running query with these changes.
-fn limits(answer: Answer, budgets: Budgets) -> Result<Limits, Stop> {
+fn limits(answer: Answer, budgets: Budgets) -> Result<Limits, CliError> {
     let now = match answer {
         Answer::Session { session } => session.limits,
         _ => None,
     };
-    let now = now.ok_or_else(|| Stop::failed("no query is running in this session"))?;
+    let now = now.ok_or_else(|| CliError::failed("no query is running in this session"))?;
     Ok(Limits {
         max_turns: budgets.turns.unwrap_or(now.max_turns),
         max_tokens: budgets.tokens.or(now.max_tokens),
@@ -88,7 +88,7 @@ fn limits(answer: Answer, budgets: Budgets) -> Result<Limits, Stop> {
     })
 }
 
-impl From<ClientError> for Stop {
+impl From<ClientError> for CliError {
     fn from(error: ClientError) -> Self {
         match error {
             ClientError::Url { .. } => Self::usage(error),

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    Stop, exit,
+    CliError, exit,
     models::usd,
     terminal::{Terminal, harmless},
     text::used,
@@ -97,7 +97,7 @@ impl<'a> Report<'a> {
     }
 
     /// Sets the subject of the next findings.
-    pub fn about(&mut self, subject: &str) -> Result<(), Stop> {
+    pub fn about(&mut self, subject: &str) -> Result<(), CliError> {
         subject.clone_into(&mut self.subject);
         if !self.json {
             self.terminal.line(subject)?;
@@ -111,7 +111,7 @@ impl<'a> Report<'a> {
     }
 
     /// Adds a finding.
-    pub fn add(&mut self, finding: Finding) -> Result<(), Stop> {
+    pub fn add(&mut self, finding: Finding) -> Result<(), CliError> {
         if !self.json {
             self.terminal.line(&line(&finding))?;
         }
@@ -128,7 +128,7 @@ impl<'a> Report<'a> {
     }
 
     /// Prints the total and returns the exit code.
-    pub fn finish(self) -> Result<u8, Stop> {
+    pub fn finish(self) -> Result<u8, CliError> {
         self.terminal.clear_status();
         if self.json {
             self.terminal.out.json(&json!({

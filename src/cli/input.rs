@@ -13,7 +13,7 @@ use std::{
 
 use serde::de::DeserializeOwned;
 
-use super::{Stop, terminal::Input};
+use super::{CliError, terminal::Input};
 use crate::{
     actor::AskError, llm::surrogates::mended as half_characters_replaced,
     model::command::MAX_QUESTION,
@@ -27,7 +27,7 @@ const STANDARD: &str = "standard input";
 const LINE_END: u64 = 2;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum LinePosition {
     Beginning,
     Later,
 }
@@ -42,7 +42,7 @@ pub struct Source<'a> {
 
 impl<'a> Source<'a> {
     /// Opens a file, or standard input if the file is `-` or missing.
-    pub fn open(file: Option<&Path>, input: &'a mut Input) -> Result<Self, Stop> {
+    pub fn open(file: Option<&Path>, input: &'a mut Input) -> Result<Self, CliError> {
         match file {
             None => Ok(Self::standard(input)),
             Some(path) if path.as_os_str() == "-" => Ok(Self::standard(input)),
@@ -69,7 +69,7 @@ impl<'a> Source<'a> {
     }
 
     /// Reads the whole text.
-    pub fn whole(self) -> Result<String, Stop> {
+    pub fn whole(self) -> Result<String, CliError> {
         let Self {
             name, mut reader, ..
         } = self;
@@ -77,11 +77,11 @@ impl<'a> Source<'a> {
         reader
             .read_to_end(&mut bytes)
             .map_err(|error| unreadable(&name, &error))?;
-        text(bytes, Place::Beginning, &name)
+        text(bytes, LinePosition::Beginning, &name)
     }
 
     /// Reads the next line, without its end.
-    pub fn line(&mut self) -> Result<Option<String>, Stop> {
+    pub fn line(&mut self) -> Result<Option<String>, CliError> {
         let Some(bytes) = self.bytes()? else {
             return Ok(None);
         };
@@ -90,24 +90,24 @@ impl<'a> Source<'a> {
     }
 
     /// Reads the next line, replacing bytes that are not UTF-8.
-    pub fn any_line(&mut self) -> Result<Option<String>, Stop> {
+    pub fn any_line(&mut self) -> Result<Option<String>, CliError> {
         let Some(mut bytes) = self.bytes()? else {
             return Ok(None);
         };
-        if self.place() == Place::Beginning && bytes.starts_with(BOM) {
+        if self.place() == LinePosition::Beginning && bytes.starts_with(BOM) {
             bytes.drain(..BOM.len());
         }
         Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> LinePosition {
         match self.lines {
-            1 => Place::Beginning,
-            _ => Place::Later,
+            1 => LinePosition::Beginning,
+            _ => LinePosition::Later,
         }
     }
 
-    fn bytes(&mut self) -> Result<Option<Vec<u8>>, Stop> {
+    fn bytes(&mut self) -> Result<Option<Vec<u8>>, CliError> {
         let mut bytes = Vec::new();
         let read = self.reader.read_until(b'\n', &mut bytes);
         if read.map_err(|error| unreadable(&self.name, &error))? == 0 {
@@ -125,7 +125,7 @@ impl<'a> Source<'a> {
 
     /// Reads the next line as JSON: an object, or a string for its required field. A blank line
     /// counts as an empty string.
-    pub fn record<T: DeserializeOwned + From<String>>(&mut self) -> Result<Option<T>, Stop> {
+    pub fn record<T: DeserializeOwned + From<String>>(&mut self) -> Result<Option<T>, CliError> {
         let Some(line) = self.line()? else {
             return Ok(None);
         };
@@ -135,7 +135,7 @@ impl<'a> Source<'a> {
     /// Reads the next line as JSON if it is an object or a string, else as text.
     pub fn record_or_text<T: DeserializeOwned + From<String>>(
         &mut self,
-    ) -> Result<Option<T>, Stop> {
+    ) -> Result<Option<T>, CliError> {
         let Some(line) = self.any_line()? else {
             return Ok(None);
         };
@@ -147,7 +147,9 @@ impl<'a> Source<'a> {
     }
 
     /// Reads the next line that is not blank as JSON, with its number.
-    pub fn item<T: DeserializeOwned + From<String>>(&mut self) -> Result<Option<(usize, T)>, Stop> {
+    pub fn item<T: DeserializeOwned + From<String>>(
+        &mut self,
+    ) -> Result<Option<(usize, T)>, CliError> {
         while let Some(line) = self.line()? {
             if !line.trim().is_empty() {
                 let item = self.parsed(&line)?;
@@ -158,12 +160,12 @@ impl<'a> Source<'a> {
     }
 
     /// An error about the line that was read last.
-    pub fn bad_line(&self, why: impl Display) -> Stop {
+    pub fn bad_line(&self, why: impl Display) -> CliError {
         let (line, name) = (self.lines, &self.name);
-        Stop::usage(format_args!("line {line} of {name}: {why}"))
+        CliError::usage(format_args!("line {line} of {name}: {why}"))
     }
 
-    fn parsed<T: DeserializeOwned + From<String>>(&self, line: &str) -> Result<T, Stop> {
+    fn parsed<T: DeserializeOwned + From<String>>(&self, line: &str) -> Result<T, CliError> {
         let line = &*half_characters_replaced(line);
         let record = match line.trim_start().chars().next() {
             None => Ok(T::from(String::new())),
@@ -175,7 +177,7 @@ impl<'a> Source<'a> {
         record.map_err(|error| self.bad_record(&error))
     }
 
-    fn bad_record(&self, error: &serde_json::Error) -> Stop {
+    fn bad_record(&self, error: &serde_json::Error) -> CliError {
         // The parser saw a single line, so its line number means nothing.
         let place = format!(" at line {} column {}", error.line(), error.column());
         let what = error.to_string().replace(&place, "");
@@ -185,33 +187,33 @@ impl<'a> Source<'a> {
     }
 }
 
-fn text(mut bytes: Vec<u8>, place: Place, name: &str) -> Result<String, Stop> {
+fn text(mut bytes: Vec<u8>, place: LinePosition, name: &str) -> Result<String, CliError> {
     let mut cut = 0;
-    if place == Place::Beginning && bytes.starts_with(BOM) {
+    if place == LinePosition::Beginning && bytes.starts_with(BOM) {
         cut = BOM.len();
         bytes.drain(..cut);
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = cut + error.utf8_error().valid_up_to();
-        Stop::usage(format_args!(
+        CliError::usage(format_args!(
             "{name} is not UTF-8 at byte offset {at}: convert it to UTF-8"
         ))
     })
 }
 
-fn unreadable(name: &str, error: &std::io::Error) -> Stop {
-    Stop::usage(format_args!(
+fn unreadable(name: &str, error: &std::io::Error) -> CliError {
+    CliError::usage(format_args!(
         "{name} cannot be read ({error}): use a file that exists and that you may read"
     ))
 }
 
 /// The question of `oracle ask`: the argument, or standard input if it is `-` or missing. Reads
 /// little more than a question's maximum.
-pub fn question(argument: Option<&str>, input: &mut Input) -> Result<String, Stop> {
+pub fn question(argument: Option<&str>, input: &mut Input) -> Result<String, CliError> {
     let question = match argument {
         Some(question) if question != "-" => question.to_owned(),
         None if input.is_terminal() => {
-            return Err(Stop::usage(
+            return Err(CliError::usage(
                 "there is no question: write it behind `ask`, or `-` to type it on standard input",
             ));
         }
@@ -232,19 +234,19 @@ pub fn checked(question: &str) -> Result<(), AskError> {
     }
 }
 
-fn piped_question(input: &mut Input) -> Result<String, Stop> {
+fn piped_question(input: &mut Input) -> Result<String, CliError> {
     let mut bytes = Vec::new();
     let limited = (&mut input.reader).take(MAX_QUESTION as u64 + LINE_END + 1);
     let read = BufReader::new(limited).read_to_end(&mut bytes);
     read.map_err(|error| unreadable(STANDARD, &error))?;
     // Checks the length before UTF-8, because the cut may split a character.
     if bytes.len() as u64 > MAX_QUESTION as u64 + LINE_END {
-        return Err(Stop::usage(format_args!(
+        return Err(CliError::usage(format_args!(
             "the question on {STANDARD} has more than {MAX_QUESTION} bytes, which is the most: \
              put the text into a file of the project and ask about that"
         )));
     }
-    let mut question = text(bytes, Place::Beginning, STANDARD)?;
+    let mut question = text(bytes, LinePosition::Beginning, STANDARD)?;
     question.truncate(question.trim_end_matches(['\n', '\r']).len());
     Ok(question)
 }

@@ -17,7 +17,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Stop, exit::CANCELLED};
+use super::{CliError, exit::CANCELLED};
 
 /// Presses of Ctrl-C. Once created, Ctrl-C no longer ends the process by default, even after a
 /// drop.
@@ -31,7 +31,7 @@ impl Interrupts {
 
     /// Starts to listen, and runs `before` ahead of an immediate exit.
     pub(super) fn listen_and(before: impl Fn() + Send + 'static) -> Self {
-        let (presses, interrupts) = Self::by_hand();
+        let (presses, interrupts) = Self::for_tests();
         pass_on(SignalKind::interrupt(), presses, before);
         interrupts
     }
@@ -39,13 +39,13 @@ impl Interrupts {
     /// Listens for SIGTERM as well, for a server.
     #[must_use]
     pub fn listen_to_machine() -> Self {
-        let (presses, interrupts) = Self::by_hand();
+        let (presses, interrupts) = Self::for_tests();
         pass_on(SignalKind::interrupt(), presses.clone(), || {});
         pass_on(SignalKind::terminate(), presses, || {});
         interrupts
     }
 
-    pub(super) fn by_hand() -> (mpsc::Sender<()>, Self) {
+    pub(super) fn for_tests() -> (mpsc::Sender<()>, Self) {
         let (presses, heard) = mpsc::channel(1);
         (presses, Self(heard))
     }
@@ -60,11 +60,11 @@ impl Interrupts {
     /// Waits for a graceful end, unless another press interrupts it.
     ///
     /// # Errors
-    /// [`Stop::Interrupted`] after a press.
-    pub async fn unless_pressed(&mut self, end: impl Future<Output = ()>) -> Result<(), Stop> {
+    /// [`CliError::Interrupted`] after a press.
+    pub async fn or_interrupted(&mut self, end: impl Future<Output = ()>) -> Result<(), CliError> {
         tokio::select! {
             () = end => Ok(()),
-            () = self.pressed() => Err(Stop::Interrupted),
+            () = self.pressed() => Err(CliError::Interrupted),
         }
     }
 }

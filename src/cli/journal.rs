@@ -5,7 +5,7 @@ use std::io::Write as _;
 use clap::Subcommand;
 use serde_json::json;
 
-use super::{Stop, exit, terminal::Terminal};
+use super::{CliError, exit, terminal::Terminal};
 use crate::journal::{Problem, Stats};
 
 /// `oracle dev journal`.
@@ -26,7 +26,7 @@ pub enum JournalCommand {
 }
 
 /// Prints the problems found and returns the exit code.
-pub fn verified(problems: &[Problem], json: bool, terminal: &mut Terminal) -> Result<u8, Stop> {
+pub fn verified(problems: &[Problem], json: bool, terminal: &mut Terminal) -> Result<u8, CliError> {
     if json {
         terminal.out.json(&json!({ "problems": problems }))?;
     } else if problems.is_empty() {
@@ -48,7 +48,7 @@ pub fn verified(problems: &[Problem], json: bool, terminal: &mut Terminal) -> Re
 }
 
 /// Prints the figures.
-pub fn counted(stats: &Stats, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
+pub fn counted(stats: &Stats, json: bool, terminal: &mut Terminal) -> Result<(), CliError> {
     if json {
         return terminal.out.json(stats);
     }

@@ -8,9 +8,9 @@ use std::{io::Write as _, time::Duration};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::{Stop, arguments::one_of, terminal::Terminal};
+use super::{CliError, arguments::one_of, terminal::Terminal};
 use crate::{
-    access::{BookError, Entry, FileError, Key, KeyFile, KeyName, NewKey},
+    access::{FileError, Key, KeyFile, KeyName, KeySetError, NewKey, StoredKey},
     model::{TenantId, Timestamp, access::Role},
 };
 
@@ -80,7 +80,7 @@ fn lifetime(text: &str) -> Result<Duration, &'static str> {
 }
 
 /// The public properties of a key.
-fn shown(entry: &Entry, now: Timestamp) -> Value {
+fn shown(entry: &StoredKey, now: Timestamp) -> Value {
     json!({
         "id": entry.id,
         "name": entry.name,
@@ -100,7 +100,7 @@ pub fn run(
     now: Timestamp,
     json: bool,
     terminal: &mut Terminal,
-) -> Result<(), Stop> {
+) -> Result<(), CliError> {
     match command {
         KeysCommand::Create(args) => create(args, file, now, json, terminal),
         KeysCommand::List => list(file, now, json, terminal),
@@ -114,15 +114,15 @@ fn create(
     now: Timestamp,
     json: bool,
     terminal: &mut Terminal,
-) -> Result<(), Stop> {
-    let key = Key::draw().map_err(Stop::failed)?;
+) -> Result<(), CliError> {
+    let key = Key::generate().map_err(CliError::failed)?;
     let new = NewKey {
         name: args.name.clone(),
         tenant: args.tenant.clone(),
         role: args.role,
         expires: args.expires.map(|span| now.plus(span)),
     };
-    let entry = file.change(|book| Ok::<_, Stop>(book.add(&key, new, now)?))?;
+    let entry = file.change(|book| Ok::<_, CliError>(book.add(&key, new, now)?))?;
     if json {
         let mut made = shown(&entry, now);
         made["key"] = key.reveal().into();
@@ -139,7 +139,12 @@ fn create(
     Ok(())
 }
 
-fn list(file: &KeyFile, now: Timestamp, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
+fn list(
+    file: &KeyFile,
+    now: Timestamp,
+    json: bool,
+    terminal: &mut Terminal,
+) -> Result<(), CliError> {
     let book = file.read()?.unwrap_or_default();
     if json {
         let mut keys = book.keys().iter();
@@ -175,16 +180,16 @@ fn revoke(
     now: Timestamp,
     json: bool,
     terminal: &mut Terminal,
-) -> Result<(), Stop> {
+) -> Result<(), CliError> {
     let entry = match file.read()? {
-        Some(_) => file.change(|book| Ok::<_, Stop>(book.revoke(&args.key, now)?))?,
+        Some(_) => file.change(|book| Ok::<_, CliError>(book.revoke(&args.key, now)?))?,
         // Looking for a key must not create the file.
-        None => return Err(BookError::Unknown(args.key.clone()).into()),
+        None => return Err(KeySetError::Unknown(args.key.clone()).into()),
     };
     if json {
         return terminal.out.json(&shown(&entry, now));
     }
-    let Entry { id, name, .. } = &entry;
+    let StoredKey { id, name, .. } = &entry;
     writeln!(
         terminal.out,
         "key `{name}` ({id}) is revoked; servers stop taking it within seconds"
@@ -192,14 +197,14 @@ fn revoke(
     Ok(())
 }
 
-impl From<FileError> for Stop {
+impl From<FileError> for CliError {
     fn from(error: FileError) -> Self {
         Self::failed(error)
     }
 }
 
-impl From<BookError> for Stop {
-    fn from(error: BookError) -> Self {
+impl From<KeySetError> for CliError {
+    fn from(error: KeySetError) -> Self {
         Self::failed(error)
     }
 }

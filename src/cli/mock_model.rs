@@ -12,10 +12,10 @@ use std::{
 use serde::Serialize;
 use toml::Table;
 
-use super::{Stop, interrupts::Interrupts, terminal::Terminal};
+use super::{CliError, interrupts::Interrupts, terminal::Terminal};
 use crate::mock::{FaultKind, Mock, Settings};
 
-const WHEN: &str = "Timing and faults";
+const TIMING_HEADING: &str = "Timing and faults";
 
 /// `oracle dev mock-model`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
@@ -74,18 +74,18 @@ pub struct Behaviour {
     models: Vec<String>,
 
     /// Delay before an answer: `20ms`, or a random time in `20ms..80ms`
-    #[arg(long, value_name = "TIME", help_heading = WHEN)]
+    #[arg(long, value_name = "TIME", help_heading = TIMING_HEADING)]
     latency: Option<String>,
     /// Delay between the events of a stream
-    #[arg(long, value_name = "TIME", help_heading = WHEN)]
+    #[arg(long, value_name = "TIME", help_heading = TIMING_HEADING)]
     gap: Option<String>,
     /// Fault to inject: `NAME` into all requests, `NAME:0.05` into a share, `NAME@3,7..9` into
     /// these; can be repeated
-    #[arg(long = "fault", value_name = "FAULT", help_heading = WHEN)]
+    #[arg(long = "fault", value_name = "FAULT", help_heading = TIMING_HEADING)]
     #[serde(rename = "fault", skip_serializing_if = "Vec::is_empty")]
     faults: Vec<String>,
     /// Seed for random choices [default: 0]
-    #[arg(long, value_name = "N", help_heading = WHEN)]
+    #[arg(long, value_name = "N", help_heading = TIMING_HEADING)]
     seed: Option<u64>,
 
     /// Maximum requests per minute; others get 429
@@ -114,7 +114,7 @@ pub struct Behaviour {
 
 impl MockModelArgs {
     /// The settings: defaults, overridden by the file, then by the command line.
-    pub fn settings(&self) -> Result<Settings, Stop> {
+    pub fn settings(&self) -> Result<Settings, CliError> {
         let mut table = match &self.settings {
             Some(path) => table_of(path)?,
             None => Table::new(),
@@ -126,26 +126,26 @@ impl MockModelArgs {
         if self.behaviour.echo {
             table.remove("script");
         }
-        table.extend(Table::try_from(&self.behaviour).map_err(Stop::failed)?);
+        table.extend(Table::try_from(&self.behaviour).map_err(CliError::failed)?);
         let settings = table.try_into::<Settings>();
-        settings.map_err(|error| Stop::usage(error.message()))
+        settings.map_err(|error| CliError::usage(error.message()))
     }
 }
 
-fn table_of(path: &Path) -> Result<Table, Stop> {
+fn table_of(path: &Path) -> Result<Table, CliError> {
     let text = fs::read_to_string(path).map_err(|error| {
         let path = path.display();
-        Stop::usage(format_args!(
+        CliError::usage(format_args!(
             "`{path}` cannot be read ({error}): use a file that exists and that you may read"
         ))
     })?;
     // The error names its line.
-    Settings::parse(&text, path).map_err(Stop::usage)?;
-    text.parse().map_err(Stop::usage)
+    Settings::parse(&text, path).map_err(CliError::usage)?;
+    text.parse().map_err(CliError::usage)
 }
 
 /// Prints the names and effects of all faults.
-pub fn list_faults(terminal: &mut Terminal) -> Result<(), Stop> {
+pub fn list_faults(terminal: &mut Terminal) -> Result<(), CliError> {
     let width = FaultKind::ALL.iter().map(|kind| kind.name().len()).max();
     let width = width.unwrap_or_default() + "=N".len();
     let mut text = String::new();
@@ -167,10 +167,10 @@ pub async fn run(
     address: SocketAddr,
     settings: Settings,
     terminal: &mut Terminal,
-) -> Result<(), Stop> {
+) -> Result<(), CliError> {
     let mut interrupts = Interrupts::listen();
     let mock = Mock::at(address, settings).await.map_err(|error| {
-        Stop::failed(format_args!(
+        CliError::failed(format_args!(
             "{address} cannot be served on ({error}): name a free port, or 0 for any"
         ))
     })?;

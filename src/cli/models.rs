@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::{
-    Stop,
+    CliError,
     terminal::{Terminal, harmless},
 };
 use crate::model::{NanoUsd, Price};
@@ -32,7 +32,7 @@ pub struct Listed {
     /// The provider's name.
     pub name: String,
     /// Its address and dialect; `None` if it is built in or misconfigured.
-    pub server: Option<Server>,
+    pub server: Option<ProviderServer>,
     /// The reason why it cannot be used.
     pub problem: Option<String>,
     /// The models that it offers.
@@ -41,7 +41,7 @@ pub struct Listed {
 
 /// A provider's address and dialect.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Server {
+pub struct ProviderServer {
     /// The configured dialect.
     pub dialect: &'static str,
     /// The configured base URL.
@@ -81,7 +81,7 @@ pub struct ListedModel {
 }
 
 /// Prints the list.
-pub fn print(overview: &Overview, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
+pub fn print(overview: &Overview, json: bool, terminal: &mut Terminal) -> Result<(), CliError> {
     if json {
         return terminal.out.json(&as_json(overview));
     }
@@ -110,7 +110,7 @@ fn head(provider: &Listed) -> String {
         None if provider.problem.is_some() => {}
         None => head.push_str("  built in, needs no key and no network"),
         Some(server) => {
-            let (url, dialect, key) = (&server.base_url, server.dialect, server.key.told());
+            let (url, dialect, key) = (&server.base_url, server.dialect, server.key.description());
             head.push_str(&format!("  {url} ({dialect}), {key}"));
         }
     }
@@ -123,7 +123,7 @@ fn head(provider: &Listed) -> String {
 impl KeyFrom {
     /// The key's source as text.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn description(&self) -> String {
         match self {
             Self::Nowhere => "no key".to_owned(),
             Self::Variable(name) => format!("key from {name}"),

@@ -3,18 +3,18 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Enter {
     Sends,
-    ReplacesTheBackslash,
-    GoesOn,
+    ReplacesBackslash,
+    ContinuesLine,
 }
 
 /// The effect of Enter after this text. Two empty lines at its end send it even within an open
 /// fence.
 pub(super) fn enter(text: &str) -> Enter {
     if is_continued(text) {
-        return Enter::ReplacesTheBackslash;
+        return Enter::ReplacesBackslash;
     }
     if open_fence(text) && !text.ends_with("\n\n") {
-        return Enter::GoesOn;
+        return Enter::ContinuesLine;
     }
     Enter::Sends
 }
@@ -50,17 +50,17 @@ mod tests {
         for (text, does) in [
             ("", Enter::Sends),
             ("where is it?", Enter::Sends),
-            ("where\\", Enter::ReplacesTheBackslash),
-            ("a\\\nb\\", Enter::ReplacesTheBackslash),
+            ("where\\", Enter::ReplacesBackslash),
+            ("a\\\nb\\", Enter::ReplacesBackslash),
             ("a\\\nb", Enter::Sends),
             (r"C:\\", Enter::Sends),
-            ("why does this fail?\n```", Enter::GoesOn),
-            ("```rust\nfn f() {}", Enter::GoesOn),
-            ("```rust\nfn f() {}\n", Enter::GoesOn),
+            ("why does this fail?\n```", Enter::ContinuesLine),
+            ("```rust\nfn f() {}", Enter::ContinuesLine),
+            ("```rust\nfn f() {}\n", Enter::ContinuesLine),
             ("```rust\nfn f() {}\n\n", Enter::Sends),
             ("```rust\nfn f() {}\n```", Enter::Sends),
-            ("```\na\n```\nand\n  ```\nb", Enter::GoesOn),
-            ("````\n```\na\n```", Enter::GoesOn),
+            ("```\na\n```\nand\n  ```\nb", Enter::ContinuesLine),
+            ("````\n```\na\n```", Enter::ContinuesLine),
             ("````\n```\n````", Enter::Sends),
             ("```inline``` is code", Enter::Sends),
             ("a ``` in the middle", Enter::Sends),

@@ -10,12 +10,12 @@ use std::pin::pin;
 use futures_util::future::OptionFuture;
 
 use super::{
-    Stop,
+    CliError,
     ask::Format,
     interrupts::Interrupts,
-    person::Person,
     question::Question,
     terminal::{Terminal, harmless},
+    user::TerminalUser,
 };
 use crate::{
     actor::{Answer, Frame, Progress, SessionHandle, SessionRecord},
@@ -45,7 +45,7 @@ pub(super) struct Follower<'a, 'b> {
     most_turns: Option<u32>,
     status: Option<String>,
     bars: Bars,
-    person: &'a mut Person<'b>,
+    user: &'a mut TerminalUser<'b>,
     approvals: Approvals,
 }
 
@@ -54,7 +54,7 @@ impl<'a, 'b> Follower<'a, 'b> {
         session: &'a SessionHandle,
         format: Format,
         progress: &tool::Progress,
-        person: &'a mut Person<'b>,
+        user: &'a mut TerminalUser<'b>,
     ) -> Self {
         Self {
             session,
@@ -66,7 +66,7 @@ impl<'a, 'b> Follower<'a, 'b> {
             most_turns: None,
             status: None,
             bars: Bars::new(progress.clone()),
-            person,
+            user,
             approvals: Approvals::default(),
         }
     }
@@ -78,19 +78,19 @@ impl<'a, 'b> Follower<'a, 'b> {
         submission: Submission,
         terminal: &mut Terminal,
         interrupts: &mut Interrupts,
-    ) -> Result<Answer, Stop> {
+    ) -> Result<Answer, CliError> {
         let question = self.ask(submission, terminal, interrupts).await?;
-        self.through(question, terminal, interrupts).await
+        self.follow_query(question, terminal, interrupts).await
     }
 
     /// Follows a question that was already asked.
-    pub(super) async fn through(
+    pub(super) async fn follow_query(
         mut self,
         mut question: Question,
         terminal: &mut Terminal,
         interrupts: &mut Interrupts,
-    ) -> Result<Answer, Stop> {
-        let mut taking_back = OptionFuture::from(self.pressed.then(|| question.take_back()));
+    ) -> Result<Answer, CliError> {
+        let mut taking_back = OptionFuture::from(self.pressed.then(|| question.cancel()));
         loop {
             self.calls(terminal, &mut question)?;
             let progress = tokio::select! {
@@ -99,8 +99,8 @@ impl<'a, 'b> Follower<'a, 'b> {
                     answered?;
                     continue;
                 }
-                heard = self.person.heard() => {
-                    self.heard(terminal, &mut question, heard).await;
+                user_input = self.user.user_input() => {
+                    self.user_input(terminal, &mut question, user_input).await;
                     continue;
                 }
                 Some(taken_back) = &mut taking_back => {
@@ -110,7 +110,7 @@ impl<'a, 'b> Follower<'a, 'b> {
                 }
                 () = interrupts.pressed() => {
                     self.press(terminal)?;
-                    taking_back = Some(question.take_back()).into();
+                    taking_back = Some(question.cancel()).into();
                     continue;
                 }
                 step = self.bars.next() => {
@@ -137,7 +137,7 @@ impl<'a, 'b> Follower<'a, 'b> {
         submission: Submission,
         terminal: &mut Terminal,
         interrupts: &mut Interrupts,
-    ) -> Result<Question, Stop> {
+    ) -> Result<Question, CliError> {
         let mut asked = pin!(Question::ask(self.session, submission));
         loop {
             tokio::select! {
@@ -147,9 +147,9 @@ impl<'a, 'b> Follower<'a, 'b> {
         }
     }
 
-    fn press(&mut self, terminal: &mut Terminal) -> Result<(), Stop> {
+    fn press(&mut self, terminal: &mut Terminal) -> Result<(), CliError> {
         if std::mem::replace(&mut self.pressed, true) {
-            return Err(Stop::Interrupted);
+            return Err(CliError::Interrupted);
         }
         if self.at_line_start {
             terminal.status("taking the question back; Ctrl-C again leaves at once");
@@ -158,11 +158,11 @@ impl<'a, 'b> Follower<'a, 'b> {
     }
 
     /// Shows the progress of a tool; after its end, the previous status again.
-    fn work(&self, terminal: &mut Terminal, step: Option<&tool::Step>) {
-        if !self.may_tell() {
+    fn work(&self, terminal: &mut Terminal, step: Option<&tool::ProgressSnapshot>) {
+        if !self.has_progress_output() {
             return;
         }
-        match (step, &self.status, terminal.of_people()) {
+        match (step, &self.status, terminal.progress_style()) {
             (Some(step), _, Some((width, _))) => terminal.status(&status::bar(step, width)),
             (Some(_), _, None) => {}
             (None, Some(status), _) => terminal.status(status),
@@ -172,7 +172,7 @@ impl<'a, 'b> Follower<'a, 'b> {
 
     /// Whether the status line may change: not during a cancellation or an approval, whose text
     /// must stay readable.
-    const fn may_tell(&self) -> bool {
+    const fn has_progress_output(&self) -> bool {
         self.at_line_start && !self.pressed && !self.approvals.asks()
     }
 
@@ -180,7 +180,7 @@ impl<'a, 'b> Follower<'a, 'b> {
         self.format == Format::Text && terminal.out_is_terminal()
     }
 
-    fn frame(&mut self, terminal: &mut Terminal, frame: &Frame) -> Result<(), Stop> {
+    fn frame(&mut self, terminal: &mut Terminal, frame: &Frame) -> Result<(), CliError> {
         if self.streams(terminal) {
             self.show(
                 terminal,
@@ -192,9 +192,9 @@ impl<'a, 'b> Follower<'a, 'b> {
         Ok(())
     }
 
-    fn record(&mut self, terminal: &mut Terminal, record: &SessionRecord) -> Result<(), Stop> {
+    fn record(&mut self, terminal: &mut Terminal, record: &SessionRecord) -> Result<(), CliError> {
         if self.format.has_events() {
-            terminal.line(&serde_json::to_string(&record.event()).map_err(Stop::no_json)?)?;
+            terminal.line(&serde_json::to_string(&record.event()).map_err(CliError::no_json)?)?;
             return Ok(());
         }
         if let (Fact::Turn(TurnFact::Replied(replied)), true) =
@@ -215,7 +215,7 @@ impl<'a, 'b> Follower<'a, 'b> {
             _ => {}
         }
         if let Some(status) = status::status(record, self.most_turns) {
-            if self.may_tell() {
+            if self.has_progress_output() {
                 terminal.status(&status);
             }
             self.status = Some(status);
@@ -230,7 +230,7 @@ impl<'a, 'b> Follower<'a, 'b> {
         whose: (Turn, Attempt),
         offset: usize,
         text: &str,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CliError> {
         let (turn, attempt) = whose;
         let shown = match self.shown {
             Some((of, by, shown)) if (of, by) == whose => shown,
@@ -259,7 +259,7 @@ impl<'a, 'b> Follower<'a, 'b> {
         Ok(())
     }
 
-    fn end_line(&mut self, terminal: &mut Terminal) -> Result<(), Stop> {
+    fn end_line(&mut self, terminal: &mut Terminal) -> Result<(), CliError> {
         if !self.at_line_start {
             terminal.write("\n")?;
             self.at_line_start = true;
@@ -267,7 +267,7 @@ impl<'a, 'b> Follower<'a, 'b> {
         Ok(())
     }
 
-    fn close(&mut self, terminal: &mut Terminal, answer: &Answer) -> Result<(), Stop> {
+    fn close(&mut self, terminal: &mut Terminal, answer: &Answer) -> Result<(), CliError> {
         if self.format != Format::Text {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::{Stop, arguments::one_of, terminal::Terminal};
+use super::{CliError, arguments::one_of, terminal::Terminal};
 use crate::{model::QueryType, prompt::ComposedPrompt};
 
 /// `oracle dev prompt`.
@@ -26,7 +26,7 @@ pub struct Subject {
 }
 
 /// Prints a prompt as text or JSON.
-pub fn print(prompt: &ComposedPrompt, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
+pub fn print(prompt: &ComposedPrompt, json: bool, terminal: &mut Terminal) -> Result<(), CliError> {
     if json {
         return terminal.out.json(prompt);
     }

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use crate::{
     actor::{Answer, AskError, Frame, Progress, SessionHandle, SessionRecord, Watch},
-    control::{Client, ClientError, Code, Events, Refused, Told, Verb},
+    control::{Client, ClientError, Code, Events, Refused, SessionUpdate, Verb},
     kernel::{Command, Refusal},
     model::{
         CallId, QueryId, Submission, ToolCall,
@@ -35,7 +35,7 @@ pub(super) struct Question {
 struct OwningServer {
     client: Arc<Client>,
     /// `None` once the stream has ended: a draining server ends streams but continues its queries.
-    events: Option<Events<Told>>,
+    events: Option<Events<SessionUpdate>>,
 }
 
 impl OwningServer {
@@ -105,7 +105,10 @@ impl Question {
     }
 
     /// Resumes a query that was submitted before and has not ended.
-    pub(super) async fn go_on(session: &SessionHandle, query: QueryId) -> Result<Self, Refused> {
+    pub(super) async fn resume_query(
+        session: &SessionHandle,
+        query: QueryId,
+    ) -> Result<Self, Refused> {
         let server = match session.recover().await {
             Ok(()) => None,
             Err(error) => match OwningServer::of(&error, session).await? {
@@ -127,7 +130,7 @@ impl Question {
         }
     }
 
-    pub(super) fn is_here(&self) -> bool {
+    pub(super) fn is_local(&self) -> bool {
         self.server.is_none() || self.session.runs_here()
     }
 
@@ -155,7 +158,7 @@ impl Question {
                 told = told => told,
             };
             match told {
-                Ok(Some(Told::Frame(frame))) => {
+                Ok(Some(SessionUpdate::Frame(frame))) => {
                     if frame.query == self.watch.query() {
                         let session = self.session.key().clone();
                         return Ok(Some(Progress::Frame(Arc::new(Frame {
@@ -168,8 +171,10 @@ impl Question {
                         }))));
                     }
                 }
-                Ok(Some(Told::Event(_) | Told::Gap { .. })) => self.watch.look().await?,
-                Ok(Some(Told::End { .. }) | None) | Err(_) => {
+                Ok(Some(SessionUpdate::Event(_) | SessionUpdate::Gap { .. })) => {
+                    self.watch.look().await?
+                }
+                Ok(Some(SessionUpdate::End { .. }) | None) | Err(_) => {
                     if let Some(server) = &mut self.server {
                         server.events = None;
                     }
@@ -183,7 +188,7 @@ impl Question {
     }
 
     /// Cancels the query; resolves when that is durable.
-    pub(super) fn take_back(&self) -> BoxFuture<'static, Result<(), Refused>> {
+    pub(super) fn cancel(&self) -> BoxFuture<'static, Result<(), Refused>> {
         let query = Some(self.watch.query());
         let session = self.session.key().clone().into();
         self.carry_out(
@@ -224,7 +229,7 @@ impl Question {
         call: &ToolCall,
     ) -> (String, BoxFuture<'static, Result<(), Refused>>) {
         let ToolCall { id, name, .. } = call;
-        if self.is_here() {
+        if self.is_local() {
             let why = format!(
                 "a call of {name} needs a person's consent and is refused, for nobody can be asked here: ask on a \
                  terminal, by `oracle chat` or `oracle ask` with text as output"
@@ -242,7 +247,7 @@ impl Question {
 
     fn carry_out(&self, here: Command, there: Verb) -> BoxFuture<'static, Result<(), Refused>> {
         let session = self.session.clone();
-        let server = self.server.as_ref().filter(|_| !self.is_here());
+        let server = self.server.as_ref().filter(|_| !self.is_local());
         let client = server.map(|server| server.client.clone());
         let done = async move {
             let there = match client {

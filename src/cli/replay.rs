@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    Stop, exit,
+    CliError, exit,
     signal::shown,
     terminal::{Terminal, harmless},
     text::event_line,
@@ -37,7 +37,7 @@ pub async fn run(
     session: SessionName,
     json: bool,
     terminal: &mut Terminal,
-) -> Result<u8, Stop> {
+) -> Result<u8, CliError> {
     let session = oracle.session_by_key(SessionKey::local(session));
     let answer = session
         .answer(Submission::new(scenario.query.clone()))

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::Path};
 
-use super::{ctl::tell, terminal::Terminal};
+use super::{ctl::output, terminal::Terminal};
 use crate::{
     actor::{Changes, ReloadError},
     config::Setting,
@@ -50,10 +50,10 @@ pub fn started(
 }
 
 /// Prints the result of a reload.
-pub fn tell_reloaded(reloaded: &Result<Changes, ReloadError>, terminal: &mut Terminal) {
+pub fn report_reload(reloaded: &Result<Changes, ReloadError>, terminal: &mut Terminal) {
     match reloaded {
         Ok(Changes { changed, waiting }) => {
-            let text = tell::reloaded(changed, waiting);
+            let text = output::reloaded(changed, waiting);
             terminal
                 .err
                 .say(format_args!("read the configuration: {text}"));

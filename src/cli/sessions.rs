@@ -8,10 +8,10 @@ use std::{cmp::Reverse, io::Write as _};
 use clap::Subcommand;
 use serde_json::json;
 
-use super::{Stop, terminal::Terminal};
+use super::{CliError, terminal::Terminal};
 use crate::{
     actor::{AskError, Oracle},
-    journal::{self, Entry, Journal, Known, Standing},
+    journal::{self, Entry, Journal, Known, SessionStatus},
     kernel::Command,
     model::{
         Event, Seq, SessionKey, SessionName, TenantId,
@@ -101,7 +101,7 @@ pub struct SessionArg {
     pub id: SessionName,
 }
 
-async fn known(journal: &dyn Journal, name: &SessionName) -> Result<Known, Stop> {
+async fn known(journal: &dyn Journal, name: &SessionName) -> Result<Known, CliError> {
     let found = journal.find(SessionKey::local(name.clone())).await?;
     let name = name.clone();
     found.ok_or_else(|| AskError::NoSession { name }.into())
@@ -109,12 +109,12 @@ async fn known(journal: &dyn Journal, name: &SessionName) -> Result<Known, Stop>
 
 /// The word for a session's state. `running` means a query without an end, in progress or
 /// interrupted.
-pub(super) const fn state(standing: Standing) -> &'static str {
+pub(super) const fn state(standing: SessionStatus) -> &'static str {
     match standing {
-        Standing::Resting => "idle",
-        Standing::Busy => "running",
-        Standing::Closed => "closed",
-        Standing::SetAside => "quarantined",
+        SessionStatus::Idle => "idle",
+        SessionStatus::Busy => "running",
+        SessionStatus::Closed => "closed",
+        SessionStatus::Quarantined => "quarantined",
     }
 }
 
@@ -124,7 +124,7 @@ pub async fn list(
     args: &ListArgs,
     json: bool,
     terminal: &mut Terminal,
-) -> Result<(), Stop> {
+) -> Result<(), CliError> {
     let (sessions, all) = newest(journal, args.limit).await?;
     if json {
         for known in &sessions {
@@ -160,7 +160,7 @@ pub async fn list(
 pub(super) async fn newest(
     journal: &dyn Journal,
     limit: usize,
-) -> Result<(Vec<Known>, usize), Stop> {
+) -> Result<(Vec<Known>, usize), CliError> {
     let (mut newest, mut all, mut after) = (Vec::new(), 0, None);
     loop {
         let mut page = journal.list(TenantId::local(), after, PAGE).await?;
@@ -177,7 +177,7 @@ pub(super) async fn newest(
 }
 
 /// The conversation used last, without those of sub-agents.
-pub async fn last(journal: &dyn Journal) -> Result<SessionName, Stop> {
+pub async fn last(journal: &dyn Journal) -> Result<SessionName, CliError> {
     let mut wanted = PAGE;
     loop {
         let (sessions, all) = newest(journal, wanted).await?;
@@ -196,7 +196,7 @@ pub async fn last(journal: &dyn Journal) -> Result<SessionName, Stop> {
         }
         wanted = all;
     }
-    Err(Stop::failed(
+    Err(CliError::failed(
         "no session was used yet, so there is none to go on with: ask without --last",
     ))
 }
@@ -206,7 +206,7 @@ pub async fn events(
     journal: &dyn Journal,
     args: &EventsArgs,
     terminal: &mut Terminal,
-) -> Result<(), Stop> {
+) -> Result<(), CliError> {
     let known = known(journal, &args.id).await?;
     let print = |entry: &Entry| match entry.record.fact.kind().starts_with(&args.kind) {
         true => terminal.out.json(&entry.event(&args.id)),
@@ -220,7 +220,7 @@ pub async fn export(
     journal: &dyn Journal,
     SessionArg { id }: &SessionArg,
     terminal: &mut Terminal,
-) -> Result<(), Stop> {
+) -> Result<(), CliError> {
     let known = known(journal, id).await?;
     let print = |entry: &Entry| {
         let event = Event::with_whole_texts(id, entry.seq, &entry.record);
@@ -234,8 +234,8 @@ pub(super) async fn each_record(
     journal: &dyn Journal,
     known: &Known,
     after: Seq,
-    mut take: impl FnMut(&Entry) -> Result<(), Stop>,
-) -> Result<(), Stop> {
+    mut take: impl FnMut(&Entry) -> Result<(), CliError>,
+) -> Result<(), CliError> {
     let mut last = after;
     while last < known.last {
         let page = journal.read(known.sid, last, RECORDS).await?;
@@ -252,7 +252,7 @@ pub async fn search(
     args: &SearchArgs,
     json: bool,
     terminal: &mut Terminal,
-) -> Result<(), Stop> {
+) -> Result<(), CliError> {
     let (tenant, words) = (TenantId::local(), args.words.join(" "));
     let hits = journal.search(tenant, words, args.limit).await?;
     for hit in &hits {
@@ -279,7 +279,7 @@ pub async fn release(
     SessionArg { id }: &SessionArg,
     json: bool,
     terminal: &mut Terminal,
-) -> Result<(), Stop> {
+) -> Result<(), CliError> {
     known(journal, id).await?;
     let session = oracle.session_by_key(SessionKey::local(id.clone()));
     let before = session.view().await?;
@@ -299,7 +299,7 @@ pub async fn release(
     Ok(writeln!(terminal.out, "{released}")?)
 }
 
-impl From<journal::Error> for Stop {
+impl From<journal::Error> for CliError {
     fn from(error: journal::Error) -> Self {
         AskError::from(error).into()
     }
@@ -338,7 +338,7 @@ mod tests {
                 epoch: claim.epoch,
                 after: claim.last,
                 records: vec![Arc::new(record)],
-                leaves: Standing::Resting,
+                leaves: SessionStatus::Idle,
             };
             journal.append(append).await.unwrap();
         }

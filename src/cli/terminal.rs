@@ -13,7 +13,7 @@ use std::{
 
 use serde::Serialize;
 
-use super::{Environment, Stop, text};
+use super::{CliError, Environment, text};
 
 mod device;
 
@@ -29,9 +29,9 @@ pub struct Terminal {
     /// Standard input.
     pub input: Input,
     /// Standard output, for results.
-    pub out: Stream,
+    pub out: OutputStream,
     /// Standard error, for everything else.
-    pub err: Stream,
+    pub err: OutputStream,
     /// Whether a status line is displayed on standard error.
     status: bool,
     /// Whether the terminal shows an unfinished line of a result.
@@ -52,15 +52,15 @@ impl Terminal {
             measure: Some(device::columns),
             ..Self::new(
                 Input::new(BufReader::new(input), of_input),
-                Stream::new(out, of_out),
-                Stream::new(err, of_err),
+                OutputStream::new(out, of_out),
+                OutputStream::new(err, of_err),
             )
         }
     }
 
     /// Creates a terminal from these streams.
     #[must_use]
-    pub const fn new(input: Input, out: Stream, err: Stream) -> Self {
+    pub const fn new(input: Input, out: OutputStream, err: OutputStream) -> Self {
         Self {
             input,
             out,
@@ -85,7 +85,7 @@ impl Terminal {
 
     /// Current width and style of the terminal on standard error; `None` if it is none.
     #[must_use]
-    pub fn of_people(&self) -> Option<(usize, Style)> {
+    pub fn progress_style(&self) -> Option<(usize, Style)> {
         match self.err.device {
             Device::Terminal { width, style } => {
                 Some((self.measure.map_or(width, |measure| measure()), style))
@@ -97,7 +97,7 @@ impl Terminal {
     /// Width in columns for text on standard error; unlimited if it is no terminal.
     #[must_use]
     pub fn columns(&self) -> usize {
-        self.of_people().map_or(usize::MAX, |(width, _)| width)
+        self.progress_style().map_or(usize::MAX, |(width, _)| width)
     }
 
     /// Writes a piece of a result and flushes it.
@@ -174,7 +174,7 @@ impl Terminal {
     /// Replaces the status line, if standard error is a terminal that can erase it. The cursor must
     /// be at the start of a line.
     pub fn status(&mut self, text: &str) {
-        let Some((width, style)) = self.of_people() else {
+        let Some((width, style)) = self.progress_style() else {
             return;
         };
         // A full line would wrap, and could not be erased.
@@ -200,12 +200,12 @@ impl Terminal {
 }
 
 /// An output stream.
-pub struct Stream {
+pub struct OutputStream {
     writer: Box<dyn Write + Send>,
     device: Device,
 }
 
-impl Stream {
+impl OutputStream {
     /// Creates a stream to this device.
     #[must_use]
     pub fn new(writer: impl Write + Send + 'static, device: Device) -> Self {
@@ -216,8 +216,8 @@ impl Stream {
     }
 
     /// Writes a result as one line of JSON.
-    pub fn json(&mut self, result: &impl Serialize) -> Result<(), Stop> {
-        let mut line = serde_json::to_string(result).map_err(Stop::no_json)?;
+    pub fn json(&mut self, result: &impl Serialize) -> Result<(), CliError> {
+        let mut line = serde_json::to_string(result).map_err(CliError::no_json)?;
         line.push('\n');
         Ok(self.write_all(line.as_bytes())?)
     }
@@ -229,7 +229,7 @@ impl Stream {
     }
 }
 
-impl Write for Stream {
+impl Write for OutputStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.writer.write(bytes)
     }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::{Stop, sessions::each_record, terminal::Terminal};
+use super::{CliError, sessions::each_record, terminal::Terminal};
 use crate::{
     journal::{self, Entry, Journal, Known},
     model::{
@@ -58,14 +58,14 @@ impl By {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-struct Sum {
+struct UsageTotals {
     calls: u64,
     turns: u64,
     compactions: u64,
     usage: Usage,
 }
 
-impl Sum {
+impl UsageTotals {
     fn add(&mut self, other: Self) {
         self.calls += other.calls;
         self.turns += other.turns;
@@ -74,14 +74,14 @@ impl Sum {
     }
 }
 
-type Sums = BTreeMap<String, Sum>;
+type TotalsByGroup = BTreeMap<String, UsageTotals>;
 
 #[derive(Serialize)]
 struct Row<'a> {
     by: By,
     of: &'a str,
     #[serde(flatten)]
-    sum: Sum,
+    sum: UsageTotals,
 }
 
 /// Prints the sums.
@@ -90,9 +90,9 @@ pub async fn usage(
     args: &UsageArgs,
     json: bool,
     terminal: &mut Terminal,
-) -> Result<(), Stop> {
+) -> Result<(), CliError> {
     let by = args.by;
-    let mut sums = Sums::new();
+    let mut sums = TotalsByGroup::new();
     let mut tenant = None;
     while let Some(next) = next_tenant(journal, by, tenant).await? {
         let mut after = None;
@@ -122,7 +122,7 @@ pub async fn usage(
     }
     let mut rows: Vec<_> = sums.iter().map(|(of, sum)| row(of, sum)).collect();
     if rows.len() > 1 && terminal.out_is_terminal() {
-        let mut all = Sum::default();
+        let mut all = UsageTotals::default();
         sums.into_values().for_each(|sum| all.add(sum));
         rows.push(row("all together", &all));
     }
@@ -138,7 +138,7 @@ pub async fn usage(
     Ok(terminal.table(head, 1, &rows)?)
 }
 
-fn row(of: &str, sum: &Sum) -> [String; 7] {
+fn row(of: &str, sum: &UsageTotals) -> [String; 7] {
     [
         of.to_owned(),
         sum.turns.to_string(),
@@ -169,9 +169,9 @@ async fn of_session(
     journal: &dyn Journal,
     known: &Known,
     by: By,
-    sums: &mut Sums,
-) -> Result<(), Stop> {
-    let mut own = Sums::new();
+    sums: &mut TotalsByGroup,
+) -> Result<(), CliError> {
+    let mut own = TotalsByGroup::new();
     // Calls of sessions in memory with only an estimate so far.
     let mut estimated = BTreeMap::new();
     let mut asked = String::new();
@@ -219,11 +219,11 @@ fn call_of(call: &ModelUsage) -> (SessionKey, QueryId, Turn, Attempt, String) {
 }
 
 /// The model and usage of a record. `asked` is the model of the latest call.
-fn used(record: &Record, asked: &mut String) -> Option<(String, Sum)> {
-    let mut sum = Sum {
+fn used(record: &Record, asked: &mut String) -> Option<(String, UsageTotals)> {
+    let mut sum = UsageTotals {
         calls: 1,
         usage: record.usage(),
-        ..Sum::default()
+        ..UsageTotals::default()
     };
     let model = match &record.fact {
         Fact::Turn(

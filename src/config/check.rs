@@ -25,7 +25,7 @@ impl Config {
                 problems.push(Problem::not_allowed(&Origin::Code, key, "…", &why));
             }
         }
-        problems.extend(clashes(self, &|_| Some(Origin::Code)));
+        problems.extend(conflicts(self, &|_| Some(Origin::Code)));
         match problems.is_empty() {
             true => Ok(()),
             false => Err(problems),
@@ -55,21 +55,21 @@ fn values(of: Rule, path: &str, table: &Table, problems: &mut Vec<Problem>) {
 /// Returns the origin of a key's value; `None` for a key that already has a problem.
 type Origins<'a> = &'a dyn Fn(&str) -> Option<Origin>;
 
-pub(super) fn clashes(config: &Config, origin: Origins<'_>) -> Vec<Problem> {
+pub(super) fn conflicts(config: &Config, origin: Origins<'_>) -> Vec<Problem> {
     let problems = Vec::new();
-    let mut clashes = Clashes { origin, problems };
-    clashes.deadlines(config);
-    clashes.tools_and_notes(config);
-    clashes.profiles(config);
+    let mut conflicts = Conflicts { origin, problems };
+    conflicts.deadlines(config);
+    conflicts.tools_and_notes(config);
+    conflicts.profiles(config);
     let names = config.providers.iter().map(|one| one.name.as_str());
-    clashes.doubles("providers", "a name that no other provider has", names);
+    conflicts.duplicates("providers", "a name that no other provider has", names);
     for (at, provider) in config.providers.iter().enumerate() {
-        clashes.provider(&format!("providers.{at}"), provider);
+        conflicts.provider(&format!("providers.{at}"), provider);
     }
-    clashes.problems
+    conflicts.problems
 }
 
-struct Clashes<'a> {
+struct Conflicts<'a> {
     origin: Origins<'a>,
     problems: Vec<Problem>,
 }
@@ -77,7 +77,7 @@ struct Clashes<'a> {
 const NOT_BOTH: &str =
     "a tool in only one of the two lists: of those that are there from the start, and `attachable`";
 
-impl Clashes<'_> {
+impl Conflicts<'_> {
     /// `place` is like `providers.0.headers`.
     fn add(&mut self, place: &str, value: &dyn Display, allowed: &str) {
         if let Some(origin) = (self.origin)(place) {
@@ -133,7 +133,7 @@ impl Clashes<'_> {
     }
 
     /// Reports each name in a list that an earlier entry has.
-    fn doubles<'n>(&mut self, list: &str, allowed: &str, names: impl Iterator<Item = &'n str>) {
+    fn duplicates<'n>(&mut self, list: &str, allowed: &str, names: impl Iterator<Item = &'n str>) {
         let mut seen = BTreeSet::new();
         for (at, name) in names.enumerate() {
             let place = format!("{list}.{at}.name");
@@ -151,13 +151,13 @@ impl Clashes<'_> {
             };
             let places = ["attachable", "tools"].map(|key| format!("profiles.{at}.{key}"));
             let from_file =
-                |place: &&String| matches!((self.origin)(place), Some(Origin::File { .. }));
+                |place: &&String| matches!((self.origin)(place), Some(Origin::ConfigFile { .. }));
             if let Some(place) = places.iter().find(from_file) {
                 self.add(place, &tool, NOT_BOTH);
             }
         }
         let names = config.profiles.iter().map(|one| one.name.as_str());
-        self.doubles("profiles", "a name that no other profile has", names);
+        self.duplicates("profiles", "a name that no other profile has", names);
     }
 
     fn provider(&mut self, place: &str, provider: &Provider) {
@@ -180,7 +180,7 @@ impl Clashes<'_> {
         let models = join(place, "models");
         let names = provider.models.iter().map(|one| one.name.as_str());
         let allowed = "a name that no other model of the provider has";
-        self.doubles(&models, allowed, names);
+        self.duplicates(&models, allowed, names);
         for (at, model) in provider.models.iter().enumerate() {
             let rates = [
                 ("input", model.input),

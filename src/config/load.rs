@@ -18,7 +18,7 @@ use toml::{
 };
 
 use super::{
-    Because, Choice, Config, check,
+    ChainReason, Config, ModelChoice, check,
     rule::{self, ROOT, Rule, SHORT, join, path},
     sections::REQUIRED,
 };
@@ -27,7 +27,7 @@ use super::{
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
     /// The configuration file, if any.
-    pub file: Option<File>,
+    pub file: Option<ConfigFile>,
     /// The environment; variables of other programs are ignored.
     pub environment: Vec<(OsString, OsString)>,
     /// Settings of the command line; a later one overrides an earlier one of the same key.
@@ -47,14 +47,14 @@ pub struct Setting {
 
 /// The content of a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct File {
+pub struct ConfigFile {
     /// Path, for messages.
     pub path: PathBuf,
     /// Content.
     pub text: String,
 }
 
-impl File {
+impl ConfigFile {
     /// Reads a file.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl File {
 
     fn origin(&self, at: usize) -> Origin {
         let before = self.text.bytes().take(at);
-        Origin::File {
+        Origin::ConfigFile {
             path: self.path.clone(),
             line: before.filter(|&byte| byte == b'\n').count() + 1,
         }
@@ -86,7 +86,7 @@ pub enum Origin {
     /// No source sets it.
     Default,
     /// A configuration file.
-    File {
+    ConfigFile {
         /// The path as given.
         path: PathBuf,
         /// The line of the key, from 1.
@@ -104,7 +104,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
-            Self::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Self::ConfigFile { path, line } => write!(f, "{}:{line}", path.display()),
             Self::Environment(name) => write!(f, "environment variable {name}"),
             Self::Option(name) => write!(f, "option {name}"),
             Self::Code => f.write_str("set in code"),
@@ -126,7 +126,7 @@ impl Problem {
         Self {
             place: origin.to_string(),
             line: match origin {
-                Origin::File { line, .. } => *line,
+                Origin::ConfigFile { line, .. } => *line,
                 _ => 0,
             },
             what,
@@ -190,7 +190,7 @@ pub struct Loaded {
     /// The configuration.
     pub config: Config,
     /// The models that it selects in this environment, and the reason.
-    pub choice: Choice,
+    pub choice: ModelChoice,
     /// Environment variables that resemble ours but set nothing, each with the nearest that would.
     pub near_misses: Vec<(String, String)>,
     /// By key with section, and with an index in lists; an absent key has its default.
@@ -219,9 +219,9 @@ pub fn load(sources: &Sources) -> Result<Loaded, Vec<Problem>> {
 impl Loaded {
     /// The reason for the selected models.
     #[must_use]
-    pub fn why_these_models(&self) -> String {
+    pub fn model_choice_reason(&self) -> String {
         match &self.choice.because {
-            Because::Set => format!("by {}", self.origin("model.chain")),
+            ChainReason::Set => format!("by {}", self.origin("model.chain")),
             because => because.to_string(),
         }
     }
@@ -269,7 +269,7 @@ impl Loaded {
                     }
                 }
                 (_, None) if place == "model.chain" => {
-                    let Choice { chain, because } = &self.choice;
+                    let ModelChoice { chain, because } = &self.choice;
                     let chain = chain.models().join(", ");
                     text.push_str(&format!("# {key} is not set: {chain}, {because}\n"));
                 }
@@ -311,12 +311,12 @@ struct Draft {
     origins: BTreeMap<String, Origin>,
     problems: Vec<Problem>,
     /// Keys that have a problem, and cause no further ones.
-    bad: BTreeSet<String>,
+    rejected: BTreeSet<String>,
 }
 
 impl Draft {
     /// Applies a file, or nothing if it is not valid TOML.
-    fn file(&mut self, file: &File) {
+    fn file(&mut self, file: &ConfigFile) {
         let (table, errors) = DeTable::parse_recoverable(&file.text);
         // Only the first error of each line: later ones mostly follow from it.
         let mut lines = BTreeMap::new();
@@ -332,12 +332,12 @@ impl Draft {
         }
     }
 
-    fn table(&mut self, file: &File, of: Rule, place: &str, table: &DeTable<'_>) -> Table {
+    fn table(&mut self, file: &ConfigFile, of: Rule, place: &str, table: &DeTable<'_>) -> Table {
         let mut made = Table::new();
         for (name, value) in table {
             let (key, origin) = (name.get_ref().as_ref(), file.origin(name.span().start));
             let full = join(place, key);
-            let kept = match (of.of(key), value.get_ref(), tables(value)) {
+            let accepted = match (of.of(key), value.get_ref(), tables(value)) {
                 (Some(rule @ Rule::Section(_)), DeValue::Table(table), _) => {
                     Some(self.table(file, rule, &full, table).into())
                 }
@@ -368,7 +368,7 @@ impl Draft {
                     })
                 }
             };
-            if let Some(value) = kept {
+            if let Some(value) = accepted {
                 made.insert(key.to_owned(), value);
             }
         }
@@ -379,7 +379,7 @@ impl Draft {
         for key in REQUIRED {
             let full = join(place, key);
             if of.of(key).is_some() && !self.origins.contains_key(&full) {
-                self.bad.insert(full);
+                self.rejected.insert(full);
                 let what = format!("{} has no `{key}`, which it needs", of.head(place));
                 self.problems.push(Problem::at(origin, what));
             }
@@ -397,10 +397,10 @@ impl Draft {
         read: impl FnOnce(Rule) -> Result<Value, String>,
     ) -> Option<Value> {
         let path = join(&path(place), key);
-        let told = shown_unless_secret(place, key, of.of(key), raw);
+        let shown_value = shown_unless_secret(place, key, of.of(key), raw);
         let Some(rule) = of.of(key) else {
             let (path, remedy) = (shown(&path), rule::remedy(of, place, key));
-            let what = format!("`{path}` is `{told}`, but there is no such key; {remedy}");
+            let what = format!("`{path}` is `{shown_value}`, but there is no such key; {remedy}");
             self.problems.push(Problem::at(&origin, what));
             return None;
         };
@@ -415,9 +415,9 @@ impl Draft {
             }
             Err(allowed) => allowed,
         };
-        let problem = Problem::not_allowed(&origin, &path, &told, &allowed);
+        let problem = Problem::not_allowed(&origin, &path, &shown_value, &allowed);
         self.problems.push(problem);
-        self.bad.insert(full);
+        self.rejected.insert(full);
         None
     }
 
@@ -490,9 +490,9 @@ impl Draft {
         }
         let origin = |key: &str| {
             let origin = self.origins.get(key).cloned().unwrap_or(Origin::Default);
-            (!self.bad.contains(key)).then_some(origin)
+            (!self.rejected.contains(key)).then_some(origin)
         };
-        self.problems.extend(check::clashes(&config, &origin));
+        self.problems.extend(check::conflicts(&config, &origin));
         if !self.problems.is_empty() {
             return Err(self.problems);
         }
@@ -520,15 +520,15 @@ fn is_key(section: &str, key: &str) -> bool {
 /// The section and key that a variable names; the key may not exist. `None` if the variable is not
 /// ours.
 fn target(name: &str) -> Option<(String, String)> {
-    let rest = name.strip_prefix("ORACLE_")?;
-    if rest.chars().any(char::is_lowercase) {
+    let suffix = name.strip_prefix("ORACLE_")?;
+    if suffix.chars().any(char::is_lowercase) {
         return None;
     }
-    let rest = rest.to_lowercase();
-    match rest.split_once("__") {
+    let suffix = suffix.to_lowercase();
+    match suffix.split_once("__") {
         Some((section, key)) => matches!(ROOT.of(section), Some(Rule::Section(_)))
             .then(|| (section.to_owned(), key.to_owned())),
-        None => is_key(SHORT, &rest).then(|| (SHORT.to_owned(), rest)),
+        None => is_key(SHORT, &suffix).then(|| (SHORT.to_owned(), suffix)),
     }
 }
 

@@ -256,16 +256,16 @@ pub fn base_url(address: String) -> Result<String, NotAllowed> {
 
 /// The selected chain of models, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
+pub struct ModelChoice {
     /// The selected models.
     pub chain: ModelChain,
     /// The reason for selecting them.
-    pub because: Because,
+    pub because: ChainReason,
 }
 
 /// The reason for a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Because {
+pub enum ChainReason {
     /// The user set it.
     Set,
     /// This environment variable contains a key.
@@ -276,7 +276,7 @@ pub enum Because {
     NoKey,
 }
 
-impl fmt::Display for Because {
+impl fmt::Display for ChainReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = || Preset::key_variables().collect::<Vec<_>>().join(", ");
         match self {
@@ -307,11 +307,11 @@ impl Config {
     /// The configured chain; else the default model of the first preset whose key is in this
     /// environment; else the offline model.
     #[must_use]
-    pub fn choice(&self, environment: &[(OsString, OsString)]) -> Choice {
+    pub fn choice(&self, environment: &[(OsString, OsString)]) -> ModelChoice {
         if let Some(chain) = &self.model.chain {
-            return Choice {
+            return ModelChoice {
                 chain: chain.clone(),
-                because: Because::Set,
+                because: ChainReason::Set,
             };
         }
         let is_blank = |value: &OsString| value.to_str().is_some_and(|text| text.trim().is_empty());
@@ -322,14 +322,14 @@ impl Config {
         let keyed = PRESETS.iter().find_map(|preset| {
             let model = format!("{}/{}", preset.name, preset.default_model?);
             let key = self.provider(preset.name)?.key_env.filter(has)?;
-            Some(Choice {
+            Some(ModelChoice {
                 chain: ModelChain::new([model.as_str()]).ok()?,
-                because: Because::Key(key),
+                because: ChainReason::Key(key),
             })
         });
-        keyed.unwrap_or_else(|| Choice {
+        keyed.unwrap_or_else(|| ModelChoice {
             chain: ModelChain::offline(),
-            because: Because::NoKey,
+            because: ChainReason::NoKey,
         })
     }
 }

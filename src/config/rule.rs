@@ -94,7 +94,7 @@ impl Rule {
             _ => String::new(),
         };
         let as_is = |fits: bool| fits.then(|| value.clone());
-        let kept = match self {
+        let accepted = match self {
             Switch => as_is(value.is_bool()),
             Whole(least, most) => {
                 let number = value.as_integer().map(u64::try_from);
@@ -149,7 +149,7 @@ impl Rule {
             Tenants(_) => as_is(self.limits(value)?),
             Section(_) | List(_) => None,
         };
-        kept.ok_or_else(|| self.allowed())
+        accepted.ok_or_else(|| self.allowed())
     }
 
     fn limits(self, value: &Value) -> Result<bool, String> {

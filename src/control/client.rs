@@ -2,7 +2,7 @@
 //!
 //! ```no_run
 //! use oracle_agent::{
-//!     control::{Client, Told, socket},
+//!     control::{Client, SessionUpdate, socket},
 //!     model::{Seq, SessionName, Submission},
 //! };
 //!
@@ -13,8 +13,8 @@
 //! let mut events = client.follow(&session, accepted.seq.unwrap_or(Seq(0))).await?;
 //! while let Some(told) = events.next().await? {
 //!     match told {
-//!         Told::Frame(frame) => print!("{}", frame.text),
-//!         Told::Event(event) if event.kind == "query.finished" => break,
+//!         SessionUpdate::Frame(frame) => print!("{}", frame.text),
+//!         SessionUpdate::Event(event) if event.kind == "query.finished" => break,
 //!         _ => {}
 //!     }
 //! }
@@ -127,7 +127,7 @@ pub struct TextFrame {
 
 /// An item of a session's stream.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Told {
+pub enum SessionUpdate {
     /// A durable event.
     Event(Box<Event>),
     /// Streamed text.
@@ -226,7 +226,7 @@ impl Client {
         &self,
         session: &SessionName,
         after: Seq,
-    ) -> Result<Events<Told>, ClientError> {
+    ) -> Result<Events<SessionUpdate>, ClientError> {
         let path = ["api", "sessions", session.as_str(), "events"];
         self.stream(&path, &format!("after={after}&frames=1")).await
     }
@@ -378,12 +378,12 @@ impl Events<Seen> {
     }
 }
 
-impl Events<Told> {
+impl Events<SessionUpdate> {
     /// Returns the next item, or `None` if the connection has ended.
     ///
     /// # Errors
     /// See [`ClientError`].
-    pub async fn next(&mut self) -> Result<Option<Told>, ClientError> {
+    pub async fn next(&mut self) -> Result<Option<SessionUpdate>, ClientError> {
         #[derive(Deserialize)]
         struct Gap {
             from: Seq,
@@ -400,14 +400,14 @@ impl Events<Told> {
             return Ok(None);
         };
         Ok(Some(match self.name.as_str() {
-            "frame" => Told::Frame(read(&data)?),
-            "gap" => Told::Gap {
+            "frame" => SessionUpdate::Frame(read(&data)?),
+            "gap" => SessionUpdate::Gap {
                 from: read::<Gap>(&data)?.from,
             },
-            "end" => Told::End {
+            "end" => SessionUpdate::End {
                 why: read::<End>(&data)?.error.message,
             },
-            _ => Told::Event(read(&data)?),
+            _ => SessionUpdate::Event(read(&data)?),
         }))
     }
 }

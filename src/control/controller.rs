@@ -4,7 +4,7 @@ use super::{Answer, Code, Follow, Refused, Verb, Watching, limits, subject::Subj
 use crate::{
     actor::{AskError, Changes, Oracle, SessionFilter, SessionHandle},
     journal::{Entry, Only},
-    kernel::{Command, Reply},
+    kernel::{Command, CommandReply},
     model::{
         By, ForkPoint, Principal, SessionKey, TenantId,
         access::Role,
@@ -31,8 +31,8 @@ impl Controller {
     /// # Errors
     /// [`Refused`] if the caller is no administrator, or the verb cannot be executed.
     pub async fn carry_out(&self, who: &Principal, verb: Verb) -> Result<Answer, Refused> {
-        may(who)?;
-        let acting = Acting {
+        require_admin(who)?;
+        let acting = TenantController {
             oracle: self.oracle.acting(By::from(who)),
             tenant: &who.tenant,
         };
@@ -45,12 +45,12 @@ impl Controller {
     /// [`Refused`] if the caller is no administrator, the session does not exist, or `after` is out
     /// of range.
     pub async fn watch(&self, who: &Principal, wanted: Watching) -> Result<Follow, Refused> {
-        may(who)?;
+        require_admin(who)?;
         Follow::begin(self.oracle.clone(), who, wanted).await
     }
 }
 
-fn may(who: &Principal) -> Result<(), Refused> {
+fn require_admin(who: &Principal) -> Result<(), Refused> {
     match who.role {
         Role::Admin => Ok(()),
         Role::User => Err(Refused::new(
@@ -71,12 +71,12 @@ fn steer(text: String, author: Author) -> Result<Command, Refused> {
     Ok(Command::Steer { text, author })
 }
 
-struct Acting<'a> {
+struct TenantController<'a> {
     oracle: Oracle,
     tenant: &'a TenantId,
 }
 
-impl Acting<'_> {
+impl TenantController<'_> {
     async fn carry_out(&self, verb: Verb) -> Result<Answer, Refused> {
         match verb {
             Verb::List {
@@ -102,7 +102,7 @@ impl Acting<'_> {
                 })
             }
             Verb::Tenants { after, limit } => {
-                let page = self.oracle.tenants_kept(after, limit as usize).await?;
+                let page = self.oracle.stored_tenants(after, limit as usize).await?;
                 Ok(Answer::Tenants {
                     tenants: page.tenants,
                     next: page.next,
@@ -118,7 +118,7 @@ impl Acting<'_> {
                 })
             }
             Verb::Inspect { session } => {
-                let session = Box::new(self.there(&session).await?.view().await?);
+                let session = Box::new(self.existing_session(&session).await?.view().await?);
                 Ok(Answer::Session { session })
             }
             Verb::Tail {
@@ -207,7 +207,7 @@ impl Acting<'_> {
     }
 
     /// Returns a session only if it exists, because a command would create it.
-    async fn there(&self, subject: &Subject) -> Result<SessionHandle, Refused> {
+    async fn existing_session(&self, subject: &Subject) -> Result<SessionHandle, Refused> {
         let session = self.session(self.key(subject));
         if session.last().await?.is_some() {
             return Ok(session);
@@ -221,17 +221,17 @@ impl Acting<'_> {
             let name = subject.name.clone();
             return Err(AskError::Reserved { name }.into());
         }
-        let session = self.there(subject).await?;
+        let session = self.existing_session(subject).await?;
         match session.command(command).await? {
-            Reply::Done => Ok(Answer::Done {}),
-            Reply::Query { query, .. } => Ok(Answer::Query { query }),
+            CommandReply::Done => Ok(Answer::Done {}),
+            CommandReply::Query { query, .. } => Ok(Answer::Query { query }),
         }
     }
 
     async fn delete(&self, subject: &Subject, anyway: bool) -> Result<Answer, Refused> {
         let take = match anyway {
             true => Only::Always,
-            false => Only::AtRest,
+            false => Only::WhenIdle,
         };
         let deletion = self.oracle.delete(&self.key(subject), take).await?;
         Ok(Answer::Deleted {

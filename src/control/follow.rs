@@ -81,7 +81,7 @@ impl Follow {
                 },
                 Source::All(events) => match events.next().await {
                     Some(notice) => self.of_all(notice),
-                    None => self.listen_again().await,
+                    None => self.resubscribe().await,
                 },
             };
             if seen.is_some() {
@@ -114,7 +114,7 @@ impl Follow {
     }
 
     /// Subscribes again after a bus was replaced, unless the system has ended.
-    async fn listen_again(&mut self) -> Option<Seen> {
+    async fn resubscribe(&mut self) -> Option<Seen> {
         tokio::time::sleep(AGAIN).await;
         if self.oracle.has_ended() {
             return Some(self.end(ENDED.to_owned()));

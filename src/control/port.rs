@@ -21,7 +21,7 @@
 //! # }
 //! ```
 //!
-//! **Invariant:** at most [`IN_WORK`] verbs run at a time; the port rejects more at once.
+//! **Invariant:** at most [`MAX_IN_FLIGHT`] verbs run at a time; the port rejects more at once.
 
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr};
 use tokio::task::{JoinHandle, JoinSet};
@@ -30,7 +30,7 @@ use super::{Answer, Controller, Follow, Refused, Verb, Watching};
 use crate::model::Principal;
 
 /// Maximum number of verbs in flight.
-pub const IN_WORK: usize = 256;
+pub const MAX_IN_FLIGHT: usize = 256;
 
 /// Messages of the control port.
 pub enum ControlMsg {
@@ -75,7 +75,7 @@ struct Port;
 
 struct State {
     controller: Controller,
-    in_work: JoinSet<()>,
+    in_flight: JoinSet<()>,
 }
 
 impl Actor for Port {
@@ -88,10 +88,10 @@ impl Actor for Port {
         _: ActorRef<ControlMsg>,
         controller: Controller,
     ) -> Result<State, ActorProcessingErr> {
-        let in_work = JoinSet::new();
+        let in_flight = JoinSet::new();
         Ok(State {
             controller,
-            in_work,
+            in_flight,
         })
     }
 
@@ -101,19 +101,19 @@ impl Actor for Port {
         message: ControlMsg,
         state: &mut State,
     ) -> Result<(), ActorProcessingErr> {
-        while state.in_work.try_join_next().is_some() {}
-        let full = (state.in_work.len() >= IN_WORK).then(full);
+        while state.in_flight.try_join_next().is_some() {}
+        let full = (state.in_flight.len() >= MAX_IN_FLIGHT).then(full);
         let controller = state.controller.clone();
         match (message, full) {
             (ControlMsg::Do { reply, .. }, Some(full)) => drop(reply.send(Err(full))),
             (ControlMsg::Watch { reply, .. }, Some(full)) => drop(reply.send(Err(full))),
             (ControlMsg::Do { who, verb, reply }, None) => {
                 let work = async move { drop(reply.send(controller.carry_out(&who, verb).await)) };
-                state.in_work.spawn(work);
+                state.in_flight.spawn(work);
             }
             (ControlMsg::Watch { who, wanted, reply }, None) => {
                 let work = async move { drop(reply.send(controller.watch(&who, wanted).await)) };
-                state.in_work.spawn(work);
+                state.in_flight.spawn(work);
             }
         }
         Ok(())
@@ -121,6 +121,7 @@ impl Actor for Port {
 }
 
 fn full() -> Refused {
-    let what = format!("{IN_WORK} verbs are being carried out, and no more are taken: try again");
+    let what =
+        format!("{MAX_IN_FLIGHT} verbs are being carried out, and no more are taken: try again");
     Refused::overloaded(what)
 }

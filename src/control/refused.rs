@@ -137,7 +137,7 @@ impl Refused {
         }
     }
 
-    pub(super) fn for_now(code: Code, message: impl Into<String>, after: Duration) -> Self {
+    pub(super) fn retryable(code: Code, message: impl Into<String>, after: Duration) -> Self {
         let millis = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
         Self {
             retry_after_ms: Some(millis),
@@ -147,11 +147,11 @@ impl Refused {
 
     #[cfg(any(feature = "cli", feature = "server"))]
     pub(super) fn unavailable(message: impl Into<String>) -> Self {
-        Self::for_now(Code::Unavailable, message, SOON)
+        Self::retryable(Code::Unavailable, message, SOON)
     }
 
     pub(super) fn overloaded(message: impl Into<String>) -> Self {
-        Self::for_now(Code::Overloaded, message, SOON)
+        Self::retryable(Code::Overloaded, message, SOON)
     }
 
     /// The delay before a retry, where a retry can help.
@@ -167,7 +167,7 @@ impl From<AskError> for Refused {
         match error {
             AskError::Refused(refusal) => refused(&refusal, text),
             AskError::Busy { retry_after, .. } => {
-                Self::for_now(Code::Overloaded, text, retry_after)
+                Self::retryable(Code::Overloaded, text, retry_after)
             }
             AskError::EmptyQuestion => Self::new(Code::EmptyQuestion, text),
             AskError::QuestionTooLong { .. } => Self::new(Code::QuestionTooLong, text),
@@ -177,9 +177,9 @@ impl From<AskError> for Refused {
             AskError::NoSession { .. } => Self::new(Code::NoSession, text),
             AskError::Deleted { .. } => Self::new(Code::Deleted, text),
             AskError::Timeout(_) | AskError::Stopped => {
-                Self::for_now(Code::Unavailable, text, SOON)
+                Self::retryable(Code::Unavailable, text, SOON)
             }
-            AskError::Journal(_) => Self::for_now(Code::Journal, text, LATER),
+            AskError::Journal(_) => Self::retryable(Code::Journal, text, LATER),
         }
     }
 }
@@ -191,7 +191,7 @@ impl From<ReloadError> for Refused {
             ReloadError::NotHere => Self::new(Code::NotReloadable, text),
             ReloadError::Wrong(_) => Self::new(Code::Configuration, text),
             ReloadError::Timeout(_) | ReloadError::Broken => {
-                Self::for_now(Code::Unavailable, text, SOON)
+                Self::retryable(Code::Unavailable, text, SOON)
             }
         }
     }
@@ -220,8 +220,8 @@ fn refused(refusal: &Refusal, text: String) -> Refused {
         Refusal::Quarantined { .. } => Code::Quarantined,
     };
     match code {
-        Code::Busy | Code::InboxFull => Refused::for_now(code, text, SOON),
-        Code::Draining => Refused::for_now(code, text, LATER),
+        Code::Busy | Code::InboxFull => Refused::retryable(code, text, SOON),
+        Code::Draining => Refused::retryable(code, text, LATER),
         _ => Refused::new(code, text),
     }
 }

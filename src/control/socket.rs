@@ -111,7 +111,7 @@ impl Socket {
         loop {
             let (stream, _) = self.listener.accept().await?;
             let peer = stream.peer_cred().map(|peer| peer.uid());
-            if peer.is_ok_and(|peer| is_let_in(self.user, peer)) {
+            if peer.is_ok_and(|peer| is_allowed(self.user, peer)) {
                 return Ok(stream);
             }
             tracing::warn!("another user tried to use the control channel");
@@ -127,7 +127,7 @@ impl Drop for Socket {
     }
 }
 
-const fn is_let_in(user: u32, peer: u32) -> bool {
+const fn is_allowed(user: u32, peer: u32) -> bool {
     peer == user || peer == 0
 }
 
@@ -216,7 +216,7 @@ mod tests {
     async fn socket_admits_only_its_owner_and_root() {
         let user = this_user().unwrap();
         for (peer, may) in [(user, true), (0, true), (user + 1, false)] {
-            assert_eq!(is_let_in(user, peer), may, "{peer}");
+            assert_eq!(is_allowed(user, peer), may, "{peer}");
         }
     }
 }

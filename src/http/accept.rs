@@ -19,10 +19,10 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Host, Settings,
     connection::{self, Peer},
-    host::{OneMore, Several},
+    host::{CounterGuard, SharedCounter},
     overload,
 };
-use crate::{access::place_of, control::socket::Socket};
+use crate::{access::network_of, control::socket::Socket};
 
 const BACKLOG: u32 = 1_024;
 /// Bound on the kernel's buffer for one client, which otherwise grows to megabytes.
@@ -37,7 +37,7 @@ const SHORT: Duration = Duration::from_secs(5);
 
 /// Whether clients need a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Door {
+pub enum AuthMode {
     /// A key is required.
     Keys,
     /// No key is required, because there are none.
@@ -96,12 +96,12 @@ impl Listener {
     ///
     /// # Errors
     /// If the address is taken or refused, or would be open to other machines without keys.
-    pub fn bind(settings: &Settings, door: Door) -> Result<Self, BindError> {
+    pub fn bind(settings: &Settings, auth: AuthMode) -> Result<Self, BindError> {
         let address = settings.listen;
-        if door == Door::Open && settings.require_keys {
+        if auth == AuthMode::Open && settings.require_keys {
             return Err(BindError::Keyless);
         }
-        if door == Door::Open && !address.ip().to_canonical().is_loopback() {
+        if auth == AuthMode::Open && !address.ip().to_canonical().is_loopback() {
             return Err(BindError::Unguarded { address });
         }
         Self::listen(address).map_err(|source| match source.kind() {
@@ -169,8 +169,8 @@ pub(super) async fn accept<A: Accept>(
     ending: CancellationToken,
 ) -> JoinSet<()> {
     let (mut connections, mut spare) = (JoinSet::new(), JoinSet::new());
-    let mut crowd = Crowd::new(host.settings.max_connections_per_address);
-    let essential = router.clone().layer(from_fn(overload::beyond_the_cap));
+    let mut crowd = ConnectionLimiter::new(host.settings.max_connections_per_address);
+    let essential = router.clone().layer(from_fn(overload::serve_beyond_cap));
     loop {
         let accepted = tokio::select! {
             () = ending.cancelled() => return connections,
@@ -198,7 +198,7 @@ pub(super) async fn accept<A: Accept>(
         let serve = |router| async move {
             connection::serve(stream, peer, router, &host, ending.cancelled()).await;
         };
-        match crowd.enter(peer) {
+        match crowd.try_acquire(peer) {
             Ok(one) if connections.len() < most => {
                 let served = serve(router.clone());
                 connections.spawn(async move {
@@ -225,22 +225,22 @@ fn of_one_connection(error: &io::Error) -> bool {
 }
 
 #[derive(Debug)]
-struct Crowd {
+struct ConnectionLimiter {
     most: usize,
-    places: HashMap<IpAddr, Several>,
+    places: HashMap<IpAddr, SharedCounter>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct TooMany;
 
-impl Crowd {
+impl ConnectionLimiter {
     fn new(most: usize) -> Self {
         let places = HashMap::new();
         Self { most, places }
     }
 
     /// Counts a connection. Loopback is exempt, because proxies connect from there.
-    fn enter(&mut self, peer: Peer) -> Result<Option<OneMore>, TooMany> {
+    fn try_acquire(&mut self, peer: Peer) -> Result<Option<CounterGuard>, TooMany> {
         let from = peer.address().map(|address| address.ip());
         let Some(from) = from.filter(|from| !from.to_canonical().is_loopback()) else {
             return Ok(None);
@@ -248,7 +248,7 @@ impl Crowd {
         if self.places.len() == self.places.capacity() {
             self.places.retain(|_, place| place.now() > 0);
         }
-        let one = self.places.entry(place_of(from)).or_default().one_more();
+        let one = self.places.entry(network_of(from)).or_default().increment();
         match one.before() < self.most {
             true => Ok(Some(one)),
             false => Err(TooMany),

@@ -13,7 +13,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     Admin, Host, Problem,
-    door::Farewell,
+    auth::RevocationEvent,
     extract::{self, Query},
     problem::ProblemBody,
     sse,
@@ -96,8 +96,8 @@ async fn watch(
         Some((event(&seen), (!is_end).then_some((follow, host))))
     });
     let why = Problem::no_key().body().message().to_owned();
-    let farewell = Farewell::new(Some("end"), &Seen::End { why });
-    Ok(sse::response(shown, farewell))
+    let revocation = RevocationEvent::new(Some("end"), &Seen::End { why });
+    Ok(sse::response(shown, revocation))
 }
 
 async fn next(follow: &mut Follow, host: &Host) -> Seen {

@@ -90,7 +90,7 @@ impl From<ProviderState> for Provider {
 ))]
 async fn readyz(State(host): State<Host>) -> (StatusCode, Json<Readiness>) {
     let journal = journal(&host).await;
-    let draining = host.takes_nothing_new();
+    let draining = host.is_draining();
     let states = host.oracle.providers();
     let now = host.oracle.clock().now();
     // A circuit that has cooled down lets the next call through.
@@ -122,7 +122,7 @@ async fn readyz(State(host): State<Host>) -> (StatusCode, Json<Readiness>) {
 /// Checks the journal's recent writes and one read. It writes nothing, because this route needs no
 /// key.
 async fn journal(host: &Host) -> Result<(), &'static str> {
-    if host.oracle.figures().journal_fails() {
+    if host.oracle.metrics().journal_fails() {
         return Err("cannot be written");
     }
     let read = host.journal.find(SessionKey::local(SessionName::system()));

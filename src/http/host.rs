@@ -7,7 +7,7 @@ use std::sync::{
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Problem, Settings, door::Porter, overload::Overload};
+use super::{Problem, Settings, auth::AttemptLimiter, overload::Overload};
 use crate::{access::Keyring, actor::Oracle, journal::Journal};
 
 /// State that all requests share. Cheap to clone.
@@ -15,17 +15,17 @@ use crate::{access::Keyring, actor::Oracle, journal::Journal};
 pub struct Host(Arc<Inner>);
 
 struct Inner {
-    shares: Shares,
-    drain: Drain,
+    parts: HostParts,
+    drain: DrainSignal,
     overload: Overload,
-    porter: Porter,
-    handed_in: Several,
-    connections: Several,
+    attempt_limiter: AttemptLimiter,
+    submissions: SharedCounter,
+    connections: SharedCounter,
     counts: TaskTracker,
 }
 
 /// The parts of a [`Host`].
-pub struct Shares {
+pub struct HostParts {
     /// The running system.
     pub oracle: Oracle,
     /// Its journal, for lists; sessions are reached through `oracle`.
@@ -39,31 +39,31 @@ pub struct Shares {
 impl Host {
     /// Creates the state from its parts.
     #[must_use]
-    pub fn new(shares: Shares) -> Self {
-        let overload = Overload::new(&shares.settings);
-        let porter = Porter::new(&shares.settings);
+    pub fn new(parts: HostParts) -> Self {
+        let overload = Overload::new(&parts.settings);
+        let attempt_limiter = AttemptLimiter::new(&parts.settings);
         Self(Arc::new(Inner {
-            shares,
-            drain: Drain::default(),
+            parts,
+            drain: DrainSignal::default(),
             overload,
-            porter,
-            handed_in: Several::default(),
-            connections: Several::default(),
+            attempt_limiter,
+            submissions: SharedCounter::default(),
+            connections: SharedCounter::default(),
             counts: TaskTracker::new(),
         }))
     }
 
     /// The server's graceful shutdown.
     #[must_use]
-    pub fn drain(&self) -> &Drain {
+    pub fn drain(&self) -> &DrainSignal {
         &self.0.drain
     }
 
-    pub(super) fn handed_in(&self) -> &Several {
-        &self.0.handed_in
+    pub(super) fn submissions(&self) -> &SharedCounter {
+        &self.0.submissions
     }
 
-    pub(super) fn connections(&self) -> &Several {
+    pub(super) fn connections(&self) -> &SharedCounter {
         &self.0.connections
     }
 
@@ -75,13 +75,13 @@ impl Host {
         &self.0.overload
     }
 
-    pub(super) fn porter(&self) -> &Porter {
-        &self.0.porter
+    pub(super) fn attempt_limiter(&self) -> &AttemptLimiter {
+        &self.0.attempt_limiter
     }
 
     /// Whether the server or the system is draining.
     #[must_use]
-    pub fn takes_nothing_new(&self) -> bool {
+    pub fn is_draining(&self) -> bool {
         self.0.drain.has_begun() || self.oracle.is_draining()
     }
 
@@ -89,30 +89,30 @@ impl Host {
     ///
     /// # Errors
     /// A [`Problem`] with a retry hint.
-    pub fn room_for_a_query(&self) -> Result<OneMore, Problem> {
+    pub fn reserve_query(&self) -> Result<CounterGuard, Problem> {
         // Reserved first, so that concurrent requests count each other.
-        let handed_in = self.0.handed_in.one_more();
-        self.has_room(handed_in.before())?;
-        Ok(handed_in)
+        let submissions = self.0.submissions.increment();
+        self.check_capacity(submissions.before())?;
+        Ok(submissions)
     }
 
     /// Checks the capacity for a query without a reservation.
-    pub(super) fn has_room_for_a_query(&self) -> Result<(), Problem> {
-        self.has_room(self.0.handed_in.now())
+    pub(super) fn check_query_capacity(&self) -> Result<(), Problem> {
+        self.check_capacity(self.0.submissions.now())
     }
 
-    fn has_room(&self, handed_in: usize) -> Result<(), Problem> {
-        if self.takes_nothing_new() {
+    fn check_capacity(&self, submissions: usize) -> Result<(), Problem> {
+        if self.is_draining() {
             return Err(Problem::ends());
         }
-        let waiting = self.oracle.backlog() + handed_in;
+        let waiting = self.oracle.backlog() + submissions;
         if waiting >= self.settings.max_backlog {
             return Err(Problem::overloaded(format!(
                 "{waiting} messages and calls of models wait their turn, and `server.max_backlog` is {}: try again",
                 self.settings.max_backlog
             )));
         }
-        let running = self.oracle.busy() + handed_in;
+        let running = self.oracle.busy() + submissions;
         if running >= self.settings.max_queries {
             return Err(Problem::overloaded(format!(
                 "{running} queries run, and `server.max_queries` is {}: try again",
@@ -124,10 +124,10 @@ impl Host {
 }
 
 impl std::ops::Deref for Host {
-    type Target = Shares;
+    type Target = HostParts;
 
-    fn deref(&self) -> &Shares {
-        &self.0.shares
+    fn deref(&self) -> &HostParts {
+        &self.0.parts
     }
 }
 
@@ -136,12 +136,12 @@ impl std::ops::Deref for Host {
 /// Once it has *begun*, the server accepts nothing new and ends event streams; streams of an answer
 /// continue. Once it is *over*, every stream ends.
 #[derive(Debug, Clone, Default)]
-pub struct Drain {
+pub struct DrainSignal {
     begun: CancellationToken,
     over: CancellationToken,
 }
 
-impl Drain {
+impl DrainSignal {
     /// Begins the shutdown.
     pub fn begin(&self) {
         self.begun.cancel();
@@ -176,21 +176,21 @@ impl Drain {
 
 /// A shared counter. Clones count together.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Several(Arc<AtomicUsize>);
+pub(super) struct SharedCounter(Arc<AtomicUsize>);
 
 /// A unit of the counter, returned on drop.
 #[derive(Debug)]
 #[must_use = "it counts as long as it is held"]
-pub struct OneMore {
-    of: Several,
+pub struct CounterGuard {
+    of: SharedCounter,
     before: usize,
 }
 
-impl Several {
-    pub(super) fn one_more(&self) -> OneMore {
+impl SharedCounter {
+    pub(super) fn increment(&self) -> CounterGuard {
         let before = self.0.fetch_add(1, Ordering::Relaxed);
         let of = self.clone();
-        OneMore { of, before }
+        CounterGuard { of, before }
     }
 
     pub(super) fn now(&self) -> usize {
@@ -198,14 +198,14 @@ impl Several {
     }
 }
 
-impl OneMore {
+impl CounterGuard {
     /// The count before this one was added.
     pub(super) const fn before(&self) -> usize {
         self.before
     }
 }
 
-impl Drop for OneMore {
+impl Drop for CounterGuard {
     fn drop(&mut self) {
         self.of.0.fetch_sub(1, Ordering::Relaxed);
     }

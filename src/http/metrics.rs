@@ -19,7 +19,7 @@ use prometheus_client::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Admin, Host, Problem, problem::ProblemBody};
-use crate::actor::{Depths, ProviderState};
+use crate::actor::{ProviderState, QueueDepths};
 
 type Gauges = Family<Vec<(&'static str, String)>, Gauge<u64, AtomicU64>>;
 
@@ -41,7 +41,7 @@ async fn metrics(State(host): State<Host>, _: Admin) -> Response {
     gateways(&mut registry, &host.oracle.providers());
     let connections = ConstGauge::new(host.connections().now() as u64);
     registry.register("http_connections", "Connections", connections);
-    let requests = ConstGauge::new(host.overload().in_work() as u64);
+    let requests = ConstGauge::new(host.overload().in_flight() as u64);
     let help = "Requests that are worked on, streams among them";
     registry.register("http_requests_in_work", help, requests);
     let help = "Answers, by the class of their status, and clients that left before theirs";
@@ -69,7 +69,7 @@ fn gauges<'a, const N: usize>(
     registry.register(name, help, gauges);
 }
 
-fn depths(registry: &mut Registry, all: &Depths) {
+fn depths(registry: &mut Registry, all: &QueueDepths) {
     let mailboxes = Gauges::default();
     for (actor, waiting) in [
         ("shard", &all.shards),

@@ -71,9 +71,9 @@ const fn tenant(caller: &Caller) -> &TenantId {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Described(Bytes);
+pub(super) struct OpenApiJson(Bytes);
 
-impl Described {
+impl OpenApiJson {
     pub(super) fn new(description: &utoipa::openapi::OpenApi) -> Self {
         // The description always serializes.
         Self(serde_json::to_vec(description).unwrap_or_default().into())
@@ -84,6 +84,6 @@ impl Described {
 #[utoipa::path(get, path = "/api/openapi.json", tag = "api", responses(
     (status = 200, description = "An OpenAPI document.", body = serde_json::Value),
 ))]
-async fn show(Extension(Described(json)): Extension<Described>) -> Response {
+async fn show(Extension(OpenApiJson(json)): Extension<OpenApiJson>) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], json).into_response()
 }

@@ -15,7 +15,7 @@ use http_body_util::BodyExt as _;
 use prometheus_client::metrics::{counter::Counter, family::Family};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{Host, Problem, Settings, front::held};
+use super::{Host, Problem, Settings, access_log::with_guard};
 
 /// Memory for all bodies, in units of the largest body.
 const LARGEST_BODIES: usize = 64;
@@ -51,7 +51,7 @@ impl Overload {
         }
     }
 
-    pub(super) fn in_work(&self) -> usize {
+    pub(super) fn in_flight(&self) -> usize {
         self.most.saturating_sub(self.requests.available_permits())
     }
 
@@ -79,7 +79,7 @@ pub(super) async fn admit(State(host): State<Host>, request: Request, next: Next
         return problem.into_response();
     };
     let response = next.run(request).await;
-    response.map(|body| held(body, place))
+    response.map(|body| with_guard(body, place))
 }
 
 /// Sheds a message before authentication, body and JSON, which cost more than the refusal. The
@@ -91,18 +91,18 @@ pub(super) async fn shed(State(host): State<Host>, request: Request, next: Next)
     if is_page || length.is_none_or(|length| length > SMALL) {
         return next.run(request).await;
     }
-    match host.has_room_for_a_query() {
+    match host.check_query_capacity() {
         Ok(()) => next.run(request).await,
         Err(problem) => refuse(request.into_body(), problem).await,
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-struct BeyondTheCap;
+struct BeyondCap;
 
 /// Serves one request of a connection beyond the cap.
-pub(super) async fn beyond_the_cap(mut request: Request, next: Next) -> Response {
-    request.extensions_mut().insert(BeyondTheCap);
+pub(super) async fn serve_beyond_cap(mut request: Request, next: Next) -> Response {
+    request.extensions_mut().insert(BeyondCap);
     let mut response = next.run(request).await;
     let close = HeaderValue::from_static("close");
     response.headers_mut().insert(header::CONNECTION, close);
@@ -110,8 +110,8 @@ pub(super) async fn beyond_the_cap(mut request: Request, next: Next) -> Response
 }
 
 /// Refuses a request beyond the cap, except to the essential routes: health, metrics and control.
-pub(super) async fn unless_beyond_the_cap(request: Request, next: Next) -> Response {
-    if request.extensions().get::<BeyondTheCap>().is_none() {
+pub(super) async fn refuse_beyond_cap(request: Request, next: Next) -> Response {
+    if request.extensions().get::<BeyondCap>().is_none() {
         return next.run(request).await;
     }
     let what = "there are as many connections as `server.max_connections`, or from your address \
@@ -127,7 +127,11 @@ async fn refuse(mut body: Body, problem: Problem) -> Response {
 }
 
 /// Reads the body within its limits of size, time and memory, so that handlers have it whole.
-pub(super) async fn take_body(State(host): State<Host>, request: Request, next: Next) -> Response {
+pub(super) async fn buffer_body(
+    State(host): State<Host>,
+    request: Request,
+    next: Next,
+) -> Response {
     let (parts, body) = request.into_parts();
     let within = host.settings.body_timeout;
     let whole = tokio::time::timeout(within, whole(&host, body)).await;
@@ -138,12 +142,12 @@ pub(super) async fn take_body(State(host): State<Host>, request: Request, next: 
     }
 }
 
-struct Kept {
+struct BufferedBody {
     bytes: Vec<u8>,
     _room: OwnedSemaphorePermit,
 }
 
-impl AsRef<[u8]> for Kept {
+impl AsRef<[u8]> for BufferedBody {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -177,5 +181,5 @@ async fn whole(host: &Host, mut body: Body) -> Result<Bytes, Problem> {
         room.merge(room_for(data.len())?);
         bytes.extend_from_slice(&data);
     }
-    Ok(Bytes::from_owner(Kept { bytes, _room: room }))
+    Ok(Bytes::from_owner(BufferedBody { bytes, _room: room }))
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    access::{Over, TooMany},
+    access::{LimitReached, TooManyAttempts},
     actor::AskError,
     control::{Code, Refused},
     kernel::Refusal,
@@ -222,7 +222,7 @@ impl Problem {
     }
 
     /// The server needs no key, so requests through a proxy would be unauthenticated.
-    pub(super) fn open_behind_a_proxy(header: &'static str) -> Self {
+    pub(super) fn proxied_without_keys(header: &'static str) -> Self {
         let what = format!(
             "the server has no keys, so it answers nobody but its own machine, and by `{header}` a proxy asks \
              for somebody else: make keys by `oracle keys create` before it is put behind a proxy"
@@ -230,7 +230,7 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "no_keys_behind_proxy", what).of(header)
     }
 
-    pub(super) fn too_many_attempts(TooMany { retry_after }: TooMany) -> Self {
+    pub(super) fn too_many_attempts(TooManyAttempts { retry_after }: TooManyAttempts) -> Self {
         let what = "too many wrong keys were sent from this address: wait, and send a right one";
         Self::new(StatusCode::TOO_MANY_REQUESTS, TOO_MANY_ATTEMPTS, what).retry_after(retry_after)
     }
@@ -239,7 +239,7 @@ impl Problem {
         self.code == TOO_MANY_ATTEMPTS
     }
 
-    pub(super) fn keys_unknowable() -> Self {
+    pub(super) fn keys_unavailable() -> Self {
         let what = "the server cannot read its keys, so it lets nobody in: its log says why";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "keys_unreadable", what).retry_after(MENDED)
     }
@@ -264,8 +264,8 @@ impl Problem {
     }
 }
 
-impl From<Over> for Problem {
-    fn from(over: Over) -> Self {
+impl From<LimitReached> for Problem {
+    fn from(over: LimitReached) -> Self {
         let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, over.code(), over.to_string());
         problem.retry_after(over.retry_after())
     }
@@ -279,7 +279,11 @@ impl From<AskError> for Problem {
 
 impl Problem {
     /// Names the field or header at fault; `question` and `import` are the route's fields for them.
-    pub(super) fn of_asking(error: AskError, question: &'static str, import: &'static str) -> Self {
+    pub(super) fn from_ask_error(
+        error: AskError,
+        question: &'static str,
+        import: &'static str,
+    ) -> Self {
         let field = match &error {
             AskError::EmptyQuestion | AskError::QuestionTooLong { .. } => Some(question),
             AskError::Key { .. } | AskError::Refused(Refusal::KeyReused { .. }) => {

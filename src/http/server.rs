@@ -13,13 +13,13 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use super::{
     Host, Problem,
     accept::{self, Listener},
-    front::{held, is_stream},
+    access_log::{is_stream, with_guard},
     routes,
 };
 use crate::{actor::System, control::socket::Socket};
 
 /// Time for connections to send their last bytes.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const FINAL_RESPONSES: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(10);
 /// Maximum connections on a Unix socket; a few more may still execute verbs.
 const CONNECTIONS: usize = 64;
@@ -68,7 +68,7 @@ impl Server {
         let connections = (&mut self.accepting).await;
         let patience = Instant::now() + within.mul_f64(0.8);
         let oracle = &self.host.oracle;
-        while oracle.running() > oracle.resting() && Instant::now() < patience {
+        while oracle.running() > oracle.awaiting_person() && Instant::now() < patience {
             tokio::time::sleep(LOOK).await;
         }
         self.host.drain().finish();
@@ -106,7 +106,7 @@ impl LocalServer {
         let left = accept::accept(socket, CONNECTIONS, router, host, ending.clone());
         let serving = spawn(async move {
             let mut left = left.await;
-            all_ended(&mut left, Instant::now() + LAST_WORDS).await;
+            all_ended(&mut left, Instant::now() + FINAL_RESPONSES).await;
         });
         Self { ending, serving }
     }
@@ -114,7 +114,7 @@ impl LocalServer {
     /// Closes the socket and its connections.
     pub async fn close(mut self) {
         self.ending.cancel();
-        let _ = tokio::time::timeout(2 * LAST_WORDS, &mut self.serving).await;
+        let _ = tokio::time::timeout(2 * FINAL_RESPONSES, &mut self.serving).await;
     }
 }
 
@@ -124,7 +124,7 @@ async fn bounded(State(room): State<Arc<Semaphore>>, request: Request, next: Nex
         return response;
     }
     match room.try_acquire_owned() {
-        Ok(place) => response.map(|body| held(body, place)),
+        Ok(place) => response.map(|body| with_guard(body, place)),
         Err(_) => Problem::overloaded(format!(
             "{STREAMS} streams are open on the control channel, and more cannot be: end an `oracle ctl \
              watch`, or try again"
@@ -142,6 +142,6 @@ fn spawn<T: Send + 'static>(
 
 async fn all_ended(connections: &mut JoinSet<()>, deadline: Instant) {
     let all = async { while connections.join_next().await.is_some() {} };
-    let until = deadline.min(Instant::now() + LAST_WORDS);
+    let until = deadline.min(Instant::now() + FINAL_RESPONSES);
     let _ = tokio::time::timeout_at(until, all).await;
 }

@@ -1,13 +1,13 @@
 //! Tenant limits on pending messages and on sessions.
 //!
-//! Checked before a message or a new session reaches an actor. A [`Place`] counts while it is held;
+//! Checked before a message or a new session reaches an actor. A [`Reservation`] counts while it is held;
 //! after that the session or query itself is counted.
 
 use std::time::Duration;
 
-use super::{Host, Problem, host::OneMore};
+use super::{Host, Problem, host::CounterGuard};
 use crate::{
-    access::{Account, Count, NewSession, Pending},
+    access::{Account, SessionCount, SessionReservation, SubmissionPermit},
     actor::AskError,
     journal,
     model::{SessionKey, TenantId},
@@ -23,31 +23,31 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// counted until the next count.
 #[derive(Debug)]
 #[must_use = "it counts as long as it is held"]
-pub struct Place {
-    _handed_in: OneMore,
-    _message: Option<Pending>,
-    session: Option<NewSession>,
+pub struct Reservation {
+    _submission: CounterGuard,
+    _message: Option<SubmissionPermit>,
+    session: Option<SessionReservation>,
 }
 
-impl Place {
+impl Reservation {
     /// Settles the reservation by the outcome of the message or creation.
     pub fn settle<T>(self, outcome: &Result<T, AskError>) {
         match outcome {
-            Ok(_) => self.taken(),
+            Ok(_) => self.keep(),
             Err(error) if error.leaves_open() => drop(self),
-            Err(_) => self.give_back(),
+            Err(_) => self.release(),
         }
     }
 
     /// Keeps the count: the session exists.
-    pub fn taken(self) {
+    pub fn keep(self) {
         if let Some(session) = self.session {
             session.opened();
         }
     }
 
     /// Releases the reservation: no session was opened.
-    pub fn give_back(self) {
+    pub fn release(self) {
         if let Some(session) = self.session {
             session.not_opened();
         }
@@ -60,17 +60,17 @@ impl Host {
     ///
     /// # Errors
     /// A [`Problem`] with a retry hint.
-    pub async fn room_for_a_message(&self, key: &SessionKey) -> Result<Place, Problem> {
-        self.has_room_for_a_query()?;
+    pub async fn reserve_message(&self, key: &SessionKey) -> Result<Reservation, Problem> {
+        self.check_query_capacity()?;
         let (mut message, mut session) = (None, None);
         if let Some(account) = self.oracle.tenants().account(&key.tenant) {
             message = Some(account.message()?);
-            session = self.place_for(&account, key).await?;
+            session = self.reserve_new_session(&account, key).await?;
         }
         // Reserved last: it blocks other requests, and the count above can take long.
-        match self.room_for_a_query() {
-            Ok(handed_in) => Ok(Place {
-                _handed_in: handed_in,
+        match self.reserve_query() {
+            Ok(submissions) => Ok(Reservation {
+                _submission: submissions,
                 _message: message,
                 session,
             }),
@@ -87,23 +87,23 @@ impl Host {
     ///
     /// # Errors
     /// A [`Problem`] with a retry hint.
-    pub async fn room_for_a_session(&self, key: &SessionKey) -> Result<Place, Problem> {
+    pub async fn reserve_session(&self, key: &SessionKey) -> Result<Reservation, Problem> {
         let session = match self.oracle.tenants().account(&key.tenant) {
-            Some(account) => self.place_for(&account, key).await?,
+            Some(account) => self.reserve_new_session(&account, key).await?,
             None => None,
         };
-        Ok(Place {
-            _handed_in: self.handed_in().one_more(),
+        Ok(Reservation {
+            _submission: self.submissions().increment(),
             _message: None,
             session,
         })
     }
 
-    async fn place_for(
+    async fn reserve_new_session(
         &self,
         account: &Account,
         key: &SessionKey,
-    ) -> Result<Option<NewSession>, Problem> {
+    ) -> Result<Option<SessionReservation>, Problem> {
         let Some(limit) = account.session_limit().filter(|_| !key.name.is_ephemeral()) else {
             return Ok(None);
         };
@@ -115,7 +115,7 @@ impl Host {
             return decided.map(Some).map_err(Problem::from);
         }
         if let Some(count) = account.count() {
-            self.count_apart(key.tenant.clone(), limit, count);
+            self.count_in_background(key.tenant.clone(), limit, count);
         }
         // If the last count leaves capacity, no request waits for the next one.
         if let Some(Ok(session)) = account.session_by_last_count() {
@@ -127,13 +127,13 @@ impl Host {
     }
 
     /// Counts until done, however long that takes, unless the server shuts down.
-    fn count_apart(&self, tenant: TenantId, limit: usize, count: Count) {
+    fn count_in_background(&self, tenant: TenantId, limit: usize, count: SessionCount) {
         let host = self.clone();
         self.counts().spawn(async move {
             tokio::select! {
                 () = host.drain().over() => {}
-                kept = host.kept(&tenant, limit) => match kept {
-                    Ok(kept) => count.found(kept),
+                session_count = host.session_count(&tenant, limit) => match session_count {
+                    Ok(session_count) => count.found(session_count),
                     Err(error) => tracing::warn!(%tenant, %error, "the tenant's sessions cannot be counted"),
                 }
             }
@@ -141,9 +141,9 @@ impl Host {
     }
 
     /// Counts the sessions that a tenant keeps; stops after the page that exceeds `most`.
-    async fn kept(&self, tenant: &TenantId, most: usize) -> Result<usize, journal::Error> {
-        let (mut kept, mut after) = (0, None);
-        while kept <= most {
+    async fn session_count(&self, tenant: &TenantId, most: usize) -> Result<usize, journal::Error> {
+        let (mut session_count, mut after) = (0, None);
+        while session_count <= most {
             let page = self.journal.list(tenant.clone(), after, PAGE);
             let page = tokio::time::timeout(PAGE_PATIENCE, page).await;
             let silent = || format!("no answer within {PAGE_PATIENCE:?}");
@@ -151,9 +151,9 @@ impl Host {
             let Some(last) = page.last() else { break };
             after = Some(last.key.name.clone());
             let names = page.iter().map(|known| &known.key.name);
-            kept += names.filter(|name| !name.is_reserved()).count();
+            session_count += names.filter(|name| !name.is_reserved()).count();
         }
-        Ok(kept)
+        Ok(session_count)
     }
 }
 

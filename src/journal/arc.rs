@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Sids, Snapshot, Standing};
+use super::{
+    Append, Claim, Entry, Error, Hit, Journal, Known, Only, SessionStatus, Sids, Snapshot,
+};
 use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId};
 
 impl<J: Journal + ?Sized> Journal for Arc<J> {
@@ -16,7 +18,7 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
         &self,
         key: SessionKey,
         records: Vec<Arc<Record>>,
-        leaves: Standing,
+        leaves: SessionStatus,
     ) -> BoxFuture<'_, Result<Claim, Error>> {
         (**self).begin(key, records, leaves)
     }

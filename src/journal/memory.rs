@@ -15,8 +15,8 @@ use std::{
 use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{
-    Append, Claim, Entry, Error, Hit, Journal, Known, Only, Sids, Snapshot, Standing, opened_below,
-    search::Wanted,
+    Append, Claim, Entry, Error, Hit, Journal, Known, Only, SessionStatus, Sids, Snapshot,
+    opened_below, search::SearchQuery,
 };
 use crate::model::{
     Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId,
@@ -25,7 +25,7 @@ use crate::model::{
 
 mod log;
 
-use log::Log;
+use log::MemoryLog;
 
 /// A journal that ends with the process.
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ struct Sessions {
 #[derive(Debug)]
 struct Slot {
     key: SessionKey,
-    log: Arc<Mutex<Log>>,
+    log: Arc<Mutex<MemoryLog>>,
 }
 
 impl Memory {
@@ -80,7 +80,7 @@ impl Memory {
         Some(read(&self.sessions).slot(sid)?.known(sid))
     }
 
-    fn log(&self, sid: Sid) -> Result<Arc<Mutex<Log>>, Error> {
+    fn log(&self, sid: Sid) -> Result<Arc<Mutex<MemoryLog>>, Error> {
         let sessions = read(&self.sessions);
         let slot = sessions.slot(sid).ok_or(Error::Unknown { sid })?;
         Ok(Arc::clone(&slot.log))
@@ -101,7 +101,7 @@ impl Slot {
 }
 
 impl Slot {
-    fn hits(&self, wanted: &Wanted) -> Vec<((u64, usize), Hit)> {
+    fn hits(&self, wanted: &SearchQuery) -> Vec<((u64, usize), Hit)> {
         let log = lock(&self.log);
         let hit = |&(landed, index): &(u64, usize)| {
             let record = log.records.get(index)?.clone();
@@ -193,7 +193,7 @@ impl Sessions {
 
 // A poisoned lock is safe to take: no code under these locks panics halfway through a change.
 
-fn lock(log: &Mutex<Log>) -> MutexGuard<'_, Log> {
+fn lock(log: &Mutex<MemoryLog>) -> MutexGuard<'_, MemoryLog> {
     log.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -221,7 +221,7 @@ impl Journal for Memory {
         &self,
         key: SessionKey,
         records: Vec<Arc<Record>>,
-        leaves: Standing,
+        leaves: SessionStatus,
     ) -> BoxFuture<'_, Result<Claim, Error>> {
         async move {
             if records.is_empty() {
@@ -234,7 +234,7 @@ impl Journal for Memory {
             let mut log = lock(&slot.log);
             let (last, standing) = (log.last(), log.standing);
             if last != Seq(0) {
-                return Err(Error::Stands {
+                return Err(Error::StatusConflict {
                     sid,
                     last,
                     standing,
@@ -339,7 +339,7 @@ impl Journal for Memory {
             let sessions = read(&self.sessions);
             let slots = sessions.slots.range(sids);
             let known = slots.map(|(sid, slot)| slot.known(*sid));
-            let busy = known.filter(|known| known.standing == Standing::Busy);
+            let busy = known.filter(|known| known.standing == SessionStatus::Busy);
             Ok(busy.take(limit).collect())
         }
         .boxed()
@@ -399,7 +399,7 @@ impl Journal for Memory {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
         async move {
-            let Some(wanted) = Wanted::of(&words) else {
+            let Some(wanted) = SearchQuery::of(&words) else {
                 return Ok(Vec::new());
             };
             let sessions = read(&self.sessions);

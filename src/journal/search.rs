@@ -35,7 +35,7 @@ pub struct Hit {
 }
 
 impl Hit {
-    pub(super) fn of(key: &SessionKey, entry: &Entry, wanted: &Wanted) -> Option<Self> {
+    pub(super) fn of(key: &SessionKey, entry: &Entry, wanted: &SearchQuery) -> Option<Self> {
         let Entry { seq, record } = entry;
         let (said, text) = record.utterance().filter(|(_, text)| wanted.all_in(text))?;
         Some(Self {
@@ -50,11 +50,11 @@ impl Hit {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct SearchQuery {
     words: Vec<String>,
 }
 
-impl Wanted {
+impl SearchQuery {
     pub(super) fn of(text: &str) -> Option<Self> {
         let words: Vec<String> = distinct(text).take(MOST).map(Cow::into_owned).collect();
         (!words.is_empty()).then_some(Self { words })
@@ -191,16 +191,20 @@ mod tests {
             ("fox cat", false),
             ("\"lazy\" -dog*", true),
         ] {
-            assert_eq!(Wanted::of(words).unwrap().all_in(text), found, "{words}");
+            assert_eq!(
+                SearchQuery::of(words).unwrap().all_in(text),
+                found,
+                "{words}"
+            );
         }
-        assert_eq!(Wanted::of("\"*-\""), None);
+        assert_eq!(SearchQuery::of("\"*-\""), None);
     }
 
     #[test]
     fn search_terms_are_bounded() {
         let words: Vec<String> = (0..100).map(|number| number.to_string()).collect();
         assert_eq!(
-            Wanted::of(&words.join(" ")).unwrap().words(),
+            SearchQuery::of(&words.join(" ")).unwrap().words(),
             &words[..MOST]
         );
     }
@@ -216,11 +220,15 @@ mod tests {
             ),
             ("not there", "nothing", "nothing"),
         ] {
-            assert_eq!(Wanted::of("needle").unwrap().excerpt(text), want, "{name}");
+            assert_eq!(
+                SearchQuery::of("needle").unwrap().excerpt(text),
+                want,
+                "{name}"
+            );
         }
         let filler = "lorem ipsum ".repeat(40);
         let long = format!("{filler}here is the needle in it {filler}");
-        let excerpt = Wanted::of("needle").unwrap().excerpt(&long);
+        let excerpt = SearchQuery::of("needle").unwrap().excerpt(&long);
         assert!(excerpt.starts_with("…ipsum lorem ipsum "), "{excerpt}");
         assert!(
             excerpt.contains(" here is the needle in it lorem "),
@@ -229,7 +237,7 @@ mod tests {
         assert!(excerpt.ends_with(" lorem…"), "{excerpt}");
         assert!(excerpt.chars().count() <= EXCERPT + 2, "{excerpt}");
         let one_word = "漢".repeat(1_000);
-        let excerpt = Wanted::of(&one_word).unwrap().excerpt(&one_word);
+        let excerpt = SearchQuery::of(&one_word).unwrap().excerpt(&one_word);
         assert_eq!(excerpt, format!("{}…", "漢".repeat(EXCERPT)));
     }
 }

@@ -16,8 +16,8 @@ use futures_util::{FutureExt, future::BoxFuture};
 use tokio::{sync::oneshot, task::spawn_blocking, time::sleep};
 
 use super::{
-    Append, Claim, Entry, Error, Hit, Journal, Known, Only, Sids, Snapshot, Standing,
-    search::Wanted,
+    Append, Claim, Entry, Error, Hit, Journal, Known, Only, SessionStatus, Sids, Snapshot,
+    search::SearchQuery,
 };
 use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId};
 
@@ -210,7 +210,7 @@ impl Journal for Sqlite {
         &self,
         key: SessionKey,
         records: Vec<Arc<Record>>,
-        leaves: Standing,
+        leaves: SessionStatus,
     ) -> BoxFuture<'_, Result<Claim, Error>> {
         async move {
             let append = Append {
@@ -313,7 +313,7 @@ impl Journal for Sqlite {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
         async move {
-            let Some(wanted) = Wanted::of(&words) else {
+            let Some(wanted) = SearchQuery::of(&words) else {
                 return Ok(Vec::new());
             };
             let readers = &self.inner.readers;

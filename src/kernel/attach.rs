@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     effect::Decision,
-    input::{Moment, Refusal},
+    input::{DecisionContext, Refusal},
     policy::Policy,
     session::{Phase, Session},
 };
@@ -41,7 +41,7 @@ pub(super) fn attach(
     session: &Session,
     tool: String,
     by: By,
-    now: Moment,
+    now: DecisionContext,
 ) -> Result<Decision, Refusal> {
     let policy = session.policy();
     if policy.tool(&tool).is_some() {

@@ -45,19 +45,19 @@ impl fmt::Display for BasisPoints {
 
 /// Refuses more than 4 decimals instead of rounding.
 impl FromStr for BasisPoints {
-    type Err = NoShare;
+    type Err = ParseBasisPointsError;
 
-    fn from_str(text: &str) -> Result<Self, NoShare> {
+    fn from_str(text: &str) -> Result<Self, ParseBasisPointsError> {
         let points = decimal::scaled(text, 4).and_then(|points| u16::try_from(points).ok());
         let points = points.filter(|points| *points <= Self::ONE.0);
-        points.map(Self).ok_or(NoShare)
+        points.map(Self).ok_or(ParseBasisPointsError)
     }
 }
 
 /// The error for a text that is not a share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a share is a number from 0.0 to 1.0 with at most 4 decimals")]
-pub struct NoShare;
+pub struct ParseBasisPointsError;
 
 /// Writes the nearest fraction, whose shortest decimal is the share again.
 impl Serialize for BasisPoints {
@@ -73,7 +73,7 @@ impl<'de> Deserialize<'de> for BasisPoints {
     }
 }
 
-pub(super) const fn at_limit(turn: u32, max_turns: u32) -> bool {
+pub(super) const fn is_last_turn(turn: u32, max_turns: u32) -> bool {
     turn + 1 == max_turns
 }
 
@@ -148,7 +148,7 @@ mod tests {
         ] {
             let found = (
                 !over_budget(turn, max),
-                at_limit(turn, max),
+                is_last_turn(turn, max),
                 over_budget(turn, max),
             );
             assert_eq!(found, (remaining, last, over), "{name}");

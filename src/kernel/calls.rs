@@ -47,13 +47,13 @@ pub(super) fn request(draft: &mut Draft<'_>, asked: Vec<Arc<ToolCall>>, doomed: 
             Some((why, content)) => {
                 draft.emit(ToolFact::Refused(ToolRefused { call, why, content }));
             }
-            None => request_one(draft, &call),
+            None => request_call(draft, &call),
         }
     }
     start_waiting(draft);
 }
 
-fn request_one(draft: &mut Draft<'_>, call: &Arc<ToolCall>) {
+fn request_call(draft: &mut Draft<'_>, call: &Arc<ToolCall>) {
     draft.emit(ToolFact::Requested(ToolRequested {
         call: Arc::clone(call),
     }));

@@ -132,8 +132,8 @@ fn ask(mut draft: Draft<'_>, what: Compacting) -> Decision {
     let part = transcript.range(what.messages);
     let text = rendering::rendered(part, summary, room);
     let model = what.model.as_str().into();
-    let token = draft.token_ahead(what.attempt);
-    draft.emit_ahead(BudgetFact::ContextCompacting(what));
+    let token = draft.next_turn_token(what.attempt);
+    draft.emit_next_turn(BudgetFact::ContextCompacting(what));
     draft.wait_for(Effect::Compact {
         token,
         model,
@@ -192,7 +192,7 @@ pub(super) fn replied(mut draft: Draft<'_>, reply: Reply) -> Decision {
     let gone = chars_of(draft.session.transcript().range(what.messages));
     let saved = gone.saturating_sub(summary.chars().count()) / 4;
     let saved = draft.session.calibration.applied_to(saved as u64);
-    draft.emit_ahead(BudgetFact::ContextCompacted(Compacted {
+    draft.emit_next_turn(BudgetFact::ContextCompacted(Compacted {
         number: what.number,
         attempt: what.attempt,
         model: reply.model,
@@ -230,18 +230,18 @@ fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
     let attempt = what.attempt;
     if let Some(pause) = retry::pause(&draft, &what.model, &fault, tries) {
         let not_before = draft.now.at.plus(pause);
-        draft.emit_ahead(LlmFact::Retried(Retried {
+        draft.emit_next_turn(LlmFact::Retried(Retried {
             attempt,
             model: what.model.clone(),
             fault,
             not_before,
             usage,
         }));
-        let (token, at) = (draft.token_ahead(attempt), not_before);
+        let (token, at) = (draft.next_turn_token(attempt), not_before);
         return draft.wait_for(Effect::RetryAt { token, at });
     }
     if let Some(next) = draft.policy().after(&what.model) {
-        draft.emit_ahead(LlmFact::FailedOver(FailedOver {
+        draft.emit_next_turn(LlmFact::FailedOver(FailedOver {
             attempt,
             fault,
             from: what.model.clone(),
@@ -251,7 +251,7 @@ fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
         return retry_due(draft);
     }
     let (code, detail) = (fault.code.clone(), fault.detail.clone());
-    draft.emit_ahead(BudgetFact::ContextCompactionFailed(CompactionFailed {
+    draft.emit_next_turn(BudgetFact::ContextCompactionFailed(CompactionFailed {
         number: what.number,
         attempt,
         fault,
@@ -262,7 +262,7 @@ fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
     }
     match what.turn_attempt {
         Some(attempt) => {
-            let token = draft.token_ahead(attempt);
+            let token = draft.next_turn_token(attempt);
             let detail = format!(
                 "the conversation is too long for the model, and no summary of it was to be had ({code}: {detail})"
             );

@@ -1,20 +1,20 @@
 //! Commands of operators and users during a query.
 
 use super::{
-    calls, doubt,
+    calls,
     draft::Draft,
-    effect::{Decision, Effect, Reply},
+    effect::{CommandReply, Decision, Effect},
     inbox,
     input::Refusal,
     phase::{CallState, Step},
-    restart, retry,
+    restart, retry, second_opinion,
 };
 use crate::model::{
     By, CallId, FaultCode, ForcedBy, Limits, Outcome,
     command::Author,
     record::{
         Accepted, AgentFact, ApprovalGiven, ApprovalVerdict, BudgetSet, ChildCancel, ControlFact,
-        Ending, Place, Steered,
+        Ending, InboxPosition, Steered,
     },
 };
 
@@ -62,13 +62,13 @@ pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {
             draft.effect(Effect::AbortModel { token });
         }
         Step::Doubting { .. } => {
-            let token = draft.token_ahead(doubt::ATTEMPT);
+            let token = draft.next_turn_token(second_opinion::ATTEMPT);
             draft.effect(Effect::AbortModel { token });
         }
         Step::Compacting {
             what, pause: None, ..
         } => {
-            let token = draft.token_ahead(what.attempt);
+            let token = draft.next_turn_token(what.attempt);
             draft.effect(Effect::AbortModel { token });
         }
         _ => {}
@@ -98,7 +98,7 @@ pub(super) fn steer(mut draft: Draft<'_>, steered: Steered) -> Result<Decision, 
                     limits: draft.policy().limits,
                     idempotency_key: steered.idempotency_key,
                     continues: None,
-                    place: Place::Front,
+                    place: InboxPosition::Front,
                 };
                 let waits = inbox::wait(draft.session, accepted, draft.now)?;
                 let late = ControlFact::SteeredLate(steered.by.into());
@@ -110,7 +110,7 @@ pub(super) fn steer(mut draft: Draft<'_>, steered: Steered) -> Result<Decision, 
     let query = draft.query.id;
     draft.emit_query(ControlFact::Steered(steered));
     Ok(Decision {
-        reply: Reply::query(query),
+        reply: CommandReply::query(query),
         ..draft.wait()
     })
 }

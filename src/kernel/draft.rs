@@ -7,10 +7,10 @@ use std::{borrow::Cow, sync::Arc};
 
 use super::{
     calls,
-    effect::{CallToken, Decision, Effect, Reply},
+    effect::{CallToken, CommandReply, Decision, Effect},
     history::{Transcript, chars, chars_of},
     inbox,
-    input::Moment,
+    input::DecisionContext,
     phase::ToolSlot,
     policy::Policy,
     query::Query,
@@ -19,20 +19,20 @@ use super::{
 use crate::model::{
     Attempt, FaultCode, ForcedBy, Outcome, Record, Turn,
     command::Author,
-    record::{Accepted, BudgetFact, Fact, Finished, Place, QueryFact, TurnFact},
+    record::{Accepted, BudgetFact, Fact, InboxPosition, QueryFact, QueryFinished, TurnFact},
 };
 
 #[derive(Clone)]
 pub(super) struct Draft<'a> {
     pub session: &'a Session,
-    pub now: Moment,
+    pub now: DecisionContext,
     pub query: Query,
     records: Vec<Record>,
     effects: Vec<Effect>,
 }
 
 impl<'a> Draft<'a> {
-    pub(super) fn new(session: &'a Session, query: &Query, now: Moment) -> Self {
+    pub(super) fn new(session: &'a Session, query: &Query, now: DecisionContext) -> Self {
         Self {
             session,
             now,
@@ -50,7 +50,7 @@ impl<'a> Draft<'a> {
         self.emit_in(Some(self.query.turn), fact);
     }
 
-    pub(super) fn emit_ahead(&mut self, fact: impl Into<Fact>) {
+    pub(super) fn emit_next_turn(&mut self, fact: impl Into<Fact>) {
         self.emit_in(Some(Turn(self.query.turns)), fact);
     }
 
@@ -120,7 +120,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    pub(super) fn token_ahead(&self, attempt: Attempt) -> CallToken {
+    pub(super) fn next_turn_token(&self, attempt: Attempt) -> CallToken {
         CallToken {
             turn: Turn(self.query.turns),
             ..self.token(attempt)
@@ -135,7 +135,7 @@ impl<'a> Draft<'a> {
         Decision {
             records: self.records,
             effects: self.effects,
-            reply: Reply::Done,
+            reply: CommandReply::Done,
         }
     }
 
@@ -174,7 +174,7 @@ impl<'a> Draft<'a> {
         calls::close(&mut self);
         self.requeue_steers(&outcome);
         let Query { turns, usage, .. } = self.query;
-        self.emit_query(QueryFact::Finished(Finished {
+        self.emit_query(QueryFact::Finished(QueryFinished {
             outcome,
             answer,
             turns,
@@ -206,13 +206,13 @@ impl<'a> Draft<'a> {
             limits: self.policy().limits,
             idempotency_key: None,
             continues: None,
-            place: Place::Front,
+            place: InboxPosition::Front,
         };
         self.push(inbox::record(self.session.next_query(), accepted, self.now));
     }
 
     fn next_query(&self) -> Option<Effect> {
-        let accepted = |at: Place| {
+        let accepted = |at: InboxPosition| {
             self.records.iter().find_map(|record| {
                 let Fact::Query(QueryFact::Accepted(new)) = &record.fact else {
                     return None;
@@ -222,9 +222,9 @@ impl<'a> Draft<'a> {
         };
         let waiting = self.session.inbox.iter();
         let mut waiting = waiting.map(|queued| (queued.id, queued.accepted.text.as_str()));
-        let (query, text) = accepted(Place::Front)
+        let (query, text) = accepted(InboxPosition::Front)
             .or_else(|| waiting.next())
-            .or_else(|| accepted(Place::Back))?;
+            .or_else(|| accepted(InboxPosition::Back))?;
         Some(Effect::Prepare {
             query,
             text: text.into(),

@@ -110,7 +110,7 @@ pub enum Effect {
 /// Reply to a command, sent once the records are durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reply {
+pub enum CommandReply {
     /// Done.
     Done,
     /// The message belongs to this query.
@@ -123,7 +123,7 @@ pub enum Reply {
     },
 }
 
-impl Reply {
+impl CommandReply {
     /// Creates a reply without a sequence number.
     #[must_use]
     pub const fn query(query: QueryId) -> Self {
@@ -139,14 +139,14 @@ pub struct Decision {
     /// Effects to perform afterwards, in order.
     pub effects: Vec<Effect>,
     /// Reply to the caller.
-    pub reply: Reply,
+    pub reply: CommandReply,
 }
 
 impl Decision {
     /// Returns the reply once the records are appended after record `last`.
     #[must_use]
-    pub fn reply_after(&self, last: Seq) -> Reply {
-        let Reply::Query { query, .. } = self.reply else {
+    pub fn reply_after(&self, last: Seq) -> CommandReply {
+        let CommandReply::Query { query, .. } = self.reply else {
             return self.reply;
         };
         let accepts = |record: &Record| {
@@ -156,7 +156,7 @@ impl Decision {
         let numbered = (last.0 + 1..).map(Seq).zip(&self.records);
         let mut accepting = numbered.filter(|(_, record)| accepts(record));
         let at = accepting.next().map(|(seq, _)| seq);
-        Reply::Query { query, at }
+        CommandReply::Query { query, at }
     }
 
     pub(super) fn of(record: Record) -> Self {
@@ -180,7 +180,7 @@ impl Decision {
         Self {
             records: Vec::new(),
             effects: Vec::new(),
-            reply: Reply::Done,
+            reply: CommandReply::Done,
         }
     }
 }

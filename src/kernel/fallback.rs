@@ -200,7 +200,7 @@ fn is_kept(query: &Query, policy: &Policy) -> bool {
 
 fn judge(draft: &Draft<'_>, cause: FallbackCause) -> Judgement {
     let (query, policy) = (&draft.query, draft.policy());
-    let mut judgement = policy.classifier.classify(&FallbackView {
+    let mut judgement = policy.fallback_classifier.classify(&FallbackView {
         query: &query.text,
         accumulated_chars: query.accumulated_chars,
         turns_without_signal: query.signals.turns_without_signal(),

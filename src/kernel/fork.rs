@@ -10,7 +10,7 @@ use super::{
     draft::Draft,
     effect::Decision,
     inbox,
-    input::Moment,
+    input::DecisionContext,
     query::Query,
     session::{Phase, Session},
 };
@@ -22,7 +22,7 @@ use crate::model::{
 impl Session {
     /// Returns the records that follow the copied ones, from which this state was replayed.
     #[must_use]
-    pub fn forked(&self, forked: Forked, by: By, now: Moment) -> Decision {
+    pub fn forked(&self, forked: Forked, by: By, now: DecisionContext) -> Decision {
         let (point, made) = (forked.query, made(&forked, by));
         let decision = self.note(SessionFact::Forked(forked), now);
         let mut decision = decision.and(self.note(ControlFact::Forked(made), now));

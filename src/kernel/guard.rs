@@ -21,7 +21,7 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
     notes.splice(0..0, draft.query.notes.iter().cloned());
     let of_the_turn_before = notes.len();
     let (turns, max_turns) = (draft.query.turns, draft.query.limits.max_turns);
-    let last = budget::at_limit(turns, max_turns);
+    let last = budget::is_last_turn(turns, max_turns);
     let mode = match last {
         _ if draft.query.final_mark => TurnMode::Final,
         true => TurnMode::Last,
@@ -49,7 +49,7 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
     let estimate = context::estimate(&draft, &notes);
     let context = context::use_of(&draft, estimate);
     for warning in warnings(&draft, context) {
-        draft.emit_ahead(warning);
+        draft.emit_next_turn(warning);
     }
     if let Some(plan) = context.and_then(|used| compaction::due(&draft, used)) {
         // This function adds its own notes again after the compaction.
@@ -57,7 +57,7 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
         return compaction::before_turn(draft, plan, notes);
     }
     if let Some(context) = context.filter(|amount| amount.used > amount.limit) {
-        draft.emit_ahead(BudgetFact::ContextExceeded(context));
+        draft.emit_next_turn(BudgetFact::ContextExceeded(context));
         let AmountBudget { used, limit } = context;
         let detail = format!(
             "the conversation comes to about {} tokens and no longer fits the model{}: start a new session, or configure a model with a larger context window",
@@ -71,7 +71,7 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
 
 pub(super) fn may_ask_for_signal(draft: &Draft<'_>) -> bool {
     let (turns, max_turns) = (draft.query.turns, draft.query.limits.max_turns);
-    !budget::at_limit(turns, max_turns)
+    !budget::is_last_turn(turns, max_turns)
         && !budget::over_budget(turns, max_turns)
         && spent(draft).is_none()
 }
@@ -79,7 +79,7 @@ pub(super) fn may_ask_for_signal(draft: &Draft<'_>) -> bool {
 pub(super) fn ask_for_signal(mut draft: Draft<'_>, notes: Vec<String>) -> Decision {
     let estimate = context::estimate(&draft, &notes);
     for warning in warnings(&draft, context::use_of(&draft, estimate)) {
-        draft.emit_ahead(warning);
+        draft.emit_next_turn(warning);
     }
     start(draft, TurnMode::Signal, notes, estimate)
 }
@@ -109,7 +109,7 @@ fn start(
         );
     };
     let attempt = Attempt(1);
-    draft.emit_ahead(TurnFact::Started(TurnStarted {
+    draft.emit_next_turn(TurnFact::Started(TurnStarted {
         attempt,
         mode,
         model: model.name.to_string(),
@@ -117,7 +117,7 @@ fn start(
         token_estimate: Some(token_estimate),
         unsignalled: draft.now.unsignalled,
     }));
-    let (token, model) = (draft.token_ahead(attempt), model.name.clone());
+    let (token, model) = (draft.next_turn_token(attempt), model.name.clone());
     draft.wait_for(Effect::CallModel { token, model, mode })
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     effect::Decision,
-    input::{Moment, Refusal},
+    input::{DecisionContext, Refusal},
     session::Session,
 };
 use crate::{
@@ -68,7 +68,7 @@ impl Session {
         &self,
         opened: Opened,
         import: Option<Box<Import>>,
-        now: Moment,
+        now: DecisionContext,
     ) -> Result<Decision, Refusal> {
         let imported = match check(self, import)? {
             Some(brought) => self.note(SessionFact::Imported(brought), now),

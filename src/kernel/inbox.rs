@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use super::{
     control,
-    effect::{Decision, Effect, Reply},
+    effect::{CommandReply, Decision, Effect},
     import,
-    input::{Moment, Refusal},
+    input::{DecisionContext, Refusal},
     session::Session,
 };
 use crate::model::{
     BusyPolicy, By, Limits, Outcome, QueryId, Record, Submission, Usage,
     command::Author,
-    record::{Accepted, Continued, ControlFact, Finished, Place, QueryFact, SessionFact, Steered},
+    record::{
+        Accepted, Continued, ControlFact, InboxPosition, QueryFact, QueryFinished, SessionFact,
+        Steered,
+    },
 };
 
 #[derive(Debug, Clone, PartialEq)]
@@ -25,7 +28,7 @@ pub(super) fn submit(
     session: &Session,
     mut submission: Submission,
     by: By,
-    now: Moment,
+    now: DecisionContext,
 ) -> Result<Decision, Refusal> {
     if let Some(key) = &submission.idempotency_key
         && let Some(used) = session.keys.get(key)
@@ -34,7 +37,7 @@ pub(super) fn submit(
             return Err(Refusal::KeyReused { key: key.clone() });
         }
         return Ok(Decision {
-            reply: Reply::query(used.query),
+            reply: CommandReply::query(used.query),
             ..Decision::nothing()
         });
     }
@@ -54,7 +57,7 @@ fn take(
     session: &Session,
     submission: Submission,
     by: By,
-    now: Moment,
+    now: DecisionContext,
 ) -> Result<Decision, Refusal> {
     let has_limits = submission.limits.is_some();
     let limits = checked(submission.limits.unwrap_or(session.policy().limits))?;
@@ -63,7 +66,7 @@ fn take(
         limits,
         idempotency_key: submission.idempotency_key,
         continues: None,
-        place: Place::Back,
+        place: InboxPosition::Back,
     };
     let Some(running) = session.query() else {
         return Ok(accept(session, accepted, now));
@@ -73,16 +76,16 @@ fn take(
         BusyPolicy::Reject => Err(Refusal::Busy),
         // The query is ending and has no call left, so the message becomes the next query.
         BusyPolicy::Interrupt | BusyPolicy::Steer if running.ending().is_some() => {
-            let place = Place::Front;
+            let place = InboxPosition::Front;
             wait(session, Accepted { place, ..accepted }, now)
         }
         BusyPolicy::Interrupt => {
             let mut draft = session.draft(now).ok_or(Refusal::Busy)?;
             let query = session.next_query();
-            let place = Place::Front;
+            let place = InboxPosition::Front;
             draft.push(record(query, Accepted { place, ..accepted }, now));
             Ok(Decision {
-                reply: Reply::query(query),
+                reply: CommandReply::query(query),
                 ..control::cancel_running(draft, by)
             })
         }
@@ -109,7 +112,7 @@ pub(super) fn go_on(
     session: &Session,
     limits: Limits,
     by: By,
-    now: Moment,
+    now: DecisionContext,
 ) -> Result<Decision, Refusal> {
     let limits = checked(limits)?;
     if session.query().is_some() {
@@ -125,7 +128,7 @@ pub(super) fn go_on(
         limits,
         idempotency_key: None,
         continues: Some(forced),
-        place: Place::Back,
+        place: InboxPosition::Back,
     };
     let wanted = Continued {
         continues: forced,
@@ -146,7 +149,7 @@ pub(super) fn checked(limits: Limits) -> Result<Limits, Refusal> {
 pub(super) fn wait(
     session: &Session,
     accepted: Accepted,
-    now: Moment,
+    now: DecisionContext,
 ) -> Result<Decision, Refusal> {
     let waiting = session.inbox.len();
     if waiting >= session.policy().inbox_capacity {
@@ -155,7 +158,7 @@ pub(super) fn wait(
     Ok(accept(session, accepted, now))
 }
 
-fn accept(session: &Session, accepted: Accepted, now: Moment) -> Decision {
+fn accept(session: &Session, accepted: Accepted, now: DecisionContext) -> Decision {
     let query = session.next_query();
     let text = session.question_of(&accepted);
     let prepare = Effect::Prepare {
@@ -167,16 +170,16 @@ fn accept(session: &Session, accepted: Accepted, now: Moment) -> Decision {
     Decision {
         records: vec![record(query, accepted, now)],
         effects: at_once.then_some(prepare).into_iter().collect(),
-        reply: Reply::query(query),
+        reply: CommandReply::query(query),
     }
 }
 
-pub(super) fn record(query: QueryId, accepted: Accepted, now: Moment) -> Record {
+pub(super) fn record(query: QueryId, accepted: Accepted, now: DecisionContext) -> Record {
     Record::new(now.at, Some(query), None, QueryFact::Accepted(accepted))
 }
 
-pub(super) fn withdraw(query: QueryId, now: Moment) -> Decision {
-    let finished = Finished {
+pub(super) fn withdraw(query: QueryId, now: DecisionContext) -> Decision {
+    let finished = QueryFinished {
         outcome: Outcome::Cancelled,
         answer: String::new(),
         turns: 0,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{doubt::Opinion, effect::CallToken};
+use super::{effect::CallToken, second_opinion::Opinion};
 use crate::model::{
     By, CallId, Fault, Limits, Owner, QueryClassification, QueryId, Reply, SessionName, Submission,
     Timestamp, ToolResult, Turn, Usage,
@@ -14,7 +14,7 @@ use crate::model::{
 
 /// Time, entropy and observations that the kernel cannot obtain without I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment {
+pub struct DecisionContext {
     /// Current time.
     pub at: Timestamp,
     /// Random bits for jitter.
@@ -40,7 +40,7 @@ pub enum InFlight {
         /// Characters received.
         received: u64,
         /// Usage that the provider has reported so far.
-        told: Usage,
+        reported: Usage,
     },
 }
 
@@ -49,12 +49,12 @@ impl InFlight {
     pub(super) const fn is_uncounted(self) -> bool {
         match self {
             Self::Unsent | Self::Unknown => false,
-            Self::Sent { told, .. } => told.input_tokens == 0,
+            Self::Sent { reported, .. } => reported.input_tokens == 0,
         }
     }
 }
 
-impl Moment {
+impl DecisionContext {
     /// Creates a moment without jitter.
     #[must_use]
     pub const fn at(at: Timestamp) -> Self {
@@ -69,14 +69,14 @@ impl Moment {
 
 /// A command and its principal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Order {
+pub struct IssuedCommand {
     /// Principal.
     pub by: By,
     /// Command.
     pub command: Command,
 }
 
-impl From<Command> for Order {
+impl From<Command> for IssuedCommand {
     /// Orders the command on behalf of the local user.
     fn from(command: Command) -> Self {
         let by = By::local();

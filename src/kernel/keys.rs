@@ -62,7 +62,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        kernel::{Command, Moment, Policy, Reply, Resting, Session},
+        kernel::{Command, CommandReply, DecisionContext, IdleState, Policy, Session},
         model::{Record, Submission, Timestamp},
     };
 
@@ -73,7 +73,8 @@ mod tests {
         };
         let mut heard = None;
         for command in [Command::Submit(message), Command::Cancel { query: None }] {
-            let Ok(decision) = session.decide(command, Moment::at(Timestamp::from_millis(0)))
+            let Ok(decision) =
+                session.decide(command, DecisionContext::at(Timestamp::from_millis(0)))
             else {
                 break;
             };
@@ -85,7 +86,7 @@ mod tests {
             log.extend(decision.records);
         }
         match heard {
-            Some(Reply::Query { query, .. }) => query,
+            Some(CommandReply::Query { query, .. }) => query,
             other => panic!("{other:?}"),
         }
     }
@@ -103,7 +104,7 @@ mod tests {
             "known"
         );
         let before = live.resting().unwrap().to_bytes().unwrap();
-        let before = Resting::from_bytes(&before).unwrap();
+        let before = IdleState::from_bytes(&before).unwrap();
         let mut rested = Session::rested(Arc::new(Policy::new(Vec::new(), Arc::default())), before);
         let from = log.len();
         assert_eq!(

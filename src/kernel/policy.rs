@@ -221,7 +221,7 @@ pub struct Policy {
     /// Most queued messages.
     pub inbox_capacity: usize,
     /// Judgement of the fallback.
-    pub classifier: Arc<dyn FallbackClassifier>,
+    pub fallback_classifier: Arc<dyn FallbackClassifier>,
     /// Decision after each turn.
     pub turn: Arc<dyn TurnPolicy>,
 }
@@ -247,7 +247,7 @@ impl Policy {
             attachable: Arc::default(),
             parallel_calls: 8,
             inbox_capacity: 32,
-            classifier: Arc::new(Heuristic),
+            fallback_classifier: Arc::new(Heuristic),
             turn: Arc::new(DecisionTable),
         }
     }

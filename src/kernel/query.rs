@@ -45,7 +45,7 @@ pub(super) struct CurrentTurn {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Warned {
+pub(super) struct WarningsSent {
     pub iteration: bool,
     pub tokens: bool,
     pub cost: bool,
@@ -89,7 +89,7 @@ pub struct Query {
     pub(super) stucks: u32,
     pub(super) rejections: u32,
     pub(super) weak_ends: u32,
-    pub(super) warned: Warned,
+    pub(super) warned: WarningsSent,
     /// Pending approvals, with their times.
     pub(super) approvals: Vec<(CallId, Timestamp)>,
     /// Steering for the next call.
@@ -100,7 +100,7 @@ pub struct Query {
     pub(super) compaction_attempt: Attempt,
     /// Turn before which compaction failed.
     pub(super) uncompacted: Option<u32>,
-    pub(super) refusals: Refusals,
+    pub(super) refusals: RefusalStreak,
     /// Estimated tokens of the current turn's call.
     pub(super) estimate: u64,
     pub(super) in_flight: bool,
@@ -221,7 +221,7 @@ impl Query {
         waits && self.is_at(token.query, token.turn)
     }
 
-    pub(super) fn doubts_with(&self, token: CallToken) -> bool {
+    pub(super) fn expects_second_opinion(&self, token: CallToken) -> bool {
         let doubts = matches!(self.step, Step::Doubting { .. });
         doubts && self.waits_before(token.query, token.turn) && token.attempt == Attempt(1)
     }
@@ -293,13 +293,13 @@ impl Query {
 /// Consecutive refusals of one kind, by one model in one turn. They count against the patience, not
 /// as tries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Refusals {
+pub(super) struct RefusalStreak {
     pub count: u32,
     pub outage: bool,
     pub since: Option<Timestamp>,
 }
 
-impl Refusals {
+impl RefusalStreak {
     fn add(&mut self, at: Timestamp, outage: bool) {
         *self = self.of(outage);
         self.count = self.count.saturating_add(1);
@@ -326,7 +326,7 @@ impl Query {
             Fact::Query(QueryFact::Doubted(fact)) => {
                 let what = Arc::new(fact.clone());
                 self.step = Step::Doubting { what };
-                self.is_called();
+                self.begin_call();
             }
             Fact::Query(QueryFact::Classified(fact)) => {
                 self.in_flight = false;
@@ -372,8 +372,8 @@ impl Query {
                 self.notes.clear();
                 self.sent = started.token_estimate;
                 self.estimate = started.token_estimate.unwrap_or_default();
-                self.is_called();
-                self.refusals = Refusals::default();
+                self.begin_call();
+                self.refusals = RefusalStreak::default();
                 self.final_mark = false;
                 self.step = Step::Calling {
                     attempt: started.attempt,
@@ -390,7 +390,7 @@ impl Query {
                     TurnRestartCause::Fault { .. } => 1,
                 };
                 self.set_model(&restarted.model);
-                self.is_called();
+                self.begin_call();
                 self.step = Step::Calling {
                     attempt: restarted.attempt,
                     tries,
@@ -521,13 +521,13 @@ impl Query {
                     Some(TurnRestartCause::Fault { .. }) => self.tries() + 1,
                 };
                 if fact.again.is_none() {
-                    self.refusals = Refusals::default();
+                    self.refusals = RefusalStreak::default();
                 }
                 self.compactions = fact.number;
                 self.compaction_attempt = fact.attempt;
                 self.notes.clone_from(&fact.guidance);
                 let (what, pause) = (Arc::new(fact.clone()), None);
-                self.is_called();
+                self.begin_call();
                 self.step = Step::Compacting { what, tries, pause };
             }
             BudgetFact::ContextCompacted(fact) => {
@@ -604,7 +604,7 @@ impl Query {
         self.current.calls == 0 && self.current.signal.as_ref().is_some_and(ends)
     }
 
-    const fn is_called(&mut self) {
+    const fn begin_call(&mut self) {
         (self.in_flight, self.waits) = (true, false);
     }
 
@@ -638,7 +638,7 @@ impl Query {
             LlmFact::FailedOver(failed) => {
                 self.usage += failed.usage;
                 self.in_flight = false;
-                self.refusals = Refusals::default();
+                self.refusals = RefusalStreak::default();
                 // Another model's token count would distort the calibration.
                 self.sent = None;
                 let code = failed.fault.code.clone();
@@ -674,7 +674,7 @@ impl Query {
                 0
             }
             _ => {
-                self.refusals = Refusals::default();
+                self.refusals = RefusalStreak::default();
                 1
             }
         }

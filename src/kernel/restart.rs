@@ -5,14 +5,14 @@
 //! died.
 
 use super::{
-    calls, compaction, control, doubt,
+    calls, compaction, control,
     draft::Draft,
     effect::{Decision, Effect},
     guard,
-    input::Moment,
+    input::DecisionContext,
     phase::Step,
     query::Query,
-    retry,
+    retry, second_opinion,
     session::{Phase, Session},
     turn_end,
 };
@@ -26,7 +26,7 @@ use crate::model::{
 
 /// State of a quarantined session.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SetAside {
+pub struct Quarantine {
     /// Reason for the quarantine.
     pub reason: String,
     /// The query that ran, to be continued after the release.
@@ -34,8 +34,8 @@ pub struct SetAside {
 }
 
 impl Phase {
-    pub(super) fn set_aside(self, why: &Quarantined) -> Self {
-        Self::Quarantined(SetAside {
+    pub(super) fn quarantined(self, why: &Quarantined) -> Self {
+        Self::Quarantined(Quarantine {
             reason: why.reason.clone(),
             before: match self {
                 Self::Idle => None,
@@ -56,7 +56,7 @@ impl Phase {
 impl Session {
     /// Whether the session may be passivated: nothing is in flight, except pending approvals.
     #[must_use]
-    pub fn may_rest(&self) -> bool {
+    pub fn may_passivate(&self) -> bool {
         match &self.phase {
             Phase::Idle | Phase::Quarantined(_) => true,
             Phase::Running(query) => match &query.step {
@@ -73,13 +73,13 @@ impl Session {
     #[must_use]
     pub fn waits_for_a_person(&self) -> bool {
         let asked = self.paused || self.waiting_calls().next().is_some();
-        self.query().is_some() && self.may_rest() && asked
+        self.query().is_some() && self.may_passivate() && asked
     }
 
     /// Passivates the session. Records the usage of calls in flight, which are repeated after
     /// recovery.
     #[must_use]
-    pub fn leave(&self, now: Moment) -> Decision {
+    pub fn leave(&self, now: DecisionContext) -> Decision {
         let decision = self.draft(now).map_or_else(Decision::nothing, |mut draft| {
             retry::count_cut_off(&mut draft);
             draft.wait()
@@ -90,7 +90,7 @@ impl Session {
     /// Returns the records of a recovery, after the replay. [`Self::resume`] returns the effects
     /// that are owed.
     #[must_use]
-    pub fn awake(&self, now: Moment) -> Decision {
+    pub fn awake(&self, now: DecisionContext) -> Decision {
         if self.has_left {
             return self.revived(now);
         }
@@ -102,11 +102,11 @@ impl Session {
 
     /// Returns the smallest record of a recovery.
     #[must_use]
-    pub fn revived(&self, now: Moment) -> Decision {
+    pub fn revived(&self, now: DecisionContext) -> Decision {
         self.note(SessionFact::Revived(Noted {}), now)
     }
 
-    pub(super) fn release(&self, by: By, now: Moment) -> Decision {
+    pub(super) fn release(&self, by: By, now: DecisionContext) -> Decision {
         if !matches!(self.phase, Phase::Quarantined(_)) {
             return Decision::nothing();
         }
@@ -155,7 +155,7 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
                 previous,
             })
         }
-        Step::Doubting { .. } => doubt::cut_off(draft),
+        Step::Doubting { .. } => second_opinion::end_cut_off(draft),
         Step::Ready if draft.session.paused => draft.wait(),
         Step::Ready => guard::begin_turn(draft, Vec::new()),
         Step::Calling { attempt, .. } => retry::again(draft, attempt, TurnRestartCause::Recovery),
@@ -166,7 +166,7 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
         Step::Compacting { what, pause, .. } => match pause {
             None => compaction::again(draft, &what, TurnRestartCause::Recovery),
             Some(pause) => {
-                let token = draft.token_ahead(what.attempt);
+                let token = draft.next_turn_token(what.attempt);
                 let at = pause.until;
                 draft.wait_for(Effect::RetryAt { token, at })
             }

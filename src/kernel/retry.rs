@@ -4,13 +4,13 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    compaction, doubt,
+    compaction,
     draft::Draft,
     effect::{CallToken, Decision, Effect},
     input::InFlight,
     phase::Step,
     policy::RetryPolicy,
-    turn_end,
+    second_opinion, turn_end,
 };
 use crate::model::{
     Attempt, Fault, FaultClass, FaultCode, Span, Timestamp, Usage,
@@ -86,41 +86,41 @@ fn spent(draft: &mut Draft<'_>, attempt: Attempt, fault: Fault, usage: Usage) {
 }
 
 /// Estimates the usage if the model may have worked on the call.
-pub(super) fn used(draft: &Draft<'_>, model: &str, fault: &Fault, told: Usage) -> Usage {
+pub(super) fn used(draft: &Draft<'_>, model: &str, fault: &Fault, reported: Usage) -> Usage {
     let begun = matches!(draft.now.call, InFlight::Sent { received: 1.., .. });
     let estimate = uncounted(draft, model).filter(|_| begun || fault.may_have_cost());
-    estimate.unwrap_or_else(|| turn_end::priced(draft, model, told))
+    estimate.unwrap_or_else(|| turn_end::priced(draft, model, reported))
 }
 
 pub(super) fn uncounted(draft: &Draft<'_>, model: &str) -> Option<Usage> {
     if !draft.query.in_flight {
         return None;
     }
-    let (tokens, received, told) = match draft.now.call {
+    let (tokens, received, reported) = match draft.now.call {
         InFlight::Unsent => return None,
         InFlight::Unknown if draft.query.waits => return None,
         InFlight::Sent {
             tokens,
             received,
-            told,
-        } => (tokens, received, told),
+            reported,
+        } => (tokens, received, reported),
         InFlight::Unknown => (tokens_sent(draft), 0, Usage::default()),
     };
     let estimate = draft.session.calibration.applied_to(tokens);
     let usage = Usage {
-        input_tokens: match told.input_tokens {
+        input_tokens: match reported.input_tokens {
             0 => estimate,
-            told => told,
+            reported => reported,
         },
-        output_tokens: told.output_tokens.max(received / 4),
-        ..told
+        output_tokens: reported.output_tokens.max(received / 4),
+        ..reported
     };
     Some(turn_end::priced(draft, model, usage))
 }
 
 fn tokens_sent(draft: &Draft<'_>) -> u64 {
     match &draft.query.step {
-        Step::Doubting { .. } => doubt::tokens_sent(draft),
+        Step::Doubting { .. } => second_opinion::tokens_sent(draft),
         Step::Compacting { what, .. } => compaction::tokens_sent(draft, what),
         _ => draft.query.estimate,
     }
@@ -129,7 +129,7 @@ fn tokens_sent(draft: &Draft<'_>) -> u64 {
 pub(super) fn count_cut_off(draft: &mut Draft<'_>) {
     let (attempt, model) = match &draft.query.step {
         Step::Calling { attempt, .. } => (*attempt, draft.query.model.to_string()),
-        Step::Doubting { what } => (doubt::ATTEMPT, what.model.clone()),
+        Step::Doubting { what } => (second_opinion::ATTEMPT, what.model.clone()),
         Step::Compacting {
             what, pause: None, ..
         } => (what.attempt, what.model.clone()),

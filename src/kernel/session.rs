@@ -13,26 +13,26 @@ use super::{
     attach::{self, Attached},
     calls, compaction,
     context::Calibration,
-    control, delegation, doubt,
+    control, delegation,
     draft::Draft,
     effect::Decision,
     fork,
     history::Transcript,
     import,
     inbox::{self, Queued},
-    input::{Command, Moment, Order, Refusal, Report},
+    input::{Command, DecisionContext, IssuedCommand, Refusal, Report},
     keys::Keys,
     phase::Step,
     policy::Policy,
     query::{Inheritance, Query},
-    restart::{self, SetAside},
-    retry, turn_end,
+    restart::{self, Quarantine},
+    retry, second_opinion, turn_end,
 };
 use crate::model::{
     By, Outcome, QueryId, Record, SessionKey, Timestamp, ToolCall, Usage,
     record::{
-        Accepted, BudgetFact, Compacted, ControlFact, Fact, Noted, Opened, Place, QueryFact,
-        SessionFact, Steered, TurnFact, TurnMode,
+        Accepted, BudgetFact, Compacted, ControlFact, Fact, InboxPosition, Noted, Opened,
+        QueryFact, SessionFact, Steered, TurnFact, TurnMode,
     },
 };
 
@@ -45,7 +45,7 @@ pub enum Phase {
     /// A query runs.
     Running(Box<Query>),
     /// Quarantined until an operator releases it.
-    Quarantined(SetAside),
+    Quarantined(Quarantine),
 }
 
 /// State of a session, replayed from its records.
@@ -125,8 +125,12 @@ impl Session {
     ///
     /// # Errors
     /// Returns a [`Refusal`], and nothing changes.
-    pub fn decide(&self, order: impl Into<Order>, now: Moment) -> Result<Decision, Refusal> {
-        let Order { by, command } = order.into();
+    pub fn decide(
+        &self,
+        order: impl Into<IssuedCommand>,
+        now: DecisionContext,
+    ) -> Result<Decision, Refusal> {
+        let IssuedCommand { by, command } = order.into();
         if let (Phase::Quarantined(aside), false) = (&self.phase, command == Command::Release) {
             let reason = aside.reason.clone();
             return Err(Refusal::Quarantined { reason });
@@ -166,13 +170,13 @@ impl Session {
 
     /// Decides on an event. A stale event decides nothing.
     #[must_use]
-    pub fn observe(&self, report: Report, now: Moment) -> Decision {
+    pub fn observe(&self, report: Report, now: DecisionContext) -> Decision {
         let Phase::Running(query) = &self.phase else {
             return Decision::nothing();
         };
         let fits = match &report {
             Report::Prepared { query: id, .. } => *id == query.id && query.step == Step::Preparing,
-            Report::SecondOpinion { token, .. } => query.doubts_with(*token),
+            Report::SecondOpinion { token, .. } => query.expects_second_opinion(*token),
             Report::ModelReplied { token, .. } | Report::ModelFailed { token, .. } => {
                 query.calls_with(*token)
             }
@@ -199,8 +203,10 @@ impl Session {
         }
         let draft = Draft::new(self, query, now);
         match report {
-            Report::Prepared { result, .. } => doubt::prepared(draft, result),
-            Report::SecondOpinion { opinion, .. } => doubt::heard(draft, opinion),
+            Report::Prepared { result, .. } => second_opinion::prepared(draft, result),
+            Report::SecondOpinion { opinion, .. } => {
+                second_opinion::on_second_opinion(draft, opinion)
+            }
             Report::ModelReplied { token, reply } => turn_end::replied(draft, token.attempt, reply),
             Report::ModelFailed {
                 token,
@@ -226,19 +232,19 @@ impl Session {
 
     /// Returns the effects that the state owes after a replay.
     #[must_use]
-    pub fn resume(&self, now: Moment) -> Decision {
+    pub fn resume(&self, now: DecisionContext) -> Decision {
         self.draft(now)
             .map_or_else(Decision::nothing, restart::owed)
     }
 
     /// Prepends the record that opens a new session to the decision `then`.
     #[must_use]
-    pub fn opening(&self, opened: Opened, then: Decision, now: Moment) -> Decision {
+    pub fn opening(&self, opened: Opened, then: Decision, now: DecisionContext) -> Decision {
         self.note(SessionFact::Opened(opened), now).and(then)
     }
 
     /// The queue is emptied first, so that no message follows the running query.
-    fn close(&self, by: By, now: Moment) -> Decision {
+    fn close(&self, by: By, now: DecisionContext) -> Decision {
         if self.closed {
             return Decision::nothing();
         }
@@ -252,7 +258,12 @@ impl Session {
         self.and_then(decision, now, |draft| control::cancel_running(draft, by))
     }
 
-    fn cancel(&self, query: Option<QueryId>, by: By, now: Moment) -> Result<Decision, Refusal> {
+    fn cancel(
+        &self,
+        query: Option<QueryId>,
+        by: By,
+        now: DecisionContext,
+    ) -> Result<Decision, Refusal> {
         match query {
             Some(id) if self.inbox.iter().any(|queued| queued.id == id) => {
                 Ok(inbox::withdraw(id, now))
@@ -264,14 +275,14 @@ impl Session {
         }
     }
 
-    fn pause(&self, by: By, now: Moment) -> Decision {
+    fn pause(&self, by: By, now: DecisionContext) -> Decision {
         if self.paused {
             return Decision::nothing();
         }
         self.note(ControlFact::Paused(by.into()), now)
     }
 
-    fn unpause(&self, by: By, now: Moment) -> Decision {
+    fn unpause(&self, by: By, now: DecisionContext) -> Decision {
         if !self.paused {
             return Decision::nothing();
         }
@@ -282,7 +293,7 @@ impl Session {
     pub(super) fn and_then(
         &self,
         decision: Decision,
-        now: Moment,
+        now: DecisionContext,
         next: impl FnOnce(Draft<'_>) -> Decision,
     ) -> Decision {
         let mut then = self.clone();
@@ -295,16 +306,16 @@ impl Session {
         }
     }
 
-    pub(super) fn note(&self, fact: impl Into<Fact>, now: Moment) -> Decision {
+    pub(super) fn note(&self, fact: impl Into<Fact>, now: DecisionContext) -> Decision {
         let query = self.query().map(Query::id);
         Decision::of(Record::new(now.at, query, None, fact))
     }
 
-    fn running(&self, now: Moment) -> Result<Draft<'_>, Refusal> {
+    fn running(&self, now: DecisionContext) -> Result<Draft<'_>, Refusal> {
         self.draft(now).ok_or(Refusal::NothingRunning)
     }
 
-    pub(super) fn draft(&self, now: Moment) -> Option<Draft<'_>> {
+    pub(super) fn draft(&self, now: DecisionContext) -> Option<Draft<'_>> {
         self.query().map(|query| Draft::new(self, query, now))
     }
 }
@@ -319,7 +330,7 @@ impl Session {
             }
             Fact::Session(SessionFact::Imported(import)) => import::take_in(self, import),
             Fact::Session(SessionFact::Quarantined(why)) => {
-                self.phase = mem::replace(&mut self.phase, Phase::Idle).set_aside(why);
+                self.phase = mem::replace(&mut self.phase, Phase::Idle).quarantined(why);
             }
             Fact::Session(SessionFact::Released(_)) => {
                 self.phase = mem::replace(&mut self.phase, Phase::Idle).released();
@@ -390,8 +401,8 @@ impl Session {
         let place = accepted.place;
         let queued = Queued { id, accepted };
         match place {
-            Place::Front => self.inbox.push_front(queued),
-            Place::Back => self.inbox.push_back(queued),
+            InboxPosition::Front => self.inbox.push_front(queued),
+            InboxPosition::Back => self.inbox.push_back(queued),
         }
         self.begin_next();
     }

@@ -15,13 +15,13 @@ use super::{
 };
 use crate::model::record::Opened;
 
-/// Incremented when [`Resting`] or the meaning of records changes.
+/// Incremented when [`IdleState`] or the meaning of records changes.
 const VERSION: u32 = 7;
 
 /// Snapshot of an idle session, with which it shares large parts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Resting {
+pub struct IdleState {
     version: u32,
     session: Session,
 }
@@ -46,7 +46,7 @@ pub enum SnapshotError {
     },
 }
 
-impl Resting {
+impl IdleState {
     /// Serializes the snapshot.
     ///
     /// # Errors
@@ -86,8 +86,8 @@ impl Resting {
 impl Session {
     /// Takes a snapshot, if the session is idle.
     #[must_use]
-    pub fn resting(&self) -> Option<Resting> {
-        (self.phase == Phase::Idle).then(|| Resting {
+    pub fn resting(&self) -> Option<IdleState> {
+        (self.phase == Phase::Idle).then(|| IdleState {
             version: VERSION,
             session: self.clone(),
         })
@@ -95,7 +95,7 @@ impl Session {
 
     /// Restores a session from a snapshot.
     #[must_use]
-    pub fn rested(policy: Arc<Policy>, resting: Resting) -> Self {
+    pub fn rested(policy: Arc<Policy>, resting: IdleState) -> Self {
         let mut session = resting.session;
         session.adopt(policy);
         session
@@ -112,12 +112,12 @@ mod tests {
             (2, r#"{"version":2,"opened":null}"#),
             (99, r#"{"version":99,"dreams":[]}"#),
         ] {
-            let error = Resting::from_bytes(bytes.as_bytes()).unwrap_err();
+            let error = IdleState::from_bytes(bytes.as_bytes()).unwrap_err();
             let said = format!("the snapshot has version {found}, this program reads {VERSION}");
             assert_eq!(error.to_string(), said);
         }
         let torn = format!(r#"{{"version":{VERSION},"opened":null}}"#);
-        let error = Resting::from_bytes(torn.as_bytes()).unwrap_err();
+        let error = IdleState::from_bytes(torn.as_bytes()).unwrap_err();
         assert!(matches!(error, SnapshotError::Json(_)), "{error}");
     }
 }

@@ -4,7 +4,7 @@ mod blocks;
 mod decode;
 mod request;
 
-pub(super) use decode::Decoder;
+pub(super) use decode::AnthropicDecoder;
 pub(super) use request::body;
 
 /// Value of the header `anthropic-version`.

@@ -3,10 +3,10 @@
 
 mod calls;
 mod decode;
-mod manners;
+mod quirks;
 mod request;
 mod thoughts;
 
-pub(super) use decode::Decoder;
-pub(super) use manners::Manners;
+pub(super) use decode::OpenAiDecoder;
+pub(super) use quirks::RequestQuirks;
 pub(super) use request::body;

@@ -5,7 +5,7 @@
 use super::Delta;
 use crate::model::{Fault, Part, Reply};
 
-pub(super) type Item = Result<Delta, Fault>;
+pub(super) type DeltaResult = Result<Delta, Fault>;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Cut {
@@ -30,17 +30,17 @@ impl Cut {
     }
 }
 
-pub(super) fn of_reply(reply: Reply, cut: Cut) -> Vec<Item> {
+pub(super) fn of_reply(reply: Reply, cut: Cut) -> Vec<DeltaResult> {
     let texts = reply.parts.iter().filter_map(|part| match part {
         Part::Text { text } => Some(text),
         Part::ToolCall(_) | Part::ToolResult(_) | Part::Opaque(_) => None,
     });
-    let mut items: Vec<Item> = texts.flat_map(|text| of_text(text, cut)).collect();
+    let mut items: Vec<DeltaResult> = texts.flat_map(|text| of_text(text, cut)).collect();
     items.push(Ok(Delta::Done(reply)));
     items
 }
 
-pub(super) fn of_text(text: &str, cut: Cut) -> Vec<Item> {
+pub(super) fn of_text(text: &str, cut: Cut) -> Vec<DeltaResult> {
     cut.pieces(text)
         .into_iter()
         .map(|piece| Ok(Delta::Text(piece.to_owned())))

@@ -14,8 +14,8 @@ use super::{
     Backend, DeltaStream, Dialect, ModelSettings, ProviderSettings, Request, Streaming, anthropic,
     decode::{Context, Decode},
     http::{Connection, SetupError},
-    kept::Common,
-    openai::{self, Manners},
+    json_cache::JsonCache,
+    openai::{self, RequestQuirks},
     reading::Bounds,
 };
 use crate::model::Fault;
@@ -33,11 +33,11 @@ struct Shared {
     streaming: Streaming,
     models: Vec<ModelSettings>,
     patience: Duration,
-    manners: Manners,
+    quirks: RequestQuirks,
     connection: Connection,
     endpoint: Url,
     headers: HeaderMap,
-    kept: Common,
+    json_cache: JsonCache,
     bounds: Bounds,
 }
 
@@ -64,11 +64,11 @@ impl Remote {
             streaming: settings.streaming,
             models: settings.models,
             patience: settings.connect.saturating_add(settings.first_byte),
-            manners: Manners::of(connection.host()),
+            quirks: RequestQuirks::of(connection.host()),
             connection,
             endpoint,
             headers,
-            kept: Common::default(),
+            json_cache: JsonCache::default(),
             bounds: Bounds::default(),
         })))
     }
@@ -124,10 +124,17 @@ impl Shared {
         let max_output = known.and_then(|model| model.max_output);
         let (name, stream) = (&*self.name, self.streams());
         match self.dialect {
-            Dialect::OpenAi => {
-                openai::body(request, &self.kept, name, self.manners, max_output, stream)
+            Dialect::OpenAi => openai::body(
+                request,
+                &self.json_cache,
+                name,
+                self.quirks,
+                max_output,
+                stream,
+            ),
+            Dialect::Anthropic => {
+                anthropic::body(request, &self.json_cache, name, max_output, stream)
             }
-            Dialect::Anthropic => anthropic::body(request, &self.kept, name, max_output, stream),
         }
     }
 
@@ -139,8 +146,8 @@ impl Shared {
             seed: || uuid::Uuid::now_v7().simple().to_string().split_off(16),
         };
         match self.dialect {
-            Dialect::OpenAi => Box::new(openai::Decoder::new(context)),
-            Dialect::Anthropic => Box::new(anthropic::Decoder::new(context)),
+            Dialect::OpenAi => Box::new(openai::OpenAiDecoder::new(context)),
+            Dialect::Anthropic => Box::new(anthropic::AnthropicDecoder::new(context)),
         }
     }
 }

@@ -26,7 +26,7 @@ use serde_json::Value;
 
 use super::{
     Backend, Delta, DeltaStream, Request,
-    pieces::{self, Cut, Item},
+    pieces::{self, Cut, DeltaResult},
 };
 use crate::model::{Fault, FaultCode, Role};
 
@@ -98,12 +98,12 @@ impl Step {
         self.paced(items, pauses)
     }
 
-    fn paced(&self, items: Vec<Item>, pauses: Pauses) -> DeltaStream {
+    fn paced(&self, items: Vec<DeltaResult>, pauses: Pauses) -> DeltaStream {
         let pause = self.pause;
         if pause.is_zero() {
             return stream::iter(items).boxed();
         }
-        let waits = move |at: usize, item: &Item| match pauses {
+        let waits = move |at: usize, item: &DeltaResult| match pauses {
             Pauses::Once => at == 0,
             Pauses::Between => at == 0 || matches!(item, Ok(Delta::Text(_))),
         };

@@ -61,13 +61,13 @@ impl<T: fmt::Display> fmt::Display for Joined<'_, T> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Voice<'a> {
+pub(super) enum MessageText<'a> {
     Plain(&'a str),
     /// Text of the runtime, marked so that the model can tell it from the user's.
     Runtime(&'a str),
 }
 
-impl fmt::Display for Voice<'_> {
+impl fmt::Display for MessageText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Plain(text) => f.write_str(text),

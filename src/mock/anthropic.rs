@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     fault::{Cause, FaultKind, Problem},
-    reply::{Call, Events, HOLE, Holds, REASONING, Reply, Stop, around_hole, halves},
+    reply::{Call, EventKind, Events, HOLE, REASONING, Reply, Stop, around_hole, halves},
 };
 
 const SIGNATURE: &str = "bW9jayBzaWduYXR1cmU=";
@@ -51,16 +51,16 @@ impl Anthropic<'_> {
             message["usage"] = json!({ "input_tokens": self.0.asked.tokens, "output_tokens": 1 });
         }
         let start = json!({ "type": "message_start", "message": message });
-        events.named(Holds::Frame, &start);
-        events.named(Holds::Frame, &json!({ "type": "ping" }));
+        events.named(EventKind::Frame, &start);
+        events.named(EventKind::Frame, &json!({ "type": "ping" }));
         let mut block = 0;
         if said.reasoning.is_some() {
             let start = json!({ "type": "thinking", "thinking": "", "signature": "" });
             self.begin(&mut events, block, start);
             let thought = json!({ "type": "thinking_delta", "thinking": REASONING });
-            events.named(Holds::Content, &self.delta(block, thought));
+            events.named(EventKind::Content, &self.delta(block, thought));
             let signature = json!({ "type": "signature_delta", "signature": SIGNATURE });
-            events.named(Holds::Content, &self.delta(block, signature));
+            events.named(EventKind::Content, &self.delta(block, signature));
             self.end(&mut events, &mut block);
         }
         if self.has_text() {
@@ -69,7 +69,7 @@ impl Anthropic<'_> {
             let (head, tail) = around_hole(&piece);
             let name = "event: content_block_delta\ndata: ";
             for text in &said.text.pieces {
-                events.push(Holds::Content, &[name, &head, text, &tail]);
+                events.push(EventKind::Content, &[name, &head, text, &tail]);
             }
             self.end(&mut events, &mut block);
         }
@@ -82,9 +82,9 @@ impl Anthropic<'_> {
             if !self.0.is(FaultKind::NoUsage) {
                 end["usage"] = json!({ "output_tokens": said.tokens() });
             }
-            events.named(Holds::End, &end);
+            events.named(EventKind::End, &end);
         }
-        events.named(Holds::Mark, &json!({ "type": "message_stop" }));
+        events.named(EventKind::Mark, &json!({ "type": "message_stop" }));
         events
     }
 
@@ -107,7 +107,7 @@ impl Anthropic<'_> {
 
     fn begin(&self, events: &mut Events, block: usize, start: Value) {
         let start = json!({ "type": "content_block_start", "content_block": start });
-        events.named(Holds::Frame, &self.numbered(block, start));
+        events.named(EventKind::Frame, &self.numbered(block, start));
     }
 
     fn delta(&self, block: usize, delta: Value) -> Value {
@@ -119,7 +119,7 @@ impl Anthropic<'_> {
 
     fn end(&self, events: &mut Events, block: &mut usize) {
         let stop = self.numbered(*block, json!({ "type": "content_block_stop" }));
-        events.named(Holds::Frame, &stop);
+        events.named(EventKind::Frame, &stop);
         *block += 1;
     }
 
@@ -140,7 +140,7 @@ impl Anthropic<'_> {
         self.begin(events, *block, start);
         for part in halves(&call.arguments).filter(|_| !is_object) {
             let delta = json!({ "type": "input_json_delta", "partial_json": part });
-            events.named(Holds::Content, &self.delta(*block, delta));
+            events.named(EventKind::Content, &self.delta(*block, delta));
         }
         self.end(events, block);
     }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{
     fault::{AFTER_CONTENT, Fault, FaultKind},
-    reply::{Events, Holds},
+    reply::{EventKind, Events},
 };
 
 const COMMENT: &[u8] = b": keep-alive\n\n";
@@ -49,14 +49,14 @@ pub(super) fn of_stream(
     let Some(fault) = fault else {
         return paced(parts.into_iter().map(|(part, _)| part), gap);
     };
-    let is_content = |(_, holds): &(Bytes, Holds)| *holds == Holds::Content;
+    let is_content = |(_, holds): &(Bytes, EventKind)| *holds == EventKind::Content;
     let first = parts.iter().position(is_content);
     let last = parts.iter().rposition(is_content);
     let number = fault
         .number
         .map(|number| usize::try_from(number).unwrap_or(usize::MAX));
     let which = |default| number.map_or(default, |number| number.checked_sub(1));
-    let first_of = |wanted: &[Holds]| {
+    let first_of = |wanted: &[EventKind]| {
         let found = parts.iter().position(|(_, holds)| wanted.contains(holds));
         found.unwrap_or(parts.len())
     };
@@ -69,8 +69,8 @@ pub(super) fn of_stream(
                 None => (first.unwrap_or(0) + last.unwrap_or(0)).div_ceil(2),
             },
         },
-        FaultKind::NoMark => first_of(&[Holds::Mark]),
-        FaultKind::NoEnd => first_of(&[Holds::Mark, Holds::End]),
+        FaultKind::NoMark => first_of(&[EventKind::Mark]),
+        FaultKind::NoEnd => first_of(&[EventKind::Mark, EventKind::End]),
         _ => parts.len(),
     };
     match fault.kind {

@@ -13,9 +13,9 @@ use super::{
     fault::{self, After, Fault, FaultKind, Problem, Salt},
     openai::{self, OpenAi},
     reply::{Reply, Stop},
-    request::{self, Asked, Breach, Rule},
+    request::{self, Breach, ParsedRequest, Rule},
     server::Server,
-    voice::{self, Utterance},
+    voice::{self, PlannedReply},
 };
 use crate::llm::Dialect;
 
@@ -77,7 +77,7 @@ impl Answer {
     }
 }
 
-pub(super) struct Call<'a> {
+pub(super) struct MockRequest<'a> {
     pub(super) dialect: Dialect,
     pub(super) number: u64,
     /// Requests in flight, including this one.
@@ -88,7 +88,7 @@ pub(super) struct Call<'a> {
     pub(super) date: SystemTime,
 }
 
-impl Call<'_> {
+impl MockRequest<'_> {
     pub(super) fn decide(&self, server: &Server) -> Answer {
         let mut breaches = Vec::new();
         let mut answer = match self.reply(server, &mut breaches) {
@@ -179,16 +179,16 @@ impl Call<'_> {
     fn damaged(
         &self,
         server: &Server,
-        asked: &Asked,
-        utterance: &Utterance,
+        asked: &ParsedRequest,
+        utterance: &PlannedReply,
         fault: Option<Fault>,
     ) -> Answer {
         let mut said = utterance.said.clone();
         if let Some(fault) = fault {
-            if let Some(answer) = self.instead(asked, fault) {
+            if let Some(answer) = self.fault_answer(asked, fault) {
                 return answer;
             }
-            said = voice::bend(said, fault, asked);
+            said = voice::apply_fault(said, fault, asked);
         }
         let kind = fault.map(|fault| fault.kind);
         if said.stop == Stop::ContentFilter && self.dialect == Dialect::Anthropic {
@@ -240,7 +240,7 @@ impl Call<'_> {
     }
 
     /// The answer of a fault that replaces the reply.
-    fn instead(&self, asked: &Asked, fault: Fault) -> Option<Answer> {
+    fn fault_answer(&self, asked: &ParsedRequest, fault: Fault) -> Option<Answer> {
         let cut = || Answer::new(200, JSON, Sent::Steps(vec![Step::Cut]));
         match fault.kind {
             FaultKind::Html => Some(Answer::new(502, HTML, Sent::Whole(PROXY_PAGE.into()))),
@@ -265,7 +265,7 @@ impl Call<'_> {
         let mut answer = Answer::new(status, JSON, Sent::Whole(body.to_string().into()));
         let mut header = |name: &str, value: String| answer.headers.push((name.to_owned(), value));
         match problem.after {
-            After::Untold => {}
+            After::Unspecified => {}
             After::Seconds(seconds) => header("retry-after", seconds.to_string()),
             After::Date(seconds) => {
                 let date = self.date + Duration::from_secs(seconds.min(CENTURY));

@@ -162,17 +162,17 @@ impl fmt::Display for Fault {
 /// A text that is not a valid fault, schedule or duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Malformed(pub(super) String);
+pub struct ParseError(pub(super) String);
 
 impl FromStr for Fault {
-    type Err = Malformed;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let (name, number) = text.split_once('=').unzip();
         let name = name.unwrap_or(text);
         let kind = FaultKind::ALL.iter().find(|kind| kind.name() == name);
         let &kind = kind.ok_or_else(|| {
-            Malformed(format!(
+            ParseError(format!(
                 "no fault is named `{name}`: `oracle dev mock-model --list-faults` lists them"
             ))
         })?;
@@ -180,7 +180,7 @@ impl FromStr for Fault {
             return Ok(kind.into());
         };
         let Some(what) = kind.number() else {
-            return Err(Malformed(format!(
+            return Err(ParseError(format!(
                 "the fault `{name}` takes no number: leave `=` out"
             )));
         };
@@ -189,7 +189,7 @@ impl FromStr for Fault {
                 kind,
                 number: Some(number),
             }),
-            _ => Err(Malformed(format!(
+            _ => Err(ParseError(format!(
                 "`{number}` is no number: write `{name}=N`, where N is: {what}"
             ))),
         }
@@ -219,9 +219,9 @@ pub enum When {
 }
 
 impl FromStr for Planned {
-    type Err = Malformed;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let (fault, when) = if let Some((fault, share)) = text.split_once(':') {
             (fault, When::Share(millionths(share)?))
         } else if let Some((fault, numbers)) = text.split_once('@') {
@@ -240,18 +240,18 @@ impl FromStr for Planned {
     clippy::cast_sign_loss,
     reason = "the share was found to lie between 0 and 1"
 )]
-fn millionths(text: &str) -> Result<u32, Malformed> {
+fn millionths(text: &str) -> Result<u32, ParseError> {
     let share = text.parse::<f64>().ok();
     let share = share.filter(|share| (0.0..=1.0).contains(share));
     let share = share.ok_or_else(|| {
-        Malformed(format!(
+        ParseError(format!(
             "`{text}` is no share of the requests: write a number from 0 to 1, as `429:0.05`"
         ))
     })?;
     Ok((share * 1e6).round() as u32)
 }
 
-fn range(text: &str) -> Result<RangeInclusive<u64>, Malformed> {
+fn range(text: &str) -> Result<RangeInclusive<u64>, ParseError> {
     let number = |text: &str| text.parse().ok().filter(|number| *number > 0);
     let range = match text.split_once("..") {
         None => number(text).map(|at| at..=at),
@@ -259,7 +259,7 @@ fn range(text: &str) -> Result<RangeInclusive<u64>, Malformed> {
         Some((from, to)) => number(from).zip(number(to)).map(|(from, to)| from..=to),
     };
     range.filter(|range| !range.is_empty()).ok_or_else(|| {
-        Malformed(format!(
+        ParseError(format!(
             "`{text}` is no list of requests: write numbers from 1 with commas, or ranges, as `500@3,7..9,20..`"
         ))
     })
@@ -326,7 +326,7 @@ pub(super) enum Cause {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
-    Untold,
+    Unspecified,
     Seconds(u64),
     /// Seconds from now, sent as a date.
     Date(u64),
@@ -341,7 +341,7 @@ impl Problem {
             status,
             cause: Cause::Status,
             message: message.into(),
-            after: After::Untold,
+            after: After::Unspecified,
             should_retry: None,
         }
     }
@@ -390,7 +390,7 @@ impl Problem {
             FaultCode::Context => Cause::Context,
             _ => Cause::Status,
         };
-        problem.after = after_ms.map_or(After::Untold, After::Millis);
+        problem.after = after_ms.map_or(After::Unspecified, After::Millis);
         problem
     }
 }

@@ -57,7 +57,7 @@ pub struct Stats {
 }
 
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct LoggedRequest {
     pub(super) number: u64,
     pub(super) path: &'static str,
     pub(super) headers: HeaderMap,
@@ -67,8 +67,8 @@ pub(super) struct Kept {
     pub(super) breaches: Vec<Breach>,
 }
 
-impl Kept {
-    fn told(&self) -> Recorded {
+impl LoggedRequest {
+    fn to_recorded(&self) -> Recorded {
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         let headers = self.headers.iter();
         Recorded {
@@ -94,7 +94,7 @@ pub(super) struct Log {
 #[derive(Debug, Default)]
 struct Inner {
     stats: Stats,
-    kept: VecDeque<Kept>,
+    kept: VecDeque<LoggedRequest>,
     bytes: usize,
     number: u64,
 }
@@ -137,7 +137,7 @@ impl Log {
         }
     }
 
-    pub(super) fn decided(&self, mut kept: Kept, streamed: bool) {
+    pub(super) fn decided(&self, mut kept: LoggedRequest, streamed: bool) {
         for Breach { rule, what } in &kept.breaches {
             tracing::warn!(request = kept.number, rule = rule.name(), "{what}");
         }
@@ -172,7 +172,12 @@ impl Log {
     }
 
     pub(super) fn requests(&self) -> Vec<Recorded> {
-        self.inner.lock().kept.iter().map(Kept::told).collect()
+        self.inner
+            .lock()
+            .kept
+            .iter()
+            .map(LoggedRequest::to_recorded)
+            .collect()
     }
 
     /// Clears everything but the count of requests in flight.

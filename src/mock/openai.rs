@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     fault::{Cause, FaultKind, Problem},
-    reply::{Call, Events, HOLE, Holds, REASONING, Reply, Stop, around_hole, halves},
+    reply::{Call, EventKind, Events, HOLE, REASONING, Reply, Stop, around_hole, halves},
 };
 
 /// Fixed, because replies are deterministic.
@@ -48,15 +48,15 @@ impl OpenAi<'_> {
         let said = self.0.said;
         let mut events = Events::default();
         if self.0.is(FaultKind::EmptyChoices) {
-            events.data(Holds::Frame, &self.chunk(json!([])));
-            events.push(Holds::Mark, &["data: [DONE]"]);
+            events.data(EventKind::Frame, &self.chunk(json!([])));
+            events.push(EventKind::Mark, &["data: [DONE]"]);
             return events;
         }
         let role = json!({ "role": "assistant", "content": "" });
-        events.data(Holds::Frame, &self.delta(role));
+        events.data(EventKind::Frame, &self.delta(role));
         if let Some(reasoning) = said.reasoning {
             let delta = self.delta(json!({ reasoning: REASONING }));
-            events.data(Holds::Content, &delta);
+            events.data(EventKind::Content, &delta);
         }
         let key = match said.stop {
             Stop::Refusal => "refusal",
@@ -69,26 +69,26 @@ impl OpenAi<'_> {
         for (n, text) in said.text.pieces.iter().enumerate() {
             if Some(n) == last {
                 let (head, tail) = around_hole(&self.end(piece.clone()));
-                events.push(Holds::Content, &["data: ", &head, text, &tail]);
+                events.push(EventKind::Content, &["data: ", &head, text, &tail]);
             } else {
-                events.push(Holds::Content, &["data: ", &head, text, &tail]);
+                events.push(EventKind::Content, &["data: ", &head, text, &tail]);
             }
         }
         for (n, call) in said.calls.iter().enumerate() {
             for delta in self.call_deltas(n, call) {
                 let delta = self.delta(json!({ "tool_calls": [delta] }));
-                events.data(Holds::Content, &delta);
+                events.data(EventKind::Content, &delta);
             }
         }
         if last.is_none() {
-            events.data(Holds::End, &self.end(json!({})));
+            events.data(EventKind::End, &self.end(json!({})));
         }
         if self.0.asked.usage && !self.0.is(FaultKind::NoUsage) {
             let mut chunk = self.chunk(json!([]));
             chunk["usage"] = self.usage();
-            events.data(Holds::End, &chunk);
+            events.data(EventKind::End, &chunk);
         }
-        events.push(Holds::Mark, &["data: [DONE]"]);
+        events.push(EventKind::Mark, &["data: [DONE]"]);
         events
     }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::{fault::FaultKind, request::Asked};
+use super::{fault::FaultKind, request::ParsedRequest};
 
 pub(super) struct Reply<'a> {
-    pub(super) asked: &'a Asked<'a>,
-    pub(super) said: &'a Said,
+    pub(super) asked: &'a ParsedRequest<'a>,
+    pub(super) said: &'a ReplyContent,
     pub(super) fault: Option<FaultKind>,
 }
 
@@ -20,7 +20,7 @@ impl Reply<'_> {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Said {
+pub(super) struct ReplyContent {
     pub(super) text: Arc<Text>,
     /// Name of the field for reasoning in OpenAI's dialect.
     pub(super) reasoning: Option<&'static str>,
@@ -28,7 +28,7 @@ pub(super) struct Said {
     pub(super) stop: Stop,
 }
 
-impl Said {
+impl ReplyContent {
     pub(super) const fn text(text: Arc<Text>) -> Self {
         Self {
             text,
@@ -139,7 +139,7 @@ pub(super) fn around_hole(data: &Value) -> (String, String) {
 
 /// What an event contains, as far as faults depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Holds {
+pub(super) enum EventKind {
     Frame,
     /// A piece of text, reasoning or a call.
     Content,
@@ -152,11 +152,11 @@ pub(super) enum Holds {
 pub(super) struct Events {
     buffer: String,
     /// End of each event.
-    ends: Vec<(usize, Holds)>,
+    ends: Vec<(usize, EventKind)>,
 }
 
 impl Events {
-    pub(super) fn push(&mut self, holds: Holds, parts: &[&str]) {
+    pub(super) fn push(&mut self, holds: EventKind, parts: &[&str]) {
         for part in parts {
             self.buffer.push_str(part);
         }
@@ -164,12 +164,12 @@ impl Events {
         self.ends.push((self.buffer.len(), holds));
     }
 
-    pub(super) fn data(&mut self, holds: Holds, data: &Value) {
+    pub(super) fn data(&mut self, holds: EventKind, data: &Value) {
         self.push(holds, &["data: ", &data.to_string()]);
     }
 
     /// Adds an event named by its type, as in Anthropic's dialect.
-    pub(super) fn named(&mut self, holds: Holds, data: &Value) {
+    pub(super) fn named(&mut self, holds: EventKind, data: &Value) {
         let name = data["type"].as_str().unwrap_or_default();
         self.push(holds, &["event: ", name, "\ndata: ", &data.to_string()]);
     }
@@ -178,7 +178,7 @@ impl Events {
         Bytes::from(self.buffer)
     }
 
-    pub(super) fn parted(self) -> Vec<(Bytes, Holds)> {
+    pub(super) fn parted(self) -> Vec<(Bytes, EventKind)> {
         let whole = Bytes::from(self.buffer);
         let mut from = 0;
         let part = |(to, holds)| {

@@ -94,11 +94,11 @@ impl fmt::Display for Breach {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Asked<'a> {
+pub(super) struct ParsedRequest<'a> {
     pub(super) model: String,
     pub(super) stream: bool,
     pub(super) usage: bool,
-    pub(super) tools: Vec<AskedTool<'a>>,
+    pub(super) tools: Vec<RequestTool<'a>>,
     pub(super) replies: usize,
     /// Content of the user's last message.
     pub(super) user: Option<&'a RawValue>,
@@ -107,7 +107,7 @@ pub(super) struct Asked<'a> {
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct AskedTool<'a> {
+pub(super) struct RequestTool<'a> {
     pub(super) name: String,
     #[serde(borrow, rename = "parameters")]
     pub(super) schema: Option<&'a RawValue>,
@@ -137,7 +137,7 @@ struct StreamOptions {
 #[derive(Deserialize)]
 struct Tool<'a> {
     #[serde(borrow)]
-    function: Option<AskedTool<'a>>,
+    function: Option<RequestTool<'a>>,
     name: Option<String>,
     #[serde(borrow)]
     input_schema: Option<&'a RawValue>,
@@ -182,7 +182,7 @@ struct Block<'a> {
     tool_use_id: String,
 }
 
-pub(super) fn read(dialect: Dialect, bytes: &[u8]) -> Result<Asked<'_>, serde_json::Error> {
+pub(super) fn read(dialect: Dialect, bytes: &[u8]) -> Result<ParsedRequest<'_>, serde_json::Error> {
     let body: Body = serde_json::from_slice(bytes)?;
     let is_anthropic = dialect == Dialect::Anthropic;
     let mut tools = Vec::new();
@@ -190,7 +190,7 @@ pub(super) fn read(dialect: Dialect, bytes: &[u8]) -> Result<Asked<'_>, serde_js
         tools.push(match (dialect, tool.function, tool.name) {
             (Dialect::OpenAi, Some(function), _) => function,
             (Dialect::OpenAi, None, _) => return Err(serde_json::Error::missing_field("function")),
-            (Dialect::Anthropic, _, Some(name)) => AskedTool {
+            (Dialect::Anthropic, _, Some(name)) => RequestTool {
                 name,
                 schema: tool.input_schema,
             },
@@ -241,7 +241,7 @@ pub(super) fn read(dialect: Dialect, bytes: &[u8]) -> Result<Asked<'_>, serde_js
     }
     let mut users = body.messages.iter().rev();
     let options = body.stream_options;
-    Ok(Asked {
+    Ok(ParsedRequest {
         model: body.model,
         stream: body.stream == Some(true),
         usage: is_anthropic || options.and_then(|options| options.include_usage) == Some(true),

@@ -24,13 +24,13 @@ use tokio_util::sync::CancellationToken;
 use super::{
     anthropic,
     damage::Step,
-    decide::{self, Answer, Call, Sent, Wait},
+    decide::{self, Answer, MockRequest, Sent, Wait},
     fault::Problem,
     limits::Limits,
-    log::{InFlight, Kept, Log},
+    log::{InFlight, Log, LoggedRequest},
     openai,
     settings::Settings,
-    voice::Voice,
+    voice::ReplySource,
 };
 use crate::llm::Dialect;
 
@@ -45,7 +45,7 @@ const MESSAGES: &str = "/v1/messages";
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) settings: Settings,
-    pub(super) voice: Voice,
+    pub(super) voice: ReplySource,
     pub(super) limits: Option<Mutex<Limits>>,
     pub(super) log: Arc<Log>,
     pub(super) stop: CancellationToken,
@@ -55,7 +55,7 @@ impl Server {
     pub(super) fn new(settings: Settings, stop: CancellationToken) -> Arc<Self> {
         let limits = Limits::new(&settings, Instant::now());
         Arc::new(Self {
-            voice: Voice::new(&settings),
+            voice: ReplySource::new(&settings),
             limits: limits.map(Mutex::new),
             log: Arc::new(Log::keeping(settings.keep)),
             settings,
@@ -69,7 +69,7 @@ impl Server {
     }
 }
 
-type Shares = State<Arc<Server>>;
+type SharedState = State<Arc<Server>>;
 
 pub(super) fn router(server: Arc<Server>) -> Router {
     Router::new()
@@ -79,11 +79,13 @@ pub(super) fn router(server: Arc<Server>) -> Router {
         .route("/requests", get(requests))
         .route(
             "/stats",
-            get(async |State(server): Shares| json(200, &serde_json::json!(server.log.stats()))),
+            get(async |State(server): SharedState| {
+                json(200, &serde_json::json!(server.log.stats()))
+            }),
         )
         .route(
             "/reset",
-            post(async |State(server): Shares| {
+            post(async |State(server): SharedState| {
                 server.log.reset();
                 json(200, &serde_json::json!({}))
             }),
@@ -96,12 +98,12 @@ pub(super) fn router(server: Arc<Server>) -> Router {
 }
 
 fn reply(dialect: Dialect, path: &'static str) -> MethodRouter<Arc<Server>> {
-    post(async move |State(server): Shares, request: Request| {
+    post(async move |State(server): SharedState, request: Request| {
         answer(server, dialect, path, request).await
     })
 }
 
-async fn models(State(server): Shares, headers: HeaderMap) -> Response {
+async fn models(State(server): SharedState, headers: HeaderMap) -> Response {
     let (error, models): (fn(&_) -> _, fn(&_) -> _) = if headers.contains_key("anthropic-version") {
         (anthropic::error, anthropic::models)
     } else {
@@ -119,7 +121,7 @@ async fn models(State(server): Shares, headers: HeaderMap) -> Response {
     json(200, &models(names))
 }
 
-async fn requests(State(server): Shares) -> Response {
+async fn requests(State(server): SharedState) -> Response {
     let lines = server.log.requests().into_iter();
     let text: String = lines
         .map(|line| serde_json::json!(line).to_string() + "\n")
@@ -148,7 +150,7 @@ async fn answer(
         Ok(body) => (body, None),
         Err(problem) => (Bytes::new(), Some(problem)),
     };
-    let call = Call {
+    let call = MockRequest {
         dialect,
         number: arrived.number,
         in_flight: arrived.now,
@@ -162,7 +164,7 @@ async fn answer(
         Some(problem) => call.refusal(problem),
     };
     let never = answer.never_begins();
-    let kept = Kept {
+    let kept = LoggedRequest {
         number: arrived.number,
         path,
         headers,
@@ -179,7 +181,7 @@ async fn answer(
     if wait(time, &server.stop).await.is_err() {
         answer.body = Sent::Steps(vec![Step::Cut]);
     }
-    given(answer, arrived, server.stop.clone())
+    into_response(answer, arrived, server.stop.clone())
 }
 
 async fn body_of(mut request: Request) -> Result<Bytes, Problem> {
@@ -201,7 +203,7 @@ fn now() -> SystemTime {
     SystemTime::now()
 }
 
-fn given(answer: Answer, arrived: InFlight, stop: CancellationToken) -> Response {
+fn into_response(answer: Answer, arrived: InFlight, stop: CancellationToken) -> Response {
     let id = format!("req_mock_{}", arrived.number);
     let body = match answer.body {
         Sent::Whole(body) => body.into(),
@@ -219,7 +221,7 @@ fn given(answer: Answer, arrived: InFlight, stop: CancellationToken) -> Response
 
 #[derive(Debug, thiserror::Error)]
 #[error("broken off on purpose")]
-struct BrokenOff;
+struct Disconnected;
 
 fn sent(steps: Vec<Step>, arrived: InFlight, stop: CancellationToken) -> Body {
     // The body owns the guard that counts the request as in flight.
@@ -246,8 +248,8 @@ fn sent(steps: Vec<Step>, arrived: InFlight, stop: CancellationToken) -> Body {
                         repeated = Some(Step::Repeat(bytes.clone(), time));
                         wait(time, &stop).await.map(|()| bytes)
                     }
-                    Step::Stall => wait(HOLD, &stop).await.and(Err(BrokenOff)),
-                    Step::Cut => Err(BrokenOff),
+                    Step::Stall => wait(HOLD, &stop).await.and(Err(Disconnected)),
+                    Step::Cut => Err(Disconnected),
                 };
                 return Some((sent, (steps, repeated, arrived, stop)));
             }
@@ -255,13 +257,13 @@ fn sent(steps: Vec<Step>, arrived: InFlight, stop: CancellationToken) -> Body {
     ))
 }
 
-async fn wait(time: Duration, stop: &CancellationToken) -> Result<(), BrokenOff> {
+async fn wait(time: Duration, stop: &CancellationToken) -> Result<(), Disconnected> {
     if time.is_zero() {
         return Ok(());
     }
     tokio::select! {
         () = tokio::time::sleep(time.min(HOLD)) => Ok(()),
-        () = stop.cancelled() => Err(BrokenOff),
+        () = stop.cancelled() => Err(Disconnected),
     }
 }
 

@@ -3,7 +3,7 @@ use std::{fmt, num::NonZeroU32, path::PathBuf, str::FromStr, time::Duration};
 use secrecy::SecretString;
 use serde::{Deserialize, Deserializer, de};
 
-use super::fault::{Malformed, Planned};
+use super::fault::{ParseError, Planned};
 use crate::llm::script::Script;
 
 /// Behaviour of a mock model.
@@ -180,14 +180,14 @@ impl Spread {
 }
 
 impl FromStr for Spread {
-    type Err = Malformed;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let (from, to) = text.split_once("..").unwrap_or((text, text));
         let times = duration(from).zip(duration(to));
         let spread = times.filter(|(from, to)| from <= to);
         let (from, to) = spread.ok_or_else(|| {
-            Malformed(format!(
+            ParseError(format!(
                 "`{text}` is no time: write one with its unit, or two from the shorter to the longer, as `20ms` or \
                  `20ms..80ms` (units: us, ms, s, m)"
             ))

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use super::{
     fault::{AFTER_CONTENT, Fault, FaultKind, Problem},
-    reply::{Call, Said, Stop, Text},
-    request::{self, Asked},
+    reply::{Call, ReplyContent, Stop, Text},
+    request::{self, ParsedRequest},
     settings::Settings,
 };
 use crate::llm::script::{ScriptFault, ScriptText, ScriptTurn};
@@ -30,16 +30,16 @@ const MOST_OF_A_LINE: u64 = 1 << 30;
 const HUGE: u64 = 16 << 20;
 
 #[derive(Debug)]
-pub(super) struct Utterance {
-    pub(super) said: Said,
+pub(super) struct PlannedReply {
+    pub(super) said: ReplyContent,
     pub(super) fault: Option<Fault>,
     /// Replaces the latency, unless zero.
     pub(super) delay: Duration,
     pub(super) gap: Duration,
 }
 
-impl Utterance {
-    const fn plain(said: Said) -> Self {
+impl PlannedReply {
+    const fn plain(said: ReplyContent) -> Self {
         Self {
             said,
             fault: None,
@@ -50,7 +50,7 @@ impl Utterance {
 }
 
 #[derive(Debug)]
-pub(super) enum Voice {
+pub(super) enum ReplySource {
     /// Replies in turn; each question starts again with the first.
     Turns {
         replies: Vec<Arc<Text>>,
@@ -58,20 +58,20 @@ pub(super) enum Voice {
         /// the tool's schema.
         tools: Option<Option<String>>,
     },
-    Script(Vec<Played>),
+    Script(Vec<ScriptedTurn>),
     Echo,
 }
 
 #[derive(Debug)]
-pub(super) struct Played {
+pub(super) struct ScriptedTurn {
     turn: ScriptTurn,
     tries: AtomicUsize,
 }
 
-impl Voice {
+impl ReplySource {
     pub(super) fn new(settings: &Settings) -> Self {
         if let Some(script) = &settings.script {
-            let played = |turn: &ScriptTurn| Played {
+            let played = |turn: &ScriptTurn| ScriptedTurn {
                 turn: turn.clone(),
                 tries: AtomicUsize::new(0),
             };
@@ -99,11 +99,11 @@ impl Voice {
         }
     }
 
-    pub(super) fn say(&self, asked: &Asked) -> Result<Utterance, Problem> {
+    pub(super) fn say(&self, asked: &ParsedRequest) -> Result<PlannedReply, Problem> {
         match self {
             Self::Turns { replies, tools } => {
                 let turn = asked.replies % replies.len().max(1);
-                let mut said = Said::text(replies.get(turn).cloned().unwrap_or_default());
+                let mut said = ReplyContent::text(replies.get(turn).cloned().unwrap_or_default());
                 let last = turn + 1 == replies.len();
                 if let (Some(arguments), 0, false) = (tools, turn, last)
                     && let Some(tool) = asked.tools.first()
@@ -116,7 +116,7 @@ impl Voice {
                     }];
                     said.stop = Stop::ToolCalls;
                 }
-                Ok(Utterance::plain(said))
+                Ok(PlannedReply::plain(said))
             }
             Self::Script(turns) => match turns.get(asked.replies) {
                 Some(played) => played.next(asked),
@@ -125,13 +125,13 @@ impl Voice {
             Self::Echo => {
                 let text = asked.user.map(request::text_of).unwrap_or_default();
                 let text = Text::cut(&format!("{text}\n{SUFFICIENT}"), 20);
-                Ok(Utterance::plain(Said::text(text)))
+                Ok(PlannedReply::plain(ReplyContent::text(text)))
             }
         }
     }
 }
 
-fn call_id(asked: &Asked, n: usize) -> String {
+fn call_id(asked: &ParsedRequest, n: usize) -> String {
     format!("call_{}_{n}", asked.replies)
 }
 
@@ -140,8 +140,8 @@ fn exhausted(turns: usize, asked: usize) -> Problem {
     Problem::new(400, detail)
 }
 
-impl Played {
-    fn next(&self, asked: &Asked) -> Result<Utterance, Problem> {
+impl ScriptedTurn {
+    fn next(&self, asked: &ParsedRequest) -> Result<PlannedReply, Problem> {
         let tried = self.tries.fetch_add(1, Ordering::Relaxed);
         let delay = Duration::from_millis(self.turn.delay_ms);
         let faults = &self.turn.faults;
@@ -151,10 +151,10 @@ impl Played {
         };
         let shown = |shown: &str, kind| {
             let number = Some(AFTER_CONTENT);
-            Ok(Utterance {
+            Ok(PlannedReply {
                 fault: Some(Fault { kind, number }),
                 delay,
-                ..Utterance::plain(Said::text(Text::cut(shown, 4)))
+                ..PlannedReply::plain(ReplyContent::text(Text::cut(shown, 4)))
             })
         };
         match (due, &self.turn.reply) {
@@ -180,7 +180,7 @@ impl Played {
                         (Text::of(chunks.iter().map(String::as_str)), delay)
                     }
                 };
-                let mut said = Said::text(text);
+                let mut said = ReplyContent::text(text);
                 let calls = reply.tool_calls.iter().enumerate();
                 said.calls = calls
                     .map(|(n, call)| Call {
@@ -192,21 +192,25 @@ impl Played {
                 if !said.calls.is_empty() {
                     said.stop = Stop::ToolCalls;
                 }
-                Ok(Utterance {
+                Ok(PlannedReply {
                     delay,
                     gap,
-                    ..Utterance::plain(said)
+                    ..PlannedReply::plain(said)
                 })
             }
-            (None, None) => Ok(Utterance::plain(Said::text(Arc::default()))),
+            (None, None) => Ok(PlannedReply::plain(ReplyContent::text(Arc::default()))),
         }
     }
 }
 
-pub(super) fn bend(mut said: Said, fault: Fault, asked: &Asked) -> Said {
-    let ending = |stop, text: &str| Said {
+pub(super) fn apply_fault(
+    mut said: ReplyContent,
+    fault: Fault,
+    asked: &ParsedRequest,
+) -> ReplyContent {
+    let ending = |stop, text: &str| ReplyContent {
         stop,
-        ..Said::text(Text::cut(text, 3))
+        ..ReplyContent::text(Text::cut(text, 3))
     };
     match fault.kind {
         FaultKind::Calls
@@ -222,9 +226,9 @@ pub(super) fn bend(mut said: Said, fault: Fault, asked: &Asked) -> Said {
             call(&mut said, asked, 1);
             NO_TOOL.clone_into(&mut said.calls[0].name);
         }
-        FaultKind::EmptyText | FaultKind::EmptyChoices => said = Said::text(Arc::default()),
+        FaultKind::EmptyText | FaultKind::EmptyChoices => said = ReplyContent::text(Arc::default()),
         FaultKind::ReasoningOnly => {
-            said = Said::text(Arc::default());
+            said = ReplyContent::text(Arc::default());
             said.reasoning = Some("reasoning");
         }
         FaultKind::Reasoning => said.reasoning = Some("reasoning"),
@@ -243,7 +247,7 @@ pub(super) fn bend(mut said: Said, fault: Fault, asked: &Asked) -> Said {
     said
 }
 
-fn call(said: &mut Said, asked: &Asked, calls: usize) {
+fn call(said: &mut ReplyContent, asked: &ParsedRequest, calls: usize) {
     let tool = asked.tools.first();
     said.stop = Stop::ToolCalls;
     said.calls = (0..calls)

@@ -207,7 +207,7 @@ mod tests {
     use super::*;
     use crate::model::{
         Limits,
-        record::{Accepted, Place},
+        record::{Accepted, InboxPosition},
     };
 
     fn event(text: &str) -> Event {
@@ -216,7 +216,7 @@ mod tests {
             limits: Limits::turns(5),
             idempotency_key: None,
             continues: None,
-            place: Place::Back,
+            place: InboxPosition::Back,
         };
         let fact = QueryFact::Accepted(accepted).into();
         let at = Timestamp::from_millis(1_767_225_600_000);

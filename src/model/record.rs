@@ -38,15 +38,15 @@ pub use llm::{
     RateLimitCleared, RateLimited, Retried, WaitReason, Waiting,
 };
 pub use query::{
-    Accepted, Classified, Doubted, Finished, OpinionOutcome, Place, PromptSummary, QueryFact,
-    SecondOpinion,
+    Accepted, Classified, Doubted, InboxPosition, OpinionOutcome, PromptSummary, QueryFact,
+    QueryFinished, SecondOpinion,
 };
 pub use session::{
     Forked, Opened, Parent, Quarantined, RestartCause, Restarted, SessionFact, SupervisorFact,
 };
 pub use tool::{
-    ApprovalAnswered, ApprovalFact, ApprovalVerdict, CallStarted, Finished as ToolFinished,
-    Refused as ToolRefused, RefusedWhy, Requested as ToolRequested, ToolFact,
+    ApprovalAnswered, ApprovalFact, ApprovalVerdict, CallStarted, Refused as ToolRefused,
+    RefusedWhy, Requested as ToolRequested, ToolFact, ToolFinished,
 };
 pub use turn::{
     Replied, SignalFact, SignalPresence, Started as TurnStarted, TurnFact, TurnMode,

@@ -1,6 +1,6 @@
 //! Cache of composed prompts. Failures are not cached.
 //!
-//! **Invariants:** never more than [`ENTRIES`] prompts; never a prompt of another snapshot.
+//! **Invariants:** never more than [`MAX_ENTRIES`] prompts; never a prompt of another snapshot.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -12,12 +12,12 @@ use super::{
 use crate::model::QueryType;
 
 /// Capacity; 256 built-in prompts take some 3 MB.
-const ENTRIES: usize = 256;
+const MAX_ENTRIES: usize = 256;
 
 /// Composed prompts by input. Evicts the least recently used.
 #[derive(Debug, Default)]
 pub struct Cache {
-    entries: HashMap<Key, Entry>,
+    entries: HashMap<Key, CachedPrompt>,
     lookups: u64,
 }
 
@@ -31,7 +31,7 @@ struct Key {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct CachedPrompt {
     _composer: Arc<Composer>,
     prompt: Arc<ComposedPrompt>,
     last_lookup: u64,
@@ -59,8 +59,8 @@ impl Cache {
             return Ok(Arc::clone(&entry.prompt));
         }
         let prompt = Arc::new(composer.compose(input)?);
-        self.make_room(ENTRIES);
-        let entry = Entry {
+        self.evict(MAX_ENTRIES);
+        let entry = CachedPrompt {
             _composer: Arc::clone(composer),
             prompt: Arc::clone(&prompt),
             last_lookup: self.lookups,
@@ -70,7 +70,7 @@ impl Cache {
     }
 
     /// Evicts by a scan, which is cheap compared with a composition.
-    fn make_room(&mut self, most: usize) {
+    fn evict(&mut self, most: usize) {
         let full = self.entries.len() >= most;
         let oldest = self.entries.values().map(|entry| entry.last_lookup).min();
         if let (true, Some(oldest)) = (full, oldest) {

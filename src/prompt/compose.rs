@@ -17,7 +17,7 @@ use super::{
     segment::{Presence, SegmentId},
     template::Prompts,
     tokens,
-    variables::{Prepared, ToolCut},
+    variables::{PreparedVariables, ToolDetail},
 };
 use crate::model::{QueryType, record::PromptSummary};
 
@@ -28,7 +28,7 @@ pub const SEPARATOR: &str = "\n\n---\n\n";
 #[derive(Debug, Clone)]
 pub struct ComposeInput {
     /// Values of the session.
-    pub variables: Arc<Prepared>,
+    pub variables: Arc<PreparedVariables>,
     /// Type of the query, which determines its needs.
     pub query_type: QueryType,
     /// Optional segments besides those of the type.
@@ -38,7 +38,7 @@ pub struct ComposeInput {
 impl ComposeInput {
     /// An input without extra segments.
     #[must_use]
-    pub const fn new(variables: Arc<Prepared>, query_type: QueryType) -> Self {
+    pub const fn new(variables: Arc<PreparedVariables>, query_type: QueryType) -> Self {
         Self {
             variables,
             query_type,
@@ -119,12 +119,12 @@ impl Composer {
                 Err(error)
             }
         };
-        self.fit(input, ToolCut::Whole)
-            .or_else(|error| shorter(error, ToolCut::Needed))
-            .or_else(|error| shorter(error, ToolCut::Names))
+        self.fit(input, ToolDetail::Whole)
+            .or_else(|error| shorter(error, ToolDetail::Needed))
+            .or_else(|error| shorter(error, ToolDetail::Names))
     }
 
-    fn fit(&self, input: &ComposeInput, cut: ToolCut) -> Result<ComposedPrompt, Error> {
+    fn fit(&self, input: &ComposeInput, cut: ToolDetail) -> Result<ComposedPrompt, Error> {
         let values = input.variables.values(input.query_type, cut);
         let mut draft = Draft {
             budget: self.token_budget,

@@ -21,10 +21,10 @@ pub enum Error {
     },
     /// All invalid files.
     #[error("{}", lines(.0))]
-    Files(Vec<Broken>),
+    Files(Vec<BrokenFile>),
     /// A template failed on a query's values.
     #[error("{0}")]
-    Template(Broken),
+    Template(BrokenFile),
     /// A required segment does not fit, even with bare tool names.
     #[error(
         "PromptBudgetExceeded: the required segment `{segment}` of {tokens} tokens does not fit: with the {used} tokens \
@@ -53,7 +53,7 @@ impl Error {
 
 /// A fault with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Broken {
+pub struct BrokenFile {
     /// Name of a built-in file, or path of another.
     pub file: String,
     /// Line number, from 1.
@@ -104,7 +104,7 @@ pub enum FileFault {
     Failed(String),
 }
 
-impl Display for Broken {
+impl Display for BrokenFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             Some(line) => write!(f, "`{}` line {line}: {}", self.file, self.fault),

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, ffi::OsStr, fs, io, path::Path};
 
 use super::{
-    error::{Broken, Error, FileFault},
+    error::{BrokenFile, Error, FileFault},
     segment::{REGISTRY, Segment},
     tokens,
 };
@@ -35,16 +35,16 @@ impl PromptFile {
         tokens(self.text.chars().count())
     }
 
-    pub(super) fn blank(&self) -> Broken {
+    pub(super) fn blank(&self) -> BrokenFile {
         self.broken(None, FileFault::Blank)
     }
 
-    pub(super) fn broken(&self, line: Option<usize>, fault: FileFault) -> Broken {
+    pub(super) fn broken(&self, line: Option<usize>, fault: FileFault) -> BrokenFile {
         let file = match &self.origin {
             Origin::Builtin => self.segment.file.to_owned(),
             Origin::Folder(path) => path.clone(),
         };
-        Broken { file, line, fault }
+        BrokenFile { file, line, fault }
     }
 }
 
@@ -61,7 +61,7 @@ pub(super) fn builtin() -> Vec<PromptFile> {
 
 /// The built-in files overlaid with the folder's, and the folder's faults. An unreadable file
 /// leaves the built-in one in place, so that the rest can be checked.
-pub(super) fn overlaid(folder: &Path) -> Result<(Vec<PromptFile>, Vec<Broken>), Error> {
+pub(super) fn overlaid(folder: &Path) -> Result<(Vec<PromptFile>, Vec<BrokenFile>), Error> {
     let entries = list(folder).map_err(|error| Error::Folder {
         folder: folder.display().to_string(),
         reason: error.to_string(),
@@ -74,7 +74,7 @@ pub(super) fn overlaid(folder: &Path) -> Result<(Vec<PromptFile>, Vec<Broken>), 
             .iter_mut()
             .find(|file| OsStr::new(file.segment.file) == name)
         {
-            None => problems.push(Broken {
+            None => problems.push(BrokenFile {
                 file: shown,
                 line: None,
                 fault: FileFault::UnknownName,
@@ -84,7 +84,7 @@ pub(super) fn overlaid(folder: &Path) -> Result<(Vec<PromptFile>, Vec<Broken>), 
                     file.text = Cow::Owned(text);
                     file.origin = Origin::Folder(shown);
                 }
-                Err((line, fault)) => problems.push(Broken {
+                Err((line, fault)) => problems.push(BrokenFile {
                     file: shown,
                     line,
                     fault,

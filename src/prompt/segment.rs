@@ -31,7 +31,7 @@ pub enum SegmentId {
 
 /// The queries that include a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Included {
+pub enum Inclusion {
     /// All queries.
     Always,
     /// Queries of these types.
@@ -59,7 +59,7 @@ pub struct Segment {
     /// Lower comes earlier.
     pub priority: u8,
     /// Queries that include the segment.
-    pub included: Included,
+    pub included: Inclusion,
     /// Whether the segment is required.
     pub presence: Presence,
 }
@@ -81,7 +81,7 @@ pub static REGISTRY: [Segment; 7] = [
         file: "base.md",
         builtin: builtin!("base.md"),
         priority: 0,
-        included: Included::Always,
+        included: Inclusion::Always,
         presence: Presence::Required,
     },
     Segment {
@@ -89,7 +89,7 @@ pub static REGISTRY: [Segment; 7] = [
         file: "signals.md",
         builtin: builtin!("signals.md"),
         priority: 1,
-        included: Included::Always,
+        included: Inclusion::Always,
         presence: Presence::Required,
     },
     Segment {
@@ -97,7 +97,7 @@ pub static REGISTRY: [Segment; 7] = [
         file: "tools-reference.md",
         builtin: builtin!("tools-reference.md"),
         priority: 2,
-        included: Included::Always,
+        included: Inclusion::Always,
         presence: Presence::Required,
     },
     Segment {
@@ -105,7 +105,7 @@ pub static REGISTRY: [Segment; 7] = [
         file: "code-analysis.md",
         builtin: builtin!("code-analysis.md"),
         priority: 10,
-        included: Included::For(&[QueryType::Code]),
+        included: Inclusion::For(&[QueryType::Code]),
         presence: Presence::Optional,
     },
     Segment {
@@ -113,7 +113,7 @@ pub static REGISTRY: [Segment; 7] = [
         file: "conversation.md",
         builtin: builtin!("conversation.md"),
         priority: 10,
-        included: Included::For(&[QueryType::Conversational]),
+        included: Inclusion::For(&[QueryType::Conversational]),
         presence: Presence::Optional,
     },
     Segment {
@@ -121,7 +121,7 @@ pub static REGISTRY: [Segment; 7] = [
         file: "documentation.md",
         builtin: builtin!("documentation.md"),
         priority: 10,
-        included: Included::For(&[QueryType::Documentation, QueryType::Action]),
+        included: Inclusion::For(&[QueryType::Documentation, QueryType::Action]),
         presence: Presence::Optional,
     },
     Segment {
@@ -129,7 +129,7 @@ pub static REGISTRY: [Segment; 7] = [
         file: "research.md",
         builtin: builtin!("research.md"),
         priority: 10,
-        included: Included::For(&[QueryType::Research]),
+        included: Inclusion::For(&[QueryType::Research]),
         presence: Presence::Optional,
     },
 ];
@@ -139,8 +139,8 @@ impl Segment {
     #[must_use]
     pub fn is_included_for(&self, query_type: QueryType) -> bool {
         match self.included {
-            Included::Always => true,
-            Included::For(types) => types.contains(&query_type),
+            Inclusion::Always => true,
+            Inclusion::For(types) => types.contains(&query_type),
         }
     }
 }

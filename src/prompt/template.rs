@@ -13,10 +13,10 @@ use minijinja::{
 };
 
 use super::{
-    error::{Broken, Error, FileFault},
+    error::{BrokenFile, Error, FileFault},
     files::{self, PromptFile},
     segment::Presence,
-    variables::{NAMES, rehearsal},
+    variables::{NAMES, sample_values},
 };
 
 /// Instruction limit; built-in templates take some ten per tool.
@@ -54,16 +54,16 @@ impl Prompts {
         &self.files
     }
 
-    fn check(files: Vec<PromptFile>, mut problems: Vec<Broken>) -> Result<Self, Error> {
+    fn check(files: Vec<PromptFile>, mut problems: Vec<BrokenFile>) -> Result<Self, Error> {
         let mut prompts = Self {
             environment: environment(),
             files: Vec::with_capacity(files.len()),
         };
-        let samples = rehearsal();
+        let samples = sample_values();
         for file in files {
             match prompts
                 .add(&file)
-                .and_then(|()| prompts.rehearse(&file, &samples))
+                .and_then(|()| prompts.check_rendering(&file, &samples))
             {
                 Ok(()) => prompts.files.push(file),
                 Err(found) => problems.extend(found),
@@ -76,7 +76,7 @@ impl Prompts {
         }
     }
 
-    fn add(&mut self, file: &PromptFile) -> Result<(), Vec<Broken>> {
+    fn add(&mut self, file: &PromptFile) -> Result<(), Vec<BrokenFile>> {
         let name = file.segment.file;
         self.environment
             .add_template_owned(name, file.text.clone())
@@ -99,7 +99,7 @@ impl Prompts {
         Err(unknown.into_iter().map(fault).collect())
     }
 
-    fn rehearse(&self, file: &PromptFile, samples: &[Value]) -> Result<(), Vec<Broken>> {
+    fn check_rendering(&self, file: &PromptFile, samples: &[Value]) -> Result<(), Vec<BrokenFile>> {
         for sample in samples {
             let text = self.render(file, sample).map_err(|problem| vec![problem])?;
             match file.segment.presence {
@@ -113,7 +113,7 @@ impl Prompts {
     }
 
     /// Renders without blank lines at the ends.
-    pub(super) fn render(&self, file: &PromptFile, values: &Value) -> Result<String, Broken> {
+    pub(super) fn render(&self, file: &PromptFile, values: &Value) -> Result<String, BrokenFile> {
         let text = self
             .environment
             .get_template(file.segment.file)
@@ -146,7 +146,7 @@ fn environment() -> Environment<'static> {
     environment
 }
 
-fn broken(file: &PromptFile, error: &minijinja::Error) -> Broken {
+fn broken(file: &PromptFile, error: &minijinja::Error) -> BrokenFile {
     let detail = error.detail().unwrap_or_default();
     let fault = match error.kind() {
         ErrorKind::SyntaxError => FileFault::Syntax(detail.to_owned()),

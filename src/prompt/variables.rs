@@ -3,7 +3,7 @@
 //! Values are data: joined into one line where needed, capped, and escaped where they resemble a
 //! signal or the end of their block. A [`ToolLine`] has no schema, so prompts contain none.
 //!
-//! **Invariant:** a [`Prepared`] never changes, and its fingerprint identifies it.
+//! **Invariant:** a [`PreparedVariables`] never changes, and its fingerprint identifies it.
 
 use std::borrow::Cow;
 
@@ -64,7 +64,7 @@ impl From<&ToolSpec> for ToolLine {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ToolCut {
+pub(super) enum ToolDetail {
     Whole,
     /// Tools of the classified needs, and general ones.
     Needed,
@@ -74,7 +74,7 @@ pub(super) enum ToolCut {
 
 /// [`Variables`] prepared for all queries of a session.
 #[derive(Debug, Clone)]
-pub struct Prepared {
+pub struct PreparedVariables {
     variables: Variables,
     /// The warning that the project context was cut.
     cut: Option<String>,
@@ -84,7 +84,7 @@ pub struct Prepared {
 impl Variables {
     /// Escapes and caps the values.
     #[must_use]
-    pub fn prepare(&self) -> Prepared {
+    pub fn prepare(&self) -> PreparedVariables {
         let (project_context, cut) = cap(&as_block(&self.project_context));
         let tools = self.tools.iter().map(|tool| ToolLine {
             name: as_line(&tool.name),
@@ -99,7 +99,7 @@ impl Variables {
         };
         // Field names and quotes keep different values apart.
         let fingerprint = Sha256::digest(format!("{variables:?}{cut:?}")).into();
-        Prepared {
+        PreparedVariables {
             variables,
             cut,
             fingerprint,
@@ -107,18 +107,18 @@ impl Variables {
     }
 }
 
-impl Prepared {
+impl PreparedVariables {
     /// Equal only for equal values.
     pub(super) const fn fingerprint(&self) -> [u8; 32] {
         self.fingerprint
     }
 
-    pub(super) fn values(&self, query_type: QueryType, cut: ToolCut) -> Value {
+    pub(super) fn values(&self, query_type: QueryType, cut: ToolDetail) -> Value {
         let needs = query_type.needs();
         let tools = self.tools(needs, cut).map(|tool| {
             let summary = match cut {
-                ToolCut::Whole | ToolCut::Needed => tool.summary.as_str(),
-                ToolCut::Names => "",
+                ToolDetail::Whole | ToolDetail::Needed => tool.summary.as_str(),
+                ToolDetail::Names => "",
             };
             context! { name => tool.name.as_str(), summary => summary, needed => is_needed(tool, needs) }
         });
@@ -132,7 +132,7 @@ impl Prepared {
     }
 
     /// What the cut of the tool list lost.
-    pub(super) fn warnings(&self, query_type: QueryType, cut: ToolCut) -> Vec<String> {
+    pub(super) fn warnings(&self, query_type: QueryType, cut: ToolDetail) -> Vec<String> {
         let mut warnings: Vec<_> = self.cut.iter().cloned().collect();
         let (kept, of) = (
             self.tools(query_type.needs(), cut).count(),
@@ -144,7 +144,7 @@ impl Prepared {
                  within the token budget"
             ));
         }
-        if cut == ToolCut::Names {
+        if cut == ToolDetail::Names {
             warnings.push(format!(
                 "tool list cut to the bare names of {kept} tools, to stay within the token budget"
             ));
@@ -152,10 +152,10 @@ impl Prepared {
         warnings
     }
 
-    fn tools(&self, needs: Needs, cut: ToolCut) -> impl Iterator<Item = &ToolLine> {
+    fn tools(&self, needs: Needs, cut: ToolDetail) -> impl Iterator<Item = &ToolLine> {
         self.variables.tools.iter().filter(move |tool| match cut {
-            ToolCut::Whole => true,
-            ToolCut::Needed | ToolCut::Names => {
+            ToolDetail::Whole => true,
+            ToolDetail::Needed | ToolDetail::Names => {
                 is_needed(tool, needs) || tool.serves == ToolNeed::General
             }
         })
@@ -172,7 +172,7 @@ const fn is_needed(tool: &ToolLine, needs: Needs) -> bool {
 }
 
 /// Samples for every query type, with all variables set and with none.
-pub(super) fn rehearsal() -> Vec<Value> {
+pub(super) fn sample_values() -> Vec<Value> {
     let tool = |name: &str, summary: &str, serves| ToolLine {
         name: name.to_owned(),
         summary: summary.to_owned(),
@@ -197,21 +197,21 @@ pub(super) fn rehearsal() -> Vec<Value> {
     let values = |query_type| {
         samples
             .iter()
-            .map(move |sample| sample.values(query_type, ToolCut::Whole))
+            .map(move |sample| sample.values(query_type, ToolDetail::Whole))
     };
     QueryType::ALL.into_iter().flat_map(values).collect()
 }
 
 fn as_line(text: &str) -> String {
-    harmless(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
+    neutralize(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
 }
 
 fn as_block(text: &str) -> String {
-    harmless(text.replace("\r\n", "\n").trim()).into_owned()
+    neutralize(text.replace("\r\n", "\n").trim()).into_owned()
 }
 
 /// Escapes the `<` of signal tags and of the context's tags.
-fn harmless(text: &str) -> Cow<'_, str> {
+fn neutralize(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut done = 0;
     for (at, _) in text.match_indices('<') {

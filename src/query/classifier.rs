@@ -10,7 +10,7 @@ use super::matcher::{Evidence, Matcher};
 use super::prose::prose;
 use super::reading::{Reading, Token, word_hash};
 use super::score::Score;
-use super::text::{is_unspaced, prepared};
+use super::text::{is_unspaced, normalized};
 #[cfg(feature = "train")]
 use super::weights::PerType;
 use super::weights::{Opinion, Weights};
@@ -18,7 +18,7 @@ use crate::model::{QueryClassification, QueryType};
 
 /// The question that precedes a query in its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Context<'a> {
+pub enum QueryContext<'a> {
     /// There is no previous question.
     #[default]
     Fresh,
@@ -26,7 +26,7 @@ pub enum Context<'a> {
     Following(&'a str),
 }
 
-impl<'a> From<Option<&'a str>> for Context<'a> {
+impl<'a> From<Option<&'a str>> for QueryContext<'a> {
     fn from(previous: Option<&'a str>) -> Self {
         previous.map_or(Self::Fresh, Self::Following)
     }
@@ -41,13 +41,13 @@ impl<'a> From<Option<&'a str>> for Context<'a> {
 /// ```
 /// use oracle_agent::{
 ///     model::{QueryClassification, QueryType},
-///     query::{Context, QueryClassifier},
+///     query::{QueryContext, QueryClassifier},
 /// };
 ///
 /// struct AllCode;
 ///
 /// impl QueryClassifier for AllCode {
-///     fn classify(&self, _: &str, _: Context<'_>) -> QueryClassification {
+///     fn classify(&self, _: &str, _: QueryContext<'_>) -> QueryClassification {
 ///         QueryClassification::new(QueryType::Code, 1.0, Vec::new())
 ///     }
 /// }
@@ -55,11 +55,11 @@ impl<'a> From<Option<&'a str>> for Context<'a> {
 /// ```
 pub trait QueryClassifier: Send + Sync + 'static {
     /// Classifies a query.
-    fn classify(&self, query: &str, context: Context<'_>) -> QueryClassification;
+    fn classify(&self, query: &str, context: QueryContext<'_>) -> QueryClassification;
 }
 
 impl QueryClassifier for Classifier {
-    fn classify(&self, query: &str, context: Context<'_>) -> QueryClassification {
+    fn classify(&self, query: &str, context: QueryContext<'_>) -> QueryClassification {
         Self::classify(self, query, context)
     }
 }
@@ -81,13 +81,13 @@ thread_local! {
 /// Shorter queries, in characters, are small talk without evidence for another type.
 const SHORT: usize = 5;
 /// Shorter queries, in characters, follow up on the previous question.
-const FOLLOWUP: usize = 20;
-/// [`FOLLOWUP`] for scripts without spaces.
-const FOLLOWUP_UNSPACED: usize = 10;
+const MAX_FOLLOWUP_CHARS: usize = 20;
+/// [`MAX_FOLLOWUP_CHARS`] for scripts without spaces.
+const MAX_FOLLOWUP_CHARS_UNSPACED: usize = 10;
 /// Share of another type from which the weights rule out a follow-up.
-const NO_FOLLOWUP: f64 = 0.7;
+const CONTRADICTION_SHARE: f64 = 0.7;
 /// Confidence from which the user's words count without the trace beside them.
-const SURE_ALONE: f64 = 0.6;
+const MIN_PROSE_CONFIDENCE: f64 = 0.6;
 
 impl Classifier {
     /// Compiles a lexicon into a classifier without weights.
@@ -111,44 +111,48 @@ impl Classifier {
 
     /// Classifies a query by its first 4,000 characters.
     #[must_use]
-    pub fn classify(&self, query: &str, context: Context<'_>) -> QueryClassification {
+    pub fn classify(&self, query: &str, context: QueryContext<'_>) -> QueryClassification {
         self.classify_by(query, context).0
     }
 
     /// Classifies a query and returns the basis of the decision.
     #[must_use]
-    pub fn classify_by(&self, query: &str, context: Context<'_>) -> (QueryClassification, Basis) {
+    pub fn classify_by(
+        &self,
+        query: &str,
+        context: QueryContext<'_>,
+    ) -> (QueryClassification, Basis) {
         READING.with_borrow_mut(|reading| {
-            let text = self.attended(reading, query);
-            let decided = self.decide(reading, &text, context);
-            (self.told(reading, &decided), decided.basis)
+            let text = self.relevant_text(reading, query);
+            let decision = self.decide(reading, &text, context);
+            (self.to_classification(reading, &decision), decision.basis)
         })
     }
 
     /// The part to classify: the user's words beside a trace or code, unless they alone may be
     /// small talk; otherwise the whole text.
-    fn attended<'q>(&self, reading: &mut Reading, query: &'q str) -> Cow<'q, str> {
-        let text = prepared(query);
+    fn relevant_text<'q>(&self, reading: &mut Reading, query: &'q str) -> Cow<'q, str> {
+        let text = normalized(query);
         let Some(prose) = prose(&text) else {
             return text;
         };
-        let alone = self.decide(reading, &prose, Context::Fresh);
+        let alone = self.decide(reading, &prose, QueryContext::Fresh);
         let small = alone.query_type == QueryType::Conversational;
-        if small || alone.confidence < SURE_ALONE {
+        if small || alone.confidence < MIN_PROSE_CONFIDENCE {
             return text;
         }
         prose.into()
     }
 
-    fn decide(&self, reading: &mut Reading, text: &str, context: Context<'_>) -> Decided {
+    fn decide(&self, reading: &mut Reading, text: &str, context: QueryContext<'_>) -> Decision {
         if text.is_empty() {
-            return Decided::by(Basis::Blank, None);
+            return Decision::by(Basis::Blank, None);
         }
         self.matcher.read(text, reading);
         let small = |e: &Evidence| e.query_type == QueryType::Conversational;
-        let positive = self.matcher.evidence(reading).filter(speaks);
+        let positive = self.matcher.evidence(reading).filter(is_positive);
         if is_short(text) && positive.clone().all(small) {
-            return Decided::by(Basis::Short, None);
+            return Decision::by(Basis::Short, None);
         }
         let none = positive.count() == 0;
         let score = score(self.matcher.evidence(reading));
@@ -159,64 +163,66 @@ impl Classifier {
             && self.follows_up(text, reading, context)
             && !opinion.as_ref().is_some_and(contradicts)
         {
-            return Decided::by(Basis::FollowUp, opinion);
+            return Decision::by(Basis::FollowUp, opinion);
         }
         match opinion {
             Some(opinion) if opinion.known || !none => {
                 let (query_type, share) = opinion.best();
-                Decided {
+                Decision {
                     basis: Basis::Weights,
                     query_type,
-                    confidence: rounded(share),
+                    confidence: round_share(share),
                     opinion: Some(opinion),
                 }
             }
             _ => match score.best() {
-                Some(query_type) => Decided {
+                Some(query_type) => Decision {
                     basis: Basis::Lexicon,
                     query_type,
                     confidence: score.confidence(),
                     opinion,
                 },
-                None => Decided::by(Basis::Nothing, opinion),
+                None => Decision::by(Basis::Nothing, opinion),
             },
         }
     }
 
-    fn told(&self, reading: &Reading, decided: &Decided) -> QueryClassification {
-        let keywords = match decided.basis {
+    fn to_classification(&self, reading: &Reading, decision: &Decision) -> QueryClassification {
+        let keywords = match decision.basis {
             Basis::Blank | Basis::Nothing => Vec::new(),
             Basis::Short => vec!["short_query".to_owned()],
             Basis::FollowUp => vec!["followup_detected".to_owned()],
             Basis::Weights | Basis::Lexicon => {
-                let of_best = |e: &&Evidence| speaks(e) && e.query_type == decided.query_type;
+                let of_best = |e: &&Evidence| is_positive(e) && e.query_type == decision.query_type;
                 let of_best = self.matcher.evidence(reading).filter(of_best);
                 of_best.map(|e| (*e.label).to_owned()).collect()
             }
         };
-        QueryClassification::new(decided.query_type, decided.confidence, keywords)
+        QueryClassification::new(decision.query_type, decision.confidence, keywords)
     }
 
     /// The weights' shares, if the weights decided.
     #[cfg(feature = "train")]
     pub(super) fn shares(&self, query: &str) -> Option<PerType> {
-        let decided = READING.with_borrow_mut(|reading| {
-            let text = self.attended(reading, query);
-            self.decide(reading, &text, Context::Fresh)
+        let decision = READING.with_borrow_mut(|reading| {
+            let text = self.relevant_text(reading, query);
+            self.decide(reading, &text, QueryContext::Fresh)
         });
-        let opinion = decided.opinion.filter(|_| decided.basis == Basis::Weights);
+        let opinion = decision
+            .opinion
+            .filter(|_| decision.basis == Basis::Weights);
         opinion.map(|opinion| opinion.shares)
     }
 
-    fn follows_up(&self, text: &str, reading: &Reading, context: Context<'_>) -> bool {
-        let said = match context {
-            Context::Fresh => "",
-            Context::Following(said) => said.trim(),
+    fn follows_up(&self, text: &str, reading: &Reading, context: QueryContext<'_>) -> bool {
+        let previous = match context {
+            QueryContext::Fresh => "",
+            QueryContext::Following(previous) => previous.trim(),
         };
-        !said.is_empty() && (is_brief(text) || self.points_back(reading))
+        !previous.is_empty() && (is_brief(text) || self.has_followup_phrase(reading))
     }
 
-    fn points_back(&self, reading: &Reading) -> bool {
+    fn has_followup_phrase(&self, reading: &Reading) -> bool {
         let tokens = &reading.tokens;
         let is = |run: &[Token], phrase: &[u64]| run.iter().map(|token| &token.hash).eq(phrase);
         self.followup.iter().any(|phrase| {
@@ -226,16 +232,16 @@ impl Classifier {
     }
 }
 
-fn speaks(evidence: &&Evidence) -> bool {
+fn is_positive(evidence: &&Evidence) -> bool {
     evidence.weight > 0.0
 }
 
 fn contradicts(opinion: &Opinion) -> bool {
     let (best, share) = opinion.best();
-    opinion.known && best != QueryType::Conversational && share >= NO_FOLLOWUP
+    opinion.known && best != QueryType::Conversational && share >= CONTRADICTION_SHARE
 }
 
-fn rounded(share: f64) -> f64 {
+fn round_share(share: f64) -> f64 {
     (share * 1e4).round() / 1e4
 }
 
@@ -260,9 +266,9 @@ pub(super) fn is_terse(text: &str, reading: &Reading, none: bool) -> bool {
 fn is_brief(text: &str) -> bool {
     let unspaced = text.chars().any(is_unspaced);
     let limit = if unspaced {
-        FOLLOWUP_UNSPACED
+        MAX_FOLLOWUP_CHARS_UNSPACED
     } else {
-        FOLLOWUP
+        MAX_FOLLOWUP_CHARS
     };
     text.chars().nth(limit - 1).is_none()
 }
@@ -313,14 +319,14 @@ impl fmt::Display for Basis {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Decided {
+struct Decision {
     basis: Basis,
     query_type: QueryType,
     confidence: f64,
     opinion: Option<Opinion>,
 }
 
-impl Decided {
+impl Decision {
     /// Small talk with a fixed confidence; below 0.5 for a guess.
     const fn by(basis: Basis, opinion: Option<Opinion>) -> Self {
         let confidence = match basis {
@@ -364,30 +370,30 @@ pub struct Part {
     pub weight: f64,
 }
 
-const SHOWN: usize = 16;
+const MAX_SHOWN: usize = 16;
 
 impl Classifier {
     /// Classifies a query and explains the result. Slower than [`Classifier::classify`].
     #[must_use]
-    pub fn explain(&self, query: &str, context: Context<'_>) -> Explanation {
+    pub fn explain(&self, query: &str, context: QueryContext<'_>) -> Explanation {
         READING.with_borrow_mut(|reading| {
-            let text = &*self.attended(reading, query);
+            let text = &*self.relevant_text(reading, query);
             // `decide` does not read a blank text; the previous reading would remain.
             self.matcher.read(text, reading);
-            let decided = self.decide(reading, text, context);
+            let decision = self.decide(reading, text, context);
             let evidence = self.matcher.evidence(reading);
             let lexicon = evidence.map(|e| ((*e.label).to_owned(), e.query_type, e.weight));
             let score: Score = score(self.matcher.evidence(reading));
             let mut found = Explanation {
-                classification: self.told(reading, &decided),
-                basis: decided.basis,
+                classification: self.to_classification(reading, &decision),
+                basis: decision.basis,
                 second: None,
                 shares: Vec::new(),
                 lexicon: lexicon.collect(),
                 parts: Vec::new(),
             };
             if let Some(weights) = self.weights.as_ref().filter(|_| !text.is_empty()) {
-                let asked = decided.opinion;
+                let asked = decision.opinion;
                 let opinion = asked.unwrap_or_else(|| weights.judge(text, reading, &score));
                 found.shares = QueryType::ALL.into_iter().zip(opinion.shares).collect();
                 found.shares.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -409,7 +415,7 @@ impl Classifier {
 fn heaviest(parts: impl Iterator<Item = Part>) -> Vec<Part> {
     let mut parts: Vec<Part> = parts.filter(|part| part.weight.abs() >= 0.005).collect();
     parts.sort_by(|a, b| b.weight.abs().total_cmp(&a.weight.abs()));
-    parts.truncate(SHOWN);
+    parts.truncate(MAX_SHOWN);
     parts
 }
 

@@ -1,6 +1,6 @@
 //! Errors in lexicon and weights files.
 
-use super::pattern::{MOST_VARIANTS, MOST_WORDS};
+use super::pattern::{MAX_VARIANTS, MAX_WORDS};
 use crate::model::QueryType;
 
 /// An invalid lexicon.
@@ -29,7 +29,7 @@ pub enum LexiconProblem {
     #[error("`{0}`: `^` may only open an entry and `$` only end it, move it")]
     Anchor(String),
     /// Too many words or alternatives.
-    #[error("`{0}` is too long: use at most {MOST_WORDS} words and {MOST_VARIANTS} alternatives")]
+    #[error("`{0}` is too long: use at most {MAX_WORDS} words and {MAX_VARIANTS} alternatives")]
     TooLong(String),
     /// A weight outside -10 to 10.
     #[error("weight `{0}` is out of range: use -10 to 10, or 0 to switch an entry off")]

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
-use super::{Basis, Classifier, Context};
+use super::{Basis, Classifier, QueryContext};
 use crate::model::QueryType;
 
 /// A query with its expected type.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Labelled {
+pub struct LabelledQuery {
     /// Expected type.
     pub query_type: QueryType,
     /// Language code.
@@ -31,7 +31,7 @@ pub struct LabelError {
     pub problem: String,
 }
 
-impl Labelled {
+impl LabelledQuery {
     /// Reads lines of type, optional language and query, separated by tabs. Skips empty lines,
     /// comments (`#`) and a byte order mark.
     ///
@@ -106,9 +106,9 @@ impl Tally {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mistake {
     /// Labelled query.
-    pub row: Labelled,
+    pub row: LabelledQuery,
     /// Chosen type.
-    pub taken_for: QueryType,
+    pub predicted: QueryType,
     /// Confidence in that type.
     pub confidence: f64,
 }
@@ -135,36 +135,36 @@ pub struct Evaluation {
 impl Evaluation {
     /// Classifies all rows without context.
     #[must_use]
-    pub fn of(classifier: &Classifier, rows: &[Labelled]) -> Self {
+    pub fn of(classifier: &Classifier, rows: &[LabelledQuery]) -> Self {
         let mut all = Self::default();
         for row in rows {
-            all.ask(classifier, row);
+            all.evaluate(classifier, row);
         }
         all.sort();
         all
     }
 
-    pub(super) fn ask(&mut self, classifier: &Classifier, row: &Labelled) {
-        let (got, basis) = classifier.classify_by(&row.query, Context::Fresh);
+    pub(super) fn evaluate(&mut self, classifier: &Classifier, row: &LabelledQuery) {
+        let (got, basis) = classifier.classify_by(&row.query, QueryContext::Fresh);
         self.count(row, basis, got.query_type, got.confidence);
     }
 
-    fn count(&mut self, row: &Labelled, basis: Basis, taken_for: QueryType, sure: f64) {
-        let right = row.query_type == taken_for;
+    fn count(&mut self, row: &LabelledQuery, basis: Basis, predicted: QueryType, sure: f64) {
+        let right = row.query_type == predicted;
         self.total.count(right, sure);
         let language = self.languages.entry(row.language.clone());
         language.or_default().count(right, sure);
         let query_type = self.types.entry(row.query_type);
         query_type.or_default().count(right, sure);
         self.bases.entry(basis).or_default().count(right, sure);
-        let answer = (row.query_type, taken_for);
+        let answer = (row.query_type, predicted);
         *self.confusion.entry(answer).or_default() += 1;
         let tenth = ((sure * 10.0) as usize).min(self.tenths.len() - 1);
         self.tenths[tenth].count(right, sure);
         if !right {
             self.mistakes.push(Mistake {
                 row: row.clone(),
-                taken_for,
+                predicted,
                 confidence: sure,
             });
         }
@@ -232,11 +232,11 @@ mod tests {
 
     #[test]
     fn labelled_rows_have_two_or_three_columns() {
-        let rows = Labelled::parse(
+        let rows = LabelledQuery::parse(
             "\u{feff}# a comment\ncode\twhere\r\n\naction\tde\tlösch das\n",
             "x",
         );
-        let row = |query_type, language: &str, query: &str| Labelled {
+        let row = |query_type, language: &str, query: &str| LabelledQuery {
             query_type,
             language: language.into(),
             query: query.into(),
@@ -255,14 +255,14 @@ mod tests {
                 "x:2: unknown query type `none`",
             ),
         ] {
-            let error = Labelled::parse(text, "x").unwrap_err().to_string();
+            let error = LabelledQuery::parse(text, "x").unwrap_err().to_string();
             assert!(error.starts_with(want), "{name}: {error}");
         }
     }
 
     #[test]
     fn evaluation_counts_by_type_language_and_confidence() {
-        let row = |query_type, language: &str| Labelled {
+        let row = |query_type, language: &str| LabelledQuery {
             query_type,
             language: language.into(),
             query: "q".into(),

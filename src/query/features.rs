@@ -14,13 +14,13 @@ use super::reading::{Reading, mix};
 pub(super) const VERSION: u32 = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Group {
+pub(super) enum FeatureGroup {
     Words,
     Letters,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FeatureKind {
     Word,
     Pair,
     /// Two words around a third.
@@ -37,14 +37,14 @@ pub(super) enum Kind {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Feature {
     pub(super) key: u32,
-    pub(super) kind: Kind,
+    pub(super) kind: FeatureKind,
     /// First index into [`Reading::letters`].
     begin: usize,
     end: usize,
 }
 
 impl Feature {
-    const fn new(hash: u64, kind: Kind, begin: usize, end: usize) -> Self {
+    const fn new(hash: u64, kind: FeatureKind, begin: usize, end: usize) -> Self {
         Self {
             key: key(hash),
             kind,
@@ -53,10 +53,10 @@ impl Feature {
         }
     }
 
-    pub(super) const fn group(&self) -> Group {
+    pub(super) const fn group(&self) -> FeatureGroup {
         match self.kind {
-            Kind::Letters | Kind::Run => Group::Letters,
-            _ => Group::Words,
+            FeatureKind::Letters | FeatureKind::Run => FeatureGroup::Letters,
+            _ => FeatureGroup::Words,
         }
     }
 
@@ -64,13 +64,13 @@ impl Feature {
     /// known.
     pub(super) fn is_word(&self, reading: &Reading) -> bool {
         match self.kind {
-            Kind::Word => true,
-            Kind::Run => self.end - self.begin > 1,
-            Kind::Letters => {
+            FeatureKind::Word => true,
+            FeatureKind::Run => self.end - self.begin > 1,
+            FeatureKind::Letters => {
                 let letters = &reading.letters[self.begin..self.end];
                 let begins = letters[0] == ' ' && letters[letters.len() - 1] != ' ';
-                let told = letters.iter().map(|&c| weight(c)).sum::<usize>() >= STEM;
-                told && (begins || letters.iter().copied().all(is_hangul))
+                let is_long = letters.iter().map(|&c| weight(c)).sum::<usize>() >= STEM;
+                is_long && (begins || letters.iter().copied().all(is_hangul))
             }
             _ => false,
         }
@@ -79,24 +79,24 @@ impl Feature {
     pub(super) fn name(&self, reading: &Reading) -> String {
         let text: String = reading.letters[self.begin..self.end].iter().collect();
         match self.kind {
-            Kind::Word => format!("word \"{text}\""),
-            Kind::Pair => format!("words \"{text}\""),
-            Kind::Around => format!("words around \"{text}\""),
-            Kind::Opening => format!("clause begins \"{text}\""),
-            Kind::First => format!("begins \"{text}\""),
-            Kind::Last => format!("ends \"{text}\""),
-            Kind::Letters | Kind::Run => format!("letters \"{text}\""),
+            FeatureKind::Word => format!("word \"{text}\""),
+            FeatureKind::Pair => format!("words \"{text}\""),
+            FeatureKind::Around => format!("words around \"{text}\""),
+            FeatureKind::Opening => format!("clause begins \"{text}\""),
+            FeatureKind::First => format!("begins \"{text}\""),
+            FeatureKind::Last => format!("ends \"{text}\""),
+            FeatureKind::Letters | FeatureKind::Run => format!("letters \"{text}\""),
         }
     }
 }
 
 /// Limit on letters of a word; longer words are not natural language.
-const MOST_LETTERS: usize = 24;
+const MAX_LETTERS: usize = 24;
 /// Letters of a feature within a word, with the spaces around it.
-const SHORTEST: usize = 2;
-const LONGEST: usize = 5;
+const MIN_NGRAM: usize = 2;
+const MAX_NGRAM: usize = 5;
 /// Longest feature in scripts without spaces.
-const LONGEST_RUN: usize = 4;
+const MAX_RUN: usize = 4;
 /// Weight of letters as telling as a word: four Latin letters, three of another alphabet, two
 /// Hangul syllables.
 const STEM: usize = 12;
@@ -140,39 +140,43 @@ fn words(reading: &Reading, at: usize, sink: &mut impl FnMut(Feature)) {
     let mut found = |kind, hash, end| {
         sink(Feature::new(hash, kind, token.begin, end));
     };
-    found(Kind::Word, mix(seed::WORD, token.hash), token.end);
+    found(FeatureKind::Word, mix(seed::WORD, token.hash), token.end);
     if let Some(next) = next.filter(|next| !next.alone && (token.opens || !next.opens)) {
         let pair = mix(mix(seed::PAIR, token.hash), next.hash);
-        found(Kind::Pair, pair, next.end);
+        found(FeatureKind::Pair, pair, next.end);
     }
     if let Some(second) = tokens.get(at + 2).filter(|second| !second.alone) {
         let around = mix(mix(seed::AROUND, token.hash), second.hash);
-        found(Kind::Around, around, second.end);
+        found(FeatureKind::Around, around, second.end);
     }
     if token.opens {
-        found(Kind::Opening, mix(seed::OPENING, token.hash), token.end);
+        found(
+            FeatureKind::Opening,
+            mix(seed::OPENING, token.hash),
+            token.end,
+        );
         if let Some(next) = next {
             let pair = mix(mix(seed::OPENING_PAIR, token.hash), next.hash);
-            found(Kind::Opening, pair, next.end);
+            found(FeatureKind::Opening, pair, next.end);
         }
     }
     if at == 0 {
-        found(Kind::First, mix(seed::FIRST, token.hash), token.end);
+        found(FeatureKind::First, mix(seed::FIRST, token.hash), token.end);
     }
     if next.is_none() {
-        found(Kind::Last, mix(seed::LAST, token.hash), token.end);
+        found(FeatureKind::Last, mix(seed::LAST, token.hash), token.end);
     }
 }
 
 fn letters(reading: &Reading, at: usize, sink: &mut impl FnMut(Feature)) {
     let token = reading.tokens[at];
-    let end = (token.end + 1).min(token.begin + MOST_LETTERS + 1);
+    let end = (token.end + 1).min(token.begin + MAX_LETTERS + 1);
     for begin in token.begin - 1..end {
         let mut hash = seed::LETTERS;
-        for stop in begin..end.min(begin + LONGEST) {
+        for stop in begin..end.min(begin + MAX_NGRAM) {
             hash = mix(hash, reading.letters[stop].into());
-            if stop + 1 - begin >= SHORTEST {
-                sink(Feature::new(hash, Kind::Letters, begin, stop + 1));
+            if stop + 1 - begin >= MIN_NGRAM {
+                sink(Feature::new(hash, FeatureKind::Letters, begin, stop + 1));
             }
         }
     }
@@ -183,10 +187,10 @@ fn run(reading: &Reading, first: usize, behind: usize, sink: &mut impl FnMut(Fea
     for begin in first - 1..behind {
         let bound = usize::from(begin < first);
         let mut hash = seed::RUN;
-        for stop in begin..(behind + 1).min(begin + LONGEST_RUN + bound) {
+        for stop in begin..(behind + 1).min(begin + MAX_RUN + bound) {
             hash = mix(hash, reading.letters[stop].into());
             if stop + 1 - begin > bound {
-                sink(Feature::new(hash, Kind::Run, begin, stop + 1));
+                sink(Feature::new(hash, FeatureKind::Run, begin, stop + 1));
             }
         }
     }

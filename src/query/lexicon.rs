@@ -44,7 +44,7 @@ impl Lexicon {
     }
 
     /// Size limit of a lexicon file, in bytes.
-    pub const MOST_BYTES: usize = 16 << 20;
+    pub const MAX_BYTES: usize = 16 << 20;
 
     /// Parses a lexicon; errors name `origin`.
     ///
@@ -78,11 +78,11 @@ impl Lexicon {
     }
 }
 
-const MOST_WEIGHT: f64 = 10.0;
+const MAX_WEIGHT: f64 = 10.0;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct LexiconFile {
     #[serde(default)]
     grammar: GrammarTable,
     #[serde(default)]
@@ -121,8 +121,8 @@ struct WordGroup {
 }
 
 fn read(toml: &str, origin: &str) -> Result<Lexicon, LexiconError> {
-    let place = Place { toml, origin };
-    let file: File = toml::from_str(toml).map_err(|error| {
+    let place = LexiconSource { toml, origin };
+    let file: LexiconFile = toml::from_str(toml).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
         place.error(at, LexiconProblem::Syntax(error.message().to_owned()))
     })?;
@@ -144,12 +144,12 @@ fn read(toml: &str, origin: &str) -> Result<Lexicon, LexiconError> {
     })
 }
 
-struct Place<'a> {
+struct LexiconSource<'a> {
     toml: &'a str,
     origin: &'a str,
 }
 
-impl Place<'_> {
+impl LexiconSource<'_> {
     fn error(&self, at: usize, problem: LexiconProblem) -> LexiconError {
         let before = self.toml.bytes().take(at);
         LexiconError {
@@ -166,7 +166,7 @@ impl Place<'_> {
         entries: &mut BTreeMap<(QueryType, Pattern), f64>,
     ) -> Result<(), LexiconError> {
         if let Some(weight) = &group.weight
-            && !(-MOST_WEIGHT..=MOST_WEIGHT).contains(weight.get_ref())
+            && !(-MAX_WEIGHT..=MAX_WEIGHT).contains(weight.get_ref())
         {
             let problem = LexiconProblem::Weight(*weight.get_ref());
             return Err(self.error(weight.span().start, problem));

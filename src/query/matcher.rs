@@ -38,10 +38,10 @@ type NodeId = u32;
 
 const UNKNOWN: WordId = 0;
 /// Beginning and end of a clause.
-const OPENS: WordId = 1;
-const CLOSES: WordId = 2;
+const CLAUSE_START: WordId = 1;
+const CLAUSE_END: WordId = 2;
 /// Equal to [`ROOT`], which is never a target.
-const NOWHERE: NodeId = 0;
+const NO_NODE: NodeId = 0;
 const ROOT: NodeId = 0;
 
 #[derive(Debug, Clone, Default)]
@@ -49,15 +49,15 @@ struct Node {
     /// Indices of the evidence that ends here.
     ends: Vec<u32>,
     /// A Bloom filter of the words that continue from here.
-    onward: u64,
+    next_words: u64,
     /// Whether a filler ends here.
     filler: bool,
 }
 
 impl Node {
     /// Avoids most failing look-ups.
-    const fn may_go_on(&self, word: WordId) -> bool {
-        self.onward & bit(word) != 0
+    const fn may_continue(&self, word: WordId) -> bool {
+        self.next_words & bit(word) != 0
     }
 }
 
@@ -66,7 +66,7 @@ const fn bit(number: u32) -> u64 {
 }
 
 /// Index after the last word, then number of anchors.
-type Reach = (usize, u8);
+type MatchEnd = (usize, u8);
 
 impl Matcher {
     /// Reads words and evidence, each entry once.
@@ -115,11 +115,11 @@ impl Matcher {
         found.map(|&entry| &self.evidence[entry as usize])
     }
 
-    fn longest(&self, tokens: &[Token], at: usize) -> Option<(NodeId, Reach)> {
+    fn longest(&self, tokens: &[Token], at: usize) -> Option<(NodeId, MatchEnd)> {
         let Token { word, opens, .. } = tokens[at];
         let anchored = match opens {
-            true => self.edge(self.starts[OPENS as usize], word),
-            false => NOWHERE,
+            true => self.edge(self.starts[CLAUSE_START as usize], word),
+            false => NO_NODE,
         };
         let mut best = None;
         for (anchors, node) in [(1, anchored), (0, self.starts[word as usize])] {
@@ -135,31 +135,31 @@ impl Matcher {
         at: usize,
         mut node: NodeId,
         anchors: u8,
-        best: &mut Option<(NodeId, Reach)>,
+        best: &mut Option<(NodeId, MatchEnd)>,
     ) {
         let mut end = at + 1;
-        while node != NOWHERE {
+        while node != NO_NODE {
             self.keep(node, (end, anchors), best);
             let next = tokens.get(end);
             if next.is_none_or(|token| token.opens) {
-                self.keep(self.edge(node, CLOSES), (end, anchors + 1), best);
+                self.keep(self.edge(node, CLAUSE_END), (end, anchors + 1), best);
             }
-            node = next.map_or(NOWHERE, |token| self.edge(node, token.word));
+            node = next.map_or(NO_NODE, |token| self.edge(node, token.word));
             end += 1;
         }
     }
 
-    fn keep(&self, node: NodeId, reach: Reach, best: &mut Option<(NodeId, Reach)>) {
-        let speaks = node != NOWHERE && !self.nodes[node as usize].ends.is_empty();
-        if speaks && best.is_none_or(|(_, so_far)| reach > so_far) {
-            *best = Some((node, reach));
+    fn keep(&self, node: NodeId, match_end: MatchEnd, best: &mut Option<(NodeId, MatchEnd)>) {
+        let speaks = node != NO_NODE && !self.nodes[node as usize].ends.is_empty();
+        if speaks && best.is_none_or(|(_, so_far)| match_end > so_far) {
+            *best = Some((node, match_end));
         }
     }
 
     /// The clause opens again after a filler: "please add …" also begins with "add".
     fn pass_fillers(&self, tokens: &mut [Token], at: usize, mut node: NodeId) {
         let mut end = at + 1;
-        while node != NOWHERE && end < tokens.len() {
+        while node != NO_NODE && end < tokens.len() {
             if self.nodes[node as usize].filler {
                 tokens[end].opens = true;
             }
@@ -169,21 +169,21 @@ impl Matcher {
     }
 
     fn edge(&self, node: NodeId, word: WordId) -> NodeId {
-        match self.nodes[node as usize].may_go_on(word) {
-            true => self.edges.get(&(node, word)).copied().unwrap_or(NOWHERE),
-            false => NOWHERE,
+        match self.nodes[node as usize].may_continue(word) {
+            true => self.edges.get(&(node, word)).copied().unwrap_or(NO_NODE),
+            false => NO_NODE,
         }
     }
 }
 
 /// Limit on word forms of an entry; further ones are dropped.
-const MOST_SEQUENCES: usize = 256;
+const MAX_SEQUENCES: usize = 256;
 
 impl Matcher {
     pub(super) fn new(lexicon: &Lexicon) -> Self {
         let mut matcher = Self {
             words: Table::default(),
-            starts: vec![NOWHERE; CLOSES as usize + 1],
+            starts: vec![NO_NODE; CLAUSE_END as usize + 1],
             edges: Table::default(),
             nodes: vec![Node::default()],
             evidence: Vec::new(),
@@ -231,14 +231,14 @@ impl Matcher {
     fn path(&mut self, pattern: &Pattern, sequence: &[String]) -> NodeId {
         let mut node = ROOT;
         if pattern.opens {
-            node = self.step(node, OPENS);
+            node = self.step(node, CLAUSE_START);
         }
         for word in sequence {
             let word = self.word(word);
             node = self.step(node, word);
         }
         if pattern.closes {
-            node = self.step(node, CLOSES);
+            node = self.step(node, CLAUSE_END);
         }
         node
     }
@@ -249,7 +249,7 @@ impl Matcher {
         }
         let id = index(self.starts.len());
         self.words.insert(word.into(), id);
-        self.starts.push(NOWHERE);
+        self.starts.push(NO_NODE);
         id
     }
 
@@ -259,7 +259,7 @@ impl Matcher {
         }
         let next = index(self.nodes.len());
         self.nodes.push(Node::default());
-        self.nodes[node as usize].onward |= bit(word);
+        self.nodes[node as usize].next_words |= bit(word);
         self.edges.insert((node, word), next);
         if node == ROOT {
             self.starts[word as usize] = next;
@@ -268,7 +268,7 @@ impl Matcher {
     }
 }
 
-/// Cannot overflow: an entry has at most 8 words and [`MOST_SEQUENCES`] sequences.
+/// Cannot overflow: an entry has at most 8 words and [`MAX_SEQUENCES`] sequences.
 fn index(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)
 }
@@ -292,7 +292,7 @@ fn inflected(words: &[String], grammar: &Grammar) -> Vec<Vec<String>> {
         let mut so_far: Vec<Vec<String>> = vec![Vec::new()];
         for word in &sequence {
             let forms = forms_of(word, grammar);
-            let room = so_far.len() * (forms.len() + 1) <= MOST_SEQUENCES;
+            let room = so_far.len() * (forms.len() + 1) <= MAX_SEQUENCES;
             let forms = if room { forms } else { Vec::new() };
             let with = |head: &Vec<String>| {
                 let choices = std::iter::once(word).chain(&forms);

@@ -1,10 +1,10 @@
 //! Entries of a lexicon, such as `^make/write a note$`: `^` is the beginning of a clause, `$` its
 //! end, and `/` separates alternatives of a word.
 
-use super::text::{each_word, prepared};
+use super::text::{each_word, normalized};
 
-pub(super) const MOST_WORDS: usize = 8;
-pub(super) const MOST_VARIANTS: usize = 200;
+pub(super) const MAX_WORDS: usize = 8;
+pub(super) const MAX_VARIANTS: usize = 200;
 
 /// An entry without alternatives, ordered by its words first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +44,7 @@ impl Pattern {
         let words = words(&label);
         match words.len() {
             0 => Err(PatternFault::NoWord),
-            1..=MOST_WORDS => Ok(Self {
+            1..=MAX_WORDS => Ok(Self {
                 words,
                 opens,
                 closes,
@@ -62,7 +62,7 @@ impl Pattern {
 
 pub(super) fn words(text: &str) -> Vec<String> {
     let mut out = Vec::new();
-    each_word(&prepared(text), |word, _| out.push(word.to_owned()));
+    each_word(&normalized(text), |word, _| out.push(word.to_owned()));
     out
 }
 
@@ -85,7 +85,7 @@ fn written_out(body: &str) -> Result<Vec<String>, PatternFault> {
                 longer
             }
         };
-        if labels.len() > MOST_VARIANTS {
+        if labels.len() > MAX_VARIANTS {
             return Err(PatternFault::TooLong);
         }
     }

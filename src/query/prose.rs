@@ -39,7 +39,7 @@ fn is_machine(line: &str, before: bool) -> bool {
         || is_fault(bare)
         || is_code(bare)
         || is_log(bare)
-        || (before && (indented || is_told_in(bare)))
+        || (before && (indented || is_quoted_code(bare)))
 }
 
 const FRAMES: [&str; 12] = [
@@ -115,7 +115,7 @@ fn is_log(bare: &str) -> bool {
 }
 
 /// Messages inside a trace quote code.
-fn is_told_in(bare: &str) -> bool {
+fn is_quoted_code(bare: &str) -> bool {
     bare.contains('`') || bare.contains("::") || bare.starts_with(|c: char| "|=^~".contains(c))
 }
 

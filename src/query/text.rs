@@ -11,27 +11,27 @@ use std::borrow::Cow;
 use icu_normalizer::ComposingNormalizerBorrowed;
 
 /// Limit on classified characters.
-pub(super) const LOOKED_AT: usize = 4_000;
+pub(super) const MAX_CHARS: usize = 4_000;
 
-pub(super) fn looked_at(query: &str) -> &str {
-    if query.len() <= LOOKED_AT {
+pub(super) fn truncated(query: &str) -> &str {
+    if query.len() <= MAX_CHARS {
         return query;
     }
     // In ASCII, bytes are characters.
-    if let Some(head) = query.get(..LOOKED_AT)
+    if let Some(head) = query.get(..MAX_CHARS)
         && head.is_ascii()
     {
         return head;
     }
     query
         .char_indices()
-        .nth(LOOKED_AT)
+        .nth(MAX_CHARS)
         .map_or(query, |(end, _)| &query[..end])
 }
 
 /// The normalized, trimmed part of a query to classify; most texts are not copied.
-pub(super) fn prepared(query: &str) -> Cow<'_, str> {
-    match composed(looked_at(query)) {
+pub(super) fn normalized(query: &str) -> Cow<'_, str> {
+    match composed(truncated(query)) {
         Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
         Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
     }
@@ -49,7 +49,7 @@ fn composed(text: &str) -> Cow<'_, str> {
 }
 
 /// Maps full-width letters and digits to ASCII.
-fn narrow(c: char) -> char {
+fn to_half_width(c: char) -> char {
     match c {
         '\u{ff10}'..='\u{ff19}' | '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}' => {
             char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c)
@@ -82,7 +82,7 @@ pub(super) fn each_word_in(word: &mut String, text: &str, mut sink: impl FnMut(&
     let mut rest = text;
     while !rest.is_empty() {
         // The common case: lower-case ASCII letters and a space.
-        let (run, behind) = rest.split_at(small_ahead(rest));
+        let (run, behind) = rest.split_at(lowercase_prefix(rest));
         if word.is_empty()
             && let Some(behind) = behind.strip_prefix(' ')
         {
@@ -92,14 +92,14 @@ pub(super) fn each_word_in(word: &mut String, text: &str, mut sink: impl FnMut(&
             rest = behind;
             continue;
         }
-        let (run, behind) = rest.split_at(plain_ahead(rest));
+        let (run, behind) = rest.split_at(word_prefix(rest));
         let begin = word.len();
         word.push_str(run);
         word[begin..].make_ascii_lowercase();
         let mut ahead = behind.chars();
         let Some(c) = ahead.next() else { break };
         rest = ahead.as_str();
-        let c = narrow(c);
+        let c = to_half_width(c);
         match kind(c) {
             CharKind::Letter => word.extend(c.to_lowercase()),
             CharKind::Joint => {}
@@ -122,10 +122,10 @@ pub(super) fn each_word_in(word: &mut String, text: &str, mut sink: impl FnMut(&
 }
 
 /// Leading lower-case ASCII letters, or fewer near the end.
-fn small_ahead(text: &str) -> usize {
+fn lowercase_prefix(text: &str) -> usize {
     let mut len = 0;
     while let Some(eight) = text.as_bytes()[len..].first_chunk() {
-        let small = small_of(*eight);
+        let small = lowercase_count(*eight);
         len += small;
         if small < eight.len() {
             break;
@@ -134,7 +134,7 @@ fn small_ahead(text: &str) -> usize {
     len
 }
 
-fn small_of(bytes: [u8; 8]) -> usize {
+fn lowercase_count(bytes: [u8; 8]) -> usize {
     const TOPS: u64 = u64::from_le_bytes([0x80; 8]);
     const A: u64 = u64::from_le_bytes([b'a'; 8]);
     const BEHIND_Z: u64 = u64::from_le_bytes([b'z' + 1; 8]);
@@ -146,7 +146,7 @@ fn small_of(bytes: [u8; 8]) -> usize {
     ((small ^ TOPS).trailing_zeros() / 8) as usize
 }
 
-fn plain_ahead(text: &str) -> usize {
+fn word_prefix(text: &str) -> usize {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
     text.bytes().take_while(plain).count()
 }
@@ -254,7 +254,7 @@ mod tests {
                 let mut bytes = *b"azbycxdw";
                 bytes[at] = byte;
                 let want = bytes.iter().take_while(|b| b.is_ascii_lowercase()).count();
-                assert_eq!(small_of(bytes), want, "{byte:#x} at {at}");
+                assert_eq!(lowercase_count(bytes), want, "{byte:#x} at {at}");
             }
         }
     }
@@ -267,7 +267,7 @@ mod tests {
             ("longer", "é".repeat(4_001), 4_000),
             ("longer in bytes only", "語".repeat(2_000), 2_000),
         ] {
-            assert_eq!(looked_at(&text).chars().count(), want, "{name}");
+            assert_eq!(truncated(&text).chars().count(), want, "{name}");
         }
     }
 
@@ -278,8 +278,8 @@ mod tests {
             ("an accent", "ou\u{300}", "où"),
             ("Hangul", "\u{1112}\u{1161}\u{11ab}", "한"),
         ] {
-            assert_eq!(prepared(text), want, "{name}");
+            assert_eq!(normalized(text), want, "{name}");
         }
-        assert!(matches!(prepared(" 数据库，在哪里？"), Cow::Borrowed(_)));
+        assert!(matches!(normalized(" 数据库，在哪里？"), Cow::Borrowed(_)));
     }
 }

@@ -15,10 +15,10 @@ use sha2::{Digest, Sha256};
 
 use self::examples::{Example, examples};
 use self::vocabulary::Vocabulary;
-use super::evaluation::Labelled;
+use super::evaluation::LabelledQuery;
 use super::lexicon::Lexicon;
 use super::matcher::Matcher;
-use super::weights::{Head, TYPES, Weights, write};
+use super::weights::{TYPES, Weights, WeightsHeader, write};
 
 /// Hyperparameters. The defaults were chosen by cross-validation (`train_classifier choose`,
 /// `config/classifier-choice.txt`), within one standard error of the best that fits in 600 KB.
@@ -63,10 +63,10 @@ pub struct Trained {
 pub enum TrainError {
     /// Fewer than 100 rows reach the weights.
     #[error("{0} labelled queries are too few: give at least a hundred")]
-    TooFew(usize),
+    TooFewRows(usize),
     /// Too many features in a bucket of the file.
     #[error("the features cannot be written: too many share a bucket, prune more")]
-    Crowded,
+    FullBucket,
 }
 
 /// Digest of the lexicon and the rows that weights are learned from.
@@ -83,7 +83,7 @@ pub fn stamp(sources: &[&str]) -> [u8; 32] {
 /// The rows that weights are learned from: distinct up to case, without terse ones, which the
 /// lexicon decides.
 #[must_use]
-pub fn learned_from<'a>(lexicon: &Lexicon, rows: &'a [Labelled]) -> Vec<&'a Labelled> {
+pub fn training_rows<'a>(lexicon: &Lexicon, rows: &'a [LabelledQuery]) -> Vec<&'a LabelledQuery> {
     examples::decisive(&Matcher::new(lexicon), examples::distinct(rows))
 }
 
@@ -93,12 +93,12 @@ pub fn learned_from<'a>(lexicon: &Lexicon, rows: &'a [Labelled]) -> Vec<&'a Labe
 /// Too few rows reach the weights, or the result cannot be written.
 pub fn train(
     lexicon: &Lexicon,
-    rows: &[Labelled],
+    rows: &[LabelledQuery],
     settings: &Settings,
     stamp: [u8; 32],
 ) -> Result<Trained, TrainError> {
     let validation = cross_validate(lexicon, rows, settings)?;
-    let all = examples(&Matcher::new(lexicon), &learned_from(lexicon, rows));
+    let all = examples(&Matcher::new(lexicon), &training_rows(lexicon, rows));
     let all: Vec<&Example> = all.iter().collect();
     let fitted = Fitted::of(&all, settings);
     Ok(Trained {
@@ -145,7 +145,7 @@ impl Fitted {
         temperature: f32,
     ) -> Result<Vec<u8>, TrainError> {
         let (dense, rows) = self.vocabulary.written(&self.solved);
-        let head = Head {
+        let head = WeightsHeader {
             stamp,
             temperature,
             // `write` derives it from the rows, like the scales.
@@ -156,12 +156,12 @@ impl Fitted {
             shapes: dense.shapes,
             lexicon: dense.lexicon,
         };
-        write(head, &rows).ok_or(TrainError::Crowded)
+        write(head, &rows).ok_or(TrainError::FullBucket)
     }
 
     /// Quantized, with a temperature of 1.
     fn weights(&self, settings: &Settings) -> Result<Weights, TrainError> {
         let bytes = self.bytes(settings, [0; 32], 1.0)?;
-        Weights::parse(&bytes, "training").map_err(|_| TrainError::Crowded)
+        Weights::parse(&bytes, "training").map_err(|_| TrainError::FullBucket)
     }
 }

@@ -22,33 +22,33 @@ pub(super) type PerType = [f64; TYPES];
 /// Validated weights.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Weights {
-    head: Head,
+    head: WeightsHeader,
     /// Where each bucket of keys begins in `rows`, and the end.
     starts: Vec<u32>,
-    rows: Vec<Cell>,
+    rows: Vec<PackedFeature>,
 }
 
 /// A feature in eight adjacent bytes, because memory access dominates look-ups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Cell {
+struct PackedFeature {
     /// Lower half of the key.
     rest: u16,
-    /// In steps of `Head::rarity_step`.
+    /// In steps of `WeightsHeader::rarity_step`.
     rarity: u8,
-    /// In steps of `Head::scales`, see [`worth`].
+    /// In steps of `WeightsHeader::scales`, see [`dequantize`].
     weights: [i8; TYPES],
 }
 
 /// Quadratic: finer near zero, where most weights are.
-const fn worth(steps: i8) -> i32 {
+const fn dequantize(steps: i8) -> i32 {
     let steps = steps as i32;
     steps * steps.abs()
 }
 
-const FULL: i32 = worth(i8::MAX);
+const MAX_LEVEL: i32 = dequantize(i8::MAX);
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Head {
+pub(super) struct WeightsHeader {
     /// Identifies the training data and the lexicon.
     pub(super) stamp: [u8; 32],
     /// Divides scores to calibrate shares.
@@ -65,11 +65,11 @@ pub(super) struct Head {
 }
 
 /// Far beyond any trained number.
-const ABSURD: f32 = 1e4;
+const MAX_MAGNITUDE: f32 = 1e4;
 
-impl Head {
-    fn is_sound(&self) -> bool {
-        self.numbers().all(|number| number.abs() < ABSURD)
+impl WeightsHeader {
+    fn is_plausible(&self) -> bool {
+        self.numbers().all(|number| number.abs() < MAX_MAGNITUDE)
     }
 
     /// All numbers but the temperature, in the order of the file.
@@ -101,7 +101,7 @@ impl Opinion {
 
 impl Weights {
     /// Size limit of a weights file, in bytes.
-    pub const MOST_BYTES: usize = file::MOST_BYTES;
+    pub const MAX_BYTES: usize = file::MAX_BYTES;
 
     /// Returns the built-in weights.
     ///
@@ -148,11 +148,11 @@ impl Weights {
         Opinion { shares, known }
     }
 
-    fn sums(&self, reading: &mut Reading) -> ([Sum; 2], bool) {
+    fn sums(&self, reading: &mut Reading) -> ([WeightedSum; 2], bool) {
         let mut marks = std::mem::take(&mut reading.marks);
         let mut met = std::mem::take(&mut reading.met);
         marks.resize(self.rows.len() / u64::BITS as usize + 1, 0);
-        let mut sums = [Sum::default(); 2];
+        let mut sums = [WeightedSum::default(); 2];
         let mut known = false;
         each_feature(reading, &mut |feature| {
             let Some(row) = self.row(feature.key) else {
@@ -196,7 +196,7 @@ impl Weights {
         for (row, feature) in found {
             let place = feature.group() as usize;
             let factor = f64::from(self.head.gains[place]) * sums[place].factor();
-            let mut alone = Sum::default();
+            let mut alone = WeightedSum::default();
             alone.count(&self.rows[row]);
             let part = self.parts_of(&alone.parts.map(|part| part as f64 * factor));
             parts.push((feature.name(reading), part));
@@ -218,7 +218,7 @@ impl Weights {
     fn parts_of(&self, steps: &PerType) -> PerType {
         let mut parts = *steps;
         for (part, scale) in parts.iter_mut().zip(self.head.scales) {
-            *part *= f64::from(scale) / f64::from(FULL);
+            *part *= f64::from(scale) / f64::from(MAX_LEVEL);
         }
         parts
     }
@@ -232,17 +232,17 @@ impl Weights {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Sum {
+struct WeightedSum {
     parts: [i64; TYPES],
     squares: u64,
 }
 
-impl Sum {
-    fn count(&mut self, cell: &Cell) {
+impl WeightedSum {
+    fn count(&mut self, cell: &PackedFeature) {
         let rarity = i32::from(cell.rarity);
         self.squares += u64::from(cell.rarity) * u64::from(cell.rarity);
         for (part, steps) in self.parts.iter_mut().zip(cell.weights) {
-            *part += i64::from(rarity * worth(steps));
+            *part += i64::from(rarity * dequantize(steps));
         }
     }
 

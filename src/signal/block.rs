@@ -1,7 +1,7 @@
 //! Signal blocks, whose tags match like brackets.
 
 use super::{
-    scan::{Kind, Token},
+    scan::{Token, TokenKind},
     view::Span,
 };
 
@@ -22,17 +22,17 @@ pub(super) struct NearMiss {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Nest {
+pub(super) struct BlockNesting {
     open: Vec<Span>,
     nested: Vec<Span>,
 }
 
-impl Nest {
+impl BlockNesting {
     /// Returns the outermost block that the token completes.
     pub(super) fn take(&mut self, token: Token) -> Option<Block> {
         match token.kind {
-            Kind::Open => self.open.push(token.span),
-            Kind::Close => {
+            TokenKind::Open => self.open.push(token.span),
+            TokenKind::Close => {
                 let opening = self.open.pop()?;
                 let whole = Span::new(opening.start, token.span.end);
                 match self.open.len() {

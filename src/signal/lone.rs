@@ -1,15 +1,15 @@
 //! A code fence that may be the reply's signal: one complete block and nothing else.
 
 use super::{
-    block::{Block, Nest},
-    scan::{Kind, Scanner, Token},
+    block::{Block, BlockNesting},
+    scan::{Scanner, Token, TokenKind},
     view::{Meter, View},
 };
 
 #[derive(Debug)]
 pub(super) struct LoneFence {
     inner: Scanner,
-    found: Found,
+    found: BlockSearch,
     content: Content,
 }
 
@@ -20,78 +20,82 @@ enum Content {
 }
 
 #[derive(Debug)]
-enum Found {
+enum BlockSearch {
     Nothing,
-    Part(Nest),
+    Part(BlockNesting),
     Block(Block),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hope {
-    Left,
-    Lost,
+pub(super) enum FenceStatus {
+    Candidate,
+    Rejected,
 }
 
 impl LoneFence {
     pub(super) fn new(start: usize) -> Self {
         Self {
             inner: Scanner::new(start),
-            found: Found::Nothing,
+            found: BlockSearch::Nothing,
             content: Content::Growing,
         }
     }
 
     /// Reads the new part of the content; after its end the window is ignored.
-    pub(super) fn look(&mut self, content: View<'_>, meter: &mut impl Meter) -> Hope {
+    pub(super) fn feed(&mut self, content: View<'_>, meter: &mut impl Meter) -> FenceStatus {
         if self.content == Content::Ended {
-            return Hope::Left;
+            return FenceStatus::Candidate;
         }
         while let Some(token) = self.inner.next(content, meter) {
-            if self.take(token, content, meter) == Hope::Lost {
-                return Hope::Lost;
+            if self.take(token, content, meter) == FenceStatus::Rejected {
+                return FenceStatus::Rejected;
             }
         }
         if !content.is_last() {
-            return Hope::Left;
+            return FenceStatus::Candidate;
         }
         self.content = Content::Ended;
         match self.found {
-            Found::Block(_) => Hope::Left,
-            Found::Nothing | Found::Part(_) => Hope::Lost,
+            BlockSearch::Block(_) => FenceStatus::Candidate,
+            BlockSearch::Nothing | BlockSearch::Part(_) => FenceStatus::Rejected,
         }
     }
 
     pub(super) fn into_block(self) -> Option<Block> {
         match self.found {
-            Found::Block(block) => Some(block),
-            Found::Nothing | Found::Part(_) => None,
+            BlockSearch::Block(block) => Some(block),
+            BlockSearch::Nothing | BlockSearch::Part(_) => None,
         }
     }
 
-    fn take(&mut self, token: Token, view: View<'_>, meter: &mut impl Meter) -> Hope {
+    fn take(&mut self, token: Token, view: View<'_>, meter: &mut impl Meter) -> FenceStatus {
         let nest = match (&mut self.found, token.kind) {
-            (Found::Part(nest), _) => nest,
-            (Found::Nothing, Kind::Open) => {
-                self.found = Found::Part(Nest::default());
+            (BlockSearch::Part(nest), _) => nest,
+            (BlockSearch::Nothing, TokenKind::Open) => {
+                self.found = BlockSearch::Part(BlockNesting::default());
                 return self.take(token, view, meter);
             }
-            (Found::Nothing | Found::Block(_), Kind::Text) => return blank(token, view, meter),
-            (Found::Nothing | Found::Block(_), _anything_else) => return Hope::Lost,
+            (BlockSearch::Nothing | BlockSearch::Block(_), TokenKind::Text) => {
+                return check_blank(token, view, meter);
+            }
+            (BlockSearch::Nothing | BlockSearch::Block(_), _anything_else) => {
+                return FenceStatus::Rejected;
+            }
         };
         if let Some(block) = nest.take(token) {
-            self.found = Found::Block(block);
+            self.found = BlockSearch::Block(block);
         }
-        Hope::Left
+        FenceStatus::Candidate
     }
 }
 
-pub(super) fn blank(token: Token, view: View<'_>, meter: &mut impl Meter) -> Hope {
+pub(super) fn check_blank(token: Token, view: View<'_>, meter: &mut impl Meter) -> FenceStatus {
     let text = view.slice(token.span);
     let rest = text.trim_start();
     meter.visit(text.len() - rest.len() + 1);
     if rest.is_empty() {
-        Hope::Left
+        FenceStatus::Candidate
     } else {
-        Hope::Lost
+        FenceStatus::Rejected
     }
 }

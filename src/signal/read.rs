@@ -5,8 +5,8 @@
 use super::{
     block::Block,
     fields::{self, Field},
-    schema::{self, Fault, quoted},
-    sift::Sift,
+    filter::SignalFilter,
+    schema::{self, FieldError, quoted},
     tag,
     view::{Meter, View},
 };
@@ -64,9 +64,9 @@ pub fn read(reply: &str, at: Timestamp) -> Reading {
 pub(super) fn read_metered(reply: &str, at: Timestamp, meter: &mut impl Meter) -> Reading {
     let view = View::whole(reply);
     let mut text = String::with_capacity(reply.len());
-    let mut sift = Sift::default();
-    sift.feed(view, &mut text, meter);
-    let finding = match sift.into_found() {
+    let mut filter = SignalFilter::default();
+    filter.feed(view, &mut text, meter);
+    let finding = match filter.into_found() {
         (Some(block), _) => interpret(&block, view, at, meter),
         (None, Some(near_miss)) => {
             let raw_xml = view.slice(near_miss.whole).to_owned();
@@ -97,7 +97,7 @@ fn interpret(block: &Block, view: View<'_>, at: Timestamp, meter: &mut impl Mete
             .into_iter()
             .filter(|field| field.name != "confidence")
             .collect();
-        schema::typed(kind, own)
+        schema::parse_fields(kind, own)
     });
     match fields {
         Ok(fields) => Finding::Signal(Signal {
@@ -110,7 +110,7 @@ fn interpret(block: &Block, view: View<'_>, at: Timestamp, meter: &mut impl Mete
     }
 }
 
-fn kind(opening: &str) -> Result<SignalType, Fault> {
+fn kind(opening: &str) -> Result<SignalType, FieldError> {
     let allowed = || SignalType::ALL.map(SignalType::as_str).join(", ");
     let name = attribute(opening, "type")
         .ok_or_else(|| format!("the signal has no `type`; use one of {}", allowed()))?

@@ -12,12 +12,12 @@ use super::{
     fence::{Fence, Line, LineProbe, Purpose},
     tag::{Tag, TagProbe},
     thought::{self, Thought},
-    ticks::{Inline, Ticks},
+    ticks::{BacktickRuns, InlineCode},
     view::{Meter, Span, View},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     /// Text with inline code.
     Text,
     Open,
@@ -40,12 +40,12 @@ pub(super) enum Kind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Token {
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     pub(super) span: Span,
 }
 
 #[derive(Debug, Default)]
-enum Place {
+enum Region {
     #[default]
     Prose,
     InFence(Fence),
@@ -54,7 +54,7 @@ enum Place {
 }
 
 #[derive(Debug)]
-enum InLine {
+enum LinePosition {
     /// At the start of a line; the probe exists once the line was examined.
     Start(Option<LineProbe>),
     Middle,
@@ -63,11 +63,11 @@ enum InLine {
 #[derive(Debug)]
 pub(super) struct Scanner {
     at: usize,
-    place: Place,
-    line: InLine,
+    region: Region,
+    line: LinePosition,
     /// Whether the line is white space so far.
     blank: bool,
-    ticks: Ticks,
+    ticks: BacktickRuns,
     tag: Option<TagProbe>,
     queued: Option<Token>,
 }
@@ -76,10 +76,10 @@ impl Scanner {
     pub(super) fn new(start: usize) -> Self {
         Self {
             at: start,
-            place: Place::Prose,
-            line: InLine::Start(None),
+            region: Region::Prose,
+            line: LinePosition::Start(None),
             blank: true,
-            ticks: Ticks::default(),
+            ticks: BacktickRuns::default(),
             tag: None,
             queued: None,
         }
@@ -91,8 +91,11 @@ impl Scanner {
     }
 
     /// Whether a run of backticks within a line is undecided.
-    pub(super) fn waits_at_ticks(&self, view: View<'_>) -> bool {
-        let in_prose = matches!((&self.place, &self.line), (Place::Prose, InLine::Middle));
+    pub(super) fn is_at_undecided_backticks(&self, view: View<'_>) -> bool {
+        let in_prose = matches!(
+            (&self.region, &self.line),
+            (Region::Prose, LinePosition::Middle)
+        );
         in_prose && view.byte(self.at) == Some(b'`')
     }
 
@@ -102,12 +105,12 @@ impl Scanner {
             return Some(token);
         }
         let start = self.at;
-        let (kind, special) = match self.place {
-            Place::Prose => (Kind::Text, self.prose(view, meter)),
-            Place::InFence(fence) => (Kind::FenceBody, self.in_fence(fence, view, meter)),
-            Place::InThought(name) => {
+        let (kind, special) = match self.region {
+            Region::Prose => (TokenKind::Text, self.prose(view, meter)),
+            Region::InFence(fence) => (TokenKind::FenceBody, self.in_fence(fence, view, meter)),
+            Region::InThought(name) => {
                 self.in_thought(name, view, meter);
-                (Kind::Thought, None)
+                (TokenKind::Thought, None)
             }
         };
         let end = special.map_or(self.at, |token| token.span.start);
@@ -127,8 +130,8 @@ impl Scanner {
             match self.line_is(Purpose::Open, view, meter) {
                 Line::Plain => {}
                 Line::Fence(fence, end) => {
-                    self.place = Place::InFence(fence);
-                    return Some(self.line_token(Kind::FenceOpen, end));
+                    self.region = Region::InFence(fence);
+                    return Some(self.line_token(TokenKind::FenceOpen, end));
                 }
                 Line::Undecided => return None,
             }
@@ -153,8 +156,8 @@ impl Scanner {
                 b'`' => {
                     self.blank = false;
                     match self.ticks.pass(self.at, view, meter) {
-                        Inline::Until(end) => self.at = end,
-                        Inline::Undecided => return None,
+                        InlineCode::Until(end) => self.at = end,
+                        InlineCode::Undecided => return None,
                     }
                 }
                 _ => {
@@ -162,8 +165,8 @@ impl Scanner {
                         match thought::tag_at(self.at, view, meter) {
                             Thought::Undecided => return None,
                             Thought::Tag(kind, name, end) => {
-                                if kind == Kind::Thought {
-                                    self.place = Place::InThought(name);
+                                if kind == TokenKind::Thought {
+                                    self.region = Region::InThought(name);
                                 }
                                 return Some(self.tag_token(kind, end, view, meter));
                             }
@@ -179,11 +182,11 @@ impl Scanner {
                             self.at += 1;
                             continue;
                         }
-                        Tag::Open(end) => (Kind::Open, end),
-                        Tag::Close(end) => (Kind::Close, end),
-                        Tag::NearMiss(end) => (Kind::NearMiss, end),
-                        Tag::ClosePlural(end) => (Kind::ClosePlural, end),
-                        Tag::Cut => (Kind::Cut, view.end()),
+                        Tag::Open(end) => (TokenKind::Open, end),
+                        Tag::Close(end) => (TokenKind::Close, end),
+                        Tag::NearMiss(end) => (TokenKind::NearMiss, end),
+                        Tag::ClosePlural(end) => (TokenKind::ClosePlural, end),
+                        Tag::Cut => (TokenKind::Cut, view.end()),
                     };
                     return Some(self.tag_token(kind, end, view, meter));
                 }
@@ -196,8 +199,8 @@ impl Scanner {
             match self.line_is(Purpose::Close(fence), view, meter) {
                 Line::Plain => {}
                 Line::Fence(_, end) => {
-                    self.place = Place::Prose;
-                    return Some(self.line_token(Kind::FenceClose, end));
+                    self.region = Region::Prose;
+                    return Some(self.line_token(TokenKind::FenceClose, end));
                 }
                 Line::Undecided => return None,
             }
@@ -218,8 +221,8 @@ impl Scanner {
             meter.visit(offset + 1);
             self.at += offset;
             match thought::tag_at(self.at, view, meter) {
-                Thought::Tag(Kind::ThoughtEnd, found, end) if found == name => {
-                    self.place = Place::Prose;
+                Thought::Tag(TokenKind::ThoughtEnd, found, end) if found == name => {
+                    self.region = Region::Prose;
                     self.at = end;
                     return;
                 }
@@ -232,19 +235,19 @@ impl Scanner {
     }
 
     fn line_is(&mut self, purpose: Purpose, view: View<'_>, meter: &mut impl Meter) -> Line {
-        let InLine::Start(probe) = &mut self.line else {
+        let LinePosition::Start(probe) = &mut self.line else {
             return Line::Plain;
         };
         let line = probe
             .get_or_insert(LineProbe::new(self.at))
             .run(purpose, view, meter);
         if line == Line::Plain {
-            self.line = InLine::Middle;
+            self.line = LinePosition::Middle;
         }
         line
     }
 
-    fn line_token(&mut self, kind: Kind, end: usize) -> Token {
+    fn line_token(&mut self, kind: TokenKind, end: usize) -> Token {
         let span = Span::new(self.at, end);
         self.at = end;
         self.next_line();
@@ -253,7 +256,7 @@ impl Scanner {
 
     fn tag_token(
         &mut self,
-        kind: Kind,
+        kind: TokenKind,
         end: usize,
         view: View<'_>,
         meter: &mut impl Meter,
@@ -270,7 +273,7 @@ impl Scanner {
     }
 
     fn next_line(&mut self) {
-        self.line = InLine::Start(None);
+        self.line = LinePosition::Start(None);
         self.blank = true;
         self.ticks.next_line();
     }

@@ -20,38 +20,41 @@ const ESTIMATED_TOKENS: RangeInclusive<u64> = 100..=100_000;
 const SOURCES: RangeInclusive<u64> = 0..=u64::MAX;
 const QUOTED: usize = 40;
 
-pub(super) type Fault = String;
+pub(super) type FieldError = String;
 
 /// Types `elements`, which exclude `confidence`.
-pub(super) fn typed(kind: SignalType, elements: Vec<Field<'_>>) -> Result<SignalFields, Fault> {
+pub(super) fn parse_fields(
+    kind: SignalType,
+    elements: Vec<Field<'_>>,
+) -> Result<SignalFields, FieldError> {
     let mut fields = Fields { kind, elements };
     Ok(match kind {
         SignalType::NeedTurn => SignalFields::NeedTurn(NeedTurn {
             reason: fields.text("reason", SENTENCE)?,
             expected_turns: fields.optional("expected_turns", integer(EXPECTED_TURNS))?,
-            extra: fields.rest(),
+            extra: fields.into_extra(),
         }),
         SignalType::ContextSufficient => SignalFields::ContextSufficient(ContextSufficient {
             sources_found: fields.required("sources_found", integer(SOURCES))?,
             source_types: fields.optional("source_types", list)?,
-            extra: fields.rest(),
+            extra: fields.into_extra(),
         }),
         SignalType::Stuck => SignalFields::Stuck(Stuck {
             attempted: fields.required("attempted", nonempty_list)?,
             blocker: fields.text("blocker", SENTENCE)?,
             suggestions: fields.optional("suggestions", list)?,
-            extra: fields.rest(),
+            extra: fields.into_extra(),
         }),
         SignalType::NeedCapability => SignalFields::NeedCapability(NeedCapability {
             capability: fields.text("capability", CAPABILITY)?,
             reason: fields.text("reason", SENTENCE)?,
             workaround: fields.optional("workaround", text(NOTE))?,
-            extra: fields.rest(),
+            extra: fields.into_extra(),
         }),
         SignalType::PartialAnswer => SignalFields::PartialAnswer(PartialAnswer {
             missing: fields.text("missing", SENTENCE)?,
             caveat: fields.optional("caveat", text(NOTE))?,
-            extra: fields.rest(),
+            extra: fields.into_extra(),
         }),
         SignalType::DelegationRecommended => {
             SignalFields::DelegationRecommended(DelegationRecommended {
@@ -59,7 +62,7 @@ pub(super) fn typed(kind: SignalType, elements: Vec<Field<'_>>) -> Result<Signal
                 scope: fields.text("scope", SENTENCE)?,
                 estimated_tokens: fields.optional("estimated_tokens", integer(ESTIMATED_TOKENS))?,
                 subagent_type: fields.optional("subagent_type", text(SUBAGENT_TYPE))?,
-                extra: fields.rest(),
+                extra: fields.into_extra(),
             })
         }
     })
@@ -83,8 +86,8 @@ impl<'a> Fields<'a> {
     fn required<T>(
         &mut self,
         name: &str,
-        read: impl FnOnce(&str) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
+        read: impl FnOnce(&str) -> Result<T, FieldError>,
+    ) -> Result<T, FieldError> {
         let kind = self.kind;
         let value = self
             .take(name)
@@ -92,7 +95,7 @@ impl<'a> Fields<'a> {
         self.read(name, value, read)
     }
 
-    fn text(&mut self, name: &str, limits: RangeInclusive<usize>) -> Result<String, Fault> {
+    fn text(&mut self, name: &str, limits: RangeInclusive<usize>) -> Result<String, FieldError> {
         self.required(name, text(limits))
     }
 
@@ -100,8 +103,8 @@ impl<'a> Fields<'a> {
     fn optional<T>(
         &mut self,
         name: &str,
-        read: impl FnOnce(&str) -> Result<T, Fault>,
-    ) -> Result<Option<T>, Fault> {
+        read: impl FnOnce(&str) -> Result<T, FieldError>,
+    ) -> Result<Option<T>, FieldError> {
         let value = self.take(name).filter(|value| !value.is_empty());
         value.map(|value| self.read(name, value, read)).transpose()
     }
@@ -110,8 +113,8 @@ impl<'a> Fields<'a> {
         &self,
         name: &str,
         value: &str,
-        read: impl FnOnce(&str) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
+        read: impl FnOnce(&str) -> Result<T, FieldError>,
+    ) -> Result<T, FieldError> {
         let kind = self.kind;
         read(value).map_err(|fault| format!("the field `{name}` of a {kind} signal needs {fault}"))
     }
@@ -130,7 +133,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns the fields outside the schema, the last of each name.
-    fn rest(self) -> Extra {
+    fn into_extra(self) -> Extra {
         let mut extra = Extra::new();
         let elements = self.elements.into_iter();
         extra.extend(elements.map(|e| (e.name.into_owned(), e.text.to_owned())));
@@ -138,7 +141,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-fn text(limits: RangeInclusive<usize>) -> impl FnOnce(&str) -> Result<String, Fault> {
+fn text(limits: RangeInclusive<usize>) -> impl FnOnce(&str) -> Result<String, FieldError> {
     move |value| {
         let length = value.chars().count();
         if limits.contains(&length) {
@@ -152,7 +155,7 @@ fn text(limits: RangeInclusive<usize>) -> impl FnOnce(&str) -> Result<String, Fa
     }
 }
 
-fn integer(limits: RangeInclusive<u64>) -> impl FnOnce(&str) -> Result<u64, Fault> {
+fn integer(limits: RangeInclusive<u64>) -> impl FnOnce(&str) -> Result<u64, FieldError> {
     move |value| {
         whole_number(value)
             .filter(|number| limits.contains(number))
@@ -174,7 +177,7 @@ fn whole_number(value: &str) -> Option<u64> {
     whole.parse().ok().filter(|_| integral)
 }
 
-fn list(value: &str) -> Result<Vec<String>, Fault> {
+fn list(value: &str) -> Result<Vec<String>, FieldError> {
     serde_json::from_str(value).map_err(|_| {
         format!(
             "a JSON array of strings such as [\"one\", \"two\"], it is {}",
@@ -183,7 +186,7 @@ fn list(value: &str) -> Result<Vec<String>, Fault> {
     })
 }
 
-fn nonempty_list(value: &str) -> Result<Vec<String>, Fault> {
+fn nonempty_list(value: &str) -> Result<Vec<String>, FieldError> {
     let entries = list(value)?;
     if entries.is_empty() {
         Err("at least 1 entry, it has none".to_owned())

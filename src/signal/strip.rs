@@ -1,8 +1,8 @@
 //! The visible text of a reply while it streams in.
 
 use super::{
-    sift::Sift,
-    view::{Rest, View},
+    filter::SignalFilter,
+    view::{View, WindowEnd},
 };
 
 /// Extracts a reply's visible text chunk by chunk. The pieces add up to the text of
@@ -13,9 +13,9 @@ use super::{
 /// and for white space that may be trimmed.
 #[derive(Debug, Default)]
 pub struct Stripper {
-    sift: Sift,
+    filter: SignalFilter,
     /// Text that is still needed; it begins at `base` in the reply.
-    kept: String,
+    buffer: String,
     base: usize,
 }
 
@@ -29,11 +29,11 @@ impl Stripper {
     /// Adds a chunk and returns the text that it makes visible.
     #[must_use = "what became visible is given once"]
     pub fn push(&mut self, chunk: &str) -> String {
-        self.kept.push_str(chunk);
+        self.buffer.push_str(chunk);
         let mut shown = String::new();
-        let view = View::new(&self.kept, self.base, Rest::MayCome);
-        self.sift.feed(view, &mut shown, &mut ());
-        self.forget();
+        let view = View::new(&self.buffer, self.base, WindowEnd::MayGrow);
+        self.filter.feed(view, &mut shown, &mut ());
+        self.discard_consumed();
         shown
     }
 
@@ -41,16 +41,16 @@ impl Stripper {
     #[must_use = "what became visible is given once"]
     pub fn finish(mut self) -> String {
         let mut shown = String::new();
-        let view = View::new(&self.kept, self.base, Rest::None);
-        self.sift.feed(view, &mut shown, &mut ());
+        let view = View::new(&self.buffer, self.base, WindowEnd::None);
+        self.filter.feed(view, &mut shown, &mut ());
         shown
     }
 
     /// Drops unneeded text once it fills most of the buffer, so each byte moves at most once.
-    fn forget(&mut self) {
-        let gone = self.sift.needs_from() - self.base;
-        if gone > self.kept.len() / 2 {
-            self.kept.drain(..gone);
+    fn discard_consumed(&mut self) {
+        let gone = self.filter.first_needed() - self.base;
+        if gone > self.buffer.len() / 2 {
+            self.buffer.drain(..gone);
             self.base += gone;
         }
     }

@@ -1,7 +1,7 @@
 //! Tags of inline reasoning, such as `<think>`: in any letter case, without attributes.
 
 use super::{
-    scan::Kind,
+    scan::TokenKind,
     view::{Meter, View},
 };
 
@@ -10,7 +10,7 @@ const NAMES: [&str; 4] = ["think", "thinking", "thought", "reasoning"];
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Thought {
     /// A `Thought` or `ThoughtEnd` of this name, up to this position.
-    Tag(Kind, &'static str, usize),
+    Tag(TokenKind, &'static str, usize),
     Absent,
     Undecided,
 }
@@ -18,8 +18,8 @@ pub(super) enum Thought {
 /// Matches a tag at `start`; reads at most the name and one byte.
 pub(super) fn tag_at(start: usize, view: View<'_>, meter: &mut impl Meter) -> Thought {
     let (kind, from) = match view.byte(start + 1) {
-        Some(b'/') => (Kind::ThoughtEnd, start + 2),
-        _ => (Kind::Thought, start + 1),
+        Some(b'/') => (TokenKind::ThoughtEnd, start + 2),
+        _ => (TokenKind::Thought, start + 1),
     };
     let rest = view.bytes_from(from);
     let letters = rest.iter().take_while(|byte| byte.is_ascii_alphabetic());

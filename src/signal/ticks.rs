@@ -10,14 +10,14 @@ use memchr::memchr2;
 use super::view::{Meter, View};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Inline {
+pub(super) enum InlineCode {
     /// Code or bare backticks, up to this position.
     Until(usize),
     Undecided,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Ticks {
+pub(super) struct BacktickRuns {
     scanned: usize,
     unfinished: Option<usize>,
     line_ended: bool,
@@ -25,7 +25,7 @@ pub(super) struct Ticks {
     starts_by_length: HashMap<usize, VecDeque<usize>>,
 }
 
-impl Ticks {
+impl BacktickRuns {
     pub(super) fn next_line(&mut self) {
         if self.scanned == 0 {
             return;
@@ -38,22 +38,27 @@ impl Ticks {
         self.starts_by_length = HashMap::new();
     }
 
-    pub(super) fn pass(&mut self, start: usize, view: View<'_>, meter: &mut impl Meter) -> Inline {
+    pub(super) fn pass(
+        &mut self,
+        start: usize,
+        view: View<'_>,
+        meter: &mut impl Meter,
+    ) -> InlineCode {
         self.scan(start, view, meter);
         while self.runs.front().is_some_and(|run| run.0 < start) {
             self.runs.pop_front();
         }
         let Some(&(_, length)) = self.runs.front() else {
-            return Inline::Undecided;
+            return InlineCode::Undecided;
         };
         let same = self.starts_by_length.entry(length).or_default();
         while same.front().is_some_and(|other| *other <= start) {
             same.pop_front();
         }
         match same.front() {
-            Some(closing) => Inline::Until(closing + length),
-            None if self.line_ended => Inline::Until(start + length),
-            None => Inline::Undecided,
+            Some(closing) => InlineCode::Until(closing + length),
+            None if self.line_ended => InlineCode::Until(start + length),
+            None => InlineCode::Undecided,
         }
     }
 

@@ -14,13 +14,13 @@ use super::view::Meter;
 static FOLD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\n\n\n"));
 
 #[derive(Debug, Default)]
-pub(super) struct Tidy {
+pub(super) struct WhitespaceNormalizer {
     /// White space since the last visible character.
     pending: String,
     begun: bool,
 }
 
-impl Tidy {
+impl WhitespaceNormalizer {
     /// Adds a piece and appends to `out` what can be shown.
     pub(super) fn push(&mut self, piece: &str, out: &mut String, meter: &mut impl Meter) {
         let text = piece.trim_start();

@@ -16,9 +16,9 @@ impl Span {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rest {
+pub(super) enum WindowEnd {
     /// The window may grow.
-    MayCome,
+    MayGrow,
     /// The window contains the end of the reply.
     None,
 }
@@ -27,22 +27,26 @@ pub(super) enum Rest {
 pub(super) struct View<'a> {
     text: &'a str,
     base: usize,
-    rest: Rest,
+    window_end: WindowEnd,
 }
 
 impl<'a> View<'a> {
     /// A window with `text` at `base` in the reply.
-    pub(super) const fn new(text: &'a str, base: usize, rest: Rest) -> Self {
-        Self { text, base, rest }
+    pub(super) const fn new(text: &'a str, base: usize, window_end: WindowEnd) -> Self {
+        Self {
+            text,
+            base,
+            window_end,
+        }
     }
 
     pub(super) const fn whole(text: &'a str) -> Self {
-        Self::new(text, 0, Rest::None)
+        Self::new(text, 0, WindowEnd::None)
     }
 
     /// This window with an earlier end.
-    pub(super) fn until(self, end: usize, rest: Rest) -> Self {
-        Self::new(&self.text[..end - self.base], self.base, rest)
+    pub(super) fn until(self, end: usize, window_end: WindowEnd) -> Self {
+        Self::new(&self.text[..end - self.base], self.base, window_end)
     }
 
     pub(super) const fn end(self) -> usize {
@@ -50,7 +54,7 @@ impl<'a> View<'a> {
     }
 
     pub(super) fn is_last(self) -> bool {
-        self.rest == Rest::None
+        self.window_end == WindowEnd::None
     }
 
     pub(super) fn byte(self, at: usize) -> Option<u8> {

@@ -79,7 +79,7 @@ impl<B: Backend> Backend for Probe<B> {
 
     fn call(&self, request: Request) -> DeltaStream {
         self.counts.opened.fetch_add(1, Ordering::Relaxed);
-        self.panics.maybe();
+        self.panics.panic_if_due();
         let open = self.counts.open.fetch_add(1, Ordering::Relaxed) + 1;
         self.counts.most.fetch_max(open, Ordering::Relaxed);
         let running = Running {
@@ -114,13 +114,13 @@ impl Drop for Running {
 
 /// A model that is silent for the first calls, then the wrapped one. Clones share the count.
 #[derive(Debug, Clone)]
-pub struct Silence<B> {
+pub struct SilentBackend<B> {
     inner: B,
     calls: usize,
     made: Arc<AtomicUsize>,
 }
 
-impl<B: Backend> Silence<B> {
+impl<B: Backend> SilentBackend<B> {
     /// Wraps a model, silent for the first `calls` calls.
     pub fn new(calls: usize, inner: B) -> Self {
         let made = Arc::default();
@@ -128,7 +128,7 @@ impl<B: Backend> Silence<B> {
     }
 }
 
-impl<B: Backend> Backend for Silence<B> {
+impl<B: Backend> Backend for SilentBackend<B> {
     fn provider(&self) -> &str {
         self.inner.provider()
     }
@@ -143,12 +143,12 @@ impl<B: Backend> Backend for Silence<B> {
 
 /// A model whose reply never ends.
 #[derive(Debug, Clone, Copy)]
-pub struct Drip {
+pub struct SlowStream {
     /// Interval between words.
     pub every: Duration,
 }
 
-impl Backend for Drip {
+impl Backend for SlowStream {
     fn provider(&self) -> &'static str {
         "scripted"
     }

@@ -8,17 +8,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-pub use super::around::Operation;
-use super::around::{Around, Call};
+pub use super::intercept::Operation;
+use super::intercept::{InterceptedCall, InterceptedJournal};
 use crate::journal::{Error, Journal};
 
 /// How a call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
     /// It does not reach the journal.
-    NotDone,
+    NotExecuted,
     /// The journal does it, and the answer is lost.
-    DoneUnanswered,
+    ExecutedWithoutReply,
 }
 
 /// Which calls fail, and how. The first matching rule decides.
@@ -119,13 +119,13 @@ impl Plan {
 
 /// A journal whose calls fail by plan.
 #[derive(Debug)]
-pub struct Faulty<J> {
+pub struct FaultyJournal<J> {
     inner: J,
     plan: Plan,
     counts: [AtomicU64; Operation::Search as usize + 1],
 }
 
-impl<J: Journal> Faulty<J> {
+impl<J: Journal> FaultyJournal<J> {
     /// Wraps a journal.
     pub fn new(inner: J, plan: Plan) -> Self {
         Self {
@@ -141,14 +141,14 @@ impl<J: Journal> Faulty<J> {
     }
 }
 
-impl<J: Journal> Around for Faulty<J> {
+impl<J: Journal> InterceptedJournal for FaultyJournal<J> {
     fn inner(&self) -> &dyn Journal {
         &self.inner
     }
 
-    fn around<'a, T: Send + 'a>(
+    fn intercept<'a, T: Send + 'a>(
         &'a self,
-        call: Call,
+        call: InterceptedCall,
         done: impl FnOnce() -> BoxFuture<'a, Result<T, Error>> + Send + 'a,
     ) -> BoxFuture<'a, Result<T, Error>> {
         async move {
@@ -160,8 +160,8 @@ impl<J: Journal> Around for Faulty<J> {
             };
             match self.plan.failure(operation, number) {
                 None => done().await,
-                Some(Failure::NotDone) => Err(lost()),
-                Some(Failure::DoneUnanswered) => done().await.and_then(|_| Err(lost())),
+                Some(Failure::NotExecuted) => Err(lost()),
+                Some(Failure::ExecutedWithoutReply) => done().await.and_then(|_| Err(lost())),
             }
         }
         .boxed()

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use super::{
     Panics,
-    around::{Around, Call, Operation},
+    intercept::{InterceptedCall, InterceptedJournal, Operation},
 };
 use crate::{
     journal::{Error, Journal},
@@ -55,7 +55,7 @@ pub enum Obstacle {
 
 /// A journal whose obstacle can change at any time. Clones share it.
 #[derive(Clone)]
-pub struct Obstructed {
+pub struct ObstructedJournal {
     inner: Arc<dyn Journal>,
     // Held only to copy the obstacle.
     obstacle: Arc<Mutex<Obstacle>>,
@@ -64,7 +64,7 @@ pub struct Obstructed {
     listed: Arc<AtomicU64>,
 }
 
-impl Obstructed {
+impl ObstructedJournal {
     /// Wraps a journal, without an obstacle.
     pub fn new(inner: Arc<dyn Journal>) -> Self {
         Self {
@@ -106,7 +106,7 @@ fn size(records: &[Arc<Record>]) -> usize {
 }
 
 impl Obstacle {
-    fn meets(self, call: &Call) -> bool {
+    fn meets(self, call: &InterceptedCall) -> bool {
         let is = |operation| call.operation == operation;
         match self {
             Self::None => false,
@@ -126,14 +126,14 @@ impl Obstacle {
     }
 }
 
-impl Around for Obstructed {
+impl InterceptedJournal for ObstructedJournal {
     fn inner(&self) -> &dyn Journal {
         &*self.inner
     }
 
-    fn around<'a, T: Send + 'a>(
+    fn intercept<'a, T: Send + 'a>(
         &'a self,
-        call: Call,
+        call: InterceptedCall,
         done: impl FnOnce() -> BoxFuture<'a, Result<T, Error>> + Send + 'a,
     ) -> BoxFuture<'a, Result<T, Error>> {
         async move {
@@ -175,7 +175,7 @@ impl Around for Obstructed {
                 }
                 Obstacle::Panic(_) => {
                     self.set(Obstacle::None);
-                    Panics::times(1).maybe();
+                    Panics::times(1).panic_if_due();
                     done().await
                 }
                 Obstacle::None => done().await,
@@ -184,7 +184,7 @@ impl Around for Obstructed {
         .boxed()
     }
 
-    fn has_read(&self, records: usize) {
+    fn on_read(&self, records: usize) {
         self.read.fetch_add(records as u64, Ordering::Relaxed);
     }
 }

@@ -220,6 +220,6 @@ impl TestSystem {
 }
 
 /// Advances a paused clock and runs the tasks that become due.
-pub async fn let_pass(time: Duration) {
+pub async fn advance_time(time: Duration) {
     tokio::time::sleep(time).await;
 }

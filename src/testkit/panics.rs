@@ -12,7 +12,7 @@ use crate::kernel::{DecisionTable, TurnEnd, TurnPolicy, Verdict};
 pub struct Panics(Arc<AtomicU32>);
 
 impl Panics {
-    /// Makes the next `times` calls of [`Self::maybe`] panic.
+    /// Makes the next `times` calls of [`Self::panic_if_due`] panic.
     #[must_use]
     pub fn times(times: u32) -> Self {
         Self(Arc::new(AtomicU32::new(times)))
@@ -34,7 +34,7 @@ impl Panics {
     /// # Panics
     ///
     /// If a panic is due.
-    pub fn maybe(&self) {
+    pub fn panic_if_due(&self) {
         let due = self
             .0
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
@@ -46,11 +46,11 @@ impl Panics {
 
 /// The decision table with [`Panics`], which crash the session.
 #[derive(Debug, Clone, Default)]
-pub struct Shaky(pub Panics);
+pub struct PanickingPolicy(pub Panics);
 
-impl TurnPolicy for Shaky {
+impl TurnPolicy for PanickingPolicy {
     fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict {
-        self.0.maybe();
+        self.0.panic_if_due();
         DecisionTable.verdict(turn)
     }
 }

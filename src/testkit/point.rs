@@ -1,4 +1,4 @@
-//! Crash points of a process: at an append ([`Doom`]), in a model's stream or in a tool call.
+//! Crash points of a process: at an append ([`AppendPoint`]), in a model's stream or in a tool call.
 
 use std::{
     process,
@@ -12,7 +12,7 @@ use std::{
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use serde_json::Value;
 
-use super::{Death, Doom, Doomed, NoDoom};
+use super::{AppendPoint, CrashPointError, CrashTarget, CrashingJournal};
 use crate::{
     journal::Journal,
     llm::{Backend, Delta, DeltaStream, Request},
@@ -20,11 +20,11 @@ use crate::{
     tool::{Tool, ToolContext, ToolError, ToolOutput},
 };
 
-/// A crash point, written as a [`Doom`], `during:stream:3` or `during:tool:1`.
+/// A crash point, written as a [`AppendPoint`], `during:stream:3` or `during:tool:1`.
 #[derive(Debug, Clone)]
-pub enum Point {
+pub enum CrashPoint {
     /// At an append.
-    Append(Doom),
+    Append(AppendPoint),
     /// After a piece of a model's text, counted over all replies.
     Stream(Countdown),
     /// Between a tool's work and its result, counted over all calls.
@@ -49,31 +49,33 @@ impl Countdown {
     }
 }
 
-impl FromStr for Point {
-    type Err = NoDoom;
+impl FromStr for CrashPoint {
+    type Err = CrashPointError;
 
-    fn from_str(text: &str) -> Result<Self, NoDoom> {
+    fn from_str(text: &str) -> Result<Self, CrashPointError> {
         let Some(during) = text.strip_prefix("during:") else {
             return text.parse().map(Self::Append);
         };
-        let (work, number) = during.split_once(':').ok_or(NoDoom)?;
-        let countdown = Countdown::new(number.parse().map_err(|_| NoDoom)?);
+        let (work, number) = during.split_once(':').ok_or(CrashPointError)?;
+        let countdown = Countdown::new(number.parse().map_err(|_| CrashPointError)?);
         match work {
             "stream" => Ok(Self::Stream(countdown)),
             "tool" => Ok(Self::Tool(countdown)),
-            _ => Err(NoDoom),
+            _ => Err(CrashPointError),
         }
     }
 }
 
-impl Point {
+impl CrashPoint {
     /// Wraps the journal if the point is at an append.
     #[must_use]
     pub fn in_journal(&self, journal: Arc<dyn Journal>) -> Arc<dyn Journal> {
         match self {
-            Self::Append(doom) => {
-                Arc::new(Doomed::new(journal, Some(doom.clone()), Death::Process))
-            }
+            Self::Append(point) => Arc::new(CrashingJournal::new(
+                journal,
+                Some(point.clone()),
+                CrashTarget::Process,
+            )),
             Self::Stream(_) | Self::Tool(_) => journal,
         }
     }
@@ -84,7 +86,7 @@ impl Point {
         match self {
             Self::Stream(due) => {
                 let due = due.clone();
-                Arc::new(Fatal { inner, due })
+                Arc::new(CrashAfter { inner, due })
             }
             Self::Append(_) | Self::Tool(_) => inner,
         }
@@ -96,19 +98,19 @@ impl Point {
         match self {
             Self::Tool(due) => {
                 let due = due.clone();
-                Arc::new(Fatal { inner, due })
+                Arc::new(CrashAfter { inner, due })
             }
             Self::Append(_) | Self::Stream(_) => inner,
         }
     }
 }
 
-struct Fatal<T> {
+struct CrashAfter<T> {
     inner: T,
     due: Countdown,
 }
 
-impl Backend for Fatal<Arc<dyn Backend>> {
+impl Backend for CrashAfter<Arc<dyn Backend>> {
     fn provider(&self) -> &str {
         self.inner.provider()
     }
@@ -127,7 +129,7 @@ impl Backend for Fatal<Arc<dyn Backend>> {
     }
 }
 
-impl Tool for Fatal<Arc<dyn Tool>> {
+impl Tool for CrashAfter<Arc<dyn Tool>> {
     fn spec(&self) -> &ToolSpec {
         self.inner.spec()
     }
@@ -156,11 +158,14 @@ mod tests {
 
     #[test]
     fn crash_point_parses_as_append_stream_or_tool() {
-        let point = |text: &str| text.parse::<Point>();
+        let point = |text: &str| text.parse::<CrashPoint>();
         let append = point("after:turn.replied:3");
-        assert!(matches!(append, Ok(Point::Append(doom)) if doom.number == 3));
-        assert!(matches!(point("during:stream:1"), Ok(Point::Stream(_))));
-        assert!(matches!(point("during:tool:2"), Ok(Point::Tool(_))));
+        assert!(matches!(append, Ok(CrashPoint::Append(point)) if point.number == 3));
+        assert!(matches!(
+            point("during:stream:1"),
+            Ok(CrashPoint::Stream(_))
+        ));
+        assert!(matches!(point("during:tool:2"), Ok(CrashPoint::Tool(_))));
         for text in [
             "",
             "during:stream",

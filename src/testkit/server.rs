@@ -6,7 +6,7 @@ use super::{TestError, TestOracle, TestSession};
 use crate::{
     access::Keyring,
     actor::{Oracle, System},
-    http::{Door, Host, Listener, Server, Settings, Shares},
+    http::{AuthMode, Host, HostParts, Listener, Server, Settings},
     journal::Journal,
     model::{SessionKey, SessionName},
 };
@@ -76,8 +76,8 @@ impl TestServer {
         let mut settings = Settings::default();
         change(&mut settings);
         settings.listen.set_port(0);
-        let listener = Listener::bind(&settings, Door::Open)?;
-        let host = Host::new(Shares {
+        let listener = Listener::bind(&settings, AuthMode::Open)?;
+        let host = Host::new(HostParts {
             oracle: system.oracle().clone(),
             journal: Arc::clone(&journal),
             settings,

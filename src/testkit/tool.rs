@@ -145,15 +145,15 @@ impl Tool for TestTool {
         context: ToolContext,
     ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let before = self.started.fetch_add(1, Ordering::Relaxed);
-        self.panics.maybe();
+        self.panics.panic_if_due();
         let does = self.does.clone();
-        let mut unwanted = Unwanted(Some((context, Arc::clone(&self.cancelled))));
+        let mut unwanted = CancellationCounter(Some((context, Arc::clone(&self.cancelled))));
         async move {
             let answer = match does {
                 Does::Answer(text) => Ok(text.into()),
                 Does::HangOnce(text) if before > 0 => Ok(text.into()),
                 Does::Echo => Ok(arguments.to_string().into()),
-                Does::Fail(words) => Err(ToolError::Tell(words)),
+                Does::Fail(words) => Err(ToolError::ForModel(words)),
                 Does::Hang | Does::HangOnce(_) => std::future::pending().await,
             };
             unwanted.answered();
@@ -164,15 +164,15 @@ impl Tool for TestTool {
 }
 
 /// Counts a call that is cancelled, then dropped.
-struct Unwanted(Option<(ToolContext, Arc<AtomicUsize>)>);
+struct CancellationCounter(Option<(ToolContext, Arc<AtomicUsize>)>);
 
-impl Unwanted {
+impl CancellationCounter {
     fn answered(&mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for Unwanted {
+impl Drop for CancellationCounter {
     fn drop(&mut self) {
         if let Some((context, count)) = self.0.take()
             && context.cancelled.is_cancelled()

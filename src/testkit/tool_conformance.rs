@@ -135,7 +135,7 @@ pub async fn tells_what_is_wrong_with_arguments(subject: &Subject<'_>) {
     for arguments in wrong {
         let result = call(subject, arguments.clone()).await;
         assert!(
-            matches!(result, Err(ToolError::Tell(_))),
+            matches!(result, Err(ToolError::ForModel(_))),
             "{arguments}: {result:?}"
         );
     }
@@ -169,7 +169,7 @@ pub async fn ends_when_cancelled(subject: &Subject<'_>) {
 /// If they do.
 pub async fn survives_any_arguments(subject: &Subject<'_>, rounds: u32) {
     let names: Vec<String> = properties(subject).map(|(name, _)| name).collect();
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let mut dice = ArgumentGenerator(0x9e37_79b9_7f4a_7c15);
     for _ in 0..rounds {
         let mut fields = works(subject);
         for name in &names {
@@ -196,7 +196,7 @@ fn context(cancelled: CancellationToken) -> ToolContext {
 async fn call(subject: &Subject<'_>, arguments: Value) -> Result<ToolOutput, ToolError> {
     let context = context(CancellationToken::new());
     let result = subject.tool.call(arguments.clone(), context).await;
-    let broken = matches!(result, Err(ToolError::Broken(_)));
+    let broken = matches!(result, Err(ToolError::Internal(_)));
     assert!(!broken, "{arguments} broke the tool: {result:?}");
     let said = result
         .as_ref()
@@ -232,9 +232,9 @@ fn with(subject: &Subject<'_>, name: &str, value: Value) -> Value {
 }
 
 /// Deterministic numbers (xorshift).
-struct Dice(u64);
+struct ArgumentGenerator(u64);
 
-impl Dice {
+impl ArgumentGenerator {
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

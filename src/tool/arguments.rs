@@ -13,30 +13,32 @@ use super::{ToolError, text};
 use crate::model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec};
 
 /// Longest error text, in characters; serde quotes its input, which can be long.
-const MAX_COMPLAINT: usize = 400;
+const MAX_ERROR_CHARS: usize = 400;
 
 /// Deserializes the arguments of a call.
 ///
 /// # Errors
-/// [`ToolError::Tell`], which names a field that is missing, unknown or of the wrong type. Unknown
+/// [`ToolError::ForModel`], which names a field that is missing, unknown or of the wrong type. Unknown
 /// fields are refused if `T` denies them, with a list of the known ones.
 pub fn arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
     if !arguments.is_object() {
-        return Err(ToolError::tell("the arguments must be one JSON object"));
+        return Err(ToolError::for_model(
+            "the arguments must be one JSON object",
+        ));
     }
     serde_path_to_error::deserialize(arguments).map_err(|error| {
-        let complaint = text::shortened(&error.inner().to_string(), MAX_COMPLAINT);
-        ToolError::Tell(match error.path().iter().next() {
+        let message = text::shortened(&error.inner().to_string(), MAX_ERROR_CHARS);
+        ToolError::ForModel(match error.path().iter().next() {
             Some(Segment::Map { key }) => {
-                format!("the argument {}: {complaint}", text::quoted(key))
+                format!("the argument {}: {message}", text::quoted(key))
             }
-            _ => format!("the arguments: {complaint}"),
+            _ => format!("the arguments: {message}"),
         })
     })
 }
 
 /// The spec of a read-only tool with arguments `T`: it can be repeated and needs no approval.
-pub(super) fn reading<T: JsonSchema>(
+pub(super) fn read_only_spec<T: JsonSchema>(
     name: &str,
     description: String,
     serves: ToolNeed,
@@ -162,7 +164,7 @@ mod tests {
             ),
         ] {
             let error = arguments::<Sample>(given).unwrap_err();
-            assert_eq!(error, ToolError::Tell(says.to_owned()), "{name}");
+            assert_eq!(error, ToolError::ForModel(says.to_owned()), "{name}");
         }
     }
 
@@ -171,7 +173,7 @@ mod tests {
         let given = json!({ "count": "9".repeat(100_000), "query": "x" });
         let error = arguments::<Sample>(given).unwrap_err().to_string();
         assert!(
-            error.chars().count() < MAX_COMPLAINT + 100,
+            error.chars().count() < MAX_ERROR_CHARS + 100,
             "{}",
             error.len()
         );

@@ -20,12 +20,12 @@ use crate::model::{Fault, FaultClass, FaultCode, ToolSpec};
 const GRACE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
-pub(super) struct Blocking {
+pub(super) struct BlockingRunner {
     permits: Arc<Semaphore>,
     deadline: Duration,
 }
 
-impl Blocking {
+impl BlockingRunner {
     /// Allows `concurrent` calls at a time, each stopped after `deadline`.
     pub(super) fn new(concurrent: usize, deadline: Duration) -> Self {
         Self {
@@ -48,14 +48,14 @@ impl Blocking {
     }
 
     /// Waits for a permit.
-    pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit, ToolError> {
-        let turn = timeout(self.deadline, Arc::clone(&self.permits).acquire_owned()).await;
-        let turn = turn.map_err(|_| {
-            ToolError::tell(
+    pub(super) async fn permit(&self) -> Result<OwnedSemaphorePermit, ToolError> {
+        let permit = timeout(self.deadline, Arc::clone(&self.permits).acquire_owned()).await;
+        let permit = permit.map_err(|_| {
+            ToolError::for_model(
                 "too many calls of this tool are running: try again, or go on without it",
             )
         })?;
-        turn.map_err(|closed| bug(&closed))
+        permit.map_err(|closed| internal_error(&closed))
     }
 
     /// Runs `work` on a blocking thread.
@@ -63,32 +63,32 @@ impl Blocking {
         &self,
         work: impl FnOnce(&CancellationToken) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
-        let permit = self.turn().await?;
+        let permit = self.permit().await?;
         let stop = CancellationToken::new();
         let _stops_when_dropped = stop.clone().drop_guard();
-        let told = stop.clone();
+        let token = stop.clone();
         let mut running = spawn_blocking(move || {
             let _permit = permit;
-            work(&told)
+            work(&token)
         });
         let done = match timeout(self.deadline, &mut running).await {
             Ok(done) => done,
             Err(_) => {
                 stop.cancel();
                 timeout(GRACE, running).await.map_err(|_| {
-                    ToolError::tell(
+                    ToolError::for_model(
                         "the file system did not answer in time: try a smaller part of the project",
                     )
                 })?
             }
         };
-        done.map_err(|panic| bug(&panic))?
+        done.map_err(|panic| internal_error(&panic))?
     }
 }
 
-fn bug(what: &dyn std::error::Error) -> ToolError {
+fn internal_error(what: &dyn std::error::Error) -> ToolError {
     let class = FaultClass::Bug;
-    ToolError::Broken(Fault {
+    ToolError::Internal(Fault {
         class,
         code: FaultCode::ToolPanicked,
         detail: what.to_string(),
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use crate::{
         model::{CallId, QueryId, SessionKey, SessionName, ToolNeed},
-        tool::{Tool, ToolContext, arguments, function::withdrawn},
+        tool::{Tool, ToolContext, arguments, function::cancelled_error},
     };
 
     const SOON: Duration = Duration::from_millis(1);
@@ -128,15 +128,15 @@ mod tests {
     struct Nothing {}
 
     /// A tool whose calls end when they are stopped.
-    fn tool(blocking: &Blocking) -> FnTool {
-        let spec = arguments::reading::<Nothing>("t", String::new(), ToolNeed::General);
+    fn tool(blocking: &BlockingRunner) -> FnTool {
+        let spec = arguments::read_only_spec::<Nothing>("t", String::new(), ToolNeed::General);
         let tool = blocking.clone();
         tool.tool(spec, |_: Nothing, stop| until_stopped(stop))
     }
 
     #[tokio::test]
     async fn call_returns_partial_results_at_the_deadline() {
-        let blocking = Blocking::new(1, SOON);
+        let blocking = BlockingRunner::new(1, SOON);
         assert_eq!(
             blocking.run(until_stopped).await,
             Ok("as far as I got".into())
@@ -146,7 +146,7 @@ mod tests {
     #[tokio::test]
     async fn a_cancelled_call_ends_at_once_and_stops_its_work() {
         for (name, cancel_first) in [("before", true), ("during", false)] {
-            let blocking = Blocking::new(1, LATE);
+            let blocking = BlockingRunner::new(1, LATE);
             let context = context();
             let cancelled = context.cancelled.clone();
             let mut call = tool(&blocking).call(json!({}), context);
@@ -156,7 +156,7 @@ mod tests {
                 assert!(futures_util::poll!(&mut call).is_pending());
                 cancelled.cancel();
             }
-            assert_eq!(call.await, Err(withdrawn()), "{name}");
+            assert_eq!(call.await, Err(cancelled_error()), "{name}");
             // The permit is released, so the thread has ended.
             assert!(blocking.permits.acquire().await.is_ok(), "{name}");
         }
@@ -164,7 +164,7 @@ mod tests {
 
     #[tokio::test]
     async fn dropped_call_stops_its_work() {
-        let blocking = Blocking::new(1, LATE);
+        let blocking = BlockingRunner::new(1, LATE);
         let mut call = Box::pin(blocking.run(until_stopped));
         assert!(futures_util::poll!(&mut call).is_pending());
         drop(call);
@@ -173,7 +173,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn call_without_a_permit_is_reported_as_busy() {
-        let blocking = Blocking::new(1, LATE);
+        let blocking = BlockingRunner::new(1, LATE);
         let _all = blocking.permits.acquire().await;
         let error = blocking.run(until_stopped).await.unwrap_err().to_string();
         assert!(
@@ -184,9 +184,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_a_fault_of_the_tool() {
-        let blocking = Blocking::new(1, LATE);
+        let blocking = BlockingRunner::new(1, LATE);
         let result = blocking.run::<()>(|_| panic!("boom")).await;
-        let Err(ToolError::Broken(fault)) = result else {
+        let Err(ToolError::Internal(fault)) = result else {
             panic!("{result:?}")
         };
         assert_eq!(

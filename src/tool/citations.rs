@@ -1,7 +1,7 @@
 //! Citations in an answer: places in files of the project, each verified to exist.
 //!
-//! **Invariant:** the text bounds the memory, and [`MOST_FILES`], [`MOST_OF_ONE`] and
-//! [`MOST_OF_ALL`] bound the reading, whatever files the text names; each file is read once.
+//! **Invariant:** the text bounds the memory, and [`MAX_FILES`], [`MAX_FILE_BYTES`] and
+//! [`MAX_TOTAL_BYTES`] bound the reading, whatever files the text names; each file is read once.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,16 +15,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     ProjectRoot,
-    files::window::{self, Caps, Span, Total},
-    notes::OUTSIDE,
+    files::window::{self, Span, Total, WindowLimits},
+    notes::EXTERNAL_PREFIX,
 };
 
 /// Maximum paths looked up for one text; words before a number count too.
-const MOST_FILES: usize = 2_000;
+const MAX_FILES: usize = 2_000;
 /// Maximum bytes read of one file.
-const MOST_OF_ONE: u64 = 64 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 /// Maximum bytes read of all files of a text.
-const MOST_OF_ALL: u64 = 4 * MOST_OF_ONE;
+const MAX_TOTAL_BYTES: u64 = 4 * MAX_FILE_BYTES;
 
 /// A place in a file of the project.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -38,7 +38,7 @@ pub struct Citation {
 }
 
 /// `path:line` or `path:first-last`, alone on a line, in code marks or among words.
-static PLACES: LazyLock<Option<[Regex; 3]>> = LazyLock::new(|| {
+static CITATION_PATTERNS: LazyLock<Option<[Regex; 3]>> = LazyLock::new(|| {
     let alone = Regex::new(r"(?m)^[\s`*-]*([^\n`]+?):(\d{1,9})(?:[-–](\d{1,9}))?[`:\s]*$").ok()?;
     let marked = Regex::new(r"`([^\n`]+?):(\d{1,9})(?:[-–](\d{1,9}))?`").ok()?;
     let among = Regex::new(r#"([^\s`"'()\[\]<>,;:]+):(\d{1,9})(?:[-–](\d{1,9}))?\b"#).ok()?;
@@ -53,8 +53,8 @@ pub fn citations(root: &ProjectRoot, text: &str) -> Vec<Citation> {
     let mut found: Vec<(usize, Citation)> = Vec::new();
     // Ranges of quotes, and of lines that are one place: no further place lies within them.
     let mut whole = fenced(text);
-    let mut files = Files::new(root);
-    for (pattern, is_whole) in PLACES.iter().flatten().zip([true, true, false]) {
+    let mut files = LineCounts::new(root);
+    for (pattern, is_whole) in CITATION_PATTERNS.iter().flatten().zip([true, true, false]) {
         for place in pattern.captures_iter(text) {
             let number = |group| {
                 place
@@ -72,10 +72,10 @@ pub fn citations(root: &ProjectRoot, text: &str) -> Vec<Citation> {
             // Names may contain spaces, and end with the name of a project file.
             let begun = before.rsplit(['`', '\n']).next().unwrap_or_default();
             let is_note =
-                before.ends_with(OUTSIDE) || is_outside(begun) || is_outside(path.as_str());
+                before.ends_with(EXTERNAL_PREFIX) || is_outside(begun) || is_outside(path.as_str());
             let named = root.inside(path.as_str());
             let citation = named.map(|path| Citation { path, start, end });
-            let citation = citation.ok().filter(|one| !is_note && files.have(one));
+            let citation = citation.ok().filter(|one| !is_note && files.contains(one));
             if citation.is_none() && !is_note {
                 continue;
             }
@@ -116,26 +116,26 @@ fn fenced(text: &str) -> Vec<Range<usize>> {
 }
 
 fn is_outside(path: &str) -> bool {
-    let rest = path.strip_prefix(OUTSIDE);
+    let rest = path.strip_prefix(EXTERNAL_PREFIX);
     rest.is_some_and(|rest| !rest.starts_with(char::is_whitespace) && !rest.contains(':'))
 }
 
-struct Files<'a> {
+struct LineCounts<'a> {
     root: &'a ProjectRoot,
     lines: BTreeMap<String, u64>,
     left: u64,
 }
 
-impl<'a> Files<'a> {
+impl<'a> LineCounts<'a> {
     const fn new(root: &'a ProjectRoot) -> Self {
         Self {
             root,
             lines: BTreeMap::new(),
-            left: MOST_OF_ALL,
+            left: MAX_TOTAL_BYTES,
         }
     }
 
-    fn have(&mut self, citation: &Citation) -> bool {
+    fn contains(&mut self, citation: &Citation) -> bool {
         let Citation { path, start, end } = citation;
         *start > 0 && start <= end && *end <= self.lines_of(path)
     }
@@ -144,7 +144,7 @@ impl<'a> Files<'a> {
         if let Some(lines) = self.lines.get(path) {
             return *lines;
         }
-        if self.lines.len() >= MOST_FILES {
+        if self.lines.len() >= MAX_FILES {
             return 0;
         }
         let lines = self.count(path);
@@ -160,16 +160,16 @@ impl<'a> Files<'a> {
         let Ok(opened) = self.root.open_file(path) else {
             return 0;
         };
-        let caps = Caps {
+        let limits = WindowLimits {
             bytes: 0,
             line_chars: 0,
             count_bytes: u64::MAX,
         };
-        let most = MOST_OF_ONE.min(self.left);
+        let most = MAX_FILE_BYTES.min(self.left);
         let first = Span { start: 1, end: 1 };
         let never = CancellationToken::new();
         // A file that cannot be read completely has no reliable lines.
-        let Ok(window) = window::read(opened.file.take(most), first, caps, &never) else {
+        let Ok(window) = window::read(opened.file.take(most), first, limits, &never) else {
             return 0;
         };
         self.left -= opened.size.min(most);
@@ -306,11 +306,11 @@ mod tests {
         // A sparse file.
         File::create(at("zeros.bin"))
             .unwrap()
-            .set_len(20 * MOST_OF_ALL)
+            .set_len(20 * MAX_TOTAL_BYTES)
             .unwrap();
         fs::write(at("late.bin"), [&[b'\n'; 5_000][..], b"\0"].concat()).unwrap();
         fs::write(at("text.txt"), "one\ntwo").unwrap();
-        let mut files = Files::new(&root);
+        let mut files = LineCounts::new(&root);
         for (name, path, line, is_real, bytes) in [
             ("binary", "zeros.bin", 1, false, 0),
             ("binary, seen later", "late.bin", 1, false, 0),
@@ -320,16 +320,16 @@ mod tests {
             ("nothing there", "no.txt", 1, false, 0),
         ] {
             let left = files.left;
-            assert_eq!(files.have(&place(path, line)), is_real, "{name}");
+            assert_eq!(files.contains(&place(path, line)), is_real, "{name}");
             assert_eq!(left - files.left, bytes, "{name}");
         }
-        for name in 0..2 * MOST_FILES {
-            files.have(&place(&format!("{name}.txt"), 1));
+        for name in 0..2 * MAX_FILES {
+            files.contains(&place(&format!("{name}.txt"), 1));
         }
-        assert_eq!(files.lines.len(), MOST_FILES);
-        let mut files = Files::new(&root);
+        assert_eq!(files.lines.len(), MAX_FILES);
+        let mut files = LineCounts::new(&root);
         files.left = 4;
-        assert!(!files.have(&place("text.txt", 2)) && files.have(&place("text.txt", 1)));
+        assert!(!files.contains(&place("text.txt", 2)) && files.contains(&place("text.txt", 1)));
         assert_eq!(files.left, 0);
     }
 }

@@ -31,25 +31,25 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     FnTool, Progress, ProjectRoot, ToolError, ToolOutput, arguments,
-    blocking::Blocking,
-    walk::{self, Place},
+    blocking::BlockingRunner,
+    walk::{self, SearchScope},
 };
 use crate::model::tool::ToolNeed;
 
-use index::{Known, ProjectIndex};
+use index::{IndexSnapshot, ProjectIndex};
 use pattern::Pattern;
 use scan::Scanner;
 
 const CONCURRENT: usize = 2;
 /// Maximum length of a query, in characters.
 const MAX_QUERY: usize = 1_000;
-const MOST_CONTEXT: u64 = 5;
+const MAX_CONTEXT: u64 = 5;
 /// Default number of places for a plain question, and of lines around their matches.
-const PLACES: usize = 12;
-const CONTEXT: u64 = 1;
+const DEFAULT_PLACES: usize = 12;
+const DEFAULT_CONTEXT: u64 = 1;
 
 /// Maximum matches that a call may request.
-const MOST_RESULTS: u32 = 100;
+const MAX_RESULTS: u32 = 100;
 
 /// Settings of `code_search`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl Default for CodeSearchSettings {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SearchArguments {
+struct CodeSearchArguments {
     /// What to look for. Upper case makes a literal or regex case-sensitive.
     query: String,
     /// `literal` (default): a name or message as it stands. `regex`: a pattern on single lines. `words`: a
@@ -134,15 +134,19 @@ pub fn code_search(root: ProjectRoot, settings: CodeSearchSettings, progress: Pr
          generated files last. The last line says what was left out. Hidden files and those ignored \
          by git are left out unless `path` names them."
         .to_owned();
-    let spec = arguments::reading::<SearchArguments>("code_search", description, ToolNeed::Code);
+    let spec = arguments::read_only_spec::<CodeSearchArguments>(
+        "code_search",
+        description,
+        ToolNeed::Code,
+    );
     let index = ProjectIndex::new(root.clone(), &settings, progress);
-    Blocking::new(CONCURRENT, settings.deadline).tool(spec, move |wanted, stop| {
+    BlockingRunner::new(CONCURRENT, settings.deadline).tool(spec, move |wanted, stop| {
         search(&root, &index, &wanted, &settings, stop)
     })
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Caps {
+struct OutputLimits {
     results: usize,
     of_file: usize,
     bytes: usize,
@@ -156,37 +160,39 @@ struct Caps {
 fn search(
     root: &ProjectRoot,
     index: &ProjectIndex,
-    wanted: &SearchArguments,
+    wanted: &CodeSearchArguments,
     settings: &CodeSearchSettings,
     stop: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let context = wanted.context.unwrap_or(0);
-    if context > MOST_CONTEXT {
-        return Err(ToolError::Tell(format!(
-            "`context` is {context}, allowed is 0 to {MOST_CONTEXT}: read more with `file_read`"
+    if context > MAX_CONTEXT {
+        return Err(ToolError::ForModel(format!(
+            "`context` is {context}, allowed is 0 to {MAX_CONTEXT}: read more with `file_read`"
         )));
     }
     let results = wanted.max_results.unwrap_or(settings.max_results);
-    if !(1..=MOST_RESULTS).contains(&results) {
-        return Err(ToolError::Tell(format!(
-            "`max_results` is {results}, allowed is 1 to {MOST_RESULTS}: narrow the query instead"
+    if !(1..=MAX_RESULTS).contains(&results) {
+        return Err(ToolError::ForModel(format!(
+            "`max_results` is {results}, allowed is 1 to {MAX_RESULTS}: narrow the query instead"
         )));
     }
     if wanted.query.trim().is_empty() {
-        return Err(ToolError::tell("`query` is empty: say what to look for"));
+        return Err(ToolError::for_model(
+            "`query` is empty: say what to look for",
+        ));
     }
     if wanted.query.chars().nth(MAX_QUERY).is_some() {
-        return Err(ToolError::Tell(format!(
+        return Err(ToolError::ForModel(format!(
             "`query` is longer than {MAX_QUERY} characters: look for a part of it"
         )));
     }
-    let place = Place::find(root, wanted.path.as_deref())?;
+    let scope = SearchScope::find(root, wanted.path.as_deref())?;
     // No file may crowd out others, but a single file may use the whole limit.
-    let of_file = match place.is_file() {
+    let of_file = match scope.is_file() {
         true => results,
         false => settings.max_per_file.min(results),
     };
-    let mut caps = Caps {
+    let mut limits = OutputLimits {
         results: results as usize,
         of_file: of_file as usize,
         bytes: settings.max_output_bytes,
@@ -199,25 +205,25 @@ fn search(
         SearchMode::Literal => Pattern::literal(&wanted.query)?,
         SearchMode::Regex => Pattern::regex(&wanted.query)?,
         SearchMode::Words => {
-            caps.context = wanted.context.unwrap_or(CONTEXT);
-            return answer(root, index, wanted, &place, caps, settings, stop);
+            limits.context = wanted.context.unwrap_or(DEFAULT_CONTEXT);
+            return answer(root, index, wanted, &scope, limits, settings, stop);
         }
     };
     // Each kept file shows at least one match, so more files are never needed.
-    let tally = scan::walk(&place, results as usize, stop, || {
-        Scanner::new(&pattern, root, caps, stop)
+    let tally = scan::walk(&scope, results as usize, stop, || {
+        Scanner::new(&pattern, root, limits, stop)
     });
-    Ok(report::report(&wanted.query, &place, &tally, caps))
+    Ok(report::report(&wanted.query, &scope, &tally, limits))
 }
 
-/// Answers a plain question from the index, or from a temporary index of the place if that is not
+/// Answers a plain question from the index, or from a temporary index of the scope if that is not
 /// indexed: a caller may name hidden and ignored files.
 fn answer(
     root: &ProjectRoot,
     index: &ProjectIndex,
-    wanted: &SearchArguments,
-    place: &Place,
-    caps: Caps,
+    wanted: &CodeSearchArguments,
+    scope: &SearchScope,
+    limits: OutputLimits,
     settings: &CodeSearchSettings,
     stop: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
@@ -225,17 +231,17 @@ fn answer(
     let mut known = index
         .ready(stop, settings.deadline / 10 * 9)
         .ok_or_else(|| {
-            ToolError::Tell(format!(
+            ToolError::ForModel(format!(
                 "the index is not ready yet{}: ask again, or use `literal` or `regex`",
                 index.progress()
             ))
         })?;
-    let holds = |known: &Known| {
+    let holds = |known: &IndexSnapshot| {
         let mut files = known.shards.iter().flat_map(|shard| &shard.files);
-        files.any(|file| place.holds(&file.path))
+        files.any(|file| scope.holds(&file.path))
     };
     if wanted.path.is_some() && !holds(&known) {
-        known = index.of(place, known, stop);
+        known = index.of(scope, known, stop);
     }
     let mut buffer = Vec::new();
     let read = |path: &Path| {
@@ -245,10 +251,12 @@ fn answer(
             String::from_utf8_lossy(&buffer).into_owned(),
         ))
     };
-    let most = wanted.max_results.map_or(PLACES, |most| most as usize);
-    let holds = |path: &Path| place.holds(path);
+    let most = wanted
+        .max_results
+        .map_or(DEFAULT_PLACES, |most| most as usize);
+    let holds = |path: &Path| scope.holds(path);
     let stopped = || stop.is_cancelled();
     let found = places::best(&known.shards, &wanted.query, most, holds, read, stopped);
-    let text = report::answer(&wanted.query, place, &found, &known, caps);
+    let text = report::answer(&wanted.query, scope, &found, &known, limits);
     Ok(ToolOutput::new(text, &report::data(&found)))
 }

@@ -1,7 +1,7 @@
 //! `file_read`: reads a window of lines, or a symbol, of one project file. It ignores `.gitignore`,
 //! because the caller names the file.
 //!
-//! **Invariant:** caps bound the memory, whatever the file's size.
+//! **Invariant:** limits bound the memory, whatever the file's size.
 
 mod symbol;
 #[cfg(test)]
@@ -16,13 +16,13 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    FnTool, ProjectRoot, ToolError, ToolOutput, arguments, blocking::Blocking, guard::OpenedFile,
-    text::counted,
+    FnTool, ProjectRoot, ToolError, ToolOutput, arguments, blocking::BlockingRunner,
+    guard::OpenedFile, text::counted,
 };
 use crate::model::tool::ToolNeed;
 
 pub(super) use window::is_utf16;
-use window::{Caps, NoWindow, Span, Total, Window};
+use window::{Span, Total, Window, WindowError, WindowLimits};
 
 /// Default number of lines before and after `around`.
 const DEFAULT_RADIUS: u64 = 20;
@@ -34,18 +34,18 @@ const CONCURRENT: usize = 4;
 const DEADLINE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy)]
-struct Settings {
+struct FileReadSettings {
     default_lines: u64,
     max_lines: u64,
-    caps: Caps,
+    limits: WindowLimits,
 }
 
-impl Default for Settings {
+impl Default for FileReadSettings {
     fn default() -> Self {
         Self {
             default_lines: 200,
             max_lines: 400,
-            caps: Caps {
+            limits: WindowLimits {
                 bytes: 48 * 1024,
                 line_chars: 1_000,
                 count_bytes: 8 * 1024 * 1024,
@@ -56,7 +56,7 @@ impl Default for Settings {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct FileArguments {
+struct FileReadArguments {
     /// The file, relative to the project folder, such as `src/main.rs`.
     path: String,
     /// First line.
@@ -77,13 +77,14 @@ struct FileArguments {
 /// The tool `file_read` for one project.
 #[must_use]
 pub fn file_read(root: ProjectRoot) -> FnTool {
-    let settings = Settings::default();
+    let settings = FileReadSettings::default();
     let description = format!(
         "Reads lines of a text file of the project, or a symbol of it: {} lines by default, at most {} a call.",
         settings.default_lines, settings.max_lines
     );
-    let spec = arguments::reading::<FileArguments>("file_read", description, ToolNeed::Code);
-    Blocking::new(CONCURRENT, DEADLINE).tool(spec, move |wanted: FileArguments, stop| {
+    let spec =
+        arguments::read_only_spec::<FileReadArguments>("file_read", description, ToolNeed::Code);
+    BlockingRunner::new(CONCURRENT, DEADLINE).tool(spec, move |wanted: FileReadArguments, stop| {
         let span = wanted.span(&settings)?;
         match &wanted.symbol {
             Some(symbol) => read_symbol(&root, &wanted.path, symbol, &settings, stop),
@@ -92,8 +93,8 @@ pub fn file_read(root: ProjectRoot) -> FnTool {
     })
 }
 
-impl FileArguments {
-    fn span(&self, settings: &Settings) -> Result<Span, ToolError> {
+impl FileReadArguments {
+    fn span(&self, settings: &FileReadSettings) -> Result<Span, ToolError> {
         let most = settings.max_lines;
         for (name, value) in [
             ("start_line", self.start_line),
@@ -101,20 +102,20 @@ impl FileArguments {
             ("around", self.around),
         ] {
             if value == Some(0) {
-                return Err(ToolError::Tell(format!(
+                return Err(ToolError::ForModel(format!(
                     "`{name}` is 0, but lines count from 1"
                 )));
             }
         }
         let lines = [self.start_line, self.end_line, self.around, self.radius];
         if self.symbol.is_some() && lines.iter().any(Option::is_some) {
-            return Err(ToolError::tell(
+            return Err(ToolError::for_model(
                 "give either `symbol` or lines (`start_line`, `end_line`, `around`), not both",
             ));
         }
         if let Some(middle) = self.around {
             if self.start_line.is_some() || self.end_line.is_some() {
-                return Err(ToolError::tell(
+                return Err(ToolError::for_model(
                     "give either `around` (with `radius`) or `start_line` and `end_line`, not both",
                 ));
             }
@@ -129,14 +130,14 @@ impl FileArguments {
             });
         }
         if self.radius.is_some() {
-            return Err(ToolError::tell(
+            return Err(ToolError::for_model(
                 "`radius` needs `around`, the line in the middle",
             ));
         }
         let start = self.start_line.unwrap_or(1);
         let lines = match self.end_line {
             Some(end) if end < start => {
-                return Err(ToolError::Tell(format!(
+                return Err(ToolError::ForModel(format!(
                     "`end_line` {end} lies before `start_line` {start}: swap them"
                 )));
             }
@@ -154,11 +155,11 @@ fn read(
     root: &ProjectRoot,
     path: &str,
     span: Span,
-    settings: &Settings,
+    settings: &FileReadSettings,
     stop: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let opened = root.open_file(path)?;
-    let window = window(&opened, span, settings.caps, stop)?;
+    let window = window(&opened, span, settings.limits, stop)?;
     let text = render(&opened.shown, span, &window)?;
     Ok(output(text, &opened.shown, span, &window))
 }
@@ -176,7 +177,7 @@ fn read_symbol(
     root: &ProjectRoot,
     path: &str,
     symbol: &str,
-    settings: &Settings,
+    settings: &FileReadSettings,
     stop: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let opened = root.open_file(path)?;
@@ -186,7 +187,7 @@ fn read_symbol(
         start,
         end: end.min(start.saturating_add(settings.max_lines - 1)),
     };
-    let window = window(&opened, span, settings.caps, stop)?;
+    let window = window(&opened, span, settings.limits, stop)?;
     let last = (window.lines.len() as u64)
         .checked_sub(1)
         .map(|more| start + more);
@@ -197,22 +198,22 @@ fn read_symbol(
 fn window(
     opened: &OpenedFile,
     span: Span,
-    caps: Caps,
+    limits: WindowLimits,
     stop: &CancellationToken,
 ) -> Result<Window, ToolError> {
     let shown = &opened.shown;
-    window::read(&opened.file, span, caps, stop).map_err(|none| {
-        ToolError::Tell(match none {
-            NoWindow::Binary => format!(
+    window::read(&opened.file, span, limits, stop).map_err(|none| {
+        ToolError::ForModel(match none {
+            WindowError::Binary => format!(
                 "`{shown}` is a binary file of {}: only text can be read",
                 counted(opened.size, "byte", "bytes")
             ),
-            NoWindow::Utf16 => in_utf16(shown),
-            NoWindow::Stopped(line) => format!(
+            WindowError::Utf16 => in_utf16(shown),
+            WindowError::Stopped(line) => format!(
                 "`{shown}` is too long to reach line {} in time: it was at line {line}",
                 span.start
             ),
-            NoWindow::Failed(kind) => format!("`{shown}` cannot be read: {kind}"),
+            WindowError::Failed(kind) => format!("`{shown}` cannot be read: {kind}"),
         })
     })
 }
@@ -232,7 +233,7 @@ fn render(shown: &str, span: Span, window: &Window) -> Result<String, ToolError>
     else {
         return match window.total {
             Total::Exactly(0) => Ok(format!("{shown} (empty file)")),
-            Total::Exactly(total) | Total::AtLeast(total) => Err(ToolError::Tell(format!(
+            Total::Exactly(total) | Total::AtLeast(total) => Err(ToolError::ForModel(format!(
                 "`{shown}` has {}, so there is no line {}",
                 counted(total, "line", "lines"),
                 span.start

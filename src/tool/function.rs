@@ -35,7 +35,7 @@ impl FnTool {
                 let answer = answer?;
                 tokio::select! {
                     biased;
-                    () = cancelled.cancelled() => Err(withdrawn()),
+                    () = cancelled.cancelled() => Err(cancelled_error()),
                     answer = answer => answer,
                 }
             })
@@ -63,6 +63,6 @@ impl fmt::Debug for FnTool {
     }
 }
 
-pub(super) fn withdrawn() -> ToolError {
-    ToolError::tell("the call was cancelled before it was done")
+pub(super) fn cancelled_error() -> ToolError {
+    ToolError::for_model("the call was cancelled before it was done")
 }

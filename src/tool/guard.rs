@@ -33,7 +33,7 @@ const MAX_PATH: usize = 4_096;
 /// Maximum number of names read from a folder.
 const MAX_NAMES: usize = 10_000;
 /// Maximum number of folders created for one file.
-const MOST_FOLDERS: usize = 8;
+const MAX_FOLDERS: usize = 8;
 
 /// Why a project folder cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -64,7 +64,7 @@ pub enum RootError {
          for notes alone, in the project or elsewhere",
         path.display()
     )]
-    HoldsProject {
+    ContainsProject {
         /// The path as given.
         path: PathBuf,
     },
@@ -119,23 +119,25 @@ impl ProjectRoot {
     /// Resolves a path that a model gave, relative to the root.
     ///
     /// # Errors
-    /// [`ToolError::Tell`] if it does not exist, lies outside the root, belongs to version control
+    /// [`ToolError::ForModel`] if it does not exist, lies outside the root, belongs to version control
     /// (`.git`), or is neither file nor folder.
     pub fn resolve(&self, relative: &str) -> Result<PathBuf, ToolError> {
-        let relative = self.lexical(relative)?;
+        let relative = self.normalize(relative)?;
         let found = match self.canonical.join(&relative).canonicalize() {
-            Ok(found) if self.keeps_back(&found) => return Err(kept_back(&shown_path(&relative))),
+            Ok(found) if self.is_protected(&found) => {
+                return Err(protected_error(&shown_path(&relative)));
+            }
             Ok(found) if found.starts_with(&self.canonical) => found,
             Ok(_) => return Err(outside(&shown_path(&relative))),
-            Err(error) => return Err(self.explain(&relative, &error)),
+            Err(error) => return Err(self.access_error(&relative, &error)),
         };
         let kind = found
             .symlink_metadata()
-            .map_err(|error| self.explain(&relative, &error))?;
+            .map_err(|error| self.access_error(&relative, &error))?;
         if kind.is_file() || kind.is_dir() {
             Ok(found)
         } else {
-            Err(ToolError::Tell(format!(
+            Err(ToolError::ForModel(format!(
                 "`{}` is neither a file nor a folder but a pipe, socket or device: it is never opened",
                 shown_path(&relative)
             )))
@@ -150,7 +152,7 @@ impl ProjectRoot {
 
     /// Normalizes a path that may not exist, relative to the root, with `/`.
     pub(super) fn inside(&self, wanted: &str) -> Result<String, ToolError> {
-        let clean = self.lexical(wanted)?;
+        let clean = self.normalize(wanted)?;
         let mut parts: Vec<String> = Vec::new();
         for part in clean.components() {
             if part == Component::ParentDir {
@@ -170,14 +172,14 @@ impl ProjectRoot {
         let path = self.resolve(relative)?;
         let shown = self.shown(&path);
         if path.is_dir() {
-            return Err(ToolError::Tell(format!(
+            return Err(ToolError::ForModel(format!(
                 "`{shown}` is a folder: name a file in it, or look into it with `code_search`"
             )));
         }
         let unreadable = |error: io::Error| cannot_open(&shown, &error);
         let file = open(&path).map_err(unreadable)?;
         if !self.holds(&file, &path) {
-            return Err(ToolError::Tell(format!(
+            return Err(ToolError::ForModel(format!(
                 "`{shown}` changed while it was opened: try again"
             )));
         }
@@ -203,27 +205,27 @@ impl ProjectRoot {
         opened.is_file() && now.is_file() && same_file(&opened, &now) && unmoved && inside
     }
 
-    fn keeps_back(&self, path: &Path) -> bool {
+    fn is_protected(&self, path: &Path) -> bool {
         let inside = path.strip_prefix(&self.canonical);
-        inside.is_ok_and(|inside| inside.iter().any(is_of_version_control))
+        inside.is_ok_and(|inside| inside.iter().any(is_version_control))
     }
 
     /// Refuses what it can without the disk, so that no outside path is touched.
-    fn lexical(&self, wanted: &str) -> Result<PathBuf, ToolError> {
+    fn normalize(&self, wanted: &str) -> Result<PathBuf, ToolError> {
         let text = wanted.trim();
         if text.is_empty() {
-            return Err(ToolError::tell(
+            return Err(ToolError::for_model(
                 "the path is empty: name a file relative to the project folder, such as `src/main.rs`",
             ));
         }
         if text.len() > MAX_PATH {
-            return Err(ToolError::Tell(format!(
+            return Err(ToolError::ForModel(format!(
                 "the path is longer than {MAX_PATH} bytes: {}",
                 quoted(text)
             )));
         }
         if text.contains('\0') {
-            return Err(ToolError::Tell(format!(
+            return Err(ToolError::ForModel(format!(
                 "the path {} holds a NUL character: no file name does",
                 quoted(text)
             )));
@@ -255,7 +257,7 @@ impl ProjectRoot {
     }
 
     /// Explains why `relative` cannot be reached: the first failing part, and an alternative.
-    fn explain(&self, relative: &Path, error: &io::Error) -> ToolError {
+    fn access_error(&self, relative: &Path, error: &io::Error) -> ToolError {
         let mut reached = self.canonical.to_path_buf();
         for part in relative.components() {
             let next = reached.join(part);
@@ -264,10 +266,12 @@ impl ProjectRoot {
                     return outside(&shown_path(relative));
                 }
                 // Names inside are not revealed either.
-                Ok(found) if self.keeps_back(&found) => return kept_back(&shown_path(relative)),
+                Ok(found) if self.is_protected(&found) => {
+                    return protected_error(&shown_path(relative));
+                }
                 Ok(found) => reached = found,
                 Err(_) if reached.is_file() => {
-                    return ToolError::Tell(format!(
+                    return ToolError::ForModel(format!(
                         "`{}` is a file, not a folder: there is nothing below it",
                         self.shown(&reached)
                     ));
@@ -284,7 +288,7 @@ impl ProjectRoot {
     fn not_found(&self, folder: &Path, missing: &Path) -> ToolError {
         let name = self.shown(missing);
         if missing.is_symlink() {
-            return ToolError::Tell(format!(
+            return ToolError::ForModel(format!(
                 "`{name}` is a link to something that does not exist"
             ));
         }
@@ -294,30 +298,30 @@ impl ProjectRoot {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => "find the right path with `code_search`".to_owned(),
         };
-        ToolError::Tell(format!("there is no `{name}`: {hint}"))
+        ToolError::ForModel(format!("there is no `{name}`: {hint}"))
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct WriteTarget {
     folder: PathBuf,
     missing: Vec<OsString>,
     name: OsString,
 }
 
 impl ProjectRoot {
-    pub(super) fn place(&self, relative: &str) -> Result<Place, ToolError> {
-        let relative = self.lexical(relative)?;
+    pub(super) fn place(&self, relative: &str) -> Result<WriteTarget, ToolError> {
+        let relative = self.normalize(relative)?;
         let shown = shown_path(&relative);
         if relative.iter().any(|part| part == "..") {
             // Below a missing folder, `..` would lead nowhere.
-            return Err(ToolError::Tell(format!(
+            return Err(ToolError::ForModel(format!(
                 "`{shown}` goes back by `..`: name the place without"
             )));
         }
         let mut parts: Vec<OsString> = relative.iter().map(ToOwned::to_owned).collect();
         let Some(name) = parts.pop() else {
-            return Err(ToolError::tell(
+            return Err(ToolError::for_model(
                 "the path is the folder itself: name a file in it",
             ));
         };
@@ -330,10 +334,10 @@ impl ProjectRoot {
             }
             match folder.join(&part).canonicalize() {
                 Ok(next) if !next.starts_with(&self.canonical) => return Err(outside(&shown)),
-                Ok(next) if self.keeps_back(&next) => return Err(kept_back(&shown)),
+                Ok(next) if self.is_protected(&next) => return Err(protected_error(&shown)),
                 Ok(next) if next.is_dir() => folder = next,
                 Ok(next) => {
-                    return Err(ToolError::Tell(format!(
+                    return Err(ToolError::ForModel(format!(
                         "`{}` is no folder: nothing can be written below it",
                         self.shown(&next)
                     )));
@@ -348,19 +352,19 @@ impl ProjectRoot {
                 Err(error) => return Err(cannot_open(&shown, &error)),
             }
         }
-        if missing.len() > MOST_FOLDERS {
-            return Err(ToolError::Tell(format!(
-                "`{shown}` lies more than {MOST_FOLDERS} folders below anything that exists"
+        if missing.len() > MAX_FOLDERS {
+            return Err(ToolError::ForModel(format!(
+                "`{shown}` lies more than {MAX_FOLDERS} folders below anything that exists"
             )));
         }
-        let place = Place {
+        let place = WriteTarget {
             folder,
             missing,
             name,
         };
         match place.path().symlink_metadata() {
             Ok(there) if there.is_file() => Ok(place),
-            Ok(_) => Err(ToolError::Tell(format!(
+            Ok(_) => Err(ToolError::ForModel(format!(
                 "`{shown}` is no regular file but a folder, a link or a device: it is not written to"
             ))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(place),
@@ -369,7 +373,7 @@ impl ProjectRoot {
     }
 }
 
-impl Place {
+impl WriteTarget {
     pub(super) fn path(&self) -> PathBuf {
         let mut path = self.folder.clone();
         path.extend(&self.missing);
@@ -420,27 +424,27 @@ fn stem(name: &str) -> &str {
     }
 }
 
-pub(super) fn is_of_version_control(name: &OsStr) -> bool {
+pub(super) fn is_version_control(name: &OsStr) -> bool {
     let names = [".git", ".hg", ".svn", ".jj"];
     names.iter().any(|one| name.eq_ignore_ascii_case(one))
 }
 
-fn kept_back(shown: &str) -> ToolError {
-    ToolError::Tell(format!(
+fn protected_error(shown: &str) -> ToolError {
+    ToolError::ForModel(format!(
         "`{shown}` belongs to version control, which may keep secrets there: nothing in it is read; \
          `history_search` tells what was changed"
     ))
 }
 
 fn outside(wanted: &str) -> ToolError {
-    ToolError::Tell(format!(
+    ToolError::ForModel(format!(
         "{} lies outside of the project folder: use a path relative to it, such as `src/main.rs`",
         quoted(wanted)
     ))
 }
 
 fn cannot_open(shown: &str, error: &io::Error) -> ToolError {
-    ToolError::Tell(format!("`{shown}` cannot be read: {}", error.kind()))
+    ToolError::ForModel(format!("`{shown}` cannot be read: {}", error.kind()))
 }
 
 /// Matches `C:\`, `C:/`, `\\server` and `\\?\`, which are absolute on Windows and surely no names

@@ -21,28 +21,28 @@ use tokio::time::Instant;
 
 use super::{
     FnTool, ProjectRoot, ToolError, ToolOutput, arguments,
-    blocking::Blocking,
+    blocking::BlockingRunner,
     text::{clipped, counted, on_one_line, quoted, shortened},
 };
 use crate::model::tool::ToolNeed;
 
-use git::{Ended, Git, Repository, refused};
+use git::{Git, GitOutput, Repository, git_error};
 
 const CONCURRENT: usize = 2;
-const MOST_COMMITS: usize = 20;
+const MAX_COMMITS: usize = 20;
 const MAX_WORDS: usize = 12;
 /// Maximum length of a word and of a name, in characters.
 const MAX_TEXT: usize = 500;
 /// Maximum lines of a message, and listed files.
-const MESSAGE_LINES: usize = 12;
-const FILES: usize = 8;
+const MAX_MESSAGE_LINES: usize = 12;
+const MAX_FILES: usize = 8;
 /// Maximum length of a shown line, in characters.
 const MAX_LINE: usize = 240;
 /// Maximum length of a result without its last line, in bytes.
 const MAX_OUTPUT: usize = 22 * 1024;
 /// Delimits the parts of a commit: hash, date, author, message, files.
-const PART: char = '\0';
-const PARTS: usize = 5;
+const SEPARATOR: char = '\0';
+const FIELDS: usize = 5;
 const SHALLOW: &str =
     "the clone is shallow: older commits are not here, and its first one seems to add everything";
 /// Nothing that a repository configures is run or shown, and a merge shows its diff to the first
@@ -84,17 +84,20 @@ pub fn history_search(root: ProjectRoot, deadline: Duration) -> FnTool {
 
 fn tool(git: Git, deadline: Duration) -> FnTool {
     let description = format!(
-        "Finds commits in the git history, the newest first, at most {MOST_COMMITS}; with `commit` it shows one \
+        "Finds commits in the git history, the newest first, at most {MAX_COMMITS}; with `commit` it shows one \
          with its diff. Without arguments it gives the latest ones."
     );
-    let spec =
-        arguments::reading::<HistoryArguments>("history_search", description, ToolNeed::Code);
-    let (git, turns) = (Arc::new(git), Blocking::new(CONCURRENT, deadline));
+    let spec = arguments::read_only_spec::<HistoryArguments>(
+        "history_search",
+        description,
+        ToolNeed::Code,
+    );
+    let (git, turns) = (Arc::new(git), BlockingRunner::new(CONCURRENT, deadline));
     FnTool::new(spec, move |arguments: HistoryArguments, _| {
         let (git, turns) = (Arc::clone(&git), turns.clone());
         async move {
             let wanted = arguments.wanted(git.root())?;
-            let _turn = turns.turn().await?;
+            let _turn = turns.permit().await?;
             let repository = git.repository(Instant::now() + deadline).await?;
             match &wanted.commit {
                 Some(hash) => show(&repository, &wanted, hash).await,
@@ -110,7 +113,7 @@ impl HistoryArguments {
         let query = given(self.query).unwrap_or_default();
         let queried: Vec<&str> = query.split_whitespace().collect();
         if queried.len() > MAX_WORDS {
-            return Err(ToolError::Tell(format!(
+            return Err(ToolError::ForModel(format!(
                 "`query` has more than {MAX_WORDS} words, and a message would have to hold them all: give fewer"
             )));
         }
@@ -118,7 +121,7 @@ impl HistoryArguments {
         let author = author.as_deref().map(str::trim);
         for text in queried.iter().copied().chain(author) {
             if text.contains('\0') || clipped(text, MAX_TEXT).1 {
-                return Err(ToolError::Tell(format!(
+                return Err(ToolError::ForModel(format!(
                     "{} is longer than {MAX_TEXT} characters, or holds a NUL character",
                     quoted(text)
                 )));
@@ -137,7 +140,7 @@ impl HistoryArguments {
             until.is_some(),
         ];
         if commit.is_some() && chosen.contains(&true) {
-            return Err(ToolError::tell(
+            return Err(ToolError::for_model(
                 "`commit` names one commit: give no other argument with it but `path`",
             ));
         }
@@ -158,7 +161,7 @@ impl HistoryArguments {
         }
         for (name, day) in [("since", &since), ("until", &until)] {
             if let Some(day) = day {
-                options.push(format!("--{name}={}", moment(name, day)?));
+                options.push(format!("--{name}={}", parse_date(name, day)?));
                 let _ = write!(words, " {name} {}", quoted(day));
             }
         }
@@ -176,14 +179,14 @@ fn hash(text: &str) -> Result<String, ToolError> {
     if (4..=64).contains(&hash.len()) && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Ok(hash);
     }
-    Err(ToolError::Tell(format!(
+    Err(ToolError::ForModel(format!(
         "`commit` is {}, which is no hash of a commit: give 4 to 64 of its digits, 0–9 and a–f",
         quoted(text)
     )))
 }
 
 /// Returns the first moment of a day, month or year, or the last one for `until`, in git's format.
-fn moment(name: &str, text: &str) -> Result<String, ToolError> {
+fn parse_date(name: &str, text: &str) -> Result<String, ToolError> {
     let lower = text.trim().to_lowercase();
     if let Some((number, unit)) = lower
         .strip_suffix(" ago")
@@ -204,7 +207,7 @@ fn moment(name: &str, text: &str) -> Result<String, ToolError> {
     match days {
         Some((_, last)) if name == "until" => Ok(format!("{last}T23:59:59")),
         Some((first, _)) => Ok(format!("{first}T00:00:00")),
-        None => Err(ToolError::Tell(format!(
+        None => Err(ToolError::ForModel(format!(
             "`{name}` is {}, which is no day: write it as in `2026-11-20`, `2026-11`, `2026` or `3 days ago`",
             quoted(text)
         ))),
@@ -220,7 +223,7 @@ async fn list(repository: &Repository<'_>, wanted: &HistoryQuery) -> Result<Tool
     let date = if has_days { "%cI" } else { "%aI" };
     let how = "log --name-only --fixed-strings --all-match --regexp-ignore-case";
     let mut arguments = command(repository, how, date);
-    arguments.push(format!("--max-count={}", MOST_COMMITS + 1));
+    arguments.push(format!("--max-count={}", MAX_COMMITS + 1));
     arguments.extend(wanted.options.iter().cloned());
     arguments.extend(["HEAD", "--"].map(str::to_owned));
     let part = (!repository.is_whole()).then(|| ".".to_owned());
@@ -230,19 +233,19 @@ async fn list(repository: &Repository<'_>, wanted: &HistoryQuery) -> Result<Tool
         let head = ["rev-parse", "--quiet", "--verify", "HEAD"];
         let head = repository.run(head).await?;
         return Err(match head.success {
-            Some(false) => ToolError::tell("the repository has no commits yet"),
-            _ => refused(&ended),
+            Some(false) => ToolError::for_model("the repository has no commits yet"),
+            _ => git_error(&ended),
         });
     }
     let is_stopped = ended.success.is_none() && !ended.cut;
     if is_stopped && ended.output.is_empty() {
-        return Err(refused(&ended));
+        return Err(git_error(&ended));
     }
     let words = &wanted.words;
     Ok(report(&ended, words, is_stopped, repository.is_shallow))
 }
 
-fn report(ended: &Ended, words: &str, is_stopped: bool, is_shallow: bool) -> ToolOutput {
+fn report(ended: &GitOutput, words: &str, is_stopped: bool, is_shallow: bool) -> ToolOutput {
     let log = String::from_utf8_lossy(&ended.output);
     let mut commits = Commit::all(&log);
     if (is_stopped || ended.cut) && commits.len() > 1 {
@@ -250,17 +253,17 @@ fn report(ended: &Ended, words: &str, is_stopped: bool, is_shallow: bool) -> Too
     }
     let mut text = String::new();
     let mut data = Vec::new();
-    for commit in commits.iter().take(MOST_COMMITS) {
+    for commit in commits.iter().take(MAX_COMMITS) {
         let mut block = commit.head();
         let files: Vec<String> = commit.files().map(name).collect();
         if !files.is_empty() {
-            let more = files.len().saturating_sub(FILES);
+            let more = files.len().saturating_sub(MAX_FILES);
             let more = if more > 0 {
                 format!(" and {more} more")
             } else {
                 String::new()
             };
-            let named = files.iter().take(FILES).cloned().collect::<Vec<_>>();
+            let named = files.iter().take(MAX_FILES).cloned().collect::<Vec<_>>();
             let _ = writeln!(block, "  changed: {}{more}", named.join(", "));
         }
         if !text.is_empty() && text.len() + block.len() > MAX_OUTPUT {
@@ -268,7 +271,7 @@ fn report(ended: &Ended, words: &str, is_stopped: bool, is_shallow: bool) -> Too
         }
         text.push_str(&block);
         text.push('\n');
-        data.push(commit.data(files.into_iter().take(FILES).collect()));
+        data.push(commit.data(files.into_iter().take(MAX_FILES).collect()));
     }
     let shown = data.len();
     let more = ended.cut || commits.len() > shown;
@@ -308,10 +311,10 @@ async fn show(
     let commit = String::from_utf8_lossy(&found.output).trim().to_owned();
     // A tag or branch may have this name.
     if found.success.is_none() {
-        return Err(refused(&found));
+        return Err(git_error(&found));
     }
     if !commit.starts_with(hash) {
-        return Err(ToolError::Tell(format!(
+        return Err(ToolError::ForModel(format!(
             "no commit, or more than one, has a hash that begins with `{hash}`{shallow}"
         )));
     }
@@ -320,13 +323,13 @@ async fn show(
     arguments.extend(wanted.path.clone());
     let ended = repository.run(arguments).await?;
     if ended.success != Some(true) && !ended.cut {
-        return Err(refused(&ended));
+        return Err(git_error(&ended));
     }
     let log = String::from_utf8_lossy(&ended.output);
     let is_whole = repository.is_whole();
     let commit = Commit::one(&log).filter(|commit| is_whole || !commit.changes.is_empty());
     let Some(commit) = commit else {
-        return Err(ToolError::Tell(format!(
+        return Err(ToolError::ForModel(format!(
             "the commit `{hash}` changed nothing in this folder"
         )));
     };
@@ -386,12 +389,12 @@ struct Commit<'a> {
 
 impl<'a> Commit<'a> {
     fn all(log: &'a str) -> Vec<Self> {
-        let parts: Vec<&str> = log.split(PART).skip(1).collect();
-        parts.chunks(PARTS).map(Self::of).collect()
+        let parts: Vec<&str> = log.split(SEPARATOR).skip(1).collect();
+        parts.chunks(FIELDS).map(Self::of).collect()
     }
 
     fn one(log: &'a str) -> Option<Self> {
-        let parts: Vec<&str> = log.splitn(PARTS + 1, PART).skip(1).collect();
+        let parts: Vec<&str> = log.splitn(FIELDS + 1, SEPARATOR).skip(1).collect();
         (!parts.is_empty()).then(|| Self::of(&parts))
     }
 
@@ -417,7 +420,7 @@ impl<'a> Commit<'a> {
         // A blank line would look like the end of a commit.
         for text in lines
             .by_ref()
-            .take(MESSAGE_LINES)
+            .take(MAX_MESSAGE_LINES)
             .filter(|text| !text.trim().is_empty())
         {
             let _ = writeln!(head, "    {}", line(text));

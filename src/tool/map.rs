@@ -27,27 +27,27 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     FnTool, ProjectRoot, ToolError, ToolOutput, arguments,
-    blocking::Blocking,
+    blocking::BlockingRunner,
     outline::SymbolKind,
     text::counted,
-    walk::{self, Listed, Listing, Place},
+    walk::{self, ListedFile, Listing, SearchScope},
 };
 use crate::model::tool::ToolNeed;
 
 use focus::Focus;
-use read::{Outlined, Outlines, Shown};
+use read::{OutlinedFile, Outlines, ShownSymbol};
 
 /// Range of the token budget.
-const FEWEST_TOKENS: u32 = 200;
-const MOST_TOKENS: u32 = 16_000;
+const MIN_TOKENS: u32 = 200;
+const MAX_TOKENS: u32 = 16_000;
 /// Bytes per token; a low estimate, because code has many signs.
-const TOKEN: usize = 3;
+const BYTES_PER_TOKEN: usize = 3;
 /// Space for the last lines, in bytes.
 const NOTES: usize = 320;
 /// Maximum number of concurrent calls.
 const CONCURRENT: usize = 2;
 /// Maximum number of file extensions that are counted separately.
-const MOST_ENDINGS: usize = 6;
+const MAX_EXTENSIONS: usize = 6;
 
 /// Settings of `repo_map`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,8 +96,8 @@ pub fn repo_map(root: ProjectRoot, settings: RepoMapSettings) -> FnTool {
          `path:line: definition`. {} tokens unless max_tokens says otherwise.",
         settings.max_tokens
     );
-    let spec = arguments::reading::<MapArguments>("repo_map", description, ToolNeed::Code);
-    Blocking::new(CONCURRENT, settings.deadline).tool(spec, move |wanted, stop| {
+    let spec = arguments::read_only_spec::<MapArguments>("repo_map", description, ToolNeed::Code);
+    BlockingRunner::new(CONCURRENT, settings.deadline).tool(spec, move |wanted, stop| {
         map(&root, &wanted, settings, stop)
     })
 }
@@ -109,13 +109,13 @@ fn map(
     stop: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let tokens = wanted.max_tokens.unwrap_or(settings.max_tokens);
-    if !(FEWEST_TOKENS..=MOST_TOKENS).contains(&tokens) {
-        return Err(ToolError::Tell(format!(
-            "`max_tokens` is {tokens}, allowed is {FEWEST_TOKENS} to {MOST_TOKENS}"
+    if !(MIN_TOKENS..=MAX_TOKENS).contains(&tokens) {
+        return Err(ToolError::ForModel(format!(
+            "`max_tokens` is {tokens}, allowed is {MIN_TOKENS} to {MAX_TOKENS}"
         )));
     }
     let focus = Focus::new(wanted.focus.as_deref().unwrap_or(""));
-    let place = Place::find(root, wanted.path.as_deref())?;
+    let place = SearchScope::find(root, wanted.path.as_deref())?;
     let listing = walk::list(root, &place, settings.max_files, |_| true, stop);
     let outlines = read::outlines(root, &listing, &focus, settings, stop);
     let most = settings.max_file_bytes;
@@ -126,14 +126,14 @@ fn map(
 
 fn render(
     focus: &Focus,
-    place: &Place,
+    place: &SearchScope,
     listing: &Listing,
     outlines: &Outlines,
     tokens: u32,
     most: u64,
     stop: &CancellationToken,
 ) -> ToolOutput {
-    let room = (tokens as usize * TOKEN).saturating_sub(NOTES);
+    let room = (tokens as usize * BYTES_PER_TOKEN).saturating_sub(NOTES);
     let head = format!(
         "{}{}{}, {} with an outline\n",
         counted(listing.files.len() as u64, "file", "files"),
@@ -182,7 +182,7 @@ fn render(
 }
 
 /// Formats file counts by extension: ` (300 rs, 40 md, 12 others)`.
-fn endings(files: &[Listed]) -> String {
+fn endings(files: &[ListedFile]) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for file in files {
         let name = file.shown.rsplit('/').next().unwrap_or_default();
@@ -196,10 +196,10 @@ fn endings(files: &[Listed]) -> String {
     named.sort_by_key(|(_, count)| Reverse(*count));
     others += named
         .iter()
-        .skip(MOST_ENDINGS)
+        .skip(MAX_EXTENSIONS)
         .map(|(_, count)| count)
         .sum::<usize>();
-    let named = named.iter().take(MOST_ENDINGS);
+    let named = named.iter().take(MAX_EXTENSIONS);
     let mut parts: Vec<String> = named
         .map(|(ending, count)| format!("{count} {ending}"))
         .collect();
@@ -212,12 +212,12 @@ fn endings(files: &[Listed]) -> String {
     }
 }
 
-fn line(path: &str, symbol: &Shown) -> String {
+fn line(path: &str, symbol: &ShownSymbol) -> String {
     let indent = "  ".repeat(symbol.depth.min(6).into());
     format!("{path}:{}: {indent}{}\n", symbol.line, symbol.text)
 }
 
-fn worth(file: &Outlined, at: usize) -> i64 {
+fn worth(file: &OutlinedFile, at: usize) -> i64 {
     let symbol = &file.symbols[at];
     let kind = match symbol.kind {
         SymbolKind::Type | SymbolKind::Interface | SymbolKind::Table => 12,
@@ -232,9 +232,9 @@ fn worth(file: &Outlined, at: usize) -> i64 {
 
 fn choose<'a>(
     focus: &Focus,
-    files: &'a [Outlined],
+    files: &'a [OutlinedFile],
     mut room: usize,
-) -> Vec<(&'a Outlined, Vec<usize>)> {
+) -> Vec<(&'a OutlinedFile, Vec<usize>)> {
     // Each file offers its best remaining symbol; the best offer is chosen first.
     let orders: Vec<Vec<usize>> = files
         .iter()

@@ -27,14 +27,14 @@ use super::{
     Progress, ProjectRoot, RootError, ToolError,
     files::is_utf16,
     text::quoted,
-    walk::{self, Listing, Place},
+    walk::{self, Listing, SearchScope},
 };
 use index::Index;
 pub use read::{note_read, note_search};
 pub use write::note_write;
 
 /// Prefix of notes outside the project, where a project file may have the same path.
-pub(super) const OUTSIDE: &str = "notes:";
+pub(super) const EXTERNAL_PREFIX: &str = "notes:";
 /// Maximum number of concurrent calls per tool.
 const CONCURRENT: usize = 2;
 const MARKDOWN: [&str; 5] = ["md", "markdown", "mdown", "mkd", "mdx"];
@@ -109,7 +109,7 @@ impl Notes {
         });
         let is_outside = project.is_some() && around.is_none();
         Ok(Self {
-            prefix: if is_outside { OUTSIDE } else { "" },
+            prefix: if is_outside { EXTERNAL_PREFIX } else { "" },
             folder: canonical,
             ..Self::of_project(around.cloned().unwrap_or(own), settings)
         })
@@ -118,7 +118,7 @@ impl Notes {
     /// Like [`Self::open`], with `note_write` allowed to write into the folder.
     ///
     /// # Errors
-    /// As for [`Self::open`], and [`RootError::HoldsProject`] if the folder is or contains the
+    /// As for [`Self::open`], and [`RootError::ContainsProject`] if the folder is or contains the
     /// project.
     pub fn open_to_write(
         folder: &Path,
@@ -127,7 +127,7 @@ impl Notes {
     ) -> Result<Self, RootError> {
         let own = ProjectRoot::open(&from_project(folder, project))?;
         if project.is_some_and(|project| project.path().starts_with(own.path())) {
-            return Err(RootError::HoldsProject {
+            return Err(RootError::ContainsProject {
                 path: folder.to_owned(),
             });
         }
@@ -139,7 +139,7 @@ impl Notes {
 
     /// Reports progress of reading to `progress`.
     #[must_use]
-    pub fn showing(self, progress: Progress) -> Self {
+    pub fn with_progress(self, progress: Progress) -> Self {
         Self { progress, ..self }
     }
 
@@ -163,7 +163,7 @@ impl Notes {
 
     fn list(&self, stop: &CancellationToken) -> Listing {
         let part = (self.folder != self.root.path()).then(|| self.root.shown(&self.folder));
-        let Ok(place) = Place::find(&self.root, part.as_deref()) else {
+        let Ok(place) = SearchScope::find(&self.root, part.as_deref()) else {
             // The folder no longer exists.
             let mut none = Listing::default();
             none.skipped.unreadable = 1;
@@ -222,7 +222,7 @@ impl Notes {
     fn part(&self, given: &str) -> Result<String, ToolError> {
         let below = self.below_folder(given);
         let own = ProjectRoot::open(&self.folder)
-            .map_err(|_| ToolError::tell("the folder of the notes cannot be read"))?;
+            .map_err(|_| ToolError::for_model("the folder of the notes cannot be read"))?;
         let found = own.resolve(if below.is_empty() { "." } else { below });
         match found {
             Ok(found) if found == self.folder || found == self.root.path() => Ok(String::new()),
@@ -236,7 +236,7 @@ impl Notes {
             {
                 Ok(String::new())
             }
-            Err(_) => Err(ToolError::Tell(format!(
+            Err(_) => Err(ToolError::ForModel(format!(
                 "{} is no folder and no note among the notes{}",
                 quoted(given),
                 match self.prefix {

@@ -108,7 +108,7 @@ pub struct Symbol {
 impl Symbol {
     /// Whether `line` is within the symbol.
     #[must_use]
-    pub fn holds(&self, line: u32) -> bool {
+    pub fn contains_line(&self, line: u32) -> bool {
         (self.first_line..=self.last_line).contains(&line)
     }
 }
@@ -135,7 +135,7 @@ pub fn outline(path: &str, text: &str) -> Vec<Symbol> {
 
 /// Whether files of this name can have an outline.
 #[must_use]
-pub fn knows(path: &str) -> bool {
+pub fn is_supported(path: &str) -> bool {
     Language::of(path, "").is_some()
 }
 
@@ -144,7 +144,7 @@ pub fn knows(path: &str) -> bool {
 pub fn enclosing(symbols: &[Symbol], line: u32) -> Option<&Symbol> {
     let begun = symbols.partition_point(|symbol| symbol.first_line <= line);
     let last = symbols.get(begun.checked_sub(1)?)?;
-    lineage(symbols, last).find(|symbol| symbol.holds(line))
+    lineage(symbols, last).find(|symbol| symbol.contains_line(line))
 }
 
 /// A symbol and its enclosing symbols, from the inside out.

@@ -1,5 +1,5 @@
 //! Progress of long tool calls, for user interfaces. Counting costs an atomic operation and wakes
-//! no task; dropping a [`Work`] ends it.
+//! no task; dropping a [`ProgressGuard`] ends it.
 
 use std::sync::{
     Arc,
@@ -22,7 +22,7 @@ use tokio::{sync::watch, time::Instant};
 /// assert_eq!(progress.now(), None);
 /// ```
 #[derive(Debug, Clone)]
-pub struct Progress(Arc<watch::Sender<Vec<Arc<Count>>>>);
+pub struct Progress(Arc<watch::Sender<Vec<Arc<Counter>>>>);
 
 impl Default for Progress {
     fn default() -> Self {
@@ -32,7 +32,7 @@ impl Default for Progress {
 
 /// A snapshot of some work.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct ProgressSnapshot {
     /// The activity in a few words: `indexing the project`.
     pub what: String,
     /// Amount done.
@@ -42,7 +42,7 @@ pub struct Step {
 }
 
 #[derive(Debug)]
-struct Count {
+struct Counter {
     what: String,
     began: Instant,
     done: AtomicU64,
@@ -52,15 +52,15 @@ struct Count {
 impl Progress {
     /// Begins work, which ends when the returned guard is dropped.
     #[must_use]
-    pub fn begin(&self, what: impl Into<String>, total: Option<u64>) -> Work {
-        let count = Arc::new(Count {
+    pub fn begin(&self, what: impl Into<String>, total: Option<u64>) -> ProgressGuard {
+        let count = Arc::new(Counter {
             what: what.into(),
             began: Instant::now(),
             done: AtomicU64::new(0),
             total: AtomicU64::new(total.unwrap_or(0)),
         });
         self.0.send_modify(|all| all.push(Arc::clone(&count)));
-        Work {
+        ProgressGuard {
             progress: self.clone(),
             count,
         }
@@ -68,17 +68,17 @@ impl Progress {
 
     /// The progress of the oldest work, if any.
     #[must_use]
-    pub fn now(&self) -> Option<Step> {
+    pub fn now(&self) -> Option<ProgressSnapshot> {
         self.first().map(|(step, _)| step)
     }
 
     /// The progress of the oldest work, and its start time.
     #[must_use]
-    pub fn first(&self) -> Option<(Step, Instant)> {
+    pub fn first(&self) -> Option<(ProgressSnapshot, Instant)> {
         let all = self.0.borrow();
         let first = all.first()?;
         let total = first.total.load(Ordering::Relaxed);
-        let step = Step {
+        let step = ProgressSnapshot {
             what: first.what.clone(),
             done: first.done.load(Ordering::Relaxed),
             total: (total > 0).then_some(total),
@@ -96,12 +96,12 @@ impl Progress {
 
 /// A guard for work in progress, which ends on drop. Threads can share it.
 #[derive(Debug)]
-pub struct Work {
+pub struct ProgressGuard {
     progress: Progress,
-    count: Arc<Count>,
+    count: Arc<Counter>,
 }
 
-impl Work {
+impl ProgressGuard {
     /// Adds to the amount done.
     pub fn add(&self, done: u64) {
         self.count.done.fetch_add(done, Ordering::Relaxed);
@@ -113,9 +113,9 @@ impl Work {
     }
 }
 
-impl Drop for Work {
+impl Drop for ProgressGuard {
     fn drop(&mut self) {
-        let ended = |count: &Arc<Count>| Arc::ptr_eq(count, &self.count);
+        let ended = |count: &Arc<Counter>| Arc::ptr_eq(count, &self.count);
         self.progress
             .0
             .send_modify(|all| all.retain(|count| !ended(count)));
@@ -130,8 +130,8 @@ mod tests {
 
     use super::*;
 
-    fn step(what: &str, done: u64, total: Option<u64>) -> Option<Step> {
-        Some(Step {
+    fn step(what: &str, done: u64, total: Option<u64>) -> Option<ProgressSnapshot> {
+        Some(ProgressSnapshot {
             what: what.to_owned(),
             done,
             total,

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::{
     FnTool, ToolContext, ToolError, ToolOutput, arguments,
-    function::withdrawn,
+    function::cancelled_error,
     text::{counted, on_one_line, quoted, shortened},
 };
 use crate::model::{
@@ -24,16 +24,16 @@ use crate::model::{
 };
 
 /// Maximum number of places per call.
-const MOST_PLACES: u32 = 20;
-const PLACES: u32 = 8;
+const MAX_PLACES: u32 = 20;
+const DEFAULT_PLACES: u32 = 8;
 /// Longest excerpt shown, in characters.
 const EXCERPT: usize = 300;
 /// Numbers of hits requested in turn, until enough are relevant.
-const REACH: [usize; 3] = [64, 512, 4_096];
+const SEARCH_LIMITS: [usize; 3] = [64, 512, 4_096];
 
 /// A statement in a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct ThreadHit {
     /// The session, within the tenant.
     pub session: SessionName,
     /// Its position in the log.
@@ -57,7 +57,7 @@ pub trait Threads: Send + Sync + 'static {
         tenant: TenantId,
         words: String,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Said>, Fault>>;
+    ) -> BoxFuture<'_, Result<Vec<ThreadHit>, Fault>>;
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -79,7 +79,7 @@ struct ThreadQuery {
 }
 
 struct ThreadHits {
-    places: Vec<Said>,
+    places: Vec<ThreadHit>,
     more: bool,
     whole: bool,
 }
@@ -88,11 +88,14 @@ struct ThreadHits {
 #[must_use]
 pub fn thread_search(threads: Arc<dyn Threads>, deadline: Duration) -> FnTool {
     let description = format!(
-        "Finds what was asked and answered in earlier conversations, the latest first, {PLACES} places unless \
+        "Finds what was asked and answered in earlier conversations, the latest first, {DEFAULT_PLACES} places unless \
          limit says otherwise. It may have been wrong, or be out of date."
     );
-    let spec =
-        arguments::reading::<ThreadArguments>("thread_search", description, ToolNeed::General);
+    let spec = arguments::read_only_spec::<ThreadArguments>(
+        "thread_search",
+        description,
+        ToolNeed::General,
+    );
     FnTool::new(spec, move |arguments: ThreadArguments, context| {
         let threads = Arc::clone(&threads);
         async move {
@@ -113,20 +116,20 @@ pub fn thread_search(threads: Arc<dyn Threads>, deadline: Duration) -> FnTool {
 impl ThreadArguments {
     fn wanted(self) -> Result<ThreadQuery, ToolError> {
         if !self.query.contains(char::is_alphanumeric) {
-            return Err(ToolError::tell(
+            return Err(ToolError::for_model(
                 "`query` has no word in it: give words that were said",
             ));
         }
-        let limit = self.limit.unwrap_or(PLACES);
-        if !(1..=MOST_PLACES).contains(&limit) {
-            return Err(ToolError::Tell(format!(
-                "`limit` is {limit}, allowed is 1 to {MOST_PLACES}: add words instead"
+        let limit = self.limit.unwrap_or(DEFAULT_PLACES);
+        if !(1..=MAX_PLACES).contains(&limit) {
+            return Err(ToolError::ForModel(format!(
+                "`limit` is {limit}, allowed is 1 to {MAX_PLACES}: add words instead"
             )));
         }
         let session = self.session.as_deref().map(SessionName::new).transpose();
         // The name is not repeated, because it may be long.
         let session = session.map_err(|_| {
-            ToolError::tell(
+            ToolError::for_model(
                 "`session` is no name of a session: take one that a search has shown, or leave it out",
             )
         })?;
@@ -143,9 +146,10 @@ async fn search(
     wanted: &ThreadQuery,
     context: &ToolContext,
 ) -> Result<ThreadHits, Fault> {
-    let is_own =
-        |place: &Said| place.session == context.session.name && place.query == Some(context.query);
-    let asked_for = |place: &Said| {
+    let is_own = |place: &ThreadHit| {
+        place.session == context.session.name && place.query == Some(context.query)
+    };
+    let asked_for = |place: &ThreadHit| {
         let session = wanted.session.as_ref();
         session.is_none_or(|session| place.session == *session) && !is_own(place)
     };
@@ -154,7 +158,7 @@ async fn search(
         more: false,
         whole: true,
     };
-    for reach in REACH {
+    for reach in SEARCH_LIMITS {
         let tenant = context.session.tenant.clone();
         let places = threads.search(tenant, wanted.words.clone(), reach).await?;
         found.whole = places.len() < reach;
@@ -169,7 +173,7 @@ async fn search(
 }
 
 fn too_slow() -> ToolError {
-    ToolError::tell(
+    ToolError::for_model(
         "the search over earlier conversations took too long: search for rarer words, or go on without it",
     )
 }
@@ -178,11 +182,11 @@ fn failed(fault: Fault) -> ToolError {
     match fault.class {
         FaultClass::Retryable { .. }
         | FaultClass::Unavailable { .. }
-        | FaultClass::Overloaded { .. } => ToolError::tell(
+        | FaultClass::Overloaded { .. } => ToolError::for_model(
             "earlier conversations cannot be searched at the moment: try again later, or go on without them",
         ),
-        FaultClass::Cancelled => withdrawn(),
-        FaultClass::Permanent | FaultClass::Bug => ToolError::Broken(fault),
+        FaultClass::Cancelled => cancelled_error(),
+        FaultClass::Permanent | FaultClass::Bug => ToolError::Internal(fault),
     }
 }
 
@@ -210,8 +214,8 @@ fn report(query: &str, of: Option<&SessionName>, here: &SessionName, found: &Thr
     text
 }
 
-fn line(place: &Said, here: &SessionName) -> String {
-    let Said {
+fn line(place: &ThreadHit, here: &SessionName) -> String {
+    let ThreadHit {
         session, seq, at, ..
     } = place;
     let this = if session == here {
@@ -245,7 +249,7 @@ fn nothing(query: &str, of: Option<&SessionName>, whole: bool) -> String {
     )
 }
 
-fn data(place: &Said) -> Value {
+fn data(place: &ThreadHit) -> Value {
     json!({
         "session": place.session, "seq": place.seq, "at": place.at, "said": place.said, "excerpt": place.excerpt,
     })

@@ -1,4 +1,4 @@
-//! Walks over the project: selects files by place and ignore rules, and reads them.
+//! Walks over the project: selects files by scope and ignore rules, and reads them.
 //!
 //! Skipped are files matched by `.gitignore` and `.ignore`, hidden files unless a rule names their
 //! dot, folders of version control, links, and special files. A folder whose rules cannot be read
@@ -35,27 +35,27 @@ use rules::{Rules, Verdict};
 /// Maximum number of threads per walk; several walks run at a time, and sessions do other work.
 const MAX_THREADS: usize = 4;
 /// Extensions of files that are no text and need not be read.
-const NO_TEXT: [&str; 24] = [
+const BINARY_EXTENSIONS: [&str; 24] = [
     "png", "jpg", "jpeg", "gif", "ico", "webp", "pdf", "zip", "gz", "tar", "bz2", "xz", "woff",
     "woff2", "ttf", "otf", "eot", "mo", "pyc", "so", "class", "jar", "wasm", "exe",
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Listed {
+pub(super) struct ListedFile {
     pub(super) shown: String,
     pub(super) path: PathBuf,
-    pub(super) stamp: Stamp,
+    pub(super) stamp: FileStamp,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct FileStamp {
     pub(super) bytes: u64,
     pub(super) changed: Option<SystemTime>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Listing {
-    pub(super) files: Vec<Listed>,
+    pub(super) files: Vec<ListedFile>,
     pub(super) skipped: Skipped,
     pub(super) more: u64,
     pub(super) stopped: bool,
@@ -92,17 +92,17 @@ impl Skipped {
         (!parts.is_empty()).then(|| format!("skipped: {}", parts.join(", ")))
     }
 
-    pub(super) fn count(&mut self, why: Unread) {
+    pub(super) fn count(&mut self, why: SkipReason) {
         match why {
-            Unread::Binary => self.binary += 1,
-            Unread::TooBig => self.too_big += 1,
-            Unread::Unreadable => self.unreadable += 1,
+            SkipReason::Binary => self.binary += 1,
+            SkipReason::TooBig => self.too_big += 1,
+            SkipReason::Unreadable => self.unreadable += 1,
         }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unread {
+pub(super) enum SkipReason {
     Binary,
     TooBig,
     Unreadable,
@@ -129,46 +129,46 @@ pub(super) fn read(
     path: &Path,
     most: u64,
     buffer: &mut Vec<u8>,
-) -> Result<(), Unread> {
+) -> Result<(), SkipReason> {
     let extension = path.extension().and_then(|extension| extension.to_str());
     let extension = extension.unwrap_or("").to_ascii_lowercase();
-    if NO_TEXT.contains(&extension.as_str()) {
-        return Err(Unread::Binary);
+    if BINARY_EXTENSIONS.contains(&extension.as_str()) {
+        return Err(SkipReason::Binary);
     }
-    let (file, size) = root.open_found(path).ok_or(Unread::Unreadable)?;
+    let (file, size) = root.open_found(path).ok_or(SkipReason::Unreadable)?;
     if size > most {
-        return Err(Unread::TooBig);
+        return Err(SkipReason::TooBig);
     }
     buffer.clear();
     // The file may grow meanwhile.
     let read = file.take(most + 1).read_to_end(buffer);
-    read.map_err(|_| Unread::Unreadable)?;
+    read.map_err(|_| SkipReason::Unreadable)?;
     match buffer.len() as u64 > most {
-        true => Err(Unread::TooBig),
-        false if memchr(0, buffer).is_some() => Err(Unread::Binary),
+        true => Err(SkipReason::TooBig),
+        false if memchr(0, buffer).is_some() => Err(SkipReason::Binary),
         false => Ok(()),
     }
 }
 
-/// Lists at most `most` files of `place` whose names are `wanted`.
+/// Lists at most `most` files of `scope` whose names are `wanted`.
 pub(super) fn list(
     root: &ProjectRoot,
-    place: &Place,
+    scope: &SearchScope,
     most: usize,
     wanted: impl Fn(&Path) -> bool + Sync,
     stop: &CancellationToken,
 ) -> Listing {
     let listing = Mutex::new(Listing::default());
     let (found, wanted) = (&listing, &wanted);
-    let skipped = each(place, stop, wanted, || {
+    let skipped = each(scope, stop, wanted, || {
         move |entry: DirEntry| {
             let Ok(about) = entry.metadata() else {
                 found.lock().skipped.unreadable += 1;
                 return;
             };
-            let file = Listed {
+            let file = ListedFile {
                 shown: root.shown(entry.path()),
-                stamp: Stamp {
+                stamp: FileStamp {
                     bytes: about.len(),
                     changed: about.modified().ok(),
                 },
@@ -177,7 +177,7 @@ pub(super) fn list(
             let mut listing = found.lock();
             listing.files.push(file);
             if listing.files.len() >= most.saturating_mul(2) {
-                listing.keep_first(most);
+                listing.truncate_to(most);
             }
         }
     });
@@ -185,15 +185,15 @@ pub(super) fn list(
     listing.stopped = stop.is_cancelled();
     listing.skipped.unreadable += skipped.unreadable;
     (listing.skipped.links, listing.skipped.special) = (skipped.links, skipped.special);
-    listing.keep_first(most);
+    listing.truncate_to(most);
     listing.files.sort_by(|a, b| a.shown.cmp(&b.shown));
     listing
 }
 
 impl Listing {
-    fn keep_first(&mut self, most: usize) {
+    fn truncate_to(&mut self, most: usize) {
         if self.files.len() > most {
-            let by_path = |a: &Listed, b: &Listed| a.shown.cmp(&b.shown);
+            let by_path = |a: &ListedFile, b: &ListedFile| a.shown.cmp(&b.shown);
             self.files.select_nth_unstable_by(most, by_path);
             self.more += (self.files.len() - most) as u64;
             self.files.truncate(most);
@@ -201,17 +201,17 @@ impl Listing {
     }
 }
 
-/// Passes the regular files of a place whose names are `wanted` to one visitor per thread, until
+/// Passes the regular files of a scope whose names are `wanted` to one visitor per thread, until
 /// `stop` fires; counts what it skips.
 pub(super) fn each<V: FnMut(DirEntry) + Send>(
-    place: &Place,
+    scope: &SearchScope,
     stop: &CancellationToken,
     wanted: &(impl Fn(&Path) -> bool + Sync),
     visitor: impl Fn() -> V,
 ) -> Skipped {
-    let misruled = Arc::new(AtomicU64::new(0));
+    let invalid_rules = Arc::new(AtomicU64::new(0));
     let skipped = Mutex::new(Skipped::default());
-    walker(place, &misruled).build_parallel().run(|| {
+    walker(scope, &invalid_rules).build_parallel().run(|| {
         let (mut visit, skipped) = (visitor(), &skipped);
         Box::new(move |entry| {
             if stop.is_cancelled() {
@@ -223,7 +223,7 @@ pub(super) fn each<V: FnMut(DirEntry) + Send>(
             };
             match entry.file_type() {
                 Some(kind) if kind.is_dir() || !wanted(entry.path()) => {}
-                Some(kind) if kind.is_file() && place.covers(entry.path()) => visit(entry),
+                Some(kind) if kind.is_file() && scope.covers(entry.path()) => visit(entry),
                 Some(kind) if kind.is_file() => {}
                 Some(kind) if kind.is_symlink() => skipped.lock().links += 1,
                 _ => skipped.lock().special += 1,
@@ -232,18 +232,18 @@ pub(super) fn each<V: FnMut(DirEntry) + Send>(
         })
     });
     let mut skipped = skipped.into_inner();
-    skipped.unreadable += misruled.load(Ordering::Relaxed);
+    skipped.unreadable += invalid_rules.load(Ordering::Relaxed);
     skipped
 }
 
-/// Builds a walk over the readable files of a place. It counts folders left out because of
+/// Builds a walk over the readable files of a scope. It counts folders left out because of
 /// unreadable rules, at least one if the start itself is affected.
-fn walker(place: &Place, misruled: &Arc<AtomicU64>) -> WalkBuilder {
+fn walker(scope: &SearchScope, invalid_rules: &Arc<AtomicU64>) -> WalkBuilder {
     // The crate's own git switches would read the rules of every folder up to `/`, require a
     // repository, and block on a FIFO.
-    let (rules, misruled) = (Rules::of(place), Arc::clone(misruled));
+    let (rules, invalid_rules) = (Rules::of(scope), Arc::clone(invalid_rules));
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    let mut builder = WalkBuilder::new(&place.start);
+    let mut builder = WalkBuilder::new(&scope.start);
     builder
         .standard_filters(false)
         .follow_links(false)
@@ -253,8 +253,8 @@ fn walker(place: &Place, misruled: &Arc<AtomicU64>) -> WalkBuilder {
             match rules.judge(entry.path(), is_dir) {
                 Verdict::Wanted => return true,
                 Verdict::Ignored => {}
-                Verdict::Misruled => _ = misruled.fetch_add(1, Ordering::Relaxed),
-                Verdict::Unruled => _ = misruled.fetch_max(1, Ordering::Relaxed),
+                Verdict::InvalidRules => _ = invalid_rules.fetch_add(1, Ordering::Relaxed),
+                Verdict::NoRules => _ = invalid_rules.fetch_max(1, Ordering::Relaxed),
             }
             false
         });
@@ -262,7 +262,7 @@ fn walker(place: &Place, misruled: &Arc<AtomicU64>) -> WalkBuilder {
 }
 
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct SearchScope {
     root: PathBuf,
     start: PathBuf,
     globs: Override,
@@ -270,8 +270,8 @@ pub(super) struct Place {
     words: String,
 }
 
-impl Place {
-    /// Finds the place that a model named.
+impl SearchScope {
+    /// Finds the scope that a model named.
     pub(super) fn find(root: &ProjectRoot, wanted: Option<&str>) -> Result<Self, ToolError> {
         let whole = |globs, words| Self {
             root: root.path().to_owned(),
@@ -328,7 +328,7 @@ impl Place {
 
     /// The folders from the start up to the repository's top (else the root), nearest first, whose
     /// ignore rules apply as well.
-    fn folders_above(&self) -> Vec<PathBuf> {
+    fn ancestor_folders(&self) -> Vec<PathBuf> {
         let repository = self
             .root
             .ancestors()
@@ -349,13 +349,13 @@ impl Place {
 
 /// Longest glob, in bytes, and deepest nesting of its braces, which the compiler follows
 /// recursively.
-const LONGEST: usize = 4 * 1024;
-const DEEPEST: usize = 8;
+const MAX_GLOB_BYTES: usize = 4 * 1024;
+const MAX_BRACE_DEPTH: usize = 8;
 
 fn globs(root: &Path, glob: &str) -> Result<Override, ToolError> {
-    if glob.len() > LONGEST || depth(glob) > DEEPEST {
-        return Err(ToolError::Tell(format!(
-            "{} is no usable glob: it has {} bytes and braces {} deep, allowed are {LONGEST} and {DEEPEST}",
+    if glob.len() > MAX_GLOB_BYTES || depth(glob) > MAX_BRACE_DEPTH {
+        return Err(ToolError::ForModel(format!(
+            "{} is no usable glob: it has {} bytes and braces {} deep, allowed are {MAX_GLOB_BYTES} and {MAX_BRACE_DEPTH}",
             quoted(text::clipped(glob, 60).0),
             glob.len(),
             depth(glob)
@@ -367,7 +367,7 @@ fn globs(root: &Path, glob: &str) -> Result<Override, ToolError> {
             other => other.to_string(),
         };
         let (fault, _) = text::clipped(&fault, 200);
-        ToolError::Tell(format!("{} is no usable glob: {fault}", quoted(glob)))
+        ToolError::ForModel(format!("{} is no usable glob: {fault}", quoted(glob)))
     };
     // `src/*/` means the contents.
     let below = if glob.ends_with('/') { "**" } else { "" };

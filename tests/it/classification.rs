@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
 use oracle_agent::model::{Needs, QueryClassification, QueryType};
-use oracle_agent::query::{Classifier, Context, Lexicon, Weights};
+use oracle_agent::query::{Classifier, Lexicon, QueryContext, Weights};
 use proptest::prelude::*;
 
 use tables::{ROWS, T008};
@@ -25,7 +25,7 @@ fn classifier() -> &'static Classifier {
 }
 
 fn classify(query: &str) -> QueryClassification {
-    classifier().classify(query, Context::Fresh)
+    classifier().classify(query, QueryContext::Fresh)
 }
 
 fn needs(query_type: QueryType) -> Needs {
@@ -47,7 +47,7 @@ fn every_table_row_has_its_type_and_needs() {
     let classifier = classifier();
     for &(name, rows) in ROWS {
         for &(want, query) in rows {
-            let got = classifier.classify(query, Context::Fresh);
+            let got = classifier.classify(query, QueryContext::Fresh);
             let (got_type, got_needs) = (got.query_type, got.needs);
             assert_eq!(
                 (got_type, got_needs),
@@ -70,7 +70,7 @@ fn question_mark_never_changes_the_type() {
                 format!("{bare} ?"),
                 format!("{bare}??"),
             ] {
-                let got = classifier.classify(&text, Context::Fresh).query_type;
+                let got = classifier.classify(&text, QueryContext::Fresh).query_type;
                 assert_eq!(got, want, "{name}: {text:?}");
             }
         }
@@ -124,7 +124,7 @@ fn an_ambiguous_query_takes_one_of_its_types() {
 #[test]
 fn a_follow_up_without_evidence_needs_a_context() {
     let classifier = classifier();
-    let after = Context::Following("There are two caches.");
+    let after = QueryContext::Following("There are two caches.");
     for query in ["and the second one?", "what about the other one?"] {
         let got = classifier.classify(query, after);
         let keyword = vec!["followup_detected".to_owned()];
@@ -133,7 +133,7 @@ fn a_follow_up_without_evidence_needs_a_context() {
             QueryClassification::new(Conversational, 0.7, keyword),
             "{query}"
         );
-        let fresh = classifier.classify(query, Context::Fresh);
+        let fresh = classifier.classify(query, QueryContext::Fresh);
         assert_eq!(fresh.query_type, Conversational, "{query}");
         assert_ne!(fresh, got, "{query}");
     }
@@ -201,7 +201,7 @@ proptest! {
     #[test]
     fn any_text_gets_a_consistent_classification(query in "\\PC{0,200}|[a-z ,.?!'^$/]{0,200}|\\p{Han}{0,20}", said in ".{0,20}") {
         let classifier = classifier();
-        for context in [Context::Fresh, Context::Following(&said)] {
+        for context in [QueryContext::Fresh, QueryContext::Following(&said)] {
             let got = classifier.classify(&query, context);
             let unique: BTreeSet<_> = got.keywords_matched.iter().cloned().collect();
             prop_assert_eq!(&got.keywords_matched, &unique.into_iter().collect::<Vec<_>>());

@@ -65,12 +65,12 @@ mod tls;
 mod window;
 
 /// A working directory with files, and a data directory beside it.
-struct Place {
+struct Workspace {
     here: TempDir,
     data: TempDir,
 }
 
-impl Place {
+impl Workspace {
     fn new(files: &[(&str, &str)]) -> Self {
         let place = Self {
             here: tempfile::tempdir().unwrap(),
@@ -112,7 +112,7 @@ impl Place {
 }
 
 struct Run<'a> {
-    place: &'a Place,
+    place: &'a Workspace,
     line: &'a str,
     last: Option<&'a OsStr>,
     stdin: &'a [u8],

@@ -1,6 +1,6 @@
 //! Configuration from outside: sources, precedence, and reports of mistakes.
 
-use oracle_agent::config::{File, Loaded, Setting, Sources, load};
+use oracle_agent::config::{ConfigFile, Loaded, Setting, Sources, load};
 
 mod documented;
 mod mistakes;
@@ -15,7 +15,7 @@ fn sources(file: &str, environment: &[(&str, &str)], options: &[(&str, &str, &st
         value: value.into(),
     };
     Sources {
-        file: Some(File {
+        file: Some(ConfigFile {
             path: "oracle.toml".into(),
             text: file.into(),
         }),

@@ -173,6 +173,6 @@ async fn unknown_arguments_are_refused_with_the_known_ones() {
         ),
     ] {
         let result = call(&tools, tool, arguments).await;
-        assert_eq!(result, Err(ToolError::Tell(says.to_owned())), "{tool}");
+        assert_eq!(result, Err(ToolError::ForModel(says.to_owned())), "{tool}");
     }
 }

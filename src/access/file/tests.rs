@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    access::{BookError, Key, NewKey},
+    access::{Key, KeySetError, NewKey},
     model::{TenantId, Timestamp, access::Role},
 };
 
@@ -11,25 +11,25 @@ enum Refused {
     #[error(transparent)]
     File(#[from] FileError),
     #[error(transparent)]
-    Book(#[from] BookError),
+    KeySet(#[from] KeySetError),
 }
 
 fn add(file: &KeyFile, name: &str) -> Result<Key, Refused> {
-    let key = Key::draw().unwrap();
+    let key = Key::generate().unwrap();
     let new = NewKey {
         name: name.parse().unwrap(),
         tenant: TenantId::local(),
         role: Role::Admin,
         expires: None,
     };
-    file.change(|book| Ok::<_, Refused>(book.add(&key, new, Timestamp::from_millis(0))?))?;
+    file.change(|key_set| Ok::<_, Refused>(key_set.add(&key, new, Timestamp::from_millis(0))?))?;
     Ok(key)
 }
 
 fn names(file: &KeyFile) -> Vec<String> {
-    let book = file.read().unwrap().unwrap();
-    let name = |entry: &crate::access::Entry| entry.name.to_string();
-    book.keys().iter().map(name).collect()
+    let key_set = file.read().unwrap().unwrap();
+    let name = |entry: &crate::access::StoredKey| entry.name.to_string();
+    key_set.keys().iter().map(name).collect()
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn rejected_change_leaves_the_file_untouched() {
     let before = file.stamp().unwrap();
     assert!(matches!(
         add(&file, "a"),
-        Err(Refused::Book(BookError::Taken { .. }))
+        Err(Refused::KeySet(KeySetError::Taken { .. }))
     ));
     assert_eq!(file.stamp().unwrap(), before);
     add(&file, "b").unwrap();

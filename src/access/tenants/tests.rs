@@ -30,7 +30,7 @@ fn requests_and_tokens_are_limited_per_minute() {
     let retry_after = Duration::from_secs(30);
     assert_eq!(
         over,
-        Over::Requests {
+        LimitReached::Requests {
             limit: 2,
             retry_after
         }
@@ -60,10 +60,10 @@ fn concurrent_requests_are_limited() {
     });
     let request = account.request().unwrap();
     let over = account.request().unwrap_err();
-    assert_eq!(over, Over::AtOnce { limit: 1 });
+    assert_eq!(over, LimitReached::AtOnce { limit: 1 });
     assert_eq!(
         (over.code(), over.retry_after()),
-        ("too_many_requests", SOON)
+        ("too_many_requests", RETRY_HINT)
     );
     drop(request);
     let _request = account.request().unwrap();
@@ -75,10 +75,13 @@ fn submitted_messages_count_as_pending() {
         queued: Some(2),
         ..Limits::default()
     });
-    let mut inbox = Inbox::new(account.clone());
+    let mut inbox = SessionUsage::new(account.clone());
     inbox.holds(1);
     let submitted = account.message().unwrap();
-    assert_eq!(account.message().unwrap_err(), Over::Queued { limit: 2 });
+    assert_eq!(
+        account.message().unwrap_err(),
+        LimitReached::Queued { limit: 2 }
+    );
     drop(submitted);
     drop(inbox);
     let both = [(); 2].map(|()| account.message().unwrap());
@@ -94,10 +97,10 @@ fn running_and_submitted_queries_share_a_limit() {
         ..Limits::default()
     });
     let submitted = account.message().unwrap();
-    let mut inbox = Inbox::new(account.clone());
+    let mut inbox = SessionUsage::new(account.clone());
     inbox.runs(true);
     let over = account.message().unwrap_err();
-    assert_eq!(over, Over::Queries { limit: 2 });
+    assert_eq!(over, LimitReached::Queries { limit: 2 });
     assert_eq!(over.code(), "too_many_queries");
     drop(submitted);
     let _submitted = account.message().unwrap();
@@ -120,8 +123,8 @@ fn changing_limits_keeps_usage_of_unchanged_limits() {
     usage.message(NOW).unwrap();
     usage.limit(limits(Some(1), Some(7), Some(1), Some(5)));
     assert!(usage.request(NOW).is_err(), "that limit is as before");
-    assert_eq!(usage.message(NOW), Err(Over::Queued { limit: 1 }));
-    let full = Some(Err(Over::Sessions { limit: 5 }));
+    assert_eq!(usage.message(NOW), Err(LimitReached::Queued { limit: 1 }));
+    let full = Some(Err(LimitReached::Sessions { limit: 5 }));
     assert_eq!(usage.session(NOW), full);
     usage.limit(limits(Some(2), None, None, None));
     usage.request(NOW).unwrap();
@@ -136,7 +139,7 @@ fn full_tenant_recounts_its_sessions() {
         sessions: Some(2),
         ..Limits::default()
     });
-    let (free, full) = (Some(Ok(())), Some(Err(Over::Sessions { limit: 2 })));
+    let (free, full) = (Some(Ok(())), Some(Err(LimitReached::Sessions { limit: 2 })));
     assert_eq!(usage.session(NOW), None);
     assert_eq!(usage.session_by_last_count(), None);
     usage.counted(NOW, 0);
@@ -154,7 +157,7 @@ fn full_tenant_recounts_its_sessions() {
     usage.counted(later, 1);
     assert_eq!(usage.session(later), free, "one was deleted");
     usage.opening -= 1;
-    let much_later = later + STALE;
+    let much_later = later + MAX_COUNT_AGE;
     assert_eq!(usage.session(much_later), None, "sub-agents open some");
     let meanwhile = [(); 2].map(|()| usage.session_by_last_count());
     assert_eq!(meanwhile, [free, full]);
@@ -195,7 +198,7 @@ async fn session_with_unknown_outcome_counts_until_the_next_count() {
     let lost = account.session().unwrap().unwrap();
     drop(lost);
     assert!(account.session().unwrap().is_err(), "it may exist");
-    tokio::time::advance(UNSURE).await;
+    tokio::time::advance(RECOUNT_AFTER_UNKNOWN).await;
     assert!(account.session().is_none(), "it is settled by a count");
     account.count().unwrap().found(0);
     account.session().unwrap().unwrap().opened();

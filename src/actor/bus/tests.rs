@@ -15,7 +15,7 @@ fn text_frames_are_published_only_with_a_subscriber() {
         of_bus.next().unwrap()
     };
     let (one, other) = (key(0), key(1));
-    let heard = || [bus.is_heard(&one), bus.is_heard(&other)];
+    let heard = || [bus.has_subscribers(&one), bus.has_subscribers(&other)];
     assert_eq!(heard(), [false, false]);
     let silent = Filter {
         frames: Frames::No,
@@ -216,7 +216,7 @@ async fn merged_subscription_alternates_buses_and_ends_with_any() {
     let (second, other) = mpsc::channel(8);
     let mut buses = [first, second].map(|sender| Subscriber::new(Filter::default(), sender));
     let mut subscription = Subscription {
-        ears: [one, other].map(|one| (one, None)).into(),
+        receivers: [one, other].map(|one| (one, None)).into(),
         turn: 0,
     };
     for seq in 1..=2 {

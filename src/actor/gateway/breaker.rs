@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::{BreakerSettings, CircuitState, pump::End};
+use super::{BreakerSettings, CircuitState, call_task::CallEnd};
 use crate::model::{FaultCode as Code, Timestamp};
 
 #[derive(Debug)]
@@ -32,7 +32,7 @@ enum BreakerState {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pass {
+pub(super) enum BreakerPermit {
     Free,
     /// A call whose end decides about the circuit.
     Probe,
@@ -75,29 +75,36 @@ impl Breaker {
         }
     }
 
-    pub(super) fn enter(&mut self) -> Pass {
+    pub(super) fn enter(&mut self) -> BreakerPermit {
         match self.state {
-            BreakerState::Closed => Pass::Free,
+            BreakerState::Closed => BreakerPermit::Free,
             BreakerState::Open { cool_down, .. } | BreakerState::HalfOpen { cool_down, .. } => {
                 self.state = BreakerState::HalfOpen {
                     cool_down,
                     probing: true,
                 };
-                Pass::Probe
+                BreakerPermit::Probe
             }
         }
     }
 
     /// Takes in the end of a call. A call from before the circuit opened no longer changes
     /// anything.
-    pub(super) fn ended(&mut self, now: Duration, pass: Pass, health: Health) -> Option<Change> {
+    pub(super) fn ended(
+        &mut self,
+        now: Duration,
+        pass: BreakerPermit,
+        health: Health,
+    ) -> Option<Change> {
         match (self.state, pass) {
-            (BreakerState::Closed, Pass::Free | Pass::Probe) => self.counted(now, health),
-            (BreakerState::HalfOpen { cool_down, .. }, Pass::Probe) => {
+            (BreakerState::Closed, BreakerPermit::Free | BreakerPermit::Probe) => {
+                self.counted(now, health)
+            }
+            (BreakerState::HalfOpen { cool_down, .. }, BreakerPermit::Probe) => {
                 self.probed(now, cool_down, health)
             }
-            (BreakerState::Open { .. }, Pass::Free | Pass::Probe)
-            | (BreakerState::HalfOpen { .. }, Pass::Free) => None,
+            (BreakerState::Open { .. }, BreakerPermit::Free | BreakerPermit::Probe)
+            | (BreakerState::HalfOpen { .. }, BreakerPermit::Free) => None,
         }
     }
 
@@ -151,11 +158,11 @@ impl Breaker {
 
 /// Judges the provider as a whole by the end of a call: only connection faults are outages. Client
 /// errors (4xx), rate limits (429), broken streams and our own deadlines are not.
-pub(super) fn of_provider(end: &End) -> Health {
+pub(super) fn of_provider(end: &CallEnd) -> Health {
     match end {
-        End::Answered(_) => Health::Fine,
-        End::GaveUp | End::Lost => Health::Unknown,
-        End::Failed(fault) => match fault.code {
+        CallEnd::Answered(_) => Health::Fine,
+        CallEnd::GaveUp | CallEnd::Lost => Health::Unknown,
+        CallEnd::Failed(fault) => match fault.code {
             Code::Connect | Code::Dns | Code::Tls | Code::HungUp => Health::Failed,
             // The server answered.
             Code::BadRequest
@@ -175,22 +182,22 @@ pub(super) fn of_provider(end: &End) -> Health {
     }
 }
 
-pub(super) fn of_model(end: &End) -> Health {
+pub(super) fn of_model(end: &CallEnd) -> Health {
     match end {
-        End::Answered(_) => Health::Fine,
-        End::Failed(fault) => match fault.code {
+        CallEnd::Answered(_) => Health::Fine,
+        CallEnd::Failed(fault) => match fault.code {
             Code::ServerError | Code::Overloaded | Code::Stall | Code::HeadersTimeout => {
                 Health::Failed
             }
             _ => Health::Unknown,
         },
-        End::GaveUp | End::Lost => Health::Unknown,
+        CallEnd::GaveUp | CallEnd::Lost => Health::Unknown,
     }
 }
 
-pub(super) fn cost_nothing(end: &End) -> bool {
+pub(super) fn cost_nothing(end: &CallEnd) -> bool {
     match end {
-        End::Failed(fault) => matches!(
+        CallEnd::Failed(fault) => matches!(
             fault.code,
             Code::Connect
                 | Code::Dns
@@ -202,7 +209,7 @@ pub(super) fn cost_nothing(end: &End) -> bool {
                 // The call was never sent.
                 | Code::Journal
         ),
-        End::Answered(_) | End::GaveUp | End::Lost => false,
+        CallEnd::Answered(_) | CallEnd::GaveUp | CallEnd::Lost => false,
     }
 }
 
@@ -271,42 +278,48 @@ mod tests {
         let mut breaker = after(&[Health::Failed; 3]);
         assert_eq!(breaker.check(at(3)), Err(at(3)));
         assert_eq!(breaker.check(at(6)), Ok(()));
-        assert_eq!(breaker.enter(), Pass::Probe);
+        assert_eq!(breaker.enter(), BreakerPermit::Probe);
         assert_eq!(breaker.check(at(7)), Err(at(4)), "one at a time");
         assert_eq!(
-            breaker.ended(at(7), Pass::Free, Health::Fine),
+            breaker.ended(at(7), BreakerPermit::Free, Health::Fine),
             None,
             "a straggler"
         );
         assert_eq!(breaker.check(at(7)), Err(at(4)));
-        assert_eq!(breaker.ended(at(8), Pass::Probe, Health::Unknown), None);
+        assert_eq!(
+            breaker.ended(at(8), BreakerPermit::Probe, Health::Unknown),
+            None
+        );
         assert_eq!(breaker.check(at(8)), Ok(()), "it was taken back");
         for (opened, cool_down) in [(8, 8), (16, 10), (26, 10)] {
             assert_eq!(breaker.check(at(opened)), Ok(()));
-            assert_eq!(breaker.enter(), Pass::Probe);
-            let change = breaker.ended(at(opened), Pass::Probe, Health::Failed);
+            assert_eq!(breaker.enter(), BreakerPermit::Probe);
+            let change = breaker.ended(at(opened), BreakerPermit::Probe, Health::Failed);
             assert_eq!(change, Some(Change::Opened(at(cool_down))));
             assert_eq!(breaker.check(at(opened)), Err(at(cool_down)));
         }
-        assert_eq!(breaker.enter(), Pass::Probe);
-        let change = breaker.ended(at(40), Pass::Probe, Health::Fine);
+        assert_eq!(breaker.enter(), BreakerPermit::Probe);
+        let change = breaker.ended(at(40), BreakerPermit::Probe, Health::Fine);
         assert_eq!(change, Some(Change::Closed));
         assert_eq!(
             (breaker.enter(), breaker.check(at(40))),
-            (Pass::Free, Ok(()))
+            (BreakerPermit::Free, Ok(()))
         );
         // Failures from before the outage no longer count.
-        assert_eq!(breaker.ended(at(40), Pass::Free, Health::Failed), None);
+        assert_eq!(
+            breaker.ended(at(40), BreakerPermit::Free, Health::Failed),
+            None
+        );
     }
 
     #[test]
     fn failures_are_attributed_to_provider_or_model() {
         use Health::{Failed, Fine, Unknown};
-        let failed = |code: &str| End::Failed(Fault::retryable(code, "it did not work"));
+        let failed = |code: &str| CallEnd::Failed(Fault::retryable(code, "it did not work"));
         for (end, provider, model) in [
-            (End::Answered(Usage::default()), Fine, Fine),
-            (End::GaveUp, Unknown, Unknown),
-            (End::Lost, Unknown, Unknown),
+            (CallEnd::Answered(Usage::default()), Fine, Fine),
+            (CallEnd::GaveUp, Unknown, Unknown),
+            (CallEnd::Lost, Unknown, Unknown),
             (failed("connect"), Failed, Unknown),
             (failed("dns"), Failed, Unknown),
             (failed("hung_up"), Failed, Unknown),

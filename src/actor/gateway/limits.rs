@@ -18,7 +18,7 @@ const LIFTED_AFTER: Duration = MINUTE;
 const MOST: u64 = 1_000_000_000;
 
 #[derive(Debug, Default)]
-pub(super) struct Pace {
+pub(super) struct RateLimiter {
     requests: Option<Bucket>,
     tokens: Option<Bucket>,
     /// Concurrency limit learned from 429s.
@@ -51,7 +51,7 @@ pub(super) struct Refused {
     pub entropy: u64,
 }
 
-impl Pace {
+impl RateLimiter {
     pub(super) fn configured(settings: &GatewaySettings) -> Self {
         let bucket = |kind| move |limit| Bucket::new(kind, limit);
         Self {
@@ -91,11 +91,11 @@ impl Pace {
         self.aimd.answered();
     }
 
-    pub(super) fn told(&mut self, now: Duration, limits: &RateLimits, in_flight: InFlight) {
+    pub(super) fn reported(&mut self, now: Duration, limits: &RateLimits, in_flight: InFlight) {
         let requests = (&mut self.requests, Kind::Requests);
-        let until = told(requests, now, &limits.requests, in_flight.requests);
+        let until = reported(requests, now, &limits.requests, in_flight.requests);
         let tokens = (&mut self.tokens, Kind::Tokens);
-        let until = until.max(told(tokens, now, &limits.tokens, in_flight.tokens));
+        let until = until.max(reported(tokens, now, &limits.tokens, in_flight.tokens));
         self.held = self.held.max(until.unwrap_or_default());
         self.aimd.held_until(self.held);
     }
@@ -139,7 +139,7 @@ fn back_off(in_a_row: u32, entropy: u64) -> Duration {
     half + half.mul_f64((entropy % 1_024) as f64 / 1_023.0)
 }
 
-fn told(
+fn reported(
     (bucket, kind): (&mut Option<Bucket>, Kind),
     now: Duration,
     allowance: &Allowance,

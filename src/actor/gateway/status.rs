@@ -13,7 +13,7 @@ use std::{
 use arc_swap::ArcSwap;
 use serde::Serialize;
 
-use super::{GatewayArgs, breaker::Change, desk::GatewayState};
+use super::{GatewayArgs, breaker::Change, dispatch::GatewayState};
 use crate::{
     actor::clock::Clock,
     model::{
@@ -98,26 +98,26 @@ impl CircuitState {
 
 /// Where a gateway publishes its state; outlives the gateway. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(in crate::actor) struct Board(Arc<Published>);
+pub(in crate::actor) struct SharedStatus(Arc<StatusInner>);
 
 #[derive(Debug)]
-struct Published {
+struct StatusInner {
     clock: Clock,
     running: AtomicUsize,
     waiting: AtomicUsize,
     state: ArcSwap<ProviderState>,
 }
 
-pub(in crate::actor) type Boards = Arc<BTreeMap<String, Board>>;
+pub(in crate::actor) type ProviderStatuses = Arc<BTreeMap<String, SharedStatus>>;
 
-impl Board {
+impl SharedStatus {
     pub(in crate::actor) fn new(provider: &str, clock: Clock) -> Self {
         let provider = provider.to_owned();
         let state = ProviderState {
             provider,
             ..ProviderState::default()
         };
-        Self(Arc::new(Published {
+        Self(Arc::new(StatusInner {
             clock,
             running: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
@@ -151,22 +151,25 @@ impl GatewayState {
         let now = self.now();
         let wall = self.args.clock.now();
         let at = |time: Duration| wall.plus(time.saturating_sub(now));
-        let lanes = self.lanes.iter();
-        let models = lanes.map(|(model, lane)| {
-            let (limits, held) = (lane.pace.limits(), lane.pace.held_for(now));
+        let model_queues = self.model_queues.iter();
+        let models = model_queues.map(|(model, model_queue)| {
+            let (limits, held) = (
+                model_queue.limiter.limits(),
+                model_queue.limiter.held_for(now),
+            );
             ModelState {
                 model: model.to_string(),
-                circuit: lane.breaker.state(at),
+                circuit: model_queue.breaker.state(at),
                 held_until: (!held.is_zero()).then(|| at(now + held)),
-                concurrency: lane.pace.aimd.limit(),
+                concurrency: model_queue.limiter.aimd.limit(),
                 requests_per_minute: limits.requests,
                 tokens_per_minute: limits.tokens,
             }
         });
         let mut models: Vec<_> = models.collect();
         models.sort_by(|one, other| one.model.cmp(&other.model));
-        let limits = self.pace.limits();
-        self.args.board.0.state.store(Arc::new(ProviderState {
+        let limits = self.limiter.limits();
+        self.args.status.0.state.store(Arc::new(ProviderState {
             provider: self.args.backend.provider().to_owned(),
             circuit: self.breaker.state(at),
             concurrency: self.args.settings.concurrency,

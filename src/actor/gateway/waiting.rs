@@ -6,7 +6,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     Failover, GatewayMsg, Ticket,
-    desk::{GatewayState, Waiter},
+    dispatch::{GatewayState, Waiter},
 };
 use crate::{
     actor::task::Task,
@@ -21,7 +21,7 @@ const HINTS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 const NOTICE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::actor) enum WaiterNews {
+pub(in crate::actor) enum WaiterUpdate {
     /// The session no longer waits for the call.
     GaveUp,
     /// The call has waited long enough for that to be recorded.
@@ -33,28 +33,28 @@ pub(in crate::actor) enum WaiterNews {
 }
 
 impl GatewayState {
-    pub(super) fn heard_of(&mut self, model: &str, call: u64, news: WaiterNews) {
+    pub(super) fn observe_waiter(&mut self, model: &str, call: u64, news: WaiterUpdate) {
         let now = self.now();
         match news {
-            WaiterNews::StillWaits => return self.tell_waiting(model, call, now),
+            WaiterUpdate::StillWaits => return self.report_waiting(model, call, now),
             // If the outage began after the call was enqueued, its patience is not spent yet; a
             // later failed probe refuses it.
-            WaiterNews::OutOfPatience => {
+            WaiterUpdate::OutOfPatience => {
                 let after = self.circuit(model, now).err().unwrap_or_default();
-                return self.send_away(model, after, now);
+                return self.reject_waiting(model, after, now);
             }
             // The call now waits for the outage to end, which has a limit of its own.
-            WaiterNews::TimedOut if self.circuit(model, now).is_err() => return,
-            WaiterNews::GaveUp | WaiterNews::TimedOut => {}
+            WaiterUpdate::TimedOut if self.circuit(model, now).is_err() => return,
+            WaiterUpdate::GaveUp | WaiterUpdate::TimedOut => {}
         }
-        let Some(lane) = self.lanes.get_mut(model) else {
+        let Some(model_queue) = self.model_queues.get_mut(model) else {
             return;
         };
-        let Some(waiter) = lane.queue.remove(call) else {
+        let Some(waiter) = model_queue.queue.remove(call) else {
             return;
         };
-        self.leaves_queue(&waiter.ticket);
-        if news == WaiterNews::TimedOut {
+        self.record_dequeue(&waiter.ticket);
+        if news == WaiterUpdate::TimedOut {
             let (waited, after) = (now.saturating_sub(waiter.since), self.hint(model, now));
             let detail = format!(
                 "its turn for `{model}` did not come within {}",
@@ -67,20 +67,20 @@ impl GatewayState {
         self.dispatch();
     }
 
-    fn tell_waiting(&mut self, model: &str, call: u64, now: Duration) {
+    fn report_waiting(&mut self, model: &str, call: u64, now: Duration) {
         let circuit = self.circuit(model, now);
         let wall = self.args.clock.now();
-        let Some(lane) = self.lanes.get_mut(model) else {
+        let Some(model_queue) = self.model_queues.get_mut(model) else {
             return;
         };
-        let (held, running) = (lane.pace.held_for(now), lane.running);
-        let limited = !lane.pace.aimd.allows(running);
-        let Some(waiter) = lane.queue.get_mut(call) else {
+        let (held, running) = (model_queue.limiter.held_for(now), model_queue.running);
+        let limited = !model_queue.limiter.aimd.allows(running);
+        let Some(waiter) = model_queue.queue.get_mut(call) else {
             return;
         };
         let (of_model, of_all) = (
-            lane.pace.ready_at(waiter.tokens),
-            self.pace.ready_at(waiter.tokens),
+            model_queue.limiter.ready_at(waiter.tokens),
+            self.limiter.ready_at(waiter.tokens),
         );
         let paced = of_model.max(of_all).saturating_sub(now);
         let (reason, wait) = match circuit {
@@ -89,7 +89,7 @@ impl GatewayState {
             Ok(()) if !paced.is_zero() => (WaitReason::RateLimit, Some(paced)),
             Ok(()) => (WaitReason::OtherCalls, None),
         };
-        waiter.told = true;
+        waiter.reported = true;
         let token = waiter.ticket.token;
         let waiting = Waiting {
             attempt: token.attempt,
@@ -103,17 +103,17 @@ impl GatewayState {
     pub(super) fn wait(&mut self, ticket: Box<Ticket>, model: &Arc<str>, tokens: u64) {
         let call = self.number();
         let now = self.args.clock.monotonic_millis();
-        ticket.pulse.enqueued(now);
+        ticket.progress_tracker.enqueued(now);
         let (tenant, sid) = (ticket.key.tenant.clone(), ticket.sid);
         let waiter = Waiter {
             _watch: self.watch(&ticket, call),
             ticket,
             tokens,
             since: self.now(),
-            told: false,
+            reported: false,
         };
-        if let Some(lane) = self.lanes.get_mut(model) {
-            lane.queue.push(&tenant, sid, call, waiter);
+        if let Some(model_queue) = self.model_queues.get_mut(model) {
+            model_queue.queue.push(&tenant, sid, call, waiter);
         }
     }
 
@@ -123,15 +123,15 @@ impl GatewayState {
         let gave_up = ticket.caller.gave_up.clone();
         let longest = self.args.settings.queue_deadline.min(ticket.within);
         let mut times = [
-            (NOTICE, WaiterNews::StillWaits),
-            (ticket.outage, WaiterNews::OutOfPatience),
-            (longest, WaiterNews::TimedOut),
+            (NOTICE, WaiterUpdate::StillWaits),
+            (ticket.outage, WaiterUpdate::OutOfPatience),
+            (longest, WaiterUpdate::TimedOut),
         ];
         times.sort_by_key(|(at, _)| *at);
         Task::spawn(async move {
             for (at, news) in times {
                 let gone = timeout_at(begin + at, gave_up.cancelled()).await.is_ok();
-                let news = if gone { WaiterNews::GaveUp } else { news };
+                let news = if gone { WaiterUpdate::GaveUp } else { news };
                 let model = Arc::clone(&model);
                 let _ = me.cast(GatewayMsg::Waiter { model, call, news });
                 if gone {
@@ -141,29 +141,31 @@ impl GatewayState {
         })
     }
 
-    pub(super) fn leaves_queue(&self, ticket: &Ticket) {
+    pub(super) fn record_dequeue(&self, ticket: &Ticket) {
         let now = self.args.clock.monotonic_millis();
-        ticket.pulse.dequeued(now);
+        ticket.progress_tracker.dequeued(now);
     }
 
     /// Refuses queued calls at an open circuit: those whose session can fail over, and those that
     /// have waited for the outage as long as they may.
-    pub(super) fn send_away(&mut self, model: &str, after: Duration, now: Duration) {
+    pub(super) fn reject_waiting(&mut self, model: &str, after: Duration, now: Duration) {
         let of_provider = self.breaker.away_since();
-        let Some(lane) = self.lanes.get_mut(model) else {
+        let Some(model_queue) = self.model_queues.get_mut(model) else {
             return;
         };
-        let both = of_provider.into_iter().chain(lane.breaker.away_since());
+        let both = of_provider
+            .into_iter()
+            .chain(model_queue.breaker.away_since());
         let Some(away_since) = both.min() else {
             return;
         };
-        let trouble = lane.trouble.clone();
+        let trouble = model_queue.trouble.clone();
         let spent = |waiter: &Waiter| {
             now.saturating_sub(waiter.since.max(away_since)) >= waiter.ticket.outage
         };
         let goes = |waiter: &Waiter| waiter.ticket.failover == Failover::Possible || spent(waiter);
-        for waiter in lane.queue.take_if(goes) {
-            self.leaves_queue(&waiter.ticket);
+        for waiter in model_queue.queue.take_if(goes) {
+            self.record_dequeue(&waiter.ticket);
             match waiter.ticket.failover {
                 Failover::Possible => refuse_at_open_circuit(*waiter.ticket, after),
                 Failover::Impossible => {
@@ -173,15 +175,15 @@ impl GatewayState {
         }
     }
 
-    pub(super) fn send_away_held(&mut self, model: &str, now: Duration) {
+    pub(super) fn reject_held(&mut self, model: &str, now: Duration) {
         let longest = self.args.settings.queue_deadline;
-        let Some(lane) = self.lanes.get_mut(model) else {
+        let Some(model_queue) = self.model_queues.get_mut(model) else {
             return;
         };
-        let held = lane.pace.held_for(now);
+        let held = model_queue.limiter.held_for(now);
         let late = |waiter: &Waiter| held > waiter.ticket.patience.min(longest);
-        for waiter in lane.queue.take_if(late) {
-            self.leaves_queue(&waiter.ticket);
+        for waiter in model_queue.queue.take_if(late) {
+            self.record_dequeue(&waiter.ticket);
             refuse_held(*waiter.ticket, held);
         }
     }
@@ -192,21 +194,27 @@ impl GatewayState {
 
     pub(super) fn hint(&mut self, model: &str, now: Duration) -> Duration {
         let waiting = self.waiting() as u64 + 1;
-        let Some(lane) = self.lanes.get_mut(model) else {
+        let Some(model_queue) = self.model_queues.get_mut(model) else {
             return HINTS.0;
         };
-        let limits = [lane.pace.limits().requests, self.pace.limits().requests];
+        let limits = [
+            model_queue.limiter.limits().requests,
+            self.limiter.limits().requests,
+        ];
         let by_pace = limits
             .into_iter()
             .flatten()
             .min()
             .map(|per_minute| Duration::from_millis(waiting * 60_000 / per_minute.max(1)));
         let hint = by_pace.unwrap_or(HINTS.0).clamp(HINTS.0, HINTS.1);
-        hint.max(lane.pace.held_for(now))
+        hint.max(model_queue.limiter.held_for(now))
     }
 
     pub(super) fn waiting(&self) -> usize {
-        self.lanes.values().map(|lane| lane.queue.len()).sum()
+        self.model_queues
+            .values()
+            .map(|model_queue| model_queue.queue.len())
+            .sum()
     }
 }
 

@@ -23,7 +23,7 @@ const KEY: &str = "delegation";
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
 
-pub(in crate::actor) struct Child {
+pub(in crate::actor) struct ChildSession {
     session: SessionHandle,
     /// How long to wait for the end of a cancelled child.
     patience: Duration,
@@ -37,15 +37,15 @@ impl Router {
         profile: ProfileName,
         parent: Parent,
         patience: Duration,
-    ) -> Child {
+    ) -> ChildSession {
         let parent = Some(parent);
         let session = self.session(key, Opening { profile, parent });
         let session = session.acting(By::oracle());
-        Child { session, patience }
+        ChildSession { session, patience }
     }
 }
 
-impl Child {
+impl ChildSession {
     /// Starts the child, or finds it if it was started before, follows it to its end and reports
     /// that.
     pub(in crate::actor) async fn run(
@@ -63,14 +63,14 @@ impl Child {
         let error = loop {
             match self.session.answer(submission.clone()).await {
                 Ok(answer) => return report(self.ended(answer)),
-                Err(error) if may_pass(&error) && tries < TRIES => {}
+                Err(error) if is_transient(&error) && tries < TRIES => {}
                 Err(error) => break error,
             }
             tries += 1;
             tokio::time::sleep(PAUSE).await;
         };
         // The child may be running despite the error.
-        match self.take_back().await {
+        match self.cancel_within_patience().await {
             Ok(Some(answer)) if answer.outcome != Outcome::Cancelled => report(self.ended(answer)),
             Ok(answer) => {
                 let usage = answer.map_or_else(Usage::default, |answer| answer.usage);
@@ -82,7 +82,7 @@ impl Child {
 
     /// Cancels the child, follows it to its end within `patience` and reports that.
     pub(in crate::actor) async fn end(&self, report: impl FnOnce(ChildEnd)) {
-        match self.take_back().await {
+        match self.cancel_within_patience().await {
             Ok(Some(answer)) => report(self.ended(answer)),
             Ok(None) => report(self.with(Outcome::Cancelled, String::new(), Usage::default())),
             Err(why) => self.give_up(&why, report).await,
@@ -94,13 +94,13 @@ impl Child {
     async fn give_up(&self, why: &str, report: impl FnOnce(ChildEnd)) {
         report(self.lost(why).await);
         // The result no longer matters.
-        let _ = self.keep_taking_back().await;
+        let _ = self.retry_cancel().await;
     }
 
     /// Cancels the child and returns its end: `None` if it never began, an error if it did not end
     /// in time.
-    async fn take_back(&self) -> Result<Option<Answer>, String> {
-        match tokio::time::timeout(self.patience, self.keep_taking_back()).await {
+    async fn cancel_within_patience(&self) -> Result<Option<Answer>, String> {
+        match tokio::time::timeout(self.patience, self.retry_cancel()).await {
             Ok(taken) => taken.map_err(|error| error.to_string()),
             Err(_) => {
                 let patience = self.patience;
@@ -111,16 +111,16 @@ impl Child {
         }
     }
 
-    async fn keep_taking_back(&self) -> Result<Option<Answer>, AskError> {
+    async fn retry_cancel(&self) -> Result<Option<Answer>, AskError> {
         loop {
-            match self.try_to_take_back().await {
-                Err(error) if may_pass(&error) => tokio::time::sleep(PAUSE).await,
+            match self.try_cancel().await {
+                Err(error) if is_transient(&error) => tokio::time::sleep(PAUSE).await,
                 taken => return taken,
             }
         }
     }
 
-    async fn try_to_take_back(&self) -> Result<Option<Answer>, AskError> {
+    async fn try_cancel(&self) -> Result<Option<Answer>, AskError> {
         // If the log has no query yet, or cannot be read, cancel the one that runs when the command
         // arrives.
         let query = match self.account().await {
@@ -188,7 +188,7 @@ impl Child {
 }
 
 /// Whether a retry may succeed.
-fn may_pass(error: &AskError) -> bool {
+fn is_transient(error: &AskError) -> bool {
     matches!(
         error,
         AskError::Busy { .. }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::{AskError, Oracle, Router, SessionHandle, look::PAGE};
 use crate::{
     actor::replay::{Replayed, within},
-    journal::{self, Entry, Standing},
+    journal::{self, Entry, SessionStatus},
     kernel::Refusal,
     model::{
         ForkPoint, QueryId, Record, Seq, SessionKey, SessionName,
@@ -41,7 +41,7 @@ impl Oracle {
             let name = name.clone();
             return Err(AskError::Reserved { name });
         }
-        self.router().takes_new()?;
+        self.router().check_accepting()?;
         let from = self.session_by_key(source.clone());
         if let Some(reason) = from.view().await?.quarantine {
             return Err(Refusal::Quarantined { reason }.into());
@@ -71,13 +71,13 @@ impl Oracle {
     }
 }
 
-struct Copy {
+struct CopiedLog {
     records: Vec<Arc<Record>>,
     replayed: Replayed,
 }
 
 impl SessionHandle {
-    async fn copy(&self, point: ForkPoint) -> Result<Copy, AskError> {
+    async fn copy(&self, point: ForkPoint) -> Result<CopiedLog, AskError> {
         let Some(known) = self.known().await? else {
             let name = self.key.name.clone();
             return Err(AskError::NoSession { name });
@@ -120,7 +120,7 @@ impl SessionHandle {
             for (seq, record) in numbered {
                 replayed = replayed.taking_in(seq, record, &profiles);
             }
-            Copy {
+            CopiedLog {
                 records: read,
                 replayed,
             }
@@ -176,9 +176,9 @@ impl Router {
         copied: Seq,
     ) -> Result<(), AskError> {
         let (journal, deadline) = (&self.journal, self.acknowledge);
-        let begun = journal.begin(key.clone(), records.clone(), Standing::Resting);
+        let begun = journal.begin(key.clone(), records.clone(), SessionStatus::Idle);
         let claim = match within(deadline, begun).await {
-            Err(journal::Error::Stands { .. }) => return Err(Refusal::AlreadyOpen.into()),
+            Err(journal::Error::StatusConflict { .. }) => return Err(Refusal::AlreadyOpen.into()),
             claim => claim?,
         };
         // Lets other processes claim it; should this fail, the session is released when this

@@ -8,7 +8,7 @@ use crate::{
         replay::{Replayed, within},
         session::Opening,
     },
-    journal::{Known, Standing},
+    journal::{Known, SessionStatus},
     model::{
         Import, ProfileName, Record, Seq, SessionKey, SessionName, TenantId, Timestamp,
         record::Opened, words,
@@ -40,12 +40,12 @@ words! {
 }
 
 impl SessionState {
-    const fn at_rest(standing: Standing) -> Self {
+    const fn from_status(standing: SessionStatus) -> Self {
         match standing {
-            Standing::Resting => Self::Idle,
-            Standing::Busy => Self::Suspended,
-            Standing::Closed => Self::Closed,
-            Standing::SetAside => Self::Quarantined,
+            SessionStatus::Idle => Self::Idle,
+            SessionStatus::Busy => Self::Suspended,
+            SessionStatus::Closed => Self::Closed,
+            SessionStatus::Quarantined => Self::Quarantined,
         }
     }
 }
@@ -108,7 +108,7 @@ impl Oracle {
         profile: ProfileName,
         import: Option<Import>,
     ) -> Result<SessionHandle, AskError> {
-        self.router().takes_new()?;
+        self.router().check_accepting()?;
         if key.name.is_reserved() || key.name.is_ephemeral() {
             let name = key.name;
             return Err(AskError::Reserved { name });
@@ -134,7 +134,7 @@ impl Oracle {
     ///
     /// # Errors
     /// When the journal cannot be read.
-    pub async fn tenants_kept(
+    pub async fn stored_tenants(
         &self,
         after: Option<TenantId>,
         limit: usize,
@@ -211,7 +211,7 @@ impl Oracle {
 
     fn listed(&self, known: Known, filter: &SessionFilter) -> Option<SessionSummary> {
         let here = self.router().ledger.state(&known.key);
-        let state = here.unwrap_or_else(|| SessionState::at_rest(known.standing));
+        let state = here.unwrap_or_else(|| SessionState::from_status(known.standing));
         let wanted = filter.state.is_none_or(|wanted| wanted == state)
             && filter
                 .updated_since

@@ -15,8 +15,8 @@ use crate::{
         CallId, Limits, QueryId, Seq, Sid, Timestamp, Usage,
         command::Author,
         record::{
-            Accepted, AgentFact, ApprovalFact, Classified, ControlFact, Fact, Finished, QueryFact,
-            TurnFact,
+            Accepted, AgentFact, ApprovalFact, Classified, ControlFact, Fact, QueryFact,
+            QueryFinished, TurnFact,
         },
     },
 };
@@ -63,7 +63,7 @@ pub struct QueryAccount {
     /// Usage, including that of sub-agents that have ended.
     pub usage: Usage,
     /// End of the query, with its time; without the answer in a list.
-    pub finished: Option<(Timestamp, Finished)>,
+    pub finished: Option<(Timestamp, QueryFinished)>,
 }
 
 /// A page of a session's queries.
@@ -168,7 +168,7 @@ impl SessionHandle {
             acknowledge,
             ..
         } = &self.router;
-        let known = self.known_for_sure().await?;
+        let known = self.require_known().await?;
         let profiles = &*profiles.now();
         let (opening, to) = (self.opening.clone(), (known.sid, known.last));
         let begun = Replayed::begin(opening, &**journal, profiles, to, *acknowledge).await?;
@@ -212,7 +212,7 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn page(&self, after: Seq, limit: usize) -> Result<RecordPage, AskError> {
-        let Known { sid, last, .. } = self.known_for_sure().await?;
+        let Known { sid, last, .. } = self.require_known().await?;
         let entries = match after < last {
             true => self.read(sid, after, limit.clamp(1, PAGE)).await?,
             false => Vec::new(),
@@ -255,7 +255,7 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn account(&self, query: QueryId) -> Result<Option<QueryAccount>, AskError> {
-        self.known_for_sure().await?;
+        self.require_known().await?;
         let mut account: Option<QueryAccount> = None;
         for entry in self.query_records(query).await? {
             match (&mut account, accepts(&entry)) {
@@ -276,7 +276,7 @@ impl SessionHandle {
     pub async fn queries(&self, after: Seq, limit: usize) -> Result<QueryPage, AskError> {
         const MOST: usize = 200;
         let limit = limit.clamp(1, MOST);
-        let known = self.known_for_sure().await?;
+        let known = self.require_known().await?;
         let (mut queries, mut next) = (Vec::<QueryAccount>::new(), None);
         let take = |entry: &Entry| {
             if let Some((query, accepted)) = accepts(entry) {
@@ -386,7 +386,7 @@ impl SessionHandle {
 
     /// Waits, within a deadline, until the live session has published the waiting calls in these
     /// records, which the journal has slightly earlier.
-    pub(super) async fn let_calls_be_told(&self, entries: &[Entry]) {
+    pub(super) async fn await_published_calls(&self, entries: &[Entry]) {
         let mut open: Vec<&CallId> = Vec::new();
         for entry in entries {
             match &entry.record.fact {
@@ -416,7 +416,7 @@ impl SessionHandle {
         Ok(within(self.router.acknowledge, found).await?)
     }
 
-    pub(super) async fn known_for_sure(&self) -> Result<Known, AskError> {
+    pub(super) async fn require_known(&self) -> Result<Known, AskError> {
         let no_session = || AskError::NoSession {
             name: self.key.name.clone(),
         };

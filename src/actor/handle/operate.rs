@@ -1,4 +1,4 @@
-//! Operating the system as a whole: its figures, drain and shutdown.
+//! Operating the system as a whole: its metrics, drain and shutdown.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -6,7 +6,7 @@ use prometheus_client::collector::Collector;
 
 use super::{AskError, Oracle, Router};
 use crate::{
-    actor::{gateway::Board, meter::Figures},
+    actor::{gateway::SharedStatus, meter::Metrics},
     kernel::Refusal,
     model::record::ControlFact,
 };
@@ -23,24 +23,24 @@ impl Oracle {
     /// the gateways. Grows under overload. Sends no message to an actor.
     #[must_use]
     pub fn backlog(&self) -> usize {
-        let waiting = self.services.providers.values().map(Board::waiting);
+        let waiting = self.services.providers.values().map(SharedStatus::waiting);
         self.services.meter.beginning() + waiting.sum::<usize>()
     }
 
     /// Number of running queries that wait for a person: for an approval, or for the end of a
     /// pause.
     #[must_use]
-    pub fn resting(&self) -> usize {
-        self.services.meter.resting()
+    pub fn awaiting_person(&self) -> usize {
+        self.services.meter.awaiting_person()
     }
 
     /// Counters and histograms since the start of the system. Sends no message to an actor.
     #[must_use]
-    pub fn figures(&self) -> Arc<Figures> {
+    pub fn metrics(&self) -> Arc<Metrics> {
         Arc::clone(&self.services.meter.0)
     }
 
-    /// The figures, for a Prometheus registry.
+    /// The metrics, for a Prometheus registry.
     #[must_use]
     pub fn collector(&self) -> impl Collector + use<> {
         self.services.meter.clone()
@@ -94,7 +94,7 @@ impl Oracle {
 }
 
 impl Router {
-    pub(super) fn takes_new(&self) -> Result<(), AskError> {
+    pub(super) fn check_accepting(&self) -> Result<(), AskError> {
         match (self.is_draining(), self.ended.is_cancelled()) {
             (false, _) => Ok(()),
             (true, false) => Err(Refusal::Draining.into()),

@@ -95,7 +95,7 @@ impl SessionHandle {
             ..Filter::session(self.key.clone())
         };
         let notices = self.subscribe_to(filter.clone(), LITTLE.0);
-        let Known { sid, last, .. } = self.known_for_sure().await?;
+        let Known { sid, last, .. } = self.require_known().await?;
         let mut stream = EventStream::new(self, Begin::Session(sid), filter, LITTLE, notices);
         (stream.seen, stream.behind, stream.end) = (Some(after), true, last);
         Ok(stream)
@@ -269,7 +269,7 @@ impl EventStream {
         };
         if last > after {
             let entries = self.session.read(sid, after, self.room.1).await?;
-            self.session.let_calls_be_told(&entries).await;
+            self.session.await_published_calls(&entries).await;
             let record = |Entry { seq, record }| {
                 Arc::new(SessionRecord {
                     session: self.session.key.clone(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Answer, AskError, Detail, SessionHandle, Watch, watch::QueryStream};
 use crate::{
-    kernel::{Command, Reply},
+    kernel::{Command, CommandReply},
     model::{
         QueryId, Seq, Submission,
         command::{MAX_KEY, MAX_QUESTION},
@@ -85,7 +85,7 @@ impl SessionHandle {
     pub(crate) async fn accept(&self, submission: Submission) -> Result<Submitted, AskError> {
         // A running query may still need its sub-agents.
         if self.opening.parent.is_none() {
-            self.router.takes_new()?;
+            self.router.check_accepting()?;
         }
         if submission.text.trim().is_empty() {
             return Err(AskError::EmptyQuestion);
@@ -101,8 +101,8 @@ impl SessionHandle {
             return Err(AskError::Key { bytes });
         }
         match self.command(Command::Submit(submission)).await? {
-            Reply::Query { query, at: seq } => Ok(Submitted { query, seq }),
-            Reply::Done => Err(AskError::Stopped),
+            CommandReply::Query { query, at: seq } => Ok(Submitted { query, seq }),
+            CommandReply::Done => Err(AskError::Stopped),
         }
     }
 

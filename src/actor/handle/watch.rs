@@ -20,7 +20,7 @@ use crate::{
     kernel::Refusal,
     model::{
         Attempt, Outcome, QueryId, Turn, Usage,
-        record::{Fact, Finished, QueryFact, SessionFact, TurnFact},
+        record::{Fact, QueryFact, QueryFinished, SessionFact, TurnFact},
     },
 };
 
@@ -227,8 +227,8 @@ pub struct Answer {
 }
 
 impl Answer {
-    pub(in crate::actor) fn new(query: QueryId, finished: Finished) -> Self {
-        let Finished {
+    pub(in crate::actor) fn new(query: QueryId, finished: QueryFinished) -> Self {
+        let QueryFinished {
             outcome,
             answer,
             turns,

@@ -10,7 +10,7 @@ use crate::{
         shard::ShardMsg,
     },
     journal::{self, Claim},
-    kernel::{Decision, Effect, Moment, Refusal, Report},
+    kernel::{Decision, DecisionContext, Effect, Refusal, Report},
     model::{
         Owner, Seq,
         record::{Opened, Quarantined, Record, SessionFact},
@@ -38,7 +38,7 @@ impl SessionShell {
         if !is_new {
             match within(deadline, journal.claim(key.clone())).await {
                 Err(journal::Error::Owned { by, .. }) => {
-                    self.is_owned(by);
+                    self.record_owner(by);
                     return Ok(());
                 }
                 claim => self.replay(claim?).await?,
@@ -46,7 +46,9 @@ impl SessionShell {
         }
         let now = self.moment();
         // The earlier start was recorded; only the journal's answer was lost.
-        let stands = self.tried_at.is_some_and(|before| before < self.last);
+        let stands = self
+            .last_attempt_seq
+            .is_some_and(|before| before < self.last);
         let activation = if stands {
             Activation::Again
         } else {
@@ -54,7 +56,7 @@ impl SessionShell {
         };
         // Durable before work resumes, because that work may be the cause of a crash.
         let seen = match activation {
-            Activation::Quarantine { reason } => self.opening(self.set_aside(reason, now)),
+            Activation::Quarantine { reason } => self.opening(self.quarantine(reason, now)),
             // Nothing is recorded.
             _ if self.last == Seq(0) => Decision::nothing(),
             Activation::OnDemand => self.session.awake(now),
@@ -84,7 +86,7 @@ impl SessionShell {
         }
         // A child that was cancelled may still have to learn of it.
         self.children.retain(|_, task| !task.is_over());
-        if self.session.may_rest() && self.children.is_empty() {
+        if self.session.may_passivate() && self.children.is_empty() {
             return self.leave(me).await;
         }
         let _ = self.shard.cast(ShardMsg::Stays {
@@ -143,7 +145,7 @@ impl SessionShell {
 
     /// Quarantines the session and cancels its sub-agent, without the kernel, which may be the part
     /// that crashes.
-    fn set_aside(&self, reason: String, now: Moment) -> Decision {
+    fn quarantine(&self, reason: String, now: DecisionContext) -> Decision {
         let orphan = self.session.query().and_then(|query| {
             let (query, child) = (query.id(), query.step().child()?.clone());
             Some(Effect::CancelChild { query, child })
@@ -162,11 +164,11 @@ impl SessionShell {
     }
 
     /// Refuses callers because another process owns the session, until the shard ends this actor.
-    fn is_owned(&mut self, by: Owner) {
+    fn record_owner(&mut self, by: Owner) {
         let session = self.key.name.clone();
         self.owned = Some(Refusal::Owned { session, by });
         let now = self.services.clock.monotonic_millis();
-        self.pulse.at(Activity::Waking, true, now);
+        self.progress_tracker.at(Activity::Waking, true, now);
         let key = self.key.clone();
         let (anyway, gone) = (false, None);
         let _ = self.shard.cast(ShardMsg::Leave { key, anyway, gone });
@@ -174,7 +176,7 @@ impl SessionShell {
 
     async fn replay(&mut self, claim: Claim) -> Result<(), ActorProcessingErr> {
         self.claim = Some(claim);
-        self.pulse.claimed(claim.last);
+        self.progress_tracker.claimed(claim.last);
         let deadline = self.services.timeouts.append;
         let (journal, all) = (
             &*self.services.router.journal,

@@ -15,7 +15,7 @@ use crate::{
         ephemeral::Metered,
         gateway::{Caller, Failed, Failover, GatewayMsg, Ticket},
         pool::Pool,
-        profile::Voice,
+        profile::PromptSource,
         services::{Gateways, Services},
         task::Task,
         workers,
@@ -29,7 +29,7 @@ use crate::{
 /// How long a finished answer waits for its missing signal.
 const SIGNAL_WITHIN: Duration = Duration::from_secs(30);
 
-type Opined = (Opinion, Option<Arc<ComposedPrompt>>);
+type OpinionResult = (Opinion, Option<Arc<ComposedPrompt>>);
 
 impl SessionShell {
     pub(super) fn call_model(
@@ -77,10 +77,10 @@ impl SessionShell {
             return Some(Work::of_call(call, None));
         }
         // A restart loses the prompt, so it is composed again.
-        let (services, voice) = (self.services.clone(), self.profile.voice());
+        let (services, prompt_source) = (self.services.clone(), self.profile.prompt_source());
         let composed = Task::spawn(async move {
             let within = services.timeouts.prepare;
-            match workers::compose(&services.composers, voice, query_type, within).await {
+            match workers::compose(&services.composers, prompt_source, query_type, within).await {
                 Ok(prompt) => {
                     ticket.request.system =
                         Session::system(&prompt.content, instructions.as_deref());
@@ -131,15 +131,15 @@ impl SessionShell {
         (ticket.patience, ticket.outage) = (within, within);
         send(ticket, &self.services.gateways);
         let (me, services) = (me.clone(), self.services.clone());
-        let voice = self.profile.voice();
+        let prompt_source = self.profile.prompt_source();
         let asked = Task::spawn(async move {
             let until = Instant::now() + within;
             let (opinion, prompt) = match timeout_at(until, answer).await {
-                Ok(Ok(Ok(reply))) => opined(&services, voice, reply, until).await,
+                Ok(Ok(Ok(reply))) => opined(&services, prompt_source, reply, until).await,
                 Ok(Ok(Err(Failed { fault, usage }))) => (Opinion::Failed { fault, usage }, None),
                 Ok(Err(_)) | Err(_) => (Opinion::Late, None),
             };
-            let _ = me.cast(SessionMsg::Opined {
+            let _ = me.cast(SessionMsg::OpinionResult {
                 token,
                 opinion,
                 prompt,
@@ -192,7 +192,7 @@ impl SessionShell {
         let sid = self.claim?.sid;
         // An earlier call of this session may have been queued; this one is not yet.
         let now = self.services.clock.monotonic_millis();
-        self.pulse.dequeued(now);
+        self.progress_tracker.dequeued(now);
         let policy = &self.profile.policy;
         let wall = self.services.clock.now();
         let waited = |outage| self.session.waited(wall, outage);
@@ -221,8 +221,8 @@ impl SessionShell {
             caller,
             show: None,
             metered,
-            pulse: Arc::clone(&self.pulse),
-            flight: self.pulse.take_off(tokens),
+            progress_tracker: Arc::clone(&self.progress_tracker),
+            call_progress: self.progress_tracker.begin_call(tokens),
         }))
     }
 }
@@ -244,7 +244,12 @@ fn name_of(model: &Arc<str>) -> Arc<str> {
     name.unwrap_or_else(|| Arc::clone(model))
 }
 
-async fn opined(services: &Services, voice: Voice, reply: Reply, until: Instant) -> Opined {
+async fn opined(
+    services: &Services,
+    prompt_source: PromptSource,
+    reply: Reply,
+    until: Instant,
+) -> OpinionResult {
     let usage = reply.usage;
     let query_type = match named(&reply) {
         Ok(query_type) => query_type,
@@ -252,7 +257,7 @@ async fn opined(services: &Services, voice: Voice, reply: Reply, until: Instant)
     };
     let left = until.saturating_duration_since(Instant::now());
     let within = services.timeouts.prepare.min(left);
-    match workers::compose(&services.composers, voice, query_type, within).await {
+    match workers::compose(&services.composers, prompt_source, query_type, within).await {
         Ok(prompt) => {
             let summary = prompt.summary();
             let opinion = Opinion::Named {

@@ -5,12 +5,12 @@ use std::{sync::Arc, time::Duration};
 
 use super::state::SessionShell;
 use crate::{
-    access::Inbox,
+    access::SessionUsage,
     actor::{
-        meter::{Activity, Alive},
+        meter::{Activity, SessionGauge},
         services::Services,
     },
-    journal::Standing,
+    journal::SessionStatus,
     kernel::{Phase, Session, Step},
     model::{
         QueryId, Record, TenantId,
@@ -23,21 +23,21 @@ use crate::{
 
 /// Exposed state of a live session. Dropping it releases the gauges, so that a crashed session
 /// leaves nothing counted.
-pub(super) struct Outside {
-    alive: Alive,
+pub(super) struct ExposedState {
+    session_gauge: SessionGauge,
     /// `None` if the tenant has no limits.
-    pub(super) inbox: Option<Inbox>,
+    pub(super) inbox: Option<SessionUsage>,
     /// Last state entered in the ledger.
     running: Option<RunningQuery>,
 }
 
 type RunningQuery = Option<(QueryId, u32, u32)>;
 
-impl Outside {
+impl ExposedState {
     pub(super) fn new(tenant: &TenantId, services: &Services) -> Self {
         Self {
-            alive: services.meter.enter(),
-            inbox: services.tenants.account(tenant).map(Inbox::new),
+            session_gauge: services.meter.enter(),
+            inbox: services.tenants.account(tenant).map(SessionUsage::new),
             running: None,
         }
     }
@@ -45,25 +45,26 @@ impl Outside {
 
 impl SessionShell {
     pub(super) fn show(&mut self, now: u64) {
-        let (session, outside) = (&self.session, &mut self.outside);
+        let (session, exposed) = (&self.session, &mut self.exposed);
         let query = session.query();
-        if let Some(inbox) = &mut outside.inbox {
+        if let Some(inbox) = &mut exposed.inbox {
             inbox.runs(query.is_some());
             inbox.holds(session.waiting());
         }
         let activity = activity(session);
-        outside.alive.now_at(activity);
-        outside.alive.holds(session.waiting());
-        self.pulse.at(activity, session.may_rest(), now);
+        exposed.session_gauge.set_activity(activity);
+        exposed.session_gauge.holds(session.waiting());
+        self.progress_tracker
+            .at(activity, session.may_passivate(), now);
         let running = query.map(|query| (query.id(), query.limits().max_turns, query.turns()));
-        let before = outside.running.replace(running);
+        let before = exposed.running.replace(running);
         if before == Some(running) {
             return;
         }
         self.services.router.ledger.runs(&self.key, running);
         let turns = |running: RunningQuery| running.map(|(query, _, turns)| (query, turns));
         if running.is_none() || before.is_some_and(|before| turns(before) != turns(running)) {
-            self.pulse.progresses();
+            self.progress_tracker.record_progress();
         }
         let query = |running: RunningQuery| running.map(|(query, ..)| query);
         if before.map(query) != Some(query(running)) {
@@ -89,13 +90,13 @@ fn activity(session: &Session) -> Activity {
         }
         Step::BackingOff { .. } | Step::Compacting { pause: Some(_), .. } => Activity::BackingOff,
         // A turn that is unfinished with nothing in flight waits for a person.
-        Step::Tools { .. } if session.may_rest() => Activity::Approval,
+        Step::Tools { .. } if session.may_passivate() => Activity::Approval,
         Step::Tools { .. } => Activity::Tools,
         Step::Delegating { .. } | Step::Ending { .. } => Activity::Delegating,
     }
 }
 
-pub(super) fn left(session: &Session, records: &[Arc<Record>]) -> Standing {
+pub(super) fn left(session: &Session, records: &[Arc<Record>]) -> SessionStatus {
     let is_aside = matches!(session.phase(), Phase::Quarantined(_));
     let (mut aside, mut closed) = (is_aside, session.is_closed());
     for record in records {
@@ -107,10 +108,10 @@ pub(super) fn left(session: &Session, records: &[Arc<Record>]) -> Standing {
         }
     }
     match (aside, closed) {
-        (true, _) => Standing::SetAside,
-        _ if session.runs_after(records.iter().map(AsRef::as_ref)) => Standing::Busy,
-        (_, true) => Standing::Closed,
-        (_, false) => Standing::Resting,
+        (true, _) => SessionStatus::Quarantined,
+        _ if session.runs_after(records.iter().map(AsRef::as_ref)) => SessionStatus::Busy,
+        (_, true) => SessionStatus::Closed,
+        (_, false) => SessionStatus::Idle,
     }
 }
 
@@ -122,7 +123,7 @@ impl SessionShell {
             self.services.meter.record(record);
             let used = record.usage();
             self.services.meter.used(&used);
-            if let Some(inbox) = &self.outside.inbox {
+            if let Some(inbox) = &self.exposed.inbox {
                 inbox.used(used.total_tokens());
             }
             match &record.fact {
@@ -138,7 +139,9 @@ impl SessionShell {
                 Fact::Turn(TurnFact::Replied(_)) => {
                     if let Some(began) = self.turn_began.take() {
                         let whole = Duration::from_micros(now.saturating_sub(began));
-                        self.services.meter.turn(whole, self.pulse.flight().times());
+                        self.services
+                            .meter
+                            .turn(whole, self.progress_tracker.call_progress().times());
                     }
                 }
                 // Turns with pauses or failed calls are not measured.
@@ -158,20 +161,20 @@ impl SessionShell {
 
     /// Learns from durable records, before the session evolves by them, which models emit no
     /// signals.
-    pub(super) fn learn_habits(&self, records: &[Arc<Record>]) {
+    pub(super) fn track_signals(&self, records: &[Arc<Record>]) {
         let Some(query) = self.session.query() else {
             return;
         };
         for record in records {
             match &record.fact {
                 Fact::Signal(SignalFact::Emitted(_)) => {
-                    self.services.habits.signalled(query.model());
+                    self.services.signal_tracker.record_signal(query.model());
                 }
                 Fact::Turn(TurnFact::Replied(replied))
                     if query.mode() == TurnMode::Signal
                         && replied.signal != SignalPresence::Valid =>
                 {
-                    self.services.habits.gave_none(query.model());
+                    self.services.signal_tracker.record_miss(query.model());
                 }
                 _ => {}
             }

@@ -6,15 +6,15 @@ use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use super::{
     Acknowledged, Opening, SessionMsg, Viewed,
-    standing::{self, Outside},
+    standing::{self, ExposedState},
     work::Work,
 };
 use crate::{
-    access::Inbox,
+    access::SessionUsage,
     actor::{
         mailbox::Mailbox,
         profile::{Profile, Profiles},
-        pulse::Pulse,
+        progress_tracker::ProgressTracker,
         replay::{Replayed, SHORT, within},
         services::Services,
         shard::ShardMsg,
@@ -22,7 +22,10 @@ use crate::{
         view::SessionView,
     },
     journal::{self, Append, Claim, Entry, Journal, Snapshot},
-    kernel::{CallToken, Decision, Moment, Opinion, Order, Query, Refusal, Report, Session, Step},
+    kernel::{
+        CallToken, Decision, DecisionContext, IssuedCommand, Opinion, Query, Refusal, Report,
+        Session, Step,
+    },
     model::{
         CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey, SessionName,
         record::Fact,
@@ -37,7 +40,7 @@ pub(in crate::actor) struct SessionShell {
     /// Idle time until passivation, which the shard's sweep enforces. If it is zero, or the session
     /// is closed, the session requests it as soon as its query ends.
     idle_timeout: Duration,
-    pub(super) pulse: Arc<Pulse>,
+    pub(super) progress_tracker: Arc<ProgressTracker>,
     pub(super) services: Services,
     pub(super) profile: Profile,
     pub(super) profiles: Arc<Profiles>,
@@ -46,7 +49,7 @@ pub(in crate::actor) struct SessionShell {
     pub(super) claim: Option<Claim>,
     pub(super) last: Seq,
     /// Where the log ended at an earlier start for the same reason.
-    pub(super) tried_at: Option<Seq>,
+    pub(super) last_attempt_seq: Option<Seq>,
     pub(super) kept: Seq,
     pub(super) keeping: Option<Task>,
     /// Prompt of the running query; composed again after a restart.
@@ -61,16 +64,16 @@ pub(in crate::actor) struct SessionShell {
     /// Start of the running turn, in monotonic microseconds; `None` for a turn that is not
     /// measured.
     pub(super) turn_began: Option<u64>,
-    pub(super) outside: Outside,
+    pub(super) exposed: ExposedState,
 }
 
 impl SessionShell {
     pub(in crate::actor) fn new(
         key: SessionKey,
-        (opening, tried_at): (Opening, Option<Seq>),
+        (opening, last_attempt_seq): (Opening, Option<Seq>),
         shard: Mailbox<ShardMsg>,
         idle_timeout: Duration,
-        pulse: Arc<Pulse>,
+        progress_tracker: Arc<ProgressTracker>,
         services: Services,
     ) -> Self {
         let profiles = services.router.profiles.now();
@@ -81,19 +84,19 @@ impl SessionShell {
             last,
         } = Replayed::new(opening, &profiles);
         Self {
-            outside: Outside::new(&key.tenant, &services),
+            exposed: ExposedState::new(&key.tenant, &services),
             key,
             opening,
             shard,
             idle_timeout,
-            pulse,
+            progress_tracker,
             services,
             profile,
             profiles,
             session,
             claim: None,
             last,
-            tried_at,
+            last_attempt_seq,
             kept: Seq(0),
             keeping: None,
             prompt: None,
@@ -106,10 +109,13 @@ impl SessionShell {
         }
     }
 
-    pub(super) fn moment(&self) -> Moment {
-        Moment {
-            call: self.pulse.flight().read(),
-            unsignalled: self.services.habits.is_unsignalled(&self.profile.policy),
+    pub(super) fn moment(&self) -> DecisionContext {
+        DecisionContext {
+            call: self.progress_tracker.call_progress().read(),
+            unsignalled: self
+                .services
+                .signal_tracker
+                .ignores_reminders(&self.profile.policy),
             ..self.services.clock.moment()
         }
     }
@@ -118,7 +124,7 @@ impl SessionShell {
         &mut self,
         me: &ActorRef<SessionMsg>,
         opening: Opening,
-        order: Order,
+        order: IssuedCommand,
         reply: RpcReplyPort<Acknowledged>,
     ) -> Result<(), ActorProcessingErr> {
         if let Some(owned) = &self.owned {
@@ -222,9 +228,9 @@ impl SessionShell {
         self.profile = now.of(&self.opening);
         self.session.adopt(Arc::clone(&self.profile.policy));
         self.profiles = now;
-        if self.outside.inbox.is_none() {
+        if self.exposed.inbox.is_none() {
             let account = self.services.tenants.account(&self.key.tenant);
-            self.outside.inbox = account.map(Inbox::new);
+            self.exposed.inbox = account.map(SessionUsage::new);
         }
     }
 
@@ -245,7 +251,7 @@ impl SessionShell {
             let began = self.services.clock.monotonic_micros();
             let records: Vec<_> = records.into_iter().map(Arc::new).collect();
             let taken = self.append(records.clone(), began).await?;
-            self.learn_habits(&records);
+            self.track_signals(&records);
             for record in &records {
                 self.session.evolve(record);
             }
@@ -259,7 +265,7 @@ impl SessionShell {
         }
         let now = self.services.clock.monotonic_millis();
         if moved {
-            self.pulse.beat(now);
+            self.progress_tracker.beat(now);
         }
         // Before the effects: the ledger must know a query before its call is made.
         self.show(now);
@@ -270,7 +276,7 @@ impl SessionShell {
             let ended = ran.is_some() || is_closed != was_closed;
             if ended && (is_closed || self.idle_timeout.is_zero()) {
                 let (key, actor) = (self.key.clone(), me.get_id());
-                let _ = self.shard.cast(ShardMsg::Rests { key, actor });
+                let _ = self.shard.cast(ShardMsg::BecameIdle { key, actor });
             }
         }
         for effect in effects {
@@ -393,12 +399,12 @@ mod tests {
     use crate::{
         journal::Memory,
         model::{SessionKey, SessionName},
-        testkit::{Obstacle, Obstructed},
+        testkit::{Obstacle, ObstructedJournal},
     };
 
     #[tokio::test(start_paused = true)]
     async fn silent_snapshot_store_times_out() {
-        let journal = Obstructed::new(Arc::new(Memory::new()));
+        let journal = ObstructedJournal::new(Arc::new(Memory::new()));
         let key = SessionKey::local(SessionName::new("s").unwrap());
         let claim = journal.claim(key).await.unwrap();
         journal.set(Obstacle::SilentSnapshots);

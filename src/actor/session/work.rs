@@ -10,7 +10,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::{SessionMsg, state::SessionShell};
 use crate::{
     actor::{
-        handle::Child,
+        handle::ChildSession,
         services::Services,
         task::Task,
         workers::{self, Preparation},
@@ -64,7 +64,7 @@ impl SessionShell {
                     query,
                     text,
                     previous,
-                    voice: self.profile.voice(),
+                    prompt_source: self.profile.prompt_source(),
                 };
                 self.work = Some(Work::task(prepare(self.services.clone(), asked)));
             }
@@ -132,7 +132,7 @@ impl SessionShell {
         self.children.insert(child, task);
     }
 
-    fn child(&self, query: QueryId, name: &SessionName) -> Child {
+    fn child(&self, query: QueryId, name: &SessionName) -> ChildSession {
         let above = self.opening.parent.as_ref();
         let depth = above.map_or(0, |parent| parent.depth);
         let parent = Parent {
@@ -234,8 +234,8 @@ async fn called(
     let work = Task::spawn(async move { tool.call(arguments, context).await });
     match tokio::time::timeout(deadline, work.join()).await {
         Ok(Ok(Ok(output))) => Ok(output),
-        Ok(Ok(Err(ToolError::Tell(words)))) => Err(words),
-        Ok(Ok(Err(ToolError::Broken(fault)))) => {
+        Ok(Ok(Err(ToolError::ForModel(words)))) => Err(words),
+        Ok(Ok(Err(ToolError::Internal(fault)))) => {
             tracing::warn!(tool = %name, code = %fault.code, detail = %fault.detail, "tool is broken");
             let code = &fault.code;
             Err(format!(

@@ -7,9 +7,9 @@ use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
 use super::{ShardMsg, ShardState};
 use crate::{
     actor::{
-        flight::Flight,
+        call_progress::CallProgress,
         ledger::Ledger,
-        pulse::{Pulse, Stage},
+        progress_tracker::{ProgressTracker, Stage},
         session::{Activation, Opening, SessionActor, SessionMsg, SessionShell},
     },
     journal::Error as JournalError,
@@ -23,7 +23,7 @@ pub(super) const REFUSALS: u32 = 16;
 pub(super) enum Slot {
     Live(Live),
     /// The session is restarted after a pause, or earlier by a message.
-    Resting {
+    BackingOff {
         start: Start,
         /// Number of the pause: the timers of other pauses are ignored.
         rest: u64,
@@ -32,14 +32,14 @@ pub(super) enum Slot {
 
 pub(super) struct Live {
     pub actor: ActorRef<SessionMsg>,
-    pub pulse: Arc<Pulse>,
+    pub progress_tracker: Arc<ProgressTracker>,
     pub start: Start,
     /// Set when the actor is about to end; no other actor is started before then.
     pub ending: Option<Ending>,
 }
 
 pub(super) struct Ending {
-    pub why: Why,
+    pub why: EndReason,
     /// When the end was requested, in monotonic milliseconds.
     pub since: u64,
     /// Requests for the next actor, or for this one if it stays.
@@ -49,7 +49,7 @@ pub(super) struct Ending {
 
 /// Why an actor is about to end.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Why {
+pub(super) enum EndReason {
     /// The shard asked it to leave memory; it may stay.
     Asked,
     /// The shard killed it, to restart the session with this activation.
@@ -62,13 +62,13 @@ pub(super) struct Start {
     pub activation: Activation,
     /// Where the log ended at an earlier start with this activation that the journal did not
     /// answer. If the log is longer now, it has the record of that start.
-    tried_at: Option<Seq>,
+    last_attempt_seq: Option<Seq>,
     restarts: u32,
     /// Consecutive times that the journal refused the session's records while accepting others.
     refusals: u32,
     /// Appends that the journal had accepted at the last refusal.
     appends: u64,
-    flight: Arc<Flight>,
+    call_progress: Arc<CallProgress>,
 }
 
 impl Start {
@@ -76,11 +76,11 @@ impl Start {
         Self {
             opening,
             activation,
-            tried_at: None,
+            last_attempt_seq: None,
             restarts: 0,
             refusals: 0,
             appends: ledger.appends(),
-            flight: Arc::new(Flight::unknown()),
+            call_progress: Arc::new(CallProgress::unknown()),
         }
     }
 
@@ -106,13 +106,13 @@ impl Slot {
     pub(super) fn live(&self) -> Option<&Live> {
         match self {
             Self::Live(live) => Some(live),
-            Self::Resting { .. } => None,
+            Self::BackingOff { .. } => None,
         }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum ActorEnd {
     Stopped,
     /// It panicked or returned an error of its own.
     Crashed,
@@ -123,7 +123,7 @@ pub(super) enum End {
     Unreadable,
 }
 
-impl End {
+impl ActorEnd {
     pub(super) fn of(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Self {
         match error.downcast_ref::<JournalError>() {
             // An unknown session was deleted by another owner.
@@ -136,7 +136,7 @@ impl End {
             Some(
                 JournalError::Unavailable(_)
                 | JournalError::Broken(_)
-                | JournalError::Stands { .. },
+                | JournalError::StatusConflict { .. },
             ) => Self::Unrecorded,
             Some(JournalError::Unreadable { .. }) => Self::Unreadable,
             _ => Self::Crashed,
@@ -157,7 +157,7 @@ enum Next {
 /// Decides what follows an actor's end, from its stage, the reason for its start, and the reason
 /// why the shard killed it.
 fn next(
-    end: End,
+    end: ActorEnd,
     at: Stage,
     was_for: &Activation,
     killed_for: Option<Activation>,
@@ -169,8 +169,8 @@ fn next(
     };
     match (end, at) {
         // A session with a new owner is not claimed back, whatever it was killed for.
-        (End::Fenced, _) => return Next::Drop,
-        (End::Unreadable, _) if killed_for.is_none() => {
+        (ActorEnd::Fenced, _) => return Next::Drop,
+        (ActorEnd::Unreadable, _) if killed_for.is_none() => {
             let reason = detail.to_owned();
             return Next::Quarantine { reason };
         }
@@ -184,8 +184,8 @@ fn next(
         };
     }
     match (end, at, was_for) {
-        (End::Unrecorded, Stage::Waking, _) => Next::Restart(was_for.clone()),
-        (End::Unrecorded, ..) => Next::Restart(Activation::Again),
+        (ActorEnd::Unrecorded, Stage::Waking, _) => Next::Restart(was_for.clone()),
+        (ActorEnd::Unrecorded, ..) => Next::Restart(Activation::Again),
         (_, Stage::Busy, _) => Next::Restart(Activation::Restart {
             cause: RestartCause::Crash,
             detail: detail.to_owned(),
@@ -219,24 +219,24 @@ impl ShardState {
         key: SessionKey,
         start: Start,
     ) -> Result<&Live, ActorProcessingErr> {
-        let pulse = Arc::new(Pulse::new(Arc::clone(&start.flight)));
-        pulse.beat(self.now());
+        let progress_tracker = Arc::new(ProgressTracker::new(Arc::clone(&start.call_progress)));
+        progress_tracker.beat(self.now());
         let state = SessionShell::new(
             key.clone(),
-            (start.opening.clone(), start.tried_at),
+            (start.opening.clone(), start.last_attempt_seq),
             self.me.clone(),
             self.settings.idle_timeout,
-            Arc::clone(&pulse),
+            Arc::clone(&progress_tracker),
             self.services.clone(),
         );
-        self.ledger.enter(&key, Arc::clone(&pulse));
+        self.ledger.enter(&key, Arc::clone(&progress_tracker));
         let parent = self.me.actor().get_cell();
         let (actor, _) = Actor::spawn_linked(None, SessionActor, state, parent).await?;
         actor.cast(SessionMsg::Activate(start.activation.clone()))?;
         self.by_actor.insert(actor.get_id(), key.clone());
         let live = Slot::Live(Live {
             actor,
-            pulse,
+            progress_tracker,
             start,
             ending: None,
         });
@@ -249,13 +249,17 @@ impl ShardState {
     }
 
     pub(super) fn end_for(&mut self, key: &SessionKey, activation: Activation) {
-        if let Some(actor) = self.ending(key, Why::Killed(activation)) {
+        if let Some(actor) = self.ending(key, EndReason::Killed(activation)) {
             actor.kill();
         }
     }
 
     /// Marks a live actor as about to end, unless it is marked already.
-    pub(super) fn ending(&mut self, key: &SessionKey, why: Why) -> Option<ActorRef<SessionMsg>> {
+    pub(super) fn ending(
+        &mut self,
+        key: &SessionKey,
+        why: EndReason,
+    ) -> Option<ActorRef<SessionMsg>> {
         let since = self.now();
         let Some(Slot::Live(live)) = self.slots.get_mut(key) else {
             return None;
@@ -264,11 +268,12 @@ impl ShardState {
             return None;
         }
         let why = match why {
-            Why::Killed(found) => {
-                let activation = kill_for(live.pulse.stage(), &live.start.activation, found);
-                Why::Killed(activation)
+            EndReason::Killed(found) => {
+                let activation =
+                    kill_for(live.progress_tracker.stage(), &live.start.activation, found);
+                EndReason::Killed(activation)
             }
-            Why::Asked => Why::Asked,
+            EndReason::Asked => EndReason::Asked,
         };
         live.ending = Some(Ending {
             why,
@@ -282,7 +287,7 @@ impl ShardState {
     pub(super) async fn gone(
         &mut self,
         actor: ActorId,
-        end: End,
+        end: ActorEnd,
         detail: &str,
     ) -> Result<(), ActorProcessingErr> {
         let Some(key) = self.by_actor.remove(&actor) else {
@@ -299,19 +304,19 @@ impl ShardState {
             Some(ending) => (Some(ending.why), ending.waiting, ending.gone),
             None => (None, Vec::new(), Vec::new()),
         };
-        let left = end == End::Stopped && why == Some(Why::Asked);
+        let left = end == ActorEnd::Stopped && why == Some(EndReason::Asked);
         if left || self.parked.is_some() {
             // Pending work resumes at the next activation.
             self.ledger.remove(&key);
         } else {
             let killed_for = match why {
-                Some(Why::Killed(activation)) => Some(activation),
-                Some(Why::Asked) | None => None,
+                Some(EndReason::Killed(activation)) => Some(activation),
+                Some(EndReason::Asked) | None => None,
             };
             self.follow(
                 key.clone(),
                 live.start,
-                &live.pulse,
+                &live.progress_tracker,
                 end,
                 killed_for,
                 detail,
@@ -331,31 +336,37 @@ impl ShardState {
         &mut self,
         key: SessionKey,
         mut start: Start,
-        pulse: &Pulse,
-        end: End,
+        progress_tracker: &ProgressTracker,
+        end: ActorEnd,
         killed_for: Option<Activation>,
         detail: &str,
     ) {
-        if pulse.has_progressed() {
+        if progress_tracker.has_progressed() {
             (start.restarts, start.refusals) = (0, 0);
         }
-        let refused = end == End::Unrecorded && killed_for.is_none();
+        let refused = end == ActorEnd::Unrecorded && killed_for.is_none();
         if refused && start.refused(self.ledger.appends()) >= REFUSALS {
             let reason = format!("the journal does not take its records: {detail}");
             return self.quarantine(key, reason);
         }
-        match next(end, pulse.stage(), &start.activation, killed_for, detail) {
+        match next(
+            end,
+            progress_tracker.stage(),
+            &start.activation,
+            killed_for,
+            detail,
+        ) {
             Next::Restart(activation) => {
                 // A repeated crash with the same cause is a new fact, and counts.
                 let uncounted = matches!(activation, Activation::OnDemand | Activation::Again);
-                let tried = uncounted || (refused && pulse.stage() == Stage::Waking);
-                start.tried_at = match tried && activation == start.activation {
-                    true => start.tried_at.or(pulse.claimed_at()),
+                let tried = uncounted || (refused && progress_tracker.stage() == Stage::Waking);
+                start.last_attempt_seq = match tried && activation == start.activation {
+                    true => start.last_attempt_seq.or(progress_tracker.claimed_seq()),
                     false => None,
                 };
-                start.flight = pulse.flight();
+                start.call_progress = progress_tracker.call_progress();
                 start.activation = activation;
-                self.rest(key, start, pulse);
+                self.rest(key, start, progress_tracker);
             }
             Next::Drop => {
                 tracing::info!(session = %key, %detail, "session has another owner");
@@ -365,16 +376,16 @@ impl ShardState {
         }
     }
 
-    fn rest(&mut self, key: SessionKey, mut start: Start, pulse: &Pulse) {
+    fn rest(&mut self, key: SessionKey, mut start: Start, progress_tracker: &ProgressTracker) {
         let pause = self.settings.restart_pause * (1 << start.restarts.min(10));
         let pause = self.services.clock.spread(pause);
         let activation = &start.activation;
         tracing::warn!(session = %key, ?activation, ?pause, "session is restarted");
         start.restarts += 1;
-        pulse.returns(self.now());
+        progress_tracker.returns(self.now());
         self.rests += 1;
         let rest = self.rests;
-        let slot = Slot::Resting { start, rest };
+        let slot = Slot::BackingOff { start, rest };
         self.slots.insert(key.clone(), slot);
         self.me
             .cast_after(pause, move || ShardMsg::Revive { key, rest });
@@ -386,7 +397,7 @@ impl ShardState {
         key: SessionKey,
         timer: u64,
     ) -> Result<(), ActorProcessingErr> {
-        if let Some(Slot::Resting { start, rest }) = self.slots.get(&key)
+        if let Some(Slot::BackingOff { start, rest }) = self.slots.get(&key)
             && *rest == timer
             && self.parked.is_none()
         {

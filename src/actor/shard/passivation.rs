@@ -14,11 +14,11 @@ use ractor::{ActorId, RpcReplyPort};
 
 use super::{
     ShardMsg, ShardState,
-    lifecycle::{Ending, Live, Slot, Why},
+    lifecycle::{EndReason, Ending, Live, Slot},
 };
 use crate::{
     actor::{
-        pulse::Stage,
+        progress_tracker::Stage,
         session::{Activation, SessionMsg},
     },
     kernel::Refusal,
@@ -42,7 +42,8 @@ impl ShardState {
         }) {
             self.does_not_end(key, now);
         }
-        for key in self.keys_of(|live| live.ending.is_none() && live.pulse.silent_for(now) >= limit)
+        for key in self
+            .keys_of(|live| live.ending.is_none() && live.progress_tracker.silent_for(now) >= limit)
         {
             self.end_for(&key, self.stall());
         }
@@ -79,14 +80,14 @@ impl ShardState {
         else {
             return;
         };
-        if *why == Why::Asked {
-            let activation = match live.pulse.stage() {
+        if *why == EndReason::Asked {
+            let activation = match live.progress_tracker.stage() {
                 Stage::Waking => live.start.activation.clone(),
-                _ if live.pulse.is_busy() => stall,
+                _ if live.progress_tracker.is_busy() => stall,
                 // A session that only waits for a person has not stalled.
                 _ => Activation::Again,
             };
-            (*why, *since) = (Why::Killed(activation), now);
+            (*why, *since) = (EndReason::Killed(activation), now);
             return live.actor.kill();
         }
         let limit = self.settings.stall_limit;
@@ -140,7 +141,7 @@ impl ShardState {
         self.parked.get_or_insert_default().push(done);
         let keys: Vec<SessionKey> = self.slots.keys().cloned().collect();
         for key in keys {
-            if let Some(Slot::Resting { .. }) = self.slots.get(&key) {
+            if let Some(Slot::BackingOff { .. }) = self.slots.get(&key) {
                 self.slots.remove(&key);
                 self.ledger.remove(&key);
             }
@@ -159,13 +160,13 @@ impl ShardState {
     }
 
     pub(super) fn ask_to_leave(&mut self, key: &SessionKey, ask: SessionMsg) {
-        if let Some(actor) = self.ending(key, Why::Asked) {
+        if let Some(actor) = self.ending(key, EndReason::Asked) {
             let _ = actor.cast(ask);
         }
     }
 
     pub(super) fn leave(&mut self, key: &SessionKey, anyway: bool, gone: Option<RpcReplyPort<()>>) {
-        let resting = matches!(self.slots.get(key), Some(Slot::Resting { .. }));
+        let resting = matches!(self.slots.get(key), Some(Slot::BackingOff { .. }));
         if self.ledger.release(key) || resting {
             self.drop_session(key);
         } else if anyway {
@@ -199,7 +200,7 @@ impl ShardState {
         if live.actor.get_id() != who {
             return;
         }
-        let asked = |ending: &mut Ending| ending.why == Why::Asked;
+        let asked = |ending: &mut Ending| ending.why == EndReason::Asked;
         let Some(ending) = live.ending.take_if(asked) else {
             return;
         };
@@ -215,7 +216,7 @@ impl ShardState {
 /// Milliseconds without anything in flight; `None` if the session cannot be passivated.
 fn idle_for(slot: &Slot, now: u64) -> Option<u64> {
     let live = slot.live().filter(|live| live.ending.is_none())?;
-    live.pulse.idle_for(now)
+    live.progress_tracker.idle_for(now)
 }
 
 fn millis(time: Duration) -> u64 {

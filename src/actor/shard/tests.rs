@@ -8,7 +8,7 @@ use tokio::sync::{
 };
 
 use super::{
-    lifecycle::{Live, Slot, Why},
+    lifecycle::{EndReason, Live, Slot},
     *,
 };
 use crate::{
@@ -17,10 +17,10 @@ use crate::{
         supervisor::{SupervisorActor, SystemSettings},
     },
     journal::Memory,
-    kernel::{Command, Reply},
+    kernel::{Command, CommandReply},
     llm::Scripted,
     model::{QueryId, SessionName, Submission, record::RestartCause},
-    testkit::{Obstacle, Obstructed, Panics, Shaky, TestOracle, TestTool},
+    testkit::{Obstacle, ObstructedJournal, PanickingPolicy, Panics, TestOracle, TestTool},
 };
 
 const DONE: &str = "Fine.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
@@ -182,13 +182,15 @@ impl Bench {
 
     /// Marks the session as asked to leave, without asking it.
     fn asked_to_leave(&mut self) -> ActorId {
-        let gone = self.state.ending(&key(), Why::Asked);
+        let gone = self.state.ending(&key(), EndReason::Asked);
         gone.unwrap().get_id()
     }
 
     fn activation(&self) -> Option<&Activation> {
         match self.slot()? {
-            Slot::Live(Live { start, .. }) | Slot::Resting { start, .. } => Some(&start.activation),
+            Slot::Live(Live { start, .. }) | Slot::BackingOff { start, .. } => {
+                Some(&start.activation)
+            }
         }
     }
 
@@ -196,7 +198,7 @@ impl Bench {
         self.slot().and_then(Slot::live)
     }
 
-    fn ending(&self) -> Option<&Why> {
+    fn ending(&self) -> Option<&EndReason> {
         self.live()?.ending.as_ref().map(|ending| &ending.why)
     }
 
@@ -210,7 +212,7 @@ impl Bench {
 }
 
 fn resting(slot: Option<&Slot>) -> bool {
-    matches!(slot, Some(Slot::Resting { .. }))
+    matches!(slot, Some(Slot::BackingOff { .. }))
 }
 
 /// A session that crashes a number of times, with long pauses before its restarts.
@@ -218,7 +220,7 @@ async fn crashing(times: u32) -> Bench {
     let panics = Panics::times(times);
     let oracle = TestOracle::new(Scripted::new().reply(DONE));
     let oracle = oracle
-        .policy(move |policy| policy.turn = Arc::new(Shaky(panics)))
+        .policy(move |policy| policy.turn = Arc::new(PanickingPolicy(panics)))
         .settings(|settings| settings.restart_pause = Duration::from_secs(3_600));
     Bench::new(oracle).await
 }
@@ -228,7 +230,7 @@ async fn stale_back_off_timer_does_not_end_a_later_pause() {
     let mut bench = crashing(2).await;
     let _answer = bench.submit("what?").await;
     bench.until(resting).await;
-    let Some(Slot::Resting { rest: first, .. }) = bench.slot() else {
+    let Some(Slot::BackingOff { rest: first, .. }) = bench.slot() else {
         panic!("it crashed");
     };
     let first = *first;
@@ -361,7 +363,7 @@ async fn messages_during_passivation_are_queued_up_to_a_bound() {
 
 #[tokio::test(start_paused = true)]
 async fn queue_of_a_session_stuck_in_its_journal_is_bounded() {
-    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let journal = ObstructedJournal::new(Arc::new(Memory::new()));
     let oracle = TestOracle::new(Scripted::new().stall("Half an"));
     let mut bench = Bench::new(oracle.journal(Arc::new(journal.clone()))).await;
     let answer = bench.submit("what?").await;
@@ -394,7 +396,7 @@ async fn abandoned_submission_is_not_run() {
     drop(bench.submit("and?").await);
     let next = bench.submit("or?").await.await.unwrap();
     let reply = next.unwrap();
-    let is_second = matches!(reply, Reply::Query { query, .. } if query == QueryId(2));
+    let is_second = matches!(reply, CommandReply::Query { query, .. } if query == QueryId(2));
     assert!(is_second, "{reply:?}");
 }
 
@@ -425,13 +427,13 @@ async fn session_that_ignores_a_kill_is_quarantined() {
     let waits = bench.submit("and?").await;
     tokio::time::advance(limit - Duration::from_secs(1)).await;
     bench.say(ShardMsg::Sweep).await;
-    assert_eq!(bench.ending(), Some(&Why::Asked));
+    assert_eq!(bench.ending(), Some(&EndReason::Asked));
     tokio::time::advance(Duration::from_secs(1)).await;
     bench.say(ShardMsg::Sweep).await;
     let cause = RestartCause::Stall;
     let detail = "no progress for 900s".to_owned();
     let stall = Activation::Restart { cause, detail };
-    assert_eq!(bench.ending(), Some(&Why::Killed(stall)));
+    assert_eq!(bench.ending(), Some(&EndReason::Killed(stall)));
     tokio::time::advance(limit).await;
     bench.say(ShardMsg::Sweep).await;
     let refused = waits.await.unwrap().unwrap_err();
@@ -457,7 +459,7 @@ async fn asking() -> Bench {
     let answer = bench.submit("what?").await;
     answer.await.unwrap().unwrap();
     let asks = |slot: Option<&Slot>| match slot {
-        Some(Slot::Live(live)) => live.pulse.idle_for(0).is_some(),
+        Some(Slot::Live(live)) => live.progress_tracker.idle_for(0).is_some(),
         _ => false,
     };
     while !asks(bench.slot()) {

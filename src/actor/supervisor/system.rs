@@ -25,8 +25,8 @@ use crate::{actor::message::local_messages, model::SessionName};
 const STOP: Duration = Duration::from_secs(5);
 /// Stop reason of a requested shutdown.
 const SHUT_DOWN: &str = "shut down";
-/// Most pending orders; the latest one counts.
-const ORDERS: usize = 8;
+/// Most pending requests; the latest one counts.
+const REQUEST_CAPACITY: usize = 8;
 
 /// The system did not start.
 #[derive(Debug, thiserror::Error)]
@@ -42,12 +42,12 @@ impl From<SpawnErr> for StartError {
 /// A running system. Its owner has to end it: dropping it does not.
 pub struct System {
     root: ActorRef<RootMsg>,
-    orders: mpsc::Sender<Order>,
+    requests: mpsc::Sender<ShutdownRequest>,
     ended: JoinHandle<()>,
     oracle: Oracle,
 }
 
-enum Order {
+enum ShutdownRequest {
     /// Let running queries continue for this long.
     End(Duration),
     Abort,
@@ -106,18 +106,18 @@ impl System {
     /// `drain`, then stops. Queries that have not ended by then are passivated; they resume from
     /// the journal, which does not count as a crash.
     pub async fn shut_down(self, drain: Duration) {
-        self.end(Order::End(drain)).await;
+        self.end(ShutdownRequest::End(drain)).await;
     }
 
     /// Stops at once. Running queries are cut off as by a crash of the process, and count it as one
     /// when they are recovered.
     pub async fn abort(self) {
-        self.end(Order::Abort).await;
+        self.end(ShutdownRequest::Abort).await;
     }
 
-    async fn end(mut self, order: Order) {
+    async fn end(mut self, order: ShutdownRequest) {
         // If the order has no receiver, the system has ended.
-        let _ = self.orders.send(order).await;
+        let _ = self.requests.send(order).await;
         self.ended().await;
     }
 }
@@ -132,12 +132,12 @@ async fn start(
     let oracle = SupervisorActor::oracle(&services, log.clone());
     let state = (args, services.clone(), (log, writer));
     let (supervisor, gone) = Actor::spawn(None, SupervisorActor, state).await?;
-    let (orders, taken) = mpsc::channel(ORDERS);
+    let (requests, taken) = mpsc::channel(REQUEST_CAPACITY);
     let (parent, drain) = parent.unzip();
     // Without a parent, the owner of the system responds to a requested shutdown.
     let hosted = parent.is_some();
     let root = RootState {
-        orders: orders.clone(),
+        requests: requests.clone(),
         drain: drain.unwrap_or_default(),
         ended: services.router.ended.clone(),
     };
@@ -169,7 +169,7 @@ async fn start(
     let ended = tokio::spawn(kept.keep(gone, root_gone, taken));
     Ok(System {
         root,
-        orders,
+        requests,
         ended,
         oracle,
     })
@@ -190,7 +190,7 @@ impl Kept {
         self,
         mut gone: JoinHandle<()>,
         root_gone: JoinHandle<()>,
-        mut orders: mpsc::Receiver<Order>,
+        mut requests: mpsc::Receiver<ShutdownRequest>,
     ) {
         let alone = async {
             match self.hosted {
@@ -204,8 +204,8 @@ impl Kept {
         let mut order = tokio::select! {
             biased;
             _ = &mut gone => None,
-            Some(order) = orders.recv() => Some(order),
-            () = alone => Some(Order::End(self.drain)),
+            Some(order) = requests.recv() => Some(order),
+            () = alone => Some(ShutdownRequest::End(self.drain)),
         };
         let told = order.is_some();
         // The latest order replaces earlier ones.
@@ -213,8 +213,8 @@ impl Kept {
             let (oracle, supervisor) = (self.oracle.clone(), self.supervisor.clone());
             let ending = async {
                 match now {
-                    Order::End(drain) => end(oracle, supervisor, drain).await,
-                    Order::Abort => {
+                    ShutdownRequest::End(drain) => end(oracle, supervisor, drain).await,
+                    ShutdownRequest::Abort => {
                         oracle.deletions.end();
                         stop(supervisor).await;
                     }
@@ -224,7 +224,7 @@ impl Kept {
                 biased;
                 _ = &mut gone => {}
                 () = ending => {}
-                Some(next) = orders.recv() => order = Some(next),
+                Some(next) = requests.recv() => order = Some(next),
             }
         }
         self.oracle.router().ended.cancel();
@@ -273,7 +273,7 @@ enum RootMsg {
 local_messages!(RootMsg);
 
 struct RootState {
-    orders: mpsc::Sender<Order>,
+    requests: mpsc::Sender<ShutdownRequest>,
     drain: Duration,
     ended: CancellationToken,
 }
@@ -307,7 +307,7 @@ impl Actor for RootActor {
         _: ActorRef<RootMsg>,
         state: &mut RootState,
     ) -> Result<(), ActorProcessingErr> {
-        let _ = state.orders.send(Order::End(state.drain)).await;
+        let _ = state.requests.send(ShutdownRequest::End(state.drain)).await;
         let _ = timeout(state.drain + STOP * 4, state.ended.cancelled()).await;
         Ok(())
     }

@@ -23,7 +23,7 @@ use crate::{
         Turn, Usage,
         record::{Fact, QueryFact, TurnFact},
     },
-    testkit::{TestOracle, TestTool, let_pass},
+    testkit::{TestOracle, TestTool, advance_time},
 };
 
 mod depths;
@@ -180,7 +180,7 @@ async fn repeated_service_crashes_stop_the_system() {
     for _ in 0..3 {
         kill(&parts.services.composers);
         // The third one is not replaced.
-        let_pass(Duration::from_secs(1)).await;
+        advance_time(Duration::from_secs(1)).await;
     }
     while parts.supervisor.get_status() != ractor::ActorStatus::Stopped {
         tokio::task::yield_now().await;
@@ -195,7 +195,7 @@ async fn occasional_service_crashes_never_exhaust_the_restart_limit() {
     let parts = parts(oracle.settings(|settings| settings.replacements = 2)).await;
     for _ in 0..20 {
         kill(&parts.services.composers);
-        let_pass(Duration::from_secs(301)).await;
+        advance_time(Duration::from_secs(301)).await;
     }
     let answer = ask(&parts.oracle, "s").await.unwrap();
     assert_eq!(answer.outcome, Outcome::Answered);
@@ -241,8 +241,8 @@ fn ticket(sid: Sid, turn: u32) -> (Box<Ticket>, Waits) {
         caller,
         show: None,
         metered: None,
-        pulse: Arc::default(),
-        flight: Arc::default(),
+        progress_tracker: Arc::default(),
+        call_progress: Arc::default(),
     };
     (Box::new(ticket), Waits { answer, _call })
 }

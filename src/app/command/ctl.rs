@@ -4,10 +4,10 @@ use std::{fs, io, path::Path};
 
 use secrecy::SecretString;
 
-use super::{Call, kept, run::on_runtime};
+use super::{CommandContext, run::on_runtime, stored};
 use crate::{
     cli::{
-        Environment, Stop,
+        CliError, Environment,
         ctl::{self, CtlArgs, Server},
         exit,
     },
@@ -22,8 +22,8 @@ const KEY: &str = "ORACLE_API_KEY";
 pub(super) fn ctl(
     ctl: &CtlArgs,
     config: &Config,
-    (args, environment, terminal): Call<'_>,
-) -> Result<u8, Stop> {
+    (args, environment, terminal): CommandContext<'_>,
+) -> Result<u8, CliError> {
     let far = match &ctl.url {
         Some(url) => Some(Client::http(
             url,
@@ -31,7 +31,7 @@ pub(super) fn ctl(
         )?),
         None => None,
     };
-    let folder = kept::directory(config, environment)?;
+    let folder = stored::directory(config, environment)?;
     let owner = |session: &SessionKey| Inspection::open(&folder).ok()?.owner(session).ok()?;
     on_runtime(Box::pin(async {
         let servers = match far {
@@ -43,9 +43,9 @@ pub(super) fn ctl(
     }))
 }
 
-async fn servers(folder: &Path, pid: Option<u32>) -> Result<Vec<Server>, Stop> {
+async fn servers(folder: &Path, pid: Option<u32>) -> Result<Vec<Server>, CliError> {
     let unusable = |path: &Path, error: io::Error| {
-        Stop::failed(format_args!("{} cannot be used: {error}", path.display()))
+        CliError::failed(format_args!("{} cannot be used: {error}", path.display()))
     };
     let mut there = processes(folder).map_err(|error| unusable(folder, error))?;
     there.retain(|owner| owner.socket.is_some() && (pid.is_none() || owner.pid == pid));
@@ -67,7 +67,7 @@ async fn servers(folder: &Path, pid: Option<u32>) -> Result<Vec<Server>, Stop> {
     }
     if servers.is_empty() {
         let which = pid.map_or_else(String::new, |pid| format!(" with the process id {pid}"));
-        return Err(Stop::failed(format_args!(
+        return Err(CliError::failed(format_args!(
             "no server{which} runs over {}: start one with `oracle serve`, or name one with --url",
             folder.display()
         )));
@@ -76,14 +76,14 @@ async fn servers(folder: &Path, pid: Option<u32>) -> Result<Vec<Server>, Stop> {
     Ok(servers)
 }
 
-fn key(file: Option<&Path>, environment: &Environment) -> Result<Option<SecretString>, Stop> {
+fn key(file: Option<&Path>, environment: &Environment) -> Result<Option<SecretString>, CliError> {
     let Some(path) = file else {
         let key = environment.get(KEY).and_then(|key| key.to_str());
         return Ok(key.map(|key| key.trim().into()));
     };
     let read = fs::read_to_string(path);
     let key = read.map_err(|error| {
-        Stop::usage(format_args!(
+        CliError::usage(format_args!(
             "the key file {} cannot be read: {error}",
             path.display()
         ))

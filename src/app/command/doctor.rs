@@ -12,7 +12,7 @@ use super::run::on_runtime;
 use crate::{
     app::{self, BuildError, providers::Providers},
     cli::{
-        Args, Environment, Stop,
+        Args, CliError, Environment,
         doctor::{Finding, Report, Verdict},
         terminal::Terminal,
     },
@@ -34,7 +34,7 @@ pub(super) fn doctor(
     file: Option<&Path>,
     environment: &Environment,
     terminal: &mut Terminal,
-) -> Result<u8, Stop> {
+) -> Result<u8, CliError> {
     let config = &loaded.config;
     let mut report = Report::new(args.options.json, terminal);
     report.about("here")?;
@@ -45,7 +45,7 @@ pub(super) fn doctor(
         return report.finish();
     };
     let providers = Providers::new(config, environment, &facts);
-    let mut patient = Patient {
+    let mut patient = ProviderChecks {
         config,
         providers: &providers,
         prompt,
@@ -67,15 +67,15 @@ fn prompt(args: &Args, config: &Config) -> Result<Arc<str>, BuildError> {
     Ok(prompt.content)
 }
 
-struct Patient<'a> {
+struct ProviderChecks<'a> {
     config: &'a Config,
     providers: &'a Providers<'a>,
     prompt: Arc<str>,
     report: Report<'a>,
 }
 
-impl Patient<'_> {
-    async fn check(&mut self, full: &str) -> Result<(), Stop> {
+impl ProviderChecks<'_> {
+    async fn check(&mut self, full: &str) -> Result<(), CliError> {
         let (name, model) = full.split_once('/').unwrap_or((full, ""));
         let provider = match name {
             "offline" => {
@@ -103,16 +103,17 @@ impl Patient<'_> {
                 let seen = format!("there is no provider `{name}`");
                 return self.report.add(Finding::fail("provider", seen, mend));
             }
-            Err(error) => return self.no_good("provider", &error),
+            Err(error) => return self.report_error("provider", &error),
         };
         let remote = self.providers.settings(&provider, &[model]);
         let remote = remote.map_err(BuildError::from);
         let remote = match remote.and_then(|settings| Ok(Remote::new(settings)?)) {
             Ok(remote) => remote,
-            Err(error) => return self.no_good("key", &error),
+            Err(error) => return self.report_error("key", &error),
         };
         let server = super::models::server(&provider);
-        self.report.add(Finding::ok("key", server.key.told()))?;
+        self.report
+            .add(Finding::ok("key", server.key.description()))?;
         // A server may require a key after all, and the remedy then names its usual variable.
         let provider = self.providers.with_usual_key(provider);
         if !self.connect(&remote, &provider, model).await? {
@@ -122,7 +123,11 @@ impl Patient<'_> {
         self.talk(&remote, &provider, model, price).await
     }
 
-    fn no_good(&mut self, check: &'static str, error: &dyn std::error::Error) -> Result<(), Stop> {
+    fn report_error(
+        &mut self,
+        check: &'static str,
+        error: &dyn std::error::Error,
+    ) -> Result<(), CliError> {
         self.report
             .add(Finding::fail(check, error.to_string(), LEFT_OUT))
     }
@@ -133,7 +138,7 @@ impl Patient<'_> {
         remote: &Remote,
         provider: &Provider,
         model: &str,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, CliError> {
         const CHECK: &str = "connection";
         self.report.waiting("connecting");
         let (began, url) = (Instant::now(), &provider.base_url);
@@ -177,17 +182,17 @@ impl Patient<'_> {
         provider: &Provider,
         model: &str,
         price: Option<Price>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CliError> {
         let longest = self.config.model.total_deadline.min(LONGEST);
         let report = &mut self.report;
         let ask = async |report: &mut Report<'_>, what: &str, request| {
             report.waiting(what);
-            let heard = probe::call(backend, request, longest, price).await;
-            report.used(heard.used);
-            heard
+            let probe_reply = probe::call(backend, request, longest, price).await;
+            report.used(probe_reply.used);
+            probe_reply
         };
-        let heard = ask(report, "a short reply", probe::counting(model)).await;
-        let findings = probe::of_reply(&heard, provider);
+        let probe_reply = ask(report, "a short reply", probe::counting(model)).await;
+        let findings = probe::of_reply(&probe_reply, provider);
         let is_dead = findings[0].verdict == Verdict::Fail;
         for finding in findings {
             report.add(finding)?;
@@ -195,15 +200,15 @@ impl Patient<'_> {
         if is_dead {
             return Ok(());
         }
-        let heard = ask(report, "a tool call", probe::calling(model)).await;
-        report.add(probe::of_call(&heard, provider))?;
-        if let Some(request) = probe::answering(model, &heard) {
-            let heard = ask(report, "the tool's result", request).await;
-            report.add(probe::of_answer(&heard, provider))?;
+        let probe_reply = ask(report, "a tool call", probe::calling(model)).await;
+        report.add(probe::of_call(&probe_reply, provider))?;
+        if let Some(request) = probe::answering(model, &probe_reply) {
+            let probe_reply = ask(report, "the tool's result", request).await;
+            report.add(probe::of_answer(&probe_reply, provider))?;
         }
         let asking = probe::asking(model, Arc::clone(&self.prompt));
-        let heard = ask(report, "the signal protocol", asking).await;
-        report.add(probe::of_signal(&heard, provider))
+        let probe_reply = ask(report, "the signal protocol", asking).await;
+        report.add(probe::of_signal(&probe_reply, provider))
     }
 }
 

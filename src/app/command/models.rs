@@ -9,11 +9,11 @@ use super::run::on_runtime;
 use crate::{
     app::providers::Providers,
     cli::{
-        Environment, Stop, exit,
-        models::{self, KeyFrom, Listed, ListedModel, Overview, Server},
+        CliError, Environment, exit,
+        models::{self, KeyFrom, Listed, ListedModel, Overview, ProviderServer},
         terminal::Terminal,
     },
-    config::{Choice, Loaded, Preset, Provider},
+    config::{Loaded, ModelChoice, Preset, Provider},
     llm::{ModelSettings, Remote},
 };
 
@@ -26,10 +26,10 @@ pub(super) fn models(
     json: bool,
     environment: &Environment,
     terminal: &mut Terminal,
-) -> Result<u8, Stop> {
+) -> Result<u8, CliError> {
     let facts = crate::app::prices(&loaded.config)?;
     let providers = Providers::new(&loaded.config, environment, &facts);
-    let asking = Asking {
+    let asking = ModelLister {
         providers: &providers,
         choice: &loaded.choice,
     };
@@ -41,7 +41,7 @@ pub(super) fn models(
     terminal.status(&format!("asking {}", names.join(", ")));
     let listed = on_runtime(Box::pin(async {
         let listed = names.iter().map(|name| asking.list(name));
-        Ok::<_, Stop>(join_all(listed).await)
+        Ok::<_, CliError>(join_all(listed).await)
     }))?;
     terminal.clear_status();
     let mut listed: Vec<Listed> = listed.into_iter().flatten().collect();
@@ -49,7 +49,7 @@ pub(super) fn models(
     listed.push(asking.offline());
     let overview = Overview {
         chain: loaded.choice.chain.models().to_vec(),
-        because: loaded.why_these_models(),
+        because: loaded.model_choice_reason(),
         providers: listed,
         advice: if nobody { advice() } else { Vec::new() },
     };
@@ -57,12 +57,12 @@ pub(super) fn models(
     Ok(exit::DONE)
 }
 
-struct Asking<'a> {
+struct ModelLister<'a> {
     providers: &'a Providers<'a>,
-    choice: &'a Choice,
+    choice: &'a ModelChoice,
 }
 
-impl Asking<'_> {
+impl ModelLister<'_> {
     fn is_chosen(&self, name: &str) -> bool {
         self.choice.chain.providers().contains(&name)
     }
@@ -166,10 +166,10 @@ impl Asking<'_> {
     }
 }
 
-pub(super) fn server(provider: &Provider) -> Server {
+pub(super) fn server(provider: &Provider) -> ProviderServer {
     let variable = provider.key_env.clone().map(KeyFrom::Variable);
     let file = provider.key_file.clone().map(KeyFrom::File);
-    Server {
+    ProviderServer {
         dialect: provider.dialect.as_str(),
         base_url: provider.base_url.clone(),
         key: variable.or(file).unwrap_or(KeyFrom::Nowhere),

@@ -16,7 +16,7 @@ use super::run::on_runtime;
 use crate::{
     app::{self, providers::Providers},
     cli::{Environment, terminal::Terminal},
-    config::{Because, Choice, Config, Loaded, ModelChain},
+    config::{ChainReason, Config, Loaded, ModelChain, ModelChoice},
     llm::{OFFLINE, Remote},
 };
 
@@ -25,12 +25,12 @@ const CONNECT: Duration = Duration::from_millis(300);
 const LISTING: Duration = Duration::from_secs(2);
 
 /// Puts Ollama's model first in the chain and reports that, if no other model was chosen.
-pub(super) fn looked_for(
+pub(super) fn with_local_model(
     mut loaded: Loaded,
     environment: &Environment,
     terminal: &mut Terminal,
 ) -> Loaded {
-    if loaded.choice.because != Because::NoKey {
+    if loaded.choice.because != ChainReason::NoKey {
         return loaded;
     }
     let Some(model) = found(&loaded.config, environment) else {
@@ -40,12 +40,12 @@ pub(super) fn looked_for(
     let Ok(chain) = ModelChain::new([model.as_str(), OFFLINE]) else {
         return loaded;
     };
-    let because = Because::Running(NAME.to_owned());
+    let because = ChainReason::Running(NAME.to_owned());
     terminal.err.say(format_args!(
         "asking {model}, {because}; `--model offline` asks the built-in model alone"
     ));
     loaded.config.model.chain = Some(chain.clone());
-    loaded.choice = Choice { chain, because };
+    loaded.choice = ModelChoice { chain, because };
     loaded
 }
 

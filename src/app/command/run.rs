@@ -8,12 +8,12 @@ use std::{
 
 use uuid::Uuid;
 
-use super::{super::BuildError, Call, More, find};
+use super::{super::BuildError, CommandContext, ExtraSettings, find};
 use crate::{
     actor::Oracle,
     app::Builder,
     cli::{
-        Args, AskArgs, ChatArgs, Environment, Options, ReplayArgs, Stop,
+        Args, AskArgs, ChatArgs, CliError, Environment, Options, ReplayArgs,
         ask::{self, AskRequest, Format},
         batch::{self, BatchRequest, Questions},
         chat::{self, ChatRequest},
@@ -38,19 +38,19 @@ const DRAIN: Duration = Duration::from_millis(200);
 pub(super) fn ask(
     ask: &AskArgs,
     config: &Config,
-    (args, environment, terminal): Call<'_>,
-) -> Result<u8, Stop> {
+    (args, environment, terminal): CommandContext<'_>,
+) -> Result<u8, CliError> {
     if ask.jsonl {
         return ask_many(ask, config, (args, environment, terminal));
     }
-    let which = Which::of(args, ask.last);
-    if ask.idempotency_key.is_some() && which == Which::New {
-        return Err(Stop::usage(batch::KEY_WITHOUT_SESSION));
+    let which = SessionChoice::of(args, ask.last);
+    if ask.idempotency_key.is_some() && which == SessionChoice::New {
+        return Err(CliError::usage(batch::KEY_WITHOUT_SESSION));
     }
     let question = input::question(ask.question.as_deref(), &mut terminal.input)?;
     // Another process may claim the session concurrently; with a key the question can be submitted
     // again safely.
-    let shared = which != Which::New && ask.busy == BusyPolicy::Queue;
+    let shared = which != SessionChoice::New && ask.busy == BusyPolicy::Queue;
     let own_key = shared.then(|| Uuid::now_v7().to_string());
     let submission = Submission {
         busy: ask.busy,
@@ -65,7 +65,7 @@ pub(super) fn ask(
         // An interactive user prefers an early failure to a long wait.
         config.model.patience.get_or_insert(Duration::from_secs(10));
     }
-    let (builder, data) = prepared(&config, args, environment)?;
+    let (builder, data) = prepare(&config, args, environment)?;
     let progress = builder.progress();
     with_system(builder, Some(data), async |oracle, journal| {
         let request = AskRequest {
@@ -83,8 +83,8 @@ pub(super) fn ask(
 fn ask_many(
     ask: &AskArgs,
     config: &Config,
-    (args, environment, terminal): Call<'_>,
-) -> Result<u8, Stop> {
+    (args, environment, terminal): CommandContext<'_>,
+) -> Result<u8, CliError> {
     if terminal.input.is_terminal() {
         let how = "one question a line, please, as JSON; end with Ctrl-D";
         terminal.err.say(how);
@@ -98,7 +98,7 @@ fn ask_many(
         root: ProjectRoot::open(&args.options.project).map_err(BuildError::from)?,
         profile: profile(config, ask.profile.as_ref())?,
     };
-    let (builder, data) = prepared(config, args, environment)?;
+    let (builder, data) = prepare(config, args, environment)?;
     with_system(builder, Some(data), async |oracle, journal| {
         batch::run(oracle, journal, request, terminal).await
     })
@@ -107,13 +107,13 @@ fn ask_many(
 pub(super) fn chat(
     chat: &ChatArgs,
     config: &Config,
-    (args, environment, terminal): Call<'_>,
-) -> Result<u8, Stop> {
-    let which = Which::of(args, chat.last);
+    (args, environment, terminal): CommandContext<'_>,
+) -> Result<u8, CliError> {
+    let which = SessionChoice::of(args, chat.last);
     let format = Format::of(&args.options, chat.events);
     let root = ProjectRoot::open(&args.options.project).map_err(BuildError::from)?;
     let profile = profile(config, chat.profile.as_ref())?;
-    let (builder, data) = prepared(config, args, environment)?;
+    let (builder, data) = prepare(config, args, environment)?;
     let (progress, history) = (builder.progress(), data.join(HISTORY));
     with_system(builder, Some(data), async |oracle, journal| {
         let session = which.name(journal).await?;
@@ -126,7 +126,7 @@ pub(super) fn chat(
             profile,
             progress,
             history: Some(history),
-            come_back: come_back(args),
+            resume_command: resume_command(args),
         };
         chat::run(oracle, journal, request, terminal).await
     })
@@ -134,7 +134,7 @@ pub(super) fn chat(
 
 /// The command line that returns to a session, up to its name, with the options on which the
 /// session depends.
-fn come_back(args: &Args) -> String {
+fn resume_command(args: &Args) -> String {
     let Options {
         project,
         data_dir,
@@ -170,7 +170,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-fn profile(config: &Config, wanted: Option<&ProfileName>) -> Result<ProfileName, Stop> {
+fn profile(config: &Config, wanted: Option<&ProfileName>) -> Result<ProfileName, CliError> {
     let configured = config.profiles.iter().map(|profile| profile.name.clone());
     let there: Vec<ProfileName> = std::iter::once(ProfileName::oracle())
         .chain(configured)
@@ -181,7 +181,7 @@ fn profile(config: &Config, wanted: Option<&ProfileName>) -> Result<ProfileName,
         Some(wanted) => {
             let there: Vec<String> = there.iter().map(|name| format!("`{name}`")).collect();
             let there = there.join(", ");
-            Err(Stop::usage(format_args!(
+            Err(CliError::usage(format_args!(
                 "there is no profile `{wanted}`: there is {there}, and more can be configured by `[[profiles]]`"
             )))
         }
@@ -190,15 +190,17 @@ fn profile(config: &Config, wanted: Option<&ProfileName>) -> Result<ProfileName,
 
 pub(super) fn replay(
     replay: &ReplayArgs,
-    (args, environment, terminal): Call<'_>,
-) -> Result<u8, Stop> {
+    (args, environment, terminal): CommandContext<'_>,
+) -> Result<u8, CliError> {
     let text = input::Source::open(Some(&replay.scenario), &mut terminal.input)?.whole()?;
-    let scenario = Scenario::parse(&text).map_err(Stop::usage)?;
-    let more = More {
-        before: scenario.settings().map_err(Stop::usage)?,
+    let scenario = Scenario::parse(&text).map_err(CliError::usage)?;
+    let more = ExtraSettings {
+        before: scenario.settings().map_err(CliError::usage)?,
         after: Scenario::fixed_settings(),
     };
-    let loaded = find(args, environment, more).loaded.map_err(Stop::all)?;
+    let loaded = find(args, environment, more)
+        .loaded
+        .map_err(CliError::all)?;
     let builder = Oracle::builder()
         .config(loaded.config)
         .backend(Scripted::of_turns(&scenario.turns));
@@ -206,7 +208,7 @@ pub(super) fn replay(
     let named = args.options.session.clone();
     let session = named
         .map_or_else(|| SessionName::new("replay"), Ok)
-        .map_err(Stop::usage)?;
+        .map_err(CliError::usage)?;
     with_system(builder, None, async |oracle, _| {
         replay::run(oracle, &scenario, session, args.options.json, terminal).await
     })
@@ -216,7 +218,7 @@ pub(super) fn replay(
 pub(super) fn mock_model(
     mock: &mock_model::MockModelArgs,
     terminal: &mut Terminal,
-) -> Result<(), Stop> {
+) -> Result<(), CliError> {
     if mock.list_faults {
         return mock_model::list_faults(terminal);
     }
@@ -230,29 +232,29 @@ pub(super) fn mock_model(
     on(runtime, mock_model::run(address, settings, terminal))
 }
 
-pub(super) fn prepared(
+pub(super) fn prepare(
     config: &Config,
     args: &Args,
     environment: &Environment,
-) -> Result<(Builder, PathBuf), Stop> {
-    let data = super::kept::directory(config, environment)?;
+) -> Result<(Builder, PathBuf), CliError> {
+    let data = super::stored::directory(config, environment)?;
     let builder = Oracle::builder()
         .config(config.clone())
         .environment(environment.pairs().iter().cloned())
         .project(&args.options.project);
     #[cfg(feature = "testkit")]
-    let builder = doomed(builder, environment)?;
+    let builder = with_crash_point(builder, environment)?;
     Ok((builder, data))
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Which {
+enum SessionChoice {
     Named(SessionName),
     Last,
     New,
 }
 
-impl Which {
+impl SessionChoice {
     fn of(args: &Args, last: bool) -> Self {
         match &args.options.session {
             Some(name) => Self::Named(name.clone()),
@@ -261,7 +263,7 @@ impl Which {
         }
     }
 
-    async fn name(self, journal: &dyn Journal) -> Result<SessionName, Stop> {
+    async fn name(self, journal: &dyn Journal) -> Result<SessionName, CliError> {
         match self {
             Self::Named(name) => Ok(name),
             Self::Last => sessions::last(journal).await,
@@ -272,25 +274,25 @@ impl Which {
 
 /// The point at which the process kills itself, for tests of recovery.
 #[cfg(feature = "testkit")]
-fn doomed(builder: Builder, environment: &Environment) -> Result<Builder, Stop> {
+fn with_crash_point(builder: Builder, environment: &Environment) -> Result<Builder, CliError> {
     let Some(point) = environment.get("ORACLE_TESTKIT_DIE") else {
         return Ok(builder);
     };
-    let point = point.to_string_lossy().parse().map_err(Stop::usage)?;
-    Ok(builder.dies(point))
+    let point = point.to_string_lossy().parse().map_err(CliError::usage)?;
+    Ok(builder.crash_at(point))
 }
 
 /// Runs `work` in a short-lived system, over a data directory or in memory.
 pub(super) fn with_system(
     builder: Builder,
     data: Option<PathBuf>,
-    work: impl AsyncFnOnce(&Oracle, &dyn Journal) -> Result<u8, Stop>,
-) -> Result<u8, Stop> {
+    work: impl AsyncFnOnce(&Oracle, &dyn Journal) -> Result<u8, CliError>,
+) -> Result<u8, CliError> {
     on_runtime(Box::pin(async {
-        let (builder, kept) = match data {
+        let (builder, stored) = match data {
             Some(folder) => {
-                let kept = super::kept::open(&folder)?;
-                (builder.journal(kept.clone()), Some(kept))
+                let stored = super::stored::open(&folder)?;
+                (builder.journal(stored.clone()), Some(stored))
             }
             None => (builder, None),
         };
@@ -298,28 +300,30 @@ pub(super) fn with_system(
         let system = builder.short_lived().start().await?;
         let done = work(system.oracle(), &*journal).await;
         // An interrupt skips the graceful shutdown too.
-        if !matches!(done, Err(Stop::Interrupted)) {
+        if !matches!(done, Err(CliError::Interrupted)) {
             system.shut_down(DRAIN).await;
             drop(journal);
-            if let Some(kept) = kept {
-                kept.close().await;
+            if let Some(stored) = stored {
+                stored.close().await;
             }
         }
         done
     }))
 }
 
-pub(super) fn on_runtime<T>(work: impl Future<Output = Result<T, Stop>>) -> Result<T, Stop> {
+pub(super) fn on_runtime<T>(
+    work: impl Future<Output = Result<T, CliError>>,
+) -> Result<T, CliError> {
     on(tokio::runtime::Builder::new_multi_thread(), work)
 }
 
 fn on<T>(
     mut runtime: tokio::runtime::Builder,
-    work: impl Future<Output = Result<T, Stop>>,
-) -> Result<T, Stop> {
+    work: impl Future<Output = Result<T, CliError>>,
+) -> Result<T, CliError> {
     let runtime = runtime.enable_all().build();
     let runtime = runtime
-        .map_err(|error| Stop::failed(format_args!("no runtime could be started: {error}")))?;
+        .map_err(|error| CliError::failed(format_args!("no runtime could be started: {error}")))?;
     let done = runtime.block_on(work);
     // A thread may be blocked on standard input, and nothing can wake it.
     runtime.shutdown_background();

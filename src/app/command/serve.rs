@@ -5,44 +5,45 @@ use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
 use futures_util::future::{Fuse, FusedFuture as _, FutureExt as _};
 
 use super::{
-    More, descriptors, find, kept,
-    run::{on_runtime, prepared},
+    ExtraSettings, descriptors, find,
+    run::{on_runtime, prepare},
+    stored,
 };
 use crate::{
     access::{KeyFile, Keyring},
     cli::{
-        Args, Environment, Interrupts, Signals, Stop, exit,
-        serve::{started, tell_reloaded},
+        Args, CliError, Environment, Interrupts, Signals, exit,
+        serve::{report_reload, started},
         terminal::Terminal,
     },
     config::Config,
     control::socket::Socket,
-    http::{BindError, Door, Host, Listener, LocalServer, Server, Shares},
+    http::{AuthMode, BindError, Host, HostParts, Listener, LocalServer, Server},
     journal::Journal,
 };
 
-const GAVE_UP: &str = "a part of the system failed too often, so all of it ended: its log says which \
+const SYSTEM_FAILED: &str = "a part of the system failed too often, so all of it ended: its log says which \
     (-v for more); what was acknowledged is kept, and goes on with the next start";
 
 /// Time to close control channel and journal after the server; by default, a whole shutdown takes
 /// half a minute at most.
-const TIDYING: Duration = Duration::from_secs(4);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(4);
 
 pub(super) fn serve(
     args: &Args,
-    more: &More,
+    more: &ExtraSettings,
     environment: &Environment,
     terminal: &mut Terminal,
-) -> Result<u8, Stop> {
+) -> Result<u8, CliError> {
     let loaded = &find(args, environment, more.clone())
         .loaded
-        .map_err(Stop::all)?;
+        .map_err(CliError::all)?;
     let config = &loaded.config;
     let settings = config.server.clone();
     if let Some(few) = descriptors::raise(settings.max_connections, model_calls(config)) {
         terminal.err.say(few);
     }
-    let (builder, folder) = prepared(config, args, environment)?;
+    let (builder, folder) = prepare(config, args, environment)?;
     let builder = builder.reads(reading(
         args.clone(),
         environment.clone(),
@@ -51,18 +52,18 @@ pub(super) fn serve(
     ));
     on_runtime(Box::pin(async {
         let (mut ends, mut hangups) = (Interrupts::listen_to_machine(), Signals::hangups());
-        let keys = Keyring::open(KeyFile::within(&folder)).map_err(Stop::failed)?;
-        let door = match keys.is_guarded() {
-            true => Door::Keys,
-            false => Door::Open,
+        let keys = Keyring::open(KeyFile::within(&folder)).map_err(CliError::failed)?;
+        let auth = match keys.is_guarded() {
+            true => AuthMode::Keys,
+            false => AuthMode::Open,
         };
         // Bound first, so that a process that finds the address taken has changed nothing.
-        let listener = Listener::bind(&settings, door).map_err(not_there)?;
-        let kept = kept::open(&folder)?;
-        let journal: Arc<dyn Journal> = Arc::new(kept.clone());
-        let mut system = builder.journal(kept.clone()).start().await?;
+        let listener = Listener::bind(&settings, auth).map_err(bind_failed)?;
+        let stored = stored::open(&folder)?;
+        let journal: Arc<dyn Journal> = Arc::new(stored.clone());
+        let mut system = builder.journal(stored.clone()).start().await?;
         let oracle = system.oracle().clone();
-        let host = Host::new(Shares {
+        let host = Host::new(HostParts {
             oracle: system.oracle().clone(),
             journal,
             settings,
@@ -70,14 +71,14 @@ pub(super) fn serve(
         });
         let server = Server::start(listener, host.clone());
         let models = loaded.choice.chain.models();
-        let why = (models, &*loaded.why_these_models());
-        let guarded = door == Door::Keys;
+        let why = (models, &*loaded.model_choice_reason());
+        let guarded = auth == AuthMode::Keys;
         started(server.address(), why, &folder, guarded, terminal);
         // The server runs without the control channel if its socket fails.
         let socket = Socket::within(&folder).await;
         let socket = socket.inspect_err(|error| terminal.err.say(error));
         if let Ok(socket) = &socket
-            && let Err(error) = kept.announce(socket.path())
+            && let Err(error) = stored.announce(socket.path())
         {
             terminal.err.say(format_args!(
                 "other processes do not find the control channel: {error}"
@@ -89,13 +90,13 @@ pub(super) fn serve(
             tokio::select! {
                 () = ends.pressed() => break,
                 () = oracle.shutdown_requested() => break,
-                () = system.ended() => return Err(Stop::failed(GAVE_UP)),
+                () = system.ended() => return Err(CliError::failed(SYSTEM_FAILED)),
                 // A hangup during a reload is handled after it.
                 () = hangups.come(), if reload.is_terminated() => {
                     let oracle = oracle.clone();
                     reload.set(async move { oracle.reload().await }.fuse());
                 }
-                reloaded = reload.as_mut() => tell_reloaded(&reloaded, terminal),
+                reloaded = reload.as_mut() => report_reload(&reloaded, terminal),
             }
         }
         // The reload holds the journal too.
@@ -108,14 +109,14 @@ pub(super) fn serve(
                 if let Ok(control) = control {
                     control.close().await;
                 }
-                kept.close().await;
+                stored.close().await;
             };
             // Everything acknowledged is durable; the next start cleans up.
-            if tokio::time::timeout(TIDYING, tidied).await.is_err() {
-                tracing::warn!("the journal was not closed in order within {TIDYING:?}");
+            if tokio::time::timeout(SHUTDOWN_GRACE, tidied).await.is_err() {
+                tracing::warn!("the journal was not closed in order within {SHUTDOWN_GRACE:?}");
             }
         };
-        ends.unless_pressed(Box::pin(end)).await?;
+        ends.or_interrupted(Box::pin(end)).await?;
         Ok(exit::DONE)
     }))
 }
@@ -125,7 +126,7 @@ fn reading(
     args: Args,
     environment: Environment,
     folder: PathBuf,
-    more: More,
+    more: ExtraSettings,
 ) -> impl Fn() -> Result<Config, Vec<String>> + Send + Sync {
     move || {
         let loaded = find(&args, &environment, more.clone()).loaded;
@@ -144,11 +145,11 @@ fn reading(
 }
 
 /// Only an address in use is no wrong setting: it may be free later.
-fn not_there(error: BindError) -> Stop {
+fn bind_failed(error: BindError) -> CliError {
     match error {
-        BindError::Taken { .. } => Stop::failed(error),
+        BindError::Taken { .. } => CliError::failed(error),
         BindError::Keyless | BindError::Unguarded { .. } | BindError::Refused { .. } => {
-            Stop::usage(error)
+            CliError::usage(error)
         }
     }
 }

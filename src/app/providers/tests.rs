@@ -3,10 +3,10 @@
 use secrecy::ExposeSecret;
 
 use super::*;
-use crate::config::{File, Sources, load};
+use crate::config::{ConfigFile, Sources, load};
 
 fn config(file: &str) -> Config {
-    let file = File {
+    let file = ConfigFile {
         path: "oracle.toml".into(),
         text: file.into(),
     };

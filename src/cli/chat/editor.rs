@@ -2,7 +2,7 @@
 //! cancelled.
 //!
 //! The terminal is in raw mode only during a read. Rustyline restores it when the read ends, and
-//! [`AsItWas`](crate::cli::person::AsItWas) when the conversation ends during one.
+//! [`TerminalModeGuard`](crate::cli::user::TerminalModeGuard) when the conversation ends during one.
 
 use std::{
     io,
@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 
 use super::{
     history::{self, History},
-    reader::Typed,
+    reader::ReaderEvent,
 };
 use crate::cli::text::cleaned;
 
@@ -31,7 +31,7 @@ type Rustyline = rustyline::Editor<Helper, rustyline::history::FileHistory>;
 
 pub(super) struct Editor {
     asks: SyncSender<String>,
-    typed: mpsc::Receiver<(Typed, Option<String>)>,
+    typed: mpsc::Receiver<(ReaderEvent, Option<String>)>,
     waiting: bool,
     begun: String,
     printer: Option<Box<dyn ExternalPrinter + Send>>,
@@ -52,12 +52,12 @@ impl Editor {
             .spawn(move || {
                 let mut history = History::open(history, editor.history_mut());
                 while let Ok(ahead) = asked.recv() {
-                    let begun = suspended.taken().unwrap_or((ahead, String::new()));
+                    let begun = suspended.take().unwrap_or((ahead, String::new()));
                     let typed = read(&mut editor, &suspended, begun);
-                    if let Typed::Message(message) = &typed {
+                    if let ReaderEvent::Message(message) = &typed {
                         history.add(editor.history_mut(), message);
                     }
-                    if types.blocking_send((typed, history.complaint())).is_err() {
+                    if types.blocking_send((typed, history.warning())).is_err() {
                         return;
                     }
                 }
@@ -72,18 +72,18 @@ impl Editor {
     }
 
     /// Waits for a message; also returns a problem with the history file.
-    pub(super) async fn typed(&mut self) -> (Typed, Option<String>) {
+    pub(super) async fn typed(&mut self) -> (ReaderEvent, Option<String>) {
         // If the send fails, the thread has panicked and no message will come.
         if !self.waiting {
             let begun = std::mem::take(&mut self.begun);
             if self.asks.try_send(begun).is_err() {
-                return (Typed::End, None);
+                return (ReaderEvent::End, None);
             }
         }
         self.waiting = true;
         let typed = self.typed.recv().await;
         self.waiting = false;
-        typed.unwrap_or((Typed::End, None))
+        typed.unwrap_or((ReaderEvent::End, None))
     }
 
     pub(super) fn begin_with(&mut self, text: String) {
@@ -127,17 +127,17 @@ fn rustyline(suspended: &Suspended) -> rustyline::Result<Rustyline> {
 }
 
 /// Reads a message; `begun` is the text before and after the cursor.
-fn read(editor: &mut Rustyline, suspended: &Suspended, begun: (String, String)) -> Typed {
+fn read(editor: &mut Rustyline, suspended: &Suspended, begun: (String, String)) -> ReaderEvent {
     let (before, behind) = begun;
     match editor.readline_with_initial("> ", (&before, &behind)) {
-        Ok(message) => Typed::Message(cleaned(&message)),
-        Err(ReadlineError::Interrupted) if suspended.is_some() => Typed::Suspended,
-        Err(ReadlineError::Interrupted) => Typed::Cleared,
-        Err(ReadlineError::Eof) => Typed::End,
+        Ok(message) => ReaderEvent::Message(cleaned(&message)),
+        Err(ReadlineError::Interrupted) if suspended.is_some() => ReaderEvent::Suspended,
+        Err(ReadlineError::Interrupted) => ReaderEvent::Cleared,
+        Err(ReadlineError::Eof) => ReaderEvent::End,
         Err(ReadlineError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
-            Typed::NotUtf8
+            ReaderEvent::NotUtf8
         }
-        Err(ReadlineError::Io(error)) => Typed::Failed(error),
-        Err(error) => Typed::Failed(io::Error::other(error)),
+        Err(ReadlineError::Io(error)) => ReaderEvent::Failed(error),
+        Err(error) => ReaderEvent::Failed(io::Error::other(error)),
     }
 }

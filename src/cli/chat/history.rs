@@ -24,7 +24,7 @@ const LARGEST: u64 = 32 << 20;
 
 pub(super) struct History {
     file: Option<PathBuf>,
-    complaint: Option<String>,
+    warning: Option<String>,
 }
 
 impl History {
@@ -32,11 +32,11 @@ impl History {
     pub(super) fn open(file: Option<PathBuf>, kept: &mut FileHistory) -> Self {
         let mut history = Self {
             file,
-            complaint: None,
+            warning: None,
         };
         // `/dev/null` as the history file disables it.
         history.file.take_if(|file| is_null(file));
-        history.does(|file| match fs::metadata(file) {
+        history.update_file(|file| match fs::metadata(file) {
             Ok(is) if !is.is_file() => Err("it is no file".to_owned()),
             Ok(is) if is.len() > LARGEST => Err(format!("it has more than {LARGEST} bytes")),
             Ok(_) => {
@@ -54,7 +54,7 @@ impl History {
             return;
         }
         let added = kept.add(message);
-        self.does(|file| match added {
+        self.update_file(|file| match added {
             Ok(true) => {
                 is_free(file)?;
                 kept.append(file).map_err(|error| error.to_string())
@@ -64,15 +64,15 @@ impl History {
         });
     }
 
-    pub(super) const fn complaint(&mut self) -> Option<String> {
-        self.complaint.take()
+    pub(super) const fn warning(&mut self) -> Option<String> {
+        self.warning.take()
     }
 
-    fn does(&mut self, what: impl FnOnce(&Path) -> Result<(), String>) {
+    fn update_file(&mut self, what: impl FnOnce(&Path) -> Result<(), String>) {
         let Some(file) = &self.file else { return };
         if let Err(problem) = what(file) {
             let file = file.display();
-            self.complaint = Some(format!(
+            self.warning = Some(format!(
                 "what is typed here is not kept for the next time, because of `{file}`: {problem}"
             ));
             self.file = None;
@@ -144,13 +144,13 @@ mod tests {
             for message in typed {
                 history.add(&mut there, message);
             }
-            assert_eq!(history.complaint(), None);
+            assert_eq!(history.warning(), None);
             assert_eq!(there.len(), want);
         }
         let mut there = kept();
         let mut history = History::open(Some(file.clone()), &mut there);
         assert_eq!(all(&there), ["one", "two\nlines \\n é", "one", "three"]);
-        assert_eq!(history.complaint(), None);
+        assert_eq!(history.warning(), None);
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -187,11 +187,11 @@ mod tests {
         for (name, file, why) in cases {
             let mut there = kept();
             let mut history = History::open(Some(file), &mut there);
-            let said = history.complaint().unwrap();
+            let said = history.warning().unwrap();
             assert!(said.contains(why), "{name}: {said}");
             history.add(&mut there, "hi");
             assert_eq!(
-                (history.complaint(), all(&there)),
+                (history.warning(), all(&there)),
                 (None, vec!["hi"]),
                 "{name}"
             );
@@ -208,10 +208,10 @@ mod tests {
         locked.lock().unwrap();
         let mut there = kept();
         let mut history = History::open(Some(file.clone()), &mut there);
-        let said = history.complaint().unwrap();
+        let said = history.warning().unwrap();
         assert!(said.ends_with("another program has locked it"), "{said}");
         history.add(&mut there, "hi");
-        assert_eq!((history.complaint(), all(&there)), (None, vec!["hi"]));
+        assert_eq!((history.warning(), all(&there)), (None, vec!["hi"]));
         drop(locked);
         let mut there = kept();
         History::open(Some(file), &mut there);
@@ -227,6 +227,6 @@ mod tests {
         let mut there = kept();
         let mut history = History::open(Some(file), &mut there);
         history.add(&mut there, "hi");
-        assert_eq!((history.complaint(), all(&there)), (None, vec!["hi"]));
+        assert_eq!((history.warning(), all(&there)), (None, vec!["hi"]));
     }
 }

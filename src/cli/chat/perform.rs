@@ -4,7 +4,7 @@
 use uuid::Uuid;
 
 use super::{
-    Asked, Chat,
+    Chat, QueryToFollow,
     command::{ALL, ChatCommand},
     session,
     why::{Rows, why},
@@ -12,7 +12,7 @@ use super::{
 use crate::{
     actor::QueryAccount,
     cli::{
-        Stop,
+        CliError,
         question::Question,
         sessions,
         text::{cut, used},
@@ -29,7 +29,7 @@ use crate::{
 const LINES: (usize, usize) = (2, 4);
 const LISTED: usize = 15;
 /// Maximum number of sessions read for the list, which omits sub-agents.
-const LOOKED_AT: usize = 100;
+const SCANNED: usize = 100;
 const BEGINNING: usize = 8;
 
 const KEYS: [(&str, &str); 6] = [
@@ -49,7 +49,7 @@ const KEYS: [(&str, &str); 6] = [
 
 impl Chat<'_> {
     /// Introduces the session, repeats its last exchange and resumes an interrupted query.
-    pub(super) async fn greet(&mut self, last_used: Option<Timestamp>) -> Result<(), Stop> {
+    pub(super) async fn greet(&mut self, last_used: Option<Timestamp>) -> Result<(), CliError> {
         let name = &self.session.key().name;
         let keys = "/help lists commands, Ctrl-D leaves";
         match last_used {
@@ -59,14 +59,14 @@ impl Chat<'_> {
             Some(at) => {
                 let session = format!("going on with session {name}, last used {at}; {keys}");
                 self.terminal.note(&session);
-                self.tell_the_last().await?;
-                self.go_on().await?;
+                self.show_last_query().await?;
+                self.resume_query().await?;
             }
         }
         Ok(())
     }
 
-    async fn tell_the_last(&mut self) -> Result<(), Stop> {
+    async fn show_last_query(&mut self) -> Result<(), CliError> {
         let Some((query, _)) = self.session.last_message().await? else {
             return Ok(());
         };
@@ -74,30 +74,30 @@ impl Chat<'_> {
             return Ok(());
         };
         let width = self.terminal.columns();
-        for line in last_words(&account, width) {
+        for line in answer_preview(&account, width) {
             self.terminal.note(&line);
         }
         Ok(())
     }
 
     /// Resumes queries that a crash or a signal cut off.
-    async fn go_on(&mut self) -> Result<(), Stop> {
+    async fn resume_query(&mut self) -> Result<(), CliError> {
         let mut before = None;
         while let Some(query) = self.session.view().await?.query {
             // Following it did not end it.
             if before.replace(query) == Some(query) {
                 break;
             }
-            if !self.go_on_with(query).await? {
+            if !self.follow_query(query).await? {
                 break;
             }
         }
         Ok(())
     }
 
-    async fn go_on_with(&mut self, query: QueryId) -> Result<bool, Stop> {
+    async fn follow_query(&mut self, query: QueryId) -> Result<bool, CliError> {
         let what = format!("question {query} was not answered to the end");
-        let question = match Question::go_on(&self.session, query).await {
+        let question = match Question::resume_query(&self.session, query).await {
             Ok(question) => question,
             Err(refused) if refused.code == Code::Owned => {
                 self.terminal
@@ -106,16 +106,17 @@ impl Chat<'_> {
             }
             Err(refused) => return Err(refused.into()),
         };
-        let how = match question.is_here() {
+        let how = match question.is_local() {
             true => format!("{what} and goes on"),
             false => format!("question {query} is being answered by the server"),
         };
         self.terminal.note(&format!("{how}; Ctrl-C takes it back"));
-        self.follow(Asked::Before(Box::new(question))).await?;
+        self.follow(QueryToFollow::Before(Box::new(question)))
+            .await?;
         Ok(true)
     }
 
-    pub(super) async fn perform(&mut self, command: ChatCommand) -> Result<(), Stop> {
+    pub(super) async fn perform(&mut self, command: ChatCommand) -> Result<(), CliError> {
         let done = match command {
             ChatCommand::Quit => {
                 self.leaves = true;
@@ -130,12 +131,12 @@ impl Chat<'_> {
             ChatCommand::Sessions => self.sessions().await,
             ChatCommand::Resume(name) => self.resume(name).await,
             ChatCommand::New => {
-                self.turn_to(&SessionName::from_uuid(Uuid::now_v7()), None)
+                self.switch_to(&SessionName::from_uuid(Uuid::now_v7()), None)
                     .await
             }
         };
         match done {
-            Err(Stop::Refused(refused)) if !self.oracle.has_ended() => {
+            Err(CliError::Refused(refused)) if !self.oracle.has_ended() => {
                 self.terminal.note(&format!("oracle: {refused}"));
                 Ok(())
             }
@@ -151,12 +152,12 @@ impl Chat<'_> {
         for (key, does) in KEYS {
             rows.push(0, key, does);
         }
-        self.tell(&rows);
+        self.show_rows(&rows);
     }
 
-    async fn why(&mut self, query: Option<QueryId>) -> Result<(), Stop> {
+    async fn why(&mut self, query: Option<QueryId>) -> Result<(), CliError> {
         let Some((last, _)) = self.session.last_message().await? else {
-            self.nothing_asked();
+            self.note_no_question();
             return Ok(());
         };
         let query = query.unwrap_or(last);
@@ -168,13 +169,13 @@ impl Chat<'_> {
             self.terminal.note(&format!("oracle: {problem}"));
             return Ok(());
         }
-        self.tell(&why(&records));
+        self.show_rows(&why(&records));
         Ok(())
     }
 
-    async fn usage(&mut self) -> Result<(), Stop> {
+    async fn usage(&mut self) -> Result<(), CliError> {
         let Some((last, _)) = self.session.last_message().await? else {
-            self.nothing_asked();
+            self.note_no_question();
             return Ok(());
         };
         let mut rows = Rows::default();
@@ -183,12 +184,12 @@ impl Chat<'_> {
         if let Some(account) = self.session.account(last).await? {
             rows.push(0, &format!("question {last}"), used(&account.usage));
         }
-        self.tell(&rows);
+        self.show_rows(&rows);
         Ok(())
     }
 
-    async fn sessions(&mut self) -> Result<(), Stop> {
-        let (newest, _) = sessions::newest(self.journal, LOOKED_AT).await?;
+    async fn sessions(&mut self) -> Result<(), CliError> {
+        let (newest, _) = sessions::newest(self.journal, SCANNED).await?;
         let width = self.terminal.columns();
         let mut listed = 0;
         for known in &newest {
@@ -228,10 +229,10 @@ impl Chat<'_> {
         Some(question)
     }
 
-    async fn resume(&mut self, name: SessionName) -> Result<(), Stop> {
+    async fn resume(&mut self, name: SessionName) -> Result<(), CliError> {
         let found = self.journal.find(SessionKey::local(name.clone())).await?;
         match found.filter(|_| !name.is_reserved()) {
-            Some(known) => self.turn_to(&name, Some(known)).await,
+            Some(known) => self.switch_to(&name, Some(known)).await,
             None => {
                 let problem =
                     format!("there is no session `{name}`: `/sessions` lists those there are");
@@ -241,7 +242,11 @@ impl Chat<'_> {
         }
     }
 
-    async fn turn_to(&mut self, name: &SessionName, known: Option<Known>) -> Result<(), Stop> {
+    async fn switch_to(
+        &mut self,
+        name: &SessionName,
+        known: Option<Known>,
+    ) -> Result<(), CliError> {
         if self.begun {
             self.before = Some(self.session.key().name.clone());
         }
@@ -250,11 +255,11 @@ impl Chat<'_> {
         self.greet(known.and_then(|known| known.at)).await
     }
 
-    fn nothing_asked(&mut self) {
+    fn note_no_question(&mut self) {
         self.terminal.note("nothing was asked in this session yet");
     }
 
-    fn tell(&mut self, rows: &Rows) {
+    fn show_rows(&mut self, rows: &Rows) {
         let width = self.terminal.columns();
         for line in rows.lines(width) {
             self.terminal.note(&line);
@@ -274,7 +279,7 @@ fn line(known: &Known, question: &str, here: bool, width: usize) -> String {
 }
 
 /// Summarizes the last question and its answer: the first lines of both, and the outcome.
-fn last_words(account: &QueryAccount, width: usize) -> Vec<String> {
+fn answer_preview(account: &QueryAccount, width: usize) -> Vec<String> {
     let (of_question, of_answer) = LINES;
     let mut lines = first(&account.text, "> ", of_question, width);
     if let Some((_, finished)) = &account.finished {

@@ -6,13 +6,13 @@ use super::{ChatRequest, editor::Editor};
 use crate::cli::{
     ask::Format,
     multiline::{Enter, enter},
-    person::{self, Keyboard, Person},
     terminal::{Style, Terminal},
     text::cleaned,
+    user::{self, Keyboard, TerminalUser},
 };
 
 #[derive(Debug)]
-pub(super) enum Typed {
+pub(super) enum ReaderEvent {
     Message(String),
     Cleared,
     Suspended,
@@ -22,13 +22,13 @@ pub(super) enum Typed {
 }
 
 pub(super) enum Reader {
-    Lines(Lines),
+    Lines(MessageLines),
     Editor(Editor),
 }
 
 impl Reader {
     pub(super) fn new(request: &ChatRequest, terminal: &mut Terminal) -> Self {
-        let person = terminal.input.is_terminal();
+        let user = terminal.input.is_terminal();
         match terminal.input.style() {
             // The editor draws on the terminal even if other streams are redirected.
             Some(Style::Coloured | Style::Plain) => match Editor::new(request.history.clone()) {
@@ -36,10 +36,10 @@ impl Reader {
                 Err(error) => {
                     let without = "messages are read without an editor";
                     terminal.note(&format!("oracle: {without}: {error}"));
-                    Self::Lines(Lines::read(person))
+                    Self::Lines(MessageLines::read(user))
                 }
             },
-            Some(Style::Dumb) | None => Self::Lines(Lines::read(person)),
+            Some(Style::Dumb) | None => Self::Lines(MessageLines::read(user)),
         }
     }
 
@@ -64,13 +64,15 @@ impl Reader {
         }
     }
 
-    /// The person during a query, if questions can be shown and answers typed.
-    pub(super) fn person(&mut self, format: Format, terminal: &Terminal) -> Person<'_> {
+    /// The user during a query, if questions can be shown and answers typed.
+    pub(super) fn user(&mut self, format: Format, terminal: &Terminal) -> TerminalUser<'_> {
         let asks = format == Format::Text && terminal.err_is_terminal();
         match self {
-            Self::Lines(lines) if asks && lines.person => Person::Lines(&mut lines.lines),
-            Self::Lines(_) => Person::Nobody,
-            Self::Editor(_) => Keyboard::taking_all(asks).map_or(Person::Nobody, Person::Keys),
+            Self::Lines(lines) if asks && lines.user => TerminalUser::Lines(&mut lines.lines),
+            Self::Lines(_) => TerminalUser::Absent,
+            Self::Editor(_) => {
+                Keyboard::taking_all(asks).map_or(TerminalUser::Absent, TerminalUser::Keys)
+            }
         }
     }
 
@@ -82,7 +84,7 @@ impl Reader {
     }
 
     /// Waits for a message; also returns a problem with the history file.
-    pub(super) async fn typed(&mut self) -> (Typed, Option<String>) {
+    pub(super) async fn typed(&mut self) -> (ReaderEvent, Option<String>) {
         match self {
             Self::Lines(lines) => (lines.typed().await, None),
             Self::Editor(editor) => editor.typed().await,
@@ -90,52 +92,52 @@ impl Reader {
     }
 }
 
-pub(super) struct Lines {
-    lines: person::Lines,
-    person: bool,
+pub(super) struct MessageLines {
+    lines: user::Lines,
+    user: bool,
     begun: String,
 }
 
-impl Lines {
-    const fn new(lines: person::Lines, person: bool) -> Self {
+impl MessageLines {
+    const fn new(lines: user::Lines, user: bool) -> Self {
         Self {
             lines,
-            person,
+            user,
             begun: String::new(),
         }
     }
 
-    fn read(person: bool) -> Self {
-        Self::new(person::Lines::read(), person)
+    fn read(user: bool) -> Self {
+        Self::new(user::Lines::read(), user)
     }
 
-    async fn typed(&mut self) -> Typed {
+    async fn typed(&mut self) -> ReaderEvent {
         loop {
             let line = match self.lines.next().await {
                 // The input ended within a message.
                 None if !self.begun.is_empty() => return self.whole(),
-                None => return Typed::End,
-                Some(Err(error)) => return Typed::Failed(error),
+                None => return ReaderEvent::End,
+                Some(Err(error)) => return ReaderEvent::Failed(error),
                 Some(Ok(line)) => line,
             };
             let Ok(line) = String::from_utf8(line) else {
-                return Typed::NotUtf8;
+                return ReaderEvent::NotUtf8;
             };
-            if !self.person {
-                return Typed::Message(line);
+            if !self.user {
+                return ReaderEvent::Message(line);
             }
             self.begun.push_str(line.trim_end_matches('\r'));
             match enter(&self.begun) {
                 Enter::Sends => return self.whole(),
-                Enter::ReplacesTheBackslash => drop(self.begun.pop()),
-                Enter::GoesOn => {}
+                Enter::ReplacesBackslash => drop(self.begun.pop()),
+                Enter::ContinuesLine => {}
             }
             self.begun.push('\n');
         }
     }
 
-    fn whole(&mut self) -> Typed {
-        Typed::Message(cleaned(&std::mem::take(&mut self.begun)))
+    fn whole(&mut self) -> ReaderEvent {
+        ReaderEvent::Message(cleaned(&std::mem::take(&mut self.begun)))
     }
 }
 
@@ -144,13 +146,13 @@ mod tests {
     use super::*;
 
     /// The messages that these lines form.
-    async fn messages(person: bool, lines: &[&str]) -> Vec<String> {
-        let mut lines = Lines::new(person::Lines::given(lines), person);
+    async fn messages(user: bool, lines: &[&str]) -> Vec<String> {
+        let mut lines = MessageLines::new(user::Lines::given(lines), user);
         let mut messages = Vec::new();
         loop {
             match lines.typed().await {
-                Typed::Message(message) => messages.push(message),
-                Typed::End => return messages,
+                ReaderEvent::Message(message) => messages.push(message),
+                ReaderEvent::End => return messages,
                 other => panic!("{other:?}"),
             }
         }

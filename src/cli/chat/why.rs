@@ -31,7 +31,7 @@ const ARGUMENTS: usize = 100;
 const SEPARATOR: char = '\u{1e}';
 
 /// Templates, one per line: record type, label (indented if it belongs to a turn), text.
-const SAYINGS: &str = "\
+const TEMPLATES: &str = "\
 query.accepted: question {{ query }}: {{ p.text }}
 query.accepted: continues: {% if p.continues is number %}question {{ p.continues }}{% endif %}
 query.accepted: limits: {% set l = p.limits %}at most {{ l.max_turns }} turns\
@@ -138,8 +138,8 @@ pub(super) fn why(records: &[Entry]) -> Rows {
     account.close()
 }
 
-fn sayings() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
-    SAYINGS.lines().filter_map(|line| {
+fn templates() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    TEMPLATES.lines().filter_map(|line| {
         let (kind, rest) = line.split_once(": ")?;
         let (word, text) = rest.split_once(": ")?;
         Some((kind, word, text))
@@ -216,7 +216,7 @@ impl Account {
             reason => reason,
             separator => SEPARATOR.to_string(),
         };
-        for (_, word, text) in sayings().filter(|saying| saying.0 == kind) {
+        for (_, word, text) in templates().filter(|saying| saying.0 == kind) {
             let said = |template: &str| {
                 let said = self.environment.render_str(template, &context);
                 said.unwrap_or_else(|error| error.to_string())

@@ -175,9 +175,9 @@ pub enum CtlCommand {
         limit: u32,
     },
     /// Approve a tool call
-    Approve(Call),
+    Approve(CallArg),
     /// Deny a tool call
-    Deny(Call),
+    Deny(CallArg),
     /// Give a session an additional tool
     #[serde(rename = "attach_tool")]
     Attach {
@@ -209,7 +209,7 @@ pub struct SubjectArg {
 
 /// A tool call that waits for approval in a session.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args, Serialize)]
-pub struct Call {
+pub struct CallArg {
     /// The session.
     #[command(flatten)]
     #[serde(flatten)]

@@ -3,10 +3,10 @@
 
 use futures_util::stream::{self, SelectAll, Stream, StreamExt as _, TryStreamExt as _};
 
-use super::{Server, tell};
+use super::{Server, output};
 use crate::{
     actor::{Approval, SessionState, SessionSummary},
-    cli::{Stop, interrupts::Interrupts, terminal::Terminal},
+    cli::{CliError, interrupts::Interrupts, terminal::Terminal},
     control::{Answer, Client, Events, Seen, Subject, Verb, Watching},
     model::{Owner, SessionKey, SessionName, TenantId},
 };
@@ -17,13 +17,13 @@ pub(super) struct Servers<'a> {
 }
 
 impl Servers<'_> {
-    pub(super) async fn carry_out(&self, verb: &Verb) -> Result<Answer, Stop> {
+    pub(super) async fn carry_out(&self, verb: &Verb) -> Result<Answer, CliError> {
         let is_for_all = match verb {
             Verb::List { .. } | Verb::Approvals { .. } => true,
             Verb::Drain {} | Verb::ShutDown {} | Verb::Reload {} if self.all.len() > 1 => {
                 let pids = self.all.iter().filter_map(|server| server.pid);
                 let pids: Vec<String> = pids.map(|pid| pid.to_string()).collect();
-                return Err(Stop::usage(format_args!(
+                return Err(CliError::usage(format_args!(
                     "several servers run over this data directory: name one with `oracle ctl --pid`, of {}",
                     pids.join(", ")
                 )));
@@ -44,14 +44,14 @@ impl Servers<'_> {
     }
 
     /// The server that owns a session, else any.
-    fn one(&self, session: Option<&Subject>) -> Result<&Client, Stop> {
+    fn one(&self, session: Option<&Subject>) -> Result<&Client, CliError> {
         let owner = match (self.all, session) {
             ([_, _, ..], Some(session)) => (self.owner)(&session.of(&TenantId::local())),
             _ => None,
         };
         let is_it = |server: &&Server| owner.as_ref().is_some_and(|owner| owner.pid == server.pid);
         let one = self.all.iter().find(is_it).or(self.all.first());
-        let one = one.ok_or_else(|| Stop::failed("no server can be asked"))?;
+        let one = one.ok_or_else(|| CliError::failed("no server can be asked"))?;
         Ok(&one.client)
     }
 
@@ -61,7 +61,7 @@ impl Servers<'_> {
         wanted: &Watching,
         json: bool,
         terminal: &mut Terminal,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CliError> {
         let mut interrupts = Interrupts::listen();
         let asked = match &wanted.session {
             Some(session) => vec![self.one(Some(session))?],
@@ -69,12 +69,12 @@ impl Servers<'_> {
         };
         let mut watched = SelectAll::new();
         for client in asked {
-            watched.push(to_its_end(client.watch(wanted).await?).boxed());
+            watched.push(until_end(client.watch(wanted).await?).boxed());
         }
         loop {
             tokio::select! {
                 seen = watched.next() => match seen {
-                    Some(seen) => tell::seen(&seen?, json, terminal)?,
+                    Some(seen) => output::seen(&seen?, json, terminal)?,
                     None => return Ok(()),
                 },
                 () = interrupts.pressed() => return Ok(()),
@@ -83,7 +83,7 @@ impl Servers<'_> {
     }
 }
 
-fn to_its_end(events: Events<Seen>) -> impl Stream<Item = Result<Seen, Stop>> {
+fn until_end(events: Events<Seen>) -> impl Stream<Item = Result<Seen, CliError>> {
     stream::unfold(Some(events), |events| async {
         let mut events = events?;
         match events.next().await {
@@ -91,7 +91,7 @@ fn to_its_end(events: Events<Seen>) -> impl Stream<Item = Result<Seen, Stop>> {
             Ok(Some(seen)) => Some((Ok(seen), Some(events))),
             Ok(None) => {
                 let why = "the control channel was closed at its other end";
-                Some((Err(Stop::failed(why)), None))
+                Some((Err(CliError::failed(why)), None))
             }
             Err(error) => Some((Err(error.into()), None)),
         }

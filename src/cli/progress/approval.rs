@@ -1,23 +1,23 @@
-//! Approvals of tool calls: asks the person about one call at a time, and denies calls if there is
-//! no person.
+//! Approvals of tool calls: asks the user about one call at a time, and denies calls if there is
+//! no user.
 //!
 //! **Invariant:** only a line typed after the question answers it, only `y` or `yes` allows the
 //! call, and its complete arguments were shown before.
 
 use futures_util::future::BoxFuture;
 
-use super::{Follower, Stop};
+use super::{CliError, Follower};
 use crate::{
-    cli::{person::Heard, question::Question, terminal::Terminal},
+    cli::{question::Question, terminal::Terminal, user::UserInput},
     control::Refused,
     model::{CallId, ToolCall, record::ApprovalVerdict},
 };
 
 /// Characters and lines above which part of a call may have scrolled out of sight.
-const IN_SIGHT: (usize, usize) = (1_600, 20);
+const PREVIEW: (usize, usize) = (1_600, 20);
 
 const QUESTION: &str = "run it? [y/N] ";
-const AGAIN: &str = "`y` or `n`, please: run it? [y/N] ";
+const REPEATED_QUESTION: &str = "`y` or `n`, please: run it? [y/N] ";
 
 #[derive(Default)]
 pub(super) struct Approvals {
@@ -46,13 +46,13 @@ impl Follower<'_, '_> {
         &mut self,
         terminal: &mut Terminal,
         question: &mut Question,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CliError> {
         if let Some(asked) = &self.approvals.asked {
             if question.waiting().iter().any(|call| call.id == *asked) {
                 return Ok(());
             }
             self.approvals.asked = None;
-            self.person.asked();
+            self.user.asked();
             if !self.pressed {
                 terminal.note("\n(the call does not wait any more)");
             }
@@ -63,9 +63,9 @@ impl Follower<'_, '_> {
             return Ok(());
         };
         self.end_line(terminal)?;
-        if self.person.is_there() {
+        if self.user.is_present() {
             // Before the question appears: whatever is typed after it is an answer.
-            self.person.ask();
+            self.user.ask();
             terminal.note(&described(&call));
             terminal.prompt(QUESTION);
             self.approvals.asked = Some(call.id.clone());
@@ -77,16 +77,16 @@ impl Follower<'_, '_> {
         Ok(())
     }
 
-    pub(super) async fn heard(
+    pub(super) async fn user_input(
         &mut self,
         terminal: &mut Terminal,
         question: &mut Question,
-        heard: Heard,
+        user_input: UserInput,
     ) {
-        let said = match heard {
-            Heard::Suspends => return self.person.suspend().await,
-            Heard::Said(line) => verdict(&line),
-            Heard::Nothing => {
+        let said = match user_input {
+            UserInput::Suspend => return self.user.suspend().await,
+            UserInput::Line(line) => verdict(&line),
+            UserInput::Nothing => {
                 terminal.note("");
                 Some(ApprovalVerdict::Denied)
             }
@@ -96,8 +96,8 @@ impl Follower<'_, '_> {
         };
         let verdict = match said {
             Some(verdict) => verdict,
-            None if self.person.ask_again().await => {
-                terminal.prompt(AGAIN);
+            None if self.user.ask_again().await => {
+                terminal.prompt(REPEATED_QUESTION);
                 self.approvals.asked = Some(call);
                 return;
             }
@@ -106,7 +106,7 @@ impl Follower<'_, '_> {
                 ApprovalVerdict::Denied
             }
         };
-        self.person.asked();
+        self.user.asked();
         self.approvals.answering = Some(question.answer_call(call, verdict));
     }
 }
@@ -138,7 +138,7 @@ fn described(call: &ToolCall) -> String {
     }
     let text = lines.join("\n");
     let (characters, count) = (text.chars().count(), text.lines().count());
-    if characters <= IN_SIGHT.0 && count <= IN_SIGHT.1 {
+    if characters <= PREVIEW.0 && count <= PREVIEW.1 {
         return text;
     }
     format!("{text}\n({characters} characters in {count} lines: scroll up to see all of it)")

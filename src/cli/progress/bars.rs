@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use crate::tool::{Progress, Step};
+use crate::tool::{Progress, ProgressSnapshot};
 
 const PATIENCE: Duration = Duration::from_secs(1);
 const EVERY: Duration = Duration::from_millis(100);
@@ -27,7 +27,7 @@ impl Bars {
     }
 
     /// Waits for the next step to show; `None` if the shown call has ended. Cancel safe.
-    pub(super) async fn next(&mut self) -> Option<Step> {
+    pub(super) async fn next(&mut self) -> Option<ProgressSnapshot> {
         loop {
             if let Some(due) = self.due {
                 sleep_until(due).await;
@@ -78,7 +78,7 @@ mod tests {
         let began = Instant::now();
         let work = progress.begin("indexing", Some(9));
         work.add(4);
-        let step = |done| Step {
+        let step = |done| ProgressSnapshot {
             what: "indexing".to_owned(),
             done,
             total: Some(9),

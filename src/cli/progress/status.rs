@@ -9,7 +9,7 @@ use crate::{
             SupervisorFact, ToolFact, TurnFact, WaitReason,
         },
     },
-    tool::Step,
+    tool::ProgressSnapshot,
 };
 
 const BAR: u64 = 20;
@@ -97,8 +97,8 @@ fn tool(name: &str) -> String {
     }
 }
 
-pub(super) fn bar(step: &Step, width: usize) -> String {
-    let Step { what, done, total } = step;
+pub(super) fn bar(step: &ProgressSnapshot, width: usize) -> String {
+    let ProgressSnapshot { what, done, total } = step;
     let Some(total) = *total else {
         return format!("{what} · {}", grouped(*done));
     };

@@ -10,7 +10,7 @@ use crate::{
     journal::Memory,
     llm::Scripted,
     model::SessionKey,
-    testkit::{Obstacle, Obstructed, TestOracle, TestSystem},
+    testkit::{Obstacle, ObstructedJournal, TestOracle, TestSystem},
 };
 
 const SHOWN: &str = "Half an answer";
@@ -20,7 +20,7 @@ const PERSON: Device = Device::Terminal {
     style: Style::Plain,
 };
 
-async fn stalling(journal: &Obstructed) -> TestSystem {
+async fn stalling(journal: &ObstructedJournal) -> TestSystem {
     let oracle = TestOracle::new(Scripted::new().stall(SHOWN));
     oracle
         .journal(Arc::new(journal.clone()))
@@ -34,12 +34,12 @@ async fn pressed(
     oracle: &TestSystem,
     device: Device,
     hand: impl AsyncFnOnce(&mpsc::Sender<()>, &Recording),
-) -> (Result<Answer, Stop>, Recording) {
+) -> (Result<Answer, CliError>, Recording) {
     let (mut terminal, recording) = Recording::terminal("", device);
-    let (presses, mut interrupts) = Interrupts::by_hand();
+    let (presses, mut interrupts) = Interrupts::for_tests();
     let name = crate::model::SessionName::new("s").unwrap();
     let session = oracle.oracle().session_by_key(SessionKey::local(name));
-    let mut nobody = Person::Nobody;
+    let mut nobody = TerminalUser::Absent;
     let progress = tool::Progress::default();
     let follower = Follower::new(&session, Format::Text, &progress, &mut nobody);
     let asked = Submission::new("what is it?");
@@ -63,7 +63,7 @@ async fn seen(recording: &Recording, text: &str) {
 
 #[tokio::test(start_paused = true)]
 async fn first_interrupt_cancels_the_query() {
-    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let journal = ObstructedJournal::new(Arc::new(Memory::new()));
     for (name, device) in [("a person", PERSON), ("a pipe", Device::Other)] {
         let oracle = stalling(&journal).await;
         let running = oracle.oracle().clone();
@@ -87,7 +87,7 @@ async fn first_interrupt_cancels_the_query() {
 
 #[tokio::test(start_paused = true)]
 async fn second_interrupt_does_not_wait_for_the_first() {
-    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let journal = ObstructedJournal::new(Arc::new(Memory::new()));
     let oracle = stalling(&journal).await;
     let began = tokio::time::Instant::now();
     let (left, recording) = pressed(&oracle, PERSON, async |presses, recording| {
@@ -99,14 +99,14 @@ async fn second_interrupt_does_not_wait_for_the_first() {
         room.send(());
     })
     .await;
-    assert!(matches!(left, Err(Stop::Interrupted)), "{left:?}");
+    assert!(matches!(left, Err(CliError::Interrupted)), "{left:?}");
     assert_eq!(began.elapsed(), Duration::ZERO);
     assert!(!recording.err().contains("cancelled"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn interrupt_before_acceptance_waits_and_a_second_does_not() {
-    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let journal = ObstructedJournal::new(Arc::new(Memory::new()));
     let oracle = stalling(&journal).await;
     let press = async |presses: &mpsc::Sender<()>, _: &Recording| presses.send(()).await.unwrap();
     let (answer, recording) = pressed(&oracle, PERSON, press).await;
@@ -120,7 +120,7 @@ async fn interrupt_before_acceptance_waits_and_a_second_does_not() {
         press(presses, recording).await;
     })
     .await;
-    assert!(matches!(left, Err(Stop::Interrupted)), "{left:?}");
+    assert!(matches!(left, Err(CliError::Interrupted)), "{left:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -128,11 +128,11 @@ async fn tool_progress_is_shown_until_it_ends() {
     let oracle = TestOracle::new(Scripted::new().stall(""));
     let oracle = oracle.start().await.unwrap();
     let (mut terminal, recording) = Recording::terminal("", PERSON);
-    let (presses, mut interrupts) = Interrupts::by_hand();
+    let (presses, mut interrupts) = Interrupts::for_tests();
     let name = crate::model::SessionName::new("s").unwrap();
     let session = oracle.oracle().session_by_key(SessionKey::local(name));
     let progress = tool::Progress::default();
-    let mut nobody = Person::Nobody;
+    let mut nobody = TerminalUser::Absent;
     let follower = Follower::new(&session, Format::Text, &progress, &mut nobody);
     let asked = Submission::new("what is it?");
     let followed = follower.follow(asked, &mut terminal, &mut interrupts);

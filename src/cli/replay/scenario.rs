@@ -135,8 +135,11 @@ impl Scenario {
             .map(|name| {
                 let answers = Arc::clone(&answers);
                 FnTool::new(spec(name), move |_: IgnoredAny, context| {
-                    let unscripted =
-                        || Err(ToolError::tell("the script has no answer to this call"));
+                    let unscripted = || {
+                        Err(ToolError::for_model(
+                            "the script has no answer to this call",
+                        ))
+                    };
                     let answer = answers.get(&context.call).cloned();
                     let answer = answer.unwrap_or_else(unscripted);
                     ready(answer.map(ToolOutput::from))
@@ -182,6 +185,6 @@ fn answer(call: &ScriptCall, (step, n): (usize, usize)) -> Result<String, ToolEr
     if call.success {
         Ok(text)
     } else {
-        Err(ToolError::Tell(text))
+        Err(ToolError::ForModel(text))
     }
 }

@@ -7,10 +7,10 @@ use std::io::{BufRead as _, Write as _};
 
 use serde_json::json;
 
-use super::{Stop, Terminal, known};
+use super::{CliError, Terminal, known};
 use crate::{
     actor::{self, AskError},
-    journal::{Journal, Known, Only, Standing},
+    journal::{Journal, Known, Only, SessionStatus},
     kernel::Refusal,
     model::{SessionKey, SessionName},
 };
@@ -35,16 +35,16 @@ pub async fn delete(
     args: &DeleteArgs,
     json: bool,
     terminal: &mut Terminal,
-) -> Result<(), Stop> {
+) -> Result<(), CliError> {
     let known = known(journal, &args.id).await?;
-    at_rest(&known, args)?;
+    check_idle(&known, args)?;
     if !args.yes {
-        agree(&known, terminal)?;
+        confirm(&known, terminal)?;
     }
     let from = if args.force {
         Only::Always
     } else {
-        Only::AtRest
+        Only::WhenIdle
     };
     let key = SessionKey::local(args.id.clone());
     let deleted = match actor::delete(journal, &key, from).await {
@@ -68,24 +68,24 @@ pub async fn delete(
     Ok(())
 }
 
-fn at_rest(known: &Known, args: &DeleteArgs) -> Result<(), Stop> {
-    if known.standing == Standing::Busy && !args.force {
+fn check_idle(known: &Known, args: &DeleteArgs) -> Result<(), CliError> {
+    if known.standing == SessionStatus::Busy && !args.force {
         return Err(busy(args));
     }
     Ok(())
 }
 
-fn busy(args: &DeleteArgs) -> Stop {
-    Stop::busy(format_args!(
+fn busy(args: &DeleteArgs) -> CliError {
+    CliError::busy(format_args!(
         "session `{}` is in the middle of a query: let it end, or delete it with --force",
         args.id
     ))
 }
 
-fn agree(known: &Known, terminal: &mut Terminal) -> Result<(), Stop> {
+fn confirm(known: &Known, terminal: &mut Terminal) -> Result<(), CliError> {
     let (name, records) = (&known.key.name, known.last);
     if !terminal.input.is_terminal() || !terminal.err_is_terminal() {
-        return Err(Stop::usage(format_args!(
+        return Err(CliError::usage(format_args!(
             "nobody can be asked whether session `{name}` is to be deleted: say so with --yes"
         )));
     }
@@ -98,5 +98,5 @@ fn agree(known: &Known, terminal: &mut Terminal) -> Result<(), Stop> {
     if read.is_ok() && agreed {
         return Ok(());
     }
-    Err(Stop::failed("nothing was deleted"))
+    Err(CliError::failed("nothing was deleted"))
 }

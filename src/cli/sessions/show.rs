@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use serde::Serialize;
 
-use super::{SessionArg, Stop, Terminal, each_record, known};
+use super::{CliError, SessionArg, Terminal, each_record, known};
 use crate::{
     actor::{Oracle, SessionView},
     cli::{terminal::harmless, text::standing},
@@ -53,7 +53,7 @@ pub async fn show(
     SessionArg { id }: &SessionArg,
     json: bool,
     terminal: &mut Terminal,
-) -> Result<(), Stop> {
+) -> Result<(), CliError> {
     let known = known(journal, id).await?;
     let view = oracle
         .session_by_key(SessionKey::local(id.clone()))
@@ -71,7 +71,7 @@ pub async fn show(
     print(&shown, terminal)
 }
 
-async fn conversation(journal: &dyn Journal, known: &Known) -> Result<Vec<Exchange>, Stop> {
+async fn conversation(journal: &dyn Journal, known: &Known) -> Result<Vec<Exchange>, CliError> {
     let mut exchanges: Vec<Exchange> = Vec::new();
     let take = |entry: &Entry| {
         let record = &entry.record;
@@ -111,7 +111,7 @@ async fn conversation(journal: &dyn Journal, known: &Known) -> Result<Vec<Exchan
     Ok(exchanges)
 }
 
-fn print(shown: &Shown, terminal: &mut Terminal) -> Result<(), Stop> {
+fn print(shown: &Shown, terminal: &mut Terminal) -> Result<(), CliError> {
     let person = terminal.out_is_terminal();
     let said = |text: &str| match person {
         true => harmless(text.trim_end()),

@@ -7,7 +7,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::{Device, Input, Stream, Terminal};
+use super::{Device, Input, OutputStream, Terminal};
 
 /// The output of a terminal in memory.
 #[derive(Debug, Clone, Default)]
@@ -26,8 +26,8 @@ impl Recording {
     pub fn terminal(input: &str, device: Device) -> (Terminal, Self) {
         let recording = Self::default();
         let input = Input::new(Cursor::new(input.as_bytes().to_vec()), device);
-        let out = Stream::new(recording.out.clone(), device);
-        let err = Stream::new(recording.err.clone(), device);
+        let out = OutputStream::new(recording.out.clone(), device);
+        let err = OutputStream::new(recording.err.clone(), device);
         let terminal = Terminal::new(input, out, err);
         (terminal, recording)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::{
     cli::terminal::{Device, Recording, Style},
-    journal::{Append, Memory, Standing},
+    journal::{Append, Memory, SessionStatus},
     model::{
         Attempt, Fault, Message, NanoUsd, Outcome, QueryClassification, QueryId, QueryType, Role,
         SessionKey, SessionName, StopReason, Timestamp, Turn,
@@ -68,7 +68,7 @@ async fn keep_for(tenant: &str, journal: &Memory, name: &str, records: Vec<Arc<R
         epoch: claim.epoch,
         after: claim.last,
         records,
-        leaves: Standing::Resting,
+        leaves: SessionStatus::Idle,
     };
     journal.append(append).await.unwrap();
 }

@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::*;
 use crate::{
-    http::{Drain, Shares},
+    http::{DrainSignal, HostParts},
     llm::Scripted,
     testkit::{TestOracle, TestSystem},
 };
@@ -45,7 +45,7 @@ fn endless(given: Arc<Given>) -> Body {
 }
 
 /// Starts a server with an endless route and a short one.
-async fn serve(given: &Arc<Given>) -> (TestSystem, JoinSet<JoinSet<()>>, SocketAddr, Drain) {
+async fn serve(given: &Arc<Given>) -> (TestSystem, JoinSet<JoinSet<()>>, SocketAddr, DrainSignal) {
     let oracle = TestOracle::new(Scripted::new().reply("Hello."));
     let system = oracle.start().await.unwrap();
     let settings = Settings {
@@ -53,9 +53,9 @@ async fn serve(given: &Arc<Given>) -> (TestSystem, JoinSet<JoinSet<()>>, SocketA
         write_timeout: Duration::from_secs(2),
         ..Settings::default()
     };
-    let listener = Listener::bind(&settings, Door::Open).unwrap();
+    let listener = Listener::bind(&settings, AuthMode::Open).unwrap();
     let address = listener.address();
-    let host = Host::new(Shares {
+    let host = Host::new(HostParts {
         keys: Arc::default(),
         oracle: system.oracle().clone(),
         journal: system.journal(),
@@ -144,7 +144,7 @@ async fn listener_enables_tcp_keepalive() {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         ..Settings::default()
     };
-    let listener = Listener::bind(&settings, Door::Open).unwrap();
+    let listener = Listener::bind(&settings, AuthMode::Open).unwrap();
     let client = TcpStream::connect(listener.address());
     let (_client, accepted) = tokio::join!(client, listener.tcp.accept());
     let (tcp, _) = accepted.unwrap();
@@ -161,15 +161,16 @@ async fn listener_that_requires_keys_refuses_to_bind_without() {
         require_keys: true,
         ..Settings::default()
     };
-    let keyless = Listener::bind(&settings, Door::Open).unwrap_err();
+    let keyless = Listener::bind(&settings, AuthMode::Open).unwrap_err();
     assert!(matches!(keyless, BindError::Keyless), "{keyless}");
-    assert!(Listener::bind(&settings, Door::Keys).is_ok());
+    assert!(Listener::bind(&settings, AuthMode::Keys).is_ok());
 }
 
 #[test]
 fn connections_are_limited_per_address() {
-    let mut crowd = Crowd::new(2);
-    let mut enter = |from: &str| crowd.enter(Peer::At((from.parse::<IpAddr>().unwrap(), 9).into()));
+    let mut crowd = ConnectionLimiter::new(2);
+    let mut try_acquire =
+        |from: &str| crowd.try_acquire(Peer::At((from.parse::<IpAddr>().unwrap(), 9).into()));
     let all: Vec<_> = [
         "192.0.2.1",
         "192.0.2.1",
@@ -177,19 +178,19 @@ fn connections_are_limited_per_address() {
         "2001:db8::1",
         "2001:db8::2",
     ]
-    .map(|from| enter(from).unwrap())
+    .map(|from| try_acquire(from).unwrap())
     .into();
     for full in ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::3"] {
-        assert_eq!(enter(full).err(), Some(TooMany), "{full}");
+        assert_eq!(try_acquire(full).err(), Some(TooMany), "{full}");
     }
     for free in ["192.0.2.2", "2001:db8:0:1::1"] {
-        assert!(enter(free).is_ok(), "{free}");
+        assert!(try_acquire(free).is_ok(), "{free}");
     }
     for own in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
-        let many: Vec<_> = (0..9).map(|_| enter(own)).collect();
+        let many: Vec<_> = (0..9).map(|_| try_acquire(own)).collect();
         assert!(many.iter().all(Result::is_ok), "{own}");
     }
     drop(all);
-    assert!(enter("192.0.2.1").is_ok(), "nothing is left of them");
+    assert!(try_acquire("192.0.2.1").is_ok(), "nothing is left of them");
     assert!(crowd.places.values().all(|place| place.now() == 0));
 }

@@ -22,8 +22,8 @@ use crate::{
     actor::{AskError, EventStream, Filter, Frames, Progress, RecordPage, SessionHandle},
     control::verb::commas,
     http::{
-        Caller, Drain, Host, Problem,
-        door::Farewell,
+        Caller, DrainSignal, Host, Problem,
+        auth::RevocationEvent,
         extract::{self, Path, Query},
         problem::ProblemBody,
         sse::{named, response, with},
@@ -141,8 +141,8 @@ pub(super) async fn tell(
     };
     let retry = sse::Event::default().retry(RETRY);
     let events = stream::once(async { retry }).chain(stream::unfold(telling, EventBody::next));
-    let farewell = Farewell::new(Some("end"), &Problem::no_key().body());
-    Ok(response(events, farewell))
+    let revocation = RevocationEvent::new(Some("end"), &Problem::no_key().body());
+    Ok(response(events, revocation))
 }
 
 /// Returns the number after which to begin, and the parameter or header that gave it.
@@ -246,7 +246,7 @@ pub(super) async fn body(
 struct EventBody {
     follow: EventStream,
     filter: Filter,
-    drain: Drain,
+    drain: DrainSignal,
     failing: Option<Instant>,
     over: bool,
 }
@@ -258,7 +258,7 @@ impl EventBody {
             let happened = tokio::select! {
                 biased;
                 () = drain.begun() => Err(Problem::ends()),
-                happened = self.happens() => self.event(happened),
+                happened = self.next_progress() => self.event(happened),
             };
             match happened {
                 Ok(Some(event)) => return Some((event, self)),
@@ -272,7 +272,7 @@ impl EventBody {
         None
     }
 
-    async fn happens(&mut self) -> Result<Progress, AskError> {
+    async fn next_progress(&mut self) -> Result<Progress, AskError> {
         if self.failing.is_some() {
             tokio::time::sleep(PAUSE).await;
         }

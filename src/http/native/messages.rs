@@ -76,10 +76,10 @@ pub(super) async fn submit(
         limits: message.limits,
         import: None,
     };
-    let room = host.room_for_a_message(session.key()).await?;
+    let room = host.reserve_message(session.key()).await?;
     let submitted = session.accept(submission).await;
     room.settle(&submitted);
-    let submitted = submitted.map_err(|error| Problem::of_asking(error, "text", "text"))?;
+    let submitted = submitted.map_err(|error| Problem::from_ask_error(error, "text", "text"))?;
     let query = submitted.query;
     let seq = match submitted.seq {
         Some(seq) => Some(seq),

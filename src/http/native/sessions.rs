@@ -58,7 +58,7 @@ pub(super) async fn create(
     caller: Caller,
     Json(wanted): Json<NewSession>,
 ) -> Result<Response, Problem> {
-    if host.takes_nothing_new() {
+    if host.is_draining() {
         return Err(Problem::ends());
     }
     let name = match wanted.name {
@@ -68,10 +68,10 @@ pub(super) async fn create(
     let profile = profile(&host, wanted.profile)?;
     let oracle = host.oracle.acting(caller.by());
     let key = caller.session(name);
-    let room = host.room_for_a_session(&key).await?;
+    let room = host.reserve_session(&key).await?;
     let made = oracle.create(key, profile, wanted.import).await;
     room.settle(&made);
-    let made = made.map_err(|error| Problem::of_asking(error, "import", "import"))?;
+    let made = made.map_err(|error| Problem::from_ask_error(error, "import", "import"))?;
     let at = format!("/api/sessions/{}", made.key().name);
     let view = SessionObject::from(made.view().await?);
     Ok((StatusCode::CREATED, [(header::LOCATION, at)], Answer(view)).into_response())
@@ -237,7 +237,7 @@ pub(super) async fn delete(
     Query(Deleting { force }): Query<Deleting>,
 ) -> Result<Answer<DeletedSession>, Problem> {
     let key = caller.session(not_reserved(id, "id")?);
-    let from = if force { Only::Always } else { Only::AtRest };
+    let from = if force { Only::Always } else { Only::WhenIdle };
     let oracle = host.oracle.acting(caller.by());
     let deleted = oracle.delete(&key, from).await?;
     Ok(Answer(DeletedSession {

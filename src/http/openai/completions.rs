@@ -19,13 +19,13 @@ use uuid::Uuid;
 
 use super::{
     models,
-    request::{Asked, ChatRequest},
+    request::{ChatRequest, ParsedChat},
     shapes::{Choice, Chunk, Completion, FinishReason, Head, Told},
-    stream::{self, Story},
+    stream::{self, StreamContext},
 };
 use crate::{
     actor::{AskError, Detail, Ephemeral, SessionHandle, Watch},
-    http::{Caller, Host, Problem, door::Farewell, sse},
+    http::{Caller, Host, Problem, auth::RevocationEvent, sse},
     model::{
         BusyPolicy, FaultCode, Outcome, QueryId, SessionName, Submission,
         command::{MAX_KEY, UnknownBusyPolicy},
@@ -71,14 +71,14 @@ pub(super) async fn create(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let asked = Asked::read(&body)?;
+    let asked = ParsedChat::read(&body)?;
     drop(body);
     let (profile, asks_people) = models::find(&host, &asked.model)?;
-    let wishes = Wishes::read(&headers)?;
+    let chat_headers = ChatHeaders::read(&headers)?;
     // Before any lookup; the message is counted on submission.
-    drop(host.room_for_a_query()?);
+    drop(host.reserve_query()?);
     let oracle = host.oracle.acting(caller.by());
-    let session = match wishes.durable(&asked, asks_people) {
+    let session = match chat_headers.durable(&asked, asks_people) {
         Some(name) => Session {
             handle: oracle.session_by_key(caller.session(name)).profile(profile),
             memory: None,
@@ -91,7 +91,7 @@ pub(super) async fn create(
             }
         }
     };
-    let watch = ask(&host, &session, &asked, &wishes).await?;
+    let watch = ask(&host, &session, &asked, &chat_headers).await?;
     let told = [
         (SESSION, session.handle.key().name.to_string()),
         (QUERY, watch.query().0.to_string()),
@@ -100,9 +100,9 @@ pub(super) async fn create(
     let drain = host.drain().clone();
     let response = match asked.stream {
         true => {
-            let progress = wishes.progress.unwrap_or(host.settings.progress);
+            let progress = chat_headers.progress.unwrap_or(host.settings.progress);
             streamed(
-                Story {
+                StreamContext {
                     head,
                     include_usage: asked.include_usage,
                     progress,
@@ -133,8 +133,8 @@ pub(super) struct Session {
 async fn ask(
     host: &Host,
     session: &Session,
-    asked: &Asked,
-    wishes: &Wishes,
+    asked: &ParsedChat,
+    chat_headers: &ChatHeaders,
 ) -> Result<Watch, Problem> {
     // Streamed text may have to be retracted, so clients receive none.
     let detail = match asked.stream {
@@ -144,22 +144,22 @@ async fn ask(
     let Session { handle, memory } = session;
     let session = &handle.clone().detail(detail);
     let is_new = memory.is_some() || session.last().await?.is_none();
-    if wishes.again
-        && wishes.key.is_none()
+    if chat_headers.again
+        && chat_headers.key.is_none()
         && !is_new
         && let Some(query) = repeated(session, &asked.question).await?
     {
         return Ok(session.watch(query).await?);
     }
     let submission = Submission {
-        busy: wishes.busy,
-        idempotency_key: wishes.key.clone(),
+        busy: chat_headers.busy,
+        idempotency_key: chat_headers.key.clone(),
         ..Submission::new(&*asked.question).with(asked.import(is_new))
     };
-    let room = host.room_for_a_message(session.key()).await?;
+    let room = host.reserve_message(session.key()).await?;
     let watch = session.ask(submission).await;
     room.settle(&watch);
-    watch.map_err(|error| Problem::of_asking(error, "messages", "messages"))
+    watch.map_err(|error| Problem::from_ask_error(error, "messages", "messages"))
 }
 
 /// Returns the last query of a session if it asked this question.
@@ -169,10 +169,10 @@ async fn repeated(session: &SessionHandle, question: &str) -> Result<Option<Quer
     Ok(last.map(|(query, _)| query))
 }
 
-fn streamed(story: Story, watch: Watch) -> Response {
+fn streamed(story: StreamContext, watch: Watch) -> Response {
     let kind = [(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")];
-    let farewell = Farewell::new(None, &Problem::no_key().body());
-    let response = sse::response(stream::events(story, watch), farewell);
+    let revocation = RevocationEvent::new(None, &Problem::no_key().body());
+    let response = sse::response(stream::events(story, watch), revocation);
     (kind, response).into_response()
 }
 
@@ -217,7 +217,7 @@ pub(super) fn failure(outcome: &Outcome) -> Option<Problem> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Wishes {
+struct ChatHeaders {
     session: Option<SessionName>,
     busy: BusyPolicy,
     /// Whether to send progress; `None` means the server's setting.
@@ -227,7 +227,7 @@ struct Wishes {
     again: bool,
 }
 
-impl Wishes {
+impl ChatHeaders {
     fn read(headers: &HeaderMap) -> Result<Self, Problem> {
         let progress = match text(headers, &PROGRESS)? {
             None => None,
@@ -254,7 +254,7 @@ impl Wishes {
 
     /// Returns the durable session of a request, if it needs one. A chat page's own request never
     /// uses the named session.
-    fn durable(&self, asked: &Asked, asks_people: bool) -> Option<SessionName> {
+    fn durable(&self, asked: &ParsedChat, asks_people: bool) -> Option<SessionName> {
         let by_name = self.session.clone().filter(|_| !asked.is_task);
         let by_key = || self.key.as_deref().map(of_key);
         let own = || (asked.store || asks_people).then(|| SessionName::from_uuid(Uuid::now_v7()));
@@ -303,7 +303,7 @@ fn wrong(name: &HeaderName, what: impl Into<Cow<'static, str>>) -> Problem {
 mod tests {
     use super::*;
 
-    fn asked(more: &serde_json::Value, question: &str) -> Asked {
+    fn asked(more: &serde_json::Value, question: &str) -> ParsedChat {
         let mut body = serde_json::json!({
             "model": "oracle",
             "messages": [{ "role": "user", "content": question }],
@@ -312,14 +312,14 @@ mod tests {
         body.as_object_mut()
             .unwrap()
             .extend(more.as_object().unwrap().clone());
-        Asked::read(&serde_json::to_vec(&body).unwrap()).unwrap()
+        ParsedChat::read(&serde_json::to_vec(&body).unwrap()).unwrap()
     }
 
-    fn read(headers: &[(&'static str, &str)]) -> Result<Wishes, Problem> {
+    fn read(headers: &[(&'static str, &str)]) -> Result<ChatHeaders, Problem> {
         let headers = headers
             .iter()
             .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
-        Wishes::read(&headers.collect())
+        ChatHeaders::read(&headers.collect())
     }
 
     #[test]
@@ -341,8 +341,8 @@ mod tests {
             (&[], &store, "### Task:\nA title.", false, true),
             (&[], &none, "### Task:\nA title.", true, true),
         ] {
-            let wishes = read(headers).unwrap();
-            let name = wishes.durable(&asked(more, question), asks_people);
+            let chat_headers = read(headers).unwrap();
+            let name = chat_headers.durable(&asked(more, question), asks_people);
             assert_eq!(name.is_some(), durable, "{headers:?} {more}");
             let is_named = name.is_some_and(|name| name.as_str() == "s");
             assert_eq!(is_named, headers == [session] && durable, "{headers:?}");
@@ -374,7 +374,7 @@ mod tests {
 
     #[test]
     fn request_headers_are_parsed() {
-        let expected = Wishes {
+        let expected = ChatHeaders {
             session: None,
             busy: BusyPolicy::Queue,
             progress: None,
@@ -390,7 +390,7 @@ mod tests {
             ("idempotency-key", "k"),
             ("x-stainless-retry-count", "1"),
         ];
-        let expected = Wishes {
+        let expected = ChatHeaders {
             session: Some(SessionName::new("s").unwrap()),
             busy: BusyPolicy::Interrupt,
             progress: Some(true),

@@ -185,7 +185,7 @@ struct ResponseFormat {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct ParsedChat {
     /// The model's name, as given.
     pub model: String,
     /// Instructions for the whole conversation.
@@ -211,7 +211,7 @@ pub(super) struct Exchange {
     pub answer: Option<String>,
 }
 
-impl Asked {
+impl ParsedChat {
     pub(super) fn read(body: &[u8]) -> Result<Self, Problem> {
         let request: ChatRequest = extract::read(body)?;
         request.check()?;
@@ -240,7 +240,7 @@ impl Asked {
         for Exchange { question, answer } in self.past.iter().filter(|_| is_new) {
             say(Speaker::User, question.clone());
             if let Some(answer) = answer {
-                say(Speaker::Assistant, spoken(answer));
+                say(Speaker::Assistant, without_reasoning(answer));
             }
         }
         Import {
@@ -375,8 +375,8 @@ const REASONING: [(&str, &str); 2] = [
     ("<think>", "</think>"),
 ];
 
-fn spoken(answer: &str) -> String {
-    let mut spoken = String::with_capacity(answer.len());
+fn without_reasoning(answer: &str) -> String {
+    let mut without_reasoning = String::with_capacity(answer.len());
     let mut rest = answer;
     loop {
         let starts = REASONING.iter().filter_map(|(opens, closes)| {
@@ -385,10 +385,10 @@ fn spoken(answer: &str) -> String {
             Some((start, end))
         });
         let Some((start, end)) = starts.min() else {
-            spoken.push_str(rest);
-            return spoken;
+            without_reasoning.push_str(rest);
+            return without_reasoning;
         };
-        spoken.push_str(rest.get(..start).unwrap_or_default());
+        without_reasoning.push_str(rest.get(..start).unwrap_or_default());
         rest = rest.get(end..).unwrap_or_default();
     }
 }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     actor::{Answer, AnswerText, Progress, SessionRecord, Watch},
-    http::{Drain, Problem, sse},
+    http::{DrainSignal, Problem, sse},
     model::record::{
         AgentFact, BudgetFact, Fact, LlmFact, QueryFact, Record, SignalFact, SupervisorFact,
         ToolFact, TurnFact,
@@ -26,18 +26,18 @@ use crate::{
 /// Maximum length of the text in one event, in bytes.
 const PIECE: usize = 4 << 10;
 
-pub(super) struct Story {
+pub(super) struct StreamContext {
     pub head: Head,
     /// Whether the last chunk has the usage.
     pub include_usage: bool,
     /// Whether progress is sent as reasoning.
     pub progress: bool,
     pub session: Session,
-    pub drain: Drain,
+    pub drain: DrainSignal,
 }
 
-pub(super) fn events(story: Story, watch: Watch) -> impl Stream<Item = Event> {
-    let telling = ChunkBody::begin(story, watch);
+pub(super) fn events(context: StreamContext, watch: Watch) -> impl Stream<Item = Event> {
+    let telling = ChunkBody::begin(context, watch);
     stream::unfold(telling, |mut telling| async {
         let next = telling.next().await?;
         Some((next, telling))
@@ -45,7 +45,7 @@ pub(super) fn events(story: Story, watch: Watch) -> impl Stream<Item = Event> {
 }
 
 struct ChunkBody {
-    story: Story,
+    context: StreamContext,
     /// `None` after the end.
     watch: Option<Watch>,
     ready: VecDeque<Event>,
@@ -53,10 +53,10 @@ struct ChunkBody {
 }
 
 impl ChunkBody {
-    fn begin(story: Story, watch: Watch) -> Self {
+    fn begin(context: StreamContext, watch: Watch) -> Self {
         let (ready, text) = (VecDeque::new(), AnswerText::default());
         let mut telling = Self {
-            story,
+            context,
             watch: Some(watch),
             ready,
             text,
@@ -75,7 +75,7 @@ impl ChunkBody {
                 return Some(event);
             }
             let watch = self.watch.take()?;
-            match self.go_on(watch).await {
+            match self.advance(watch).await {
                 Ok(watch) => self.watch = watch,
                 Err(problem) => self.say(&problem.body()),
             }
@@ -83,10 +83,10 @@ impl ChunkBody {
     }
 
     /// Waits for the next progress; returns the watch unless the query has ended.
-    async fn go_on(&mut self, mut watch: Watch) -> Result<Option<Watch>, Problem> {
+    async fn advance(&mut self, mut watch: Watch) -> Result<Option<Watch>, Problem> {
         let happened = tokio::select! {
             happened = watch.next() => happened?,
-            () = self.story.drain.over() => return Err(Problem::ends()),
+            () = self.context.drain.over() => return Err(Problem::ends()),
         };
         match happened {
             Some(Progress::Record(record)) => self.record(&record),
@@ -102,7 +102,7 @@ impl ChunkBody {
     }
 
     fn record(&mut self, record: &SessionRecord) {
-        if self.story.progress
+        if self.context.progress
             && let Some(line) = line(record)
         {
             self.delta(Delta {
@@ -139,16 +139,16 @@ impl ChunkBody {
         if let Some(rest) = self.text.end(answer) {
             self.text(&rest);
         }
-        let told = Told::of(self.story.session.handle.key(), answer);
+        let told = Told::of(self.context.session.handle.key(), answer);
         let mut last = self
-            .story
+            .context
             .head
             .chunk(Some(ChunkChoice::new(Delta::default(), Some(reason))));
         last.oracle = Some(told);
         let last = self.with_usage(last);
         self.ready.push_back(last);
-        if self.story.include_usage {
-            let mut usage = self.story.head.chunk(None);
+        if self.context.include_usage {
+            let mut usage = self.context.head.chunk(None);
             usage.usage = Some(Some(answer.usage.into()));
             let usage = event_of(&usage);
             self.ready.push_back(usage);
@@ -157,14 +157,14 @@ impl ChunkBody {
     }
 
     fn delta(&mut self, delta: Delta) {
-        let chunk = self.story.head.chunk(Some(ChunkChoice::new(delta, None)));
+        let chunk = self.context.head.chunk(Some(ChunkChoice::new(delta, None)));
         let event = self.with_usage(chunk);
         self.ready.push_back(event);
     }
 
     /// If the usage is requested, it is null in every chunk but the last.
     fn with_usage(&self, mut chunk: Chunk<'_>) -> Event {
-        chunk.usage = self.story.include_usage.then_some(None);
+        chunk.usage = self.context.include_usage.then_some(None);
         event_of(&chunk)
     }
 

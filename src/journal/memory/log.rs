@@ -6,18 +6,18 @@ use std::sync::{
 };
 
 use crate::{
-    journal::{Append, Claim, Error, Snapshot, Standing},
+    journal::{Append, Claim, Error, SessionStatus, Snapshot},
     model::{Epoch, Record, Seq, Sid},
 };
 
 #[derive(Debug, Default)]
-pub(super) struct Log {
+pub(super) struct MemoryLog {
     /// The record with sequence number `n` is at index `n - 1`.
     pub(super) records: Vec<Arc<Record>>,
     pub(super) epoch: Epoch,
     /// Records from here on are the present owner's.
     pub(super) claimed_at: usize,
-    pub(super) standing: Standing,
+    pub(super) standing: SessionStatus,
     pub(super) snapshot: Option<Snapshot>,
     /// Searchable records: number of the append, and index.
     pub(super) said: Vec<(u64, usize)>,
@@ -25,7 +25,7 @@ pub(super) struct Log {
     pub(super) deleted: bool,
 }
 
-impl Log {
+impl MemoryLog {
     pub(super) fn last(&self) -> Seq {
         Seq(self.records.len() as u64)
     }

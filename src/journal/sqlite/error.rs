@@ -146,7 +146,7 @@ impl Failed {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum FailureScope {
     /// This request alone.
     Request,
     /// All requests of the transaction, which may be retried.
@@ -172,29 +172,31 @@ const PASSING_IO: &[i32] = &[
 ];
 
 /// Reads errno, so it must be the first call after the failure on this thread.
-pub(super) fn reach(error: &rusqlite::Error) -> Reach {
+pub(super) fn reach(error: &rusqlite::Error) -> FailureScope {
     reach_by(error, io::Error::last_os_error().kind())
 }
 
-fn reach_by(error: &rusqlite::Error, said: io::ErrorKind) -> Reach {
+fn reach_by(error: &rusqlite::Error, said: io::ErrorKind) -> FailureScope {
     let rusqlite::Error::SqliteFailure(error, _) = error else {
-        return Reach::Request;
+        return FailureScope::Request;
     };
     match error.code {
-        ErrorCode::SystemIoFailure if PASSING_IO.contains(&error.extended_code) => Reach::Batch,
+        ErrorCode::SystemIoFailure if PASSING_IO.contains(&error.extended_code) => {
+            FailureScope::Batch
+        }
         // SQLite has no code for a full quota. Only a failed write counts as one: a failed fsync
         // may have lost earlier writes.
         ErrorCode::SystemIoFailure if is_write(*error) && said == io::ErrorKind::QuotaExceeded => {
-            Reach::Batch
+            FailureScope::Batch
         }
         ErrorCode::SystemIoFailure | ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
-            Reach::Journal
+            FailureScope::Journal
         }
         ErrorCode::TooBig | ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch => {
-            Reach::Request
+            FailureScope::Request
         }
         // Full, busy, locked, read-only, out of memory or files.
-        _ => Reach::Batch,
+        _ => FailureScope::Batch,
     }
 }
 
@@ -230,36 +232,56 @@ mod tests {
     #[test]
     fn sqlite_errors_map_to_their_reach() {
         for (name, code, reach_of_it) in [
-            ("disk full", ffi::SQLITE_FULL, Reach::Batch),
-            ("busy", ffi::SQLITE_BUSY, Reach::Batch),
-            ("snapshot too old", ffi::SQLITE_BUSY_SNAPSHOT, Reach::Batch),
-            ("read-only", ffi::SQLITE_READONLY, Reach::Batch),
-            ("no file handle", ffi::SQLITE_CANTOPEN, Reach::Batch),
-            ("no memory", ffi::SQLITE_NOMEM, Reach::Batch),
-            ("no memory in I/O", ffi::SQLITE_IOERR_NOMEM, Reach::Batch),
+            ("disk full", ffi::SQLITE_FULL, FailureScope::Batch),
+            ("busy", ffi::SQLITE_BUSY, FailureScope::Batch),
+            (
+                "snapshot too old",
+                ffi::SQLITE_BUSY_SNAPSHOT,
+                FailureScope::Batch,
+            ),
+            ("read-only", ffi::SQLITE_READONLY, FailureScope::Batch),
+            ("no file handle", ffi::SQLITE_CANTOPEN, FailureScope::Batch),
+            ("no memory", ffi::SQLITE_NOMEM, FailureScope::Batch),
+            (
+                "no memory in I/O",
+                ffi::SQLITE_IOERR_NOMEM,
+                FailureScope::Batch,
+            ),
             (
                 "no room for the index of the log",
                 ffi::SQLITE_IOERR_SHMSIZE,
-                Reach::Batch,
+                FailureScope::Batch,
             ),
-            ("fsync", ffi::SQLITE_IOERR_FSYNC, Reach::Journal),
+            ("fsync", ffi::SQLITE_IOERR_FSYNC, FailureScope::Journal),
             (
                 "fsync of the directory",
                 ffi::SQLITE_IOERR_DIR_FSYNC,
-                Reach::Journal,
+                FailureScope::Journal,
             ),
-            ("write", ffi::SQLITE_IOERR_WRITE, Reach::Journal),
-            ("read", ffi::SQLITE_IOERR_READ, Reach::Journal),
-            ("short read", ffi::SQLITE_IOERR_SHORT_READ, Reach::Journal),
-            ("truncate", ffi::SQLITE_IOERR_TRUNCATE, Reach::Journal),
-            ("corrupt", ffi::SQLITE_CORRUPT, Reach::Journal),
-            ("corrupt index", ffi::SQLITE_CORRUPT_INDEX, Reach::Journal),
-            ("no database", ffi::SQLITE_NOTADB, Reach::Journal),
-            ("too big", ffi::SQLITE_TOOBIG, Reach::Request),
+            ("write", ffi::SQLITE_IOERR_WRITE, FailureScope::Journal),
+            ("read", ffi::SQLITE_IOERR_READ, FailureScope::Journal),
+            (
+                "short read",
+                ffi::SQLITE_IOERR_SHORT_READ,
+                FailureScope::Journal,
+            ),
+            (
+                "truncate",
+                ffi::SQLITE_IOERR_TRUNCATE,
+                FailureScope::Journal,
+            ),
+            ("corrupt", ffi::SQLITE_CORRUPT, FailureScope::Journal),
+            (
+                "corrupt index",
+                ffi::SQLITE_CORRUPT_INDEX,
+                FailureScope::Journal,
+            ),
+            ("no database", ffi::SQLITE_NOTADB, FailureScope::Journal),
+            ("too big", ffi::SQLITE_TOOBIG, FailureScope::Request),
             (
                 "there already",
                 ffi::SQLITE_CONSTRAINT_UNIQUE,
-                Reach::Request,
+                FailureScope::Request,
             ),
         ] {
             let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
@@ -273,10 +295,10 @@ mod tests {
         let of = |code| rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
         let quota = io::ErrorKind::QuotaExceeded;
         let write = of(ffi::SQLITE_IOERR_WRITE);
-        assert_eq!(reach_by(&write, quota), Reach::Batch);
+        assert_eq!(reach_by(&write, quota), FailureScope::Batch);
         assert!(is_full(&write));
         let fsync = of(ffi::SQLITE_IOERR_FSYNC);
-        assert_eq!(reach_by(&fsync, quota), Reach::Journal);
+        assert_eq!(reach_by(&fsync, quota), FailureScope::Journal);
         assert!(!is_full(&fsync));
     }
 }

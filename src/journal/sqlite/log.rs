@@ -12,7 +12,7 @@ use super::{Tuning, connection::BUSY};
 /// How long an erasure waits for readers, and writers for it.
 pub(super) const PATIENCE: Duration = Duration::from_millis(20);
 
-pub(super) struct Log<'c> {
+pub(super) struct WalEraser<'c> {
     connection: &'c Connection,
     look: Statement<'c>,
     shorten: Statement<'c>,
@@ -23,7 +23,7 @@ pub(super) struct Log<'c> {
     patience: Duration,
 }
 
-impl<'c> Log<'c> {
+impl<'c> WalEraser<'c> {
     /// A log from before the opening may hold deleted content.
     pub(super) fn new(connection: &'c Connection, tuning: Tuning) -> rusqlite::Result<Self> {
         Ok(Self {

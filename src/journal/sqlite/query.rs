@@ -7,12 +7,12 @@ use rusqlite::{Connection, OptionalExtension as _, Row};
 use super::{
     error::{Failed, is_damage, told},
     processes::Process,
-    readers::GivenUp,
+    readers::AbandonFlag,
     row::{self, COLUMNS, Stored},
     sql::{bound, int, limit, standing, statements},
 };
 use crate::{
-    journal::{Entry, Error, Hit, Known, Sids, Snapshot, search::Wanted},
+    journal::{Entry, Error, Hit, Known, Sids, Snapshot, search::SearchQuery},
     model::{Seq, SessionKey, SessionName, Sid, TenantId, Timestamp},
 };
 
@@ -196,9 +196,9 @@ impl<'c> Reader<'c> {
     pub(super) fn search(
         &mut self,
         tenant: &TenantId,
-        wanted: &Wanted,
+        wanted: &SearchQuery,
         rows: usize,
-        given_up: GivenUp<'_>,
+        given_up: AbandonFlag<'_>,
     ) -> Result<Vec<Hit>, Failed> {
         let arguments = (expression(tenant, wanted), tenant.as_str(), limit(rows));
         let mut found = self.sql.search.query(arguments)?;
@@ -223,7 +223,7 @@ impl<'c> Reader<'c> {
 }
 
 /// The query for the index. Words are only letters and digits, so none is syntax.
-fn expression(tenant: &TenantId, wanted: &Wanted) -> String {
+fn expression(tenant: &TenantId, wanted: &SearchQuery) -> String {
     let mut expression = format!("\"{}\"", row::word_of_tenant(tenant.as_str()));
     for word in wanted.words() {
         expression.push_str(" AND \"");

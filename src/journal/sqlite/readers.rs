@@ -29,14 +29,14 @@ const LONG: usize = THREADS - 1;
 /// Requests queued or in flight; further ones wait for a permit.
 const QUEUE: usize = 1_024;
 
-type Question = Box<dyn for<'r, 'c> FnOnce(&'r mut Reader<'c>) + Send>;
+type ReadRequest = Box<dyn for<'r, 'c> FnOnce(&'r mut Reader<'c>) + Send>;
 
 /// Whether the caller has dropped its future.
-pub(super) type GivenUp<'a> = &'a dyn Fn() -> bool;
+pub(super) type AbandonFlag<'a> = &'a dyn Fn() -> bool;
 
 #[derive(Debug)]
 pub(super) struct Readers {
-    queue: Option<Sender<Question>>,
+    queue: Option<Sender<ReadRequest>>,
     room: Arc<Semaphore>,
     long: Arc<Semaphore>,
     health: Arc<Health>,
@@ -95,7 +95,7 @@ impl Readers {
     /// free for short ones.
     pub(super) async fn ask_at_length<T: Send + 'static>(
         &self,
-        look: impl for<'r, 'c> FnOnce(&'r mut Reader<'c>, GivenUp<'_>) -> Result<T, Failed>
+        look: impl for<'r, 'c> FnOnce(&'r mut Reader<'c>, AbandonFlag<'_>) -> Result<T, Failed>
         + Send
         + 'static,
     ) -> Result<T, Error> {
@@ -110,14 +110,14 @@ impl Readers {
 
     async fn put<T: Send + 'static>(
         &self,
-        look: impl for<'r, 'c> FnOnce(&'r mut Reader<'c>, GivenUp<'_>) -> Result<T, Failed>
+        look: impl for<'r, 'c> FnOnce(&'r mut Reader<'c>, AbandonFlag<'_>) -> Result<T, Failed>
         + Send
         + 'static,
     ) -> Result<T, Error> {
         self.health.check()?;
         let room = Arc::clone(&self.room).acquire_owned().await;
         let (reply, answer) = oneshot::channel();
-        let question: Question = Box::new(move |reader| {
+        let question: ReadRequest = Box::new(move |reader| {
             let _room = room;
             if !reply.is_closed() {
                 let found = look(reader, &|| reply.is_closed());
@@ -142,7 +142,7 @@ impl Drop for Readers {
 
 fn serve(
     (connection, process): (&Connection, &Process),
-    questions: &Mutex<Receiver<Question>>,
+    questions: &Mutex<Receiver<ReadRequest>>,
     ready: &Sender<Result<(), String>>,
 ) {
     let reader = Reader::new(connection, process);

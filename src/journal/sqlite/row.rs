@@ -4,7 +4,7 @@ use rusqlite::types::ValueRef;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    journal::{Append, Entry, Error, Standing, opened_below, search},
+    journal::{Append, Entry, Error, SessionStatus, opened_below, search},
     model::{Epoch, Record, Seq, SessionName, Sid, record::codec},
 };
 
@@ -16,7 +16,7 @@ pub(super) struct Batch {
     pub(super) rows: Vec<Row>,
     /// A sub-agent's session that begins, and its parent.
     pub(super) parent: Option<(SessionName, SessionName)>,
-    pub(super) leaves: Standing,
+    pub(super) leaves: SessionStatus,
 }
 
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
 //! Prepared statements by name, and their values.
 
-use crate::journal::Standing;
+use crate::journal::SessionStatus;
 
 /// Names each statement of a connection once, and prepares all of them.
 macro_rules! statements {
@@ -44,12 +44,12 @@ pub(super) fn limit(rows: usize) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX)
 }
 
-pub(super) const fn standing(busy: i64) -> Standing {
+pub(super) const fn standing(busy: i64) -> SessionStatus {
     match busy {
-        0 => Standing::Resting,
-        2 => Standing::Closed,
-        3 => Standing::SetAside,
-        _ => Standing::Busy,
+        0 => SessionStatus::Idle,
+        2 => SessionStatus::Closed,
+        3 => SessionStatus::Quarantined,
+        _ => SessionStatus::Busy,
     }
 }
 

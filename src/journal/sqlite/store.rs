@@ -15,7 +15,7 @@ use super::{
     sql::{int, standing, statements},
 };
 use crate::{
-    journal::{Claim, Error, Known, Only, Snapshot, Standing},
+    journal::{Claim, Error, Known, Only, SessionStatus, Snapshot},
     model::{Epoch, Seq, SessionKey, Sid},
 };
 
@@ -23,7 +23,7 @@ use crate::{
 struct Head {
     epoch: Epoch,
     last: Seq,
-    standing: Standing,
+    standing: SessionStatus,
     owner: Option<i64>,
 }
 
@@ -106,7 +106,7 @@ impl<'c> Store<'c> {
         }
         let claim = self.claim_if(key, |sid, head| match head.last {
             Seq(0) => Ok(()),
-            last => Err(Error::Stands {
+            last => Err(Error::StatusConflict {
                 sid,
                 last,
                 standing: head.standing,
@@ -363,12 +363,12 @@ fn unavailable(error: io::Error) -> Error {
     Error::Unavailable(format!("the owner of a session cannot be found: {error}"))
 }
 
-const fn busy(standing: Standing) -> i64 {
+const fn busy(standing: SessionStatus) -> i64 {
     match standing {
-        Standing::Resting => 0,
-        Standing::Busy => 1,
-        Standing::Closed => 2,
-        Standing::SetAside => 3,
+        SessionStatus::Idle => 0,
+        SessionStatus::Busy => 1,
+        SessionStatus::Closed => 2,
+        SessionStatus::Quarantined => 3,
     }
 }
 

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    journal::Standing,
+    journal::SessionStatus,
     model::{
         By, Record, Timestamp,
         command::Author,
@@ -59,7 +59,7 @@ fn one(by: Claim, text: &str) -> Append {
         epoch: by.epoch,
         after: by.last,
         records: vec![said(text)],
-        leaves: Standing::Resting,
+        leaves: SessionStatus::Idle,
     }
 }
 
@@ -159,7 +159,7 @@ async fn stats_describe_the_journal() {
     let by = journal.claim(key("a")).await.unwrap();
     let by = say(&journal, by, &["one", "two"]).await;
     let append = Append {
-        leaves: Standing::Busy,
+        leaves: SessionStatus::Busy,
         ..one(by, "three")
     };
     journal.append(append).await.unwrap();

@@ -21,9 +21,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use super::{
     Tuning,
     connection::BUSY,
-    error::{Failed, Reach, is_full, reach, told},
+    error::{Failed, FailureScope, is_full, reach, told},
     health::Health,
-    log::{Log, PATIENCE},
+    log::{PATIENCE, WalEraser},
     processes::Process,
     store::Store,
 };
@@ -182,7 +182,7 @@ fn write(
     ready: &mpsc::SyncSender<Result<(), String>>,
 ) {
     let store = Store::new(connection, process)
-        .and_then(|store| Ok((store, Log::new(connection, tuning)?)));
+        .and_then(|store| Ok((store, WalEraser::new(connection, tuning)?)));
     let (store, log) = match store {
         Ok(started) => started,
         Err(error) => {
@@ -222,7 +222,7 @@ fn close(connection: Connection, health: &Health) {
 
 struct Writing<'c> {
     store: Store<'c>,
-    log: Log<'c>,
+    log: WalEraser<'c>,
     tuning: Tuning,
     health: &'c Health,
     /// Size of the last batch.
@@ -316,9 +316,9 @@ impl Writing<'_> {
                 let reach = reach(&error);
                 self.store.roll_back();
                 return match reach {
-                    Reach::Request => Ended::Without(index, error),
-                    Reach::Batch => Ended::TakenBack(error),
-                    Reach::Journal => Ended::Doubtful(error),
+                    FailureScope::Request => Ended::Without(index, error),
+                    FailureScope::Batch => Ended::TakenBack(error),
+                    FailureScope::Journal => Ended::Doubtful(error),
                 };
             }
         }
@@ -336,8 +336,8 @@ impl Writing<'_> {
         let reach = reach(&error);
         self.store.roll_back();
         match reach {
-            Reach::Request | Reach::Batch => Ended::TakenBack(error),
-            Reach::Journal => Ended::Doubtful(error),
+            FailureScope::Request | FailureScope::Batch => Ended::TakenBack(error),
+            FailureScope::Journal => Ended::Doubtful(error),
         }
     }
 
@@ -356,7 +356,7 @@ impl Writing<'_> {
     fn tidy(&mut self) {
         if self.health.check().is_ok()
             && let Err(error) = self.log.tidy()
-            && reach(&error) == Reach::Journal
+            && reach(&error) == FailureScope::Journal
         {
             self.health.give_up(told(&error));
         }

@@ -24,7 +24,7 @@ pub(super) struct Start<'a> {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Piece<'a> {
+pub(super) struct BlockDelta<'a> {
     #[serde(borrow, default, rename = "type")]
     kind: Text<'a>,
     #[serde(borrow, default)]
@@ -54,14 +54,14 @@ pub(super) enum Block {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum BlockEvent {
     Text(String),
     Thinking(String),
     Hidden,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TooMany;
+pub(super) struct TooManyBlocks;
 
 #[derive(Debug, Default)]
 pub(super) struct Blocks(Vec<Placed>);
@@ -80,7 +80,7 @@ impl Blocks {
         index: Option<u64>,
         start: &Start<'_>,
         raw: &str,
-    ) -> Result<Option<News>, TooMany> {
+    ) -> Result<Option<BlockEvent>, TooManyBlocks> {
         let block = match &*start.kind.0 {
             "text" => Block::Text(start.text.0.to_string()),
             "tool_use" => Block::Call {
@@ -106,15 +106,15 @@ impl Blocks {
         let news = match &block {
             Block::Text(text) => some_text(text),
             Block::Thinking { text, .. } => some_thinking(text),
-            Block::Call { .. } | Block::Opaque(_) => Some(News::Hidden),
+            Block::Call { .. } | Block::Opaque(_) => Some(BlockEvent::Hidden),
         };
         self.push(index, block)?;
         Ok(news)
     }
 
-    fn push(&mut self, index: Option<u64>, block: Block) -> Result<(), TooMany> {
+    fn push(&mut self, index: Option<u64>, block: Block) -> Result<(), TooManyBlocks> {
         if self.0.len() == MOST {
-            return Err(TooMany);
+            return Err(TooManyBlocks);
         }
         self.0.push(Placed {
             index,
@@ -127,8 +127,8 @@ impl Blocks {
     pub(super) fn piece(
         &mut self,
         index: Option<u64>,
-        piece: &Piece<'_>,
-    ) -> Result<Option<News>, TooMany> {
+        piece: &BlockDelta<'_>,
+    ) -> Result<Option<BlockEvent>, TooManyBlocks> {
         match &*piece.kind.0 {
             "text_delta" => {
                 let text = &*piece.text.0;
@@ -179,7 +179,7 @@ impl Blocks {
         }
     }
 
-    fn thinking(&mut self, index: Option<u64>) -> Result<Option<&mut Block>, TooMany> {
+    fn thinking(&mut self, index: Option<u64>) -> Result<Option<&mut Block>, TooManyBlocks> {
         let is_thinking = |block: &Block| matches!(block, Block::Thinking { .. });
         if self.open(index, is_thinking).is_none() {
             let (text, signature) = (String::new(), String::new());
@@ -222,14 +222,14 @@ fn same_call(one: &Block, other: &Block) -> bool {
     }
 }
 
-fn some_text(text: &str) -> Option<News> {
-    (!text.is_empty()).then(|| News::Text(text.to_owned()))
+fn some_text(text: &str) -> Option<BlockEvent> {
+    (!text.is_empty()).then(|| BlockEvent::Text(text.to_owned()))
 }
 
-fn hidden(text: &str) -> Option<News> {
-    (!text.is_empty()).then_some(News::Hidden)
+fn hidden(text: &str) -> Option<BlockEvent> {
+    (!text.is_empty()).then_some(BlockEvent::Hidden)
 }
 
-fn some_thinking(text: &str) -> Option<News> {
-    (!text.is_empty()).then(|| News::Thinking(text.to_owned()))
+fn some_thinking(text: &str) -> Option<BlockEvent> {
+    (!text.is_empty()).then(|| BlockEvent::Thinking(text.to_owned()))
 }

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use super::blocks::{Block, Blocks, News, Piece, Start, TooMany};
+use super::blocks::{Block, BlockDelta, BlockEvent, Blocks, Start, TooManyBlocks};
 use crate::{
     llm::{
         Delta,
@@ -70,7 +70,7 @@ struct AnthropicUsage {
     output_tokens: Count,
 }
 
-pub(in crate::llm) struct Decoder {
+pub(in crate::llm) struct AnthropicDecoder {
     context: Context,
     blocks: Blocks,
     begun: bool,
@@ -79,7 +79,7 @@ pub(in crate::llm) struct Decoder {
     marked: bool,
 }
 
-impl Decoder {
+impl AnthropicDecoder {
     pub(in crate::llm) fn new(context: Context) -> Self {
         Self {
             context,
@@ -118,7 +118,7 @@ impl Decoder {
             "content_block_delta" => {
                 self.begun = true;
                 if let Some(raw) = event.delta {
-                    let piece: Object<Piece<'_>> = parsed(raw.get())?;
+                    let piece: Object<BlockDelta<'_>> = parsed(raw.get())?;
                     if let Some(piece) = piece.0 {
                         let news = self.blocks.piece(event.index.0, &piece);
                         tell(news.map_err(too_many)?, out);
@@ -228,15 +228,15 @@ fn opaque(context: &Context, body: String) -> Part {
     })
 }
 
-fn tell(news: Option<News>, out: &mut Vec<Delta>) {
+fn tell(news: Option<BlockEvent>, out: &mut Vec<Delta>) {
     out.extend(news.map(|news| match news {
-        News::Text(text) => Delta::Text(text),
-        News::Thinking(text) => Delta::Reasoning(text),
-        News::Hidden => Delta::Progress,
+        BlockEvent::Text(text) => Delta::Text(text),
+        BlockEvent::Thinking(text) => Delta::Reasoning(text),
+        BlockEvent::Hidden => Delta::Progress,
     }));
 }
 
-fn too_many(_: TooMany) -> Fault {
+fn too_many(_: TooManyBlocks) -> Fault {
     fault::too_much("the reply has too many blocks")
 }
 
@@ -282,7 +282,7 @@ impl AnthropicUsage {
     }
 }
 
-impl Decode for Decoder {
+impl Decode for AnthropicDecoder {
     fn event(&mut self, name: &str, data: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault> {
         let data = data.trim();
         // Some proxies send the end mark of OpenAI's dialect.

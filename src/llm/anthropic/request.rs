@@ -10,8 +10,8 @@ use serde_json::{Value, json, value::RawValue};
 use crate::{
     llm::{
         Request, ToolChoice,
-        kept::Common,
-        wire::{self, Shown, Voice},
+        json_cache::JsonCache,
+        wire::{self, MessageText, Shown},
     },
     model::{Message, Part, Role, ToolCall, ToolResult, ToolSpec, ToolStatus},
 };
@@ -27,7 +27,7 @@ const BEGIN: &str = "(The conversation goes on.)";
 
 pub(in crate::llm) fn body(
     request: &Request,
-    kept: &Common,
+    kept: &JsonCache,
     provider: &str,
     max_output: Option<u64>,
     stream: bool,
@@ -108,7 +108,7 @@ struct RequestBlock<'a> {
 
 enum Content<'a> {
     Prompt(&'a RawValue),
-    Said(Voice<'a>),
+    Said(MessageText<'a>),
     Result(&'a ToolResult),
     Call(&'a ToolCall),
     Opaque(&'a RawValue),
@@ -134,7 +134,7 @@ fn messages<'a>(request: &'a Request, provider: &str) -> Vec<Turn<'a>> {
         .first()
         .is_none_or(|first| first.role == Side::Assistant)
     {
-        let content = Content::Said(Voice::Plain(BEGIN));
+        let content = Content::Said(MessageText::Plain(BEGIN));
         let begin = Turn {
             role: Side::User,
             content: vec![RequestBlock {
@@ -154,8 +154,8 @@ fn messages<'a>(request: &'a Request, provider: &str) -> Vec<Turn<'a>> {
 
 fn mark_the_end(turns: &mut [Turn<'_>]) {
     let stays = |block: &&mut RequestBlock<'_>| match block.content {
-        Content::Said(Voice::Plain(_)) | Content::Result(_) | Content::Call(_) => true,
-        Content::Prompt(_) | Content::Said(Voice::Runtime(_)) | Content::Opaque(_) => false,
+        Content::Said(MessageText::Plain(_)) | Content::Result(_) | Content::Call(_) => true,
+        Content::Prompt(_) | Content::Said(MessageText::Runtime(_)) | Content::Opaque(_) => false,
     };
     let blocks = turns.iter_mut().flat_map(|turn| &mut turn.content);
     if let Some(last) = blocks.rev().find(stays) {
@@ -167,8 +167,8 @@ fn blocks<'a>(message: &'a Message, provider: &str) -> Vec<RequestBlock<'a>> {
     let content = message.parts.iter().filter_map(|part| match part {
         Part::Text { text } if text.trim().is_empty() => None,
         Part::Text { text } => Some(Content::Said(match message.role {
-            Role::System | Role::Guidance => Voice::Runtime(text),
-            Role::User | Role::Assistant | Role::Tool => Voice::Plain(text),
+            Role::System | Role::Guidance => MessageText::Runtime(text),
+            Role::User | Role::Assistant | Role::Tool => MessageText::Plain(text),
         })),
         Part::ToolCall(call) => Some(Content::Call(call)),
         Part::ToolResult(result) => Some(Content::Result(result)),

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use crate::llm::lenient::{Count, MOST, Object, Text};
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Piece<'a> {
+pub(super) struct CallDelta<'a> {
     #[serde(default)]
     index: Count,
     #[serde(borrow, default)]
@@ -46,7 +46,7 @@ pub(super) enum Added {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TooMany;
+pub(super) struct TooManyCalls;
 
 #[derive(Debug, Default)]
 pub(super) struct Calls(Vec<Call>);
@@ -56,7 +56,7 @@ impl Calls {
         self.0.is_empty()
     }
 
-    pub(super) fn add(&mut self, piece: &Piece<'_>) -> Result<Added, TooMany> {
+    pub(super) fn add(&mut self, piece: &CallDelta<'_>) -> Result<Added, TooManyCalls> {
         let nothing = CalledFunction::default();
         let function = piece.function.0.as_ref().unwrap_or(&nothing);
         let (id, name) = (&*piece.id.0, &*function.name.0);
@@ -77,7 +77,7 @@ impl Calls {
         };
         let call = match place {
             Some(at) => &mut self.0[at],
-            None if self.0.len() == MOST => return Err(TooMany),
+            None if self.0.len() == MOST => return Err(TooManyCalls),
             None => {
                 self.0.push(Call {
                     index: piece.index.0,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    calls::{Added, Call, Calls, Piece, TooMany},
+    calls::{Added, Call, CallDelta, Calls, TooManyCalls},
     thoughts::{self, Thoughts},
 };
 use crate::{
@@ -37,9 +37,9 @@ struct Chunk<'a> {
 #[derive(Deserialize)]
 struct Choice<'a> {
     #[serde(borrow, default)]
-    delta: Object<Said<'a>>,
+    delta: Object<ChunkMessage<'a>>,
     #[serde(borrow, default)]
-    message: Object<Said<'a>>,
+    message: Object<ChunkMessage<'a>>,
     #[serde(borrow, default)]
     finish_reason: Text<'a>,
     #[serde(borrow, default)]
@@ -47,7 +47,7 @@ struct Choice<'a> {
 }
 
 #[derive(Deserialize)]
-struct Said<'a> {
+struct ChunkMessage<'a> {
     #[serde(borrow, default)]
     content: Text<'a>,
     #[serde(borrow, default)]
@@ -59,7 +59,7 @@ struct Said<'a> {
     #[serde(borrow, default)]
     refusal: Text<'a>,
     #[serde(borrow, default)]
-    tool_calls: Few<Object<Piece<'a>>>,
+    tool_calls: Few<Object<CallDelta<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -82,7 +82,7 @@ struct PromptDetails {
     cached_tokens: Count,
 }
 
-pub(in crate::llm) struct Decoder {
+pub(in crate::llm) struct OpenAiDecoder {
     context: Context,
     text: String,
     thoughts: Thoughts,
@@ -94,7 +94,7 @@ pub(in crate::llm) struct Decoder {
     marked: bool,
 }
 
-impl Decoder {
+impl OpenAiDecoder {
     pub(in crate::llm) fn new(context: Context) -> Self {
         Self {
             context,
@@ -139,14 +139,14 @@ impl Decoder {
         Ok(())
     }
 
-    fn said(&mut self, said: Said<'_>, out: &mut Vec<Delta>) -> Result<(), Fault> {
+    fn said(&mut self, said: ChunkMessage<'_>, out: &mut Vec<Delta>) -> Result<(), Fault> {
         // Servers that send both repeat the text.
         let reasoning = [said.reasoning_content, said.reasoning];
         let told = reasoning.into_iter().find(|text| !text.is_empty());
         let mut detailed = String::new();
         for block in &said.reasoning_details.0 {
             let added = self.thoughts.add(block);
-            let text = added.map_err(|thoughts::TooMany| {
+            let text = added.map_err(|thoughts::TooManyThoughts| {
                 fault::too_much("the reply has too many blocks of reasoning")
             })?;
             detailed.push_str(&text);
@@ -166,8 +166,8 @@ impl Decoder {
         let pieces = said.tool_calls.0.iter();
         for piece in pieces.filter_map(|piece| piece.0.as_ref()) {
             let added = self.calls.add(piece);
-            let added =
-                added.map_err(|TooMany| fault::too_much("the reply has too many tool calls"))?;
+            let added = added
+                .map_err(|TooManyCalls| fault::too_much("the reply has too many tool calls"))?;
             news |= added == Added::News;
         }
         out.extend(news.then_some(Delta::Progress));
@@ -253,7 +253,7 @@ fn is_error(raw: &RawValue) -> bool {
     !matches!(raw.get(), "null" | "false" | "\"\"" | "{}")
 }
 
-impl Decode for Decoder {
+impl Decode for OpenAiDecoder {
     fn event(&mut self, name: &str, data: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault> {
         let data = data.trim();
         if data == "[DONE]" {

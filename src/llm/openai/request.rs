@@ -6,25 +6,25 @@
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, value::RawValue};
 
-use super::manners::{Limit, Manners};
+use super::quirks::{Limit, RequestQuirks};
 use crate::{
     llm::{
         Request, ToolChoice,
-        kept::Common,
-        wire::{self, Ids, Joined, Shown, Voice},
+        json_cache::JsonCache,
+        wire::{self, Ids, Joined, MessageText, Shown},
     },
     model::{Message, Part, Role, ToolCall, ToolResult, ToolSpec},
 };
 
 pub(in crate::llm) fn body(
     request: &Request,
-    kept: &Common,
+    kept: &JsonCache,
     provider: &str,
-    manners: Manners,
+    quirks: RequestQuirks,
     max_output: Option<u64>,
     stream: bool,
 ) -> serde_json::Result<Vec<u8>> {
-    let limit = |kind: Limit| max_output.filter(|_| manners.limit == kind);
+    let limit = |kind: Limit| max_output.filter(|_| quirks.limit == kind);
     let prompt = kept.prompt(&request.system)?;
     let tools = kept.tools(&request.tools, |tools| {
         tools.iter().map(OpenAiTool::of).collect::<Vec<_>>()
@@ -32,7 +32,7 @@ pub(in crate::llm) fn body(
     let mut body = Vec::with_capacity(wire::room(&request.messages, &[&prompt, &tools]));
     let written = ChatRequest {
         model: &request.model,
-        messages: entries(request, &prompt, provider, manners),
+        messages: entries(request, &prompt, provider, quirks),
         tools: (!request.tools.is_empty()).then_some(&*tools),
         tool_choice: match request.tool_choice {
             ToolChoice::None if !request.tools.is_empty() => Some("none"),
@@ -41,7 +41,7 @@ pub(in crate::llm) fn body(
         max_completion_tokens: limit(Limit::Completion),
         max_tokens: limit(Limit::Tokens),
         stream,
-        stream_options: (stream && manners.stream_options).then_some(StreamOptions {
+        stream_options: (stream && quirks.stream_options).then_some(StreamOptions {
             include_usage: true,
         }),
     };
@@ -100,7 +100,7 @@ impl<'a> OpenAiTool<'a> {
 enum Entry<'a> {
     Prompt(&'a RawValue),
     System(&'a str),
-    User(Vec<Voice<'a>>),
+    User(Vec<MessageText<'a>>),
     Assistant(Spoken<'a>),
     Result(&'a ToolResult, Ids),
 }
@@ -133,7 +133,7 @@ fn entries<'a>(
     request: &'a Request,
     prompt: &'a RawValue,
     provider: &str,
-    manners: Manners,
+    quirks: RequestQuirks,
 ) -> Vec<Entry<'a>> {
     let mut entries = Vec::with_capacity(request.messages.len() + 1);
     if !request.system.is_empty() {
@@ -141,31 +141,31 @@ fn entries<'a>(
     }
     for message in request.messages.iter() {
         match message.role {
-            Role::System | Role::Guidance if manners.system_anywhere => {
+            Role::System | Role::Guidance if quirks.system_anywhere => {
                 entries.extend(message.texts().map(Entry::System));
             }
             Role::System | Role::Guidance => {
-                say(&mut entries, message.texts().map(Voice::Runtime));
+                say(&mut entries, message.texts().map(MessageText::Runtime));
             }
-            Role::User => say(&mut entries, message.texts().map(Voice::Plain)),
+            Role::User => say(&mut entries, message.texts().map(MessageText::Plain)),
             Role::Assistant => {
-                entries.extend(assistant(message, provider, &request.model, manners.ids));
+                entries.extend(assistant(message, provider, &request.model, quirks.ids));
             }
             Role::Tool => {
                 let results = message.results();
-                entries.extend(results.map(|result| Entry::Result(result, manners.ids)));
+                entries.extend(results.map(|result| Entry::Result(result, quirks.ids)));
             }
         }
     }
     entries
 }
 
-fn say<'a>(entries: &mut Vec<Entry<'a>>, voices: impl Iterator<Item = Voice<'a>>) {
+fn say<'a>(entries: &mut Vec<Entry<'a>>, voices: impl Iterator<Item = MessageText<'a>>) {
     match entries.last_mut() {
         Some(Entry::User(said)) => said.extend(voices),
         Some(Entry::Prompt(_) | Entry::System(_) | Entry::Assistant(..) | Entry::Result(..))
         | None => {
-            let said: Vec<Voice<'_>> = voices.collect();
+            let said: Vec<MessageText<'_>> = voices.collect();
             if !said.is_empty() {
                 entries.push(Entry::User(said));
             }

@@ -13,7 +13,7 @@ use serde_json::{Value, value::RawValue};
 use crate::llm::lenient::{Count, MOST, Text};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TooMany;
+pub(super) struct TooManyThoughts;
 
 #[derive(Debug, Default)]
 pub(super) struct Thoughts(Vec<Thought>);
@@ -37,7 +37,7 @@ enum ThoughtForm {
 }
 
 #[derive(Deserialize)]
-struct Piece<'a> {
+struct ThoughtDelta<'a> {
     #[serde(borrow, default, rename = "type")]
     kind: Text<'a>,
     #[serde(default)]
@@ -51,8 +51,8 @@ struct Piece<'a> {
 }
 
 impl Thoughts {
-    pub(super) fn add(&mut self, raw: &RawValue) -> Result<String, TooMany> {
-        let piece = serde_json::from_str::<Piece<'_>>(raw.get());
+    pub(super) fn add(&mut self, raw: &RawValue) -> Result<String, TooManyThoughts> {
+        let piece = serde_json::from_str::<ThoughtDelta<'_>>(raw.get());
         let Some(piece) = piece.ok().filter(|_| raw.get().starts_with('{')) else {
             return Ok(String::new());
         };
@@ -60,7 +60,7 @@ impl Thoughts {
         let at = known.and_then(|key| Some((self.place(&piece)?, key)));
         match at {
             Some((at, key)) => self.0[at].join(key, raw),
-            None if self.0.len() == MOST => return Err(TooMany),
+            None if self.0.len() == MOST => return Err(TooManyThoughts),
             None => self.0.push(Thought {
                 kind: piece.kind.0.to_string(),
                 index: piece.index.0,
@@ -75,7 +75,7 @@ impl Thoughts {
         })
     }
 
-    fn place(&self, piece: &Piece<'_>) -> Option<usize> {
+    fn place(&self, piece: &ThoughtDelta<'_>) -> Option<usize> {
         let goes_on = |thought: &Thought| {
             let other = !thought.id.is_empty() && !piece.id.is_empty() && thought.id != piece.id.0;
             thought.kind == piece.kind.0 && thought.index == piece.index.0 && !other
@@ -221,6 +221,6 @@ mod tests {
         for _ in 0..MOST {
             thoughts.add(&sealed).unwrap();
         }
-        assert_eq!(thoughts.add(&sealed), Err(TooMany));
+        assert_eq!(thoughts.add(&sealed), Err(TooManyThoughts));
     }
 }

@@ -22,8 +22,8 @@ type Read = (Vec<Delta>, Result<Reply, Fault>);
 fn decoder(dialect: Dialect) -> Box<dyn Decode> {
     let context = context(Scenario::Results);
     match dialect {
-        Dialect::OpenAi => Box::new(openai::Decoder::new(context)),
-        Dialect::Anthropic => Box::new(anthropic::Decoder::new(context)),
+        Dialect::OpenAi => Box::new(openai::OpenAiDecoder::new(context)),
+        Dialect::Anthropic => Box::new(anthropic::AnthropicDecoder::new(context)),
     }
 }
 

@@ -25,11 +25,11 @@ const WORDS: Duration = Duration::from_secs(5);
 /// Deadline for the last bytes after the reply is complete, so that the connection can be reused.
 const LINGER: Duration = Duration::from_millis(20);
 
-type Item = Result<Delta, Fault>;
+type DeltaResult = Result<Delta, Fault>;
 
 struct Exchange {
     shared: Arc<Shared>,
-    ready: VecDeque<Item>,
+    ready: VecDeque<DeltaResult>,
     phase: Phase,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn stream(shared: Arc<Shared>, request: Request) -> DeltaStream {
 }
 
 impl Exchange {
-    async fn next(&mut self) -> Option<Item> {
+    async fn next(&mut self) -> Option<DeltaResult> {
         loop {
             if let Some(item) = self.ready.pop_front() {
                 return Some(item);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::{
     llm::{
         Delta, Request, estimate_usage,
-        pieces::{self, Cut, Item},
+        pieces::{self, Cut, DeltaResult},
         script::ScriptText,
     },
     model::{CallId, Fault, Part, Reply, StopReason, ToolCall, Usage},
@@ -98,13 +98,13 @@ impl ScriptedReply {
         }
     }
 
-    pub(super) fn at_step(&self, step: usize, request: &Request, cut: Cut) -> Vec<Item> {
+    pub(super) fn at_step(&self, step: usize, request: &Request, cut: Cut) -> Vec<DeltaResult> {
         match &self.text {
             ScriptText::Whole(text) => pieces::of_reply(self.whole(text, step, request), cut),
             ScriptText::Chunks(chunks) => {
                 let reply = self.whole(&chunks.concat(), step, request);
                 let chunk = |chunk: &String| Ok(Delta::Text(chunk.clone()));
-                let mut items: Vec<Item> = chunks.iter().map(chunk).collect();
+                let mut items: Vec<DeltaResult> = chunks.iter().map(chunk).collect();
                 items.push(Ok(Delta::Done(reply)));
                 items
             }

@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    llm::{Delta, ToolChoice, pieces::Item},
+    llm::{Delta, ToolChoice, pieces::DeltaResult},
     model::{
         CallId, Message, NanoUsd, Part, Reply, StopReason, ToolCall, ToolResult, ToolStatus, Usage,
     },
@@ -38,7 +38,7 @@ fn after(replies: usize) -> Request {
     }
 }
 
-async fn items(script: &Scripted, request: Request) -> Vec<Item> {
+async fn items(script: &Scripted, request: Request) -> Vec<DeltaResult> {
     script.call(request).collect().await
 }
 

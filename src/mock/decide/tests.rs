@@ -45,7 +45,7 @@ fn decide(server: &Server, dialect: Dialect, body: &str, fault: Option<&str>) ->
     if let Some(fault) = fault {
         headers.insert(FAULT, fault.parse().unwrap());
     }
-    let call = Call {
+    let call = MockRequest {
         dialect,
         number: 1,
         in_flight: 1,
@@ -287,7 +287,7 @@ fn mock_refusals_follow_a_fixed_order() {
                 headers.insert(name, value.parse().unwrap());
             }
         }
-        let answer = Call {
+        let answer = MockRequest {
             dialect: Dialect::OpenAi,
             number: 1,
             in_flight: 1,

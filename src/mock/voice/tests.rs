@@ -6,14 +6,14 @@ use crate::{
     mock::{fault::After, request},
 };
 
-fn voice(settings: Settings) -> Voice {
-    Voice::new(&Settings {
+fn voice(settings: Settings) -> ReplySource {
+    ReplySource::new(&Settings {
         size: 10,
         ..settings
     })
 }
 
-fn scripted(turns: &serde_json::Value) -> Voice {
+fn scripted(turns: &serde_json::Value) -> ReplySource {
     let text = serde_json::json!({ "turns": turns }).to_string();
     voice(Settings {
         script: Some(Script::parse(&text, Path::new("s.json")).unwrap()),
@@ -21,7 +21,7 @@ fn scripted(turns: &serde_json::Value) -> Voice {
     })
 }
 
-fn turns(turns: u32, tools: bool) -> Voice {
+fn turns(turns: u32, tools: bool) -> ReplySource {
     voice(Settings {
         turns: NonZeroU32::new(turns).unwrap(),
         tools,
@@ -41,7 +41,7 @@ fn conversation(replies: usize) -> String {
     serde_json::json!({"model": "m", "messages": messages, "tools": [tool]}).to_string()
 }
 
-fn say(voice: &Voice, replies: usize) -> Result<Utterance, Problem> {
+fn say(voice: &ReplySource, replies: usize) -> Result<PlannedReply, Problem> {
     voice.say(&request::read(Dialect::OpenAi, conversation(replies).as_bytes()).unwrap())
 }
 

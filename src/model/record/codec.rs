@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use crate::model::{
         Limits, NanoUsd, Outcome, Usage,
-        record::{Accepted, ChildCancel, ChildStart, Ending, Finished, Place},
+        record::{Accepted, ChildCancel, ChildStart, Ending, InboxPosition, QueryFinished},
     };
 
     fn record(fact: impl Into<Fact>) -> Record {
@@ -141,7 +141,7 @@ mod tests {
             limits: Limits::turns(5),
             idempotency_key: None,
             continues: None,
-            place: Place::Back,
+            place: InboxPosition::Back,
         }));
         let json = encode(&accepted).unwrap();
         assert_eq!(
@@ -149,7 +149,7 @@ mod tests {
             r#"{"v":2,"at":"2026-01-01T00:00:00.000Z","query":1,"type":"query.accepted","payload":{"text":"where?","limits":{"max_turns":5},"idempotency_key":null,"place":"back"}}"#
         );
         assert_eq!(decode(&json).unwrap(), accepted);
-        let finished = record(QueryFact::Finished(Finished {
+        let finished = record(QueryFact::Finished(QueryFinished {
             outcome: Outcome::Failed {
                 code: "context".into(),
                 detail: "too long".into(),

@@ -27,13 +27,13 @@ pub struct Accepted {
     pub continues: Option<QueryId>,
     /// Its position in the inbox.
     #[serde(default)]
-    pub place: Place,
+    pub place: InboxPosition,
 }
 
 /// The position of a message in the inbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum InboxPosition {
     /// Behind the pending messages.
     #[default]
     Back,
@@ -125,7 +125,7 @@ pub enum OpinionOutcome {
 
 /// `query.finished`: exactly one for each accepted query.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finished {
+pub struct QueryFinished {
     /// The outcome.
     #[serde(flatten)]
     pub outcome: Outcome,
@@ -146,7 +146,7 @@ facts! {
         Doubted(Doubted) = "query.doubted",
         /// See [`Classified`].
         Classified(Classified) = "query.classified",
-        /// See [`Finished`].
-        Finished(Finished) = "query.finished",
+        /// See [`QueryFinished`].
+        Finished(QueryFinished) = "query.finished",
     }
 }

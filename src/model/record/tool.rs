@@ -29,7 +29,7 @@ pub struct CallStarted {
 
 /// `tool.finished`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finished {
+pub struct ToolFinished {
     /// The tool.
     pub name: String,
     /// The result.
@@ -72,8 +72,8 @@ facts! {
         Requested(Requested) = "tool.requested",
         /// See [`CallStarted`].
         Started(CallStarted) = "tool.started",
-        /// See [`Finished`].
-        Finished(Finished) = "tool.finished",
+        /// See [`ToolFinished`].
+        Finished(ToolFinished) = "tool.finished",
         /// See [`Refused`].
         Refused(Refused) = "tool.refused",
     }

@@ -78,7 +78,7 @@ fn least_recently_used_prompt_is_evicted() {
     let first = get(&mut cached, &code);
     let second = get(&mut cached, &docs);
     get(&mut cached, &code);
-    cached.cache.make_room(2);
+    cached.cache.evict(2);
     get(&mut cached, &research);
     assert_eq!(cached.cache.entries.len(), 2, "bounded");
     assert!(
@@ -94,7 +94,7 @@ fn least_recently_used_prompt_is_evicted() {
 #[test]
 fn prompt_cache_holds_at_most_its_capacity() {
     let mut cached = cache(composer(&[], 8_000));
-    for session in 0..ENTRIES + 10 {
+    for session in 0..MAX_ENTRIES + 10 {
         let variables = Variables {
             project_name: session.to_string(),
             ..Variables::default()
@@ -102,7 +102,7 @@ fn prompt_cache_holds_at_most_its_capacity() {
         let input = ComposeInput::new(Arc::new(variables.prepare()), QueryType::Code);
         get(&mut cached, &input);
     }
-    assert_eq!(cached.cache.entries.len(), ENTRIES);
+    assert_eq!(cached.cache.entries.len(), MAX_ENTRIES);
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn all_invalid_prompt_files_are_reported_at_once() {
         ("signals.md", b"\xef\xbb\xbf\n"),
     ]);
     fs::create_dir(folder.0.path().join("oracle")).unwrap();
-    let broken = |name, line, fault| Broken {
+    let broken = |name, line, fault| BrokenFile {
         file: folder.shown(name),
         line,
         fault,
@@ -108,7 +108,7 @@ fn unreadable_prompt_file_is_named() {
     fs::create_dir(folder.0.path().join("base.md")).unwrap();
     match folder.load().unwrap_err() {
         Error::Files(found) => assert!(
-            matches!(&found[..], [Broken { file, line: None, fault: FileFault::Unreadable(_) }]
+            matches!(&found[..], [BrokenFile { file, line: None, fault: FileFault::Unreadable(_) }]
                 if *file == folder.shown("base.md")),
             "{found:?}"
         ),

@@ -3,7 +3,7 @@ use crate::model::{QueryType, tool::ToolNeed};
 use crate::prompt::{
     Variables,
     fixture::{prompts, tool},
-    variables::ToolCut,
+    variables::ToolDetail,
 };
 
 fn problems(file: &str, text: &str) -> Vec<(Option<usize>, FileFault)> {
@@ -131,7 +131,7 @@ fn optional_segment_may_render_blank() {
 
 #[test]
 fn an_error_names_file_line_and_remedy() {
-    let broken = |line, fault| Broken {
+    let broken = |line, fault| BrokenFile {
         file: "prompts/base.md".to_owned(),
         line,
         fault,
@@ -166,7 +166,9 @@ fn values_are_rendered_verbatim() {
     let text = "{{ project_name }}|{{ project_context }}|{{ max_turns }}|\
                 {% for tool in tools %}{{ tool.name }}|{{ tool.needed }}{% endfor %}|{{ query_type }}";
     let prompts = prompts(&[("base.md", text)]).unwrap();
-    let values = variables.prepare().values(QueryType::Code, ToolCut::Whole);
+    let values = variables
+        .prepare()
+        .values(QueryType::Code, ToolDetail::Whole);
     assert_eq!(
         prompts.render(&prompts.files()[0], &values).unwrap(),
         "{{ max_turns }} {% raw %}|<b>&amp;\"'\n{# kept #}|7|{{ query_type }}|True|code"
@@ -179,7 +181,7 @@ fn variables_default_to_empty() {
     let prompts = prompts(&[("base.md", text)]).unwrap();
     let values = Variables::default()
         .prepare()
-        .values(QueryType::Code, ToolCut::Whole);
+        .values(QueryType::Code, ToolDetail::Whole);
     assert_eq!(prompts.render(&prompts.files()[0], &values).unwrap(), "[]");
 }
 
@@ -189,7 +191,7 @@ fn block_tags_leave_no_blank_lines() {
     let prompts = prompts(&[("base.md", text)]).unwrap();
     let values = Variables::default()
         .prepare()
-        .values(QueryType::Code, ToolCut::Whole);
+        .values(QueryType::Code, ToolDetail::Whole);
     assert_eq!(
         prompts.render(&prompts.files()[0], &values).unwrap(),
         "  a\nb"

@@ -56,7 +56,7 @@ fn signal_and_context_tags_in_variables_are_escaped() {
             "<é> &lt;signal> é",
         ),
     ] {
-        assert_eq!(harmless(text), expected, "{name}");
+        assert_eq!(neutralize(text), expected, "{name}");
     }
 }
 
@@ -152,9 +152,9 @@ fn tool_list_keeps_its_order_and_filters_by_need() {
                 .map(|tool| tool.name.as_str())
                 .collect::<Vec<_>>()
         };
-        assert_eq!(listed(ToolCut::Whole), all, "{query_type}: whole");
-        assert_eq!(listed(ToolCut::Needed), needed, "{query_type}: needed");
-        assert_eq!(listed(ToolCut::Names), needed, "{query_type}: names");
+        assert_eq!(listed(ToolDetail::Whole), all, "{query_type}: whole");
+        assert_eq!(listed(ToolDetail::Needed), needed, "{query_type}: needed");
+        assert_eq!(listed(ToolDetail::Names), needed, "{query_type}: names");
     }
 }
 

@@ -29,28 +29,38 @@ fn talk(confidence: f64, keywords: &[&str]) -> QueryClassification {
 #[test]
 fn shortcuts_have_fixed_confidence() {
     let classifier = classifier();
-    let before = Context::Following("we spoke of caches");
+    let before = QueryContext::Following("we spoke of caches");
     for (name, query, context, want) in [
-        ("empty", "", Context::Fresh, talk(0.5, &[])),
+        ("empty", "", QueryContext::Fresh, talk(0.5, &[])),
         ("empty after something", "", before, talk(0.5, &[])),
-        ("blank", " \n\t\u{3000}", Context::Fresh, talk(0.5, &[])),
-        ("short", "ok", Context::Fresh, talk(0.8, &["short_query"])),
+        (
+            "blank",
+            " \n\t\u{3000}",
+            QueryContext::Fresh,
+            talk(0.5, &[]),
+        ),
+        (
+            "short",
+            "ok",
+            QueryContext::Fresh,
+            talk(0.8, &["short_query"]),
+        ),
         (
             "short without any word",
             "?!",
-            Context::Fresh,
+            QueryContext::Fresh,
             talk(0.8, &["short_query"]),
         ),
         (
             "short, blanks do not count",
             "  hm   ",
-            Context::Fresh,
+            QueryContext::Fresh,
             talk(0.8, &["short_query"]),
         ),
         (
             "short in Korean",
             "네",
-            Context::Fresh,
+            QueryContext::Fresh,
             talk(0.8, &["short_query"]),
         ),
         (
@@ -62,19 +72,19 @@ fn shortcuts_have_fixed_confidence() {
         (
             "five are not short",
             "abcde",
-            Context::Fresh,
+            QueryContext::Fresh,
             talk(GUESS, &[]),
         ),
         (
             "short in Chinese may be a sentence",
             "谁写的",
-            Context::Fresh,
+            QueryContext::Fresh,
             talk(GUESS, &[]),
         ),
         (
             "short in Thai may be a sentence",
             "ทำไม",
-            Context::Fresh,
+            QueryContext::Fresh,
             talk(GUESS, &[]),
         ),
         (
@@ -116,7 +126,7 @@ fn shortcuts_have_fixed_confidence() {
         (
             "blank context is none",
             "abcde it",
-            Context::Following(" "),
+            QueryContext::Following(" "),
             talk(GUESS, &[]),
         ),
         (
@@ -133,7 +143,7 @@ fn shortcuts_have_fixed_confidence() {
 #[test]
 fn keyword_evidence_precedes_short_query_shortcuts() {
     let classifier = classifier();
-    let before = Context::Following("we spoke of caches");
+    let before = QueryContext::Following("we spoke of caches");
     for (name, query, keyword) in [
         ("short", "fix", "fix"),
         ("short with a sign", "bug?", "bug"),
@@ -149,7 +159,7 @@ fn keyword_evidence_precedes_short_query_shortcuts() {
 fn keywords_of_the_winner_are_sorted() {
     let got = classifier().classify(
         "where is our function, how to fix: function, ok",
-        Context::Fresh,
+        QueryContext::Fresh,
     );
     assert_eq!(got.keywords_matched, ["fix", "function", "where is"]);
 }
@@ -163,7 +173,7 @@ fn only_the_first_4000_characters_are_classified() {
     ] {
         let query = format!("{} function", "é".repeat(padding));
         assert_eq!(
-            classifier.classify(&query, Context::Fresh).query_type,
+            classifier.classify(&query, QueryContext::Fresh).query_type,
             want,
             "{name}"
         );
@@ -172,6 +182,6 @@ fn only_the_first_4000_characters_are_classified() {
 
 #[test]
 fn context_converts_from_an_option() {
-    assert_eq!(Context::from(Some("a")), Context::Following("a"));
-    assert_eq!(Context::from(None), Context::Fresh);
+    assert_eq!(QueryContext::from(Some("a")), QueryContext::Following("a"));
+    assert_eq!(QueryContext::from(None), QueryContext::Fresh);
 }

@@ -22,7 +22,7 @@ fn names(text: &str, wanted: impl Fn(&Feature) -> bool) -> Vec<String> {
 
 #[test]
 fn word_features_include_neighbours() {
-    let got = names("Fix it. Then go", |f| f.group() == Group::Words);
+    let got = names("Fix it. Then go", |f| f.group() == FeatureGroup::Words);
     let want = [
         "word \"fix\"",
         "words \"fix it\"",
@@ -45,7 +45,7 @@ fn word_features_include_neighbours() {
 #[test]
 fn letter_features_cover_words_and_runs() {
     let letters = |text: &str| {
-        let names = names(text, |f| f.group() == Group::Letters).into_iter();
+        let names = names(text, |f| f.group() == FeatureGroup::Letters).into_iter();
         let bare = names.map(|name| name.trim_start_matches("letters ").replace('"', "|"));
         bare.collect::<Vec<_>>().join(" ")
     };
@@ -54,8 +54,8 @@ fn letter_features_cover_words_and_runs() {
     let run = "| 修| | 修复| | 修复 | |修| |修复| |修复 | |复| |复 |";
     assert_eq!(letters("修复"), run, "a run");
     let long = "x".repeat(5_000);
-    let count = names(&long, |f| f.group() == Group::Letters).len();
-    assert!(count < 5 * MOST_LETTERS, "{count} of a word without end");
+    let count = names(&long, |f| f.group() == FeatureGroup::Letters).len();
+    assert!(count < 5 * MAX_LETTERS, "{count} of a word without end");
 }
 
 #[test]

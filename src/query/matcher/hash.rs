@@ -6,12 +6,12 @@ use std::{
     hash::{BuildHasherDefault, Hasher},
 };
 
-pub(super) type Table<K> = HashMap<K, u32, BuildHasherDefault<Mixer>>;
+pub(super) type Table<K> = HashMap<K, u32, BuildHasherDefault<MixHasher>>;
 
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Mixer(u64);
+pub(super) struct MixHasher(u64);
 
-impl Hasher for Mixer {
+impl Hasher for MixHasher {
     fn write(&mut self, bytes: &[u8]) {
         for chunk in bytes.chunks(8) {
             let mut word = [0; 8];

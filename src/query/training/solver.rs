@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::query::weights::{TYPES, shares};
 
 /// Further steps change only the fourth decimal.
-const STEPS: usize = 80;
+const MAX_STEPS: usize = 80;
 const MEMORY: usize = 8;
 
 #[derive(Default)]
@@ -34,11 +34,11 @@ impl Problem {
         }
     }
 
-    /// Writes the gradient to `slope`.
-    fn loss(&self, weights: &[f64], penalty: f64, slope: &mut [f64]) -> f64 {
+    /// Writes the gradient to `gradient`.
+    fn loss(&self, weights: &[f64], penalty: f64, gradient: &mut [f64]) -> f64 {
         let mut loss = 0.0;
-        for (slope, weight) in slope.iter_mut().zip(weights) {
-            *slope = penalty * weight;
+        for (gradient, weight) in gradient.iter_mut().zip(weights) {
+            *gradient = penalty * weight;
             loss += 0.5 * penalty * weight * weight;
         }
         let mut begin = 0;
@@ -55,9 +55,9 @@ impl Problem {
             loss -= libm::log(off[label].max(1e-300));
             off[label] -= 1.0;
             for (&place, &value) in cells() {
-                let row = &mut slope[place as usize * TYPES..][..TYPES];
-                for (slope, off) in row.iter_mut().zip(off) {
-                    *slope += value * off;
+                let row = &mut gradient[place as usize * TYPES..][..TYPES];
+                for (gradient, off) in row.iter_mut().zip(off) {
+                    *gradient += value * off;
                 }
             }
             begin = end;
@@ -66,42 +66,46 @@ impl Problem {
     }
 }
 
-struct Step {
-    moved: Vec<f64>,
-    bent: Vec<f64>,
-    share: f64,
+struct Correction {
+    position_delta: Vec<f64>,
+    gradient_delta: Vec<f64>,
+    inverse_curvature: f64,
 }
 
 pub(super) fn solve(problem: &Problem, rows: usize, penalty: f64) -> Vec<f64> {
     let mut weights = vec![0.0; rows * TYPES];
-    let mut slope = weights.clone();
-    let mut loss = problem.loss(&weights, penalty, &mut slope);
-    let mut steps: VecDeque<Step> = VecDeque::new();
-    for _ in 0..STEPS {
-        let direction = direction(&slope, &steps);
-        let fall = -dot(&slope, &direction);
-        if fall > -1e-9 {
+    let mut gradient = weights.clone();
+    let mut loss = problem.loss(&weights, penalty, &mut gradient);
+    let mut steps: VecDeque<Correction> = VecDeque::new();
+    for _ in 0..MAX_STEPS {
+        let direction = direction(&gradient, &steps);
+        let descent = -dot(&gradient, &direction);
+        if descent > -1e-9 {
             break;
         }
         let mut length = 1.0;
-        let mut next_slope = vec![0.0; weights.len()];
+        let mut next_gradient = vec![0.0; weights.len()];
         let (next, next_loss) = loop {
             let stepped = weights.iter().zip(&direction);
             let next: Vec<f64> = stepped.map(|(at, by)| at - length * by).collect();
-            let loss_there = problem.loss(&next, penalty, &mut next_slope);
-            if loss_there <= loss + 1e-4 * length * fall || length < 1e-10 {
+            let loss_there = problem.loss(&next, penalty, &mut next_gradient);
+            if loss_there <= loss + 1e-4 * length * descent || length < 1e-10 {
                 break (next, loss_there);
             }
             length *= 0.5;
         };
-        let moved = difference(&next, &weights);
-        let bent = difference(&next_slope, &slope);
-        let curve = dot(&moved, &bent);
+        let position_delta = difference(&next, &weights);
+        let gradient_delta = difference(&next_gradient, &gradient);
+        let curve = dot(&position_delta, &gradient_delta);
         let done = (loss - next_loss).abs() < 1e-6 * loss.abs();
-        (weights, slope, loss) = (next, next_slope, next_loss);
+        (weights, gradient, loss) = (next, next_gradient, next_loss);
         if curve > 1e-12 {
-            let share = curve.recip();
-            steps.push_back(Step { moved, bent, share });
+            let inverse_curvature = curve.recip();
+            steps.push_back(Correction {
+                position_delta,
+                gradient_delta,
+                inverse_curvature,
+            });
             if steps.len() > MEMORY {
                 steps.pop_front();
             }
@@ -113,22 +117,25 @@ pub(super) fn solve(problem: &Problem, rows: usize, penalty: f64) -> Vec<f64> {
     weights
 }
 
-fn direction(slope: &[f64], steps: &VecDeque<Step>) -> Vec<f64> {
-    let mut direction = slope.to_vec();
-    let mut taken = Vec::with_capacity(steps.len());
+fn direction(gradient: &[f64], steps: &VecDeque<Correction>) -> Vec<f64> {
+    let mut direction = gradient.to_vec();
+    let mut coefficients = Vec::with_capacity(steps.len());
     for step in steps.iter().rev() {
-        let part = step.share * dot(&step.moved, &direction);
-        add(&mut direction, &step.bent, -part);
-        taken.push(part);
+        let part = step.inverse_curvature * dot(&step.position_delta, &direction);
+        add(&mut direction, &step.gradient_delta, -part);
+        coefficients.push(part);
     }
     let scale = steps.back().map_or_else(
-        || dot(slope, slope).sqrt().max(1e-12).recip(),
-        |last| dot(&last.moved, &last.bent) / dot(&last.bent, &last.bent),
+        || dot(gradient, gradient).sqrt().max(1e-12).recip(),
+        |last| {
+            dot(&last.position_delta, &last.gradient_delta)
+                / dot(&last.gradient_delta, &last.gradient_delta)
+        },
     );
     direction.iter_mut().for_each(|part| *part *= scale);
-    for (step, part) in steps.iter().zip(taken.iter().rev()) {
-        let back = step.share * dot(&step.bent, &direction);
-        add(&mut direction, &step.moved, part - back);
+    for (step, part) in steps.iter().zip(coefficients.iter().rev()) {
+        let back = step.inverse_curvature * dot(&step.gradient_delta, &direction);
+        add(&mut direction, &step.position_delta, part - back);
     }
     direction
 }

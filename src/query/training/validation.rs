@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use super::examples::{Example, decisive, distinct, examples};
 use super::{Fitted, Settings, TrainError};
 use crate::query::classifier::Classifier;
-use crate::query::evaluation::{Evaluation, Labelled};
+use crate::query::evaluation::{Evaluation, LabelledQuery};
 use crate::query::lexicon::Lexicon;
 use crate::query::matcher::Matcher;
 use crate::query::weights::{PerType, Weights, shares};
@@ -44,14 +44,14 @@ impl CrossValidation {
 /// Too few rows reach the weights, or the weights cannot be written.
 pub fn cross_validate(
     lexicon: &Lexicon,
-    rows: &[Labelled],
+    rows: &[LabelledQuery],
     settings: &Settings,
 ) -> Result<CrossValidation, TrainError> {
     let matcher = Matcher::new(lexicon);
     let rows = distinct(rows);
     let learned = decisive(&matcher, rows.clone());
     if learned.len() < 20 * FOLDS {
-        return Err(TrainError::TooFew(learned.len()));
+        return Err(TrainError::TooFewRows(learned.len()));
     }
     let all = examples(&matcher, &learned);
     let mut fitted = Vec::new();
@@ -75,8 +75,8 @@ pub fn cross_validate(
         let classifier = classifier(lexicon, weights.at(temperature));
         let mut alone = Evaluation::default();
         for row in rows.iter().filter(|row| fold_of(row) == fold) {
-            alone.ask(&classifier, row);
-            together.ask(&classifier, row);
+            alone.evaluate(&classifier, row);
+            together.evaluate(&classifier, row);
         }
         alone.sort();
         folds.push(alone);
@@ -94,7 +94,7 @@ fn classifier(lexicon: &Lexicon, weights: Weights) -> Classifier {
 }
 
 /// By the text alone, so that rows keep their fold when others are added.
-fn fold_of(row: &Labelled) -> usize {
+fn fold_of(row: &LabelledQuery) -> usize {
     let digest = Sha256::digest(&row.query);
     usize::from(digest[0]) % FOLDS
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::Settings;
 use super::examples::Example;
 use super::solver::Problem;
-use crate::query::features::{Group, SHAPES};
+use crate::query::features::{FeatureGroup, SHAPES};
 use crate::query::weights::{Row, TYPES};
 
 /// Gain of a shape and of a lexicon type.
@@ -14,18 +14,18 @@ const GAIN_DENSE: f64 = 0.2;
 const DENSE: usize = 1 + SHAPES + TYPES;
 
 pub(super) struct Vocabulary {
-    known: Vec<Known>,
+    known: Vec<KnownFeature>,
     places: HashMap<u32, usize>,
 }
 
 #[derive(Clone, Copy)]
-struct Known {
+struct KnownFeature {
     key: u32,
-    group: Group,
+    group: FeatureGroup,
     rarity: f64,
 }
 
-pub(super) struct Dense {
+pub(super) struct DenseWeights {
     pub(super) bias: [f32; TYPES],
     pub(super) shapes: [[f32; TYPES]; SHAPES],
     pub(super) lexicon: [[f32; TYPES]; TYPES],
@@ -33,7 +33,7 @@ pub(super) struct Dense {
 
 impl Vocabulary {
     pub(super) fn of(seen: &[&Example], settings: &Settings) -> Self {
-        let mut rows: BTreeMap<u32, (Group, usize)> = BTreeMap::new();
+        let mut rows: BTreeMap<u32, (FeatureGroup, usize)> = BTreeMap::new();
         for &(group, key) in seen.iter().flat_map(|example| &example.features) {
             // Collisions are rare and merge.
             rows.entry(key).or_insert((group, 0)).1 += 1;
@@ -42,15 +42,15 @@ impl Vocabulary {
         let known = rows
             .into_iter()
             .filter(|(_, (_, rows))| *rows >= settings.fewest_rows);
-        Self::with(known.map(|(key, (group, rows))| Known {
+        Self::with(known.map(|(key, (group, rows))| KnownFeature {
             key,
             group,
             rarity: libm::log((1.0 + count) / (1.0 + rows as f64)) + 1.0,
         }))
     }
 
-    fn with(known: impl Iterator<Item = Known>) -> Self {
-        let known: Vec<Known> = known.collect();
+    fn with(known: impl Iterator<Item = KnownFeature>) -> Self {
+        let known: Vec<KnownFeature> = known.collect();
         let places = known.iter().zip(DENSE..).map(|(known, at)| (known.key, at));
         Self {
             places: places.collect(),
@@ -90,8 +90,8 @@ impl Vocabulary {
         problem
     }
 
-    fn met<'a>(&'a self, example: &'a Example) -> impl Iterator<Item = (&'a Known, usize)> {
-        let at = |(_, key): &(Group, u32)| self.places.get(key);
+    fn met<'a>(&'a self, example: &'a Example) -> impl Iterator<Item = (&'a KnownFeature, usize)> {
+        let at = |(_, key): &(FeatureGroup, u32)| self.places.get(key);
         let met = example.features.iter().filter_map(at);
         met.map(|&at| (&self.known[at - DENSE], at))
     }
@@ -115,14 +115,14 @@ impl Vocabulary {
         Self::with(order.into_iter().map(|place| self.known[place]))
     }
 
-    pub(super) fn written(&self, solved: &[f64]) -> (Dense, Vec<Row>) {
+    pub(super) fn written(&self, solved: &[f64]) -> (DenseWeights, Vec<Row>) {
         let row = |at: usize| {
             let mut row = [0.0; TYPES];
             row.copy_from_slice(&solved[at * TYPES..(at + 1) * TYPES]);
             row
         };
         let dense = |at: usize| row(at).map(|weight| (weight * GAIN_DENSE) as f32);
-        let written = Dense {
+        let written = DenseWeights {
             bias: row(0).map(|weight| weight as f32),
             shapes: std::array::from_fn(|shape| dense(1 + shape)),
             lexicon: std::array::from_fn(|place| dense(1 + SHAPES + place)),

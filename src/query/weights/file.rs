@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use sha2::{Digest, Sha256};
 
-use super::{Cell, Head, TYPES, Weights};
+use super::{PackedFeature, TYPES, Weights, WeightsHeader};
 use crate::query::error::WeightsError;
 use crate::query::features::{SHAPES, VERSION as FEATURES};
 
@@ -14,20 +14,20 @@ const FORMAT: u32 = 1;
 /// One for each upper half of a key.
 const BUCKETS: usize = 1 << 16;
 const CHECKSUM: usize = 32;
-const MOST_ROWS: usize = 1 << 20;
+const MAX_ROWS: usize = 1 << 20;
 const TEMPERATURES: RangeInclusive<f32> = 0.01..=100.0;
-pub(super) const MOST_BYTES: usize = MOST_ROWS * ROW + BUCKETS + (1 << 12);
+pub(super) const MAX_BYTES: usize = MAX_ROWS * ROW + BUCKETS + (1 << 12);
 /// Rest of the key, rarity, weights.
 const ROW: usize = 2 + 1 + TYPES;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum WeightsFault {
     NotWeights,
     Version { format: u32, features: u32 },
     Damaged,
 }
 
-impl Fault {
+impl WeightsFault {
     pub(super) fn at(self, origin: &str) -> WeightsError {
         let origin = origin.to_owned();
         match self {
@@ -42,25 +42,25 @@ impl Fault {
     }
 }
 
-pub(super) fn read(bytes: &[u8]) -> Result<Weights, Fault> {
+pub(super) fn read(bytes: &[u8]) -> Result<Weights, WeightsFault> {
     let parts = bytes.split_last_chunk::<CHECKSUM>();
-    let (body, checksum) = parts.ok_or(Fault::NotWeights)?;
-    let mut rest = Rest(body);
-    if &rest.take::<8>().map_err(|_| Fault::NotWeights)? != MAGIC {
-        return Err(Fault::NotWeights);
+    let (body, checksum) = parts.ok_or(WeightsFault::NotWeights)?;
+    let mut rest = ByteReader(body);
+    if &rest.take::<8>().map_err(|_| WeightsFault::NotWeights)? != MAGIC {
+        return Err(WeightsFault::NotWeights);
     }
     let (format, features) = (rest.number()?, rest.number()?);
     if (format, features) != (FORMAT, FEATURES) {
-        return Err(Fault::Version { format, features });
+        return Err(WeightsFault::Version { format, features });
     }
     if Sha256::digest(body)[..] != checksum[..] {
-        return Err(Fault::Damaged);
+        return Err(WeightsFault::Damaged);
     }
     let count = rest.number()? as usize;
-    if count > MOST_ROWS {
-        return Err(Fault::Damaged);
+    if count > MAX_ROWS {
+        return Err(WeightsFault::Damaged);
     }
-    let head = Head {
+    let head = WeightsHeader {
         stamp: rest.take()?,
         temperature: rest.real()?,
         rarity_step: rest.real()?,
@@ -80,45 +80,45 @@ pub(super) fn read(bytes: &[u8]) -> Result<Weights, Fault> {
     let weights = rest.bytes(TYPES * count)?;
     let cells = rests.chunks_exact(2).zip(rarities);
     let cells = cells.zip(weights.chunks_exact(TYPES));
-    let rows: Vec<Cell> = cells
-        .map(|((rest, &rarity), weights)| Cell {
+    let rows: Vec<PackedFeature> = cells
+        .map(|((rest, &rarity), weights)| PackedFeature {
             rest: u16::from_le_bytes([rest[0], rest[1]]),
             rarity,
             weights: std::array::from_fn(|place| i8::from_le_bytes([weights[place]])),
         })
         .collect();
     // A matching checksum does not prove that the content is plausible.
-    let sound = TEMPERATURES.contains(&head.temperature) && head.is_sound();
+    let sound = TEMPERATURES.contains(&head.temperature) && head.is_plausible();
     if !rest.0.is_empty() || sum as usize != count || !sound {
-        return Err(Fault::Damaged);
+        return Err(WeightsFault::Damaged);
     }
     Ok(Weights { head, starts, rows })
 }
 
-struct Rest<'a>(&'a [u8]);
+struct ByteReader<'a>(&'a [u8]);
 
-impl<'a> Rest<'a> {
-    fn bytes(&mut self, len: usize) -> Result<&'a [u8], Fault> {
-        let (head, rest) = self.0.split_at_checked(len).ok_or(Fault::Damaged)?;
+impl<'a> ByteReader<'a> {
+    fn bytes(&mut self, len: usize) -> Result<&'a [u8], WeightsFault> {
+        let (head, rest) = self.0.split_at_checked(len).ok_or(WeightsFault::Damaged)?;
         self.0 = rest;
         Ok(head)
     }
 
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
-        let (head, rest) = self.0.split_first_chunk().ok_or(Fault::Damaged)?;
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], WeightsFault> {
+        let (head, rest) = self.0.split_first_chunk().ok_or(WeightsFault::Damaged)?;
         self.0 = rest;
         Ok(*head)
     }
 
-    fn number(&mut self) -> Result<u32, Fault> {
+    fn number(&mut self) -> Result<u32, WeightsFault> {
         self.take().map(u32::from_le_bytes)
     }
 
-    fn real(&mut self) -> Result<f32, Fault> {
+    fn real(&mut self) -> Result<f32, WeightsFault> {
         self.take().map(f32::from_le_bytes)
     }
 
-    fn reals<const N: usize>(&mut self) -> Result<[f32; N], Fault> {
+    fn reals<const N: usize>(&mut self) -> Result<[f32; N], WeightsFault> {
         let mut all = [0.0; N];
         for real in &mut all {
             *real = self.real()?;
@@ -126,7 +126,7 @@ impl<'a> Rest<'a> {
         Ok(all)
     }
 
-    fn table<const N: usize>(&mut self) -> Result<[[f32; TYPES]; N], Fault> {
+    fn table<const N: usize>(&mut self) -> Result<[[f32; TYPES]; N], WeightsFault> {
         let mut all = [[0.0; TYPES]; N];
         for row in &mut all {
             *row = self.reals()?;
@@ -144,7 +144,7 @@ pub(in crate::query) struct Row {
 
 /// `rows` ascend by key, without duplicates. `None` if too many keys share a bucket.
 #[cfg(feature = "train")]
-pub(in crate::query) fn write(mut head: Head, rows: &[Row]) -> Option<Vec<u8>> {
+pub(in crate::query) fn write(mut head: WeightsHeader, rows: &[Row]) -> Option<Vec<u8>> {
     let most = |values: &mut dyn Iterator<Item = f64>| values.fold(1e-6, f64::max) as f32;
     head.rarity_step = most(&mut rows.iter().map(|row| row.rarity)) / f32::from(u8::MAX);
     for (place, scale) in head.scales.iter_mut().enumerate() {

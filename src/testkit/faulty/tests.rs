@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
-    journal::{Append, Claim, Memory, Standing},
+    journal::{Append, Claim, Memory, SessionStatus},
     model::{
         By, Record, Seq, SessionKey, SessionName, Sid, TenantId, Timestamp,
         command::Author,
@@ -38,7 +38,7 @@ fn lost(what: &str) -> Error {
 
 #[tokio::test]
 async fn journal_without_faults_conforms() {
-    let make = || Faulty::new(Memory::new(), Plan::new());
+    let make = || FaultyJournal::new(Memory::new(), Plan::new());
     crate::testkit::journal_conformance::check(make, 0..4)
         .await
         .unwrap();
@@ -46,20 +46,26 @@ async fn journal_without_faults_conforms() {
 
 #[tokio::test]
 async fn failed_append_may_or_may_not_have_landed() {
-    for (failure, landed) in [(Failure::NotDone, 0), (Failure::DoneUnanswered, 1)] {
+    for (failure, landed) in [
+        (Failure::NotExecuted, 0),
+        (Failure::ExecutedWithoutReply, 1),
+    ] {
         let plan = Plan::new().fail(Operation::Append, 1, failure);
-        let journal = Faulty::new(Memory::new(), plan);
+        let journal = FaultyJournal::new(Memory::new(), plan);
         let Claim { sid, epoch, last } = journal.claim(key()).await.unwrap();
         let append = Append {
             sid,
             epoch,
             after: last,
             records: vec![record("a")],
-            leaves: Standing::Resting,
+            leaves: SessionStatus::Idle,
         };
         let answer = journal.append(append.clone()).await;
         assert_eq!(answer, Err(lost("append number 1")), "{failure:?}");
-        let inside = Around::inner(&journal).read(sid, Seq(0), 9).await.unwrap();
+        let inside = InterceptedJournal::inner(&journal)
+            .read(sid, Seq(0), 9)
+            .await
+            .unwrap();
         assert_eq!(inside.len(), landed, "{failure:?}");
         assert_eq!(
             journal.append(append).await,
@@ -72,8 +78,8 @@ async fn failed_append_may_or_may_not_have_landed() {
 
 #[tokio::test]
 async fn errors_of_the_inner_journal_pass_through() {
-    let plan = Plan::new().fail(Operation::Read, 1, Failure::DoneUnanswered);
-    let journal = Faulty::new(Memory::new(), plan);
+    let plan = Plan::new().fail(Operation::Read, 1, Failure::ExecutedWithoutReply);
+    let journal = FaultyJournal::new(Memory::new(), plan);
     let sid = Sid(7);
     assert_eq!(
         journal.read(sid, Seq(0), 1).await,
@@ -84,11 +90,11 @@ async fn errors_of_the_inner_journal_pass_through() {
 #[tokio::test]
 async fn each_operation_is_counted_separately() {
     let plan = Plan::new()
-        .fail(Operation::Claim, 2, Failure::DoneUnanswered)
-        .fail(Operation::Read, 1, Failure::NotDone)
-        .fail(Operation::Find, 1, Failure::NotDone)
-        .fail(Operation::List, 1, Failure::NotDone);
-    let journal = Faulty::new(Memory::new(), plan);
+        .fail(Operation::Claim, 2, Failure::ExecutedWithoutReply)
+        .fail(Operation::Read, 1, Failure::NotExecuted)
+        .fail(Operation::Find, 1, Failure::NotExecuted)
+        .fail(Operation::List, 1, Failure::NotExecuted);
+    let journal = FaultyJournal::new(Memory::new(), plan);
     let first = journal.claim(key()).await.unwrap();
     assert_eq!(journal.claim(key()).await, Err(lost("claim number 2")));
     let third = journal.claim(key()).await.unwrap();
@@ -111,7 +117,7 @@ async fn each_operation_is_counted_separately() {
 #[test]
 fn seed_determines_the_failing_calls() {
     let failed = |seed| {
-        let plan = Plan::new().fail_percent(seed, 3, Failure::NotDone);
+        let plan = Plan::new().fail_percent(seed, 3, Failure::NotExecuted);
         let fails = |number: &u64| plan.failure(Operation::Append, *number).is_some();
         (1..=10_000).filter(fails).collect::<Vec<_>>()
     };
@@ -124,9 +130,9 @@ fn seed_determines_the_failing_calls() {
 #[tokio::test]
 async fn retried_appends_leave_no_gaps_or_duplicates() {
     let plan = Plan::new()
-        .fail_every(Operation::Append, 3, Failure::DoneUnanswered)
-        .fail_every(Operation::Append, 2, Failure::NotDone);
-    let journal = Faulty::new(Memory::new(), plan);
+        .fail_every(Operation::Append, 3, Failure::ExecutedWithoutReply)
+        .fail_every(Operation::Append, 2, Failure::NotExecuted);
+    let journal = FaultyJournal::new(Memory::new(), plan);
     let Claim { sid, epoch, .. } = journal.claim(key()).await.unwrap();
     let texts: Vec<String> = (0..20).map(|number| number.to_string()).collect();
     for (after, text) in (0..).map(Seq).zip(&texts) {
@@ -135,7 +141,7 @@ async fn retried_appends_leave_no_gaps_or_duplicates() {
             epoch,
             after,
             records: vec![record(text)],
-            leaves: Standing::Resting,
+            leaves: SessionStatus::Idle,
         };
         while let Err(error) = journal.append(append.clone()).await {
             assert!(matches!(error, Error::Unavailable(_)), "{error}");

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Sids, Snapshot, Standing},
+    journal::{
+        Append, Claim, Entry, Error, Hit, Journal, Known, Only, SessionStatus, Sids, Snapshot,
+    },
     model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
 #[derive(Debug, Clone)]
-pub(super) enum Call {
+pub(super) enum JournalCall {
     Claim(SessionKey),
-    Begin(SessionKey, Vec<Arc<Record>>, Standing),
+    Begin(SessionKey, Vec<Arc<Record>>, SessionStatus),
     Append(Append),
     Read(Sid, Seq, usize),
     Find(SessionKey),
@@ -38,7 +40,7 @@ pub(super) enum Answer {
     Search(Result<Vec<Hit>, Error>),
 }
 
-impl Call {
+impl JournalCall {
     pub(super) async fn on<J: Journal>(self, journal: &J) -> Answer {
         match self {
             Self::Claim(key) => Answer::Claim(journal.claim(key).await),
@@ -74,7 +76,7 @@ pub(super) struct Session {
     pub(super) sid: Sid,
     pub(super) epoch: Epoch,
     pub(super) log: Vec<(Epoch, Arc<Record>)>,
-    pub(super) standing: Standing,
+    pub(super) standing: SessionStatus,
     snapshot: Option<Snapshot>,
 }
 
@@ -105,33 +107,37 @@ pub(super) struct Model {
 impl Model {
     /// Returns the right answer. The journal may choose the numbers of a claim within bounds, so
     /// they come from the answer `given` if it respects them.
-    pub(super) fn answer(&mut self, call: &Call, given: &Answer) -> Answer {
+    pub(super) fn answer(&mut self, call: &JournalCall, given: &Answer) -> Answer {
         match call {
-            Call::Claim(key) => Answer::Claim(Ok(self.claim(key, given))),
-            Call::Begin(key, records, leaves) => {
+            JournalCall::Claim(key) => Answer::Claim(Ok(self.claim(key, given))),
+            JournalCall::Begin(key, records, leaves) => {
                 Answer::Claim(self.begin(key, records, *leaves, given))
             }
-            Call::Append(append) => Answer::Append(self.append(append)),
-            Call::Read(sid, after, limit) => Answer::Read(self.read(*sid, *after, *limit)),
-            Call::Find(key) => {
+            JournalCall::Append(append) => Answer::Append(self.append(append)),
+            JournalCall::Read(sid, after, limit) => Answer::Read(self.read(*sid, *after, *limit)),
+            JournalCall::Find(key) => {
                 let found = self.sessions.iter().find(|session| session.key == *key);
                 Answer::Find(Ok(found.map(Session::known)))
             }
-            Call::List(tenant, after, limit) => {
+            JournalCall::List(tenant, after, limit) => {
                 Answer::List(Ok(self.list(tenant, after.as_ref(), *limit)))
             }
-            Call::Tenants(after, limit) => {
+            JournalCall::Tenants(after, limit) => {
                 Answer::Tenants(Ok(self.tenants(after.as_ref(), *limit)))
             }
-            Call::Unfinished(sids, limit) => Answer::Unfinished(Ok(self.unfinished(sids, *limit))),
-            Call::Save(sid, epoch, snapshot) => Answer::Save(self.save(*sid, *epoch, snapshot)),
-            Call::Snapshot(sid) => {
+            JournalCall::Unfinished(sids, limit) => {
+                Answer::Unfinished(Ok(self.unfinished(sids, *limit)))
+            }
+            JournalCall::Save(sid, epoch, snapshot) => {
+                Answer::Save(self.save(*sid, *epoch, snapshot))
+            }
+            JournalCall::Snapshot(sid) => {
                 let found = self.sessions.iter().find(|session| session.sid == *sid);
                 let kept = found.map(|session| session.snapshot.clone());
                 Answer::Snapshot(kept.ok_or(Error::Unknown { sid: *sid }))
             }
-            Call::Delete(sid, only) => Answer::Delete(self.delete(*sid, *only)),
-            Call::Search(tenant, words, limit) => {
+            JournalCall::Delete(sid, only) => Answer::Delete(self.delete(*sid, *only)),
+            JournalCall::Search(tenant, words, limit) => {
                 Answer::Search(Ok(self.search(tenant, words, *limit)))
             }
         }
@@ -141,7 +147,7 @@ impl Model {
         &mut self,
         key: &SessionKey,
         records: &[Arc<Record>],
-        leaves: Standing,
+        leaves: SessionStatus,
         given: &Answer,
     ) -> Result<Claim, Error> {
         if records.is_empty() {
@@ -149,7 +155,7 @@ impl Model {
         }
         let there = self.sessions.iter().find(|session| session.key == *key);
         if let Some(session) = there.filter(|session| session.last() > Seq(0)) {
-            return Err(Error::Stands {
+            return Err(Error::StatusConflict {
                 sid: session.sid,
                 last: session.last(),
                 standing: session.standing,
@@ -192,7 +198,7 @@ impl Model {
             sid,
             epoch,
             log: Vec::new(),
-            standing: Standing::Resting,
+            standing: SessionStatus::Idle,
             snapshot: None,
         });
         Claim {
@@ -280,7 +286,7 @@ impl Model {
 
     fn unfinished(&self, sids: &Sids, limit: usize) -> Vec<Known> {
         let mut busy: Vec<Known> = self.sessions.iter().map(Session::known).collect();
-        busy.retain(|known| known.standing == Standing::Busy && sids.contains(&known.sid));
+        busy.retain(|known| known.standing == SessionStatus::Busy && sids.contains(&known.sid));
         busy.sort_by_key(|known| known.sid);
         busy.truncate(limit);
         busy

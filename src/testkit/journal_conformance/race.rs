@@ -6,7 +6,7 @@ use tokio::task::{JoinSet, yield_now};
 
 use super::{Checked, key, same, sample};
 use crate::{
-    journal::{Append, Claim, Entry, Error, Journal, Standing},
+    journal::{Append, Claim, Entry, Error, Journal, SessionStatus},
     model::{Epoch, Record, Seq, SessionKey},
 };
 
@@ -107,7 +107,7 @@ fn by(claim: Claim, after: Seq, records: Vec<Arc<Record>>) -> Append {
         epoch: claim.epoch,
         after,
         records,
-        leaves: Standing::Resting,
+        leaves: SessionStatus::Idle,
     }
 }
 

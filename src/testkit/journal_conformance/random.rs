@@ -4,11 +4,11 @@
 
 use super::{
     Checked, key,
-    model::{Call, Model},
+    model::{JournalCall, Model},
     same, sample,
 };
 use crate::{
-    journal::{ALL, Append, Journal, Only, Snapshot, Standing},
+    journal::{ALL, Append, Journal, Only, SessionStatus, Snapshot},
     model::{Epoch, Seq, SessionKey, Sid},
 };
 
@@ -26,7 +26,7 @@ const WORDS: &[&str] = &[
 ];
 
 pub(super) async fn check<J: Journal>(journal: &J, seed: u64) -> Checked {
-    let (mut model, mut draw) = (Model::default(), Draw::new(seed)?);
+    let (mut model, mut draw) = (Model::default(), CallGenerator::new(seed)?);
     for number in 0..CALLS {
         let call = draw.call(&model);
         let given = call.clone().on(journal).await;
@@ -37,13 +37,13 @@ pub(super) async fn check<J: Journal>(journal: &J, seed: u64) -> Checked {
 }
 
 /// Draws random calls (SplitMix64).
-struct Draw {
+struct CallGenerator {
     state: u64,
     keys: Vec<SessionKey>,
     made: Vec<Append>,
 }
 
-impl Draw {
+impl CallGenerator {
     fn new(seed: u64) -> Result<Self, String> {
         let mut keys = Vec::new();
         for tenant in ["default", "other"] {
@@ -76,55 +76,55 @@ impl Draw {
         self.keys[index].clone()
     }
 
-    fn call(&mut self, model: &Model) -> Call {
+    fn call(&mut self, model: &Model) -> JournalCall {
         match self.below(60) {
-            0..4 => Call::Claim(self.key()),
+            0..4 => JournalCall::Claim(self.key()),
             4..6 => {
                 let Append {
                     records, leaves, ..
                 } = self.drawn(Sid::default(), Epoch::default(), Seq(0));
-                Call::Begin(self.key(), records, leaves)
+                JournalCall::Begin(self.key(), records, leaves)
             }
-            6..26 => Call::Append(self.append(model)),
-            26..32 => Call::Append(self.again(model)),
+            6..26 => JournalCall::Append(self.append(model)),
+            26..32 => JournalCall::Append(self.again(model)),
             32..38 => {
                 let sid = self.target(model).0;
-                Call::Read(sid, Seq(self.below(12)), self.below(6) as usize)
+                JournalCall::Read(sid, Seq(self.below(12)), self.below(6) as usize)
             }
-            38..41 => Call::Find(self.key()),
+            38..41 => JournalCall::Find(self.key()),
             58 => {
                 let after = (self.below(2) == 0).then(|| self.key().tenant);
-                Call::Tenants(after, self.below(4) as usize)
+                JournalCall::Tenants(after, self.below(4) as usize)
             }
             41..44 => {
                 let after = (self.below(2) == 0).then(|| self.key().name);
-                Call::List(self.key().tenant, after, self.below(6) as usize)
+                JournalCall::List(self.key().tenant, after, self.below(6) as usize)
             }
             44..47 => {
                 let first = (self.below(2) == 0).then(|| self.target(model).0);
                 let sids = first.unwrap_or_default()..=*ALL.end();
-                Call::Unfinished(sids, self.below(6) as usize)
+                JournalCall::Unfinished(sids, self.below(6) as usize)
             }
             47..51 => self.save(model),
-            51..54 => Call::Snapshot(self.target(model).0),
+            51..54 => JournalCall::Snapshot(self.target(model).0),
             54 => {
                 let (sid, ..) = self.target(model);
-                let only = [Only::Always, Only::Always, Only::AtRest][self.below(3) as usize];
-                Call::Delete(sid, only)
+                let only = [Only::Always, Only::Always, Only::WhenIdle][self.below(3) as usize];
+                JournalCall::Delete(sid, only)
             }
             _ => {
                 let words = self.one(WORDS).copied().unwrap_or_default();
-                Call::Search(self.key().tenant, words.into(), self.below(6) as usize)
+                JournalCall::Search(self.key().tenant, words.into(), self.below(6) as usize)
             }
         }
     }
 
-    fn save(&mut self, model: &Model) -> Call {
+    fn save(&mut self, model: &Model) -> JournalCall {
         let (sid, epoch, last) = self.target(model);
         let seq = Seq(self.below(last.0 + 3));
         // Random, to tell which snapshot was kept.
         let body = self.below(1_000).to_be_bytes()[..].into();
-        Call::Save(sid, self.near(epoch), Snapshot { seq, body })
+        JournalCall::Save(sid, self.near(epoch), Snapshot { seq, body })
     }
 
     /// An epoch, occasionally of another owner.
@@ -166,10 +166,10 @@ impl Draw {
         let length = self.below(4);
         let numbers: Vec<u64> = (0..length).map(|_| self.below(3)).collect();
         let leaves = match self.below(5) {
-            0 => Standing::Resting,
-            1 => Standing::Closed,
-            2 => Standing::SetAside,
-            _ => Standing::Busy,
+            0 => SessionStatus::Idle,
+            1 => SessionStatus::Closed,
+            2 => SessionStatus::Quarantined,
+            _ => SessionStatus::Busy,
         };
         Append {
             sid,

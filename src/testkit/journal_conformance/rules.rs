@@ -5,7 +5,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{Checked, key, same, sample};
 use crate::{
-    journal::{Append, Claim, Entry, Error, Journal, Known, Standing},
+    journal::{Append, Claim, Entry, Error, Journal, Known, SessionStatus},
     model::{Epoch, Seq, SessionKey, Sid},
 };
 
@@ -91,7 +91,7 @@ async fn records_come_back_as_they_were<J: Journal>(journal: &J) -> Checked {
         epoch: claim.epoch,
         after: Seq(0),
         records,
-        leaves: Standing::Resting,
+        leaves: SessionStatus::Idle,
     };
     let end = Seq(want.len() as u64);
     same("append", &journal.append(append.clone()).await, &Ok(end))?;
@@ -284,7 +284,7 @@ fn numbered(by: Claim, after: u64, numbers: &[u64]) -> Append {
         epoch: by.epoch,
         after: Seq(after),
         records,
-        leaves: Standing::Resting,
+        leaves: SessionStatus::Idle,
     }
 }
 
@@ -294,7 +294,7 @@ fn empty(sid: Sid, key: SessionKey) -> Known {
         key,
         last: Seq(0),
         at: None,
-        standing: Standing::Resting,
+        standing: SessionStatus::Idle,
     }
 }
 

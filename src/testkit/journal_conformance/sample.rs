@@ -7,8 +7,8 @@ use crate::model::{
     Usage,
     command::Author,
     record::{
-        Accepted, BudgetFact, ControlFact, Fact, Finished, IterationWarning, Opened, Parent, Place,
-        QueryFact, SessionFact, Steered,
+        Accepted, BudgetFact, ControlFact, Fact, InboxPosition, IterationWarning, Opened, Parent,
+        QueryFact, QueryFinished, SessionFact, Steered,
     },
 };
 
@@ -39,9 +39,9 @@ pub(super) fn talk(question: &str, answer: &str) -> Vec<Arc<Record>> {
         limits: Limits::turns(5),
         idempotency_key: None,
         continues: None,
-        place: Place::Back,
+        place: InboxPosition::Back,
     };
-    let finished = Finished {
+    let finished = QueryFinished {
         outcome: Outcome::Answered,
         answer: answer.to_owned(),
         turns: 1,
@@ -86,7 +86,7 @@ pub(super) fn awkward(key: &SessionKey) -> Vec<Arc<Record>> {
         },
         idempotency_key: Some(String::new()),
         continues: Some(QueryId(u32::MAX)),
-        place: Place::Front,
+        place: InboxPosition::Front,
     };
     let warning = IterationWarning {
         turn: 1,

@@ -9,7 +9,9 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 use super::*;
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Known, Memory, Only, Sids, Snapshot, Standing},
+    journal::{
+        Append, Claim, Entry, Error, Hit, Known, Memory, Only, SessionStatus, Sids, Snapshot,
+    },
     model::{Epoch, Record, Seq, Sid},
 };
 
@@ -106,7 +108,7 @@ struct Defective {
     owners: Mutex<Vec<(Sid, Epoch)>>,
     keys: Mutex<Vec<SessionKey>>,
     /// The state in the last append to a session, even if it was a repetition.
-    standings: Mutex<HashMap<Sid, Standing>>,
+    standings: Mutex<HashMap<Sid, SessionStatus>>,
     snapshots: Mutex<HashMap<Sid, Snapshot>>,
     /// Ids of deleted sessions: free ones, and those that were reused.
     free: Mutex<Vec<Sid>>,
@@ -196,7 +198,7 @@ impl Defective {
     async fn append_badly(&self, mut append: Append) -> Result<Seq, Error> {
         append.sid = self.inside(append.sid);
         if self.is(Defect::StandingsAreLost) {
-            append.leaves = Standing::Resting;
+            append.leaves = SessionStatus::Idle;
         }
         if self.is(Defect::EmptyAppendsAreFine) && append.records.is_empty() {
             return Ok(append.after);
@@ -294,13 +296,13 @@ impl Journal for Defective {
         &self,
         key: SessionKey,
         records: Vec<Arc<Record>>,
-        leaves: Standing,
+        leaves: SessionStatus,
     ) -> BoxFuture<'_, Result<Claim, Error>> {
         async move {
             let mut found = self.inner.find(key.clone()).await?;
             let twice = self.is(Defect::SessionsBeginTwice);
             if let Some(known) = found.take_if(|known| known.last > Seq(0) && !twice) {
-                return Err(Error::Stands {
+                return Err(Error::StatusConflict {
                     sid: known.sid,
                     last: known.last,
                     standing: known.standing,

@@ -93,7 +93,7 @@ impl Tool for Echo {
         let count = self.calls.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
             if context.cancelled.is_cancelled() && flaw != Flaw::DeafToCancellation {
-                return Err(ToolError::tell("cancelled"));
+                return Err(ToolError::for_model("cancelled"));
             }
             let read = arguments::<Arguments>(given);
             match flaw {

@@ -23,24 +23,24 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     CodeSearchSettings,
-    kind::Kind,
-    passages::{Entry, Shard, Spellings, Status},
+    kind::FileKind,
+    passages::{FileStatus, IndexedFile, Shard, Spellings},
 };
 use crate::tool::{
-    Progress, ProjectRoot, Step, Work,
-    walk::{self, Listing, Place, Skipped, Stamp, Unread},
+    Progress, ProgressGuard, ProgressSnapshot, ProjectRoot,
+    walk::{self, FileStamp, Listing, SearchScope, SkipReason, Skipped},
 };
 
 const SHARDS: usize = 16;
 /// How long a refresh stays valid: a multiple of its duration, between a minimum and a maximum.
-const FRESH: Duration = Duration::from_secs(1);
-const SHARE: u32 = 5;
-const REST: Duration = Duration::from_secs(60);
+const MIN_FRESH: Duration = Duration::from_secs(1);
+const FRESH_FACTOR: u32 = 5;
+const MAX_FRESH: Duration = Duration::from_secs(60);
 /// How long a search with an index waits for a newer one.
-const NEWER: Duration = Duration::from_secs(1);
+const REFRESH_WAIT: Duration = Duration::from_secs(1);
 /// Age from which the result states when the files were read.
-const TOLD: Duration = Duration::from_secs(10);
-const LOOK: Duration = Duration::from_millis(10);
+const REPORTED_AGE: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
 pub(super) struct ProjectIndex {
@@ -54,18 +54,18 @@ struct Shared {
     settings: CodeSearchSettings,
     progress: Progress,
     fresh: Duration,
-    now: Mutex<Now>,
+    now: Mutex<IndexState>,
     ended: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Now {
+struct IndexState {
     running: bool,
-    known: Option<Known>,
+    known: Option<IndexSnapshot>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Known {
+pub(super) struct IndexSnapshot {
     pub(super) shards: Arc<[Arc<Shard>]>,
     pub(super) skipped: Skipped,
     pub(super) left_out: u64,
@@ -81,10 +81,10 @@ impl ProjectIndex {
         settings: &CodeSearchSettings,
         progress: Progress,
     ) -> Self {
-        Self::keeping(root, settings, progress, FRESH)
+        Self::with_freshness(root, settings, progress, MIN_FRESH)
     }
 
-    pub(super) fn keeping(
+    pub(super) fn with_freshness(
         root: ProjectRoot,
         settings: &CodeSearchSettings,
         progress: Progress,
@@ -103,47 +103,56 @@ impl ProjectIndex {
         }
     }
 
-    pub(super) fn ready(&self, stop: &CancellationToken, patience: Duration) -> Option<Known> {
+    pub(super) fn ready(
+        &self,
+        stop: &CancellationToken,
+        patience: Duration,
+    ) -> Option<IndexSnapshot> {
         let asked = now();
-        let mut turn = self.shared.now.lock();
+        let mut state = self.shared.now.lock();
         let mut begun = false;
         loop {
-            let known = turn.known.as_ref();
+            let known = state.known.as_ref();
             let fresh = known.is_some_and(|known| known.seen >= asked || now() < known.until);
             // An index that is never fresh is always waited for.
             let patience = match known {
-                Some(_) if !self.shared.fresh.is_zero() => patience.min(NEWER),
+                Some(_) if !self.shared.fresh.is_zero() => patience.min(REFRESH_WAIT),
                 Some(_) | None => patience,
             };
             if fresh || stop.is_cancelled() || now() >= asked + patience {
                 break;
             }
-            if !turn.running {
+            if !state.running {
                 // A search begins at most one refresh, even if that fails.
                 if begun || !self.begin() {
                     break;
                 }
                 begun = true;
-                turn.running = true;
+                state.running = true;
             }
-            self.shared.ended.wait_for(&mut turn, LOOK);
+            self.shared.ended.wait_for(&mut state, POLL_INTERVAL);
         }
-        let mut known = turn.known.clone()?;
+        let mut known = state.known.clone()?;
         let age = known.seen.elapsed();
         let holds = known.seen >= asked || now() < known.until;
-        known.age = (!holds || age >= TOLD).then_some(age);
+        known.age = (!holds || age >= REPORTED_AGE).then_some(age);
         Some(known)
     }
 
     pub(super) fn progress(&self) -> String {
         let step = self.shared.progress.now();
-        step.map_or_else(String::new, |Step { what, done, total }| {
+        step.map_or_else(String::new, |ProgressSnapshot { what, done, total }| {
             format!(" ({what}: {done} of {})", total.unwrap_or(done))
         })
     }
 
-    pub(super) fn of(&self, place: &Place, known: Known, stop: &CancellationToken) -> Known {
-        let listing = self.shared.list(place, stop);
+    pub(super) fn of(
+        &self,
+        scope: &SearchScope,
+        known: IndexSnapshot,
+        stop: &CancellationToken,
+    ) -> IndexSnapshot {
+        let listing = self.shared.list(scope, stop);
         let files = listing.files.into_iter();
         let files = files.map(|found| (found.path, found.stamp));
         let shard = self.shared.read(
@@ -154,7 +163,7 @@ impl ProjectIndex {
             None,
             stop,
         );
-        Known {
+        IndexSnapshot {
             shards: [Arc::new(shard)].into(),
             skipped: listing.skipped,
             left_out: listing.more,
@@ -164,16 +173,16 @@ impl ProjectIndex {
 
     fn begin(&self) -> bool {
         let (shared, quit) = (Arc::clone(&self.shared), self.quit.clone());
-        let looking = move || {
+        let refreshing = move || {
             let ended = EndGuard(&shared);
             let before = shared.now.lock().known.clone();
-            if let Some(known) = shared.look(before, &quit) {
+            if let Some(known) = shared.refresh(before, &quit) {
                 shared.now.lock().known = Some(known);
             }
             drop(ended);
         };
         let thread = thread::Builder::new().name("oracle-index".to_owned());
-        thread.spawn(looking).is_ok()
+        thread.spawn(refreshing).is_ok()
     }
 }
 
@@ -201,16 +210,20 @@ fn now() -> Instant {
 }
 
 impl Shared {
-    fn list(&self, place: &Place, stop: &CancellationToken) -> Listing {
-        walk::list(&self.root, place, self.settings.index_files, |_| true, stop)
+    fn list(&self, scope: &SearchScope, stop: &CancellationToken) -> Listing {
+        walk::list(&self.root, scope, self.settings.index_files, |_| true, stop)
     }
 
-    fn look(&self, before: Option<Known>, quit: &CancellationToken) -> Option<Known> {
+    fn refresh(
+        &self,
+        before: Option<IndexSnapshot>,
+        quit: &CancellationToken,
+    ) -> Option<IndexSnapshot> {
         let seen = now();
-        let place = Place::find(&self.root, None).ok()?;
-        let listing = self.list(&place, quit);
+        let scope = SearchScope::find(&self.root, None).ok()?;
+        let listing = self.list(&scope, quit);
         let took = seen.elapsed();
-        let mut files: Vec<BTreeMap<PathBuf, Stamp>> = vec![BTreeMap::new(); SHARDS];
+        let mut files: Vec<BTreeMap<PathBuf, FileStamp>> = vec![BTreeMap::new(); SHARDS];
         for found in listing.files {
             let mut hasher = DefaultHasher::new();
             found.path.hash(&mut hasher);
@@ -220,7 +233,7 @@ impl Shared {
             Some(known) => known.shards.to_vec(),
             None => files.iter().map(|_| Arc::default()).collect(),
         };
-        let mut due: Vec<(usize, BTreeMap<PathBuf, Stamp>)> =
+        let mut due: Vec<(usize, BTreeMap<PathBuf, FileStamp>)> =
             files.into_iter().enumerate().collect();
         due.retain(|(at, files)| {
             let known = &shards[*at].files;
@@ -239,7 +252,7 @@ impl Shared {
                     };
                     let mut shard = of(&shards[*at]);
                     // Capacity is assigned file by file, independent of the previous index.
-                    let is_full = |one: &Entry| one.status == Status::LeftOut;
+                    let is_full = |one: &IndexedFile| one.status == FileStatus::LeftOut;
                     let before = &shards[*at].files;
                     if !before.is_empty() && (shard.bytes() >= most || before.iter().any(is_full)) {
                         shard = of(&Shard::default());
@@ -257,9 +270,9 @@ impl Shared {
         }
         let holds = match self.fresh.is_zero() {
             true => Duration::ZERO,
-            false => self.fresh.max((SHARE * took).min(REST)),
+            false => self.fresh.max((FRESH_FACTOR * took).min(MAX_FRESH)),
         };
-        Some(Known {
+        Some(IndexSnapshot {
             shards: shards.into(),
             skipped: listing.skipped,
             left_out: listing.more,
@@ -272,10 +285,10 @@ impl Shared {
     fn read(
         &self,
         before: &Shard,
-        files: &BTreeMap<PathBuf, Stamp>,
+        files: &BTreeMap<PathBuf, FileStamp>,
         most: usize,
         spellings: &mut Spellings,
-        work: Option<&Work>,
+        work: Option<&ProgressGuard>,
         quit: &CancellationToken,
     ) -> Shard {
         let (mut shard, mut buffer) = (Shard::default(), Vec::new());
@@ -297,16 +310,16 @@ impl Shared {
                 continue;
             }
             let shown = self.root.shown(path);
-            let entry = Entry {
+            let entry = IndexedFile {
                 path: path.clone(),
                 stamp: *stamp,
-                status: Status::Text,
-                kind: Kind::of(&shown),
+                status: FileStatus::Text,
+                kind: FileKind::of(&shown),
             };
             let text = match shard.bytes() >= most {
-                true => Err(Status::LeftOut),
+                true => Err(FileStatus::LeftOut),
                 false => walk::read(&self.root, path, self.settings.max_file_bytes, &mut buffer)
-                    .map_err(Status::Unread),
+                    .map_err(FileStatus::Skipped),
             };
             match text {
                 Ok(()) => {
@@ -314,15 +327,15 @@ impl Shared {
                     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
                     shard.read(spellings, (&shown, text), entry, most, None);
                 }
-                Err(status) => shard.files.push(Entry { status, ..entry }),
+                Err(status) => shard.files.push(IndexedFile { status, ..entry }),
             }
         }
-        shard.keep_terms(before, &moved);
+        shard.copy_terms(before, &moved);
         shard
     }
 }
 
-fn is_current(entry: &Entry, files: &BTreeMap<PathBuf, Stamp>) -> bool {
-    entry.status != Status::Unread(Unread::Unreadable)
+fn is_current(entry: &IndexedFile, files: &BTreeMap<PathBuf, FileStamp>) -> bool {
+    entry.status != FileStatus::Skipped(SkipReason::Unreadable)
         && files.get(&entry.path) == Some(&entry.stamp)
 }

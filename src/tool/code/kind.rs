@@ -1,23 +1,23 @@
 //! Classifies files by path and text: code, prose, tests, generated.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::tool) enum Kind {
+pub(in crate::tool) enum FileKind {
     Code,
     Docs,
     Changes,
     Test,
     Example,
     Data,
-    Made,
+    Generated,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::tool) struct Drift {
+pub(in crate::tool) struct FilePreference {
     pub(in crate::tool) change: bool,
     pub(in crate::tool) guide: bool,
 }
 
-impl Drift {
+impl FilePreference {
     /// Classifies a `question` in lower case.
     pub(in crate::tool) fn of(question: &str, has_version: bool) -> Self {
         let says = |phrases: &str| phrases.split('|').any(|phrase| question.contains(phrase));
@@ -36,7 +36,7 @@ const CHANGES: &str = "\
     when was|when did|release notes|changelog|breaking change|was removed|was dropped|\
     upgrad|migrat|seit wann|welche version|depuis quand|qué versión";
 
-impl Kind {
+impl FileKind {
     /// Classifies a path relative to the project, with `/`.
     pub(in crate::tool) fn of(path: &str) -> Self {
         let lower = path.to_lowercase();
@@ -56,7 +56,7 @@ impl Kind {
         let shouts = !name.contains(|c: char| c.is_lowercase() || c == '.');
         let is_prose = ends("md markdown mdx rst adoc txt org") || shouts;
         if ends(MADE) || says("lock min pb2 generated shrinkwrap") || within(VENDORED) {
-            Self::Made
+            Self::Generated
         } else if within(TESTING) || !is_prose && says("test tests spec conftest") {
             Self::Test
         } else if within("example examples samples demo demos") {
@@ -74,17 +74,17 @@ impl Kind {
         }
     }
 
-    pub(in crate::tool) const fn worth(self, drift: Drift) -> f32 {
+    pub(in crate::tool) const fn worth(self, preference: FilePreference) -> f32 {
         match self {
-            Self::Code if drift.change => 0.75,
-            Self::Code if drift.guide => 0.85,
-            Self::Docs if drift.guide => 1.2,
+            Self::Code if preference.change => 0.75,
+            Self::Code if preference.guide => 0.85,
+            Self::Docs if preference.guide => 1.2,
             Self::Code | Self::Docs => 1.0,
-            Self::Changes if drift.change => 1.6,
+            Self::Changes if preference.change => 1.6,
             Self::Changes => 0.55,
             Self::Test => 0.45,
             Self::Example | Self::Data => 0.6,
-            Self::Made => 0.25,
+            Self::Generated => 0.25,
         }
     }
 }
@@ -105,30 +105,30 @@ mod tests {
     #[test]
     fn file_kind_follows_from_the_path() {
         for (path, kind) in [
-            ("src/lib.rs", Kind::Code),
-            ("README", Kind::Docs),
-            ("Makefile", Kind::Data),
-            ("docs/Doxyfile", Kind::Data),
-            ("CHANGES", Kind::Changes),
-            ("docs/guide.rst", Kind::Docs),
-            ("CHANGELOG.md", Kind::Changes),
-            ("docs/Migration-Guide-V5.md", Kind::Changes),
-            ("doc/changes/8.2.rst", Kind::Changes),
-            ("tests/a.rs", Kind::Test),
-            ("lib/a.test.js", Kind::Test),
-            ("src/test_a.py", Kind::Test),
-            ("docs/testing.md", Kind::Docs),
-            ("examples/a.rs", Kind::Example),
-            ("types/a.d.ts", Kind::Data),
-            ("package.json", Kind::Data),
-            ("package-lock.json", Kind::Made),
-            ("app.min.js", Kind::Made),
-            ("vendor/a.go", Kind::Made),
-            ("deps/lua/a.c", Kind::Made),
-            ("lib/deps/http/parser.h", Kind::Made),
-            ("locale/de/LC_MESSAGES/a.po", Kind::Made),
+            ("src/lib.rs", FileKind::Code),
+            ("README", FileKind::Docs),
+            ("Makefile", FileKind::Data),
+            ("docs/Doxyfile", FileKind::Data),
+            ("CHANGES", FileKind::Changes),
+            ("docs/guide.rst", FileKind::Docs),
+            ("CHANGELOG.md", FileKind::Changes),
+            ("docs/Migration-Guide-V5.md", FileKind::Changes),
+            ("doc/changes/8.2.rst", FileKind::Changes),
+            ("tests/a.rs", FileKind::Test),
+            ("lib/a.test.js", FileKind::Test),
+            ("src/test_a.py", FileKind::Test),
+            ("docs/testing.md", FileKind::Docs),
+            ("examples/a.rs", FileKind::Example),
+            ("types/a.d.ts", FileKind::Data),
+            ("package.json", FileKind::Data),
+            ("package-lock.json", FileKind::Generated),
+            ("app.min.js", FileKind::Generated),
+            ("vendor/a.go", FileKind::Generated),
+            ("deps/lua/a.c", FileKind::Generated),
+            ("lib/deps/http/parser.h", FileKind::Generated),
+            ("locale/de/LC_MESSAGES/a.po", FileKind::Generated),
         ] {
-            assert_eq!(Kind::of(path), kind, "{path}");
+            assert_eq!(FileKind::of(path), kind, "{path}");
         }
     }
 }

@@ -15,16 +15,16 @@ const TRANSLATED: f32 = 0.95;
 const ALSO_TRANSLATED: f32 = 0.6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(in crate::tool) enum Language {
+pub(in crate::tool) enum NaturalLanguage {
     English,
     German,
     French,
     Spanish,
 }
 
-use Language::{English, French, German, Spanish};
+use NaturalLanguage::{English, French, German, Spanish};
 
-impl Language {
+impl NaturalLanguage {
     pub(in crate::tool) fn of(words: &[String]) -> Self {
         let count = |language: Self| words.iter().filter(|word| language.is_common(word)).count();
         let mut best = (English, count(English));
@@ -74,7 +74,7 @@ fn has(list: &str, word: &str) -> bool {
 type Meanings = Vec<(String, f32)>;
 
 /// Keyed by stem; foreign words also by spelling, since `Fehler` and `fehlen` share a stem.
-static LEXICON: LazyLock<HashMap<(Language, String), Meanings>> = LazyLock::new(|| {
+static LEXICON: LazyLock<HashMap<(NaturalLanguage, String), Meanings>> = LazyLock::new(|| {
     let mut lexicon = HashMap::new();
     let mut enter = |language, word: &str, meaning: &str, near| {
         let known: &mut Meanings = lexicon.entry((language, word.to_owned())).or_default();
@@ -108,13 +108,16 @@ pub(in crate::tool) fn synonyms(stem: &str) -> &'static [(String, f32)] {
     known(English, stem)
 }
 
-fn known(language: Language, word: &str) -> &'static [(String, f32)] {
+fn known(language: NaturalLanguage, word: &str) -> &'static [(String, f32)] {
     let found = LEXICON.get(&(language, word.to_owned()));
     found.map_or(&[], Vec::as_slice)
 }
 
 /// English translations of a lower-case foreign word, best first.
-pub(in crate::tool) fn translations(language: Language, word: &str) -> &'static [(String, f32)] {
+pub(in crate::tool) fn translations(
+    language: NaturalLanguage,
+    word: &str,
+) -> &'static [(String, f32)] {
     match known(language, word) {
         [] => known(language, &language.stem(word)),
         found => found,
@@ -206,25 +209,25 @@ mod tests {
     #[test]
     fn question_language_follows_from_function_words() {
         for (question, language) in [
-            ("where is the parser", Language::English),
-            ("wo wird der parser aufgerufen", Language::German),
-            ("où est le parser", Language::French),
-            ("dónde está el parser", Language::Spanish),
-            ("parser", Language::English),
-            ("workers die early", Language::English),
-            ("des cipher", Language::English),
-            ("comment parser", Language::English),
-            ("os signals", Language::English),
-            ("mit license header", Language::English),
-            ("an end when workers die", Language::English),
-            ("warum retry", Language::German),
-            ("fehler der die sitzung beendet", Language::German),
-            ("übergabe an die sitzung", Language::German),
-            ("pourquoi retry", Language::French),
-            ("dónde retry", Language::Spanish),
+            ("where is the parser", NaturalLanguage::English),
+            ("wo wird der parser aufgerufen", NaturalLanguage::German),
+            ("où est le parser", NaturalLanguage::French),
+            ("dónde está el parser", NaturalLanguage::Spanish),
+            ("parser", NaturalLanguage::English),
+            ("workers die early", NaturalLanguage::English),
+            ("des cipher", NaturalLanguage::English),
+            ("comment parser", NaturalLanguage::English),
+            ("os signals", NaturalLanguage::English),
+            ("mit license header", NaturalLanguage::English),
+            ("an end when workers die", NaturalLanguage::English),
+            ("warum retry", NaturalLanguage::German),
+            ("fehler der die sitzung beendet", NaturalLanguage::German),
+            ("übergabe an die sitzung", NaturalLanguage::German),
+            ("pourquoi retry", NaturalLanguage::French),
+            ("dónde retry", NaturalLanguage::Spanish),
         ] {
             let words: Vec<String> = question.split(' ').map(str::to_owned).collect();
-            assert_eq!(Language::of(&words), language, "{question}");
+            assert_eq!(NaturalLanguage::of(&words), language, "{question}");
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use std::{collections::HashMap, path::PathBuf};
 
-use super::{kind::Kind, words::runs};
+use super::{kind::FileKind, words::lexemes};
 use crate::tool::{
     outline::{self, Symbol, SymbolKind},
-    walk::{Stamp, Unread},
+    walk::{FileStamp, SkipReason},
 };
 
 /// Weights of a term by its position, in quarters of a word of plain text.
@@ -18,31 +18,31 @@ pub(in crate::tool) const PLAIN: f32 = BODY as f32;
 
 /// Lengths in lines from which a passage ends at the next definition, at the next blank line, or at
 /// once.
-const SHORT: usize = 8;
-const LONG: usize = 28;
-const LONGEST: usize = 40;
+const SPLIT_AT_DEFINITION: usize = 8;
+const SPLIT_AT_BLANK_LINE: usize = 28;
+const SPLIT_ANYWHERE: usize = 40;
 /// Maximum passages of a shard: a number has three bytes beside a weight.
-const MOST_PASSAGES: usize = (1 << 24) - 1;
+const MAX_PASSAGES: usize = (1 << 24) - 1;
 /// Maximum lines of a file and words of a line to read; anything beyond is data.
-pub(in crate::tool) const MOST_LINES: usize = 500_000;
+pub(in crate::tool) const MAX_LINES: usize = 500_000;
 pub(in crate::tool) const LINE_WORDS: usize = 400;
-const LONGEST_WORD: usize = 64;
+const MAX_WORD_BYTES: usize = 64;
 /// Capacity of a reader's cache of spellings.
-const SPELLINGS: usize = 100_000;
+const SPELLING_CACHE: usize = 100_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::tool) enum Status {
+pub(in crate::tool) enum FileStatus {
     Text,
     LeftOut,
-    Unread(Unread),
+    Skipped(SkipReason),
 }
 
 #[derive(Debug, Clone)]
-pub(in crate::tool) struct Entry {
+pub(in crate::tool) struct IndexedFile {
     pub(in crate::tool) path: PathBuf,
-    pub(in crate::tool) stamp: Stamp,
-    pub(in crate::tool) status: Status,
-    pub(in crate::tool) kind: Kind,
+    pub(in crate::tool) stamp: FileStamp,
+    pub(in crate::tool) status: FileStatus,
+    pub(in crate::tool) kind: FileKind,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +57,7 @@ pub(in crate::tool) struct Passage {
 /// Files and their passages, ordered by path.
 #[derive(Debug, Default)]
 pub(in crate::tool) struct Shard {
-    pub(in crate::tool) files: Vec<Entry>,
+    pub(in crate::tool) files: Vec<IndexedFile>,
     pub(in crate::tool) passages: Vec<Passage>,
     terms: HashMap<Box<str>, u32>,
     postings: Vec<Vec<u32>>,
@@ -81,7 +81,7 @@ impl Shard {
             + self.files.len() * 250
     }
 
-    pub(in crate::tool) fn having(&self, term: &str) -> impl Iterator<Item = (usize, f32)> {
+    pub(in crate::tool) fn matching(&self, term: &str) -> impl Iterator<Item = (usize, f32)> {
         let number = self.terms.get(term).map(|number| *number as usize);
         let postings = number.and_then(|number| self.postings.get(number));
         let postings = postings.map_or(&[][..], Vec::as_slice);
@@ -105,18 +105,18 @@ impl Shard {
         &mut self,
         spellings: &mut Spellings,
         (shown, text): (&str, &str),
-        mut entry: Entry,
+        mut entry: IndexedFile,
         most: usize,
         note: Option<(Vec<(usize, usize)>, &str)>,
     ) {
         let file = self.files.len() as u32;
-        let lines: Vec<&str> = text.lines().take(MOST_LINES).collect();
+        let lines: Vec<&str> = text.lines().take(MAX_LINES).collect();
         let symbols = outline::outline(shown, text);
         let (cuts, title) = note.unwrap_or_else(|| (pieces(&lines, &symbols), ""));
         for (first, end) in cuts {
             let (first, end) = (first.min(lines.len()), end.min(lines.len()));
-            if self.bytes() >= most || self.passages.len() >= MOST_PASSAGES {
-                entry.status = Status::LeftOut;
+            if self.bytes() >= most || self.passages.len() >= MAX_PASSAGES {
+                entry.status = FileStatus::LeftOut;
                 break;
             }
             let passage = self.passages.len() as u32;
@@ -158,19 +158,19 @@ impl Shard {
 
     fn take(&mut self, spellings: &mut Spellings, passage: u32, text: &str, weight: u32) -> usize {
         let mut count = 0;
-        for run in runs(text).take(LINE_WORDS) {
+        for run in lexemes(text).take(LINE_WORDS) {
             count += 1;
             let spelt = run.text();
-            if spelt.len() > LONGEST_WORD {
+            if spelt.len() > MAX_WORD_BYTES {
                 continue;
             }
             if let Some(known) = spellings.numbers.get(spelt) {
                 known
                     .iter()
-                    .for_each(|term| self.post(*term, passage, weight));
+                    .for_each(|term| self.add_posting(*term, passage, weight));
                 continue;
             }
-            if spellings.terms.len() >= SPELLINGS {
+            if spellings.terms.len() >= SPELLING_CACHE {
                 spellings.terms.clear();
                 spellings.numbers.clear();
             }
@@ -179,7 +179,7 @@ impl Shard {
             let numbers: Box<[u32]> = terms.iter().map(|term| self.term(term)).collect();
             numbers
                 .iter()
-                .for_each(|term| self.post(*term, passage, weight));
+                .for_each(|term| self.add_posting(*term, passage, weight));
             spellings.numbers.insert(spelt.into(), numbers);
         }
         count
@@ -202,7 +202,7 @@ impl Shard {
         self.files.push(old.files[file].clone());
     }
 
-    pub(in crate::tool) fn keep_terms(&mut self, old: &Self, moved: &[Option<u32>]) {
+    pub(in crate::tool) fn copy_terms(&mut self, old: &Self, moved: &[Option<u32>]) {
         for (term, number) in &old.terms {
             let postings = old.postings[*number as usize].iter();
             let mut kept = postings
@@ -228,7 +228,7 @@ impl Shard {
         number
     }
 
-    fn post(&mut self, term: u32, passage: u32, weight: u32) {
+    fn add_posting(&mut self, term: u32, passage: u32, weight: u32) {
         let Some(postings) = self.postings.get_mut(term as usize) else {
             return;
         };
@@ -260,9 +260,9 @@ fn pieces(lines: &[&str], symbols: &[Symbol]) -> Vec<(usize, usize)> {
     for (at, line) in lines.iter().enumerate() {
         let long = at - first;
         let opened = opens.get(&at).copied();
-        let at_symbol = opened.is_some_and(|opened| opened <= depth || long >= SHORT);
-        let at_blank = long >= LONG && line.trim().is_empty();
-        if at > 0 && (at_symbol || at_blank || long >= LONGEST) {
+        let at_symbol = opened.is_some_and(|opened| opened <= depth || long >= SPLIT_AT_DEFINITION);
+        let at_blank = long >= SPLIT_AT_BLANK_LINE && line.trim().is_empty();
+        if at > 0 && (at_symbol || at_blank || long >= SPLIT_ANYWHERE) {
             pieces.push((first, at));
             first = at;
             depth = usize::MAX;

@@ -20,7 +20,7 @@ pub(super) struct Pattern {
 impl Pattern {
     pub(super) fn literal(query: &str) -> Result<Self, ToolError> {
         if query.contains(['\n', '\r']) {
-            return Err(ToolError::tell(
+            return Err(ToolError::for_model(
                 "`query` has a line break, but matches are single lines: look for one of its lines",
             ));
         }
@@ -86,7 +86,7 @@ pub(super) fn slices(text: &[u8], most: usize) -> impl Iterator<Item = &[u8]> {
 fn bad_pattern(query: &str, error: &grep_regex::Error) -> ToolError {
     let built = RegexBuilder::new(query).size_limit(MAX_COMPILED).build();
     if matches!(built, Err(regex::Error::CompiledTooBig(_))) {
-        return ToolError::Tell(format!(
+        return ToolError::ForModel(format!(
             "the pattern {} is too costly: say `[a-z]` or `(?-u:\\w)` for `\\w` where that is enough, or repeat \
              less often, such as `{{1,20}}`",
             text::quoted(query)
@@ -101,7 +101,7 @@ fn bad_pattern(query: &str, error: &grep_regex::Error) -> ToolError {
         .find(|line| !line.is_empty())
         .unwrap_or("");
     let fault = fault.strip_prefix("error: ").unwrap_or(fault);
-    ToolError::Tell(format!(
+    ToolError::ForModel(format!(
         "{} is no usable pattern: {fault}; mend it, or use mode `literal`",
         text::quoted(query)
     ))

@@ -6,22 +6,22 @@ use std::{
 };
 
 use super::{
-    kind::Kind,
-    passages::{MOST_LINES, Shard},
-    question::{Question, Sort},
-    rank::{Candidate, Lens, Sought, candidates, sought},
+    kind::FileKind,
+    passages::{MAX_LINES, Shard},
+    question::{Question, TermKind},
+    rank::{Candidate, PassageScorer, ResolvedTerm, candidates, resolved_terms},
 };
 use crate::tool::outline;
 
 /// Maximum passages to examine closely, in all and of one file: a long changelog would displace all
 /// others.
-const CLOSELY: usize = 70;
-const CLOSELY_OF_A_FILE: usize = 20;
+const MAX_EXAMINED: usize = 70;
+const MAX_EXAMINED_PER_FILE: usize = 20;
 /// Weight of a file's second best place.
-const SECOND: f32 = 0.12;
+const SECOND_PLACE_WEIGHT: f32 = 0.12;
 /// Exponents of the bonus for many places in a file, and of the penalty for its length.
-const BREADTH: f32 = 0.12;
-const LENGTH: f32 = -0.04;
+const BREADTH_EXPONENT: f32 = 0.12;
+const LENGTH_EXPONENT: f32 = -0.04;
 /// Maximum places in each of the first three files, and in each later one.
 const PER_FILE: usize = 2;
 const PER_LATER_FILE: usize = 1;
@@ -30,18 +30,18 @@ const BEST_LINES: usize = 4;
 const LINE_BYTES: usize = 8 * 1024;
 
 #[derive(Debug, Default)]
-pub(super) struct Answer {
-    pub(super) places: Vec<Found>,
+pub(super) struct RankedPlaces {
+    pub(super) places: Vec<RankedPlace>,
     pub(super) all: usize,
     pub(super) coverage: f64,
-    pub(super) lacking: Vec<String>,
+    pub(super) missing_terms: Vec<String>,
     pub(super) unknown: Vec<String>,
     pub(super) read_as: Vec<String>,
     pub(super) stopped: bool,
 }
 
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct RankedPlace {
     pub(super) path: String,
     pub(super) first: u64,
     pub(super) last: u64,
@@ -61,25 +61,27 @@ pub(super) fn best(
     wanted: impl Fn(&Path) -> bool,
     mut read: impl FnMut(&Path) -> Option<(String, String)>,
     stop: impl Fn() -> bool,
-) -> Answer {
+) -> RankedPlaces {
     let question = Question::read(question);
-    let sought = sought(shards, &question);
-    let mut answer = Answer::default();
-    for one in &sought {
-        match one.reading() {
-            Some(reading) => answer.read_as.push(reading),
+    let resolved_terms = resolved_terms(shards, &question);
+    let mut answer = RankedPlaces::default();
+    for one in &resolved_terms {
+        match one.correction() {
+            Some(correction) => answer.read_as.push(correction),
             None if one.is_unknown() => answer.unknown.push(one.shown.clone()),
             None => {}
         }
     }
     // Weak words alone, such as "handled", find nothing.
-    let tells = |one: &Sought| !matches!(one.sort, Sort::Weak | Sort::Part) && !one.is_unknown();
-    if !sought.iter().any(tells) {
+    let is_significant = |one: &ResolvedTerm| {
+        !matches!(one.sort, TermKind::Weak | TermKind::Part) && !one.is_unknown()
+    };
+    if !resolved_terms.iter().any(is_significant) {
         return answer;
     }
-    let found = candidates(shards, &question, &sought, 8 * CLOSELY, wanted);
-    let mut lens = Lens::new(&sought, &question.run);
-    let mut files: Vec<(f32, Vec<Found>)> = Vec::new();
+    let found = candidates(shards, &question, &resolved_terms, 8 * MAX_EXAMINED, wanted);
+    let mut lens = PassageScorer::new(&resolved_terms, &question.run);
+    let mut files: Vec<(f32, Vec<RankedPlace>)> = Vec::new();
     for of_file in by_file(shards, found) {
         if stop() && !files.is_empty() {
             answer.stopped = true;
@@ -90,28 +92,33 @@ pub(super) fn best(
         let Some((path, text)) = read(&entry.path) else {
             continue;
         };
-        let lines: Vec<&str> = text.lines().take(MOST_LINES).collect();
-        let of_tests = Kind::Test.worth(question.drift) / Kind::Code.worth(question.drift);
+        let lines: Vec<&str> = text.lines().take(MAX_LINES).collect();
+        let of_tests =
+            FileKind::Test.worth(question.preference) / FileKind::Code.worth(question.preference);
         let place = |one: Candidate| {
             let passage = shard.passages[one.passage];
             // The file may have become shorter since it was indexed.
             let last = (passage.last as usize).min(lines.len());
             let first = (passage.first as usize).min(last).max(1);
             let inside = lines.get(first - 1..last).unwrap_or(&[]);
-            let closer = lens.look(inside);
+            let passage_score = lens.score_lines(inside);
             let mut order: Vec<usize> = (0..inside.len())
-                .filter(|at| closer.lines[*at] > 0.0)
+                .filter(|at| passage_score.lines[*at] > 0.0)
                 .collect();
-            order.sort_by(|a, b| closer.lines[*b].total_cmp(&closer.lines[*a]).then(a.cmp(b)));
+            order.sort_by(|a, b| {
+                passage_score.lines[*b]
+                    .total_cmp(&passage_score.lines[*a])
+                    .then(a.cmp(b))
+            });
             order.truncate(BEST_LINES);
             let top = first + order.first().copied().unwrap_or(0);
             let mut best: Vec<u64> = order.iter().map(|at| (first + at) as u64).collect();
             best.sort_unstable();
-            let mut score = one.score * closer.factor;
-            if passage.is_test && entry.kind == Kind::Code {
+            let mut score = one.score * passage_score.factor;
+            if passage.is_test && entry.kind == FileKind::Code {
                 score *= of_tests;
             }
-            Found {
+            RankedPlace {
                 path: path.clone(),
                 first: first as u64,
                 last: last as u64,
@@ -126,23 +133,23 @@ pub(super) fn best(
                 score,
             }
         };
-        let mut places: Vec<Found> = of_file.into_iter().map(place).collect();
+        let mut places: Vec<RankedPlace> = of_file.into_iter().map(place).collect();
         places.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.first.cmp(&b.first)));
         // Matches in the text count more than matches in the path alone.
         if places.iter().any(|place| !place.best.is_empty()) {
             places.retain(|place| !place.best.is_empty());
         }
         answer.all += places.len();
-        let breadth =
-            (1.0 + places.len() as f32).powf(BREADTH) * (lines.len().max(1) as f32).powf(LENGTH);
+        let breadth = (1.0 + places.len() as f32).powf(BREADTH_EXPONENT)
+            * (lines.len().max(1) as f32).powf(LENGTH_EXPONENT);
         let second = places.get(1).map_or(0.0, |place| place.score);
-        let worth = (places[0].score + SECOND * second) * breadth;
+        let worth = (places[0].score + SECOND_PLACE_WEIGHT * second) * breadth;
         places.truncate(PER_FILE);
         files.push((worth, places));
     }
     // A blank place is no answer, however well its path matches.
     files.sort_by(|(a, of_a), (b, of_b)| {
-        let blank = |places: &[Found]| places.iter().all(Found::is_blank);
+        let blank = |places: &[RankedPlace]| places.iter().all(RankedPlace::is_blank);
         let by_text = blank(of_a).cmp(&blank(of_b));
         by_text
             .then(b.total_cmp(a))
@@ -169,12 +176,12 @@ pub(super) fn best(
         if best.is_blank() {
             lines.clear();
         }
-        (answer.coverage, answer.lacking) = lens.coverage(&lines);
+        (answer.coverage, answer.missing_terms) = lens.coverage(&lines);
     }
     answer
 }
 
-impl Found {
+impl RankedPlace {
     fn is_blank(&self) -> bool {
         self.lines.iter().all(|line| line.trim().is_empty())
     }
@@ -183,7 +190,7 @@ impl Found {
 fn by_file(shards: &[impl AsRef<Shard>], found: Vec<Candidate>) -> Vec<Vec<Candidate>> {
     let mut files: Vec<Vec<Candidate>> = Vec::new();
     let mut places: HashMap<(usize, u32), usize> = HashMap::new();
-    let mut left = CLOSELY;
+    let mut left = MAX_EXAMINED;
     for one in found {
         if left == 0 {
             break;
@@ -193,7 +200,7 @@ fn by_file(shards: &[impl AsRef<Shard>], found: Vec<Candidate>) -> Vec<Vec<Candi
             files.push(Vec::new());
             files.len() - 1
         });
-        if files[at].len() < CLOSELY_OF_A_FILE {
+        if files[at].len() < MAX_EXAMINED_PER_FILE {
             files[at].push(one);
             left -= 1;
         }

@@ -1,15 +1,15 @@
 //! Analyses a plain question: its search terms, and the kind of file that answers it. Pure.
 
 use super::{
-    kind::Drift,
-    lexicon::{Language, is_weak, synonyms, translations},
-    words::{Run, parts, runs, stem},
+    kind::FilePreference,
+    lexicon::{NaturalLanguage, is_weak, synonyms, translations},
+    words::{Lexeme, lexemes, parts, stem},
 };
 
-const MOST: usize = 28;
+const MAX_TERMS: usize = 28;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::tool) enum Sort {
+pub(in crate::tool) enum TermKind {
     Weak,
     Part,
     Word,
@@ -17,7 +17,7 @@ pub(in crate::tool) enum Sort {
     Name,
 }
 
-impl Sort {
+impl TermKind {
     pub(in crate::tool) const fn share(self) -> f32 {
         match self {
             Self::Weak => 0.45,
@@ -30,27 +30,30 @@ impl Sort {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::tool) struct Wanted {
+pub(in crate::tool) struct QueryTerm {
     pub(in crate::tool) shown: String,
-    pub(in crate::tool) sort: Sort,
+    pub(in crate::tool) sort: TermKind,
     pub(in crate::tool) forms: Vec<(String, f32)>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::tool) struct Question {
-    pub(in crate::tool) wanted: Vec<Wanted>,
+    pub(in crate::tool) wanted: Vec<QueryTerm>,
     pub(in crate::tool) run: Vec<String>,
-    pub(in crate::tool) drift: Drift,
+    pub(in crate::tool) preference: FilePreference,
 }
 
 impl Question {
     pub(in crate::tool) fn read(text: &str) -> Self {
-        let runs: Vec<Run<'_>> = runs(text).collect();
-        let run: Vec<String> = runs.iter().map(|run| run.text().to_lowercase()).collect();
-        let language = Language::of(&run);
-        let mut wanted: Vec<Wanted> = Vec::new();
-        for (one, lower) in runs.iter().zip(&run) {
-            let found = wanted_of(language, *one, lower);
+        let lexemes: Vec<Lexeme<'_>> = lexemes(text).collect();
+        let run: Vec<String> = lexemes
+            .iter()
+            .map(|run| run.text().to_lowercase())
+            .collect();
+        let language = NaturalLanguage::of(&run);
+        let mut wanted: Vec<QueryTerm> = Vec::new();
+        for (one, lower) in lexemes.iter().zip(&run) {
+            let found = query_terms(language, *one, lower);
             for one in found {
                 if !wanted
                     .iter()
@@ -60,47 +63,56 @@ impl Question {
                 }
             }
         }
-        wanted.truncate(MOST);
-        if wanted.iter().all(|one| one.sort == Sort::Weak) {
-            wanted.iter_mut().for_each(|one| one.sort = Sort::Word);
+        wanted.truncate(MAX_TERMS);
+        if wanted.iter().all(|one| one.sort == TermKind::Weak) {
+            wanted.iter_mut().for_each(|one| one.sort = TermKind::Word);
         }
-        let has_version = wanted.iter().any(|one| one.sort == Sort::Version);
-        let drift = Drift::of(&text.to_lowercase(), has_version);
-        Self { wanted, run, drift }
+        let has_version = wanted.iter().any(|one| one.sort == TermKind::Version);
+        let preference = FilePreference::of(&text.to_lowercase(), has_version);
+        Self {
+            wanted,
+            run,
+            preference,
+        }
     }
 }
 
-fn wanted_of(language: Language, run: Run<'_>, lower: &str) -> Vec<Wanted> {
-    let one = |shown: &str, sort, forms| Wanted {
+fn query_terms(language: NaturalLanguage, run: Lexeme<'_>, lower: &str) -> Vec<QueryTerm> {
+    let one = |shown: &str, sort, forms| QueryTerm {
         shown: shown.to_owned(),
         sort,
         forms,
     };
-    let Run::Word(word) = run else {
+    let Lexeme::Word(word) = run else {
         return vec![one(
             run.text(),
-            Sort::Version,
+            TermKind::Version,
             vec![(run.text().to_owned(), 1.0)],
         )];
     };
     let split = parts(word);
     if split.len() > 1 {
-        let whole = one(word, Sort::Name, vec![(split.concat(), 1.0)]);
+        let whole = one(word, TermKind::Name, vec![(split.concat(), 1.0)]);
         let parts = split.iter().filter(|part| part.chars().count() > 1);
-        let parts = parts.map(|part| one(part, Sort::Part, vec![(stem(part), 1.0)]));
+        let parts = parts.map(|part| one(part, TermKind::Part, vec![(stem(part), 1.0)]));
         return [whole].into_iter().chain(parts).collect();
     }
     // Short words of other languages do not occur in code.
-    let short = if language == Language::English { 2 } else { 3 };
+    let short = if language == NaturalLanguage::English {
+        2
+    } else {
+        3
+    };
     if lower.chars().count() < short
         || language.is_common(lower)
-        || Language::English.is_common(lower) && ["where", "how", "what", "does"].contains(&lower)
+        || NaturalLanguage::English.is_common(lower)
+            && ["where", "how", "what", "does"].contains(&lower)
     {
         return Vec::new();
     }
     let own = stem(lower);
     let mut forms = match language {
-        Language::English => Vec::new(),
+        NaturalLanguage::English => Vec::new(),
         _ => translations(language, lower).to_vec(),
     };
     if forms.is_empty() {
@@ -114,9 +126,13 @@ fn wanted_of(language: Language, run: Run<'_>, lower: &str) -> Vec<Wanted> {
         }
     }
     let is_weak = match language {
-        Language::English => is_weak(lower),
+        NaturalLanguage::English => is_weak(lower),
         _ => forms.first().is_some_and(|(form, _)| is_weak(form)),
     };
-    let sort = if is_weak { Sort::Weak } else { Sort::Word };
+    let sort = if is_weak {
+        TermKind::Weak
+    } else {
+        TermKind::Word
+    };
     vec![one(word, sort, forms)]
 }

@@ -5,8 +5,8 @@ use std::{cmp::Reverse, collections::HashMap};
 
 use super::{
     passages::{LINE_WORDS, PLAIN, Shard},
-    question::{Question, Sort, Wanted},
-    words::runs,
+    question::{QueryTerm, Question, TermKind},
+    words::lexemes,
 };
 use crate::tool::text::quoted;
 
@@ -14,26 +14,26 @@ use crate::tool::text::quoted;
 /// words.
 const K1: f32 = 1.2;
 const B: f32 = 0.6;
-const SHORTEST: f32 = 40.0;
+const MIN_LENGTH: f32 = 40.0;
 /// Weight of the rest of the file in a passage's score.
 const FILE_SHARE: f32 = 0.35;
 /// Factor for a passage with little of the question; 1 is for one with all of it.
-const FLOOR: f32 = 0.35;
+const MIN_COVERAGE_FACTOR: f32 = 0.35;
 /// Nearness from which a form counts as the word itself.
-const SAME: f32 = 0.5;
+const SAME_WORD: f32 = 0.5;
 /// Weight of a similarly spelt word in place of an unknown one, and the number of candidates.
-const MISSPELT: f32 = 0.7;
-const MOST_NEAR: usize = 4;
+const MISSPELT_WEIGHT: f32 = 0.7;
+const MAX_NEAR: usize = 4;
 /// Minimum length of a word for spelling correction.
-const RECOGNISABLE: usize = 5;
+const MIN_CORRECTED_CHARS: usize = 5;
 /// Distance in lines that counts as close, the maximum bonus for it, and the bonus for each
 /// verbatim word after the second, with its maximum.
-const CLOSE: usize = 5;
+const CLOSE_LINES: usize = 5;
 const CLOSENESS: f32 = 0.7;
 const VERBATIM: f32 = 0.3;
-const MOST_VERBATIM: f32 = 2.2;
+const MAX_VERBATIM: f32 = 2.2;
 /// Share of a word's weight from which a passage counts as containing it.
-const ENOUGH: f32 = 0.5;
+const CONTAINED_SHARE: f32 = 0.5;
 
 #[derive(Debug, Clone, Copy)]
 pub(in crate::tool) struct Candidate {
@@ -43,9 +43,9 @@ pub(in crate::tool) struct Candidate {
 }
 
 #[derive(Debug)]
-pub(in crate::tool) struct Sought {
+pub(in crate::tool) struct ResolvedTerm {
     pub(in crate::tool) shown: String,
-    pub(in crate::tool) sort: Sort,
+    pub(in crate::tool) sort: TermKind,
     terms: Vec<(String, f32)>,
     /// Maximum attainable weight, and the weight of the word as asked for.
     worth: f32,
@@ -54,35 +54,38 @@ pub(in crate::tool) struct Sought {
     is_guess: bool,
 }
 
-impl Sought {
+impl ResolvedTerm {
     pub(in crate::tool) fn is_unknown(&self) -> bool {
         self.terms.is_empty()
     }
 
-    pub(in crate::tool) fn reading(&self) -> Option<String> {
+    pub(in crate::tool) fn correction(&self) -> Option<String> {
         let read_as = quoted(self.read_as.as_ref()?);
         Some(format!("{} read as {read_as}", quoted(&self.shown)))
     }
 }
 
-pub(in crate::tool) fn sought(shards: &[impl AsRef<Shard>], question: &Question) -> Vec<Sought> {
+pub(in crate::tool) fn resolved_terms(
+    shards: &[impl AsRef<Shard>],
+    question: &Question,
+) -> Vec<ResolvedTerm> {
     let all: usize = shards
         .iter()
         .map(|shard| shard.as_ref().passages.len())
         .sum();
     let all = all as f32;
     let rarity = |term: &str| {
-        let having: usize = shards.iter().map(|shard| shard.as_ref().count(term)).sum();
-        let having = having as f32;
-        (having > 0.0).then(|| (1.0 + (all - having + 0.5).max(0.0) / (having + 0.5)).ln())
+        let matching: usize = shards.iter().map(|shard| shard.as_ref().count(term)).sum();
+        let matching = matching as f32;
+        (matching > 0.0).then(|| (1.0 + (all - matching + 0.5).max(0.0) / (matching + 0.5)).ln())
     };
-    let of = |wanted: &Wanted| {
+    let of = |wanted: &QueryTerm| {
         let share = wanted.sort.share();
         let forms = wanted.forms.iter();
         let forms: Vec<(&String, f32, f32)> = forms
             .filter_map(|(form, near)| Some((form, *near, rarity(form)?)))
             .collect();
-        let mut same = forms.iter().filter(|(_, near, _)| *near >= SAME);
+        let mut same = forms.iter().filter(|(_, near, _)| *near >= SAME_WORD);
         let own = same.next().map(|(.., rare)| *rare);
         let terms = forms.iter().map(|(form, near, rare)| {
             // A rare synonym is no better than the word itself.
@@ -92,11 +95,15 @@ pub(in crate::tool) fn sought(shards: &[impl AsRef<Shard>], question: &Question)
         let mut terms: Vec<(String, f32)> = terms.collect();
         let mut read_as = None;
         let form = wanted.forms.first().map_or("", |(form, _)| form.as_str());
-        if terms.is_empty() && wanted.sort != Sort::Version {
+        if terms.is_empty() && wanted.sort != TermKind::Version {
             let near = near_terms(shards, form);
             read_as = near.first().map(|(term, _)| term.clone());
             let near = near.into_iter().filter_map(|(term, far)| {
-                let near = if far <= 1 { MISSPELT } else { MISSPELT * 0.6 };
+                let near = if far <= 1 {
+                    MISSPELT_WEIGHT
+                } else {
+                    MISSPELT_WEIGHT * 0.6
+                };
                 let worth = share * near * rarity(&term)?;
                 Some((term, worth))
             });
@@ -107,17 +114,17 @@ pub(in crate::tool) fn sought(shards: &[impl AsRef<Shard>], question: &Question)
         let unknown = share * (1.0 + all).ln();
         let full = match (own, &read_as) {
             (Some(own), _) => share * own,
-            (None, Some(_)) => worth / MISSPELT,
+            (None, Some(_)) => worth / MISSPELT_WEIGHT,
             (None, None) => unknown,
         };
-        Sought {
+        ResolvedTerm {
             shown: wanted.shown.clone(),
             sort: wanted.sort,
             worth: if terms.is_empty() { unknown } else { worth },
             full,
             is_guess: read_as.as_ref().is_some_and(|read_as| {
                 form.chars().next() != read_as.chars().next()
-                    || wanted.shown.chars().count() < RECOGNISABLE
+                    || wanted.shown.chars().count() < MIN_CORRECTED_CHARS
             }),
             read_as,
             terms,
@@ -161,7 +168,7 @@ fn near_terms(shards: &[impl AsRef<Shard>], form: &str) -> Vec<(String, usize)> 
     }
     let mut near: Vec<(&str, (usize, usize))> = near.into_iter().collect();
     near.sort_by_key(|(term, (far, count))| (*far, Reverse(*count), *term));
-    near.truncate(MOST_NEAR);
+    near.truncate(MAX_NEAR);
     near.into_iter()
         .map(|(term, (far, _))| (term.to_owned(), far))
         .collect()
@@ -174,7 +181,7 @@ fn trigrams(term: &str) -> Vec<&[u8]> {
 pub(in crate::tool) fn candidates(
     shards: &[impl AsRef<Shard>],
     question: &Question,
-    sought: &[Sought],
+    resolved_terms: &[ResolvedTerm],
     most: usize,
     wanted: impl Fn(&std::path::Path) -> bool,
 ) -> Vec<Candidate> {
@@ -184,8 +191,8 @@ pub(in crate::tool) fn candidates(
         .sum();
     let words = shards.iter().flat_map(|shard| &shard.as_ref().passages);
     let words: u64 = words.map(|passage| u64::from(passage.words)).sum();
-    let mean = (words as f32 / passages.max(1) as f32).max(SHORTEST);
-    let possible: f32 = sought.iter().map(|one| one.worth).sum::<f32>() * (K1 + 1.0);
+    let mean = (words as f32 / passages.max(1) as f32).max(MIN_LENGTH);
+    let possible: f32 = resolved_terms.iter().map(|one| one.worth).sum::<f32>() * (K1 + 1.0);
     let possible = possible.max(f32::MIN_POSITIVE);
     let mut found = Vec::new();
     for (number, shard) in shards.iter().enumerate() {
@@ -194,12 +201,12 @@ pub(in crate::tool) fn candidates(
         // The best passage of each file, for each search term.
         let mut files = vec![0.0_f32; shard.files.len()];
         let (mut best, mut of_files) = (sums.clone(), files.clone());
-        for one in sought {
+        for one in resolved_terms {
             best.fill(0.0);
             of_files.fill(0.0);
             for (term, worth) in &one.terms {
-                for (passage, weight) in shard.having(term) {
-                    let length = (shard.passages[passage].words as f32).max(SHORTEST);
+                for (passage, weight) in shard.matching(term) {
+                    let length = (shard.passages[passage].words as f32).max(MIN_LENGTH);
                     let norm = K1 * (1.0 - B + B * length / mean);
                     let often = weight / PLAIN;
                     let score = worth * often * (K1 + 1.0) / (often + norm);
@@ -224,8 +231,9 @@ pub(in crate::tool) fn candidates(
             }
             let whole = sum + FILE_SHARE * files[file];
             let covered = (whole / ((1.0 + FILE_SHARE) * possible)).min(1.0);
-            let score =
-                whole * (FLOOR + (1.0 - FLOOR) * covered.sqrt()) * entry.kind.worth(question.drift);
+            let score = whole
+                * (MIN_COVERAGE_FACTOR + (1.0 - MIN_COVERAGE_FACTOR) * covered.sqrt())
+                * entry.kind.worth(question.preference);
             found.push(Candidate {
                 shard: number,
                 passage,
@@ -251,54 +259,54 @@ pub(in crate::tool) fn candidates(
     found
 }
 
-pub(in crate::tool) struct Lens<'a> {
-    sought: &'a [Sought],
+pub(in crate::tool) struct PassageScorer<'a> {
+    resolved_terms: &'a [ResolvedTerm],
     run: &'a [String],
     terms: HashMap<&'a str, Vec<(usize, f32)>>,
     spellings: HashMap<String, Vec<(usize, f32)>>,
 }
 
 #[derive(Debug)]
-pub(in crate::tool) struct Closer {
+pub(in crate::tool) struct PassageScore {
     pub(in crate::tool) factor: f32,
     pub(in crate::tool) lines: Vec<f32>,
     has: Vec<f32>,
 }
 
-impl<'a> Lens<'a> {
-    pub(in crate::tool) fn new(sought: &'a [Sought], run: &'a [String]) -> Self {
+impl<'a> PassageScorer<'a> {
+    pub(in crate::tool) fn new(resolved_terms: &'a [ResolvedTerm], run: &'a [String]) -> Self {
         let mut terms: HashMap<&str, Vec<(usize, f32)>> = HashMap::new();
-        for (at, one) in sought.iter().enumerate() {
+        for (at, one) in resolved_terms.iter().enumerate() {
             for (term, worth) in &one.terms {
                 terms.entry(term).or_default().push((at, *worth));
             }
         }
         Self {
-            sought,
+            resolved_terms,
             run,
             terms,
             spellings: HashMap::new(),
         }
     }
 
-    pub(in crate::tool) fn look(&mut self, lines: &[&str]) -> Closer {
+    pub(in crate::tool) fn score_lines(&mut self, lines: &[&str]) -> PassageScore {
         let sets: Vec<Vec<(usize, f32)>> = lines.iter().map(|line| self.of_line(line)).collect();
-        let total: f32 = self.sought.iter().map(|one| one.worth).sum();
+        let total: f32 = self.resolved_terms.iter().map(|one| one.worth).sum();
         let best = |sets: &[Vec<(usize, f32)>]| {
-            let mut best = vec![0.0_f32; self.sought.len()];
+            let mut best = vec![0.0_f32; self.resolved_terms.len()];
             for (at, worth) in sets.iter().flatten() {
                 best[*at] = best[*at].max(*worth);
             }
             best
         };
-        let windows = (0..sets.len()).map(|from| &sets[from..sets.len().min(from + CLOSE)]);
+        let windows = (0..sets.len()).map(|from| &sets[from..sets.len().min(from + CLOSE_LINES)]);
         let closest = windows
             .map(|sets| best(sets).iter().sum::<f32>())
             .fold(0.0, f32::max);
-        let said = self.verbatim(lines).saturating_sub(2) as f32;
-        Closer {
+        let verbatim_words = self.verbatim(lines).saturating_sub(2) as f32;
+        PassageScore {
             factor: (1.0 + CLOSENESS * (closest / total.max(f32::MIN_POSITIVE)).min(1.0))
-                * (1.0 + (VERBATIM * said).min(MOST_VERBATIM)),
+                * (1.0 + (VERBATIM * verbatim_words).min(MAX_VERBATIM)),
             has: best(&sets),
             lines: sets
                 .iter()
@@ -309,7 +317,7 @@ impl<'a> Lens<'a> {
 
     fn of_line(&mut self, line: &str) -> Vec<(usize, f32)> {
         let mut set = Vec::new();
-        for run in runs(line).take(LINE_WORDS) {
+        for run in lexemes(line).take(LINE_WORDS) {
             let spelt = run.text();
             if !self.spellings.contains_key(spelt) {
                 let terms = run.terms();
@@ -330,7 +338,7 @@ impl<'a> Lens<'a> {
     }
 
     fn verbatim(&self, lines: &[&str]) -> usize {
-        let words = lines.iter().flat_map(|line| runs(line).take(LINE_WORDS));
+        let words = lines.iter().flat_map(|line| lexemes(line).take(LINE_WORDS));
         let mut longest = 0;
         // Length of the run that ends at each word of the question.
         let mut before = vec![0; self.run.len() + 1];
@@ -353,25 +361,25 @@ impl<'a> Lens<'a> {
     /// Returns the share of the question's weight that lines cover, from 0 to 1, and the missing
     /// terms.
     pub(in crate::tool) fn coverage(&mut self, lines: &[&str]) -> (f64, Vec<String>) {
-        let has = self.look(lines).has;
-        let (mut all, mut had, mut lacking, mut most) = (0.0, 0.0, Vec::new(), 1.0_f64);
-        for (one, has) in self.sought.iter().zip(has) {
-            if matches!(one.sort, Sort::Weak | Sort::Part) {
+        let has = self.score_lines(lines).has;
+        let (mut all, mut had, mut missing_terms, mut most) = (0.0, 0.0, Vec::new(), 1.0_f64);
+        for (one, has) in self.resolved_terms.iter().zip(has) {
+            if matches!(one.sort, TermKind::Weak | TermKind::Part) {
                 continue;
             }
             let has = if one.is_guess { 0.0 } else { has.min(one.full) };
             all += one.full;
             had += has;
-            if has < one.full * ENOUGH {
-                lacking.push(one.shown.clone());
-                if matches!(one.sort, Sort::Name | Sort::Version) {
+            if has < one.full * CONTAINED_SHARE {
+                missing_terms.push(one.shown.clone());
+                if matches!(one.sort, TermKind::Name | TermKind::Version) {
                     most = 0.5;
                 }
             }
         }
         (
             f64::from(had / all.max(f32::MIN_POSITIVE)).min(most),
-            lacking,
+            missing_terms,
         )
     }
 }

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use super::{
-    Caps,
-    index::Known,
-    passages::Status,
-    places::{Answer, Found},
+    OutputLimits,
+    index::IndexSnapshot,
+    passages::FileStatus,
+    places::{RankedPlace, RankedPlaces},
     scan::{FileHits, Tally},
 };
 use crate::{
@@ -16,38 +16,43 @@ use crate::{
     tool::{
         ToolOutput,
         text::{clipped, counted, quoted, shortened},
-        walk::Place,
+        walk::SearchScope,
     },
 };
 
 /// Space reserved for the last line, in bytes.
-const NOTES: usize = 1_536;
+const NOTES_RESERVE: usize = 1_536;
 
 /// Maximum listed unknown words, and enclosing names of a place.
-const WORDS: usize = 8;
-const NAMES: usize = 4;
+const MAX_WORDS: usize = 8;
+const MAX_NAMES: usize = 4;
 /// Length in bytes from which no further places are written.
-const ENOUGH: usize = 3_600;
+const SOFT_LIMIT: usize = 3_600;
 /// Maximum bytes of the texts in the data, small enough even if JSON escapes every byte.
-const DATA_TEXT: usize = 8 * 1024;
+const MAX_DATA_TEXT: usize = 8 * 1024;
 /// Maximum lines of the best place, and of the others.
-const BEST: usize = 24;
-const OTHERS: usize = 10;
+const BEST_PLACE_LINES: usize = 24;
+const OTHER_PLACE_LINES: usize = 10;
 
-pub(super) fn report(query: &str, place: &Place, tally: &Tally, caps: Caps) -> ToolOutput {
+pub(super) fn report(
+    query: &str,
+    place: &SearchScope,
+    tally: &Tally,
+    limits: OutputLimits,
+) -> ToolOutput {
     let (mut text, mut places) = (String::new(), Vec::new());
     let mut add = |hits: &FileHits, shown: usize| {
         let lines = hits.best.iter().take(shown);
         places.extend(lines.map(|line| json!({ "path": hits.path, "start": line, "end": line })));
     };
-    let mut left = caps.results;
+    let mut left = limits.results;
     let mut unshown = Unshown {
-        files: tally.worse_files,
-        matches: tally.worse_matches,
+        files: tally.dropped_files,
+        matches: tally.dropped_matches,
     };
     for hits in &tally.hits {
-        let room = caps.bytes.saturating_sub(NOTES + text.len());
-        if caps.files_only {
+        let room = limits.bytes.saturating_sub(NOTES_RESERVE + text.len());
+        if limits.files_only {
             let line = format!("{}: {}\n", hits.path, hits.total);
             if left > 0 && line.len() <= room {
                 text.push_str(&line);
@@ -63,7 +68,7 @@ pub(super) fn report(query: &str, place: &Place, tally: &Tally, caps: Caps) -> T
             &mut text,
             hits,
             left.min(hits.best.len()),
-            caps.context,
+            limits.context,
             room,
         );
         left -= shown;
@@ -73,7 +78,7 @@ pub(super) fn report(query: &str, place: &Place, tally: &Tally, caps: Caps) -> T
             unshown.matches += hits.total - shown as u64;
         }
     }
-    text.push_str(&last_line(query, place, tally, &unshown, caps));
+    text.push_str(&last_line(query, place, tally, &unshown, limits));
     ToolOutput::new(text, &json!({ "places": places, "more": unshown.matches }))
 }
 
@@ -131,7 +136,13 @@ fn write_lines(
     block.push('\n');
 }
 
-fn last_line(query: &str, place: &Place, tally: &Tally, unshown: &Unshown, caps: Caps) -> String {
+fn last_line(
+    query: &str,
+    place: &SearchScope,
+    tally: &Tally,
+    unshown: &Unshown,
+    limits: OutputLimits,
+) -> String {
     let searched = counted(tally.searched, "file", "files");
     let mut notes = Vec::new();
     if tally.hits.is_empty() {
@@ -156,12 +167,12 @@ fn last_line(query: &str, place: &Place, tally: &Tally, unshown: &Unshown, caps:
     if tally.stopped {
         notes.push(format!("stopped at the deadline after {searched}"));
     }
-    notes.extend(tally.skipped.note(caps.file_bytes));
+    notes.extend(tally.skipped.note(limits.file_bytes));
     notes.join("; ")
 }
 
-pub(super) fn data(answer: &Answer) -> SearchData {
-    let mut room = DATA_TEXT;
+pub(super) fn data(answer: &RankedPlaces) -> SearchData {
+    let mut room = MAX_DATA_TEXT;
     let places = answer.places.iter().map(|found| {
         let text = found.lines.join("\n");
         let kept = &text[..text.floor_char_boundary(room)];
@@ -181,19 +192,23 @@ pub(super) fn data(answer: &Answer) -> SearchData {
 
 pub(super) fn answer(
     query: &str,
-    place: &Place,
-    answer: &Answer,
-    known: &Known,
-    caps: Caps,
+    place: &SearchScope,
+    answer: &RankedPlaces,
+    known: &IndexSnapshot,
+    limits: OutputLimits,
 ) -> String {
     let (mut text, mut shown) = (String::new(), 0);
     for found in &answer.places {
-        let most = if shown == 0 { BEST } else { OTHERS };
-        let block = place_block(found, caps, most);
-        let room = if shown == 0 {
-            caps.bytes.saturating_sub(NOTES)
+        let most = if shown == 0 {
+            BEST_PLACE_LINES
         } else {
-            ENOUGH
+            OTHER_PLACE_LINES
+        };
+        let block = place_block(found, limits, most);
+        let room = if shown == 0 {
+            limits.bytes.saturating_sub(NOTES_RESERVE)
+        } else {
+            SOFT_LIMIT
         };
         if text.len() + block.len() > room {
             break;
@@ -205,9 +220,9 @@ pub(super) fn answer(
     let files = known.shards.iter().flat_map(|shard| &shard.files);
     for file in files.filter(|file| place.holds(&file.path)) {
         match file.status {
-            Status::Text => texts += 1,
-            Status::LeftOut => left_out += 1,
-            Status::Unread(why) => skipped.count(why),
+            FileStatus::Text => texts += 1,
+            FileStatus::LeftOut => left_out += 1,
+            FileStatus::Skipped(why) => skipped.count(why),
         }
     }
     let searched = counted(texts, "file", "files");
@@ -223,9 +238,13 @@ pub(super) fn answer(
         }
         _ => format!("all {places} shown; {searched} searched{words}"),
     }];
-    notes.extend(answer.read_as.iter().take(WORDS).cloned());
+    notes.extend(answer.read_as.iter().take(MAX_WORDS).cloned());
     let list = |words: &[String]| {
-        let words: Vec<String> = words.iter().take(WORDS).map(|word| quoted(word)).collect();
+        let words: Vec<String> = words
+            .iter()
+            .take(MAX_WORDS)
+            .map(|word| quoted(word))
+            .collect();
         words.join(", ")
     };
     // Without any file this would be meaningless.
@@ -237,8 +256,8 @@ pub(super) fn answer(
             "the best place has {:.0} % of the question",
             answer.coverage * 100.0
         );
-        if !answer.lacking.is_empty() {
-            let _ = write!(judged, ", not {}", list(&answer.lacking));
+        if !answer.missing_terms.is_empty() {
+            let _ = write!(judged, ", not {}", list(&answer.missing_terms));
         }
         notes.push(judged);
     }
@@ -255,32 +274,32 @@ pub(super) fn answer(
             "{left_out} beyond the index: look there with `literal`"
         ));
     }
-    notes.extend(skipped.note(caps.file_bytes));
+    notes.extend(skipped.note(limits.file_bytes));
     text + &notes.join("; ")
 }
 
-fn place_block(found: &Found, caps: Caps, most: usize) -> String {
+fn place_block(found: &RankedPlace, limits: OutputLimits, most: usize) -> String {
     let mut block = format!("{} (lines {}–{})", found.path, found.first, found.last);
-    let names = &found.within[found.within.len().saturating_sub(NAMES)..];
+    let names = &found.within[found.within.len().saturating_sub(MAX_NAMES)..];
     if !names.is_empty() {
         let _ = write!(
             block,
             ": {}",
-            clipped(&names.join(" > "), caps.line_chars).0
+            clipped(&names.join(" > "), limits.line_chars).0
         );
     }
     block.push('\n');
-    if caps.files_only {
+    if limits.files_only {
         return block;
     }
     let near = |number: u64| {
         let mut best = found.best.iter();
-        best.any(|best| best.abs_diff(number) <= caps.context)
+        best.any(|best| best.abs_diff(number) <= limits.context)
     };
     let lines = (found.first..).zip(&found.lines);
     let lines = lines.filter(|(number, _)| near(*number)).take(most);
     let lines: Vec<(u64, String)> = lines
-        .map(|(number, line)| (number, shortened(line, caps.line_chars)))
+        .map(|(number, line)| (number, shortened(line, limits.line_chars)))
         .collect();
     let lines: Vec<(u64, &str)> = lines.iter().map(|(at, line)| (*at, &**line)).collect();
     write_lines(&mut block, "", &lines, &found.best, true);

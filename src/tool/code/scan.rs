@@ -13,21 +13,21 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Caps,
-    kind::{Drift, Kind},
+    OutputLimits,
+    kind::{FileKind, FilePreference},
     pattern::{self, Pattern},
 };
 use crate::tool::{
     ProjectRoot, outline,
     text::{clipped, shortened},
-    walk::{self, Place, Skipped, Unread},
+    walk::{self, SearchScope, SkipReason, Skipped},
 };
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
-const MATCHES_PER_LOOK: u64 = 1_024;
+const MATCHES_PER_CHECK: u64 = 1_024;
 /// Maximum size of a file that is outlined to find definitions, in bytes.
-const OUTLINED: usize = 256 * 1024;
-const MOST_LINES: usize = 65_536;
+const MAX_OUTLINED_BYTES: usize = 256 * 1024;
+const MAX_LINES: usize = 65_536;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileHits {
@@ -41,22 +41,22 @@ pub(super) struct FileHits {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) hits: Vec<FileHits>,
-    pub(super) worse_files: u64,
-    pub(super) worse_matches: u64,
+    pub(super) dropped_files: u64,
+    pub(super) dropped_matches: u64,
     pub(super) searched: u64,
     pub(super) skipped: Skipped,
     pub(super) stopped: bool,
 }
 
 pub(super) fn walk<'a>(
-    place: &Place,
+    scope: &SearchScope,
     keep: usize,
     stop: &'a CancellationToken,
     scanner: impl Fn() -> Scanner<'a>,
 ) -> Tally {
     let tally = Mutex::new(Tally::default());
     let found = &tally;
-    let skipped = walk::each(place, stop, &|_: &Path| true, || {
+    let skipped = walk::each(scope, stop, &|_: &Path| true, || {
         let mut scanner = scanner();
         move |entry: ignore::DirEntry| {
             let scanned = scanner.scan(entry.path());
@@ -72,7 +72,7 @@ pub(super) fn walk<'a>(
 }
 
 impl Tally {
-    fn take(&mut self, scanned: Result<Option<FileHits>, Unread>, keep: usize) {
+    fn take(&mut self, scanned: Result<Option<FileHits>, SkipReason>, keep: usize) {
         match scanned {
             Ok(hits) => {
                 self.searched += 1;
@@ -89,8 +89,8 @@ impl Tally {
         self.hits
             .sort_by(|a, b| (Reverse(a.rank), &a.path).cmp(&(Reverse(b.rank), &b.path)));
         for worse in self.hits.drain(keep.min(self.hits.len())..) {
-            self.worse_files += 1;
-            self.worse_matches += worse.total;
+            self.dropped_files += 1;
+            self.dropped_matches += worse.total;
         }
     }
 }
@@ -98,7 +98,7 @@ impl Tally {
 pub(super) struct Scanner<'a> {
     pattern: &'a Pattern,
     root: &'a ProjectRoot,
-    caps: Caps,
+    limits: OutputLimits,
     stop: &'a CancellationToken,
     searcher: Searcher,
     buffer: Vec<u8>,
@@ -108,7 +108,7 @@ impl<'a> Scanner<'a> {
     pub(super) fn new(
         pattern: &'a Pattern,
         root: &'a ProjectRoot,
-        caps: Caps,
+        limits: OutputLimits,
         stop: &'a CancellationToken,
     ) -> Self {
         let searcher = SearcherBuilder::new()
@@ -119,16 +119,16 @@ impl<'a> Scanner<'a> {
         Self {
             pattern,
             root,
-            caps,
+            limits,
             stop,
             searcher,
             buffer: Vec::new(),
         }
     }
 
-    pub(super) fn scan(&mut self, path: &Path) -> Result<Option<FileHits>, Unread> {
-        walk::read(self.root, path, self.caps.file_bytes, &mut self.buffer)?;
-        let_lines_end_alike(&mut self.buffer);
+    pub(super) fn scan(&mut self, path: &Path) -> Result<Option<FileHits>, SkipReason> {
+        walk::read(self.root, path, self.limits.file_bytes, &mut self.buffer)?;
+        normalize_line_endings(&mut self.buffer);
         let mut found = LineMatches {
             stop: self.stop,
             before: 0,
@@ -142,7 +142,7 @@ impl<'a> Scanner<'a> {
             }
             let matcher = &self.pattern.matcher;
             let searched = self.searcher.search_slice(matcher, slice, &mut found);
-            searched.map_err(|_| Unread::Unreadable)?;
+            searched.map_err(|_| SkipReason::Unreadable)?;
             found.before += memchr_iter(b'\n', slice).count() as u64;
         }
         if found.lines.is_empty() {
@@ -155,11 +155,11 @@ impl<'a> Scanner<'a> {
         let text_of = String::from_utf8_lossy(text);
         let defined = self.defined(&path, &text_of, &found.lines);
         found.lines.sort_by_key(|line| !defined.contains(line));
-        found.lines.truncate(self.caps.of_file);
+        found.lines.truncate(self.limits.of_file);
         let mut best = found.lines;
         best.sort_unstable();
         // Code ranks above tests, and tests above generated files.
-        let worth = Kind::of(&path).worth(Drift::default());
+        let worth = FileKind::of(&path).worth(FilePreference::default());
         let is_defined = best.iter().any(|line| defined.contains(line));
         let rank = (worth * 100.0) as u32 * (3 + 2 * u32::from(is_defined));
         let lines = self.lines_around(text, &best);
@@ -173,7 +173,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn defined(&self, path: &str, text: &str, matching: &[u64]) -> HashSet<u64> {
-        if text.len() > OUTLINED {
+        if text.len() > MAX_OUTLINED_BYTES {
             return HashSet::new();
         }
         let lines: Vec<&str> = text.lines().collect();
@@ -192,7 +192,8 @@ impl<'a> Scanner<'a> {
         let mut around: Vec<u64> = best
             .iter()
             .flat_map(|&line| {
-                line.saturating_sub(self.caps.context).max(1)..=(line + self.caps.context).min(last)
+                line.saturating_sub(self.limits.context).max(1)
+                    ..=(line + self.limits.context).min(last)
             })
             .collect();
         around.sort_unstable();
@@ -221,7 +222,7 @@ impl<'a> Scanner<'a> {
 
     /// A line, or the part of it that fits around offset `from`.
     fn piece(&self, raw: &[u8], from: usize) -> String {
-        let limit = self.caps.line_chars;
+        let limit = self.limits.line_chars;
         // A character has at most four bytes, so a longer head is never needed.
         let head = &raw[..raw.len().min(limit * 4 + 4)];
         let whole = String::from_utf8_lossy(head);
@@ -242,7 +243,7 @@ impl<'a> Scanner<'a> {
 }
 
 /// Replaces `\r\n` by `\n`; a lone `\r` stays.
-fn let_lines_end_alike(text: &mut Vec<u8>) {
+fn normalize_line_endings(text: &mut Vec<u8>) {
     if memchr(b'\r', text).is_none() {
         return;
     }
@@ -260,7 +261,7 @@ fn let_lines_end_alike(text: &mut Vec<u8>) {
 struct LineMatches<'a> {
     stop: &'a CancellationToken,
     before: u64,
-    /// Numbers of the first [`MOST_LINES`] lines that match.
+    /// Numbers of the first [`MAX_LINES`] lines that match.
     lines: Vec<u64>,
     total: u64,
 }
@@ -268,7 +269,7 @@ struct LineMatches<'a> {
 impl LineMatches<'_> {
     fn take(&mut self, number: u64) {
         self.total += 1;
-        if self.lines.len() < MOST_LINES {
+        if self.lines.len() < MAX_LINES {
             self.lines.push(number);
         }
     }
@@ -281,7 +282,7 @@ impl Sink for LineMatches<'_> {
         if let Some(number) = found.line_number() {
             self.take(self.before + number);
         }
-        let look = self.total.is_multiple_of(MATCHES_PER_LOOK);
+        let look = self.total.is_multiple_of(MATCHES_PER_CHECK);
         Ok(!(look && self.stop.is_cancelled()))
     }
 }

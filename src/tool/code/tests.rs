@@ -194,7 +194,7 @@ fn code_search_does_not_block_on_a_pipe() {
     // On its own thread: without the guard it would block indefinitely.
     thread::spawn(move || {
         let (pattern, stop) = (Pattern::literal("hit").unwrap(), CancellationToken::new());
-        let caps = Caps {
+        let caps = OutputLimits {
             results: 1,
             of_file: 1,
             bytes: 1_024,
@@ -204,7 +204,7 @@ fn code_search_does_not_block_on_a_pipe() {
             file_bytes: 1_024,
         };
         let scanned = Scanner::new(&pattern, &root, caps, &stop).scan(&path);
-        sender.send(scanned == Err(walk::Unread::Unreadable))
+        sender.send(scanned == Err(walk::SkipReason::Unreadable))
     });
     assert_eq!(receiver.recv_timeout(Duration::from_secs(30)), Ok(true));
 }
@@ -519,7 +519,11 @@ fn out_of_range_numbers_are_explained() {
     ] {
         let root = tree.folder.path().to_owned();
         let error = tree.try_search(root, arguments.clone(), &CancellationToken::new());
-        assert_eq!(error, Err(ToolError::Tell(says.to_owned())), "{arguments}");
+        assert_eq!(
+            error,
+            Err(ToolError::ForModel(says.to_owned())),
+            "{arguments}"
+        );
     }
 }
 
@@ -570,6 +574,6 @@ fn invalid_queries_are_explained() {
         let error = tree
             .try_search(root, wanted, &CancellationToken::new())
             .unwrap_err();
-        assert_eq!(error, ToolError::Tell(says.to_owned()), "{name}");
+        assert_eq!(error, ToolError::ForModel(says.to_owned()), "{name}");
     }
 }

@@ -5,15 +5,15 @@ use std::sync::LazyLock;
 use rust_stemmers::{Algorithm, Stemmer};
 
 /// Maximum length of a word to stem, in bytes; a longer one belongs to no natural language.
-const LONGEST: usize = 40;
+const MAX_STEMMED_BYTES: usize = 40;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::tool) enum Run<'a> {
+pub(in crate::tool) enum Lexeme<'a> {
     Word(&'a str),
     Version(&'a str),
 }
 
-impl<'a> Run<'a> {
+impl<'a> Lexeme<'a> {
     pub(in crate::tool) const fn text(self) -> &'a str {
         match self {
             Self::Word(text) | Self::Version(text) => text,
@@ -45,7 +45,7 @@ impl<'a> Run<'a> {
     }
 }
 
-pub(in crate::tool) fn runs(text: &str) -> impl Iterator<Item = Run<'_>> {
+pub(in crate::tool) fn lexemes(text: &str) -> impl Iterator<Item = Lexeme<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
         rest = &rest[rest.find(is_letter)?..];
@@ -54,13 +54,13 @@ pub(in crate::tool) fn runs(text: &str) -> impl Iterator<Item = Run<'_>> {
         if let Some(end) = version_end(bare) {
             let (version, behind) = bare.split_at(end);
             rest = behind;
-            return Some(Run::Version(version));
+            return Some(Lexeme::Version(version));
         }
         let spaceless = rest.starts_with(is_spaceless);
         let end = rest.find(|c| !is_letter(c) || is_spaceless(c) != spaceless);
         let (word, behind) = rest.split_at(end.unwrap_or(rest.len()));
         rest = behind;
-        Some(Run::Word(word))
+        Some(Lexeme::Word(word))
     })
 }
 
@@ -112,8 +112,9 @@ pub(in crate::tool) fn stem(word: &str) -> String {
             plain
         };
     }
-    let is_word =
-        word.len() > 2 && word.len() <= LONGEST && word.bytes().all(|b| b.is_ascii_lowercase());
+    let is_word = word.len() > 2
+        && word.len() <= MAX_STEMMED_BYTES
+        && word.bytes().all(|b| b.is_ascii_lowercase());
     if !is_word {
         return word.to_owned();
     }
@@ -156,10 +157,10 @@ mod tests {
             ("v5 or x1.2", "v5 or x1 2"),
             ("", ""),
         ] {
-            let got: Vec<String> = runs(text)
+            let got: Vec<String> = lexemes(text)
                 .map(|run| match run {
-                    Run::Word(word) => word.to_owned(),
-                    Run::Version(version) => format!("={version}"),
+                    Lexeme::Word(word) => word.to_owned(),
+                    Lexeme::Version(version) => format!("={version}"),
                 })
                 .collect();
             assert_eq!(got.join(" "), expected, "{text}");

@@ -20,29 +20,29 @@ const MAX_NAME: usize = 200;
 const MAX_NAMED: usize = 6;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct FoundSymbol {
     pub(super) span: Span,
     pub(super) words: String,
     pub(super) others: Vec<u32>,
 }
 
 /// Finds a symbol in an open file with the path `shown`.
-pub(super) fn find(file: &File, shown: &str, wanted: &str) -> Result<Place, ToolError> {
+pub(super) fn find(file: &File, shown: &str, wanted: &str) -> Result<FoundSymbol, ToolError> {
     let wanted = wanted.trim();
     let segments = segments(wanted);
     if segments.is_empty() || clipped(wanted, MAX_NAME).1 {
-        return Err(ToolError::Tell(format!(
+        return Err(ToolError::ForModel(format!(
             "`symbol` is {}, but has to be a name such as `run`, `Type::method` or `Class.method`",
             quoted(wanted)
         )));
     }
-    let text =
-        head(file).map_err(|kind| ToolError::Tell(format!("`{shown}` cannot be read: {kind}")))?;
+    let text = head(file)
+        .map_err(|kind| ToolError::ForModel(format!("`{shown}` cannot be read: {kind}")))?;
     if is_utf16(&text) {
-        return Err(ToolError::Tell(in_utf16(shown)));
+        return Err(ToolError::ForModel(in_utf16(shown)));
     }
     if memchr(0, &text).is_some() {
-        return Err(ToolError::Tell(format!(
+        return Err(ToolError::ForModel(format!(
             "`{shown}` is a binary file: only text can be read"
         )));
     }
@@ -54,18 +54,18 @@ pub(super) fn find(file: &File, shown: &str, wanted: &str) -> Result<Place, Tool
     // A type comes before its implementation blocks.
     fits.sort_by_key(|symbol| symbol.kind == SymbolKind::Implementation);
     let Some((found, others)) = fits.split_first() else {
-        let mut told = missing(shown, wanted, &symbols, &segments);
+        let mut message = missing(shown, wanted, &symbols, &segments);
         if text.len() >= MAX_TEXT || symbols.len() >= MAX_SYMBOLS {
-            told.push_str(&format!(
+            message.push_str(&format!(
                 " (of a file, the first {} MiB are looked at, and the first {MAX_SYMBOLS} symbols known)",
                 MAX_TEXT / 1024 / 1024
             ));
         }
-        return Err(ToolError::Tell(told));
+        return Err(ToolError::ForModel(message));
     };
     let mut others: Vec<u32> = others.iter().map(|symbol| symbol.line).collect();
     others.sort_unstable();
-    Ok(Place {
+    Ok(FoundSymbol {
         span: Span {
             start: found.first_line.into(),
             end: found.last_line.into(),
@@ -181,7 +181,7 @@ fn distance(a: &str, b: &str) -> usize {
     strsim::levenshtein(a, b)
 }
 
-pub(super) fn note(place: &Place, last: Option<u64>) -> String {
+pub(super) fn note(place: &FoundSymbol, last: Option<u64>) -> String {
     let (words, end) = (&place.words, place.span.end);
     let mut note = match last {
         Some(last) if last < end => format!(

@@ -1,4 +1,4 @@
-//! Windows of lines: edges, caps, and notes about the rest.
+//! Windows of lines: edges, limits, and notes about the rest.
 
 use std::fs;
 
@@ -7,14 +7,18 @@ use tempfile::TempDir;
 
 use super::*;
 
-fn read_with(settings: Settings, bytes: &[u8], mut given: Value) -> Result<String, ToolError> {
+fn read_with(
+    settings: FileReadSettings,
+    bytes: &[u8],
+    mut given: Value,
+) -> Result<String, ToolError> {
     let folder: TempDir = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("f"), bytes).unwrap();
     let root = ProjectRoot::open(folder.path()).unwrap();
     if given.get("path").is_none() {
         given["path"] = json!("f");
     }
-    let wanted: FileArguments = arguments::arguments(given)?;
+    let wanted: FileReadArguments = arguments::arguments(given)?;
     let span = wanted.span(&settings)?;
     read(
         &root,
@@ -35,7 +39,7 @@ fn lines(count: u64) -> Vec<u8> {
 
 #[test]
 fn window_returns_the_requested_lines() {
-    let settings = Settings {
+    let settings = FileReadSettings {
         default_lines: 3,
         max_lines: 5,
         ..Default::default()
@@ -160,8 +164,8 @@ fn invalid_window_is_explained() {
             "the argument `start_line`: invalid value: integer `-1`, expected u64",
         ),
     ] {
-        let got = read_with(Settings::default(), &lines(10), given);
-        assert_eq!(got, Err(ToolError::Tell(says.to_owned())), "{name}");
+        let got = read_with(FileReadSettings::default(), &lines(10), given);
+        assert_eq!(got, Err(ToolError::ForModel(says.to_owned())), "{name}");
     }
 }
 
@@ -202,7 +206,7 @@ fn line_endings_and_encodings_are_handled() {
             "f (lines 1–4 of 4)\n1: a\n2: \n3: \n4: b",
         ),
     ] {
-        let got = read_with(Settings::default(), bytes, json!({}));
+        let got = read_with(FileReadSettings::default(), bytes, json!({}));
         assert_eq!(got, Ok(want.to_owned()), "{name}");
     }
 }
@@ -216,13 +220,13 @@ fn utf16_text_is_reported_as_such() {
         ("empty", b"\xff\xfe"),
     ] {
         let says = "`f` is text in UTF-16, which is not read: save it as UTF-8";
-        let got = read_with(Settings::default(), bytes, json!({}));
-        assert_eq!(got, Err(ToolError::tell(says)), "{name}");
+        let got = read_with(FileReadSettings::default(), bytes, json!({}));
+        assert_eq!(got, Err(ToolError::for_model(says)), "{name}");
     }
     let other = b"\xff\xfe\0\0a\0\0\0";
-    let got = read_with(Settings::default(), other, json!({}));
+    let got = read_with(FileReadSettings::default(), other, json!({}));
     let says = "`f` is a binary file of 8 bytes: only text can be read";
-    assert_eq!(got, Err(ToolError::tell(says)), "UTF-32");
+    assert_eq!(got, Err(ToolError::for_model(says)), "UTF-32");
 }
 
 #[test]
@@ -230,23 +234,27 @@ fn binary_files_are_refused() {
     let mut late = b"text\n".repeat(2_000);
     late.push(0);
     let says = |size: usize| format!("`f` is a binary file of {size} bytes: only text can be read");
-    let early = read_with(Settings::default(), b"\x7fELF\0", json!({}));
-    assert_eq!(early, Err(ToolError::Tell(says(5))), "at the start");
-    let window = read_with(Settings::default(), &late, json!({"start_line": 2_001}));
+    let early = read_with(FileReadSettings::default(), b"\x7fELF\0", json!({}));
+    assert_eq!(early, Err(ToolError::ForModel(says(5))), "at the start");
+    let window = read_with(
+        FileReadSettings::default(),
+        &late,
+        json!({"start_line": 2_001}),
+    );
     assert_eq!(
         window,
-        Err(ToolError::Tell(says(late.len()))),
+        Err(ToolError::ForModel(says(late.len()))),
         "in the window"
     );
 }
 
 #[test]
 fn read_caps_apply_and_name_the_next_line() {
-    let settings = Settings {
-        caps: Caps {
+    let settings = FileReadSettings {
+        limits: WindowLimits {
             line_chars: 40,
             bytes: 4_096,
-            ..Settings::default().caps
+            ..FileReadSettings::default().limits
         },
         ..Default::default()
     };
@@ -287,7 +295,7 @@ fn a_huge_file_is_read_as_far_as_needed() {
             Ok(buffer.len())
         }
     }
-    let caps = Caps {
+    let limits = WindowLimits {
         bytes: 4_096,
         line_chars: 40,
         count_bytes: 1_000_000,
@@ -297,7 +305,7 @@ fn a_huge_file_is_read_as_far_as_needed() {
         start: 100,
         end: 101,
     };
-    let window = window::read(&mut source, span, caps, &CancellationToken::new()).unwrap();
+    let window = window::read(&mut source, span, limits, &CancellationToken::new()).unwrap();
     assert_eq!(window.lines.len(), 2);
     assert_eq!(
         window.total,
@@ -316,14 +324,14 @@ fn a_huge_file_is_read_as_far_as_needed() {
 
 #[test]
 fn endless_line_is_truncated_in_little_memory() {
-    let caps = Caps {
+    let limits = WindowLimits {
         bytes: 4_096,
         line_chars: 40,
         count_bytes: 1_000,
     };
     let source = std::io::Read::take(std::io::repeat(b'x'), 10_000_000);
     let span = Span { start: 1, end: 9 };
-    let window = window::read(source, span, caps, &CancellationToken::new()).unwrap();
+    let window = window::read(source, span, limits, &CancellationToken::new()).unwrap();
     let line = window::Line {
         text: "x".repeat(40),
         cut: true,
@@ -341,12 +349,12 @@ fn endless_line_is_truncated_in_little_memory() {
 fn cancelled_read_reports_its_progress() {
     let stop = CancellationToken::new();
     stop.cancel();
-    let caps = Caps {
+    let limits = WindowLimits {
         bytes: 4_096,
         line_chars: 40,
         count_bytes: 1_000,
     };
     let span = Span { start: 5, end: 9 };
-    let got = window::read(&b"a\nb\n"[..], span, caps, &stop);
-    assert_eq!(got, Err(NoWindow::Stopped(1)));
+    let got = window::read(&b"a\nb\n"[..], span, limits, &stop);
+    assert_eq!(got, Err(WindowError::Stopped(1)));
 }

@@ -13,10 +13,10 @@ use crate::tool::text::clipped;
 /// Size of a read, in bytes.
 const CHUNK: usize = 64 * 1024;
 /// A NUL within this many bytes marks a binary file, as in git.
-const BINARY_LOOK: usize = 8_000;
+const BINARY_CHECK_BYTES: usize = 8_000;
 const BOM: &[u8] = b"\xef\xbb\xbf";
 /// Byte order marks of UTF-16.
-const BOMS_OF_UTF16: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
+const UTF16_BOMS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tool) struct Span {
@@ -25,7 +25,7 @@ pub(in crate::tool) struct Span {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(in crate::tool) struct Caps {
+pub(in crate::tool) struct WindowLimits {
     pub(in crate::tool) bytes: usize,
     pub(in crate::tool) line_chars: usize,
     /// Bytes from the start of the file within which lines after the window are counted.
@@ -51,7 +51,7 @@ pub(in crate::tool) struct Line {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::tool) enum NoWindow {
+pub(in crate::tool) enum WindowError {
     Binary,
     Utf16,
     Stopped(u64),
@@ -60,7 +60,7 @@ pub(in crate::tool) enum NoWindow {
 
 pub(in crate::tool) fn is_utf16(head: &[u8]) -> bool {
     // Two zeros after the mark make it UTF-32.
-    let rest = BOMS_OF_UTF16.iter().find_map(|bom| head.strip_prefix(*bom));
+    let rest = UTF16_BOMS.iter().find_map(|bom| head.strip_prefix(*bom));
     rest.is_some_and(|rest| !rest.starts_with(&[0, 0]))
 }
 
@@ -68,24 +68,24 @@ pub(in crate::tool) fn is_utf16(head: &[u8]) -> bool {
 pub(in crate::tool) fn read(
     source: impl Read,
     span: Span,
-    caps: Caps,
+    limits: WindowLimits,
     stop: &CancellationToken,
-) -> Result<Window, NoWindow> {
+) -> Result<Window, WindowError> {
     let mut source = BufReader::with_capacity(CHUNK, source);
-    let mut reading = Reading::new(span, caps);
+    let mut reading = WindowReader::new(span, limits);
     let mut offset = 0_u64;
     loop {
         let chunk = match source.fill_buf() {
             Ok(chunk) => chunk,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) => return Err(NoWindow::Failed(error.kind())),
+            Err(error) => return Err(WindowError::Failed(error.kind())),
         };
         let length = chunk.len();
         if length == 0 {
             return Ok(reading.finish());
         }
         if stop.is_cancelled() {
-            return reading.give_up();
+            return reading.abort();
         }
         // A mark split over two reads stays; only a pipe could cause that, and pipes are never
         // opened.
@@ -95,23 +95,23 @@ pub(in crate::tool) fn read(
             chunk
         };
         if offset == 0 && is_utf16(chunk) {
-            return Err(NoWindow::Utf16);
+            return Err(WindowError::Utf16);
         }
-        if offset == 0 && memchr(0, &fresh[..fresh.len().min(BINARY_LOOK)]).is_some() {
-            return Err(NoWindow::Binary);
+        if offset == 0 && memchr(0, &fresh[..fresh.len().min(BINARY_CHECK_BYTES)]).is_some() {
+            return Err(WindowError::Binary);
         }
         reading.take(fresh)?;
         offset += length as u64;
         source.consume(length);
-        if reading.is_past() && offset >= caps.count_bytes {
-            return reading.give_up();
+        if reading.is_past() && offset >= limits.count_bytes {
+            return reading.abort();
         }
     }
 }
 
-struct Reading {
+struct WindowReader {
     span: Span,
-    caps: Caps,
+    limits: WindowLimits,
     lines: Vec<Line>,
     bytes: usize,
     number: u64,
@@ -120,12 +120,12 @@ struct Reading {
     begun: bool,
 }
 
-impl Reading {
-    fn new(span: Span, caps: Caps) -> Self {
+impl WindowReader {
+    fn new(span: Span, limits: WindowLimits) -> Self {
         let (lines, current) = (Vec::new(), Vec::new());
         Self {
             span,
-            caps,
+            limits,
             lines,
             bytes: 0,
             number: 1,
@@ -134,16 +134,16 @@ impl Reading {
         }
     }
 
-    fn take(&mut self, mut chunk: &[u8]) -> Result<(), NoWindow> {
+    fn take(&mut self, mut chunk: &[u8]) -> Result<(), WindowError> {
         // A character has at most four bytes; one byte more shows that the line was longer, and one
         // may be the `\r`.
-        let keep = self.caps.line_chars * 4 + 2;
+        let keep = self.limits.line_chars * 4 + 2;
         while !chunk.is_empty() {
             let end = memchr(b'\n', chunk);
             let piece = &chunk[..end.unwrap_or(chunk.len())];
             if self.is_inside() {
                 if memchr(0, piece).is_some() {
-                    return Err(NoWindow::Binary);
+                    return Err(WindowError::Binary);
                 }
                 let room = keep.saturating_sub(self.current.len());
                 self.current
@@ -161,8 +161,8 @@ impl Reading {
         if self.is_inside() {
             let raw = self.current.strip_suffix(b"\r").unwrap_or(&self.current);
             let whole = String::from_utf8_lossy(raw);
-            let (text, cut) = clipped(&whole, self.caps.line_chars);
-            if !self.lines.is_empty() && self.bytes + text.len() > self.caps.bytes {
+            let (text, cut) = clipped(&whole, self.limits.line_chars);
+            if !self.lines.is_empty() && self.bytes + text.len() > self.limits.bytes {
                 self.span.end = self.number - 1;
             } else {
                 self.bytes += text.len();
@@ -195,9 +195,9 @@ impl Reading {
         }
     }
 
-    fn give_up(self) -> Result<Window, NoWindow> {
+    fn abort(self) -> Result<Window, WindowError> {
         if self.lines.is_empty() {
-            return Err(NoWindow::Stopped(self.number));
+            return Err(WindowError::Stopped(self.number));
         }
         let known = self.number - u64::from(!self.begun);
         Ok(Window {

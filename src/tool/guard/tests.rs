@@ -56,7 +56,7 @@ fn tree() -> Tree {
 }
 
 fn said(error: ToolError) -> String {
-    let ToolError::Tell(text) = error else {
+    let ToolError::ForModel(text) = error else {
         panic!("{error:?}")
     };
     text

@@ -28,7 +28,7 @@ const MAX_MEMORY: u64 = 1024 * 1024 * 1024;
 /// Environment variables passed on: paths of programs and user settings, and the time zone.
 const ENVIRONMENT: &str = "HOME XDG_CONFIG_HOME USERPROFILE SYSTEMROOT TMPDIR TEMP TZ";
 /// Settings that would run programs, read other data, hide commits, or colour the output.
-const OFF: &str = "core.abbrev=auto core.fsmonitor=false core.hooksPath=/dev/null core.pager=cat \
+const SAFE_CONFIG: &str = "core.abbrev=auto core.fsmonitor=false core.hooksPath=/dev/null core.pager=cat \
     core.sshCommand=false core.askPass= core.quotePath=false core.untrackedCache=false credential.helper= \
     diff.external= diff.mnemonicPrefix=false diff.noprefix=false diff.orderFile=/dev/null log.showRoot=true \
     log.showSignature=false log.mailmap=false protocol.allow=never safe.bareRepository=explicit \
@@ -40,7 +40,7 @@ pub(super) struct Git {
     program: OsString,
 }
 
-pub(super) struct Ended {
+pub(super) struct GitOutput {
     pub(super) output: Vec<u8>,
     pub(super) success: Option<bool>,
     pub(super) cut: bool,
@@ -64,7 +64,7 @@ impl Git {
     pub(super) async fn repository(&self, until: Instant) -> Result<Repository<'_>, ToolError> {
         let mut folders = self.root.path().ancestors();
         let Some(top) = folders.find(|folder| folder.join(".git").exists()) else {
-            return Err(ToolError::tell(
+            return Err(ToolError::for_model(
                 "the project is no git repository, so there is no history to search: go on without it",
             ));
         };
@@ -78,7 +78,7 @@ impl Git {
             .run(["rev-parse", "--is-shallow-repository"])
             .await?;
         if about.success != Some(true) {
-            return Err(refused(&about));
+            return Err(git_error(&about));
         }
         repository.is_shallow = String::from_utf8_lossy(&about.output).trim() == "true";
         Ok(repository)
@@ -104,7 +104,7 @@ impl Repository<'_> {
     pub(super) async fn run(
         &self,
         arguments: impl IntoIterator<Item = impl Into<OsString>>,
-    ) -> Result<Ended, ToolError> {
+    ) -> Result<GitOutput, ToolError> {
         let (top, until) = (self.top, self.until);
         let mut command = Command::new(&self.git.program);
         command
@@ -114,7 +114,7 @@ impl Repository<'_> {
                 "--no-optional-locks",
                 "--literal-pathspecs",
             ])
-            .args(OFF.split(' ').flat_map(|setting| ["-c", setting]))
+            .args(SAFE_CONFIG.split(' ').flat_map(|setting| ["-c", setting]))
             .args(arguments.into_iter().map(Into::into))
             .current_dir(self.git.root.path())
             .env_clear()
@@ -126,10 +126,10 @@ impl Repository<'_> {
             .stderr(Stdio::null())
             .kill_on_drop(true);
         let mut child = command.spawn().map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => ToolError::tell(
+            std::io::ErrorKind::NotFound => ToolError::for_model(
                 "git is not installed here, so the history cannot be searched: go on without it",
             ),
-            kind => ToolError::Tell(format!("git cannot be started: {kind}")),
+            kind => ToolError::ForModel(format!("git cannot be started: {kind}")),
         })?;
         limit_memory(&child);
         let mut output = Vec::new();
@@ -147,7 +147,7 @@ impl Repository<'_> {
             let _ = child.start_kill();
         }
         let success = ended.and_then(Result::ok).map(|status| status.success());
-        Ok(Ended {
+        Ok(GitOutput {
             output,
             success,
             cut,
@@ -208,8 +208,8 @@ fn environment() -> Vec<(OsString, OsString)> {
     all
 }
 
-pub(super) fn refused(ended: &Ended) -> ToolError {
-    ToolError::tell(match ended.success {
+pub(super) fn git_error(ended: &GitOutput) -> ToolError {
+    ToolError::for_model(match ended.success {
         None => {
             "git did not answer in time: try a smaller part of the project, or go on without it"
         }

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::{
     model::{CallId, QueryId, SessionKey, SessionName},
-    tool::{MAX_DATA, Tool as _, ToolContext, function::withdrawn},
+    tool::{MAX_DATA, Tool as _, ToolContext, function::cancelled_error},
 };
 
 /// A deadline that no call here comes near.
@@ -611,7 +611,7 @@ async fn cancelled_call_leaves_no_git_process() {
     assert!(futures_util::poll!(&mut call).is_pending());
     begins.await.unwrap();
     cancelled.cancel();
-    assert_eq!(call.await, Err(withdrawn()));
+    assert_eq!(call.await, Err(cancelled_error()));
     let gone = tokio::time::timeout(Duration::from_secs(60), ends).await;
     gone.unwrap().unwrap();
 }

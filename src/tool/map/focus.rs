@@ -1,8 +1,8 @@
 //! The focus of a map as words and paths, and how well a path or a name matches it.
 
 use crate::tool::code::{
-    lexicon::Language,
-    words::{self, runs, stem},
+    lexicon::NaturalLanguage,
+    words::{self, lexemes, stem},
 };
 
 /// Maximum words and paths in a focus; further ones are ignored.
@@ -42,7 +42,7 @@ impl Focus {
                 let is_new = focus.words.iter().all(|known| known.whole != whole);
                 if whole.len() > 1
                     && is_new
-                    && !Language::English.is_common(&whole)
+                    && !NaturalLanguage::English.is_common(&whole)
                     && focus.words.len() < MAX_WORDS
                 {
                     focus.words.push(Word {
@@ -122,7 +122,7 @@ fn bare(text: &str) -> String {
 
 /// Stems of the words in a name: `HttpServer_run2` yields `http`, `server`, `run2`.
 fn parts(text: &str) -> Vec<String> {
-    let parts = runs(text).flat_map(|run| words::parts(run.text()));
+    let parts = lexemes(text).flat_map(|run| words::parts(run.text()));
     parts.map(|part| stem(&part)).collect()
 }
 

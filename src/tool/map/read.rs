@@ -11,14 +11,14 @@ use tokio_util::sync::CancellationToken;
 use super::{RepoMapSettings, focus::Focus};
 use crate::tool::{
     ProjectRoot,
-    code::kind::Kind,
+    code::kind::FileKind,
     outline::{self, Symbol, SymbolKind},
     text::{on_one_line, shortened},
-    walk::{self, Listed, Listing, Unread},
+    walk::{self, ListedFile, Listing, SkipReason},
 };
 
 /// Maximum number of symbols kept of a file.
-const MAX_KEPT: usize = 400;
+const MAX_SYMBOLS: usize = 400;
 /// Longest line shown, in characters.
 const MAX_LINE: usize = 120;
 /// Maximum number of bytes read in a call.
@@ -26,24 +26,24 @@ const MAX_READ: u64 = 64 * 1024 * 1024;
 
 #[derive(Debug, Default)]
 pub(super) struct Outlines {
-    pub(super) files: Vec<Outlined>,
+    pub(super) files: Vec<OutlinedFile>,
     pub(super) read: u64,
     /// Files with a known language that were not read, because others match better.
     pub(super) unread: u64,
-    pub(super) skipped: Vec<Unread>,
+    pub(super) skipped: Vec<SkipReason>,
     pub(super) stopped: bool,
 }
 
 #[derive(Debug)]
-pub(super) struct Outlined {
+pub(super) struct OutlinedFile {
     pub(super) path: String,
     pub(super) rank: i64,
-    pub(super) symbols: Vec<Shown>,
+    pub(super) symbols: Vec<ShownSymbol>,
     pub(super) total: usize,
 }
 
 #[derive(Debug)]
-pub(super) struct Shown {
+pub(super) struct ShownSymbol {
     pub(super) line: u32,
     pub(super) depth: u16,
     pub(super) kind: SymbolKind,
@@ -60,29 +60,29 @@ pub(super) fn outlines(
     stop: &CancellationToken,
 ) -> Outlines {
     let mut found = Outlines::default();
-    let mut ranked: Vec<(i64, &Listed)> = Vec::new();
+    let mut ranked: Vec<(i64, &ListedFile)> = Vec::new();
     for file in &listing.files {
         if stop.is_cancelled() {
             found.stopped = true;
             break;
         }
-        if !outline::knows(&file.shown) {
+        if !outline::is_supported(&file.shown) {
             continue;
         }
         if file.stamp.bytes > settings.max_file_bytes {
-            found.skipped.push(Unread::TooBig);
+            found.skipped.push(SkipReason::TooBig);
         } else {
             ranked.push((rank(&file.shown, focus), file));
         }
     }
     ranked.sort_by(|(a, first), (b, second)| b.cmp(a).then_with(|| first.shown.cmp(&second.shown)));
     let mut room = MAX_READ;
-    let enough = |(_, file): &&(i64, &Listed)| {
+    let enough = |(_, file): &&(i64, &ListedFile)| {
         let fits = room >= file.stamp.bytes;
         room = room.saturating_sub(file.stamp.bytes);
         fits
     };
-    let chosen: Vec<(i64, &Listed)> = ranked
+    let chosen: Vec<(i64, &ListedFile)> = ranked
         .iter()
         .take(settings.max_outlined)
         .take_while(enough)
@@ -106,7 +106,7 @@ pub(super) fn outlines(
 
 fn read_all<'a>(
     root: &ProjectRoot,
-    files: impl Iterator<Item = (i64, &'a Listed)>,
+    files: impl Iterator<Item = (i64, &'a ListedFile)>,
     focus: &Focus,
     settings: RepoMapSettings,
     stop: &CancellationToken,
@@ -134,7 +134,13 @@ fn read_all<'a>(
     found
 }
 
-fn outlined(file: &Listed, rank: i64, symbols: &[Symbol], text: &str, focus: &Focus) -> Outlined {
+fn outlined(
+    file: &ListedFile,
+    rank: i64,
+    symbols: &[Symbol],
+    text: &str,
+    focus: &Focus,
+) -> OutlinedFile {
     let fits = |symbol: &Symbol| {
         let owner = symbol
             .owner
@@ -148,7 +154,7 @@ fn outlined(file: &Listed, rank: i64, symbols: &[Symbol], text: &str, focus: &Fo
         .map(|(at, symbol)| (u32::MAX - fits(symbol), symbol.depth, at))
         .collect();
     order.sort_unstable();
-    order.truncate(MAX_KEPT);
+    order.truncate(MAX_SYMBOLS);
     let mut kept = BTreeSet::new();
     for (.., at) in order {
         let mut next = Some(at);
@@ -166,7 +172,7 @@ fn outlined(file: &Listed, rank: i64, symbols: &[Symbol], text: &str, focus: &Fo
     let shown = kept.iter().map(|&at| {
         let symbol = &symbols[at];
         let text = shown(line(symbol).unwrap_or_default());
-        Shown {
+        ShownSymbol {
             line: symbol.line,
             depth: symbol.depth,
             kind: symbol.kind,
@@ -181,7 +187,7 @@ fn outlined(file: &Listed, rank: i64, symbols: &[Symbol], text: &str, focus: &Fo
                 .and_then(|parent| kept.binary_search(&(parent as usize)).ok()),
         }
     });
-    Outlined {
+    OutlinedFile {
         path: file.shown.clone(),
         rank,
         symbols: shown.collect(),
@@ -201,11 +207,11 @@ fn rank(path: &str, focus: &Focus) -> i64 {
     let file = path.rsplit('/').next().unwrap_or(path);
     let stem = file.split('.').next().unwrap_or(file).to_lowercase();
     let depth = path.matches('/').count().min(12) as i64;
-    let kind = match Kind::of(path) {
-        Kind::Code => 0,
-        Kind::Docs if stem == "readme" => 0,
-        Kind::Docs | Kind::Changes | Kind::Data => -15,
-        Kind::Test | Kind::Example | Kind::Made => -25,
+    let kind = match FileKind::of(path) {
+        FileKind::Code => 0,
+        FileKind::Docs if stem == "readme" => 0,
+        FileKind::Docs | FileKind::Changes | FileKind::Data => -15,
+        FileKind::Test | FileKind::Example | FileKind::Generated => -25,
     };
     let entry = if ENTRIES.contains(&&*stem) { 8 } else { 0 };
     40 - 2 * depth + 10 * i64::from(focus.of_path(path)) + kind + entry

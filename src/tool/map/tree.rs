@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, HashSet};
 use tokio_util::sync::CancellationToken;
 
 use super::focus::Focus;
-use crate::tool::{text::counted, walk::Listed};
+use crate::tool::{text::counted, walk::ListedFile};
 
 const MAX_DEPTH: usize = 6;
 /// Maximum number of files named in a folder, and in the top one.
-const FEW: usize = 6;
-const AT_TOP: usize = 40;
+const MIN_FOLDER_FILES: usize = 6;
+const MAX_TOP_FOLDERS: usize = 40;
 
 #[derive(Debug, Default)]
 struct Folder<'a> {
@@ -20,13 +20,13 @@ struct Folder<'a> {
 
 /// The deepest tree that fits in the given bytes; the flattest if stopped.
 pub(super) fn tree(
-    files: &[Listed],
+    files: &[ListedFile],
     top: &str,
     focus: &Focus,
     room: usize,
     stop: &CancellationToken,
 ) -> String {
-    let whole = unfolded(files, focus, stop);
+    let whole = expanded_folders(files, focus, stop);
     let flattest = depth_of(top);
     for depth in (flattest..=flattest.max(MAX_DEPTH)).rev() {
         if stop.is_cancelled() {
@@ -54,15 +54,19 @@ pub(super) fn tree(
     shown
 }
 
-fn parted(file: &Listed) -> (&str, &str) {
+fn split_path(file: &ListedFile) -> (&str, &str) {
     file.shown.rsplit_once('/').unwrap_or(("", &file.shown))
 }
 
-fn unfolded<'a>(files: &'a [Listed], focus: &Focus, stop: &CancellationToken) -> HashSet<&'a str> {
+fn expanded_folders<'a>(
+    files: &'a [ListedFile],
+    focus: &Focus,
+    stop: &CancellationToken,
+) -> HashSet<&'a str> {
     if focus.is_empty() {
         return HashSet::new();
     }
-    let mut folders: Vec<&str> = files.iter().map(|file| parted(file).0).collect();
+    let mut folders: Vec<&str> = files.iter().map(|file| split_path(file).0).collect();
     folders.dedup();
     folders.sort_unstable();
     folders.dedup();
@@ -70,12 +74,18 @@ fn unfolded<'a>(files: &'a [Listed], focus: &Focus, stop: &CancellationToken) ->
     in_time.filter(|folder| focus.of_path(folder) > 0).collect()
 }
 
-fn lines(files: &[Listed], top: &str, whole: &HashSet<&str>, depth: usize) -> Vec<String> {
+fn lines(files: &[ListedFile], top: &str, whole: &HashSet<&str>, depth: usize) -> Vec<String> {
     // Files at the top describe the project, or are what the caller asked for.
-    let most = |shown: &str| if shown == top { AT_TOP } else { FEW };
+    let most = |shown: &str| {
+        if shown == top {
+            MAX_TOP_FOLDERS
+        } else {
+            MIN_FOLDER_FILES
+        }
+    };
     let mut folders: BTreeMap<&str, Folder<'_>> = BTreeMap::new();
     for file in files {
-        let (folder, name) = parted(file);
+        let (folder, name) = split_path(file);
         let shown = if whole.contains(folder) {
             folder
         } else {
@@ -121,14 +131,14 @@ fn upper(folder: &str, depth: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tool::walk::Stamp;
+    use crate::tool::walk::FileStamp;
 
     #[test]
     fn focus_matches_stay_unfolded_unless_cancelled() {
-        let listed = |path: &str| Listed {
+        let listed = |path: &str| ListedFile {
             shown: path.to_owned(),
             path: path.into(),
-            stamp: Stamp::default(),
+            stamp: FileStamp::default(),
         };
         let files = ["a/b/c/one.rs", "a/b/search/two.rs", "three.rs"].map(listed);
         let focus = Focus::new("search");
@@ -141,13 +151,13 @@ mod tests {
 
     #[test]
     fn requested_folder_lists_files_like_the_root() {
-        let listed = |path: String| Listed {
+        let listed = |path: String| ListedFile {
             path: (&path).into(),
             shown: path,
-            stamp: Stamp::default(),
+            stamp: FileStamp::default(),
         };
         let many = (0..20).map(|at| listed(format!("a/b/f{at}")));
-        let files: Vec<Listed> = many.chain([listed("a/b/c/d/deep".to_owned())]).collect();
+        let files: Vec<ListedFile> = many.chain([listed("a/b/c/d/deep".to_owned())]).collect();
         let shown = |top, room| {
             let stop = CancellationToken::new();
             tree(&files, top, &Focus::new(""), room, &stop)

@@ -10,37 +10,37 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Notes, note::Note};
 use crate::tool::{
-    Work,
+    ProgressGuard,
     code::{
-        kind::Kind,
-        passages::{Entry, Shard, Spellings, Status},
+        kind::FileKind,
+        passages::{FileStatus, IndexedFile, Shard, Spellings},
         question::Question,
-        rank::{Lens, Sought, candidates, sought},
+        rank::{PassageScorer, ResolvedTerm, candidates, resolved_terms},
     },
     text::counted,
-    walk::{Listed, Listing, Skipped, Stamp},
+    walk::{FileStamp, ListedFile, Listing, Skipped},
 };
 
 /// Maximum results from one note.
-const MOST_OF_NOTE: usize = 3;
+const MAX_HITS_PER_NOTE: usize = 3;
 
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    pub(super) pages: BTreeMap<String, Page>,
-    unread: HashMap<PathBuf, Stamp>,
+    pub(super) pages: BTreeMap<String, IndexedNote>,
+    unread: HashMap<PathBuf, FileStamp>,
     shard: Arc<Shard>,
-    left_out: LeftOut,
+    left_out: Omissions,
 }
 
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct IndexedNote {
     pub(super) file: PathBuf,
-    stamp: Stamp,
+    stamp: FileStamp,
     pub(super) note: Note,
 }
 
 #[derive(Debug, Default)]
-struct LeftOut {
+struct Omissions {
     skipped: Skipped,
     beyond: u64,
     late: u64,
@@ -57,12 +57,12 @@ pub(super) struct Hit {
     pub(super) text: String,
 }
 
-impl Page {
+impl IndexedNote {
     pub(super) fn title<'a>(&'a self, path: &'a str) -> &'a str {
         self.note.title.as_deref().unwrap_or_else(|| stem(path))
     }
 
-    fn is_of(&self, file: &Listed) -> bool {
+    fn is_of(&self, file: &ListedFile) -> bool {
         self.stamp == file.stamp && self.file == file.path
     }
 }
@@ -72,10 +72,10 @@ impl Index {
         &mut self,
         notes: &Notes,
         listing: Listing,
-        work: &Work,
+        work: &ProgressGuard,
         stop: &CancellationToken,
     ) {
-        let mut left_out = LeftOut {
+        let mut left_out = Omissions {
             skipped: listing.skipped,
             beyond: u64::from(listing.more > 0),
             unlisted: listing.stopped,
@@ -98,7 +98,7 @@ impl Index {
                 accepted.push(file);
             }
         }
-        let is_known = |file: &Listed| match self.unread.get(&file.path) {
+        let is_known = |file: &ListedFile| match self.unread.get(&file.path) {
             Some(stamp) => *stamp == file.stamp && notes.text(&file.path).is_none(),
             None => (self.pages.get(&file.shown)).is_some_and(|page| page.is_of(file)),
         };
@@ -135,11 +135,11 @@ impl Index {
                 self.unread.insert(file.path, file.stamp);
                 continue;
             };
-            let entry = Entry {
+            let entry = IndexedFile {
                 path: file.path.clone(),
                 stamp: file.stamp,
-                status: Status::Text,
-                kind: Kind::Docs,
+                status: FileStatus::Text,
+                kind: FileKind::Docs,
             };
             let note = Note::read(&file.shown, &text);
             let sections = note.sections.iter();
@@ -152,7 +152,7 @@ impl Index {
             let shown = (file.shown.as_str(), text);
             shard.read(&mut spellings, shown, entry, usize::MAX, Some(cuts));
             kept.insert(file.shown.clone());
-            let page = Page {
+            let page = IndexedNote {
                 file: file.path,
                 stamp: file.stamp,
                 note,
@@ -167,7 +167,7 @@ impl Index {
         } else {
             self.pages.retain(|path, _| kept.contains(path));
         }
-        shard.keep_terms(&old, &moved);
+        shard.copy_terms(&old, &moved);
         self.shard = Arc::new(shard);
         self.left_out = left_out;
     }
@@ -183,7 +183,7 @@ impl Index {
     ) -> (Vec<Hit>, usize, Vec<String>) {
         let shards = std::slice::from_ref(&self.shard);
         let question = Question::read(query);
-        let sought = sought(shards, &question);
+        let resolved_terms = resolved_terms(shards, &question);
         let is_within = |path: &Path| {
             within.is_empty() || {
                 let shown = notes.shown(path);
@@ -191,7 +191,7 @@ impl Index {
                 below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
             }
         };
-        let found = candidates(shards, &question, &sought, usize::MAX, is_within);
+        let found = candidates(shards, &question, &resolved_terms, usize::MAX, is_within);
         let all = found.len();
         let mut of_note: HashMap<u32, usize> = HashMap::new();
         let (best, spare): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| {
@@ -199,16 +199,16 @@ impl Index {
                 .entry(self.shard.passages[one.passage].file)
                 .or_default();
             *shown += 1;
-            *shown <= MOST_OF_NOTE
+            *shown <= MAX_HITS_PER_NOTE
         });
-        let mut lens = Lens::new(&sought, &question.run);
+        let mut lens = PassageScorer::new(&resolved_terms, &question.run);
         let hits = best.into_iter().chain(spare).take(most);
         let hits = hits.filter_map(|one| self.hit(notes, &mut lens, one.passage));
-        let readings = sought.iter().filter_map(Sought::reading);
+        let readings = resolved_terms.iter().filter_map(ResolvedTerm::correction);
         (hits.collect(), all, readings.collect())
     }
 
-    fn hit(&self, notes: &Notes, lens: &mut Lens<'_>, passage: usize) -> Option<Hit> {
+    fn hit(&self, notes: &Notes, lens: &mut PassageScorer<'_>, passage: usize) -> Option<Hit> {
         let passage = self.shard.passages[passage];
         let file = &self.shard.files[passage.file as usize].path;
         let path = notes.shown(file);
@@ -218,7 +218,7 @@ impl Index {
         let lines = text.lines().skip(section.first as usize - 1);
         let count = (section.last + 1 - section.first) as usize;
         let lines: Vec<&str> = lines.take(count).collect();
-        let worth = lens.look(&lines).lines;
+        let worth = lens.score_lines(&lines).lines;
         // The heading only if no line below it matches.
         let best = (0..lines.len()).max_by(|&a, &b| {
             let rank = |at: usize| (at > 0 && worth[at] > 0.0, worth[at], usize::MAX - at);

@@ -9,7 +9,7 @@ use crate::tool::{
 const MAX_NAME: usize = 400;
 const MAX_FRONT: usize = 100;
 /// Separates the headings above a section.
-pub(super) const WITHIN: &str = " › ";
+pub(super) const HEADING_SEPARATOR: &str = " › ";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Note {
@@ -49,7 +49,9 @@ impl Note {
                 .collect();
             names.reverse();
             sections.push(Section {
-                name: clipped(&names.join(WITHIN), MAX_NAME).0.to_owned(),
+                name: clipped(&names.join(HEADING_SEPARATOR), MAX_NAME)
+                    .0
+                    .to_owned(),
                 heading: tidy(&symbol.name),
                 first: symbol.first_line,
                 last,

@@ -8,21 +8,21 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    CONCURRENT, Notes, OUTSIDE,
-    index::{Index, Page, stem},
-    note::{Note, Section, WITHIN},
+    CONCURRENT, EXTERNAL_PREFIX, Notes,
+    index::{Index, IndexedNote, stem},
+    note::{HEADING_SEPARATOR, Note, Section},
     write::version,
 };
 use crate::model::tool::ToolNeed;
 use crate::tool::{
     FnTool, ToolError, ToolOutput, arguments,
-    blocking::Blocking,
+    blocking::BlockingRunner,
     code::question::Question,
     text::{clipped, counted, on_one_line, quoted},
 };
 
 /// Maximum and default number of results.
-const MOST_RESULTS: u32 = 50;
+const MAX_RESULTS: u32 = 50;
 const RESULTS: u32 = 10;
 /// Maximum length of a query, in characters.
 const MAX_QUERY: usize = 1_000;
@@ -33,11 +33,11 @@ const MAX_LINE: usize = 400;
 /// Maximum length of a result without its last lines, in bytes.
 const MAX_OUTPUT: usize = 22 * 1024;
 /// Maximum notes and headings that are suggested to the model.
-const MOST_NAMED: usize = 12;
+const MAX_NAMED: usize = 12;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SearchArguments {
+struct NoteSearchArguments {
     /// A question or some words.
     query: String,
     /// Only this folder or note.
@@ -50,7 +50,7 @@ struct SearchArguments {
 /// Creates the tool `note_search` over these notes.
 #[must_use]
 pub fn note_search(notes: Arc<Notes>) -> FnTool {
-    let outside = if notes.prefix == OUTSIDE {
+    let outside = if notes.prefix == EXTERNAL_PREFIX {
         " They lie outside of the project, where no other search looks."
     } else {
         ""
@@ -59,31 +59,35 @@ pub fn note_search(notes: Arc<Notes>) -> FnTool {
         "Finds sections of notes and documents (Markdown) that answer a question, the best first, as \
          `path:line: text`. Read on with note_read.{outside}"
     );
-    let spec = arguments::reading::<SearchArguments>("note_search", description, ToolNeed::Vault);
-    let blocking = Blocking::new(CONCURRENT, notes.settings.deadline);
+    let spec = arguments::read_only_spec::<NoteSearchArguments>(
+        "note_search",
+        description,
+        ToolNeed::Vault,
+    );
+    let blocking = BlockingRunner::new(CONCURRENT, notes.settings.deadline);
     blocking.tool(spec, move |wanted, stop| search(&notes, &wanted, stop))
 }
 
 fn search(
     notes: &Notes,
-    wanted: &SearchArguments,
+    wanted: &NoteSearchArguments,
     stop: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let query = wanted.query.trim();
     if clipped(query, MAX_QUERY).1 {
-        return Err(ToolError::Tell(format!(
+        return Err(ToolError::ForModel(format!(
             "`query` is longer than {MAX_QUERY} characters: ask for a part of it"
         )));
     }
     if Question::read(query).wanted.is_empty() {
-        return Err(ToolError::tell(
+        return Err(ToolError::for_model(
             "`query` has only common words or letters: name what to look for",
         ));
     }
     let most = wanted.max_results.unwrap_or(RESULTS);
-    if !(1..=MOST_RESULTS).contains(&most) {
-        return Err(ToolError::Tell(format!(
-            "`max_results` is {most}, allowed is 1 to {MOST_RESULTS}"
+    if !(1..=MAX_RESULTS).contains(&most) {
+        return Err(ToolError::ForModel(format!(
+            "`max_results` is {most}, allowed is 1 to {MAX_RESULTS}"
         )));
     }
     let within = match &wanted.path {
@@ -126,7 +130,7 @@ fn search(
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ReadArguments {
+struct NoteReadArguments {
     /// Its path, name or title.
     note: String,
     /// Only the section below this heading.
@@ -142,18 +146,21 @@ pub fn note_read(notes: Arc<Notes>) -> FnTool {
     let description = format!(
         "Reads a note or one section of it with line numbers, at most {MAX_LINES} lines a call."
     );
-    let spec = arguments::reading::<ReadArguments>("note_read", description, ToolNeed::Vault);
-    let blocking = Blocking::new(CONCURRENT, notes.settings.deadline);
+    let spec =
+        arguments::read_only_spec::<NoteReadArguments>("note_read", description, ToolNeed::Vault);
+    let blocking = BlockingRunner::new(CONCURRENT, notes.settings.deadline);
     blocking.tool(spec, move |wanted, stop| read(&notes, &wanted, stop))
 }
 
 fn read(
     notes: &Notes,
-    wanted: &ReadArguments,
+    wanted: &NoteReadArguments,
     stop: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     if wanted.start_line == Some(0) {
-        return Err(ToolError::tell("`start_line` is 0, but lines count from 1"));
+        return Err(ToolError::for_model(
+            "`start_line` is 0, but lines count from 1",
+        ));
     }
     let (path, file, linked) = notes.with_index(stop, |index| {
         let named = find(notes, index, &wanted.note).map(|found| (found, None));
@@ -165,9 +172,9 @@ fn read(
         let ((path, page), heading) = named.or_else(|error| linked().ok_or(error))?;
         Ok((path.to_owned(), page.file.clone(), heading))
     })?;
-    let text = notes
-        .text(&file)
-        .ok_or_else(|| ToolError::Tell(format!("`{path}` cannot be read any more: try again")))?;
+    let text = notes.text(&file).ok_or_else(|| {
+        ToolError::ForModel(format!("`{path}` cannot be read any more: try again"))
+    })?;
     let note = Note::read(&path, &text);
     let given = wanted.section.as_deref().map(str::trim);
     let given = given.filter(|name| !name.is_empty());
@@ -180,7 +187,7 @@ fn read(
     };
     let start = wanted.start_line.unwrap_or(first).max(first);
     if start > last && last > 0 {
-        return Err(ToolError::Tell(format!(
+        return Err(ToolError::ForModel(format!(
             "`{path}` has no line {start} there: it ends with line {last}"
         )));
     }
@@ -246,10 +253,10 @@ pub(super) fn find<'a>(
     notes: &Notes,
     index: &'a Index,
     given: &str,
-) -> Result<(&'a str, &'a Page), ToolError> {
+) -> Result<(&'a str, &'a IndexedNote), ToolError> {
     let given = given.trim();
     if given.is_empty() {
-        return Err(ToolError::tell(
+        return Err(ToolError::for_model(
             "`note` is empty: name a note by its path, name or title",
         ));
     }
@@ -267,15 +274,15 @@ pub(super) fn find<'a>(
             return Ok((path, page));
         }
     }
-    let called = |(path, page): &(&'a String, &'a Page)| {
+    let called = |(path, page): &(&'a String, &'a IndexedNote)| {
         let lower = given.to_lowercase();
         stem(path).to_lowercase() == lower || page.title(path).to_lowercase() == lower
     };
-    let found: Vec<(&String, &Page)> = index.pages.iter().filter(called).collect();
+    let found: Vec<(&String, &IndexedNote)> = index.pages.iter().filter(called).collect();
     match found[..] {
         [(path, page)] => Ok((path, page)),
         [] => {
-            let near = index.search(notes, stem(given), "", MOST_NAMED).0;
+            let near = index.search(notes, stem(given), "", MAX_NAMED).0;
             let mut near: Vec<String> = near.iter().map(|hit| format!("`{}`", hit.path)).collect();
             near.dedup();
             let hint = if near.is_empty() {
@@ -283,15 +290,15 @@ pub(super) fn find<'a>(
             } else {
                 format!("perhaps one of {}", near.join(", "))
             };
-            Err(ToolError::Tell(format!(
+            Err(ToolError::ForModel(format!(
                 "there is no note {}: {hint}",
                 quoted(given)
             )))
         }
         _ => {
-            let named = found.iter().take(MOST_NAMED);
+            let named = found.iter().take(MAX_NAMED);
             let named: Vec<String> = named.map(|(path, _)| format!("`{path}`")).collect();
-            Err(ToolError::Tell(format!(
+            Err(ToolError::ForModel(format!(
                 "{} notes are called {}: name one by its path, such as {}",
                 found.len(),
                 quoted(given),
@@ -317,17 +324,17 @@ pub(super) fn section<'a>(
     let found: Vec<&Section> = note.sections.iter().filter(named).collect();
     match found[..] {
         [section] => Ok(section),
-        [] => Err(ToolError::Tell(format!(
+        [] => Err(ToolError::ForModel(format!(
             "`{path}` has no section {}: {}",
             quoted(given),
             headings(note).unwrap_or_else(|| "it has no headings".to_owned())
         ))),
         _ => {
-            let named = found.iter().take(MOST_NAMED);
+            let named = found.iter().take(MAX_NAMED);
             let named = named.map(|one| format!("line {}, `{}`", one.first, one.name));
             let named: Vec<String> = named.collect();
-            Err(ToolError::Tell(format!(
-                "`{path}` has {} sections {}: {}; name one by all its headings (`A{WITHIN}B`) or with its line, such as \
+            Err(ToolError::ForModel(format!(
+                "`{path}` has {} sections {}: {}; name one by all its headings (`A{HEADING_SEPARATOR}B`) or with its line, such as \
                  `{} ({})`",
                 found.len(),
                 quoted(given),
@@ -347,16 +354,12 @@ fn headings(note: &Note) -> Option<String> {
     let headings: Vec<String> = headings
         .map(|section| format!("{} ({})", clipped(&section.heading, 60).0, section.first))
         .collect();
-    let more = headings.len().saturating_sub(MOST_NAMED);
+    let more = headings.len().saturating_sub(MAX_NAMED);
     let more = if more > 0 {
         format!(" and {more} more")
     } else {
         String::new()
     };
-    let named = headings
-        .iter()
-        .take(MOST_NAMED)
-        .cloned()
-        .collect::<Vec<_>>();
+    let named = headings.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>();
     (!named.is_empty()).then(|| format!("headings (line): {}{more}", named.join(", ")))
 }

@@ -26,8 +26,8 @@ use tokio_util::sync::CancellationToken;
 use super::{Notes, is_markdown, note::Note, read};
 use crate::model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec};
 use crate::tool::{
-    FnTool, ProjectRoot, ToolError, ToolOutput, arguments, blocking::Blocking, function::withdrawn,
-    guard::Place, text::quoted,
+    FnTool, ProjectRoot, ToolError, ToolOutput, arguments, blocking::BlockingRunner,
+    function::cancelled_error, guard::WriteTarget, text::quoted,
 };
 
 /// Longest text of a call, in bytes.
@@ -37,7 +37,7 @@ const MAX_NAME: usize = 200;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct WriteArguments {
+struct NoteWriteArguments {
     /// Its path in the folder of notes, such as `ideas/cache.md`; of one that exists also its name or title.
     note: String,
     /// Markdown.
@@ -76,10 +76,14 @@ pub fn note_write(notes: Arc<Notes>) -> Option<FnTool> {
         // A repeated call finds its own text.
         repeat: ToolRepeat::Safe,
         approval: ToolApproval::Required,
-        ..arguments::reading::<WriteArguments>("note_write", description.into(), ToolNeed::Vault)
+        ..arguments::read_only_spec::<NoteWriteArguments>(
+            "note_write",
+            description.into(),
+            ToolNeed::Vault,
+        )
     };
     // Writes are serialized: concurrent ones to a note would undo each other.
-    let blocking = Blocking::new(1, notes.settings.deadline);
+    let blocking = BlockingRunner::new(1, notes.settings.deadline);
     Some(blocking.tool(spec, move |wanted, stop| {
         write(&notes, &folder, &wanted, stop)
     }))
@@ -88,20 +92,20 @@ pub fn note_write(notes: Arc<Notes>) -> Option<FnTool> {
 fn write(
     notes: &Notes,
     folder: &ProjectRoot,
-    wanted: &WriteArguments,
+    wanted: &NoteWriteArguments,
     stop: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let mode = wanted.mode.unwrap_or_default();
     wanted.check(mode)?;
     let (place, old) = match mode {
-        WriteMode::Create => (new_place(notes, folder, &wanted.note)?, None),
+        WriteMode::Create => (new_target(notes, folder, &wanted.note)?, None),
         WriteMode::Append | WriteMode::Replace => {
             let path = notes.with_index(stop, |index| {
                 let (path, _) = read::find(notes, index, &wanted.note)?;
                 Ok(path.to_owned())
             })?;
             if !is_markdown(&path) {
-                return Err(ToolError::Tell(format!(
+                return Err(ToolError::ForModel(format!(
                     "`{path}` is no Markdown: it can be read, and is not written to"
                 )));
             }
@@ -117,7 +121,7 @@ fn write(
             let edit = whole(&wanted.text);
             let (now, given) = (version(old), wanted.version.as_deref().unwrap_or_default());
             if edit.text != *old && given.trim() != now {
-                return Err(ToolError::Tell(format!(
+                return Err(ToolError::ForModel(format!(
                     "`{shown}` has the version {now}, not {}: read it again, and replace what it is now",
                     quoted(given)
                 )));
@@ -127,16 +131,16 @@ fn write(
         _ => whole(&wanted.text),
     };
     if edit.text.len() as u64 > notes.settings.max_file_bytes {
-        return Err(ToolError::Tell(format!(
+        return Err(ToolError::ForModel(format!(
             "`{shown}` would be larger than {} bytes: write into another note",
             notes.settings.max_file_bytes
         )));
     }
     if stop.is_cancelled() {
-        return Err(withdrawn());
+        return Err(cancelled_error());
     }
-    let changed =
-        old.as_ref() != Some(&edit.text) && put(notes, &place, &shown, old.as_deref(), &edit.text)?;
+    let changed = old.as_ref() != Some(&edit.text)
+        && replace_file(notes, &place, &shown, old.as_deref(), &edit.text)?;
     let how = if changed {
         "written"
     } else {
@@ -149,14 +153,14 @@ fn write(
     Ok(ToolOutput::new(said, &data))
 }
 
-impl WriteArguments {
+impl NoteWriteArguments {
     fn check(&self, mode: WriteMode) -> Result<(), ToolError> {
-        let say = |text: &str| Err(ToolError::tell(text));
+        let say = |text: &str| Err(ToolError::for_model(text));
         if self.text.trim().is_empty() {
             return say("`text` is empty: nothing would be written");
         }
         if self.text.len() > MAX_TEXT {
-            return Err(ToolError::Tell(format!(
+            return Err(ToolError::ForModel(format!(
                 "`text` has {} bytes, allowed are {MAX_TEXT}: write it in parts, by `append`",
                 self.text.len()
             )));
@@ -180,15 +184,15 @@ impl WriteArguments {
 }
 
 /// The location of a new note; a name without extension gets `.md`.
-fn new_place(notes: &Notes, folder: &ProjectRoot, given: &str) -> Result<Place, ToolError> {
+fn new_target(notes: &Notes, folder: &ProjectRoot, given: &str) -> Result<WriteTarget, ToolError> {
     let mut path = notes.below_folder(given).to_owned();
     if path.is_empty() {
-        return Err(ToolError::tell(
+        return Err(ToolError::for_model(
             "`note` is empty: give the path of the new note, such as `ideas/cache.md`",
         ));
     }
     let refused = |why: &str| {
-        Err(ToolError::Tell(format!(
+        Err(ToolError::ForModel(format!(
             "{} is no name of a note: {why}",
             quoted(given)
         )))
@@ -223,14 +227,14 @@ fn whole(text: &str) -> Edit {
     }
 }
 
-fn append(shown: &str, old: &str, wanted: &WriteArguments) -> Result<Edit, ToolError> {
+fn append(shown: &str, old: &str, wanted: &NoteWriteArguments) -> Result<Edit, ToolError> {
     let note = Note::read(shown, old);
     let heading = wanted.section.as_deref().map(str::trim);
     let Some(heading) = heading.filter(|name| !name.is_empty()) else {
-        return Ok(put_in(old, note.lines as usize, &wanted.text));
+        return Ok(insert_text(old, note.lines as usize, &wanted.text));
     };
     let section = read::section(shown, &note, heading)?;
-    let edit = put_in(old, section.end as usize, &wanted.text);
+    let edit = insert_text(old, section.end as usize, &wanted.text);
     // The text must neither end the section nor turn later ones into code.
     let new = Note::read(shown, &edit.text);
     let same = new.sections.iter().find(|one| one.first == section.first);
@@ -242,7 +246,7 @@ fn append(shown: &str, old: &str, wanted: &WriteArguments) -> Result<Edit, ToolE
         same.end as usize >= edit.last && behind(&new, same.end) == behind(&note, section.end)
     });
     if !kept {
-        return Err(ToolError::Tell(format!(
+        return Err(ToolError::ForModel(format!(
             "the text would end the section {}: use deeper headings, close its code, or append to the note",
             quoted(heading)
         )));
@@ -251,7 +255,7 @@ fn append(shown: &str, old: &str, wanted: &WriteArguments) -> Result<Edit, ToolE
 }
 
 /// Inserts the text after the content of the first `end` lines, unless they already end with it.
-fn put_in(old: &str, end: usize, addition: &str) -> Edit {
+fn insert_text(old: &str, end: usize, addition: &str) -> Edit {
     let blank = |line: &&str| line.trim().is_empty();
     let lines: Vec<&str> = old.split_inclusive('\n').collect();
     let addition = addition.trim_matches(['\n', '\r']).trim_end();
@@ -309,42 +313,42 @@ fn is_item(line: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
 }
 
-fn text_of(notes: &Notes, place: &Place) -> Result<String, ToolError> {
+fn text_of(notes: &Notes, place: &WriteTarget) -> Result<String, ToolError> {
     let path = place.path();
     let shown = notes.shown(&path);
-    let tell = |why: String| ToolError::Tell(format!("`{shown}` {why}"));
+    let for_model = |why: String| ToolError::ForModel(format!("`{shown}` {why}"));
     let most = notes.settings.max_file_bytes;
     let mut bytes = Vec::new();
     // It may have become a link or a pipe.
     let (file, _) = notes.root.open_found(&path).ok_or_else(|| {
-        tell(
+        for_model(
             "cannot be read: it is gone, not readable, or no file of the notes any more".to_owned(),
         )
     })?;
     let read = file.take(most + 1).read_to_end(&mut bytes);
-    read.map_err(|error| tell(format!("cannot be read: {}", error.kind())))?;
+    read.map_err(|error| for_model(format!("cannot be read: {}", error.kind())))?;
     if bytes.len() as u64 > most {
-        return Err(tell(format!(
+        return Err(for_model(format!(
             "is larger than {most} bytes: it is not changed"
         )));
     }
     let text = String::from_utf8(bytes);
-    text.map_err(|_| tell("is not UTF-8: changing it would lose some of it".to_owned()))
+    text.map_err(|_| for_model("is not UTF-8: changing it would lose some of it".to_owned()))
 }
 
-fn put(
+fn replace_file(
     notes: &Notes,
-    place: &Place,
+    place: &WriteTarget,
     shown: &str,
     old: Option<&str>,
     new: &str,
 ) -> Result<bool, ToolError> {
     let path = place.path();
     let failed = |error: io::Error| {
-        ToolError::Tell(format!("`{shown}` cannot be written: {}", error.kind()))
+        ToolError::ForModel(format!("`{shown}` cannot be written: {}", error.kind()))
     };
     let exists = || {
-        ToolError::Tell(format!(
+        ToolError::ForModel(format!(
             "`{shown}` exists already and says something else: read it, then add to it (`append`) or replace it \
              (`replace`)"
         ))
@@ -358,7 +362,7 @@ fn put(
         };
     }
     let folder = place.make_folders().map_err(failed)?;
-    let mut file = fresh_file(&folder, &path).map_err(failed)?;
+    let mut file = new_temp_file(&folder, &path).map_err(failed)?;
     file.write_all(new.as_bytes()).map_err(failed)?;
     file.as_file().sync_all().map_err(failed)?;
     match old {
@@ -371,7 +375,7 @@ fn put(
         }
         Some(old) => {
             if text_of(notes, place)? != old {
-                return Err(ToolError::Tell(format!(
+                return Err(ToolError::ForModel(format!(
                     "`{shown}` changed while it was written: nothing was written, try again"
                 )));
             }
@@ -385,7 +389,7 @@ fn put(
     Ok(true)
 }
 
-fn fresh_file(folder: &Path, path: &Path) -> io::Result<NamedTempFile> {
+fn new_temp_file(folder: &Path, path: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".note-").suffix(".tmp");
     match fs::metadata(path) {

@@ -7,7 +7,7 @@ use super::{
     SymbolKind,
     collect::{Collector, Definition, Language},
     grammar::{self, Opening, Role},
-    lex::{Kind, Lexer, Token},
+    lex::{Lexer, Token, TokenKind},
 };
 
 /// Maximum nesting of blocks that is tracked.
@@ -18,7 +18,7 @@ pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<
     let mut blocks = Blocks {
         language,
         found,
-        head: Head::default(),
+        head: StatementHead::default(),
         open: Vec::new(),
         too_deep: 0,
         conditions: Vec::new(),
@@ -39,7 +39,7 @@ pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<
 struct Block<'a> {
     role: Role<'a>,
     symbol: Option<usize>,
-    rest: Option<Head<'a>>,
+    rest: Option<StatementHead<'a>>,
     /// Whether `)` ends the block.
     is_group: bool,
 }
@@ -47,7 +47,7 @@ struct Block<'a> {
 struct Blocks<'a, 'f> {
     language: Language,
     found: &'f mut Collector<'a>,
-    head: Head<'a>,
+    head: StatementHead<'a>,
     open: Vec<Block<'a>>,
     too_deep: usize,
     /// Number of open blocks at each `#if`.
@@ -59,7 +59,7 @@ struct Blocks<'a, 'f> {
 
 impl<'a> Blocks<'a, '_> {
     fn take(&mut self, token: Token<'a>) {
-        if token.kind == Kind::Directive {
+        if token.kind == TokenKind::Directive {
             self.directive(token);
             return;
         }
@@ -68,26 +68,26 @@ impl<'a> Blocks<'a, '_> {
         }
         if self.too_deep > 0 {
             match (token.kind, token.text) {
-                (Kind::Sign, "{") => self.too_deep += 1,
-                (Kind::Sign, "}") => self.too_deep -= 1,
+                (TokenKind::Sign, "{") => self.too_deep += 1,
+                (TokenKind::Sign, "}") => self.too_deep -= 1,
                 _ => {}
             }
             return;
         }
-        if token.at_margin && !self.open.is_empty() && begins_anew(self.language, &token) {
+        if token.is_unindented && !self.open.is_empty() && starts_statement(self.language, &token) {
             self.end_statement();
             self.close_all();
-        } else if token.opens_line
+        } else if token.is_line_start
             && self.head.nest == 0
-            && grammar::breaks(self.language, &self.head, &token)
+            && grammar::ends_statement(self.language, &self.head, &token)
         {
             self.end_statement();
         }
         match (token.kind, token.text) {
-            (Kind::Sign, "{") => self.open(token),
-            (Kind::Sign, "}") => self.close(token),
-            (Kind::Sign, ";") if self.head.nest == 0 => self.end_statement(),
-            (Kind::Sign, "(") if self.head.nest == 0 => {
+            (TokenKind::Sign, "{") => self.open(token),
+            (TokenKind::Sign, "}") => self.close(token),
+            (TokenKind::Sign, ";") if self.head.nest == 0 => self.end_statement(),
+            (TokenKind::Sign, "(") if self.head.nest == 0 => {
                 match grammar::group(self.language, &self.head, self.place()) {
                     Some(role) => {
                         self.head.clear();
@@ -101,7 +101,7 @@ impl<'a> Blocks<'a, '_> {
                     None => self.head.push(token),
                 }
             }
-            (Kind::Sign, ")")
+            (TokenKind::Sign, ")")
                 if self.head.nest == 0 && self.open.last().is_some_and(|block| block.is_group) =>
             {
                 self.end_statement();
@@ -125,13 +125,13 @@ impl<'a> Blocks<'a, '_> {
         } else {
             grammar::opening(self.language, &self.head, self.place())
         };
-        let (role, symbol, goes_on) = match opening {
+        let (role, symbol, continues) = match opening {
             Opening::Body(definition, role) => (role, self.add(definition, token.at), false),
             Opening::Block(role) => (role, None, false),
             Opening::Part(role) => (role, None, true),
         };
         let head = std::mem::take(&mut self.head);
-        let rest = goes_on.then_some(head);
+        let rest = continues.then_some(head);
         self.push(Block {
             role,
             symbol,
@@ -209,7 +209,7 @@ impl<'a> Blocks<'a, '_> {
                     self.passing = 1;
                 }
             }
-            "else" | "elif" if self.passing == 1 && self.is_off() => self.passing = 0,
+            "else" | "elif" if self.passing == 1 && self.is_disabled() => self.passing = 0,
             "else" | "elif" if self.passing == 0 && self.has_opened() => self.passing = 1,
             "endif" if self.passing > 1 => self.passing -= 1,
             "endif" => {
@@ -242,14 +242,14 @@ impl<'a> Blocks<'a, '_> {
     }
 
     /// Whether the skipped code is an `#if 0`, whose `#else` counts.
-    fn is_off(&self) -> bool {
+    fn is_disabled(&self) -> bool {
         self.conditions.last() == Some(&self.open.len())
     }
 }
 
 /// Whether a token at the margin begins a top-level definition despite open blocks, so that broken
 /// or misread code affects nothing after it.
-fn begins_anew(language: Language, token: &Token<'_>) -> bool {
+fn starts_statement(language: Language, token: &Token<'_>) -> bool {
     let words: &[&str] = match language {
         Language::Rust => &["fn", "pub", "impl", "struct", "enum", "trait", "mod", "use"],
         Language::Go => &["func", "type", "package", "import"],
@@ -274,23 +274,23 @@ const MAX_PIECES: usize = 192;
 const MAX_INSIDE: usize = 32;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Piece<'a> {
+pub(super) struct NestedToken<'a> {
     pub(super) token: Token<'a>,
     pub(super) nest: u32,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Head<'a> {
-    pub(super) pieces: Vec<Piece<'a>>,
+pub(super) struct StatementHead<'a> {
+    pub(super) pieces: Vec<NestedToken<'a>>,
     pub(super) nest: u32,
     inside: usize,
     start: Option<usize>,
     pub(super) last: Option<Token<'a>>,
 }
 
-impl<'a> Head<'a> {
+impl<'a> StatementHead<'a> {
     pub(super) fn push(&mut self, token: Token<'a>) {
-        if token.kind == Kind::Sign && matches!(token.text, ")" | "]") {
+        if token.kind == TokenKind::Sign && matches!(token.text, ")" | "]") {
             self.nest = self.nest.saturating_sub(1);
         }
         self.last = Some(token);
@@ -298,9 +298,9 @@ impl<'a> Head<'a> {
         let nest = self.nest;
         self.inside = if nest == 0 { 0 } else { self.inside + 1 };
         if self.pieces.len() < MAX_PIECES && self.inside <= MAX_INSIDE {
-            self.pieces.push(Piece { token, nest });
+            self.pieces.push(NestedToken { token, nest });
         }
-        if token.kind == Kind::Sign && matches!(token.text, "(" | "[") {
+        if token.kind == TokenKind::Sign && matches!(token.text, "(" | "[") {
             self.nest += 1;
         } else if nest == 0 && token.is("]") && self.is_attribute() {
             // No definition needs attributes, of which there can be many.
@@ -365,11 +365,11 @@ impl<'a> Top<'a> {
 
     pub(super) fn is_any(&self, at: usize, texts: &[&str]) -> bool {
         self.get(at)
-            .is_some_and(|token| token.kind != Kind::Text && texts.contains(&token.text))
+            .is_some_and(|token| token.kind != TokenKind::Text && texts.contains(&token.text))
     }
 
-    pub(super) fn is_of(&self, at: usize, words: &str) -> bool {
-        self.get(at).is_some_and(|token| token.is_of(words))
+    pub(super) fn is_one_of(&self, at: usize, words: &str) -> bool {
+        self.get(at).is_some_and(|token| token.is_one_of(words))
     }
 
     pub(super) fn word(&self, at: usize) -> Option<Token<'a>> {
@@ -440,10 +440,10 @@ impl<'a> Top<'a> {
                 } else {
                     self.past_group(at)
                 };
-            } else if self.is_of(at, modifiers) {
+            } else if self.is_one_of(at, modifiers) {
                 at += 1;
                 let scopes = "pub private public internal fileprivate unowned nonisolated";
-                if self.is_of(at - 1, scopes) {
+                if self.is_one_of(at - 1, scopes) {
                     at = self.past_group(at);
                 }
             }
@@ -475,10 +475,10 @@ impl<'a> Top<'a> {
         while let Some(token) = self.get(at) {
             const JOINTS: &str = "& * dyn mut const ! :: . ?";
             match token.text {
-                _ if token.is_of(JOINTS) => at += 1,
+                _ if token.is_one_of(JOINTS) => at += 1,
                 "<" => at = self.past_angles(at),
                 _ if token.is_word() => {
-                    if at > from && !self.is_of(at - 1, JOINTS) {
+                    if at > from && !self.is_one_of(at - 1, JOINTS) {
                         break;
                     }
                     last = Some(token);

@@ -115,7 +115,7 @@ const LANGUAGES: [(Language, &str, &[&str], bool); 18] = [
 ];
 
 #[derive(Debug)]
-struct Raw<'a> {
+struct RawSymbol<'a> {
     definition: Definition<'a>,
     start: usize,
     end: usize,
@@ -144,7 +144,7 @@ impl<'a> Definition<'a> {
 pub(super) struct Collector<'a> {
     text: &'a str,
     language: Language,
-    found: Vec<Raw<'a>>,
+    found: Vec<RawSymbol<'a>>,
 }
 
 impl<'a> Collector<'a> {
@@ -168,7 +168,7 @@ impl<'a> Collector<'a> {
         if name.is_empty() || self.is_full() {
             return None;
         }
-        self.found.push(Raw {
+        self.found.push(RawSymbol {
             start: start.min(definition.at),
             end: end.max(definition.at),
             definition: Definition {
@@ -195,7 +195,7 @@ impl<'a> Collector<'a> {
         if self.found.is_empty() {
             return Vec::new();
         }
-        let lines = Lines::new(self.text);
+        let lines = LineIndex::new(self.text);
         self.found
             .sort_by_key(|raw| (raw.start, std::cmp::Reverse(raw.end)));
         let mut symbols: Vec<Symbol> = Vec::with_capacity(self.found.len());
@@ -253,7 +253,7 @@ impl<'a> Collector<'a> {
         symbols
     }
 
-    fn above(&self, lines: &Lines<'a>, line: usize) -> usize {
+    fn above(&self, lines: &LineIndex<'a>, line: usize) -> usize {
         let mut first = line;
         let (marks, has_blocks) = self.language.comments();
         while first > 1 && line - first < MAX_COMMENT {
@@ -291,12 +291,12 @@ fn short(name: &str) -> &str {
     }
 }
 
-struct Lines<'a> {
+struct LineIndex<'a> {
     text: &'a str,
     starts: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineIndex<'a> {
     fn new(text: &'a str) -> Self {
         let mut starts = vec![0];
         starts.extend(memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));

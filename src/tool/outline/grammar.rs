@@ -9,7 +9,7 @@ mod script;
 
 use super::{
     SymbolKind,
-    blocks::{Head, Top},
+    blocks::{StatementHead, Top},
     collect::{Definition, Language},
     lex::Token,
 };
@@ -49,7 +49,11 @@ pub(super) enum Opening<'a> {
 }
 
 /// Classifies the `{` after this head.
-pub(super) fn opening<'a>(language: Language, head: &Head<'a>, place: Role<'a>) -> Opening<'a> {
+pub(super) fn opening<'a>(
+    language: Language,
+    head: &StatementHead<'a>,
+    place: Role<'a>,
+) -> Opening<'a> {
     let top = head.top();
     match language {
         Language::Rust => rust::opening(&top, place),
@@ -63,7 +67,7 @@ pub(super) fn opening<'a>(language: Language, head: &Head<'a>, place: Role<'a>) 
 
 pub(super) fn ended<'a>(
     language: Language,
-    head: &Head<'a>,
+    head: &StatementHead<'a>,
     place: Role<'a>,
 ) -> Option<Definition<'a>> {
     let top = head.top();
@@ -78,7 +82,11 @@ pub(super) fn ended<'a>(
 }
 
 /// Classifies the `(` after this head, if it opens a group of definitions.
-pub(super) fn group<'a>(language: Language, head: &Head<'a>, place: Role<'a>) -> Option<Role<'a>> {
+pub(super) fn group<'a>(
+    language: Language,
+    head: &StatementHead<'a>,
+    place: Role<'a>,
+) -> Option<Role<'a>> {
     match language {
         Language::Go => go::group(head),
         Language::Rust => rust::group(head, place),
@@ -86,24 +94,28 @@ pub(super) fn group<'a>(language: Language, head: &Head<'a>, place: Role<'a>) ->
     }
 }
 
-pub(super) fn breaks(language: Language, head: &Head<'_>, next: &Token<'_>) -> bool {
-    const GOES_ON: &str = "where extends implements throws rethrows by as in is instanceof of else \
+pub(super) fn ends_statement(
+    language: Language,
+    head: &StatementHead<'_>,
+    next: &Token<'_>,
+) -> bool {
+    const CONTINUATIONS: &str = "where extends implements throws rethrows by as in is instanceof of else \
         catch finally async satisfies get set constructor";
     let Some(last) = head.last else { return false };
     let modifiers = match language {
-        Language::Go => return go::breaks(&last),
+        Language::Go => return go::ends_statement(&last),
         Language::Script => script::MODIFIERS,
         Language::Kotlin => keywords::KOTLIN,
         Language::Swift => keywords::SWIFT,
         _ => return false,
     };
     let begins = next.is_word() || matches!(next.text, "@" | "#");
-    let is_value = last.kind != super::lex::Kind::Sign
+    let is_value = last.kind != super::lex::TokenKind::Sign
         || matches!(last.text, ")" | "]" | "}" | ">" | "?" | "!");
-    let goes_on = next.is_of(GOES_ON)
+    let continues = next.is_one_of(CONTINUATIONS)
         && !(next.is("async") || next.is("get") || next.is("set") || next.is("constructor"))
         || (language == Language::Kotlin && matches!(next.text, "get" | "set" | "constructor"));
-    begins && is_value && !goes_on && {
+    begins && is_value && !continues && {
         let top = head.top();
         top.past_prelude(modifiers) < top.0.len()
     }

@@ -8,16 +8,16 @@ use memchr::memchr;
 use super::{collect::Language, quotes};
 
 /// Number of unclosed texts that are tried; later quotes are signs.
-const TRIES: u32 = 32;
+const MAX_TRIES: u32 = 32;
 /// Number of unclosed regular expressions that are tried; they are short.
-const SLIPS: u32 = 10_000;
+const MAX_SLIPS: u32 = 10_000;
 
 /// Words before a regular expression instead of a division.
 const BEFORE_VALUE: &str =
     "return case typeof in of do else void yield await delete throw instanceof new";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     Word,
     Number,
     Text,
@@ -28,24 +28,24 @@ pub(super) enum Kind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Token<'a> {
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     pub(super) text: &'a str,
     pub(super) at: usize,
-    pub(super) opens_line: bool,
-    pub(super) at_margin: bool,
+    pub(super) is_line_start: bool,
+    pub(super) is_unindented: bool,
 }
 
 impl Token<'_> {
     pub(super) fn is(&self, text: &str) -> bool {
-        self.text == text && self.kind != Kind::Text
+        self.text == text && self.kind != TokenKind::Text
     }
 
-    pub(super) fn is_of(&self, words: &str) -> bool {
-        self.kind != Kind::Text && words.split_ascii_whitespace().any(|word| word == self.text)
+    pub(super) fn is_one_of(&self, words: &str) -> bool {
+        self.kind != TokenKind::Text && words.split_ascii_whitespace().any(|word| word == self.text)
     }
 
     pub(super) fn is_word(&self) -> bool {
-        self.kind == Kind::Word
+        self.kind == TokenKind::Word
     }
 
     pub(super) fn end(&self) -> usize {
@@ -58,7 +58,7 @@ pub(super) struct Lexer<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
-    opens_line: bool,
+    is_line_start: bool,
     after_value: bool,
     after_less: bool,
     tries: u32,
@@ -73,11 +73,11 @@ impl<'a> Lexer<'a> {
             text,
             bytes: text.as_bytes(),
             at: 0,
-            opens_line: true,
+            is_line_start: true,
             after_value: false,
             after_less: false,
-            tries: TRIES,
-            slips: SLIPS,
+            tries: MAX_TRIES,
+            slips: MAX_SLIPS,
             lines: quotes::OnLine::default(),
         };
         if text.starts_with("#!") && language != Language::Rust {
@@ -94,7 +94,7 @@ impl<'a> Lexer<'a> {
             let byte = *self.bytes.get(self.at)?;
             match byte {
                 b'\n' => {
-                    self.opens_line = true;
+                    self.is_line_start = true;
                     self.at += 1;
                 }
                 _ if byte.is_ascii_whitespace() => self.at += 1,
@@ -108,7 +108,9 @@ impl<'a> Lexer<'a> {
                     self.at = end.unwrap_or(self.at + 2);
                 }
                 b'#' if self.language == Language::Php && !self.follows(b"#[") => self.skip_line(),
-                b'#' if self.has_directives() && self.opens_line => return Some(self.directive()),
+                b'#' if self.has_directives() && self.is_line_start => {
+                    return Some(self.directive());
+                }
                 b'?' if self.language == Language::Php && self.follows(b"?>") => self.skip_page(),
                 _ => return Some(self.piece(byte)),
             }
@@ -118,32 +120,32 @@ impl<'a> Lexer<'a> {
     fn piece(&mut self, byte: u8) -> Token<'a> {
         let start = self.at;
         let (kind, end) = if let Some(end) = self.quoted(byte) {
-            (Kind::Text, end)
+            (TokenKind::Text, end)
         } else if self.begins_word(byte) {
-            (Kind::Word, self.word_end(start + 1))
+            (TokenKind::Word, self.word_end(start + 1))
         } else if byte.is_ascii_digit() {
-            (Kind::Number, self.number_end(start + 1))
+            (TokenKind::Number, self.number_end(start + 1))
         } else {
             let two = ["->", "=>", "::"]
                 .iter()
                 .any(|two| self.follows(two.as_bytes()));
-            (Kind::Sign, start + if two { 2 } else { 1 })
+            (TokenKind::Sign, start + if two { 2 } else { 1 })
         };
         self.token(kind, end)
     }
 
-    fn token(&mut self, kind: Kind, end: usize) -> Token<'a> {
+    fn token(&mut self, kind: TokenKind, end: usize) -> Token<'a> {
         let start = self.at;
         let text = self.text.get(start..end).unwrap_or("");
-        let opens_line = std::mem::take(&mut self.opens_line);
-        let at_margin = opens_line && (start == 0 || self.bytes[start - 1] == b'\n');
+        let is_line_start = std::mem::take(&mut self.is_line_start);
+        let is_unindented = is_line_start && (start == 0 || self.bytes[start - 1] == b'\n');
         self.after_value = match kind {
-            Kind::Word => !BEFORE_VALUE
+            TokenKind::Word => !BEFORE_VALUE
                 .split_ascii_whitespace()
                 .any(|word| word == text),
-            Kind::Number | Kind::Text => true,
-            Kind::Sign => matches!(text, ")" | "]" | "}"),
-            Kind::Directive => false,
+            TokenKind::Number | TokenKind::Text => true,
+            TokenKind::Sign => matches!(text, ")" | "]" | "}"),
+            TokenKind::Directive => false,
         };
         self.after_less = text == "<";
         self.at = end;
@@ -153,8 +155,8 @@ impl<'a> Lexer<'a> {
             kind,
             text,
             at: start,
-            opens_line,
-            at_margin,
+            is_line_start,
+            is_unindented,
         }
     }
 
@@ -214,7 +216,7 @@ impl<'a> Lexer<'a> {
                 self.slips -= u32::from(end.is_none());
                 end
             }
-            (b'<', L::Php) if self.follows(b"<<<") => self.tried(quotes::php_here),
+            (b'<', L::Php) if self.follows(b"<<<") => self.tried(quotes::php_heredoc),
             _ => None,
         }
     }
@@ -281,13 +283,13 @@ impl<'a> Lexer<'a> {
         };
         let dollar = matches!(self.language, Language::Script | Language::Java);
         let rest = &self.bytes[from..];
-        let goes_on = |byte: &&u8| {
+        let continues = |byte: &&u8| {
             byte.is_ascii_alphanumeric()
                 || **byte == b'_'
                 || **byte >= 0x80
                 || (dollar && **byte == b'$')
         };
-        from + rest.iter().take_while(goes_on).count()
+        from + rest.iter().take_while(continues).count()
     }
 
     fn number_end(&self, from: usize) -> usize {
@@ -316,7 +318,7 @@ impl<'a> Lexer<'a> {
     fn skip_page(&mut self) {
         let rest = &self.bytes[self.at..];
         let end = memchr::memmem::find(rest, b"<?").map_or(rest.len(), |at| at + 2);
-        self.opens_line = true;
+        self.is_line_start = true;
         self.at += end;
         for lead in ["php", "="] {
             if self.follows(lead.as_bytes()) {
@@ -334,13 +336,13 @@ impl<'a> Lexer<'a> {
         loop {
             let rest = &self.bytes[end..];
             let line = memchr(b'\n', rest).unwrap_or(rest.len());
-            let goes_on = rest[..line].trim_ascii_end().ends_with(b"\\") && line < rest.len();
+            let continues = rest[..line].trim_ascii_end().ends_with(b"\\") && line < rest.len();
             end += line;
-            if !goes_on {
+            if !continues {
                 break;
             }
             end += 1;
         }
-        self.token(Kind::Directive, end)
+        self.token(TokenKind::Directive, end)
     }
 }

@@ -13,21 +13,21 @@ use super::{
 };
 
 /// Number of unclosed texts that are tried.
-const TRIES: u32 = 32;
+const MAX_TRIES: u32 = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reach {
+enum SymbolExtent {
     Block,
     MarginBlock,
     Line,
     MarginLine,
 }
 use Language::{Python, Ruby, Shell, Toml, Yaml};
-use Reach::{Block, Line, MarginBlock, MarginLine};
+use SymbolExtent::{Block, Line, MarginBlock, MarginLine};
 use SymbolKind::{Constant, Function, Key, Module, Type, Variable};
 
 /// Patterns of definitions; the group is the name.
-const RULES: [(Language, SymbolKind, Reach, &str); 17] = [
+const RULES: [(Language, SymbolKind, SymbolExtent, &str); 17] = [
     (Python, Function, Block, r"^(?:async\s+)?def\s+(\w+)"),
     (Python, Type, Block, r"^class\s+(\w+)"),
     (Python, Type, MarginLine, r"^type\s+([^\W\d]\w*)\s*[=\[]"),
@@ -69,7 +69,7 @@ const SHELL_VARIABLE: &str = r"^(?:(?:export|declare|typeset) +(?:-\S+ +)*)?([A-
 struct Rule {
     language: Language,
     kind: SymbolKind,
-    reach: Reach,
+    reach: SymbolExtent,
     pattern: Regex,
 }
 
@@ -92,10 +92,10 @@ pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<
         last: 0,
         text: None,
         brackets: 0,
-        goes_on: false,
+        continues: false,
         decorated: None,
         here: None,
-        is_aside: false,
+        in_block_comment: false,
         has_table: false,
     };
     let mut at = 0;
@@ -123,11 +123,11 @@ struct Reader {
     last: usize,
     text: Option<&'static str>,
     brackets: usize,
-    goes_on: bool,
+    continues: bool,
     decorated: Option<usize>,
     here: Option<String>,
     /// Inside `=begin` and `=end` of Ruby.
-    is_aside: bool,
+    in_block_comment: bool,
     has_table: bool,
 }
 
@@ -137,12 +137,12 @@ impl Reader {
         let depth = depth(line);
         let from = at + (line.len() - line.trim_start().len());
         let end = from + code.len() - 1;
-        if self.passes_over(line, code) {
+        if self.skip_text(line, code) {
             self.last = end;
             return;
         }
         let is_comment = code.starts_with('#');
-        let is_inside = self.text.is_some() || self.brackets > 0 || self.goes_on;
+        let is_inside = self.text.is_some() || self.brackets > 0 || self.continues;
         // At a definition no bracket is open, whatever was broken before.
         let begins = self.language == Python
             && self.text.is_none()
@@ -161,24 +161,24 @@ impl Reader {
         match self.language {
             Toml if is_statement && code.starts_with('[') => {}
             Python | Toml => self.pass(line),
-            _ if !is_comment => self.here = here_word(self.language, code),
+            _ if !is_comment => self.here = heredoc_tag(self.language, code),
             _ => {}
         }
     }
 
-    fn passes_over(&mut self, line: &str, code: &str) -> bool {
+    fn skip_text(&mut self, line: &str, code: &str) -> bool {
         if let Some(word) = &self.here {
             if code == word {
                 self.here = None;
             }
             return true;
         }
-        let was_aside = self.is_aside;
+        let was_aside = self.in_block_comment;
         if self.language == Ruby {
-            self.is_aside |= line.starts_with("=begin");
-            self.is_aside &= !line.starts_with("=end");
+            self.in_block_comment |= line.starts_with("=begin");
+            self.in_block_comment &= !line.starts_with("=end");
         }
-        self.is_aside || was_aside
+        self.in_block_comment || was_aside
     }
 
     fn statement<'a>(
@@ -204,23 +204,25 @@ impl Reader {
             Ruby if here("end") => Some(end),
             Shell if code.starts_with(['}', ')']) => Some(end),
             Yaml if depth == 0 && (code.starts_with("---") || code == "...") => Some(self.last),
-            _ => defined.filter(|(_, goes_on)| *goes_on).map(|_| self.last),
+            _ => defined
+                .filter(|(_, continues)| *continues)
+                .map(|_| self.last),
         };
         let depth = if self.language == Toml { 0 } else { depth };
         if let Some(closes) = closes {
             self.close(depth, closes, found);
         }
-        let Some((mut definition, goes_on)) = defined else {
+        let Some((mut definition, continues)) = defined else {
             return;
         };
         if definition.kind == Function && self.levels.last().is_some_and(|level| level.is_type) {
             definition.kind = SymbolKind::Method;
         }
         definition.at += from;
-        let is_block = definition.kind != Key && goes_on;
+        let is_block = definition.kind != Key && continues;
         let whole = is_block && is_whole(self.language, &code[definition.at - from..]);
         let symbol = found.add(definition, start, if whole { end } else { from });
-        if goes_on && !whole {
+        if continues && !whole {
             let is_type = matches!(definition.kind, Type | Module);
             self.levels.push(BraceLevel {
                 depth,
@@ -232,8 +234,8 @@ impl Reader {
 
     fn definition<'a>(&mut self, code: &'a str, depth: usize) -> Option<(Definition<'a>, bool)> {
         let mut rules = COMPILED.iter().filter(|rule| {
-            let at_margin = matches!(rule.reach, MarginBlock | MarginLine);
-            rule.language == self.language && (depth == 0 || !at_margin)
+            let is_unindented = matches!(rule.reach, MarginBlock | MarginLine);
+            rule.language == self.language && (depth == 0 || !is_unindented)
         });
         let (rule, groups) = rules.find_map(|rule| Some((rule, rule.pattern.captures(code)?)))?;
         let named = groups.get(1)?;
@@ -282,7 +284,7 @@ impl Reader {
         // Searched once: a line may be full of backslashes followed by blanks.
         let last = bytes.trim_ascii_end().len().checked_sub(1);
         let mut at = 0;
-        self.goes_on = false;
+        self.continues = false;
         while at < bytes.len() {
             let rest = &bytes[at..];
             if let Some(mark) = self.text {
@@ -306,7 +308,7 @@ impl Reader {
                 b'(' | b'[' | b'{' => self.brackets += 1,
                 b')' | b']' | b'}' => self.brackets = self.brackets.saturating_sub(1),
                 b'\\' if last == Some(at - 1) && self.language == Python => {
-                    self.goes_on = true;
+                    self.continues = true;
                     return;
                 }
                 _ => {}
@@ -344,7 +346,7 @@ fn is_whole(language: Language, from_name: &str) -> bool {
     }
 }
 
-fn here_word(language: Language, code: &str) -> Option<String> {
+fn heredoc_tag(language: Language, code: &str) -> Option<String> {
     static WORDS: LazyLock<Option<[Regex; 2]>> = LazyLock::new(|| {
         let ruby = Regex::new(r#"<<[~-]["']?(\w+)"#).ok()?;
         let shell = Regex::new(r#"^(?:[^<]|<[^<])*<<-?\s*["'\\]?([A-Za-z_]\w*)"#).ok()?;
@@ -419,7 +421,7 @@ pub(super) fn sql<'a>(text: &'a str, found: &mut Collector<'a>) {
         return;
     };
     let (mut stage, mut symbol, mut is_routine) = (Create::Begin, None, false);
-    let (mut blocks, mut at, mut last, mut tries) = (0_usize, 0, 0, TRIES);
+    let (mut blocks, mut at, mut last, mut tries) = (0_usize, 0, 0, MAX_TRIES);
     while let Some(piece) = pieces.find_at(text, at).filter(|_| !found.is_full()) {
         at = piece.end();
         let word = piece.as_str().to_ascii_lowercase();
@@ -466,7 +468,7 @@ pub(super) fn sql<'a>(text: &'a str, found: &mut Collector<'a>) {
         }
         stage = match stage {
             Create::Begin if word == "create" => Create::Made(piece.start()),
-            Create::Made(start) if is_of(BETWEEN, &word) => Create::Made(start),
+            Create::Made(start) if is_one_of(BETWEEN, &word) => Create::Made(start),
             Create::Made(start) => match &*word {
                 "table" | "view" => Create::Named(start, SymbolKind::Table),
                 "function" | "procedure" | "trigger" => Create::Named(start, Function),
@@ -475,7 +477,7 @@ pub(super) fn sql<'a>(text: &'a str, found: &mut Collector<'a>) {
                 "index" | "sequence" | "policy" | "role" => Create::Named(start, Variable),
                 _ => Create::Rest,
             },
-            Create::Named(start, kind) if is_of("if not exists concurrently", &word) => {
+            Create::Named(start, kind) if is_one_of("if not exists concurrently", &word) => {
                 Create::Named(start, kind)
             }
             Create::Named(start, kind) => {
@@ -497,6 +499,6 @@ pub(super) fn sql<'a>(text: &'a str, found: &mut Collector<'a>) {
         .for_each(|symbol| found.end(symbol, last));
 }
 
-fn is_of(words: &str, word: &str) -> bool {
+fn is_one_of(words: &str, word: &str) -> bool {
     words.split_ascii_whitespace().any(|known| known == word)
 }

@@ -203,7 +203,7 @@ pub(super) fn cpp_raw(text: &[u8], start: usize) -> Option<usize> {
 }
 
 /// `<<<EOT` and `<<<'EOT'` of PHP, from the first `<` to the line that begins with the word.
-pub(super) fn php_here(text: &[u8], start: usize) -> Option<usize> {
+pub(super) fn php_heredoc(text: &[u8], start: usize) -> Option<usize> {
     let rest = text.get(start..)?.strip_prefix(b"<<<")?;
     let line = &rest[..memchr(b'\n', rest)?];
     let word = line.trim_ascii();

@@ -65,7 +65,7 @@ fn fault(symbols: &[Symbol], text: &str) -> Option<String> {
     }
     for line in 1..=lines.min(200) {
         // Of the symbols that contain the line, the one that begins last.
-        let naive = symbols.iter().rfind(|symbol| symbol.holds(line));
+        let naive = symbols.iter().rfind(|symbol| symbol.contains_line(line));
         if enclosing(symbols, line) != naive {
             return Some(format!("line {line} belongs to {naive:?}"));
         }

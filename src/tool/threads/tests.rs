@@ -18,7 +18,7 @@ const SOON: Duration = Duration::from_secs(5);
 /// Fixed results, and the searches that were made.
 #[derive(Default)]
 struct Fixed {
-    places: Vec<Said>,
+    places: Vec<ThreadHit>,
     fault: Option<Fault>,
     hangs: bool,
     asked: Mutex<Vec<(String, String, usize)>>,
@@ -30,7 +30,7 @@ impl Threads for Fixed {
         tenant: TenantId,
         words: String,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Said>, Fault>> {
+    ) -> BoxFuture<'_, Result<Vec<ThreadHit>, Fault>> {
         let asked = (tenant.as_str().to_owned(), words, limit);
         self.asked.lock().unwrap().push(asked);
         if self.hangs {
@@ -46,8 +46,8 @@ fn name(name: &str) -> SessionName {
     SessionName::new(name).unwrap()
 }
 
-fn place(session: &str, seq: u64, query: u32, excerpt: &str) -> Said {
-    Said {
+fn place(session: &str, seq: u64, query: u32, excerpt: &str) -> ThreadHit {
+    ThreadHit {
         session: name(session),
         seq: Seq(seq),
         at: Timestamp::from_millis(1_767_225_600_000),
@@ -57,7 +57,7 @@ fn place(session: &str, seq: u64, query: u32, excerpt: &str) -> Said {
     }
 }
 
-fn of(places: impl IntoIterator<Item = Said>) -> Arc<Fixed> {
+fn of(places: impl IntoIterator<Item = ThreadHit>) -> Arc<Fixed> {
     Arc::new(Fixed {
         places: places.into_iter().collect(),
         ..Fixed::default()
@@ -100,11 +100,11 @@ async fn thread_search_conforms_with_maximal_input() {
 
 #[tokio::test]
 async fn results_name_session_time_and_speaker() {
-    let answer = Said {
+    let answer = ThreadHit {
         said: Utterance::Answer,
         ..place("a", 9, 1, "In `limits.rs`.")
     };
-    let added = Said {
+    let added = ThreadHit {
         said: Utterance::Addition,
         ..place("here", 7, 2, "the upper limit\u{1b}[2J")
     };
@@ -223,7 +223,7 @@ async fn invalid_thread_search_arguments_are_explained() {
     ] {
         let threads = of([]);
         let refused = call(&threads, arguments).await;
-        assert_eq!(refused, Err(ToolError::tell(says)));
+        assert_eq!(refused, Err(ToolError::for_model(says)));
         assert_eq!(threads.asked.lock().unwrap().len(), 0, "{says}");
     }
 }
@@ -245,7 +245,7 @@ async fn search_failure_is_explained() {
         (
             "for now",
             failing(Fault::retryable("journal_unavailable", "/data is busy")),
-            ToolError::tell(
+            ToolError::for_model(
                 "earlier conversations cannot be searched at the moment: try again later, or go on \
                  without them",
             ),
@@ -253,12 +253,12 @@ async fn search_failure_is_explained() {
         (
             "for good",
             failing(broken.clone()),
-            ToolError::Broken(broken),
+            ToolError::Internal(broken),
         ),
         (
             "too slow",
             hanging,
-            ToolError::tell(
+            ToolError::for_model(
                 "the search over earlier conversations took too long: search for rarer words, or \
                  go on without it",
             ),
@@ -285,5 +285,5 @@ async fn cancelled_search_ends_a_hanging_call() {
     assert!(futures_util::poll!(&mut running).is_pending());
     cancelled.cancel();
     let ended = futures_util::poll!(&mut running);
-    assert_eq!(ended, std::task::Poll::Ready(Err(withdrawn())));
+    assert_eq!(ended, std::task::Poll::Ready(Err(cancelled_error())));
 }

@@ -23,23 +23,23 @@ use ignore::{
 };
 use parking_lot::RwLock;
 
-use super::Place;
-use crate::tool::guard::{is_of_version_control, open_followed};
+use super::SearchScope;
+use crate::tool::guard::{is_version_control, open_followed};
 
 /// Names of rule files; within a folder the later takes precedence.
 const RULES: [&str; 2] = [".gitignore", ".ignore"];
 /// Largest rule file, in bytes; each line is compiled and kept.
-const LONGEST: u64 = 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
 /// Maximum size of all rules of a walk, in bytes: each line is tested against every file below it,
 /// and real projects have far fewer.
-const MOST: u64 = 2 * 1024 * 1024;
+const MAX_TOTAL_BYTES: u64 = 2 * 1024 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Rules {
     folders: RwLock<HashMap<PathBuf, Arc<IgnoreFolder>>>,
     top: Option<Arc<IgnoreFolder>>,
     /// Bytes of rules that may still be read.
-    left: AtomicU64,
+    remaining: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -63,42 +63,42 @@ pub(super) enum Verdict {
     Ignored,
     /// The entry's own rules are no regular file, or cannot be read or parsed, so they might forbid
     /// anything.
-    Misruled,
-    Unruled,
+    InvalidRules,
+    NoRules,
 }
 
 impl Rules {
-    pub(super) fn of(place: &Place) -> Self {
-        let left = AtomicU64::new(MOST);
+    pub(super) fn of(scope: &SearchScope) -> Self {
+        let remaining = AtomicU64::new(MAX_TOTAL_BYTES);
         let mut top = Some(Arc::new(IgnoreFolder::default()));
-        let above = place.folders_above();
+        let above = scope.ancestor_folders();
         for folder in above
             .iter()
             .rev()
             .map(PathBuf::as_path)
-            .chain([place.start.as_path()])
+            .chain([scope.start.as_path()])
         {
-            match read(folder, &left) {
+            match read(folder, &remaining) {
                 Ok(None) => {}
                 Ok(own) => top = top.map(|above| Arc::new(IgnoreFolder::below(own, above))),
-                Err(Odd) => top = None,
+                Err(InvalidRuleFile) => top = None,
             }
         }
         Self {
             folders: RwLock::default(),
             top,
-            left,
+            remaining,
         }
     }
 
     pub(super) fn judge(&self, path: &Path, is_dir: bool) -> Verdict {
         let name = path.file_name().unwrap_or_default();
-        if is_of_version_control(name) {
+        if is_version_control(name) {
             return Verdict::Ignored;
         }
         let around = path.parent().and_then(|folder| self.known(folder));
         let Some(around) = around.or_else(|| self.top.clone()) else {
-            return Verdict::Unruled;
+            return Verdict::NoRules;
         };
         let is_hidden = name.as_encoded_bytes().starts_with(b".");
         let mut folders = std::iter::successors(Some(&*around), |one| one.above.as_deref());
@@ -106,16 +106,16 @@ impl Rules {
             folders.find_map(|folder| match folder.own.as_ref()?.matched(path, is_dir) {
                 Match::None => None,
                 Match::Ignore(_) => Some(true),
-                Match::Whitelist(rule) => Some(is_hidden && !names_a_dot(rule)),
+                Match::Whitelist(rule) => Some(is_hidden && !matches_hidden(rule)),
             });
         if is_ignored.unwrap_or(is_hidden) {
             return Verdict::Ignored;
         }
         if is_dir {
-            let within = match read(path, &self.left) {
+            let within = match read(path, &self.remaining) {
                 Ok(None) => around,
                 Ok(own) => Arc::new(IgnoreFolder::below(own, around)),
-                Err(Odd) => return Verdict::Misruled,
+                Err(InvalidRuleFile) => return Verdict::InvalidRules,
             };
             self.folders.write().insert(path.to_owned(), within);
         }
@@ -127,22 +127,22 @@ impl Rules {
     }
 }
 
-fn names_a_dot(rule: &Glob) -> bool {
+fn matches_hidden(rule: &Glob) -> bool {
     let last = rule.actual().rsplit('/').next();
     last.is_some_and(|last| last.starts_with('.'))
 }
 
-fn is_odd(found: &Metadata) -> bool {
+fn is_invalid(found: &Metadata) -> bool {
     match found.is_file() {
-        true => found.len() > LONGEST,
+        true => found.len() > MAX_FILE_BYTES,
         false => !found.is_dir(),
     }
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Odd;
+struct InvalidRuleFile;
 
-fn read(folder: &Path, left: &AtomicU64) -> Result<Option<Gitignore>, Odd> {
+fn read(folder: &Path, remaining: &AtomicU64) -> Result<Option<Gitignore>, InvalidRuleFile> {
     let mut builder: Option<GitignoreBuilder> = None;
     for name in RULES {
         let path = folder.join(name);
@@ -150,17 +150,17 @@ fn read(folder: &Path, left: &AtomicU64) -> Result<Option<Gitignore>, Odd> {
             continue;
         };
         let bytes = text.len() as u64;
-        let enough = |left: u64| left.checked_sub(bytes);
-        if left
+        let enough = |remaining: u64| remaining.checked_sub(bytes);
+        if remaining
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, enough)
             .is_err()
         {
-            return Err(Odd);
+            return Err(InvalidRuleFile);
         }
         let builder = builder.get_or_insert_with(|| GitignoreBuilder::new(folder));
         for line in text.trim_start_matches('\u{feff}').lines() {
             // Valid lines of a partly broken file apply, as in git.
-            if let Some(line) = as_globs_do(line)? {
+            if let Some(line) = to_glob_syntax(line)? {
                 let _ = builder.add_line(Some(path.clone()), &line);
             }
         }
@@ -168,38 +168,40 @@ fn read(folder: &Path, left: &AtomicU64) -> Result<Option<Gitignore>, Odd> {
     let Some(builder) = builder else {
         return Ok(None);
     };
-    let rules = builder.build().map_err(|_| Odd)?;
+    let rules = builder.build().map_err(|_| InvalidRuleFile)?;
     Ok(Some(rules).filter(|rules| !rules.is_empty()))
 }
 
-fn text_of(path: &Path) -> Result<Option<String>, Odd> {
+fn text_of(path: &Path) -> Result<Option<String>, InvalidRuleFile> {
     let file = match open_followed(path) {
         Ok(file) => file,
         Err(error) => {
             let is_none = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
             // Some systems cannot open a folder.
-            return (is_none || path.is_dir()).then_some(None).ok_or(Odd);
+            return (is_none || path.is_dir())
+                .then_some(None)
+                .ok_or(InvalidRuleFile);
         }
     };
-    let found = file.metadata().map_err(|_| Odd)?;
-    if is_odd(&found) {
-        return Err(Odd);
+    let found = file.metadata().map_err(|_| InvalidRuleFile)?;
+    if is_invalid(&found) {
+        return Err(InvalidRuleFile);
     }
     found.is_file().then(|| lines_of(&file)).transpose()
 }
 
-fn lines_of(file: &File) -> Result<String, Odd> {
+fn lines_of(file: &File) -> Result<String, InvalidRuleFile> {
     let mut bytes = Vec::new();
-    let read = file.take(LONGEST + 1).read_to_end(&mut bytes);
+    let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
     // A file may be longer than its metadata says.
-    if read.is_err() || bytes.len() as u64 > LONGEST {
-        return Err(Odd);
+    if read.is_err() || bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(InvalidRuleFile);
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Longest rule, in bytes; no path is longer.
-const LONGEST_LINE: usize = 4 * 1024;
+const MAX_LINE_BYTES: usize = 4 * 1024;
 /// Git's named classes as ranges, independent of the locale.
 const CLASSES: [(&str, &str); 8] = [
     ("[:alnum:]", "a-zA-Z0-9"),
@@ -212,13 +214,13 @@ const CLASSES: [(&str, &str); 8] = [
     ("[:xdigit:]", "0-9a-fA-F"),
 ];
 /// Named classes whose characters have a meaning inside brackets.
-const ODD_CLASSES: [&str; 4] = ["[:cntrl:]", "[:graph:]", "[:print:]", "[:punct:]"];
+const UNSUPPORTED_CLASSES: [&str; 4] = ["[:cntrl:]", "[:graph:]", "[:print:]", "[:punct:]"];
 
 /// Rewrites a rule so that the glob crate reads it as git does: braces become literal, and named
 /// classes become ranges.
-fn as_globs_do(line: &str) -> Result<Option<Cow<'_, str>>, Odd> {
-    if line.len() > LONGEST_LINE {
-        return Err(Odd);
+fn to_glob_syntax(line: &str) -> Result<Option<Cow<'_, str>>, InvalidRuleFile> {
+    if line.len() > MAX_LINE_BYTES {
+        return Err(InvalidRuleFile);
     }
     if line.starts_with('#') || !line.contains(['{', '}', '[']) {
         return Ok(Some(Cow::Borrowed(line)));
@@ -242,10 +244,16 @@ fn as_globs_do(line: &str) -> Result<Option<Cow<'_, str>>, Odd> {
                 class = Some(spelt.len());
             }
             ('[', None) if rest.starts_with("[:") => {
-                let is_known = ODD_CLASSES.iter().any(|name| rest.starts_with(name));
-                return if is_known { Err(Odd) } else { Ok(None) };
+                let is_known = UNSUPPORTED_CLASSES
+                    .iter()
+                    .any(|name| rest.starts_with(name));
+                return if is_known {
+                    Err(InvalidRuleFile)
+                } else {
+                    Ok(None)
+                };
             }
-            ('\\', _) if class.is_some() => return Err(Odd),
+            ('\\', _) if class.is_some() => return Err(InvalidRuleFile),
             (']', _) if class.is_some_and(|start| spelt.len() > start) => {
                 class = None;
                 spelt.push(c);
@@ -284,13 +292,13 @@ mod tests {
             ("[abc", None),
             ("[[:none:]]", None),
         ] {
-            let got = as_globs_do(line).unwrap();
+            let got = to_glob_syntax(line).unwrap();
             assert_eq!(got.as_deref(), spelt, "{line}");
         }
-        for line in [&*"{".repeat(LONGEST_LINE + 1), "a[[:punct:]]", "x[\\]]y"] {
-            assert_eq!(as_globs_do(line), Err(Odd), "{line}");
+        for line in [&*"{".repeat(MAX_LINE_BYTES + 1), "a[[:punct:]]", "x[\\]]y"] {
+            assert_eq!(to_glob_syntax(line), Err(InvalidRuleFile), "{line}");
         }
-        assert_eq!(as_globs_do(&"[".repeat(LONGEST_LINE)), Ok(None));
+        assert_eq!(to_glob_syntax(&"[".repeat(MAX_LINE_BYTES)), Ok(None));
     }
 
     /// The expected results come from `git check-ignore`.
@@ -306,7 +314,7 @@ mod tests {
             ("x[!!]y", "xay", "x!y"),
             ("x[ -~]y", "xay x!y x-y x]y x^y", "xäy"),
         ] {
-            let spelt = as_globs_do(line).unwrap().unwrap();
+            let spelt = to_glob_syntax(line).unwrap().unwrap();
             let mut rules = GitignoreBuilder::new("");
             rules.add_line(None, &spelt).unwrap();
             let rules = rules.build().unwrap();

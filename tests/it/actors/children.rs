@@ -9,7 +9,7 @@ use oracle_agent::{
     kernel::{Command, DecisionTable, OnMissingSignal, TurnEnd, TurnPolicy, Verdict},
     llm::{Scripted, scripted::ScriptedReply},
     model::{BusyPolicy, Event, Seq, Submission, Usage},
-    testkit::{Obstacle, Obstructed, TestOracle, TestSession, TestSystem, let_pass},
+    testkit::{Obstacle, ObstructedJournal, TestOracle, TestSession, TestSystem, advance_time},
 };
 use serde_json::json;
 use tokio::{sync::Notify, task::JoinSet};
@@ -362,7 +362,7 @@ async fn a_cancel_at_any_moment_leaves_no_child_running() {
             expected += usage(&child.wait_for("query.finished").await.unwrap());
         }
         assert_eq!(usage(&finished), expected, "{steps}");
-        let_pass(Duration::from_secs(60)).await;
+        advance_time(Duration::from_secs(60)).await;
         assert_eq!(family.of(SCOPE).open(), 0, "{steps}");
         let later = counts(&child, ["query.accepted"]).await;
         assert_eq!(later, [begun], "{steps}: nor later");
@@ -372,7 +372,7 @@ async fn a_cancel_at_any_moment_leaves_no_child_running() {
 #[tokio::test(start_paused = true)]
 async fn a_second_cancel_changes_nothing() {
     let family = family();
-    let journal = Obstructed::new(memory());
+    let journal = ObstructedJournal::new(memory());
     let oracle = start(&family, Arc::new(journal.clone())).await;
     let (parent, child) = reading(&oracle).await;
     let sid = journal
@@ -399,7 +399,7 @@ async fn a_second_cancel_changes_nothing() {
 #[tokio::test(start_paused = true)]
 async fn parent_ends_without_a_hanging_child_and_retries_its_cancel() {
     let family = family();
-    let journal = Obstructed::new(memory());
+    let journal = ObstructedJournal::new(memory());
     // The child may crash any number of times without losing its query.
     let oracle = TestOracle::new(family.clone())
         .policy(|policy| allow(policy, 2))
@@ -418,9 +418,9 @@ async fn parent_ends_without_a_hanging_child_and_retries_its_cancel() {
     journal.set(Obstacle::Stuck(sid));
     parent.cancel(None).await.unwrap();
     // One minute for the child, and one for a child of its own.
-    let_pass(Duration::from_secs(119)).await;
+    advance_time(Duration::from_secs(119)).await;
     assert_eq!(parent.view().await.unwrap().state, "ending");
-    let_pass(Duration::from_secs(2)).await;
+    advance_time(Duration::from_secs(2)).await;
     let finished = parent.wait_for("query.finished").await.unwrap();
     assert_eq!(finished.payload["outcome"], "cancelled");
     let end = last(&parent, "delegation.finished").await;
@@ -436,7 +436,7 @@ async fn parent_ends_without_a_hanging_child_and_retries_its_cancel() {
     journal.set(Obstacle::None);
     let ended = child.wait_for("query.finished").await.unwrap();
     assert_eq!(ended.payload["outcome"], "cancelled");
-    let_pass(HOUR).await;
+    advance_time(HOUR).await;
     assert_eq!(family.of(SCOPE).open(), 0);
 }
 
@@ -444,7 +444,7 @@ async fn parent_ends_without_a_hanging_child_and_retries_its_cancel() {
 async fn unreadable_child_counts_as_zero_usage_and_is_recorded() {
     let (family, memory) = (family(), memory());
     died_before_telling(&family, &memory, Some("turn.replied")).await;
-    let journal = Obstructed::new(memory);
+    let journal = ObstructedJournal::new(memory);
     let oracle = start(&family, Arc::new(journal.clone())).await;
     let (parent, child) = (
         oracle.session("p").unwrap(),
@@ -470,7 +470,7 @@ async fn unreadable_child_counts_as_zero_usage_and_is_recorded() {
 #[tokio::test(start_paused = true)]
 async fn waiting_for_a_child_to_end_is_no_stall() {
     let family = family();
-    let journal = Obstructed::new(memory());
+    let journal = ObstructedJournal::new(memory());
     let oracle = TestOracle::new(family.clone())
         .policy(|policy| allow(policy, 1))
         .settings(|settings| settings.stall_limit = Duration::from_secs(20))
@@ -487,7 +487,7 @@ async fn waiting_for_a_child_to_end_is_no_stall() {
         .sid;
     journal.set(Obstacle::Stuck(sid));
     parent.cancel(None).await.unwrap();
-    let_pass(Duration::from_secs(50)).await;
+    advance_time(Duration::from_secs(50)).await;
     assert_eq!(parent.view().await.unwrap().state, "ending");
     journal.set(Obstacle::None);
     parent.wait_for("query.finished").await.unwrap();

@@ -9,9 +9,9 @@ use oracle_agent::{
     llm::Scripted,
     model::{Limits, Submission},
     testkit::{
-        Death, Doom, Doomed, Obstacle, Obstructed, Panics, Shaky, Side, TestOracle, TestSystem,
-        TestTool,
-        faulty::{Failure, Faulty, Operation, Plan},
+        AppendPoint, CrashTarget, CrashingJournal, Obstacle, ObstructedJournal, PanickingPolicy,
+        Panics, Side, TestOracle, TestSystem, TestTool,
+        faulty::{Failure, FaultyJournal, Operation, Plan},
     },
 };
 use serde_json::json;
@@ -20,7 +20,7 @@ use super::{answered, counts, done, end, last, more};
 
 fn shaky(script: Scripted, panics: &Panics) -> TestOracle {
     let panics = panics.clone();
-    TestOracle::new(script).policy(move |policy| policy.turn = Arc::new(Shaky(panics)))
+    TestOracle::new(script).policy(move |policy| policy.turn = Arc::new(PanickingPolicy(panics)))
 }
 
 #[tokio::test(start_paused = true)]
@@ -57,9 +57,12 @@ async fn unacknowledged_restart_record_counts_once() {
     let panics = Panics::times(1);
     // Append 1 opens and accepts, 2 classifies and starts the turn, 3 records the restart, 4 the
     // turn's second attempt.
-    let plan = Plan::new().fail(Operation::Append, 3, Failure::DoneUnanswered);
+    let plan = Plan::new().fail(Operation::Append, 3, Failure::ExecutedWithoutReply);
     let memory = super::memory();
-    let journal = Faulty::new(Doomed::new(memory, None, Death::System), plan);
+    let journal = FaultyJournal::new(
+        CrashingJournal::new(memory, None, CrashTarget::System),
+        plan,
+    );
     let oracle = shaky(Scripted::new().reply(done("Fine.")), &panics)
         .journal(Arc::new(journal))
         .start()
@@ -227,7 +230,7 @@ async fn quarantined_session_refuses_with_its_reason_until_released() {
         .calls("Looking.", [("a", json!({}))])
         .reply(done("Fine."))
         .reply(done("That as well."));
-    let journal = Obstructed::new(super::memory());
+    let journal = ObstructedJournal::new(super::memory());
     let build = || {
         TestOracle::new(script.clone())
             .tool(TestTool::new("a").hangs_once("found").repeatable())
@@ -287,8 +290,8 @@ async fn quarantined_session_refuses_with_its_reason_until_released() {
 
 #[tokio::test(start_paused = true)]
 async fn resubmission_after_a_release_follows_the_accepted_query() {
-    let doom = Doom::at(Side::After, 1);
-    let journal = Doomed::new(super::memory(), Some(doom), Death::Actor);
+    let doom = AppendPoint::at(Side::After, 1);
+    let journal = CrashingJournal::new(super::memory(), Some(doom), CrashTarget::Actor);
     let oracle = TestOracle::new(Scripted::new().reply(done("Fine.")))
         .journal(Arc::new(journal))
         .start()
@@ -315,7 +318,7 @@ async fn release_does_not_count_as_a_process_death() {
     let script = Scripted::new()
         .calls("Looking.", [("slow", json!({}))])
         .reply(done("Fine."));
-    let journal = Obstructed::new(super::memory());
+    let journal = ObstructedJournal::new(super::memory());
     let oracle = TestOracle::new(script)
         .tool(tool.clone())
         .journal(Arc::new(journal.clone()))
@@ -342,7 +345,7 @@ async fn release_does_not_count_as_a_process_death() {
 
 #[tokio::test(start_paused = true)]
 async fn release_recovers_an_unreadable_session_once_it_is_readable() {
-    let journal = Obstructed::new(super::memory());
+    let journal = ObstructedJournal::new(super::memory());
     let oracle = TestOracle::new(Scripted::new().reply(done("Fine.")).reply(done("Again.")))
         .journal(Arc::new(journal.clone()))
         .settings(|settings| settings.idle_timeout = std::time::Duration::ZERO)

@@ -7,9 +7,9 @@ use oracle_agent::{
     llm::Scripted,
     model::{ProfileName, Seq},
     testkit::{
-        Obstacle, Obstructed, Panics, Shaky, TestOracle, TestSession, TestSystem,
-        faulty::{Failure, Faulty, Operation, Plan},
-        let_pass,
+        Obstacle, ObstructedJournal, PanickingPolicy, Panics, TestOracle, TestSession, TestSystem,
+        advance_time,
+        faulty::{Failure, FaultyJournal, Operation, Plan},
     },
 };
 use serde_json::json;
@@ -101,7 +101,7 @@ async fn recovered_parent_reattaches_to_its_child() {
         let crash = crash.clone();
         TestOracle::new(family.clone())
             .policy(|policy| allow(policy, 1))
-            .policy(move |policy| policy.turn = Arc::new(Shaky(crash)))
+            .policy(move |policy| policy.turn = Arc::new(PanickingPolicy(crash)))
             .journal(memory.clone())
     };
     let oracle = build().start().await.unwrap();
@@ -150,13 +150,13 @@ async fn failed_append_of_a_child_neither_loses_nor_doubles_it() {
     // 1 to 3 are the parent's; 4 opens the child and accepts its query, 5 starts its turn, 6 ends
     // it; 7 and 8 are the parent's.
     for number in 4..=8 {
-        for failure in [Failure::NotDone, Failure::DoneUnanswered] {
+        for failure in [Failure::NotExecuted, Failure::ExecutedWithoutReply] {
             let name = format!("append {number} {failure:?}");
             let plan = Plan::new().fail(Operation::Append, number, failure);
             let family = family(Scripted::new().reply(done("Turn left.")));
             let oracle = TestOracle::new(family.clone())
                 .policy(|policy| allow(policy, 1))
-                .journal(Arc::new(Faulty::new(Memory::new(), plan)))
+                .journal(Arc::new(FaultyJournal::new(Memory::new(), plan)))
                 .start()
                 .await
                 .unwrap();
@@ -175,7 +175,7 @@ async fn failed_append_of_a_child_neither_loses_nor_doubles_it() {
 #[tokio::test(start_paused = true)]
 async fn child_that_fails_to_start_is_not_started_later() {
     let family = family(Scripted::new().reply(done("Turn left.")));
-    let journal = Obstructed::new(super::memory());
+    let journal = ObstructedJournal::new(super::memory());
     let oracle = TestOracle::new(family.clone())
         .policy(|policy| allow(policy, 1))
         .journal(Arc::new(journal.clone()))
@@ -196,7 +196,7 @@ async fn child_that_fails_to_start_is_not_started_later() {
     let finished = last(&parent, "delegation.finished").await;
     assert_eq!(finished["code"], "child", "{finished}");
     journal.set(Obstacle::None);
-    let_pass(super::HOUR).await;
+    advance_time(super::HOUR).await;
     let [begun, ended] = counts(&child, ["query.accepted", "query.finished"]).await;
     assert_eq!((begun, family.of(SCOPE).opened()), (ended, 0));
 }

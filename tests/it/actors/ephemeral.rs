@@ -118,7 +118,7 @@ async fn dropping_an_ephemeral_handle_ends_its_query() {
         while system.oracle().running() > 0
             || system
                 .oracle()
-                .figures()
+                .metrics()
                 .live
                 .iter()
                 .skip(1)

@@ -134,7 +134,7 @@ pub(super) async fn as_of(session: &TestSession, kind: &str, journal: &Arc<dyn J
             .take(end + 1)
             .map(|entry| entry.record)
             .collect(),
-        leaves: oracle_agent::journal::Standing::Busy,
+        leaves: oracle_agent::journal::SessionStatus::Busy,
     };
     journal.append(append).await.unwrap();
 }

@@ -4,13 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
     actor::{Detail, Frames, Progress, SessionHandle, Watch},
-    journal::{Append, Journal, Memory, Standing},
+    journal::{Append, Journal, Memory, SessionStatus},
     llm::Scripted,
     model::{
         Event, Outcome, QueryId, Record, Seq, Submission, Timestamp, Usage,
-        record::{Fact, Finished, QueryFact},
+        record::{Fact, QueryFact, QueryFinished},
     },
-    testkit::{Obstacle, Obstructed, TestOracle, TestSession, TestTool},
+    testkit::{Obstacle, ObstructedJournal, TestOracle, TestSession, TestTool},
 };
 use serde_json::json;
 
@@ -44,7 +44,7 @@ async fn keyed_message_costs_the_same_in_a_long_session() {
     let script = (0..QUERIES).fold(Scripted::new(), |script, number| {
         script.reply(done(&format!("Answer {number}.")))
     });
-    let journal = Obstructed::new(super::memory());
+    let journal = ObstructedJournal::new(super::memory());
     // Reactivation reads records too, so the session stays in memory.
     let oracle = TestOracle::new(script)
         .journal(Arc::new(journal.clone()))
@@ -84,7 +84,7 @@ async fn ended_elsewhere(journal: &Memory, session: &TestSession, query: QueryId
         at: Timestamp::from_millis(0),
         query: Some(query),
         turn: None,
-        fact: Fact::Query(QueryFact::Finished(Finished {
+        fact: Fact::Query(QueryFact::Finished(QueryFinished {
             outcome: Outcome::Cancelled,
             answer: String::new(),
             turns: 0,
@@ -96,7 +96,7 @@ async fn ended_elsewhere(journal: &Memory, session: &TestSession, query: QueryId
         epoch: claim.epoch,
         after: claim.last,
         records: vec![Arc::new(end)],
-        leaves: Standing::Resting,
+        leaves: SessionStatus::Idle,
     };
     journal.append(append).await.unwrap()
 }
@@ -166,7 +166,7 @@ async fn slow_follower_of_events_misses_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn follower_of_an_approval_request_finds_the_call_listed() {
-    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let journal = ObstructedJournal::new(Arc::new(Memory::new()));
     let script = Scripted::new().calls("Looking.", [("look", json!({}))]);
     let oracle = TestOracle::new(script)
         .tool(TestTool::new("look").needs_approval())

@@ -10,7 +10,7 @@ use futures_util::{FutureExt, StreamExt, stream};
 use oracle_agent::{
     llm::{Allowance, Backend, Delta, DeltaStream, RateLimits, Request},
     model::{Fault, FaultClass, Part, Reply, Role, StopReason, Usage},
-    testkit::let_pass,
+    testkit::advance_time,
 };
 use tokio::time::Instant;
 
@@ -165,7 +165,7 @@ impl Backend for Metered {
         let call = async move {
             let who = who(&request);
             let (counted, limits) = provider.count(&who);
-            let_pass(provider.takes).await;
+            advance_time(provider.takes).await;
             let mut pieces = Vec::new();
             if provider.tells == Tells::Limits {
                 pieces.push(Ok(Delta::Limits(limits)));
@@ -182,7 +182,7 @@ impl Backend for Metered {
                     done("Fine.")
                 })
             }));
-            let_pass(provider.takes).await;
+            advance_time(provider.takes).await;
             stream::iter(pieces)
         };
         call.flatten_stream().boxed()

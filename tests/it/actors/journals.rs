@@ -9,9 +9,8 @@ use oracle_agent::{
     llm::Scripted,
     model::{Seq, SessionKey, SessionName, Submission},
     testkit::{
-        Obstacle, Obstructed, TestOracle, TestSession,
-        faulty::{Failure, Faulty, Operation, Plan},
-        let_pass,
+        Obstacle, ObstructedJournal, TestOracle, TestSession, advance_time,
+        faulty::{Failure, FaultyJournal, Operation, Plan},
     },
 };
 
@@ -40,10 +39,10 @@ async fn nothing_is_doubled(session: &TestSession, name: &str) {
 async fn failed_append_of_a_query_neither_loses_nor_doubles_it() {
     // 1 opens the session and accepts the message; the last one ends the query.
     for number in 2..=4 {
-        for failure in [Failure::NotDone, Failure::DoneUnanswered] {
+        for failure in [Failure::NotExecuted, Failure::ExecutedWithoutReply] {
             let name = format!("append {number} {failure:?}");
             let plan = Plan::new().fail(Operation::Append, number, failure);
-            let journal = Arc::new(Faulty::new(Memory::new(), plan));
+            let journal = Arc::new(FaultyJournal::new(Memory::new(), plan));
             let oracle = TestOracle::new(script())
                 .journal(journal.clone())
                 .start()
@@ -63,11 +62,11 @@ async fn failed_append_of_a_query_neither_loses_nor_doubles_it() {
 
 #[tokio::test(start_paused = true)]
 async fn message_with_failed_acceptance_can_be_resubmitted_under_its_key() {
-    for failure in [Failure::NotDone, Failure::DoneUnanswered] {
+    for failure in [Failure::NotExecuted, Failure::ExecutedWithoutReply] {
         let name = format!("{failure:?}");
         let plan = Plan::new().fail(Operation::Append, 1, failure);
         let oracle = TestOracle::new(script())
-            .journal(Arc::new(Faulty::new(Memory::new(), plan)))
+            .journal(Arc::new(FaultyJournal::new(Memory::new(), plan)))
             .start()
             .await
             .unwrap();
@@ -101,9 +100,9 @@ async fn message_with_failed_acceptance_can_be_resubmitted_under_its_key() {
 
 #[tokio::test(start_paused = true)]
 async fn recorded_but_unacknowledged_message_is_answered() {
-    let plan = Plan::new().fail(Operation::Append, 1, Failure::DoneUnanswered);
+    let plan = Plan::new().fail(Operation::Append, 1, Failure::ExecutedWithoutReply);
     let oracle = TestOracle::new(script())
-        .journal(Arc::new(Faulty::new(Memory::new(), plan)))
+        .journal(Arc::new(FaultyJournal::new(Memory::new(), plan)))
         .start()
         .await
         .unwrap();
@@ -118,7 +117,7 @@ async fn recorded_but_unacknowledged_message_is_answered() {
 
 #[tokio::test(start_paused = true)]
 async fn hanging_append_times_out_without_side_effects() {
-    let journal = Obstructed::new(super::memory());
+    let journal = ObstructedJournal::new(super::memory());
     let oracle = TestOracle::new(Scripted::new().stall("").reply(done("Fine.")))
         .journal(Arc::new(journal.clone()))
         .start()
@@ -143,7 +142,7 @@ async fn hanging_append_times_out_without_side_effects() {
 
 #[tokio::test(start_paused = true)]
 async fn journal_outage_of_an_hour_quarantines_no_session() {
-    let journal = Obstructed::new(super::memory());
+    let journal = ObstructedJournal::new(super::memory());
     let oracle = TestOracle::new(Scripted::new().stall("").reply(done("Fine.")))
         .journal(Arc::new(journal.clone()))
         .start()
@@ -153,7 +152,7 @@ async fn journal_outage_of_an_hour_quarantines_no_session() {
     let id = session.submit(Submission::new("how?")).await.unwrap();
     session.wait_for("turn.started").await.unwrap();
     journal.set(Obstacle::Down);
-    let_pass(HOUR).await;
+    advance_time(HOUR).await;
     assert!(journal.hits() > 1);
     journal.set(Obstacle::None);
     let finished = session.wait_for("query.finished").await.unwrap();
@@ -178,7 +177,7 @@ async fn unreadable_records_quarantine_only_their_session() {
         .unwrap();
     oracle.shut_down(HOUR).await;
 
-    let journal = Obstructed::new(memory.clone());
+    let journal = ObstructedJournal::new(memory.clone());
     let sid = memory.find(key("s")).await.unwrap().unwrap().sid;
     let before = memory.find(key("s")).await.unwrap();
     journal.set(Obstacle::Unreadable(sid));
@@ -244,7 +243,7 @@ async fn two_systems_over_one_journal_do_not_fight_for_a_session() {
         answered("Second."),
         "whoever asked in the first is answered"
     );
-    let_pass(HOUR).await;
+    advance_time(HOUR).await;
     nothing_is_doubled(&in_b, "two owners").await;
     let claims = memory.claim(in_a.key().clone()).await.unwrap();
     assert_eq!(

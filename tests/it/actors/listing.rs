@@ -4,14 +4,16 @@ use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
     actor::{Approval, AskError, Oracle, SessionFilter, SessionState},
-    journal::{Journal as _, Only, Standing},
+    journal::{Journal as _, Only, SessionStatus},
     kernel::{Command, Refusal},
     llm::Scripted,
     model::{
         By, ForkPoint, Limits, ProfileName, QueryId, Seq, SessionKey, SessionName, Submission,
         TenantId, Timestamp, record::ApprovalVerdict,
     },
-    testkit::{Obstacle, Obstructed, Silence, TestOracle, TestSystem, TestTool, let_pass},
+    testkit::{
+        Obstacle, ObstructedJournal, SilentBackend, TestOracle, TestSystem, TestTool, advance_time,
+    },
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -55,7 +57,7 @@ async fn some_sessions() -> TestSystem {
         .unwrap();
     for each in ["a.1", "a.2", "b", "c"] {
         oracle.session(each).unwrap().ask("first").await.unwrap();
-        let_pass(Duration::from_secs(10)).await;
+        advance_time(Duration::from_secs(10)).await;
     }
     let busy = oracle.session("a.2").unwrap();
     busy.submit(Submission::new("second")).await.unwrap();
@@ -139,7 +141,7 @@ async fn waiting_calls_are_listed_from_every_session() {
         let session = before.session(each).unwrap();
         session.submit(Submission::new("deploy it")).await.unwrap();
         session.wait_for("approval.requested").await.unwrap();
-        let_pass(Duration::from_secs(1)).await;
+        advance_time(Duration::from_secs(1)).await;
     }
     let there = waiting(&before, 9).await;
     let told = there.iter();
@@ -149,7 +151,7 @@ async fn waiting_calls_are_listed_from_every_session() {
     assert_eq!(told, [("a", "deploy"), ("b", "deploy")], "the oldest first");
     assert_eq!(there[0].call.parsed().unwrap(), json!({ "to": "prod" }));
     // It stays pending while the session is passivated.
-    let_pass(HOUR).await;
+    advance_time(HOUR).await;
     assert_eq!(waiting(&before, 9).await, there);
     before.shut_down(Duration::ZERO).await;
 
@@ -204,7 +206,7 @@ async fn waiting_calls_are_read_in_batches_and_an_incomplete_list_says_so() {
     }
     before.shut_down(Duration::ZERO).await;
 
-    let slow = Obstructed::new(journal);
+    let slow = ObstructedJournal::new(journal);
     let after = asks().journal(Arc::new(slow.clone()));
     let after = after
         .settings(|settings| settings.recovery = oracle_agent::actor::Recovery::OnDemand)
@@ -240,7 +242,7 @@ async fn waiting_calls_are_read_in_batches_and_an_incomplete_list_says_so() {
         .unwrap();
     assert_eq!(again, told);
     // A session that cannot be read is missing, and the list says that it is incomplete.
-    let broken = Obstructed::new(after.journal());
+    let broken = ObstructedJournal::new(after.journal());
     after.shut_down(Duration::ZERO).await;
     let last = asks().journal(Arc::new(broken.clone()));
     let last = last
@@ -270,7 +272,7 @@ async fn waiting(system: &TestSystem, limit: usize) -> Vec<Approval> {
 async fn deletion_is_permanent_and_records_its_author() {
     let oracle = some_sessions().await;
     let anna = oracle.oracle().acting(By::new("anna"));
-    let busy = anna.delete(&key("a.2"), Only::AtRest).await;
+    let busy = anna.delete(&key("a.2"), Only::WhenIdle).await;
     assert!(
         matches!(busy, Err(AskError::Refused(Refusal::Busy))),
         "{busy:?}"
@@ -347,12 +349,12 @@ async fn drain_and_shutdown_record_their_author() {
 async fn journal_knows_closed_sessions_without_reading_a_log() {
     let oracle = some_sessions().await;
     let known = oracle.journal().find(key("b")).await.unwrap().unwrap();
-    assert_eq!(known.standing, Standing::Closed);
+    assert_eq!(known.standing, SessionStatus::Closed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_its_own_request_opens_an_ephemeral_session() {
-    let model = Silence::new(9, Scripted::new());
+    let model = SilentBackend::new(9, Scripted::new());
     let system = TestOracle::new(model).start().await.unwrap();
     system
         .session("s")

@@ -5,7 +5,7 @@ use std::time::Duration;
 use oracle_agent::{
     llm::{Backend, DeltaStream, Request, Scripted, script::Script},
     model::{Fault, FaultClass, Seq},
-    testkit::{Drip, Panics, Probe, Silence, TestOracle},
+    testkit::{Panics, Probe, SilentBackend, SlowStream, TestOracle},
 };
 
 use super::{answered, counts, done, end, last};
@@ -44,7 +44,7 @@ async fn deadlines_cover_first_token_idle_and_total_time() {
     for (name, backend, code, first_token, seconds) in [
         (
             "nothing ever comes",
-            Box::new(Silence::new(99, Scripted::new())) as Box<dyn Backend>,
+            Box::new(SilentBackend::new(99, Scripted::new())) as Box<dyn Backend>,
             "stall",
             Duration::from_secs(20),
             20,
@@ -58,7 +58,7 @@ async fn deadlines_cover_first_token_idle_and_total_time() {
         ),
         (
             "it never ends",
-            Box::new(Drip {
+            Box::new(SlowStream {
                 every: Duration::from_secs(50),
             }),
             "total_timeout",
@@ -155,7 +155,7 @@ async fn concurrency_limit_queues_further_calls() {
 
 #[tokio::test(start_paused = true)]
 async fn full_queue_refuses_with_a_hint_and_the_call_is_retried() {
-    let backend = Silence::new(1, Scripted::new().reply(done("Fine.")));
+    let backend = SilentBackend::new(1, Scripted::new().reply(done("Fine.")));
     let oracle = TestOracle::new(backend)
         .settings(|settings| {
             settings.gateway.concurrency = 1;
@@ -203,8 +203,8 @@ async fn cancel_during_a_call_drops_the_stream() {
         tokio::task::yield_now().await;
     }
     assert_eq!((backend.opened(), backend.dropped()), (1, 1));
-    let figures = oracle.oracle().figures();
-    assert_eq!(figures.calls.get("cancelled"), Some(1));
+    let metrics = oracle.oracle().metrics();
+    assert_eq!(metrics.calls.get("cancelled"), Some(1));
 }
 
 fn written(text: &str) -> Scripted {

@@ -228,8 +228,8 @@ async fn second_opinion_counts_in_the_query_budget() {
         ("forced", Some("tokens"))
     );
     assert_eq!((answer.turns, answer.usage.total_tokens()), (0, 307));
-    let figures = oracle.oracle().figures();
-    let used: Vec<_> = figures.tokens.iter().collect();
+    let metrics = oracle.oracle().metrics();
+    let used: Vec<_> = metrics.tokens.iter().collect();
     assert_eq!(used, [("input", 300), ("cached", 0), ("output", 7)]);
     assert!(family.parent().requests().is_empty());
 }

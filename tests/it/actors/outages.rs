@@ -11,9 +11,9 @@ use oracle_agent::{
     llm::Scripted,
     model::{Outcome, Submission},
     testkit::{
-        Death, Doomed, Obstacle, Obstructed, TestOracle, TestSession, TestSystem, TestTool,
-        faulty::{Failure, Faulty, Plan},
-        let_pass,
+        CrashTarget, CrashingJournal, Obstacle, ObstructedJournal, TestOracle, TestSession,
+        TestSystem, TestTool, advance_time,
+        faulty::{Failure, FaultyJournal, Plan},
     },
 };
 use serde_json::json;
@@ -63,7 +63,7 @@ async fn asked(session: &TestSession, number: usize, pause: Duration) -> Answer 
             Err(AskError::Stopped | AskError::Timeout(_) | AskError::Journal(_)) => {}
             Err(error) => panic!("{error}"),
         }
-        let_pass(pause).await;
+        advance_time(pause).await;
     }
 }
 
@@ -123,11 +123,11 @@ async fn sporadic_journal_failures_lose_and_double_nothing() {
         let name = format!("seed {seed}");
         let memory: Arc<dyn Journal> = Arc::new(Memory::new());
         let plan = Plan::new()
-            .fail_percent(seed, 1, Failure::DoneUnanswered)
-            .fail_percent(seed + 1_000, 1, Failure::NotDone);
-        let inside = Doomed::new(memory.clone(), None, Death::System);
+            .fail_percent(seed, 1, Failure::ExecutedWithoutReply)
+            .fail_percent(seed + 1_000, 1, Failure::NotExecuted);
+        let inside = CrashingJournal::new(memory.clone(), None, CrashTarget::System);
         let write = write();
-        let system = oracle(Faulty::new(inside, plan), &write)
+        let system = oracle(FaultyJournal::new(inside, plan), &write)
             .start()
             .await
             .unwrap();
@@ -147,14 +147,14 @@ async fn full_disk_delays_queries_but_loses_nothing() {
         for obstacle in [Obstacle::RefusedAppends, Obstacle::Down] {
             let name = format!("{obstacle:?} from the first {kind} on");
             let memory: Arc<dyn Journal> = Arc::new(Memory::new());
-            let journal = Obstructed::new(memory.clone());
+            let journal = ObstructedJournal::new(memory.clone());
             let write = write();
             let system = oracle(journal.clone(), &write).start().await.unwrap();
             let outage = async {
                 let first = system.session("s00").unwrap();
                 first.wait_for(kind).await.unwrap();
                 journal.set(obstacle);
-                let_pass(HOUR).await;
+                advance_time(HOUR).await;
                 assert!(journal.hits() > 100, "{name}: {} hits", journal.hits());
                 journal.set(Obstacle::None);
             };
@@ -164,11 +164,11 @@ async fn full_disk_delays_queries_but_loses_nothing() {
     }
 }
 
-async fn no_room_for_the_long_one() -> (TestSystem, Obstructed, Scripted) {
+async fn no_room_for_the_long_one() -> (TestSystem, ObstructedJournal, Scripted) {
     let script = Scripted::new()
         .reply(done(&"long ".repeat(2_000)))
         .reply(done("Short."));
-    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let journal = ObstructedJournal::new(Arc::new(Memory::new()));
     journal.set(Obstacle::RefusedLarge(5_000));
     let oracle = TestOracle::new(script.clone()).journal(Arc::new(journal.clone()));
     (oracle.start().await.unwrap(), journal, script)
@@ -203,7 +203,7 @@ async fn query_survives_minutes_of_refused_appends() {
     let (system, journal, _) = no_room_for_the_long_one().await;
     let session = system.session("s").unwrap();
     let room = async {
-        let_pass(Duration::from_secs(300)).await;
+        advance_time(Duration::from_secs(300)).await;
         assert!(journal.hits() > 8, "{} hits", journal.hits());
         journal.set(Obstacle::None);
     };
@@ -216,7 +216,7 @@ async fn query_survives_minutes_of_refused_appends() {
 #[tokio::test(start_paused = true)]
 async fn broken_journal_acknowledges_nothing() {
     let memory: Arc<dyn Journal> = Arc::new(Memory::new());
-    let journal = Obstructed::new(memory.clone());
+    let journal = ObstructedJournal::new(memory.clone());
     let system = oracle(journal.clone(), &write()).start().await.unwrap();
     let session = system.session("s").unwrap();
     let submit = async |text: &str| session.submit(Submission::new(text)).await;
@@ -228,7 +228,7 @@ async fn broken_journal_acknowledges_nothing() {
         let refused = submit(text).await.unwrap_err();
         let unheard = matches!(refused, AskError::Stopped | AskError::Timeout(_));
         assert!(unheard, "{refused}");
-        let_pass(HOUR).await;
+        advance_time(HOUR).await;
     }
     let told = system.session("other").unwrap().ask("anything?").await;
     assert!(told.is_err(), "{told:?}");

@@ -8,7 +8,7 @@ use oracle_agent::{
     kernel::Command,
     llm::Scripted,
     model::{Seq, Submission, Timestamp, record::ApprovalVerdict},
-    testkit::{Obstructed, TestOracle, TestTool, let_pass},
+    testkit::{ObstructedJournal, TestOracle, TestTool, advance_time},
 };
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -30,9 +30,9 @@ async fn passivated_session_resumes_with_its_whole_conversation() {
     let oracle = forgetful(&script).start().await.unwrap();
     let session = oracle.session("s").unwrap();
     session.ask("What colour is the sky?").await.unwrap();
-    let_pass(MINUTE / 2).await;
+    advance_time(MINUTE / 2).await;
     assert_eq!(counts(&session, ["session.passivated"]).await, [0], "early");
-    let_pass(MINUTE).await;
+    advance_time(MINUTE).await;
     assert_eq!(counts(&session, ["session.passivated"]).await, [1]);
 
     let before = session.kinds().await.unwrap();
@@ -109,7 +109,7 @@ async fn session_waiting_for_approval_passivates_and_the_answer_reactivates_it()
     let mut follows = JoinSet::new();
     follows.spawn(watch.answer());
     session.wait_for("session.passivated").await.unwrap();
-    let_pass(MINUTE * 30).await;
+    advance_time(MINUTE * 30).await;
     assert_eq!(oracle.oracle().running(), 0, "it holds up no shut-down");
     let view = session.view().await.unwrap();
     assert_eq!((view.state.as_str(), view.query), ("approval", Some(query)));
@@ -143,7 +143,7 @@ async fn pause_survives_passivation() {
     let watch = handle.ask(Submission::new("are you there?")).await.unwrap();
     let mut follows = JoinSet::new();
     follows.spawn(watch.answer());
-    let_pass(MINUTE * 5).await;
+    advance_time(MINUTE * 5).await;
     let kinds = ["turn.started", "session.revived"];
     assert_eq!(counts(&session, kinds).await, [0, 1]);
     session.command(Command::Resume).await.unwrap();
@@ -167,7 +167,7 @@ async fn live_session_limit_passivates_the_longest_idle() {
         let session = oracle.session(&format!("s{number}")).unwrap();
         session.ask("are you there?").await.unwrap();
         gone.push(session);
-        let_pass(Duration::from_secs(10)).await;
+        advance_time(Duration::from_secs(10)).await;
     }
     let mut left = Vec::new();
     for session in gone {
@@ -229,7 +229,7 @@ async fn snapshot_recovers_a_long_conversation_like_its_records() {
     });
     let (last, again) = (done("After a break."), done("From the records."));
     let script = script.reply(last).reply(again);
-    let journal = Obstructed::new(super::memory());
+    let journal = ObstructedJournal::new(super::memory());
     let oracle = forgetful(&script)
         .journal(Arc::new(journal.clone()))
         .start()
@@ -239,7 +239,7 @@ async fn snapshot_recovers_a_long_conversation_like_its_records() {
     for number in 0..80 {
         session.ask(&format!("question {number}?")).await.unwrap();
     }
-    let_pass(MINUTE * 2).await;
+    advance_time(MINUTE * 2).await;
     let sid = journal
         .find(session.key().clone())
         .await
@@ -264,7 +264,7 @@ async fn snapshot_recovers_a_long_conversation_like_its_records() {
     let from_snapshot = script.requests().pop().unwrap();
 
     // An unreadable snapshot is ignored.
-    let_pass(MINUTE * 2).await;
+    advance_time(MINUTE * 2).await;
     let claim = journal.claim(session.key().clone()).await.unwrap();
     let body = b"{}".as_slice().into();
     let broken = Snapshot {

@@ -4,13 +4,16 @@ use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
     actor::Recovery,
-    journal::{Append, Journal, Standing},
+    journal::{Append, Journal, SessionStatus},
     llm::Scripted,
     model::{
         Limits, ProfileName, QueryId, Record, SessionKey, SessionName, Sid, Submission, Timestamp,
-        record::{Accepted, Opened, Place, QueryFact, SessionFact},
+        record::{Accepted, InboxPosition, Opened, QueryFact, SessionFact},
     },
-    testkit::{Obstacle, Obstructed, Probe, Silence, TestOracle, TestSystem, TestTool, let_pass},
+    testkit::{
+        Obstacle, ObstructedJournal, Probe, SilentBackend, TestOracle, TestSystem, TestTool,
+        advance_time,
+    },
 };
 use tokio::time::Instant;
 
@@ -87,7 +90,7 @@ async fn host_recovers_what_another_process_leaves_later() {
     }
     let session = host.session("s").unwrap();
     session.wait_for("query.finished").await.unwrap();
-    let_pass(HOUR).await;
+    advance_time(HOUR).await;
     let kinds = ["supervisor.restarted", "session.revived"];
     assert_eq!(counts(&session, kinds).await, [1, 0]);
     let waits = host.session("asks").unwrap();
@@ -117,7 +120,7 @@ async fn open_queries(journal: &dyn Journal, many: usize) {
             limits: Limits::default(),
             idempotency_key: None,
             continues: None,
-            place: Place::Back,
+            place: InboxPosition::Back,
         });
         let append = Append {
             sid: claim.sid,
@@ -127,7 +130,7 @@ async fn open_queries(journal: &dyn Journal, many: usize) {
                 record(None, opened.into()),
                 record(Some(QueryId(1)), accepted.into()),
             ],
-            leaves: Standing::Busy,
+            leaves: SessionStatus::Busy,
         };
         journal.append(append).await.unwrap();
     }
@@ -137,8 +140,8 @@ async fn open_queries(journal: &dyn Journal, many: usize) {
 async fn silent_host(
     journal: Arc<dyn Journal>,
     concurrency: usize,
-) -> (TestSystem, Probe<Silence<Scripted>>) {
-    let model = Probe::new(Silence::new(usize::MAX, Scripted::new()));
+) -> (TestSystem, Probe<SilentBackend<Scripted>>) {
+    let model = Probe::new(SilentBackend::new(usize::MAX, Scripted::new()));
     let oracle = TestOracle::new(model.clone())
         .journal(journal)
         .settings(|settings| {
@@ -156,7 +159,7 @@ async fn recovery_of_ten_thousand_queries_bounds_concurrent_calls() {
     let journal = memory();
     open_queries(&*journal, 10_000).await;
     let (oracle, model) = silent_host(journal, 32).await;
-    let_pass(10 * MINUTE).await;
+    advance_time(10 * MINUTE).await;
     assert_eq!((model.opened(), model.open()), (32, 32));
     assert_eq!(oracle.oracle().running(), 32);
 }
@@ -167,7 +170,7 @@ async fn second_is_back(obstacle: fn(Sid) -> Obstacle, concurrency: usize) -> Du
     open_queries(&*inner, 2).await;
     let first = SessionKey::local(SessionName::new("s0").unwrap());
     let first = inner.find(first).await.unwrap().unwrap();
-    let journal = Obstructed::new(inner);
+    let journal = ObstructedJournal::new(inner);
     journal.set(obstacle(first.sid));
     let begun = Instant::now();
     let (oracle, _model) = silent_host(Arc::new(journal.clone()), concurrency).await;
@@ -189,13 +192,13 @@ async fn hanging_queries_do_not_block_recovery_forever() {
     let journal = memory();
     open_queries(&*journal, 12).await;
     let (_oracle, model) = silent_host(journal, 4).await;
-    let_pass(14 * MINUTE).await;
+    advance_time(14 * MINUTE).await;
     assert_eq!(model.opened(), 4);
-    let_pass(2 * MINUTE).await;
+    advance_time(2 * MINUTE).await;
     assert_eq!(model.opened(), 8, "a quarter of an hour is long enough");
-    let_pass(12 * MINUTE).await;
+    advance_time(12 * MINUTE).await;
     assert_eq!(model.opened(), 8);
-    let_pass(3 * MINUTE).await;
+    advance_time(3 * MINUTE).await;
     assert_eq!(model.opened(), 12);
 }
 
@@ -209,9 +212,9 @@ async fn recovery_makes_progress_beside_new_queries() {
         let session = oracle.session(&format!("new-{number}")).unwrap();
         session.submit(Submission::new("and this?")).await.unwrap();
     }
-    let_pass(14 * MINUTE).await;
+    advance_time(14 * MINUTE).await;
     assert_eq!(model.opened(), others + 1);
-    let_pass(15 * MINUTE).await;
+    advance_time(15 * MINUTE).await;
     assert_eq!(model.opened(), others + 2);
 }
 
@@ -228,7 +231,7 @@ async fn query_waiting_for_approval_takes_no_recovery_slot() {
         .journal(journal)
         .settings(|settings| settings.recovery = Recovery::AtStart { concurrency: 4 });
     let oracle = oracle.start().await.unwrap();
-    let_pass(10 * MINUTE).await;
+    advance_time(10 * MINUTE).await;
     for number in 0..12 {
         let session = oracle.session(&format!("s{number}")).unwrap();
         assert_eq!(counts(&session, ["approval.requested"]).await, [1]);
@@ -254,7 +257,7 @@ async fn on_demand_recovery_waits_for_the_sessions_next_message() {
     let after = after.start().await.unwrap();
     let session = after.session("s").unwrap();
     let last = session.kinds().await.unwrap();
-    let_pass(HOUR).await;
+    advance_time(HOUR).await;
     assert_eq!(session.kinds().await.unwrap(), last);
     // The next message recovers the blocked query too.
     let answer = session.ask("and now?").await.unwrap();
@@ -278,7 +281,7 @@ async fn ten_process_deaths_fail_only_their_query() {
     for death in 1..10 {
         let oracle = build().await.unwrap();
         let session = oracle.session("s").unwrap();
-        let_pass(Duration::from_secs(1)).await;
+        advance_time(Duration::from_secs(1)).await;
         assert_eq!(counts(&session, ["supervisor.restarted"]).await, [death]);
         assert_eq!(counts(&session, ["query.finished"]).await, [0]);
         oracle.die().await;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use oracle_agent::{
     journal::{Journal, Memory},
-    testkit::{Death, Doom, Side},
+    testkit::{AppendPoint, CrashTarget, Side},
 };
 
 pub(crate) mod check;
@@ -23,7 +23,7 @@ use check::same_but_for_unknown;
 use scenario::Scenario;
 use world::{Came, World};
 
-type Fate = (Death, Doom);
+type Fate = (CrashTarget, AppendPoint);
 
 /// Each death of a system begins a new life; an actor dies within the current one.
 async fn play(scenario: &Scenario, journal: Arc<dyn Journal>, fates: &[Fate], name: &str) -> Came {
@@ -31,7 +31,7 @@ async fn play(scenario: &Scenario, journal: Arc<dyn Journal>, fates: &[Fate], na
     for (death, doom) in fates {
         world.live(Some(doom.clone()), *death).await;
     }
-    world.live(None, Death::System).await;
+    world.live(None, CrashTarget::System).await;
     world.end().await
 }
 
@@ -44,7 +44,7 @@ struct Undisturbed {
 
 async fn undisturbed(scenario: &Scenario) -> Undisturbed {
     let mut world = World::new(scenario, Arc::new(Memory::new()), scenario.name.into());
-    let landed = world.live(None, Death::System).await.landed();
+    let landed = world.live(None, CrashTarget::System).await.landed();
     let first = landed[0].0;
     let appends = landed.into_iter().map(|(sid, kinds)| (sid == first, kinds));
     Undisturbed {
@@ -62,9 +62,9 @@ impl Undisturbed {
         for (number, (asked, kinds)) in (1..).zip(&self.appends) {
             let begins = |kind: &&str| ["session.opened", "query.accepted"].contains(kind);
             for side in [Side::Before, Side::After] {
-                fates.push((Death::System, Doom::at(side, number)));
+                fates.push((CrashTarget::System, AppendPoint::at(side, number)));
                 if *asked || !kinds.iter().any(begins) {
-                    fates.push((Death::Actor, Doom::at(side, number)));
+                    fates.push((CrashTarget::Actor, AppendPoint::at(side, number)));
                 }
             }
         }
@@ -163,10 +163,14 @@ async fn by_seed(seed: u64) -> (String, Undisturbed, Came) {
     let mut fates: Vec<Fate> = Vec::new();
     for _ in 0..=dice.below(5) {
         let fate = dice.of(&possible).clone();
-        let actors = fates.iter().filter(|(death, _)| *death == Death::Actor);
+        let actors = fates
+            .iter()
+            .filter(|(death, _)| *death == CrashTarget::Actor);
         // An append's number identifies its session in the first life only.
         let asked_alone = undisturbed.appends.iter().all(|(asked, _)| *asked);
-        if fate.0 == Death::System || (actors.count() < 2 && (fates.is_empty() || asked_alone)) {
+        if fate.0 == CrashTarget::System
+            || (actors.count() < 2 && (fates.is_empty() || asked_alone))
+        {
             fates.push(fate);
         }
     }

@@ -6,7 +6,7 @@ use oracle_agent::{
     kernel::Command,
     llm::Scripted,
     model::{CallId, Fault, FaultClass, Seq, Submission, command::Author, record::ApprovalVerdict},
-    testkit::{Drip, Silence, TestOracle, TestSession, TestTool, let_pass},
+    testkit::{SilentBackend, SlowStream, TestOracle, TestSession, TestTool, advance_time},
 };
 use serde_json::json;
 
@@ -16,7 +16,7 @@ const STALL: Duration = Duration::from_secs(900);
 
 #[tokio::test(start_paused = true)]
 async fn stalled_session_is_killed_and_restarted() {
-    let backend = Silence::new(1, Scripted::new().reply(done("Fine.")));
+    let backend = SilentBackend::new(1, Scripted::new().reply(done("Fine.")));
     let oracle = TestOracle::new(backend)
         .settings(|settings| {
             // Far deadlines, so that the stall limit alone applies.
@@ -45,7 +45,7 @@ async fn stalled_session_is_killed_and_restarted() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_repeats_itself_does_not_hide_a_stall() {
-    let backend = Silence::new(1, Scripted::new().reply(done("Fine.")));
+    let backend = SilentBackend::new(1, Scripted::new().reply(done("Fine.")));
     let oracle = TestOracle::new(backend)
         .settings(|settings| {
             settings.gateway.first_token = 10 * HOUR;
@@ -63,7 +63,7 @@ async fn a_client_that_repeats_itself_does_not_hide_a_stall() {
     session.submit(question.clone()).await.unwrap();
     let minute = Duration::from_secs(60);
     for _ in 0..14 {
-        let_pass(minute).await;
+        advance_time(minute).await;
         session.submit(question.clone()).await.unwrap();
         let steer = Command::Steer {
             text: "are you there?".into(),
@@ -71,13 +71,13 @@ async fn a_client_that_repeats_itself_does_not_hide_a_stall() {
         };
         session.command(steer).await.unwrap();
     }
-    let_pass(2 * minute).await;
+    advance_time(2 * minute).await;
     assert_eq!(counts(&session, ["supervisor.restarted"]).await, [1]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn three_stalls_fail_the_query() {
-    let oracle = TestOracle::new(Silence::new(99, Scripted::new()))
+    let oracle = TestOracle::new(SilentBackend::new(99, Scripted::new()))
         .settings(|settings| {
             settings.gateway.first_token = 10 * HOUR;
             settings.gateway.total = 10 * HOUR;
@@ -92,7 +92,7 @@ async fn three_stalls_fail_the_query() {
 }
 
 async fn hours_pass(session: &TestSession, name: &str) {
-    let_pass(3 * HOUR).await;
+    advance_time(3 * HOUR).await;
     let restarts = counts(session, ["supervisor.restarted"]).await;
     assert_eq!(restarts, [0], "{name}");
 }
@@ -170,7 +170,7 @@ async fn a_back_off_is_no_stall() {
 #[tokio::test(start_paused = true)]
 async fn waiting_in_a_queue_is_no_stall() {
     // One call at a time, and the first one takes hours.
-    let oracle = TestOracle::new(Drip { every: HOUR / 6 })
+    let oracle = TestOracle::new(SlowStream { every: HOUR / 6 })
         .settings(|settings| {
             settings.gateway.concurrency = 1;
             settings.gateway.idle = HOUR;

@@ -9,9 +9,8 @@ use oracle_agent::{
     llm::Scripted,
     model::{By, ProfileName, Seq, SessionKey, SessionName, Submission},
     testkit::{
-        Probe, TestOracle, TestSystem, TestTool,
-        faulty::{Failure, Faulty, Operation, Plan},
-        let_pass,
+        Probe, TestOracle, TestSystem, TestTool, advance_time,
+        faulty::{Failure, FaultyJournal, Operation, Plan},
     },
 };
 use serde_json::json;
@@ -34,7 +33,7 @@ async fn shutdown_drains_running_queries_and_refuses_new_ones() {
         .unwrap();
     session.wait_for("tool.started").await.unwrap();
     let late = async {
-        let_pass(Duration::from_secs(1)).await;
+        advance_time(Duration::from_secs(1)).await;
         other.submit(Submission::new("and I?")).await
     };
     let (answer, late, ()) = tokio::join!(watch.answer(), late, oracle.shut_down(HOUR));
@@ -61,7 +60,7 @@ async fn partial_reply_counts_when_a_restart_or_shutdown_cuts_it_off() {
         while backend.opened() < calls || backend.open() == 0 {
             tokio::task::yield_now().await;
         }
-        let_pass(Duration::from_millis(10)).await;
+        advance_time(Duration::from_millis(10)).await;
     };
     let oracle = build().await.unwrap();
     let session = oracle.session("s").unwrap();
@@ -296,13 +295,13 @@ async fn shutdown_author_is_on_record_when_shutdown_returns() {
 
 #[tokio::test(start_paused = true)]
 async fn query_continues_after_a_failed_deletion() {
-    let plan = Plan::new().fail(Operation::Delete, 1, Failure::NotDone);
+    let plan = Plan::new().fail(Operation::Delete, 1, Failure::NotExecuted);
     let script = Scripted::new()
         .calls("Looking.", [("slow", json!({}))])
         .reply(done("Fine."));
     let oracle = TestOracle::new(script)
         .tool(TestTool::new("slow").hangs_once("found").repeatable())
-        .journal(Arc::new(Faulty::new(Memory::new(), plan)))
+        .journal(Arc::new(FaultyJournal::new(Memory::new(), plan)))
         .start()
         .await
         .unwrap();
@@ -355,7 +354,7 @@ async fn process_owns_a_session_until_it_closes() {
     );
     begins.command(Command::Close).await.unwrap();
     let deleted = async {
-        let delete = || second.oracle().delete(late.key(), Only::AtRest);
+        let delete = || second.oracle().delete(late.key(), Only::WhenIdle);
         while delete().await.is_err() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use oracle_agent::model::QueryType;
-use oracle_agent::query::{Classifier, Evaluation, Labelled, Lexicon, Weights, training};
+use oracle_agent::query::{Classifier, Evaluation, LabelledQuery, Lexicon, Weights, training};
 
 use super::{classifier, tables::ROWS};
 
@@ -21,8 +21,8 @@ const TRAIN: [(&str, &str); 3] = [
     ("own", include_str!("../../data/queries_own.tsv")),
 ];
 
-fn rows(text: &str) -> Vec<Labelled> {
-    Labelled::parse(text, "test").unwrap()
+fn rows(text: &str) -> Vec<LabelledQuery> {
+    LabelledQuery::parse(text, "test").unwrap()
 }
 
 /// Normalises a query: case and signs do not distinguish two.
@@ -52,7 +52,7 @@ fn training_set_excludes_evaluation_queries() {
     for (name, text) in TRAIN {
         let rows = rows(text);
         // "ok" is in the shared file and in T009: the lexicon decides it, so the training skips it.
-        for row in training::learned_from(&lexicon, &rows) {
+        for row in training::training_rows(&lexicon, &rows) {
             assert!(!measured.contains(&bare(&row.query)), "{name}: {row:?}");
         }
     }
@@ -194,9 +194,9 @@ fn the_lexicons_alone_keep_their_accuracy_on_the_dev_set() {
 
 #[test]
 fn training_is_deterministic_and_learns() {
-    let short = |row: &Labelled| (8..20).contains(&row.query.len());
+    let short = |row: &LabelledQuery| (8..20).contains(&row.query.len());
     let rows = rows(TRAIN[0].1).into_iter().filter(short);
-    let rows: Vec<Labelled> = rows.take(130).collect();
+    let rows: Vec<LabelledQuery> = rows.take(130).collect();
     let (lexicon, settings) = (Lexicon::builtin().unwrap(), training::Settings::default());
     let once = training::train(&lexicon, &rows, &settings, [7; 32]).unwrap();
     let again = training::train(&lexicon, &rows, &settings, [7; 32]).unwrap();

@@ -1,7 +1,7 @@
 //! Texts that are hardly questions: each gets a classification.
 
 use oracle_agent::model::QueryType;
-use oracle_agent::query::{Basis, Classifier, Context, Lexicon};
+use oracle_agent::query::{Basis, Classifier, Lexicon, QueryContext};
 
 use super::{classifier, classify};
 
@@ -34,14 +34,14 @@ fn arbitrary_and_huge_input_is_classified() {
         ("underscores", "_".repeat(1 << 20)),
         ("quotes", "'".repeat(1 << 20)),
     ] {
-        for context in [Context::Fresh, Context::Following(&text)] {
+        for context in [QueryContext::Fresh, QueryContext::Following(&text)] {
             let got = classifier().classify(&text, context);
             assert!((0.0..=1.0).contains(&got.confidence), "{name}: {got:?}");
             assert_eq!(got, classifier().classify(&text, context), "{name}");
         }
         assert!(
             !classifier()
-                .explain(&text, Context::Fresh)
+                .explain(&text, QueryContext::Fresh)
                 .to_string()
                 .is_empty(),
             "{name}"
@@ -82,11 +82,11 @@ fn case_typos_and_punctuation_keep_the_type() {
 
 #[test]
 fn explanation_matches_the_classification() {
-    let before = Context::Following("There are two.");
+    let before = QueryContext::Following("There are two.");
     for (query, context, basis, by) in [
         (
             "where is the parser implemented?",
-            Context::Fresh,
+            QueryContext::Fresh,
             Basis::Weights,
             "by the weights",
         ),
@@ -96,17 +96,17 @@ fn explanation_matches_the_classification() {
             Basis::FollowUp,
             "by following up on what was said",
         ),
-        ("", Context::Fresh, Basis::Blank, "by its emptiness"),
-        ("hm", Context::Fresh, Basis::Short, "by its shortness"),
+        ("", QueryContext::Fresh, Basis::Blank, "by its emptiness"),
+        ("hm", QueryContext::Fresh, Basis::Short, "by its shortness"),
         (
             "refactor",
-            Context::Fresh,
+            QueryContext::Fresh,
             Basis::Lexicon,
             "by the lexicon alone",
         ),
         (
             "zzxqj vvkwp ggrbt",
-            Context::Fresh,
+            QueryContext::Fresh,
             Basis::Nothing,
             "by a guess: nothing of it is known",
         ),
@@ -131,7 +131,7 @@ fn explanation_matches_the_classification() {
             assert_eq!(best, Some(explained.classification.query_type), "{query}");
         }
     }
-    let shown = classifier().explain("fix the bug in `parse`", Context::Fresh);
+    let shown = classifier().explain("fix the bug in `parse`", QueryContext::Fresh);
     let weights: Vec<f64> = shown.parts.iter().map(|part| part.weight).collect();
     assert!(!weights.is_empty() && shown.second.is_some());
     assert!(
@@ -151,13 +151,13 @@ fn stems_in_agglutinative_languages_are_recognised() {
             "funkcjonalnością zajmującej plikami konfiguracyjnymi",
         ),
     ] {
-        let explained = classifier().explain(query, Context::Fresh);
+        let explained = classifier().explain(query, QueryContext::Fresh);
         assert_eq!(explained.basis, Basis::Weights, "{query}: {explained}");
         assert_eq!(
             explained.classification.query_type, want,
             "{query}: {explained}"
         );
-        let alone = lexicon.explain(query, Context::Fresh);
+        let alone = lexicon.explain(query, QueryContext::Fresh);
         assert_eq!(alone.basis, Basis::Nothing, "{query}: {alone}");
     }
 }
@@ -171,7 +171,7 @@ fn nonsense_words_give_a_low_confidence_guess() {
         "xcvbable qrtzed wxkers",
         "фжщыть",
     ] {
-        let explained = classifier().explain(query, Context::Fresh);
+        let explained = classifier().explain(query, QueryContext::Fresh);
         assert_eq!(explained.basis, Basis::Nothing, "{query}: {explained}");
         assert!(explained.classification.confidence < 0.5, "{query}");
     }
@@ -194,7 +194,7 @@ fn question_outweighs_the_stack_trace_beside_it() {
                 format!("{question}\n{machine}"),
                 format!("{machine}\n\n{question}"),
             ] {
-                let explained = classifier().explain(&query, Context::Fresh);
+                let explained = classifier().explain(&query, QueryContext::Fresh);
                 assert_eq!(
                     explained.classification.query_type, want,
                     "{query}: {explained}"
@@ -209,7 +209,7 @@ fn question_outweighs_the_stack_trace_beside_it() {
 
 #[test]
 fn follow_ups_are_detected_in_any_language() {
-    let before = Context::Following("There are two caches.");
+    let before = QueryContext::Following("There are two caches.");
     for query in [
         "und die zweite?",
         "och den andra?",

@@ -4,7 +4,7 @@ use std::{fs, io::Write, path::Path};
 
 use serde_json::Value;
 
-use super::{Place, assert_transcript};
+use super::{Workspace, assert_transcript};
 
 const PARSER: &str = "\
 //! Parses invoices.
@@ -74,7 +74,7 @@ pub(super) fn numbered<'a>(events: impl IntoIterator<Item = &'a Value>) {
 
 #[test]
 fn answer_cites_existing_places() {
-    let place = Place::new(&FILES);
+    let place = Workspace::new(&FILES);
     assert_transcript!("ask", [place.oracle("ask").arg(QUESTION)]);
     let output = place
         .oracle("ask --json --session shop-1")
@@ -97,9 +97,9 @@ fn answer_cites_existing_places() {
 
 #[test]
 fn project_option_names_another_folder() {
-    let place = Place::new(&FILES);
+    let place = Workspace::new(&FILES);
     let shop = place.path(".");
-    let elsewhere = Place::new(&[]);
+    let elsewhere = Workspace::new(&[]);
     let line = format!("ask --json --project {}", shop.display());
     let output = elsewhere.oracle(&line).arg(QUESTION).output();
     assert_eq!(
@@ -110,7 +110,7 @@ fn project_option_names_another_folder() {
 
 #[test]
 fn events_are_lines_and_the_object_comes_last() {
-    let place = Place::new(&FILES);
+    let place = Workspace::new(&FILES);
     let output = place.oracle("ask --events").arg(QUESTION).output();
     assert_eq!((output.stderr, output.status.code()), (vec![], Some(0)));
     whole(&json_lines(&output.stdout));
@@ -125,7 +125,7 @@ fn events_are_lines_and_the_object_comes_last() {
 
 #[test]
 fn ask_finds_the_right_one_of_5000_files() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     for folder in 0..50 {
         let path = place.path(&format!("src/part{folder}"));
         fs::create_dir_all(&path).unwrap();
@@ -144,7 +144,7 @@ fn ask_finds_the_right_one_of_5000_files() {
 
 #[test]
 fn ask_about_missing_code_ends_stuck() {
-    let place = Place::new(&FILES);
+    let place = Workspace::new(&FILES);
     let question = "where is the zygote capacitor implemented?";
     let output = place.oracle("ask --json").arg(question).output();
     let answer = &json_lines(&output.stdout)[0];
@@ -166,7 +166,7 @@ fn ask_about_missing_code_ends_stuck() {
 
 #[test]
 fn question_comes_from_argument_or_stdin() {
-    let place = Place::new(&FILES);
+    let place = Workspace::new(&FILES);
     let answer = place.oracle("ask").arg(QUESTION).output().stdout;
     assert!(!answer.is_empty());
     let line = format!("{QUESTION}\r\n");
@@ -180,7 +180,7 @@ fn question_comes_from_argument_or_stdin() {
 
 #[test]
 fn ask_refuses_invalid_input() {
-    let place = Place::new(&[("file.txt", "not a folder\n")]);
+    let place = Workspace::new(&[("file.txt", "not a folder\n")]);
     let long = "a".repeat(10 << 20).into_bytes();
     let hi = "ask hi";
     let lines = [
@@ -215,7 +215,7 @@ fn ask_refuses_invalid_input() {
 fn ask_with_closed_stdin_reports_an_empty_question() {
     use std::process::Command;
 
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let script = format!("exec '{}' ask <&-", env!("CARGO_BIN_EXE_oracle"));
     let mut shell = Command::new("sh");
     shell.args(["-c", &script]).current_dir(place.path("."));
@@ -228,7 +228,7 @@ fn ask_with_closed_stdin_reports_an_empty_question() {
 
 #[test]
 fn closed_stdout_is_no_failure() {
-    let place = Place::new(&FILES);
+    let place = Workspace::new(&FILES);
     for line in ["ask -", "ask --json -", "ask --events -"] {
         let mut child = place.oracle(line).command().spawn().unwrap();
         drop(child.stdout.take());
@@ -253,7 +253,7 @@ fn readme_question_is_answered_from_this_repository() {
         .split_once("ask \"")
         .and_then(|(_, rest)| rest.split_once('"'));
     let question = asked.unwrap().0;
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let line = format!("ask --json --project {}", here.display());
     let output = place.oracle(&line).arg(question).output();
     let answer = json_lines(&output.stdout).remove(0);

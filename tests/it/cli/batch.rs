@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{
-    Place,
+    Workspace,
     ask::{FILES, QUESTION, json_lines, numbered},
     assert_transcript,
 };
@@ -27,7 +27,7 @@ fn objects(lines: &[Value]) -> BTreeMap<u64, &Value> {
 
 #[test]
 fn each_line_gets_its_object_and_sessions_keep_their_order() {
-    let place = Place::new(&FILES);
+    let place = Workspace::new(&FILES);
     let asked = [
         json!({"session": "a", "question": QUESTION}),
         json!({"session": "b", "question": "invoices"}),
@@ -57,7 +57,7 @@ fn each_line_gets_its_object_and_sessions_keep_their_order() {
 
 #[test]
 fn every_session_is_answered_at_any_parallelism() {
-    let place = Place::new(&FILES);
+    let place = Workspace::new(&FILES);
     let asked = (0..40).map(|n| json!({"session": format!("s{}", n % 10), "question": "invoices"}));
     let asked = lines(&asked.collect::<Vec<_>>());
     for (line, queries) in [
@@ -81,7 +81,7 @@ fn every_session_is_answered_at_any_parallelism() {
 
 #[test]
 fn events_are_lines_between_the_objects() {
-    let place = Place::new(&FILES);
+    let place = Workspace::new(&FILES);
     let asked = lines(&[
         json!({"session": "a", "question": QUESTION}),
         json!({"session": "b", "question": "invoices"}),
@@ -100,7 +100,7 @@ fn events_are_lines_between_the_objects() {
 
 #[test]
 fn worst_outcome_gives_the_exit_code() {
-    let place = Place::new(&FILES);
+    let place = Workspace::new(&FILES);
     let key = |session: &str, question: &str| json!({"session": session, "question": question, "idempotency_key": "k"});
     let invoices = json!("invoices");
     let reused = "line 2, session `r`: the idempotency key `k` was used for another message";
@@ -148,7 +148,7 @@ fn worst_outcome_gives_the_exit_code() {
 
 #[test]
 fn invalid_line_is_reported_before_any_question_is_asked() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let bad: [&[u8]; 9] = [
         b"{\"question\": \"invoices\"}\n\n{\"question\": }\n",
         b"invoices\n",

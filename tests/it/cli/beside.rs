@@ -10,13 +10,13 @@ use std::{
 };
 
 use oracle_agent::{
-    control::{Client, Told, socket},
+    control::{Client, SessionUpdate, socket},
     journal::sqlite::processes,
     model::{Seq, SessionName, Submission},
 };
 use serde_json::{Value, json};
 
-use super::{Place, ask::json_lines, serve::Served};
+use super::{Workspace, ask::json_lines, serve::Served};
 
 const END: &str = "<signal type='context_sufficient'><sources_found>1</sources_found></signal>";
 
@@ -24,9 +24,9 @@ const END: &str = "<signal type='context_sufficient'><sources_found>1</sources_f
 const FOR_EVER: u64 = 600_000;
 
 /// A place with scripts for a server and for the other processes.
-fn place(turns: &[Value]) -> Place {
+fn place(turns: &[Value]) -> Workspace {
     let own = json!({ "turns": vec![json!({ "reply": format!("Mine. {END}") }); 10] });
-    Place::new(&[
+    Workspace::new(&[
         ("server.json", &json!({ "turns": turns }).to_string()),
         ("own.json", &own.to_string()),
         ("o.toml", "[notes]\ndir = \"notes\"\nwrite = true\n"),
@@ -39,7 +39,7 @@ fn reply(text: &str) -> Value {
 }
 
 /// Starts a server with a socket, which owns the session.
-fn serving(place: &Place, session: &str) -> Served {
+fn serving(place: &Workspace, session: &str) -> Served {
     let line = "serve --listen 127.0.0.1:0 --config o.toml --model scripted/server.json";
     let server = Served::start(place, line);
     let pid = Some(server.process());
@@ -59,7 +59,7 @@ fn serving(place: &Place, session: &str) -> Served {
         let mut events = client.follow(&name, Seq(0)).await.unwrap();
         loop {
             match events.next().await.unwrap().unwrap() {
-                Told::Event(event) if event.kind == "query.finished" => break,
+                SessionUpdate::Event(event) if event.kind == "query.finished" => break,
                 _ => {}
             }
         }
@@ -67,7 +67,7 @@ fn serving(place: &Place, session: &str) -> Served {
     server
 }
 
-fn log(place: &Place, session: &str) -> Vec<Value> {
+fn log(place: &Workspace, session: &str) -> Vec<Value> {
     let line = format!("sessions events {session}");
     json_lines(&place.oracle(&line).output().stdout)
 }
@@ -155,18 +155,21 @@ fn ctrl_c_cancels_a_servers_query_also_while_draining() {
 }
 
 /// Signals a server to shut down, and returns when its event streams have ended.
-fn has_begun_to_drain(place: &Place, server: &Served) {
+fn has_begun_to_drain(place: &Workspace, server: &Served) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let client = Client::unix(&socket_of(place)).await.unwrap();
         let name = SessionName::new("s").unwrap();
         let mut events = client.follow(&name, Seq(0)).await.unwrap();
         server.signal("TERM");
-        while !matches!(events.next().await.unwrap(), Some(Told::End { .. }) | None) {}
+        while !matches!(
+            events.next().await.unwrap(),
+            Some(SessionUpdate::End { .. }) | None
+        ) {}
     });
 }
 
-fn socket_of(place: &Place) -> PathBuf {
+fn socket_of(place: &Workspace) -> PathBuf {
     place.data.path().join("oracle").join(socket::NAME)
 }
 

@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use super::{
-    Place,
+    Workspace,
     ask::{FILES, QUESTION, json_lines},
 };
 
@@ -14,7 +14,7 @@ const SMALL_DISK: &str = "trap '' XFSZ; ulimit -f 128; exec \"$0\" \"$@\"";
 
 #[test]
 fn torn_write_ends_the_program_and_loses_nothing_acknowledged() {
-    let place = Place::new(&FILES);
+    let place = Workspace::new(&FILES);
     let ask = |question: &str| {
         let run = place.oracle("ask --json --session s");
         json_lines(&run.arg(question).output().stdout)[0].clone()

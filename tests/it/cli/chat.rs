@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    Place,
+    Workspace,
     ask::{FILES, QUESTION, cited, json_lines, numbered},
     assert_transcript,
 };
@@ -13,7 +13,7 @@ const NOT_UTF_8: &str = "oracle: the line is not UTF-8 and was not asked: conver
 
 #[test]
 fn piped_questions_share_one_session() {
-    let place = Place::new(&FILES);
+    let place = Workspace::new(&FILES);
     let lines = format!("\n{QUESTION}\n  \t\r\nand the upload?\r\n\n");
     let output = place
         .oracle("chat --json --session shop-1")
@@ -56,7 +56,7 @@ fn piped_questions_share_one_session() {
 
 #[test]
 fn events_are_lines_and_each_object_follows_its_own() {
-    let place = Place::new(&FILES);
+    let place = Workspace::new(&FILES);
     let lines = format!("{QUESTION}\ninvoices\n");
     let chat = |line| {
         let output = place.oracle(line).stdin(lines.as_bytes()).output();
@@ -85,7 +85,7 @@ fn events_are_lines_and_each_object_follows_its_own() {
 
 #[test]
 fn the_last_question_gives_the_exit_code() {
-    let place = Place::new(&FILES);
+    let place = Workspace::new(&FILES);
     let invoices = "invoices";
     for (name, lines, note, code) in [
         ("nothing is asked", vec![], "", 0),
@@ -110,7 +110,7 @@ fn the_last_question_gives_the_exit_code() {
 
 #[test]
 fn a_line_that_is_not_utf_8_is_skipped_with_a_note() {
-    let place = Place::new(&FILES);
+    let place = Workspace::new(&FILES);
     for (name, lines, code) in [
         ("before a question", &b"why \xff?\ninvoices\n"[..], 0),
         ("as the last", b"invoices\nwhy \xff?\n", 2),
@@ -128,7 +128,7 @@ fn a_line_that_is_not_utf_8_is_skipped_with_a_note() {
 
 #[test]
 fn oversized_question_is_refused_and_the_next_is_asked() {
-    let place = Place::new(&FILES);
+    let place = Workspace::new(&FILES);
     let lines = [&b"a".repeat((1 << 20) + 1)[..], b"\ninvoices\n"].concat();
     let output = place.oracle("chat").stdin(&lines).output();
     let said = String::from_utf8(output.stderr).unwrap();
@@ -142,7 +142,7 @@ fn oversized_question_is_refused_and_the_next_is_asked() {
 
 #[test]
 fn chat_reports_why_it_cannot_start() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     assert_transcript!(
         "chat_refused",
         ["chat --project nowhere", "chat --model nobody/knows"].map(|line| place.oracle(line))

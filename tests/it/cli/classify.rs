@@ -3,13 +3,13 @@
 //! Snapshots hold queries whose classification is fixed (docs/protocol.md, "Query classification");
 //! others are compared with the library.
 
-use oracle_agent::{app, config::Config, query::Context};
+use oracle_agent::{app, config::Config, query::QueryContext};
 
-use super::{Place, assert_transcript};
+use super::{Workspace, assert_transcript};
 
 #[test]
 fn queries_come_from_argument_or_lines() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let followup = "classify --context here.";
     assert_transcript!(
         "classify",
@@ -27,7 +27,7 @@ fn queries_come_from_argument_or_lines() {
 
 #[test]
 fn json_lines_carry_their_own_context() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let lines = r#"{"query": "and the second one?", "context": "here."}
 {"query": "ok", "label": "conversational"}
 "ok"
@@ -53,7 +53,7 @@ fn json_lines_carry_their_own_context() {
 
 #[test]
 fn blank_context_of_a_line_overrides_the_option() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let line = r#"{"query": "and the second one?", "context": ""}"#;
     let run = place.oracle("classify --jsonl --context here.");
     let output = run.stdin(line.as_bytes()).output();
@@ -74,13 +74,13 @@ fn program_and_library_classify_alike() {
         "zzz qqq",
     ];
     let classifier = app::classifier(&Config::default()).unwrap();
-    let said = |query: &&str| classifier.classify(query, Context::Fresh);
+    let said = |query: &&str| classifier.classify(query, QueryContext::Fresh);
     let want: Vec<_> = queries
         .iter()
         .map(said)
         .map(|said| serde_json::to_string(&said).unwrap() + "\n")
         .collect();
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let output = place
         .oracle("classify")
         .stdin(queries.join("\n").as_bytes())
@@ -90,7 +90,7 @@ fn program_and_library_classify_alike() {
 
 #[test]
 fn invalid_lexicon_is_refused() {
-    let place = Place::new(&[("bad.toml", "nonsense = 1\n")]);
+    let place = Workspace::new(&[("bad.toml", "nonsense = 1\n")]);
     let with = |lexicon: &str| {
         place
             .oracle("classify ok")
@@ -101,7 +101,7 @@ fn invalid_lexicon_is_refused() {
 
 #[test]
 fn unpaired_surrogate_in_json_is_accepted() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let lines = r#"{"query": "ok \ud800"}
 "\udc00\ud83d\ude00 \\ud800"
 "#;
@@ -115,7 +115,7 @@ fn unpaired_surrogate_in_json_is_accepted() {
 
 #[test]
 fn invalid_utf_8_is_classified() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     for flags in ["classify", "classify --jsonl"] {
         let bytes: Vec<u8> = (0..=255)
             .filter(|byte| *byte != b'{' && *byte != b'"')
@@ -135,7 +135,7 @@ fn invalid_utf_8_is_classified() {
 fn lexicon_overlay_extends_the_lexicon() {
     let overlay =
         "[[action]]\nentries = [\"frobnicate\"]\n[[code]]\nweight = 0\nentries = [\"function\"]\n";
-    let place = Place::new(&[("mine.toml", overlay), ("bad.toml", "[[code]\n")]);
+    let place = Workspace::new(&[("mine.toml", overlay), ("bad.toml", "[[code]\n")]);
     let overlaid = |overlay: &str, words: &'static str| {
         place
             .oracle(words)
@@ -155,7 +155,7 @@ fn lexicon_overlay_extends_the_lexicon() {
 
 #[test]
 fn explain_shows_the_evidence() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let run = place.oracle("classify --explain");
     let output = run.arg("where is the parser?").output();
     let out = String::from_utf8(output.stdout).unwrap();
@@ -166,7 +166,7 @@ fn explain_shows_the_evidence() {
 
 #[test]
 fn explanations_of_several_lines_are_separated() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let output = place.oracle("classify --explain").stdin(b"ok\n\n").output();
     let out = String::from_utf8(output.stdout).unwrap();
     let parts: Vec<&str> = out.split("\n\n").collect();
@@ -180,7 +180,7 @@ fn explanations_of_several_lines_are_separated() {
 #[test]
 fn labelled_queries_are_evaluated() {
     let file = "\u{feff}# ours\nconversational\tthanks a lot\ncode\ten\tok\n";
-    let place = Place::new(&[
+    let place = Workspace::new(&[
         ("ours.tsv", file),
         ("bad.tsv", "code\n"),
         ("empty.tsv", "# nothing\n"),
@@ -205,7 +205,7 @@ fn labelled_queries_are_evaluated() {
 
 #[test]
 fn own_weights_are_loaded_or_refused() {
-    let place = Place::new(&[("bad.bin", "nonsense")]);
+    let place = Workspace::new(&[("bad.bin", "nonsense")]);
     let builtin = include_bytes!("../../../config/classifier.bin");
     let mut damaged = builtin.to_vec();
     damaged[100_000] ^= 1;
@@ -229,7 +229,7 @@ fn own_weights_are_loaded_or_refused() {
 
 #[test]
 fn a_line_of_any_length_is_a_query() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let long = [b"ok ".repeat(2 << 20), b"\nok\n".to_vec()].concat();
     let output = place.oracle("classify").stdin(&long).output();
     let out = String::from_utf8(output.stdout).unwrap();

@@ -1,10 +1,10 @@
 //! `oracle config`: the origin of each value, and the reports of mistakes.
 
-use super::{Place, assert_transcript};
+use super::{Workspace, assert_transcript};
 
 #[test]
 fn config_show_names_the_source_of_every_value() {
-    let place = Place::new(&[
+    let place = Workspace::new(&[
         (
             "mine.toml",
             "[oracle]\nmax_turns = 20\n\n[budget]\nmax_cost_usd = 0.5\n",
@@ -35,7 +35,7 @@ fn config_show_names_the_source_of_every_value() {
 
 #[test]
 fn check_reports_the_file_and_all_its_problems() {
-    let place = Place::new(&[
+    let place = Workspace::new(&[
         ("good.toml", "[oracle]\nmax_turns = 20\n"),
         (
             "unknown.toml",
@@ -80,7 +80,7 @@ fn check_reports_the_file_and_all_its_problems() {
 
 #[test]
 fn check_validates_what_a_start_would_build() {
-    let place = Place::new(&[
+    let place = Workspace::new(&[
         ("prompts/readme.md", "x"),
         ("lexicon.toml", "x = 1\n"),
         (
@@ -100,7 +100,7 @@ fn check_validates_what_a_start_would_build() {
 
 #[test]
 fn command_stops_at_configuration_problems() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let lines = [
         "config show --max-turns 0 --model x",
         "classify ok --max-turns 0 --model x",
@@ -127,7 +127,7 @@ oracle: option --model: `model.chain` is `x`, allowed is 1 to 8 different models
 
 #[test]
 fn init_creates_a_file_that_loads_and_never_overwrites_one() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let home = place.path("home");
     assert_transcript!(
         "config_init",

@@ -24,7 +24,7 @@ use std::{
 use oracle_agent::journal::{Entry, Journal, Known, Sqlite};
 use serde_json::{Value, json};
 
-use super::{Place, ask::FILES};
+use super::{Workspace, ask::FILES};
 use crate::actors::simulation::{
     Dice,
     check::{Ended, all_ended, audited, logs},
@@ -70,7 +70,7 @@ fn named() -> impl Iterator<Item = Named> + Clone {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum RoundEnd {
     /// Killed after it has printed so many lines.
     Killed { lines: u64 },
     /// Aborts itself when it passes the point for this time.
@@ -79,7 +79,7 @@ enum Fate {
     Old,
 }
 
-impl Fate {
+impl RoundEnd {
     /// Chooses a time that a round reaches if the point comes first in it.
     fn at(point: Named, dice: &mut Dice) -> Self {
         let times = match point.1 {
@@ -231,21 +231,21 @@ fn questions(round: usize) -> Vec<u8> {
 }
 
 /// Runs one process to its end and returns its complete lines.
-fn live(place: &Place, round: usize, fate: Fate) -> (Vec<Value>, ExitStatus) {
+fn live(place: &Workspace, round: usize, fate: RoundEnd) -> (Vec<Value>, ExitStatus) {
     let line = "ask --jsonl --events --parallel 20 --model scripted/script.json";
     let run = place.oracle(line);
     let run = match fate {
-        Fate::At { point, time } => {
+        RoundEnd::At { point, time } => {
             let (side, what) = point;
             run.env("ORACLE_TESTKIT_DIE", format!("{side}:{what}:{time}"))
         }
-        Fate::Killed { .. } | Fate::Old => run,
+        RoundEnd::Killed { .. } | RoundEnd::Old => run,
     };
     let mut command = run.command();
     let mut child = command.stderr(Stdio::null()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     // Without input the process starts no query.
-    if fate == (Fate::Killed { lines: 0 }) {
+    if fate == (RoundEnd::Killed { lines: 0 }) {
         child.kill().unwrap();
     } else {
         stdin.write_all(&questions(round)).unwrap();
@@ -254,7 +254,7 @@ fn live(place: &Place, round: usize, fate: Fate) -> (Vec<Value>, ExitStatus) {
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut said = Vec::new();
     loop {
-        if let Fate::Killed { lines } = fate
+        if let RoundEnd::Killed { lines } = fate
             && said.len() as u64 == lines
         {
             child.kill().unwrap();
@@ -270,14 +270,14 @@ fn live(place: &Place, round: usize, fate: Fate) -> (Vec<Value>, ExitStatus) {
     (said, child.wait().unwrap())
 }
 
-fn fates(deaths: usize, dice: &mut Dice) -> VecDeque<Fate> {
+fn fates(deaths: usize, dice: &mut Dice) -> VecDeque<RoundEnd> {
     let points = named().count();
     let rounds = deaths / (points + 1);
     let points = named().cycle().take(rounds * points);
-    let mut fates: Vec<Fate> = points.map(|point| Fate::at(point, dice)).collect();
+    let mut fates: Vec<RoundEnd> = points.map(|point| RoundEnd::at(point, dice)).collect();
     while fates.len() < deaths {
         let lines = dice.below(LINES);
-        fates.push(Fate::Killed { lines });
+        fates.push(RoundEnd::Killed { lines });
     }
     for last in (1..fates.len()).rev() {
         let other = usize::try_from(dice.below(last as u64 + 1)).unwrap();
@@ -287,7 +287,7 @@ fn fates(deaths: usize, dice: &mut Dice) -> VecDeque<Fate> {
 }
 
 struct Trial {
-    place: Place,
+    place: Workspace,
     round: usize,
     seen: Seen,
     died: BTreeSet<Named>,
@@ -297,7 +297,7 @@ struct Trial {
 
 impl Trial {
     fn new() -> Self {
-        let place = Place::new(&FILES);
+        let place = Workspace::new(&FILES);
         std::fs::write(place.path("script.json"), script()).unwrap();
         Self {
             place,
@@ -308,13 +308,13 @@ impl Trial {
         }
     }
 
-    fn name(&self, fate: Fate) -> String {
+    fn name(&self, fate: RoundEnd) -> String {
         format!("round {}, {fate:?}", self.round)
     }
 
     /// Runs one process and checks its traces. Returns whether it died this death; otherwise it
     /// exited normally.
-    async fn dies(&mut self, fate: Fate) -> bool {
+    async fn dies(&mut self, fate: RoundEnd) -> bool {
         let name = self.name(fate);
         let (said, status) = live(&self.place, self.round, fate);
         self.seen.hear(self.round, &said, &name);
@@ -325,11 +325,11 @@ impl Trial {
         let journal: Arc<dyn Journal> = Arc::new(journal);
         self.ended = self.seen.look(&journal, &name).await;
         match (fate, status.signal()) {
-            (Fate::At { point, .. }, Some(ABORTED)) => {
+            (RoundEnd::At { point, .. }, Some(ABORTED)) => {
                 self.died_at(point, &before, &name);
                 self.died.insert(point);
             }
-            (Fate::Killed { .. }, Some(KILLED)) => {}
+            (RoundEnd::Killed { .. }, Some(KILLED)) => {}
             _ => {
                 // A normal end, so every session has its answer.
                 assert_eq!(status.code(), Some(0), "{name}: {status}");
@@ -373,9 +373,9 @@ impl Trial {
     }
 
     /// Plays one round: as many of the waiting deaths as fit, and then a normal end.
-    async fn round(&mut self, waiting: &mut VecDeque<Fate>) {
+    async fn round(&mut self, waiting: &mut VecDeque<RoundEnd>) {
         if !self.outlives(waiting).await {
-            assert!(!self.dies(Fate::Old).await);
+            assert!(!self.dies(RoundEnd::Old).await);
         }
         self.all_is_answered();
         self.round += 1;
@@ -383,7 +383,7 @@ impl Trial {
 
     /// Dies one death after the other. Returns whether a process exited normally instead; its death
     /// then waits for the next round.
-    async fn outlives(&mut self, waiting: &mut VecDeque<Fate>) -> bool {
+    async fn outlives(&mut self, waiting: &mut VecDeque<RoundEnd>) -> bool {
         let mut deaths = 0;
         // A death may need another one before it.
         while deaths + 2 <= DEATHS
@@ -392,7 +392,7 @@ impl Trial {
             let is_first = deaths == 0;
             for next in fate.needs().into_iter().chain([fate]) {
                 if !self.dies(next).await {
-                    let must = is_first && matches!(next, Fate::At { time: 1, .. });
+                    let must = is_first && matches!(next, RoundEnd::At { time: 1, .. });
                     assert!(!must, "{}: nobody passes there", self.name(next));
                     waiting.push_front(fate.easier());
                     return true;
@@ -406,7 +406,7 @@ impl Trial {
     /// Checks that each session was asked each question once and in order, and printed the recorded
     /// answers.
     fn all_is_answered(&self) {
-        let name = self.name(Fate::Old);
+        let name = self.name(RoundEnd::Old);
         assert_eq!(self.seen.logs.len(), asked_in(self.round).end, "{name}");
         let sessions = (0..).zip(&self.seen.logs).zip(&self.ended);
         for ((session, (known, log)), ended) in sessions {

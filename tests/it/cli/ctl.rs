@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use serde_json::{Value, json};
 
 use super::{
-    Place,
+    Workspace,
     serve::{SERVE, Served},
     server::NOWHERE,
 };
@@ -13,9 +13,9 @@ use super::{
 const DONE: &str =
     "Fine. <signal type='context_sufficient'><sources_found>1</sources_found></signal>";
 
-fn place() -> Place {
+fn place() -> Workspace {
     let script = json!({ "turns": [{ "reply": DONE }] }).to_string();
-    let place = Place::new(&[("script.json", &script)]);
+    let place = Workspace::new(&[("script.json", &script)]);
     let asked = place
         .oracle("ask --session review --model scripted/script.json")
         .arg("where is it?")
@@ -24,7 +24,7 @@ fn place() -> Place {
     place
 }
 
-fn run(place: &Place, line: &str) -> (Option<i32>, String, String) {
+fn run(place: &Workspace, line: &str) -> (Option<i32>, String, String) {
     let output = place.oracle(line).output();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (
@@ -36,7 +36,7 @@ fn run(place: &Place, line: &str) -> (Option<i32>, String, String) {
 
 #[test]
 fn ctl_without_a_server_explains_what_to_do() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let (code, out, err) = run(&place, "ctl list");
     assert_eq!((code, out.as_str()), (Some(1), ""));
     assert!(err.starts_with("oracle: no server runs over "), "{err}");

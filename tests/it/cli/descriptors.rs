@@ -8,7 +8,7 @@ use std::{
 use serde_json::json;
 
 use super::{
-    Place,
+    Workspace,
     serve::{DONE, Served, place},
 };
 
@@ -17,7 +17,7 @@ const NEEDED: u64 = 1_128;
 const CONFIG: &str = "[server]\nmax_connections = 1000\n[actors]\nmodel_concurrency = 64\n";
 const SERVE: &str = "serve --listen 127.0.0.1:0 --model scripted/script.json --config oracle.toml";
 
-fn within(place: &Place, limits: &str) -> Command {
+fn within(place: &Workspace, limits: &str) -> Command {
     let whole = place.oracle(SERVE).command();
     let mut limited = Command::new("/bin/sh");
     let exec = format!("{limits}; exec \"$0\" \"$@\"");

@@ -4,11 +4,11 @@ use oracle_agent::mock::{Mock, Settings};
 use serde_json::Value;
 
 use super::{
-    Place, Run,
-    server::{KEY, Manner, NOWHERE, Server},
+    Run, Workspace,
+    server::{KEY, NOWHERE, Server, ServerBehaviour},
 };
 
-fn told<'a>(server: &Server, place: &Place, runs: impl IntoIterator<Item = Run<'a>>) -> String {
+fn told<'a>(server: &Server, place: &Workspace, runs: impl IntoIterator<Item = Run<'a>>) -> String {
     let text = server.hide(&super::transcripts(runs));
     let data = place.data.path().display().to_string();
     let text = text.replace(&data, "[DATA]");
@@ -32,8 +32,8 @@ fn told<'a>(server: &Server, place: &Place, runs: impl IntoIterator<Item = Run<'
 
 #[test]
 fn doctor_without_a_server_checks_the_local_setup() {
-    let server = Server::start(Manner::Good);
-    let place = Place::new(&[
+    let server = Server::start(ServerBehaviour::Good);
+    let place = Workspace::new(&[
         ("script.json", "{ \"turns\": [{ \"reply\": \"a\" }] }"),
         ("broken.toml", "x = 1\n"),
     ]);
@@ -52,8 +52,8 @@ fn doctor_without_a_server_checks_the_local_setup() {
 /// A missing prompt makes the question pointless, and without prices its cost is unknown.
 #[test]
 fn doctor_asks_no_model_when_prices_or_prompts_are_invalid() {
-    let server = Server::start(Manner::Good);
-    let place = Place::new(&[("o.toml", &server.config())]);
+    let server = Server::start(ServerBehaviour::Good);
+    let place = Workspace::new(&[("o.toml", &server.config())]);
     for (variable, value) in [
         ("ORACLE_PROMPT__CONTEXT", "none"),
         ("ORACLE_PROMPT__DIR", "none"),
@@ -78,8 +78,8 @@ fn doctor_asks_no_model_when_prices_or_prompts_are_invalid() {
 
 #[test]
 fn working_model_passes_every_doctor_check() {
-    let server = Server::start(Manner::Good);
-    let place = Place::new(&[("o.toml", &server.config())]);
+    let server = Server::start(ServerBehaviour::Good);
+    let place = Workspace::new(&[("o.toml", &server.config())]);
     let line = |line| {
         let run = place.oracle(line).env("LOCAL_KEY", KEY);
         run.env("LOCAL_HEADER", "h")
@@ -93,8 +93,8 @@ fn working_model_passes_every_doctor_check() {
 
 #[test]
 fn doctor_warns_about_a_weak_model_with_remedies() {
-    let server = Server::start(Manner::Poor);
-    let place = Place::new(&[("o.toml", &server.config())]);
+    let server = Server::start(ServerBehaviour::Poor);
+    let place = Workspace::new(&[("o.toml", &server.config())]);
     let run = place.oracle("doctor --config o.toml --model local/small");
     let run = run.env("LOCAL_KEY", KEY).env("LOCAL_HEADER", "h");
     insta::assert_snapshot!("doctor_poor", told(&server, &place, [run]));
@@ -124,7 +124,7 @@ async fn doctor_reports_refused_or_unused_tool_results() {
                 "[[providers]]\nname = 'local'\ndialect = '{dialect}'\nbase_url = '{}{base}'\n",
                 mock.url()
             );
-            let place = Place::new(&[("o.toml", &config)]);
+            let place = Workspace::new(&[("o.toml", &config)]);
             let output = place
                 .oracle("doctor --config o.toml --model local/mock-model")
                 .output();
@@ -140,8 +140,8 @@ async fn doctor_reports_refused_or_unused_tool_results() {
 
 #[test]
 fn doctor_explains_how_to_fix_a_broken_model() {
-    let server = Server::start(Manner::Good);
-    let place = Place::new(&[("o.toml", &server.config())]);
+    let server = Server::start(ServerBehaviour::Good);
+    let place = Workspace::new(&[("o.toml", &server.config())]);
     let line = "doctor --config o.toml --model local/small";
     let runs = [
         place.oracle(line),

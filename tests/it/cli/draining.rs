@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio::{sync::mpsc, task::JoinSet};
 
 use super::{
-    Place,
+    Workspace,
     serve::{DONE, SERVE, Served, journal, place},
 };
 use crate::actors::simulation::check::{all_ended, audited, logs};
@@ -146,13 +146,13 @@ fn last_of(stream: &str) -> Value {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum ShutdownSignal {
     Once,
     Twice,
 }
 
 /// Shuts the server down under load and returns all messages that were sent.
-async fn end_in_the_middle(place: &Place, told: Told) -> Vec<Message> {
+async fn end_in_the_middle(place: &Workspace, told: ShutdownSignal) -> Vec<Message> {
     let mut server = Served::start(place, &serve());
     let address = server.address.clone();
     let mut held = hold_streams(&address).await;
@@ -167,7 +167,7 @@ async fn end_in_the_middle(place: &Place, told: Told) -> Vec<Message> {
         messages.push(heard.recv().await.unwrap());
     }
     server.signal("TERM");
-    if told == Told::Twice {
+    if told == ShutdownSignal::Twice {
         // Waits until the first signal is handled.
         while !server.err.next().unwrap().unwrap().contains("ends: ") {}
         server.signal("TERM");
@@ -176,11 +176,11 @@ async fn end_in_the_middle(place: &Place, told: Told) -> Vec<Message> {
     let ended = tokio::time::timeout(PATIENCE, ended).await;
     let (said, code) = ended.expect("it ends in time").unwrap();
     let want = match told {
-        Told::Once => (
+        ShutdownSignal::Once => (
             Some("oracle: ends: lets queries come to their ends"),
             Some(0),
         ),
-        Told::Twice => (Some("oracle: interrupted"), Some(130)),
+        ShutdownSignal::Twice => (Some("oracle: interrupted"), Some(130)),
     };
     assert_eq!((said.last().map(String::as_str), code), want, "{said:?}");
     while let Some(message) = heard.recv().await {
@@ -192,14 +192,14 @@ async fn end_in_the_middle(place: &Place, told: Told) -> Vec<Message> {
     let mut streams = 0;
     while let Some(stream) = held.join_next().await {
         let (name, text, in_order) = stream.unwrap();
-        if told == Told::Once {
+        if told == ShutdownSignal::Once {
             assert!(in_order, "{name} is cut off: {text}");
             let last = last_of(&text);
             assert_eq!(last["error"]["code"], "draining", "{name}: {text}");
             streams += 1;
         }
     }
-    assert!(told == Told::Twice || streams == 2 * STREAMS);
+    assert!(told == ShutdownSignal::Twice || streams == 2 * STREAMS);
     messages
 }
 
@@ -229,15 +229,15 @@ fn all_there(messages: &[Message], logs: &[(Known, Vec<Entry>)]) {
     }
 }
 
-async fn told_in_the_middle(told: Told) {
+async fn told_in_the_middle(told: ShutdownSignal) {
     let turns = [
         json!({ "reply": DONE }),
         json!({ "reply": DONE, "delay_ms": 600_000 }),
     ];
     let place = place(&json!(turns));
     let deadline = match told {
-        Told::Once => "2s",
-        Told::Twice => "1h",
+        ShutdownSignal::Once => "2s",
+        ShutdownSignal::Twice => "1h",
     };
     let config = format!(
         "[server]\ndrain_deadline = \"{deadline}\"\n[actors]\nmodel_concurrency = 1000\n\
@@ -303,10 +303,10 @@ async fn told_in_the_middle(told: Told) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn drain_keeps_what_it_acknowledged_to_clients() {
-    told_in_the_middle(Told::Once).await;
+    told_in_the_middle(ShutdownSignal::Once).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn forced_shutdown_keeps_what_it_acknowledged_to_clients() {
-    told_in_the_middle(Told::Twice).await;
+    told_in_the_middle(ShutdownSignal::Twice).await;
 }

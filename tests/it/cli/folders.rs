@@ -10,13 +10,13 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    Place,
+    Workspace,
     ask::{FILES, QUESTION, cited, json_lines},
 };
 
 const CODE: &str = "/// Reads one invoice.\npub fn parse_invoice() {}\n";
 
-fn asked(place: &Place, project: &OsStr) -> (Value, i32) {
+fn asked(place: &Workspace, project: &OsStr) -> (Value, i32) {
     let run = place.oracle("ask --json - --project").arg(project);
     let output = run.stdin(QUESTION.as_bytes()).output();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
@@ -31,7 +31,7 @@ fn write(path: &Path, bytes: impl AsRef<[u8]>) {
 
 #[test]
 fn project_folder_may_have_any_name() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     for name in [
         &b"with space"[..],
         b"new\nline",
@@ -52,7 +52,7 @@ fn project_folder_may_have_any_name() {
 
 #[test]
 fn files_of_any_name_are_searched_and_shown_on_one_line() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let names = [
         &b"a b.rs"[..],
         b"bad\xff.rs",
@@ -90,7 +90,7 @@ fn a_folder_without_text_has_no_answer() {
             "0 files searched; skipped: 2 binary",
         ),
     ] {
-        let place = Place::new(&[]);
+        let place = Workspace::new(&[]);
         for (file, bytes) in files {
             write(&place.path(file), bytes);
         }

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{Place, ask::json_lines, assert_transcript};
+use super::{Workspace, ask::json_lines, assert_transcript};
 
 fn more(text: &str, reason: &str) -> Value {
     json!({ "reply": format!("{text} <signal type='need_turn'><reason>{reason}</reason></signal>") })
 }
 
 /// Three turns that repeat themselves, four that do not, and both after one another.
-pub(super) fn place() -> Place {
+pub(super) fn place() -> Workspace {
     let circles = ["One.", "Two.", "Three."].map(|text| more(text, "more to see"));
     let goes_on = ["a", "b", "c", "d"].map(|part| {
         more(
@@ -19,7 +19,7 @@ pub(super) fn place() -> Place {
     });
     let silent = [(); 3].map(|()| more("", "more to see"));
     let script = |turns: &[Value]| json!({ "turns": turns }).to_string();
-    Place::new(&[
+    Workspace::new(&[
         ("loop.json", &script(&circles)),
         ("turns.json", &script(&goes_on)),
         ("silent.json", &script(&silent)),

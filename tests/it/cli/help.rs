@@ -1,10 +1,10 @@
 //! Help, version, completions, and command lines that are refused.
 
-use super::{Place, assert_transcript};
+use super::{Workspace, assert_transcript};
 
 #[test]
 fn every_command_has_help_with_examples() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let commands = [
         "--help",
         "ask --help",
@@ -49,7 +49,7 @@ fn every_command_has_help_with_examples() {
 
 #[test]
 fn the_version_is_that_of_the_package() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     for line in ["--version", "-V"] {
         let output = place.oracle(line).output();
         let version = format!("oracle {}\n", env!("CARGO_PKG_VERSION"));
@@ -60,7 +60,7 @@ fn the_version_is_that_of_the_package() {
 
 #[test]
 fn usage_errors_suggest_a_remedy() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let lines = [
         "",
         "clasify",
@@ -83,7 +83,7 @@ fn usage_errors_suggest_a_remedy() {
 fn an_argument_that_is_not_utf_8_is_refused() {
     use std::os::unix::ffi::OsStrExt;
 
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let query = std::ffi::OsStr::from_bytes(b"why \xff?");
     let output = place.oracle("classify").arg(query).output();
     let err = String::from_utf8(output.stderr).unwrap();
@@ -93,7 +93,7 @@ fn an_argument_that_is_not_utf_8_is_refused() {
 
 #[test]
 fn completions_name_the_commands_for_every_shell() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let output = place.oracle("completions").arg(shell).output();
         let script = String::from_utf8(output.stdout).unwrap();

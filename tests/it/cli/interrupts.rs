@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::Place;
+use super::Workspace;
 
 const DONE: &str =
     "Fine. <signal type='context_sufficient'><sources_found>1</sources_found></signal>";
@@ -26,7 +26,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(place: &Place, line: &str) -> Self {
+    fn start(place: &Workspace, line: &str) -> Self {
         let mut child = place.oracle(line).command().spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap()).lines();
         let err = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -78,13 +78,13 @@ impl Drop for Running {
     }
 }
 
-fn stalling() -> Place {
+fn stalling() -> Workspace {
     let turns = json!([
         { "faults": [{ "stall": { "shown": "Let me" } }], "reply": DONE },
         { "reply": DONE },
         { "reply": DONE },
     ]);
-    Place::new(&[("s.json", &json!({ "turns": turns }).to_string())])
+    Workspace::new(&[("s.json", &json!({ "turns": turns }).to_string())])
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn conversation_continues_after_an_interrupt() {
 #[test]
 fn chat_explains_what_an_interrupt_did() {
     let turns = json!([{ "reply": DONE }, { "faults": [{ "stall": {} }] }]);
-    let place = Place::new(&[("s.json", &json!({ "turns": turns }).to_string())]);
+    let place = Workspace::new(&[("s.json", &json!({ "turns": turns }).to_string())]);
     let mut chat = Running::start(&place, "chat -v --model scripted/s.json");
     chat.ask("one?");
     assert_eq!(chat.out.next().unwrap().unwrap(), "Fine.");
@@ -152,7 +152,7 @@ fn second_interrupt_ends_a_program_with_a_blocked_output() {
         json!({ "reply": format!("{}{signal}", "long ".repeat(2_000)) })
     };
     let turns: Vec<Value> = (0..20).map(turn).collect();
-    let place = Place::new(&[("s.json", &json!({ "turns": turns }).to_string())]);
+    let place = Workspace::new(&[("s.json", &json!({ "turns": turns }).to_string())]);
     let mut ask = Running::start(&place, "ask -v --events --model scripted/s.json hi");
     ask.logged(RUNS);
     ask.logged(RUNS_NOT);

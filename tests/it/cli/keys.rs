@@ -10,9 +10,9 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Place, ask::json_lines, assert_transcript};
+use super::{Workspace, ask::json_lines, assert_transcript};
 
-fn made(place: &Place, line: &str) -> String {
+fn made(place: &Workspace, line: &str) -> String {
     let output = place.oracle(line).output();
     assert_eq!(output.status.code(), Some(0), "{line}");
     let text = String::from_utf8(output.stdout).unwrap();
@@ -21,7 +21,7 @@ fn made(place: &Place, line: &str) -> String {
     key.to_owned()
 }
 
-fn listed(place: &Place) -> Vec<Value> {
+fn listed(place: &Workspace) -> Vec<Value> {
     let output = place.oracle("keys list --json").output();
     assert_eq!(output.status.code(), Some(0));
     json_lines(&output.stdout)
@@ -29,7 +29,7 @@ fn listed(place: &Place) -> Vec<Value> {
 
 #[test]
 fn a_key_is_printed_once_and_kept_as_a_hash() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let output = place
         .oracle("keys create --name ann --expires 30d")
         .output();
@@ -58,7 +58,7 @@ fn a_key_is_printed_once_and_kept_as_a_hash() {
 
 #[test]
 fn key_is_revoked_by_name_or_id_and_frees_its_name() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     made(&place, "keys create --name ann");
     let output = place.oracle("keys create --name bob --tenant shop --role admin --json");
     let bob = &json_lines(&output.output().stdout)[0];
@@ -89,7 +89,7 @@ fn key_is_revoked_by_name_or_id_and_frees_its_name() {
 
 #[test]
 fn keys_commands_explain_their_refusals() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let empty = ["keys list", "keys list --json", "keys revoke ann"].map(|line| place.oracle(line));
     assert_transcript!("keys_none", empty);
     made(&place, "keys create --name ann");
@@ -130,7 +130,7 @@ struct Served {
 }
 
 impl Served {
-    fn start(place: &Place, line: &str) -> Self {
+    fn start(place: &Workspace, line: &str) -> Self {
         let mut child = place.oracle(line).command().spawn().unwrap();
         let log = BufReader::new(child.stderr.take().unwrap());
         let mut served = Self {
@@ -193,7 +193,7 @@ impl Drop for Served {
 
 #[test]
 fn server_never_reveals_a_key() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let key = made(&place, "keys create --name ann");
     let wrong = format!("{}{}", &key[..key.len() - 8], "deadbeef");
     let secrets = [&key[key.len() - 64..], "deadbeef", "canary"];
@@ -226,7 +226,7 @@ fn server_never_reveals_a_key() {
 
 #[test]
 fn server_requires_keys_as_soon_as_one_exists() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let served = Served::start(&place, "serve --listen 127.0.0.1:0");
     assert!(served.get("/nowhere", "").starts_with("HTTP/1.1 404"));
     let key = made(&place, "keys create --name ann");
@@ -240,7 +240,7 @@ fn server_requires_keys_as_soon_as_one_exists() {
 
 #[test]
 fn server_listens_on_other_interfaces_only_with_keys() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let refused = place.oracle("serve --listen 0.0.0.0:0").output();
     assert_eq!(refused.status.code(), Some(2));
     let said = String::from_utf8(refused.stderr).unwrap();

@@ -10,7 +10,7 @@ use std::{
 
 use oracle_agent::mock::FaultKind;
 
-use super::{Place, assert_transcript};
+use super::{Workspace, assert_transcript};
 
 fn answer(url: &str, request: &str) -> String {
     let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
@@ -29,7 +29,7 @@ fn answer(url: &str, request: &str) -> String {
 #[cfg(unix)]
 #[test]
 fn mock_model_serves_until_ctrl_c_and_reports_protocol_violations() {
-    let place = Place::new(&[("m.toml", "turns = 1\nsize = 5\n")]);
+    let place = Workspace::new(&[("m.toml", "turns = 1\nsize = 5\n")]);
     for threads in ["1", "2"] {
         let line = format!("mock-model --port 0 --settings m.toml --threads {threads}");
         let mut child = place.oracle(&line).command().spawn().unwrap();
@@ -70,7 +70,7 @@ fn mock_model_serves_until_ctrl_c_and_reports_protocol_violations() {
 
 #[test]
 fn faults_are_listed() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     assert_transcript!(
         "mock_model_faults",
         [place.oracle("mock-model --list-faults")]
@@ -79,7 +79,7 @@ fn faults_are_listed() {
 
 #[test]
 fn mock_model_explains_why_it_cannot_start() {
-    let place = Place::new(&[("m.toml", "turns = 1\nfaults = []\n")]);
+    let place = Workspace::new(&[("m.toml", "turns = 1\nfaults = []\n")]);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let lines = [
         "mock-model --fault 430",

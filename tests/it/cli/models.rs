@@ -3,27 +3,27 @@
 use serde_json::Value;
 
 use super::{
-    Place, Run,
-    server::{KEY, Manner, NOWHERE, Server},
+    Run, Workspace,
+    server::{KEY, NOWHERE, Server, ServerBehaviour},
 };
 
 /// Points the program at an address without an Ollama, whatever runs on this machine.
-fn run<'a>(place: &'a Place, line: &'a str) -> Run<'a> {
+fn run<'a>(place: &'a Workspace, line: &'a str) -> Run<'a> {
     place.oracle(line).env("OLLAMA_HOST", NOWHERE)
 }
 
 #[test]
 fn models_without_key_or_server_explains_what_to_do() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let runs = [run(&place, "models"), run(&place, "models --json")];
     insta::assert_snapshot!("models_none", super::transcripts(runs));
 }
 
 #[test]
 fn models_lists_a_servers_models_with_known_details() {
-    let server = Server::start(Manner::Good);
+    let server = Server::start(ServerBehaviour::Good);
     let chain = "[model]\nchain = [\"local/small\", \"offline\", \"local/own\"]\n";
-    let place = Place::new(&[("o.toml", &format!("{chain}{}", server.config()))]);
+    let place = Workspace::new(&[("o.toml", &format!("{chain}{}", server.config()))]);
     let line = |line| {
         let run = run(&place, line).env("LOCAL_KEY", KEY);
         run.env("LOCAL_HEADER", "tenant-1")
@@ -39,8 +39,8 @@ fn models_lists_a_servers_models_with_known_details() {
 
 #[test]
 fn models_reports_why_a_provider_cannot_be_listed() {
-    let server = Server::start(Manner::Good);
-    let place = Place::new(&[("o.toml", &server.config())]);
+    let server = Server::start(ServerBehaviour::Good);
+    let place = Workspace::new(&[("o.toml", &server.config())]);
     let line = "models --config o.toml --model ollama/x,offline";
     let runs = [
         run(&place, line),
@@ -57,9 +57,9 @@ fn models_reports_why_a_provider_cannot_be_listed() {
 
 #[test]
 fn running_ollama_is_the_default_model() {
-    let server = Server::start(Manner::Ollama);
+    let server = Server::start(ServerBehaviour::Ollama);
     let host = server.url.trim_end_matches("/v1");
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let ask = |line| {
         let run = place.oracle(line).arg("How much is it?");
         let output = run.env("OLLAMA_HOST", host).output();
@@ -90,8 +90,8 @@ fn running_ollama_is_the_default_model() {
 
 #[test]
 fn key_in_the_environment_selects_the_provider() {
-    let server = Server::start(Manner::Good);
-    let place = Place::new(&[]);
+    let server = Server::start(ServerBehaviour::Good);
+    let place = Workspace::new(&[]);
     let output = place
         .oracle("ask --json")
         .arg("How much is it?")
@@ -112,7 +112,7 @@ fn key_in_the_environment_selects_the_provider() {
 
 #[test]
 fn a_named_provider_without_its_key_stops_the_start() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let lines = [
         "ask --model openai/gpt-4.1 hi",
         "config check --model anthropic/x,openai/y,nobody/z",

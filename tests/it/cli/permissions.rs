@@ -13,7 +13,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::{Place, Run, ask::FILES};
+use super::{Run, Workspace, ask::FILES};
 
 /// The customary id of `nobody`; any user that owns none of the files would do.
 const STRANGER: u32 = 65_534;
@@ -23,7 +23,7 @@ fn allow(path: &Path, mode: u32) {
 }
 
 struct Locked {
-    place: Place,
+    place: Workspace,
     locked: Vec<(PathBuf, Permissions)>,
     /// Holds the program where other users may enter; the build directory may be closed to them.
     bin: TempDir,
@@ -31,7 +31,7 @@ struct Locked {
 
 impl Locked {
     fn new(files: &[(&str, &str)], locks: &[(&str, u32)]) -> Self {
-        let place = Place::new(files);
+        let place = Workspace::new(files);
         // Other users need access to the locked paths and to the program.
         allow(&place.path("."), 0o755);
         let bin = tempfile::tempdir().unwrap();

@@ -3,7 +3,7 @@
 //! Tests never wait for a time: they press keys when the screen is ready for them. Without
 //! pseudo-terminals these tests fail with a clear message.
 
-use super::Place;
+use super::Workspace;
 
 mod approving;
 mod commands;
@@ -20,17 +20,17 @@ const DONE: &str =
 
 const CHAT: &str = "chat --session s --model scripted/s.json";
 
-fn scripted(turns: &serde_json::Value) -> Place {
+fn scripted(turns: &serde_json::Value) -> Workspace {
     let script = serde_json::json!({ "turns": turns });
-    Place::new(&[("s.json", &script.to_string())])
+    Workspace::new(&[("s.json", &script.to_string())])
 }
 
-fn answering(times: usize) -> Place {
+fn answering(times: usize) -> Workspace {
     let turns = vec![serde_json::json!({ "reply": DONE }); times];
     scripted(&turns.into())
 }
 
-fn asked(place: &Place) -> Vec<String> {
+fn asked(place: &Workspace) -> Vec<String> {
     let output = place.oracle("sessions export s").output();
     let lines = super::ask::json_lines(&output.stdout);
     let accepted = lines.iter().filter(|line| line["type"] == "query.accepted");

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Place, assert_transcript};
+use super::{Workspace, assert_transcript};
 
 /// A small prompt of each kind, so that the output is independent of the built-in texts.
 const FILES: [(&str, &str); 7] = [
@@ -20,7 +20,7 @@ const FILES: [(&str, &str); 7] = [
 
 #[test]
 fn a_prompt_is_composed_for_a_type_or_a_query() {
-    let place = Place::new(&FILES);
+    let place = Workspace::new(&FILES);
     let prompt = |line| place.oracle(line).env("ORACLE_PROMPT__DIR", "prompts");
     assert_transcript!(
         "prompt",
@@ -38,7 +38,7 @@ fn a_prompt_is_composed_for_a_type_or_a_query() {
 
 #[test]
 fn built_in_prompts_need_no_folder() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     for (query_type, last) in [
         ("code", "code"),
         ("documentation", "docs"),
@@ -65,7 +65,7 @@ fn built_in_prompts_need_no_folder() {
 
 #[test]
 fn prompt_composition_failure_is_explained() {
-    let place = Place::new(&[
+    let place = Workspace::new(&[
         ("unknown/cod-analysis.md", "Code."),
         ("broken/base.md", "Hello {{ project }}\n"),
         ("broken/signals.md", "one\n{% if %}\n"),
@@ -93,7 +93,7 @@ fn prompt_composition_failure_is_explained() {
 
 #[test]
 fn default_prompt_is_the_small_talk_prompt() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let [plain, small_talk] =
         ["prompt", "prompt --type conversational"].map(|line| place.oracle(line).transcript());
     let text = |transcript: String| transcript.split_once('\n').unwrap().1.to_owned();
@@ -102,7 +102,7 @@ fn default_prompt_is_the_small_talk_prompt() {
 
 #[test]
 fn project_context_is_part_of_the_prompt() {
-    let place = Place::new(&[("about.md", "Amounts are in cents, never in euros.\n")]);
+    let place = Workspace::new(&[("about.md", "Amounts are in cents, never in euros.\n")]);
     let run = |file: &str| {
         let run = place.oracle("prompt --type code");
         run.env("ORACLE_PROMPT__CONTEXT", file).transcript()
@@ -122,7 +122,7 @@ fn project_context_is_part_of_the_prompt() {
 
 #[test]
 fn note_writing_needs_configuration() {
-    let place = Place::new(&[("vault/a.md", "# A\n"), ("file", "")]);
+    let place = Workspace::new(&[("vault/a.md", "# A\n"), ("file", "")]);
     let run = |pairs: &[(&str, &str)]| {
         let run = place.oracle("prompt --type action");
         let run = pairs

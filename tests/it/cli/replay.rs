@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Place, assert_transcript};
+use super::{Workspace, assert_transcript};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -58,7 +58,7 @@ fn rows(json: &str) {
 }
 
 fn play(scenario: &Value, line: &str) -> (Value, i32) {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let scenario = scenario.to_string();
     let output = place.oracle(line).stdin(scenario.as_bytes()).output();
     let said = String::from_utf8(output.stderr).unwrap();
@@ -176,7 +176,7 @@ const DONE: &str =
 
 #[test]
 fn command_line_overrides_scenario_overrides_file() {
-    let place = Place::new(&[("mine.toml", "[oracle]\nmax_turns = 1\n")]);
+    let place = Workspace::new(&[("mine.toml", "[oracle]\nmax_turns = 1\n")]);
     let turns = json!([{ "reply": MORE }, { "reply": DONE }]);
     let scenario = |config: Value| json!({ "query": "why?", "config": config, "turns": turns });
     let rows = [
@@ -270,7 +270,7 @@ fn replay_refuses_invalid_scenarios() {
             r#"{"query": "why?", "turns": [], "config": {"max_turns": [3]}}"#,
         ),
     ];
-    let place = Place::new(&files);
+    let place = Workspace::new(&files);
     let names = files.map(|(name, _)| name).into_iter();
     let plays = names
         .chain(["missing.json"])
@@ -287,7 +287,7 @@ fn text_output_prints_one_line_per_event() {
         { "reply": "In a.rs." },
         { "reply": "It is in src/a.rs. <signal type='partial_answer'><missing>the tests</missing></signal>" },
     ]});
-    let place = Place::new(&[("scenario.json", &scenario.to_string())]);
+    let place = Workspace::new(&[("scenario.json", &scenario.to_string())]);
     let shown = place.oracle("replay scenario.json").transcript();
     insta::assert_snapshot!("replay_text", without_times(&shown));
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Place,
+    Workspace,
     ask::{FILES, QUESTION, json_lines},
     assert_transcript,
 };
@@ -23,8 +23,8 @@ fn script() -> String {
     json!({ "turns": turns }).to_string()
 }
 
-fn place() -> Place {
-    let place = Place::new(&FILES);
+fn place() -> Workspace {
+    let place = Workspace::new(&FILES);
     std::fs::create_dir(place.path("my scripts")).unwrap();
     std::fs::write(place.path("my scripts/größe.json"), script()).unwrap();
     place
@@ -87,7 +87,7 @@ fn conversation_continues_at_its_position_in_the_script() {
 fn failing_script_fails_over_to_the_next_model() {
     let broken = r#"{"turns": [{"faults": [{"fault": {"code": "gone", "permanent": true}}]}]}"#;
     let fine = json!({ "turns": [{ "reply": DONE }] }).to_string();
-    let place = Place::new(&[("broken.json", broken), ("fine.json", &fine)]);
+    let place = Workspace::new(&[("broken.json", broken), ("fine.json", &fine)]);
     let output = place
         .oracle("ask --model scripted/broken.json,scripted/fine.json hi")
         .output();
@@ -99,7 +99,7 @@ fn failing_script_fails_over_to_the_next_model() {
 #[test]
 fn example_script_plays() {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/script.json");
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let model = format!("--model=scripted/{example}");
     let output = place.oracle("ask hi").arg(&model).output();
     let said = String::from_utf8(output.stdout).unwrap();
@@ -109,7 +109,7 @@ fn example_script_plays() {
 
 #[test]
 fn invalid_script_stops_the_start() {
-    let place = Place::new(&[
+    let place = Workspace::new(&[
         ("empty.json", ""),
         ("cut.json", "{\n  \"turns\": [\n"),
         ("no-turns.json", "{}"),

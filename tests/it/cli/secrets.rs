@@ -3,8 +3,8 @@
 use std::{fs, path::Path};
 
 use super::{
-    Place,
-    server::{KEY, Manner, Server},
+    Workspace,
+    server::{KEY, Server, ServerBehaviour},
 };
 
 /// Part of every secret in these tests.
@@ -24,13 +24,13 @@ fn is_kept(folder: &Path) -> bool {
 
 #[test]
 fn no_output_log_or_file_holds_a_secret() {
-    let server = Server::start(Manner::Good);
+    let server = Server::start(ServerBehaviour::Good);
     let config = format!("{}[model]\nchain = \"local/small\"\n", server.config());
     let broken = format!(
         "{config}colour = 1\n[[providers]]\nkey = \"sk-{CANARY}\"\nkey_env = \"sk-{CANARY}\"\n"
     );
     let address = format!("http://me:{CANARY}@localhost/v1");
-    let place = Place::new(&[
+    let place = Workspace::new(&[
         ("o.toml", &config),
         ("broken.toml", &broken),
         ("key", &format!("sk-{CANARY}-in-a-file\n")),
@@ -92,8 +92,8 @@ fn no_output_log_or_file_holds_a_secret() {
 
 #[test]
 fn secrets_appear_in_no_event() {
-    let server = Server::start(Manner::Good);
-    let place = Place::new(&[("o.toml", &server.config())]);
+    let server = Server::start(ServerBehaviour::Good);
+    let place = Workspace::new(&[("o.toml", &server.config())]);
     let header = format!("{CANARY}-header");
     for line in ["ask --events hi", "ask --json hi"] {
         let line = format!("{line} --config o.toml --model local/small -vvv");

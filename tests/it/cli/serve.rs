@@ -12,11 +12,11 @@ use oracle_agent::{
     journal::{ALL, Journal, Sqlite},
     llm::Scripted,
     model::Submission,
-    testkit::{Silence, TestOracle},
+    testkit::{SilentBackend, TestOracle},
 };
 use serde_json::json;
 
-use super::Place;
+use super::Workspace;
 
 pub(super) const DONE: &str =
     "Fine. <signal type='context_sufficient'><sources_found>1</sources_found></signal>";
@@ -33,7 +33,7 @@ pub(super) struct Served {
 }
 
 impl Served {
-    pub(super) fn start(place: &Place, line: &str) -> Self {
+    pub(super) fn start(place: &Workspace, line: &str) -> Self {
         let (server, before) = Self::of(place.oracle(line).command());
         assert!(before.is_empty(), "{before:?}");
         server
@@ -117,9 +117,9 @@ impl Drop for Served {
     }
 }
 
-pub(super) fn place(turns: &serde_json::Value) -> Place {
+pub(super) fn place(turns: &serde_json::Value) -> Workspace {
     let script = json!({ "turns": turns }).to_string();
-    Place::new(&[("script.json", &script)])
+    Workspace::new(&[("script.json", &script)])
 }
 
 pub(super) const SERVE: &str = "serve --listen 127.0.0.1:0 --model scripted/script.json";
@@ -196,8 +196,8 @@ const ACCEPTED: usize = 40;
 
 /// Makes a system accept queries and die before it answers them.
 #[tokio::main(flavor = "current_thread")]
-async fn accept(place: &Place) {
-    let model = Silence::new(usize::MAX, Scripted::new());
+async fn accept(place: &Workspace) {
+    let model = SilentBackend::new(usize::MAX, Scripted::new());
     let oracle = TestOracle::new(model).journal(journal(place));
     // The model that the program will call afterwards.
     let oracle = oracle.models(&["scripted/script.json"]);
@@ -212,14 +212,14 @@ async fn accept(place: &Place) {
     system.die().await;
 }
 
-pub(super) fn journal(place: &Place) -> Arc<dyn Journal> {
+pub(super) fn journal(place: &Workspace) -> Arc<dyn Journal> {
     let folder = place.data.path().join("oracle");
     let journal = Sqlite::open(&folder, Box::new(|why| panic!("{why}")));
     Arc::new(journal.unwrap())
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn unfinished(place: &Place) -> usize {
+async fn unfinished(place: &Workspace) -> usize {
     let unfinished = journal(place).unfinished(ALL, 10 * ACCEPTED).await;
     unfinished.unwrap().len()
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 pub(super) const KEY: &str = "good-key";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum ServerBehaviour {
     Good,
     /// No streams, usage, tool calls, signals or list of models.
     Poor,
@@ -28,7 +28,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn start(manner: Manner) -> Self {
+    pub(super) fn start(manner: ServerBehaviour) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let heard = Arc::new(Mutex::new(Vec::new()));
@@ -65,7 +65,7 @@ impl Server {
 
 pub(super) const NOWHERE: &str = "http://127.0.0.1:1";
 
-fn answer(mut stream: TcpStream, manner: Manner, log: &Mutex<Vec<String>>) -> Option<()> {
+fn answer(mut stream: TcpStream, manner: ServerBehaviour, log: &Mutex<Vec<String>>) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -92,13 +92,13 @@ fn answer(mut stream: TcpStream, manner: Manner, log: &Mutex<Vec<String>>) -> Op
 
 const JSON: &str = "application/json";
 
-fn reply(head: &str, body: &str, manner: Manner) -> (&'static str, &'static str, String) {
+fn reply(head: &str, body: &str, manner: ServerBehaviour) -> (&'static str, &'static str, String) {
     let key = head.lines().find_map(|line| {
         let (name, value) = line.split_once(": ")?;
         let bearer = value.strip_prefix("Bearer ")?;
         name.eq_ignore_ascii_case("authorization").then_some(bearer)
     });
-    let is_ollama = manner == Manner::Ollama;
+    let is_ollama = manner == ServerBehaviour::Ollama;
     if is_ollama && head.starts_with("GET /v1/models ") {
         let models = ["nomic-embed-text:latest", "newest:8b", "older:1b"];
         let models = models.map(|name| json!({ "id": name, "object": "model" }));
@@ -110,7 +110,7 @@ fn reply(head: &str, body: &str, manner: Manner) -> (&'static str, &'static str,
         let error = json!({ "error": { "message": message, "code": "invalid_api_key" } });
         return ("401 Unauthorized", JSON, error.to_string());
     }
-    if head.starts_with("GET /v1/models ") && manner == Manner::Good {
+    if head.starts_with("GET /v1/models ") && manner == ServerBehaviour::Good {
         let models = json!([{ "id": "small", "context_length": 4000 }, { "id": "large", "context_length": 32000 }]);
         return ("200 OK", JSON, json!({ "data": models }).to_string());
     }
@@ -121,7 +121,7 @@ fn reply(head: &str, body: &str, manner: Manner) -> (&'static str, &'static str,
             json!({ "error": "no such page" }).to_string(),
         );
     }
-    if manner == Manner::Poor {
+    if manner == ServerBehaviour::Poor {
         let message = json!({ "role": "assistant", "content": "one two three four" });
         let choice = json!({ "index": 0, "message": message, "finish_reason": "stop" });
         let whole = json!({ "id": "x", "object": "chat.completion", "choices": [choice] });

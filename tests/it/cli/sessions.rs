@@ -8,7 +8,7 @@ use std::{
 };
 
 use oracle_agent::{
-    journal::{Append, Journal, Sqlite, Standing},
+    journal::{Append, Journal, SessionStatus, Sqlite},
     model::{
         ProfileName, QueryId, Record, SessionKey, SessionName, Timestamp,
         record::{AgentFact, ChildStart, Fact, Opened, Parent, Quarantined, SessionFact},
@@ -17,13 +17,13 @@ use oracle_agent::{
 use serde_json::{Value, json};
 
 use super::{
-    Place,
+    Workspace,
     ask::{FILES, QUESTION, json_lines, numbered},
     assert_transcript,
 };
 
-fn place() -> Place {
-    let place = Place::new(&FILES);
+fn place() -> Workspace {
+    let place = Workspace::new(&FILES);
     for (session, question) in [
         ("shop-1", QUESTION),
         ("b", "longer"),
@@ -37,14 +37,14 @@ fn place() -> Place {
     place
 }
 
-fn out(place: &Place, line: &str) -> String {
+fn out(place: &Workspace, line: &str) -> String {
     let output = place.oracle(line).output();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "", "{line}");
     assert_eq!(output.status.code(), Some(0), "{line}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn objects(place: &Place, line: &str) -> Vec<Value> {
+fn objects(place: &Workspace, line: &str) -> Vec<Value> {
     json_lines(out(place, line).as_bytes())
 }
 
@@ -104,7 +104,7 @@ fn usage_sums_the_recorded_usage() {
     assert_eq!(model["usage"], all["usage"]);
     let row = out(&place, "usage");
     assert_eq!(row.split('\t').count(), 7, "{row}");
-    let empty = Place::new(&[]).oracle("usage").output();
+    let empty = Workspace::new(&[]).oracle("usage").output();
     assert_eq!(empty.status.code(), Some(0));
     assert_eq!(
         empty.stderr,
@@ -164,7 +164,7 @@ fn events_filter_by_number_and_type() {
 
 #[test]
 fn export_contains_full_texts() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let long = "long ".repeat(4_000);
     place.oracle("ask --session s").arg(&long).output();
     let text_of = |line| objects(&place, line)[1]["payload"]["text"].clone();
@@ -230,7 +230,7 @@ const SLOW: &str = r#"{ "turns": [{ "reply": "zanzibar", "delay_ms": 600000 }] }
 
 #[test]
 fn session_of_another_process_is_not_touched() {
-    let place = Place::new(&[("slow.json", SLOW)]);
+    let place = Workspace::new(&[("slow.json", SLOW)]);
     let line = "ask --events --session s --model scripted/slow.json zanzibar";
     let mut asker = place.oracle(line).command().spawn().unwrap();
     let events = BufReader::new(asker.stdout.take().unwrap());
@@ -268,7 +268,7 @@ fn session_of_another_process_is_not_touched() {
 
 #[test]
 fn session_can_be_deleted_after_its_process_ended() {
-    let place = Place::new(&[("slow.json", SLOW)]);
+    let place = Workspace::new(&[("slow.json", SLOW)]);
     let line = "ask --events --session s --model scripted/slow.json zanzibar";
     let mut asker = place.oracle(line).command().spawn().unwrap();
     let events = BufReader::new(asker.stdout.take().unwrap());
@@ -302,7 +302,7 @@ fn last_option_continues_the_most_recent_session() {
 
 #[test]
 fn a_question_with_a_key_is_asked_once() {
-    let place = Place::new(&FILES);
+    let place = Workspace::new(&FILES);
     let ask = |question: &str| {
         let line = "ask --json --session s --idempotency-key k";
         place.oracle(line).arg(question).output()
@@ -424,13 +424,13 @@ fn sessions_commands_explain_their_failures() {
     assert_transcript!("sessions_refused", lines.map(|line| place.oracle(line)));
     assert!(!place.path("nowhere").exists(), "looking makes nothing");
     assert_eq!(fs::read(place.path("newer/journal.db")).unwrap(), newer);
-    let nobody = Place::new(&[]);
+    let nobody = Workspace::new(&[]);
     let last = ["ask --last invoices", "chat --last"].map(|line| nobody.oracle(line));
     assert_transcript!("last_of_none", last);
 }
 
 /// Appends facts to a session as another process would.
-async fn append(place: &Place, session: &str, facts: Vec<Fact>) {
+async fn append(place: &Workspace, session: &str, facts: Vec<Fact>) {
     let folder = place.data.path().join("oracle");
     let journal = Sqlite::open(&folder, Box::new(|why| panic!("{why}"))).unwrap();
     add(&journal, session, facts).await;
@@ -455,7 +455,7 @@ async fn add(journal: &dyn Journal, session: &str, facts: Vec<Fact>) {
         epoch: claim.epoch,
         after: claim.last,
         records: facts.into_iter().map(record).map(Arc::new).collect(),
-        leaves: Standing::Resting,
+        leaves: SessionStatus::Idle,
     };
     journal.append(append).await.unwrap();
 }

@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Place, Run};
+use super::{Run, Workspace};
 use crate::actors::simulation::Dice;
 
 const DONE: &str =
@@ -23,7 +23,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(place: &Place, line: &str) -> Self {
+    fn start(place: &Workspace, line: &str) -> Self {
         Self::of(&place.oracle(line))
     }
 
@@ -72,7 +72,7 @@ impl Drop for Running {
 
 /// Sets the delay of the model's first reply, in milliseconds. A process reads `s.json` at its
 /// start, so two processes can run different scripts.
-fn model_takes(place: &Place, delay_ms: u64) {
+fn model_takes(place: &Workspace, delay_ms: u64) {
     let turn = |delay_ms| json!({ "reply": DONE, "delay_ms": delay_ms });
     let mut turns = vec![turn(delay_ms.min(20)); 10];
     turns[0] = turn(delay_ms);
@@ -83,12 +83,12 @@ fn model_takes(place: &Place, delay_ms: u64) {
 /// Longer than any test, in milliseconds.
 const FOR_EVER: u64 = 600_000;
 
-fn place() -> Place {
-    Place::new(&[])
+fn place() -> Workspace {
+    Workspace::new(&[])
 }
 
 /// Starts a question that outlasts any test; later questions are answered at once.
-fn asked(place: &Place, session: &str) -> Running {
+fn asked(place: &Workspace, session: &str) -> Running {
     model_takes(place, FOR_EVER);
     let mut asker = Running::start(place, &ask(session, "one"));
     asker.event("turn.started");
@@ -100,7 +100,7 @@ fn ask(session: &str, more: &str) -> String {
     format!("ask --events --model scripted/s.json --session {session} {more}")
 }
 
-fn log(place: &Place, session: &str) -> Vec<Value> {
+fn log(place: &Workspace, session: &str) -> Vec<Value> {
     let line = format!("sessions events {session}");
     let output = place.oracle(&line).output();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -112,7 +112,7 @@ fn count(log: &[Value], kind: &str) -> usize {
     log.iter().filter(|event| event["type"] == kind).count()
 }
 
-fn is_refused(place: &Place, line: &str, session: &str, owner: u32) {
+fn is_refused(place: &Workspace, line: &str, session: &str, owner: u32) {
     let refused = place.oracle(line).output();
     let said = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(5), "{line}: {said}");

@@ -1,6 +1,6 @@
 //! `oracle signal`: the signals and visible text of replies.
 
-use super::{Place, assert_transcript};
+use super::{Workspace, assert_transcript};
 
 const STUCK: &str = r#"I looked everywhere.
 
@@ -14,7 +14,7 @@ const STUCK: &str = r#"I looked everywhere.
 #[test]
 fn a_reply_comes_from_a_file_or_from_standard_input() {
     let rejected = "Done. <signal type=\"need_turn\"><reason>Why</reason></signal>";
-    let place = Place::new(&[
+    let place = Workspace::new(&[
         ("stuck.txt", STUCK),
         ("rejected.txt", rejected),
         ("plain.txt", "It is in `src/read.rs`.\n"),
@@ -47,7 +47,7 @@ fn every_type_shows_its_own_fields() {
         "<signal type='delegation_recommended'><reason>Too wide</reason><scope>All tests</scope></signal>",
     ];
     let lines = replies.map(|reply| serde_json::json!({ "response": reply }).to_string());
-    let place = Place::new(&[("replies.jsonl", &lines.join("\n"))]);
+    let place = Workspace::new(&[("replies.jsonl", &lines.join("\n"))]);
     assert_transcript!(
         "signal_types",
         [place.oracle("signal --jsonl replies.jsonl")]
@@ -56,7 +56,7 @@ fn every_type_shows_its_own_fields() {
 
 #[test]
 fn replies_come_by_json_line() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let lines = b"{\"response\": \"Hi <signal>\", \"id\": 7}\n\"a\\n\\n\\n\\nb\"\n\n{\"reply\": \"\"}\n\"not read\"\n";
     assert_transcript!(
         "signal_jsonl",

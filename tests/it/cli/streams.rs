@@ -5,11 +5,11 @@ use std::{
     process::Stdio,
 };
 
-use super::{Place, ask::FILES, assert_transcript};
+use super::{Workspace, ask::FILES, assert_transcript};
 
 #[test]
 fn input_that_is_not_utf_8_is_refused_at_its_place() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     assert_transcript!(
         "not_utf_8",
         [
@@ -24,7 +24,7 @@ fn input_that_is_not_utf_8_is_refused_at_its_place() {
 
 #[test]
 fn each_line_is_answered_immediately() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     let mut child = place.oracle("classify").command().spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut answers = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -42,7 +42,7 @@ fn each_line_is_answered_immediately() {
 
 #[test]
 fn closed_reader_ends_the_program_quietly() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     for line in ["classify", "signal --jsonl"] {
         let mut child = place.oracle(line).command().spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
@@ -71,7 +71,7 @@ fn closed_reader_ends_the_program_quietly() {
 
 #[test]
 fn help_into_a_closed_pipe_is_no_failure() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     for line in [
         "--help",
         "completions zsh",
@@ -93,7 +93,7 @@ fn help_into_a_closed_pipe_is_no_failure() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_a_failure() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     for line in [
         "--help",
         "classify ok",
@@ -120,7 +120,7 @@ fn a_full_disk_is_a_failure() {
 fn closed_streams_are_like_empty_ones() {
     use std::process::Command;
 
-    let place = Place::new(&FILES);
+    let place = Workspace::new(&FILES);
     let nothing = "{\"signal\":null,\"rejected\":null,\"text\":\"\"}\n";
     for (line, out, code) in [
         ("signal <&-", nothing, 0),
@@ -149,7 +149,7 @@ fn closed_streams_are_like_empty_ones() {
 
 #[test]
 fn pipe_output_has_no_escapes() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     for line in ["--help", "clasify", "config show", "classify --nope"] {
         for (name, value) in [
             ("NO_COLOR", "1"),
@@ -165,7 +165,7 @@ fn pipe_output_has_no_escapes() {
 
 #[test]
 fn invalid_log_filter_is_ignored() {
-    let place = Place::new(&[]);
+    let place = Workspace::new(&[]);
     for run in [
         place.oracle("classify ok -vvv"),
         place.oracle("classify ok").env("RUST_LOG", "trace"),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Place, ask::json_lines};
+use super::{Workspace, ask::json_lines};
 
 const DONE: &str = "<signal type='context_sufficient'><sources_found>1</sources_found></signal>";
 
@@ -24,7 +24,7 @@ fn session_finds_messages_of_another_session() {
     let search = json!({ "name": "thread_search", "arguments": { "query": "deploy WINDOW" } });
     let other = json!({ "name": "thread_search",
         "arguments": { "query": "deploy window", "session": "b" } });
-    let place = Place::new(&[
+    let place = Workspace::new(&[
         ("a.json", &script(&json!([{ "reply": said }]))),
         (
             "b.json",

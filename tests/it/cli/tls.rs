@@ -20,7 +20,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use super::{Place, server::stream_of};
+use super::{Workspace, server::stream_of};
 
 const BOTH: &[&str] = &["h2", "http/1.1"];
 
@@ -78,7 +78,7 @@ impl Tls {
         }
     }
 
-    fn place(&self, more: &str) -> Place {
+    fn place(&self, more: &str) -> Workspace {
         let url = &self.url;
         let config = format!(
             "[model]\nattempts = 1\n[[providers]]\nname = \"local\"\ndialect = \"openai\"\nbase_url = \"{url}\"\n{more}\n"
@@ -88,7 +88,7 @@ impl Tls {
             ("ca.pem", &self.authority),
             ("none.pem", "no certificate\n"),
         ];
-        Place::new(files)
+        Workspace::new(files)
     }
 
     fn versions(&self) -> Vec<Version> {
@@ -119,7 +119,7 @@ async fn serve(connection: TcpStream, acceptor: TlsAcceptor, router: Router) {
 
 const ASK: &str = "ask --config o.toml --model local/small what?";
 
-fn came(place: &Place, line: &str, environment: &[(&str, &str)]) -> (String, String, i32) {
+fn came(place: &Workspace, line: &str, environment: &[(&str, &str)]) -> (String, String, i32) {
     let mut run = place.oracle(line);
     for (name, value) in environment {
         run = run.env(name, *value);

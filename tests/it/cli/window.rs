@@ -2,7 +2,7 @@
 
 use oracle_agent::mock::{Mock, Settings};
 
-use super::{Place, ask::json_lines};
+use super::{Workspace, ask::json_lines};
 
 /// Context window of the small model in tokens. The prompt takes about a third of it, a reply a
 /// quarter.
@@ -28,7 +28,7 @@ async fn configured_context_window_triggers_a_summary() {
              [model]\nchain = \"local/small\"\n",
             mock.url()
         );
-        let place = Place::new(&[("o.toml", &config)]);
+        let place = Workspace::new(&[("o.toml", &config)]);
         let mut kinds = Vec::new();
         for question in ["where is it?", "and who calls that?", "why?", "since when?"] {
             let line = "ask --events --session s --config o.toml";

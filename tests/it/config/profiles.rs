@@ -23,7 +23,7 @@ fn profile_overrides_only_what_it_sets() {
     assert_eq!(cheap.model.chain.unwrap().models(), ["offline/offline"]);
     assert_eq!(cheap.tools.only.unwrap(), [""; 0]);
     assert_eq!(cheap.tools.attachable[0].as_str(), "file_read");
-    let line = Origin::File {
+    let line = Origin::ConfigFile {
         path: "oracle.toml".into(),
         line: 5,
     };

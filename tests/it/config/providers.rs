@@ -25,7 +25,7 @@ fn a_short_provider_has_defaults_and_no_key() {
     assert_eq!(provider.base_url.as_str(), "http://h:1/v1");
     assert!(provider.key_env.is_none() && provider.key_file.is_none());
     assert!(provider.models.is_empty() && provider.headers.is_empty());
-    let line = |line| Origin::File {
+    let line = |line| Origin::ConfigFile {
         path: "oracle.toml".into(),
         line,
     };

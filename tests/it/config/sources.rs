@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use oracle_agent::{
-    config::{Config, File, ModelChain, Origin, Sources, load},
+    config::{Config, ConfigFile, ModelChain, Origin, Sources, load},
     kernel::{BasisPoints, OnMissingSignal},
     model::NanoUsd,
 };
@@ -114,7 +114,7 @@ fn later_sources_win() {
         ("ORACLE_MAX_TURNS", "20"),
         [("--max-turns", "oracle.max_turns", "40")],
     );
-    let at_2 = Origin::File {
+    let at_2 = Origin::ConfigFile {
         path: PathBuf::from("oracle.toml"),
         line: 2,
     };
@@ -233,12 +233,12 @@ fn unrelated_variables_are_ignored() {
 fn unreadable_file_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("none.toml");
-    let problem = File::read(&path).unwrap_err().to_string();
+    let problem = ConfigFile::read(&path).unwrap_err().to_string();
     let start = format!("{}: the file cannot be read: ", path.display());
     assert!(problem.starts_with(&start), "{problem}");
     std::fs::write(&path, "[oracle]\nmax_turns = 9\n").unwrap();
     let sources = Sources {
-        file: Some(File::read(&path).unwrap()),
+        file: Some(ConfigFile::read(&path).unwrap()),
         ..Sources::default()
     };
     assert_eq!(load(&sources).unwrap().config.oracle.max_turns, 9);

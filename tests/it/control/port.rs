@@ -20,7 +20,7 @@ async fn verbs_are_answered_or_refused_as_overloaded() {
         port.call(message, None).await.unwrap()
     };
     // Far more than run at a time: each is answered, or rejected at once.
-    let all = (0..4 * port::IN_WORK).map(|_| ask());
+    let all = (0..4 * port::MAX_IN_FLIGHT).map(|_| ask());
     let answers = futures_util::future::join_all(all).await;
     let mut carried_out = 0;
     for answer in answers {

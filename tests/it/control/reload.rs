@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use oracle_agent::{
     actor::{Oracle, System},
-    config::{Config, File, Sources, load},
+    config::{Config, ConfigFile, Sources, load},
     control::{Answer, Code, Controller, Verb},
     kernel::Command,
     llm::Scripted,
     model::{Principal, ProfileName, SessionKey, SessionName, Submission, TenantId, access::Role},
-    testkit::{TestTool, let_pass},
+    testkit::{TestTool, advance_time},
 };
 use serde_json::json;
 
@@ -20,7 +20,7 @@ type Text = Arc<Mutex<String>>;
 
 fn read(text: &str) -> Result<Config, Vec<String>> {
     let sources = Sources {
-        file: Some(File {
+        file: Some(ConfigFile {
             path: "oracle.toml".into(),
             text: text.to_owned(),
         }),
@@ -74,7 +74,7 @@ fn names(oracle: &Oracle) -> Vec<String> {
 
 async fn recorded(system: &System) -> Vec<serde_json::Value> {
     // The record follows the answer asynchronously.
-    let_pass(std::time::Duration::from_secs(1)).await;
+    advance_time(std::time::Duration::from_secs(1)).await;
     let log = system.oracle().session_by_key(key("system"));
     let events = log.events(oracle_agent::model::Seq(0)).await.unwrap();
     let reloads = events

@@ -4,7 +4,7 @@ use std::{os::unix::fs::PermissionsExt as _, path::Path};
 
 use oracle_agent::{
     control::{
-        Answer, Client, ClientError, Told, Verb, Watching,
+        Answer, Client, ClientError, SessionUpdate, Verb, Watching,
         socket::{NAME, Socket, SocketError},
     },
     http::LocalServer,
@@ -167,9 +167,9 @@ async fn client_submits_a_message_and_follows_it() {
     let mut events = Vec::new();
     loop {
         match told.next().await.unwrap().unwrap() {
-            Told::Event(event) => events.push(event),
+            SessionUpdate::Event(event) => events.push(event),
             // A slow follower gets no frames.
-            Told::Frame(_) => continue,
+            SessionUpdate::Frame(_) => continue,
             other => panic!("{other:?}"),
         }
         if events[events.len() - 1].kind == "query.finished" {

@@ -12,7 +12,7 @@ use oracle_agent::{
         Client, ClientError, Controller, Events, Follow, Seen, Verb, Watching, port,
         socket::{self, Socket},
     },
-    http::{Host, LocalServer, Settings, Shares},
+    http::{Host, HostParts, LocalServer, Settings},
     model::Principal,
     testkit::{TestSystem, router},
 };
@@ -171,7 +171,7 @@ async fn read_http(response: axum::response::Response) -> Answered {
 }
 
 pub(super) fn host(system: &TestSystem) -> Host {
-    Host::new(Shares {
+    Host::new(HostParts {
         keys: std::sync::Arc::default(),
         oracle: system.oracle().clone(),
         journal: system.journal(),

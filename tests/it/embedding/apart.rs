@@ -53,10 +53,10 @@ async fn two_systems_have_separate_journals_limits_and_metrics() {
         "each its own limit"
     );
     for (system, text) in [(&a, "From a."), (&b, "From b.")] {
-        let figures = system.oracle().figures();
-        assert_eq!(figures.accepted.get(), CONVERSATIONS as u64, "{text}");
+        let metrics = system.oracle().metrics();
+        assert_eq!(metrics.accepted.get(), CONVERSATIONS as u64, "{text}");
         assert_eq!(
-            figures.queries.get("answered").unwrap(),
+            metrics.queries.get("answered").unwrap(),
             CONVERSATIONS as u64,
             "{text}"
         );
@@ -94,10 +94,10 @@ async fn failures_of_one_system_do_not_affect_the_other() {
     };
     let (_, answers) = tokio::join!(all_ask(&a), of_b);
     assert_eq!(answers, vec!["Fine."; CONVERSATIONS]);
-    let figures = [a.oracle().figures(), b.oracle().figures()];
-    let failed = figures
+    let metrics = [a.oracle().metrics(), b.oracle().metrics()];
+    let failed = metrics
         .each_ref()
-        .map(|figures| figures.queries.get("failed").unwrap());
+        .map(|metrics| metrics.queries.get("failed").unwrap());
     assert_eq!(failed, [CONVERSATIONS as u64, 0]);
 
     // A system that ends does not affect the other.

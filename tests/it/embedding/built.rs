@@ -9,7 +9,7 @@ use oracle_agent::{
     kernel::{DecisionTable, TurnEnd, TurnPolicy, Verdict},
     llm::{Backend, DeltaStream, Request, Scripted},
     model::{QueryClassification, QueryType, Seq, SessionName, Submission, Timestamp},
-    query::{Context, QueryClassifier},
+    query::{QueryClassifier, QueryContext},
 };
 
 use super::done;
@@ -17,7 +17,7 @@ use super::done;
 struct Always(QueryType, f64);
 
 impl QueryClassifier for Always {
-    fn classify(&self, _: &str, _: Context<'_>) -> QueryClassification {
+    fn classify(&self, _: &str, _: QueryContext<'_>) -> QueryClassification {
         let keywords = ["own", "and", "own"].map(str::to_owned).into();
         QueryClassification {
             query_type: self.0,
@@ -31,7 +31,7 @@ impl QueryClassifier for Always {
 struct Broken;
 
 impl QueryClassifier for Broken {
-    fn classify(&self, _: &str, _: Context<'_>) -> QueryClassification {
+    fn classify(&self, _: &str, _: QueryContext<'_>) -> QueryClassification {
         panic!("a host's mistake")
     }
 }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use oracle_agent::{
     actor::{
         AskError, Deletion, Frames, Progress,
-        port::{Heard, PortMsg, UNASKED, UNHEARD},
+        port::{MAX_PENDING_EVENTS, MAX_PENDING_REQUESTS, PortEvent, PortMsg},
     },
     journal::Only,
     kernel::Command,
@@ -22,18 +22,18 @@ use super::done;
 struct Host;
 
 enum Told {
-    Heard(Heard),
+    PortEvent(PortEvent),
     Ended(Option<String>),
 }
 
 impl Actor for Host {
-    type Msg = Heard;
+    type Msg = PortEvent;
     type State = UnboundedSender<Told>;
     type Arguments = UnboundedSender<Told>;
 
     async fn pre_start(
         &self,
-        _: ActorRef<Heard>,
+        _: ActorRef<PortEvent>,
         told: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
         Ok(told)
@@ -41,16 +41,16 @@ impl Actor for Host {
 
     async fn handle(
         &self,
-        _: ActorRef<Heard>,
-        heard: Heard,
+        _: ActorRef<PortEvent>,
+        heard: PortEvent,
         told: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        Ok(told.send(Told::Heard(heard))?)
+        Ok(told.send(Told::PortEvent(heard))?)
     }
 
     async fn handle_supervisor_evt(
         &self,
-        _: ActorRef<Heard>,
+        _: ActorRef<PortEvent>,
         event: SupervisionEvent,
         told: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
@@ -64,7 +64,7 @@ impl Actor for Host {
 struct Hosted {
     system: TestSystem,
     session: TestSession,
-    host: ActorRef<Heard>,
+    host: ActorRef<PortEvent>,
     port: ActorRef<PortMsg>,
     told: UnboundedReceiver<Told>,
 }
@@ -90,7 +90,7 @@ impl Hosted {
 
     async fn heard(&mut self) -> (u64, String) {
         match self.told.recv().await.unwrap() {
-            Told::Heard(heard) => seen(&heard),
+            Told::PortEvent(heard) => seen(&heard),
             Told::Ended(why) => panic!("it has ended: {why:?}"),
         }
     }
@@ -115,7 +115,7 @@ impl Hosted {
     }
 }
 
-fn seen(heard: &Heard) -> (u64, String) {
+fn seen(heard: &PortEvent) -> (u64, String) {
     assert_eq!(heard.session.name.as_str(), "s");
     match &heard.progress {
         Progress::Record(record) => (record.seq.0, record.kind().to_owned()),
@@ -183,7 +183,7 @@ async fn port_reports_why_its_event_stream_ended() {
     let deletion = hosted
         .system
         .oracle()
-        .delete(hosted.session.key(), Only::AtRest)
+        .delete(hosted.session.key(), Only::WhenIdle)
         .await;
     let _: Deletion = deletion.unwrap();
     let why = hosted.end().await.unwrap();
@@ -211,24 +211,27 @@ async fn slow_parent_catches_up_from_the_journal() {
     let answer = hosted.session.ask("how is the code?").await.unwrap();
     assert_eq!(answer.turns, 30);
     let all = hosted.session.kinds().await.unwrap().len();
-    assert!(all > UNHEARD + 20, "{all}");
+    assert!(all > MAX_PENDING_EVENTS + 20, "{all}");
 
     let mut kept = Vec::new();
-    for _ in 0..UNHEARD {
+    for _ in 0..MAX_PENDING_EVENTS {
         kept.push(hosted.told.recv().await.unwrap());
     }
-    oracle_agent::testkit::let_pass(Duration::from_secs(60)).await;
-    assert!(hosted.told.is_empty(), "no more than {UNHEARD} at a time");
+    oracle_agent::testkit::advance_time(Duration::from_secs(60)).await;
+    assert!(
+        hosted.told.is_empty(),
+        "no more than {MAX_PENDING_EVENTS} at a time"
+    );
     kept.clear();
     let rest = hosted.until_the_end().await;
-    assert_eq!(rest[0], UNHEARD as u64 + 1);
+    assert_eq!(rest[0], MAX_PENDING_EVENTS as u64 + 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn port_refuses_requests_beyond_its_queue() {
     let hosted = Hosted::new(greeting(), Seq(0)).await;
     let port = Arc::new(hosted.port);
-    let asked = (0..3 * UNASKED).map(|_| {
+    let asked = (0..3 * MAX_PENDING_REQUESTS).map(|_| {
         let port = Arc::clone(&port);
         async move {
             let pause = |reply| PortMsg::Do(Command::Pause, reply);
@@ -243,9 +246,9 @@ async fn port_refuses_requests_beyond_its_queue() {
         refused.count(),
         answers.iter().filter(|answer| answer.is_ok()).count(),
     );
-    assert_eq!(refused + taken, 3 * UNASKED);
+    assert_eq!(refused + taken, 3 * MAX_PENDING_REQUESTS);
     assert!(
-        refused > 0 && taken >= UNASKED,
+        refused > 0 && taken >= MAX_PENDING_REQUESTS,
         "{taken} taken, {refused} refused"
     );
 }

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use super::{
     client,
-    door::{Holder, key, ring},
+    door::{KeyHolder, key, ring},
 };
 
 /// A route and the expected status for each caller.
@@ -111,10 +111,10 @@ struct Site {
 impl Site {
     async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let of = |name, tenant, role| key(folder.path(), &Holder::of(name, tenant, role));
-        let expired = Holder {
+        let of = |name, tenant, role| key(folder.path(), &KeyHolder::of(name, tenant, role));
+        let expired = KeyHolder {
             expires: Some(Timestamp::from_millis(1)),
-            ..Holder::of("expired", "shop", Role::Admin)
+            ..KeyHolder::of("expired", "shop", Role::Admin)
         };
         let expired = key(folder.path(), &expired);
         let user = of("user", "shop", Role::User);
@@ -208,7 +208,7 @@ async fn every_route_has_the_access_of_the_table() {
         table,
         "each route needs a row, and each row a route"
     );
-    let stranger = Key::draw().unwrap();
+    let stranger = Key::generate().unwrap();
     for (number, row) in TABLE.iter().enumerate() {
         for (who, shown, status) in [
             ("without a key", None, row.keyless),

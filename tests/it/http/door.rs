@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::Path};
 
 use axum::{Router, body::Body, extract::ConnectInfo, http::Request};
 use oracle_agent::{
-    access::{Book, BookError, FileError, Key, KeyFile, Keyring, NewKey},
+    access::{FileError, Key, KeyFile, KeySet, KeySetError, Keyring, NewKey},
     llm::Scripted,
     model::{Principal, TenantId, Timestamp, access::Role},
     testkit::{TestOracle, TestServer, router},
@@ -24,20 +24,20 @@ impl From<FileError> for Refused {
     }
 }
 
-impl From<BookError> for Refused {
-    fn from(error: BookError) -> Self {
+impl From<KeySetError> for Refused {
+    fn from(error: KeySetError) -> Self {
         Self(error.to_string())
     }
 }
 
-pub(super) struct Holder {
+pub(super) struct KeyHolder {
     pub(super) name: &'static str,
     pub(super) tenant: &'static str,
     pub(super) role: Role,
     pub(super) expires: Option<Timestamp>,
 }
 
-impl Holder {
+impl KeyHolder {
     pub(super) const fn of(name: &'static str, tenant: &'static str, role: Role) -> Self {
         Self {
             name,
@@ -50,15 +50,15 @@ impl Holder {
 
 pub(super) fn change<T>(
     folder: &Path,
-    change: impl FnOnce(&mut Book) -> Result<T, BookError>,
+    change: impl FnOnce(&mut KeySet) -> Result<T, KeySetError>,
 ) -> T {
     let file = KeyFile::within(folder);
     file.change(|book| Ok::<_, Refused>(change(book)?)).unwrap()
 }
 
 /// Creates a key for a holder, in the key file of this folder.
-pub(super) fn key(folder: &Path, holder: &Holder) -> String {
-    let key = Key::draw().unwrap();
+pub(super) fn key(folder: &Path, holder: &KeyHolder) -> String {
+    let key = Key::generate().unwrap();
     let new = NewKey {
         name: holder.name.parse().unwrap(),
         tenant: TenantId::new(holder.tenant).unwrap(),
@@ -75,7 +75,7 @@ pub(super) fn ring(folder: &Path) -> Keyring {
     Keyring::open(KeyFile::within(folder)).unwrap()
 }
 
-const ADMIN: Holder = Holder::of("ops", "default", Role::Admin);
+const ADMIN: KeyHolder = KeyHolder::of("ops", "default", Role::Admin);
 
 /// A path that any key opens, and that no build serves.
 const ROUTE: &str = "/nowhere";
@@ -116,13 +116,16 @@ async fn nested_router_without_keys_admits_loopback_and_host_principals() {
 async fn invalid_key_is_refused_like_a_missing_one() {
     let folder = tempfile::tempdir().unwrap();
     let good = key(folder.path(), &ADMIN);
-    let taken_back = key(folder.path(), &Holder::of("gone", "default", Role::Admin));
+    let taken_back = key(
+        folder.path(),
+        &KeyHolder::of("gone", "default", Role::Admin),
+    );
     change(folder.path(), |book| {
         book.revoke("gone", Timestamp::from_millis(1))
     });
-    let expired = Holder {
+    let expired = KeyHolder {
         expires: Some(Timestamp::from_millis(1)),
-        ..Holder::of("late", "default", Role::Admin)
+        ..KeyHolder::of("late", "default", Role::Admin)
     };
     let expired = key(folder.path(), &expired);
     let server = TestServer::guarded(greeter(), ring(folder.path()), |_| ());
@@ -145,7 +148,7 @@ async fn invalid_key_is_refused_like_a_missing_one() {
         (
             "unknown",
             "authorization",
-            format!("Bearer {}", Key::draw().unwrap().reveal()),
+            format!("Bearer {}", Key::generate().unwrap().reveal()),
         ),
         ("of the same id", "authorization", format!("Bearer {near}")),
         ("no key", "authorization", "Bearer sk-1".to_owned()),
@@ -310,7 +313,7 @@ async fn only_listed_origins_may_send_requests() {
 #[tokio::test(flavor = "multi_thread")]
 async fn request_rate_is_limited_per_tenant() {
     let folder = tempfile::tempdir().unwrap();
-    let shop = key(folder.path(), &Holder::of("shop", "shop", Role::User));
+    let shop = key(folder.path(), &KeyHolder::of("shop", "shop", Role::User));
     let ops = key(folder.path(), &ADMIN);
     let oracle = TestOracle::new(Scripted::new().reply("Hello.")).settings(|settings| {
         settings.tenants.all.requests_per_minute = Some(2);
@@ -361,7 +364,7 @@ async fn admin_can_operate_a_tenant_over_its_limits() {
     });
     let folder = tempfile::tempdir().unwrap();
     let ops = key(folder.path(), &ADMIN);
-    let user = key(folder.path(), &Holder::of("user", "default", Role::User));
+    let user = key(folder.path(), &KeyHolder::of("user", "default", Role::User));
     let server = TestServer::guarded(oracle, ring(folder.path()), |_| ());
     let server = server.await.unwrap();
     let get = |path: &str, key: &str| client().get(server.url(path)).bearer_auth(key).send();

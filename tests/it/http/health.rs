@@ -6,7 +6,7 @@ use oracle_agent::{
     journal::Memory,
     llm::Scripted,
     model::{BusyPolicy, Fault, SessionKey, SessionName, Submission, TenantId},
-    testkit::{Obstacle, Obstructed, Silence, TestOracle, TestServer, TestTool},
+    testkit::{Obstacle, ObstructedJournal, SilentBackend, TestOracle, TestServer, TestTool},
 };
 use serde_json::Value;
 
@@ -35,8 +35,8 @@ async fn get(server: &TestServer, path: &str) -> (u16, String) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pending_work_is_counted_while_it_waits() {
-    let journal = Obstructed::new(Arc::new(Memory::new()));
-    let oracle = TestOracle::new(Silence::new(usize::MAX, Scripted::new()));
+    let journal = ObstructedJournal::new(Arc::new(Memory::new()));
+    let oracle = TestOracle::new(SilentBackend::new(usize::MAX, Scripted::new()));
     let oracle = oracle.journal(Arc::new(journal.clone()));
     let server = TestServer::start(oracle).await.unwrap();
     let session = |name: &str| {
@@ -81,33 +81,33 @@ async fn metrics_match_the_conversation() {
     let oracle = TestOracle::new(model).tool(TestTool::new("look").answers("found"));
     let server = TestServer::start(oracle).await.unwrap();
     ask(&server, "s").await;
-    let figures = server.oracle().figures();
-    assert_eq!(figures.accepted.get(), 1);
+    let metrics = server.oracle().metrics();
+    assert_eq!(metrics.accepted.get(), 1);
     for (counts, name, want) in [
-        (&figures.sessions, "opened", 1),
-        (&figures.queries, "answered", 1),
-        (&figures.queries, "failed", 0),
-        (&figures.signals, "need_turn", 1),
-        (&figures.signals, "context_sufficient", 1),
-        (&figures.signals, "rejected", 0),
-        (&figures.tools, "finished", 1),
-        (&figures.calls, "answered", 3),
-        (&figures.restarts, "crash", 0),
+        (&metrics.sessions, "opened", 1),
+        (&metrics.queries, "answered", 1),
+        (&metrics.queries, "failed", 0),
+        (&metrics.signals, "need_turn", 1),
+        (&metrics.signals, "context_sufficient", 1),
+        (&metrics.signals, "rejected", 0),
+        (&metrics.tools, "finished", 1),
+        (&metrics.calls, "answered", 3),
+        (&metrics.restarts, "crash", 0),
     ] {
         assert_eq!(counts.get(name), Some(want), "{name}");
     }
-    assert_eq!((figures.turns.get(), figures.turn.count()), (3, 3));
-    let parts = figures.queued.sum() + figures.model.sum() + figures.own.sum();
+    assert_eq!((metrics.turns.get(), metrics.turn.count()), (3, 3));
+    let parts = metrics.queued.sum() + metrics.model.sum() + metrics.own.sum();
     // Each part is rounded to whole microseconds.
     let rounding = Duration::from_micros(3 * 4);
     assert!(
-        parts.abs_diff(figures.turn.sum()) <= rounding,
-        "{figures:?}"
+        parts.abs_diff(metrics.turn.sum()) <= rounding,
+        "{metrics:?}"
     );
-    assert!(figures.commit.count() >= 6, "{:?}", figures.commit);
-    assert!(!figures.journal_fails());
-    let live: u64 = figures.live.iter().map(|(_, count)| count).sum();
-    assert!(live <= 1, "{:?}", figures.live);
+    assert!(metrics.commit.count() >= 6, "{:?}", metrics.commit);
+    assert!(!metrics.journal_fails());
+    let live: u64 = metrics.live.iter().map(|(_, count)| count).sum();
+    assert!(live <= 1, "{:?}", metrics.live);
 }
 
 /// Parses metrics by name and labels, relying on the format alone.
@@ -200,15 +200,15 @@ mod without_sockets {
     use axum::{Router, body::Body, http::Request};
     use http_body_util::BodyExt as _;
     use oracle_agent::{
-        http::{Host, Settings, Shares},
-        testkit::{Obstacle, Obstructed, TestSystem, let_pass, router},
+        http::{Host, HostParts, Settings},
+        testkit::{Obstacle, ObstructedJournal, TestSystem, advance_time, router},
     };
     use tower::ServiceExt as _;
 
     use super::*;
 
     fn host(system: &TestSystem) -> Host {
-        Host::new(Shares {
+        Host::new(HostParts {
             keys: std::sync::Arc::default(),
             oracle: system.oracle().clone(),
             journal: system.journal(),
@@ -238,7 +238,7 @@ mod without_sockets {
 
     #[tokio::test(start_paused = true)]
     async fn server_without_its_journal_is_not_ready() {
-        let journal = Obstructed::new(Arc::new(Memory::new()));
+        let journal = ObstructedJournal::new(Arc::new(Memory::new()));
         let oracle = greeter().journal(Arc::new(journal.clone()));
         let system = oracle.start().await.unwrap();
         let (routes, _) = router(host(&system));
@@ -282,7 +282,7 @@ mod without_sockets {
         let answer = system.session("s").unwrap().ask("hello").await.unwrap();
         assert_eq!(answer.outcome.reason(), Some("server_error"));
         assert_eq!(readiness(&routes).await.0, 503);
-        let_pass(Duration::from_secs(10)).await;
+        advance_time(Duration::from_secs(10)).await;
         assert_eq!(readiness(&routes).await.0, 200);
     }
 }

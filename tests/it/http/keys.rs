@@ -5,21 +5,21 @@ use std::time::Duration;
 use oracle_agent::{
     llm::Scripted,
     model::{SessionKey, SessionName, Timestamp, access::Role},
-    testkit::{Silence, TestOracle, TestServer},
+    testkit::{SilentBackend, TestOracle, TestServer},
 };
 use serde_json::json;
 
 use super::{
     client,
-    door::{Holder, change, key, ring},
+    door::{KeyHolder, change, key, ring},
     with,
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn revoking_a_key_ends_its_streams_with_a_reason() {
     let folder = tempfile::tempdir().unwrap();
-    let ops = key(folder.path(), &Holder::of("ops", "default", Role::Admin));
-    let model = Silence::new(1, Scripted::new().reply("Hello."));
+    let ops = key(folder.path(), &KeyHolder::of("ops", "default", Role::Admin));
+    let model = SilentBackend::new(1, Scripted::new().reply("Hello."));
     let server = TestServer::guarded(TestOracle::new(model), ring(folder.path()), |_| ());
     let server = server.await.unwrap();
     let asked = json!({"model": "oracle", "stream": true, "messages": [{"role": "user", "content": "hello"}]});

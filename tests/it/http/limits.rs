@@ -7,7 +7,7 @@ use oracle_agent::{
     journal::Memory,
     llm::Scripted,
     model::{SessionKey, SessionName, Submission},
-    testkit::{Obstacle, Obstructed, Silence, TestOracle, TestServer},
+    testkit::{Obstacle, ObstructedJournal, SilentBackend, TestOracle, TestServer},
 };
 use serde_json::json;
 use tokio::{io::AsyncWriteExt as _, net::TcpStream};
@@ -259,25 +259,25 @@ async fn public_routes_accept_no_body() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn query_limit_refuses_further_messages() {
-    let model = Silence::new(1, Scripted::new().reply("Hello."));
+    let model = SilentBackend::new(1, Scripted::new().reply("Hello."));
     let server = TestServer::with(TestOracle::new(model), |settings| settings.max_queries = 1);
     let server = server.await.unwrap();
-    let reserved = server.host().room_for_a_query().unwrap();
-    let refused = server.host().room_for_a_query().unwrap_err();
+    let reserved = server.host().reserve_query().unwrap();
+    let refused = server.host().reserve_query().unwrap_err();
     assert_eq!(refused.status(), 503, "one is being handed in");
     drop(reserved);
     let key = SessionKey::local(SessionName::new("s").unwrap());
     let session = server.oracle().session_by_key(key);
     session.submit(Submission::new("hello")).await.unwrap();
-    let refused = server.host().room_for_a_query().unwrap_err();
+    let refused = server.host().reserve_query().unwrap_err();
     assert_eq!(refused.status(), 503);
     session.cancel(None).await.unwrap();
-    assert!(server.host().room_for_a_query().is_ok());
+    assert!(server.host().reserve_query().is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn received_body_frees_its_memory_before_the_response() {
-    let model = Silence::new(64, Scripted::new().reply("Hello."));
+    let model = SilentBackend::new(64, Scripted::new().reply("Hello."));
     let server = TestServer::with(TestOracle::new(model), |settings| settings.max_body = 1_024);
     let server = server.await.unwrap();
     let client = client();
@@ -304,7 +304,7 @@ async fn received_body_frees_its_memory_before_the_response() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn disconnected_client_is_counted_as_left() {
-    let model = Silence::new(1, Scripted::new().reply("Hello."));
+    let model = SilentBackend::new(1, Scripted::new().reply("Hello."));
     let server = TestServer::start(TestOracle::new(model)).await.unwrap();
     let question =
         json!({"model": "oracle", "messages": [{"role": "user", "content": "hello"}]}).to_string();
@@ -335,7 +335,7 @@ const LONG: usize = 15_000;
 async fn unread_streams_are_cut_after_the_write_timeout() {
     const STREAMS: usize = 20;
     const MESSAGES: usize = 300;
-    let model = Silence::new(usize::MAX, Scripted::new());
+    let model = SilentBackend::new(usize::MAX, Scripted::new());
     let server = TestServer::with(TestOracle::new(model), |settings| {
         settings.write_timeout = Duration::from_millis(300);
     });
@@ -397,7 +397,7 @@ fn questions(session: &str) -> [String; 2] {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn query_over_the_limit_is_refused_before_it_opens_a_session() {
-    let model = Silence::new(usize::MAX, Scripted::new());
+    let model = SilentBackend::new(usize::MAX, Scripted::new());
     let server = TestServer::with(TestOracle::new(model), |settings| settings.max_queries = 1);
     let server = server.await.unwrap();
     let [first, _] = questions("first");
@@ -417,7 +417,7 @@ async fn query_over_the_limit_is_refused_before_it_opens_a_session() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn overloaded_server_refuses_a_message_before_reading_it() {
-    let model = Silence::new(usize::MAX, Scripted::new());
+    let model = SilentBackend::new(usize::MAX, Scripted::new());
     let server = TestServer::with(TestOracle::new(model), |settings| {
         settings.max_queries = 1;
         settings.allowed_origins = vec!["https://page.example".into()];
@@ -468,7 +468,7 @@ async fn overloaded_server_refuses_a_message_before_reading_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn stalled_journal_sheds_requests() {
     const MOST: usize = 6;
-    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let journal = ObstructedJournal::new(Arc::new(Memory::new()));
     let oracle = greeter().journal(Arc::new(journal.clone()));
     let server = TestServer::with(oracle, |settings| settings.max_requests = MOST);
     let server = server.await.unwrap();
@@ -486,8 +486,8 @@ async fn stalled_journal_sheds_requests() {
         let answer = client.get(server.url("/metrics")).send().await.unwrap();
         answer.text().await.unwrap()
     };
-    let in_work = |requests: usize| format!("\noracle_http_requests_in_work {requests}\n");
-    while !figures().await.contains(&in_work(MOST)) {}
+    let in_flight = |requests: usize| format!("\noracle_http_requests_in_work {requests}\n");
+    while !figures().await.contains(&in_flight(MOST)) {}
     for question in questions("one-too-many") {
         let answer = Raw::to(server.address()).send(&question).answer();
         assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
@@ -504,12 +504,12 @@ async fn stalled_journal_sheds_requests() {
     assert_eq!(verb.send().await.unwrap().status(), 200);
     // A client that disconnects frees its place.
     drop(waiting);
-    while !figures().await.contains(&in_work(0)) {}
+    while !figures().await.contains(&in_flight(0)) {}
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn full_backlog_refuses_messages() {
-    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let journal = ObstructedJournal::new(Arc::new(Memory::new()));
     let oracle = greeter().journal(Arc::new(journal.clone()));
     let server = TestServer::with(oracle, |settings| settings.max_backlog = 1);
     let server = server.await.unwrap();
@@ -529,7 +529,7 @@ async fn full_backlog_refuses_messages() {
         );
     }
     // Queries that a model works on are no backlog.
-    let model = Silence::new(usize::MAX, Scripted::new());
+    let model = SilentBackend::new(usize::MAX, Scripted::new());
     let server = TestServer::with(TestOracle::new(model), |settings| settings.max_backlog = 1);
     let server = server.await.unwrap();
     for number in 0..20 {

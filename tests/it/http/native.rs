@@ -114,7 +114,7 @@ struct Stream {
 }
 
 #[derive(Debug, PartialEq)]
-struct Told {
+struct StreamedEvent {
     id: Option<u64>,
     name: String,
     data: Value,
@@ -133,7 +133,7 @@ impl Stream {
         }
     }
 
-    async fn next(&mut self) -> Option<Told> {
+    async fn next(&mut self) -> Option<StreamedEvent> {
         loop {
             let block = self.block().await?;
             let field = |name: &str| {
@@ -142,7 +142,7 @@ impl Stream {
                 values.next().map(|(_, value)| value)
             };
             if let Some(data) = field("data") {
-                return Some(Told {
+                return Some(StreamedEvent {
                     id: field("id").map(|id| id.parse().unwrap()),
                     name: field("event").unwrap().to_owned(),
                     data: serde_json::from_str(data).unwrap(),
@@ -151,7 +151,7 @@ impl Stream {
         }
     }
 
-    async fn until(&mut self, name: &str) -> Vec<Told> {
+    async fn until(&mut self, name: &str) -> Vec<StreamedEvent> {
         let mut told = Vec::new();
         loop {
             told.push(self.next().await.unwrap());

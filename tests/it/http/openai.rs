@@ -13,10 +13,10 @@ use axum::{
 };
 use futures_util::StreamExt as _;
 use oracle_agent::{
-    http::{Host, Settings, Shares},
+    http::{Host, HostParts, Settings},
     llm::{self, Backend, DeltaStream, Scripted},
     model::{Principal, Role, TenantId},
-    testkit::{TestOracle, TestSystem, let_pass, router},
+    testkit::{TestOracle, TestSystem, advance_time, router},
 };
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
@@ -34,7 +34,7 @@ struct Served {
     router: Router,
 }
 
-struct Got {
+struct ChatResponse {
     status: StatusCode,
     headers: HeaderMap,
     text: String,
@@ -43,7 +43,7 @@ struct Got {
 impl Served {
     async fn start(oracle: TestOracle) -> Self {
         let system = oracle.profile("other").unwrap().start().await.unwrap();
-        let host = Host::new(Shares {
+        let host = Host::new(HostParts {
             keys: Arc::default(),
             oracle: system.oracle().clone(),
             journal: system.journal(),
@@ -78,22 +78,22 @@ impl Served {
         (parts.status, parts.headers, body)
     }
 
-    async fn post(&self, headers: &[(&str, &str)], body: Value) -> Got {
+    async fn post(&self, headers: &[(&str, &str)], body: Value) -> ChatResponse {
         let (status, headers, body) = self.open(headers, body).await;
         let text = read(body).await;
-        Got {
+        ChatResponse {
             status,
             headers,
             text,
         }
     }
 
-    async fn get(&self, path: &str) -> Got {
+    async fn get(&self, path: &str) -> ChatResponse {
         let request = Request::get(path).body(Body::empty()).unwrap();
         let routes = self.router.clone().layer(Extension(Principal::local()));
         let (parts, body) = routes.oneshot(request).await.unwrap().into_parts();
         let text = read(body).await;
-        Got {
+        ChatResponse {
             status: parts.status,
             headers: parts.headers,
             text,
@@ -125,7 +125,7 @@ async fn read(body: Body) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-impl Got {
+impl ChatResponse {
     fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }

@@ -28,7 +28,7 @@ attachable = ['extra']
 ";
 
 fn config() -> Config {
-    let file = oracle_agent::config::File {
+    let file = oracle_agent::config::ConfigFile {
         path: "oracle.toml".into(),
         text: CONFIG.into(),
     };

@@ -6,10 +6,10 @@ use std::{
 };
 
 use oracle_agent::{
-    http::{BindError, Door, Listener, Settings},
+    http::{AuthMode, BindError, Listener, Settings},
     llm::Scripted,
     model::{SessionKey, SessionName, Submission},
-    testkit::{Silence, TestOracle, TestServer},
+    testkit::{SilentBackend, TestOracle, TestServer},
 };
 
 use serde_json::json;
@@ -78,7 +78,7 @@ async fn address_in_use_is_named() {
         listen: server.address(),
         ..Settings::default()
     };
-    let taken = Listener::bind(&settings, Door::Open).unwrap_err();
+    let taken = Listener::bind(&settings, AuthMode::Open).unwrap_err();
     assert!(matches!(taken, BindError::Taken { .. }), "{taken}");
     assert!(taken.to_string().contains(&server.address().to_string()));
 }
@@ -88,11 +88,11 @@ async fn listener_without_keys_binds_only_to_loopback() {
     let any = IpAddr::from(Ipv4Addr::UNSPECIFIED);
     let mapped = "::ffff:127.0.0.1".parse().unwrap();
     for (ip, door, listens) in [
-        (any, Door::Open, false),
-        (any, Door::Keys, true),
-        ("::".parse().unwrap(), Door::Open, false),
-        ("127.0.0.9".parse().unwrap(), Door::Open, true),
-        (mapped, Door::Open, true),
+        (any, AuthMode::Open, false),
+        (any, AuthMode::Keys, true),
+        ("::".parse().unwrap(), AuthMode::Open, false),
+        ("127.0.0.9".parse().unwrap(), AuthMode::Open, true),
+        (mapped, AuthMode::Open, true),
     ] {
         let settings = Settings {
             listen: SocketAddr::new(ip, 0),
@@ -110,15 +110,15 @@ async fn listener_without_keys_binds_only_to_loopback() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn drain_refuses_new_work_and_closes_idle_connections() {
-    let model = Silence::new(1, Scripted::new().reply("Hello."));
+    let model = SilentBackend::new(1, Scripted::new().reply("Hello."));
     let server = TestServer::with(TestOracle::new(model), |settings| {
         settings.drain_deadline = Duration::from_secs(1);
     });
     let server = server.await.unwrap();
     let address = server.address();
-    let mut resting = Raw::to(address);
-    resting.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
-    assert!(resting.answer().starts_with("HTTP/1.1 200"));
+    let mut idle = Raw::to(address);
+    idle.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    assert!(idle.answer().starts_with("HTTP/1.1 200"));
     let (oracle, journal) = (server.oracle().clone(), server.journal());
     let key = SessionKey::local(SessionName::new("s").unwrap());
     let session = oracle.session_by_key(key.clone());
@@ -127,8 +127,8 @@ async fn drain_refuses_new_work_and_closes_idle_connections() {
     let host = server.host().clone();
     let seen = async {
         host.drain().begun().await;
-        assert!(host.room_for_a_query().is_err());
-        let rest = tokio::task::spawn_blocking(move || resting.rest());
+        assert!(host.reserve_query().is_err());
+        let rest = tokio::task::spawn_blocking(move || idle.rest());
         assert_eq!(rest.await.unwrap(), "", "closed without a word");
     };
     tokio::join!(server.shut_down(), seen);
@@ -144,7 +144,7 @@ async fn drain_refuses_new_work_and_closes_idle_connections() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn drain_does_not_wait_for_paused_queries() {
-    let model = Silence::new(1, Scripted::new().reply("Hello."));
+    let model = SilentBackend::new(1, Scripted::new().reply("Hello."));
     let server = TestServer::with(TestOracle::new(model), |settings| {
         settings.drain_deadline = Duration::from_secs(3_600);
     });
@@ -154,7 +154,7 @@ async fn drain_does_not_wait_for_paused_queries() {
     let pause = client().post(server.url("/api/control"));
     let pause = with(pause, &json!({"verb": "pause", "session": "s"}));
     assert_eq!(pause.send().await.unwrap().status(), 200);
-    while server.oracle().resting() == 0 {
+    while server.oracle().awaiting_person() == 0 {
         tokio::task::yield_now().await;
     }
     let ended = tokio::time::timeout(Duration::from_secs(60), server.shut_down());

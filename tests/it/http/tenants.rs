@@ -6,11 +6,14 @@ use futures_util::future::join_all;
 use oracle_agent::{
     access::Limits,
     actor::AskError,
-    http::{Host, Problem, Settings, Shares},
+    http::{Host, HostParts, Problem, Settings},
     journal::{Journal, Memory},
     llm::Scripted,
     model::{BusyPolicy, ProfileName, QueryId, SessionKey, SessionName, Submission},
-    testkit::{Obstacle, Obstructed, Silence, TestOracle, TestServer, TestSystem, let_pass},
+    testkit::{
+        Obstacle, ObstructedJournal, SilentBackend, TestOracle, TestServer, TestSystem,
+        advance_time,
+    },
 };
 use reqwest::RequestBuilder;
 use serde_json::json;
@@ -41,42 +44,42 @@ async fn server(oracle: TestOracle, limits: Limits) -> TestServer {
 #[tokio::test(flavor = "multi_thread")]
 async fn queue_limit_covers_all_sessions() {
     let limits = only(|limits| limits.queued = Some(1));
-    let model = Silence::new(100, Scripted::new());
+    let model = SilentBackend::new(100, Scripted::new());
     let server = server(TestOracle::new(model), limits).await;
     let host = server.host();
     let (one, other) = (key("one"), key("other"));
     let session = server.oracle().session_by_key(one.clone());
     let mut queries: Vec<QueryId> = Vec::new();
     for _ in 0..2 {
-        let place = host.room_for_a_message(&one).await.unwrap();
+        let place = host.reserve_message(&one).await.unwrap();
         let submission = Submission {
             busy: BusyPolicy::Queue,
             ..Submission::new("hello")
         };
         queries.push(session.submit(submission).await.unwrap());
-        place.taken();
+        place.keep();
     }
     for session in [&one, &other] {
-        let refused = host.room_for_a_message(session).await.unwrap_err();
+        let refused = host.reserve_message(session).await.unwrap_err();
         assert_eq!(code(&refused), (429, "too_many_queued".into()));
     }
     session.cancel(queries.pop()).await.unwrap();
-    let place = host.room_for_a_message(&other).await.unwrap();
-    let refused = host.room_for_a_message(&other).await.unwrap_err();
+    let place = host.reserve_message(&other).await.unwrap();
+    let refused = host.reserve_message(&other).await.unwrap_err();
     assert_eq!(
         code(&refused).1,
         "too_many_queued",
         "one is being handed in"
     );
-    place.give_back();
-    let place = host.room_for_a_message(&other).await.unwrap();
-    place.give_back();
+    place.release();
+    let place = host.reserve_message(&other).await.unwrap();
+    place.release();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn running_query_limit_refuses_further_queries() {
     let limits = only(|limits| limits.queries = Some(1));
-    let model = Silence::new(100, Scripted::new());
+    let model = SilentBackend::new(100, Scripted::new());
     let server = server(TestOracle::new(model), limits).await;
     let (_, message) = asks(&server, "one").into_iter().next().unwrap();
     assert_eq!(message.send().await.unwrap().status(), 202);
@@ -85,8 +88,8 @@ async fn running_query_limit_refuses_further_queries() {
     }
     let session = server.oracle().session_by_key(key("one"));
     session.cancel(None).await.unwrap();
-    let place = server.host().room_for_a_message(&key("other")).await;
-    place.unwrap().give_back();
+    let place = server.host().reserve_message(&key("other")).await;
+    place.unwrap().release();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -99,24 +102,24 @@ async fn session_limit_survives_a_restart() {
         let host = server.host();
         // A place that is given back is free again.
         if start == 0 {
-            let place = host.room_for_a_message(&key("other")).await.unwrap();
-            place.give_back();
-            let place = host.room_for_a_message(&key("one")).await.unwrap();
-            let refused = host.room_for_a_message(&key("other")).await.unwrap_err();
+            let place = host.reserve_message(&key("other")).await.unwrap();
+            place.release();
+            let place = host.reserve_message(&key("one")).await.unwrap();
+            let refused = host.reserve_message(&key("other")).await.unwrap_err();
             assert_eq!(code(&refused).1, "too_many_sessions", "one is being opened");
             let session = server.oracle().session_by_key(key("one"));
             session.answer(Submission::new("hello")).await.unwrap();
-            place.taken();
+            place.keep();
         }
-        let refused = host.room_for_a_message(&key("other")).await.unwrap_err();
+        let refused = host.reserve_message(&key("other")).await.unwrap_err();
         assert_eq!(
             code(&refused),
             (429, "too_many_sessions".into()),
             "start {start}"
         );
-        let refused = host.room_for_a_session(&key("other")).await.unwrap_err();
+        let refused = host.reserve_session(&key("other")).await.unwrap_err();
         assert_eq!(code(&refused).1, "too_many_sessions");
-        drop(host.room_for_a_message(&key("one")).await.unwrap());
+        drop(host.reserve_message(&key("one")).await.unwrap());
         server.shut_down().await;
     }
 }
@@ -127,11 +130,11 @@ async fn used_tokens_count_toward_the_rate_limit() {
     let oracle = TestOracle::new(Scripted::new().reply("Hello."));
     let server = server(oracle, limits).await;
     let host = server.host();
-    drop(host.room_for_a_message(&key("one")).await.unwrap());
+    drop(host.reserve_message(&key("one")).await.unwrap());
     let session = server.oracle().session_by_key(key("one"));
     let answer = session.answer(Submission::new("hello")).await.unwrap();
     assert!(answer.usage.total_tokens() > 1);
-    let refused = host.room_for_a_message(&key("one")).await.unwrap_err();
+    let refused = host.reserve_message(&key("one")).await.unwrap_err();
     assert_eq!(code(&refused), (429, "rate_limited".into()));
     assert!(answer.turns > 0);
 }
@@ -185,7 +188,7 @@ async fn requests_over_the_session_limit_are_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_over_the_queue_limit_are_refused() {
     let limits = only(|limits| limits.queued = Some(1));
-    let model = Silence::new(100, Scripted::new());
+    let model = SilentBackend::new(100, Scripted::new());
     let server = server(TestOracle::new(model), limits).await;
     for _ in 0..2 {
         let (_, message) = asks(&server, "one").into_iter().next().unwrap();
@@ -201,24 +204,24 @@ async fn failed_session_counts_only_if_its_outcome_is_unknown() {
     let limits = only(|limits| limits.sessions = Some(1));
     let server = server(TestOracle::new(Scripted::new().reply("Hello.")), limits).await;
     let host = server.host();
-    let place = host.room_for_a_message(&key("one")).await.unwrap();
+    let place = host.reserve_message(&key("one")).await.unwrap();
     place.settle(&Err::<(), _>(AskError::EmptyQuestion));
-    let place = host.room_for_a_message(&key("one")).await.unwrap();
+    let place = host.reserve_message(&key("one")).await.unwrap();
     place.settle(&Err::<(), _>(AskError::Stopped));
-    let refused = host.room_for_a_message(&key("one")).await.unwrap_err();
+    let refused = host.reserve_message(&key("one")).await.unwrap_err();
     assert_eq!(code(&refused), (429, "too_many_sessions".into()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_requests_share_one_session_count() {
     let limits = only(|limits| limits.sessions = Some(1));
-    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let journal = ObstructedJournal::new(Arc::new(Memory::new()));
     let oracle = TestOracle::new(Scripted::new().reply("Hello."));
     let server = server(oracle.journal(Arc::new(journal.clone())), limits).await;
     let before = journal.listings();
     let host = server.host();
     let names: Vec<_> = (0..50).map(|number| key(&format!("s{number}"))).collect();
-    let asked = join_all(names.iter().map(|name| host.room_for_a_session(name))).await;
+    let asked = join_all(names.iter().map(|name| host.reserve_session(name))).await;
     assert_eq!(asked.iter().filter(|asked| asked.is_ok()).count(), 1);
     assert_eq!(journal.listings() - before, 1);
 }
@@ -227,17 +230,17 @@ const HOUR: Duration = Duration::from_secs(3_600);
 
 /// The handlers' shared state without sockets, with a limit on a tenant's sessions.
 async fn shared(
-    journal: &Obstructed,
+    journal: &ObstructedJournal,
     sessions: usize,
     change: impl FnOnce(&mut Settings),
 ) -> (TestSystem, Host) {
-    let oracle = TestOracle::new(Silence::new(100, Scripted::new()));
+    let oracle = TestOracle::new(SilentBackend::new(100, Scripted::new()));
     let oracle = oracle.journal(Arc::new(journal.clone()));
     let oracle = oracle.settings(|settings| settings.tenants.all.sessions = Some(sessions));
     let system = oracle.start().await.unwrap();
     let mut settings = Settings::default();
     change(&mut settings);
-    let host = Host::new(Shares {
+    let host = Host::new(HostParts {
         keys: Arc::default(),
         oracle: system.oracle().clone(),
         journal: system.journal(),
@@ -248,60 +251,60 @@ async fn shared(
 
 #[tokio::test(start_paused = true)]
 async fn slow_session_count_completes_after_its_callers_timed_out() {
-    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let journal = ObstructedJournal::new(Arc::new(Memory::new()));
     let (_system, host) = shared(&journal, 2, |_| ()).await;
     journal.set(Obstacle::SlowLists(Duration::from_secs(8)));
-    let late = host.room_for_a_session(&key("one")).await.unwrap_err();
+    let late = host.reserve_session(&key("one")).await.unwrap_err();
     assert_eq!(code(&late), (503, "overloaded".into()));
-    let_pass(Duration::from_secs(5)).await;
-    let place = host.room_for_a_session(&key("one")).await.unwrap();
-    place.taken();
+    advance_time(Duration::from_secs(5)).await;
+    let place = host.reserve_session(&key("one")).await.unwrap();
+    place.keep();
     // The next count exceeds the journal's deadline, so the last one stays valid, plus the sessions
     // opened since.
-    let_pass(HOUR).await;
+    advance_time(HOUR).await;
     journal.set(Obstacle::SlowLists(HOUR));
-    let place = host.room_for_a_session(&key("two")).await.unwrap();
-    place.taken();
+    let place = host.reserve_session(&key("two")).await.unwrap();
+    place.keep();
     for _ in 0..3 {
-        let over = host.room_for_a_session(&key("three")).await.unwrap_err();
+        let over = host.reserve_session(&key("three")).await.unwrap_err();
         assert_eq!(code(&over), (429, "too_many_sessions".into()));
-        let_pass(HOUR).await;
+        advance_time(HOUR).await;
     }
     // None of these sessions exists, as the next count finds.
     journal.set(Obstacle::None);
-    let place = host.room_for_a_session(&key("three")).await.unwrap();
-    place.give_back();
+    let place = host.reserve_session(&key("three")).await.unwrap();
+    place.release();
 }
 
 #[tokio::test(start_paused = true)]
 async fn pending_session_count_blocks_no_other_message() {
-    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let journal = ObstructedJournal::new(Arc::new(Memory::new()));
     let (system, host) = shared(&journal, 9, |settings| settings.max_backlog = 1).await;
     let oracle = system.oracle();
     let there = oracle.create(key("there"), ProfileName::oracle(), None);
     there.await.unwrap();
     journal.set(Obstacle::SlowLists(HOUR));
     let (new, there) = (key("new"), key("there"));
-    let waits = host.room_for_a_message(&new);
-    let other = host.room_for_a_message(&there);
+    let waits = host.reserve_message(&new);
+    let other = host.reserve_message(&there);
     let (waits, other) = tokio::join!(waits, other);
-    other.unwrap().give_back();
+    other.unwrap().release();
     assert_eq!(code(&waits.unwrap_err()), (503, "overloaded".into()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn ephemeral_session_does_not_count_toward_the_session_limit() {
-    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let journal = ObstructedJournal::new(Arc::new(Memory::new()));
     let (system, host) = shared(&journal, 1, |_| ()).await;
     let oracle = system.oracle();
     let session = oracle.ephemeral(key("one").tenant, ProfileName::oracle());
     let brief = session.key().clone();
-    let place = host.room_for_a_message(&brief).await.unwrap();
+    let place = host.reserve_message(&brief).await.unwrap();
     session.submit(Submission::new("hello")).await.unwrap();
-    place.taken();
-    let place = host.room_for_a_session(&key("one")).await.unwrap();
-    place.taken();
-    let over = host.room_for_a_session(&key("two")).await.unwrap_err();
+    place.keep();
+    let place = host.reserve_session(&key("one")).await.unwrap();
+    place.keep();
+    let over = host.reserve_session(&key("two")).await.unwrap_err();
     assert_eq!(code(&over), (429, "too_many_sessions".into()));
-    host.room_for_a_message(&brief).await.unwrap().give_back();
+    host.reserve_message(&brief).await.unwrap().release();
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use oracle_agent::{
     model::QueryType,
     prompt::{
-        ComposeInput, Error, Included, Presence, Prompts, REGISTRY, Segment, SegmentId, Variables,
+        ComposeInput, Error, Inclusion, Presence, Prompts, REGISTRY, Segment, SegmentId, Variables,
     },
 };
 
@@ -173,7 +173,7 @@ fn a_required_segment_over_the_low_budget_is_an_error() {
 fn a_segment_is_included_by_its_condition() {
     for query_type in QueryType::ALL {
         let some = Segment {
-            included: Included::For(&[QueryType::Code, QueryType::Action]),
+            included: Inclusion::For(&[QueryType::Code, QueryType::Action]),
             ..sample()
         };
         let expected = matches!(query_type, QueryType::Code | QueryType::Action);
@@ -183,7 +183,7 @@ fn a_segment_is_included_by_its_condition() {
             "T011: condition, {query_type}"
         );
         let always = Segment {
-            included: Included::Always,
+            included: Inclusion::Always,
             ..sample()
         };
         assert!(
@@ -199,7 +199,7 @@ fn sample() -> Segment {
         file: "test.md",
         builtin: "",
         priority: 10,
-        included: Included::Always,
+        included: Inclusion::Always,
         presence: Presence::Optional,
     }
 }
@@ -220,35 +220,41 @@ fn registry_lists_every_segment_in_prompt_order() {
     // T011: all expected segments, base, signals and tools required, the others optional, signals
     // without a condition.
     let expected = [
-        ("base", "base.md", 0, Included::Always, Required),
-        ("signals", "signals.md", 1, Included::Always, Required),
-        ("tools", "tools-reference.md", 2, Included::Always, Required),
+        ("base", "base.md", 0, Inclusion::Always, Required),
+        ("signals", "signals.md", 1, Inclusion::Always, Required),
+        (
+            "tools",
+            "tools-reference.md",
+            2,
+            Inclusion::Always,
+            Required,
+        ),
         (
             "code",
             "code-analysis.md",
             10,
-            Included::For(&[Code]),
+            Inclusion::For(&[Code]),
             Optional,
         ),
         (
             "conversation",
             "conversation.md",
             10,
-            Included::For(&[Conversational]),
+            Inclusion::For(&[Conversational]),
             Optional,
         ),
         (
             "docs",
             "documentation.md",
             10,
-            Included::For(&[Documentation, Action]),
+            Inclusion::For(&[Documentation, Action]),
             Optional,
         ),
         (
             "research",
             "research.md",
             10,
-            Included::For(&[Research]),
+            Inclusion::For(&[Research]),
             Optional,
         ),
     ];

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use oracle_agent::{
-    kernel::{Effect, Phase, Policy, Resting, Session},
+    kernel::{Effect, IdleState, Phase, Policy, Session},
     model::{
         Attempt, CallId, Message, Part, QueryId, Record, Role, SessionName, Timestamp, Turn, Usage,
         record::{
@@ -234,7 +234,7 @@ impl Audit {
             assert_eq!(live.waiting(), 0, "an idle session takes up what waits");
         }
         if let Some(resting) = live.resting() {
-            let kept = Resting::from_bytes(&resting.to_bytes().unwrap()).unwrap();
+            let kept = IdleState::from_bytes(&resting.to_bytes().unwrap()).unwrap();
             let rested = Session::rested(Arc::new(live.policy().clone()), kept);
             assert_eq!(rested, *live, "a snapshot says all that the records do");
         }

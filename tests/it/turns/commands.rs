@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use oracle_agent::{
-    kernel::{Command, Effect, InFlight, ModelChoice, Refusal, Reply as Heard, Report},
+    kernel::{Command, CommandReply as Heard, Effect, InFlight, ModelChoice, Refusal, Report},
     model::{
         BusyPolicy, Limits, NanoUsd, Outcome, Price, QueryId, QueryType, Role, Submission,
         ToolStatus, Usage,
@@ -78,21 +78,21 @@ fn cancel_ends_the_query_in_every_step() {
 
 #[test]
 fn dropped_call_counts_known_usage_or_an_estimate() {
-    let told = |input_tokens, output_tokens| Usage {
+    let reported = |input_tokens, output_tokens| Usage {
         input_tokens,
         output_tokens,
         ..Usage::default()
     };
-    let sent = |told| InFlight::Sent {
+    let sent = |reported| InFlight::Sent {
         tokens: 100,
         received: 80,
-        told,
+        reported,
     };
     for (name, in_flight, used) in [
         ("it waits", InFlight::Unsent, (0, 0)),
-        ("nothing told", sent(Usage::default()), (100, 20)),
-        ("what was sent is told", sent(told(70, 1)), (70, 20)),
-        ("all is told", sent(told(70, 30)), (70, 30)),
+        ("nothing reported", sent(Usage::default()), (100, 20)),
+        ("what was sent is reported", sent(reported(70, 1)), (70, 20)),
+        ("all is reported", sent(reported(70, 30)), (70, 30)),
     ] {
         for command in [CANCEL, Command::FinishNow] {
             let mut policy = policy();

@@ -292,10 +292,10 @@ fn empty_summary_is_a_fault_that_counts_usage() {
 
 #[test]
 fn estimates_learn_only_from_the_first_models_provider() {
-    let told = |input_tokens| InFlight::Sent {
+    let reported = |input_tokens| InFlight::Sent {
         tokens: 0,
         received: 0,
-        told: Usage {
+        reported: Usage {
             input_tokens,
             ..Usage::default()
         },
@@ -306,9 +306,9 @@ fn estimates_learn_only_from_the_first_models_provider() {
         ..reply(&format!("{} {}", "word ".repeat(400), done()), Vec::new())
     };
     for (name, in_flight, over, compacted) in [
-        ("counted", told(2_400), false, 1),
-        ("our own estimate", told(0), false, 0),
-        ("of another model", told(2_400), true, 0),
+        ("counted", reported(2_400), false, 1),
+        ("our own estimate", reported(0), false, 0),
+        ("of another model", reported(2_400), true, 0),
     ] {
         let mut play = Play::asked(windows(&[2_500, 9_000]));
         if over {
@@ -519,7 +519,7 @@ fn summary_usage_counts_at_the_next_check() {
     assert_eq!(spent.end(), Some(("forced", "tokens")));
     assert_eq!(
         spent.command(Command::Pause),
-        Ok(oracle_agent::kernel::Reply::Done)
+        Ok(oracle_agent::kernel::CommandReply::Done)
     );
     assert_eq!(spent.count("budget.context.compacting"), 0);
 }

@@ -25,7 +25,7 @@ fn sent(received: u64) -> InFlight {
     InFlight::Sent {
         tokens: 500,
         received,
-        told: Usage::default(),
+        reported: Usage::default(),
     }
 }
 

@@ -139,19 +139,19 @@ fn second_opinion_is_priced_and_ends_a_query_without_budget() {
 
 #[test]
 fn late_second_opinion_counts_its_known_usage() {
-    let told = Usage {
+    let reported = Usage {
         input_tokens: 70,
         ..Usage::default()
     };
-    let sent = |told| InFlight::Sent {
+    let sent = |reported| InFlight::Sent {
         tokens: 100,
         received: 8,
-        told,
+        reported,
     };
     for (in_flight, used) in [
         (InFlight::Unsent, 0),
         (sent(Usage::default()), 102),
-        (sent(told), 72),
+        (sent(reported), 72),
     ] {
         let mut play = steps::doubting();
         play.in_flight = in_flight;
@@ -188,7 +188,7 @@ fn second_opinion_waits_for_the_resume_and_is_requested_once() {
     play.submit(Submission::new(QUESTION)).unwrap();
     play.prepare_as(QueryType::Code, 0.1);
     assert!(play.kinds().is_empty() && play.effects.is_empty());
-    assert!(play.session.may_rest(), "nothing is in flight");
+    assert!(play.session.may_passivate(), "nothing is in flight");
     play.revive();
     play.prepare_as(QueryType::Code, 0.1);
     assert!(play.kinds().is_empty() && play.effects.is_empty());
@@ -196,7 +196,7 @@ fn second_opinion_waits_for_the_resume_and_is_requested_once() {
     assert!(matches!(play.effects[..], [Effect::Prepare { .. }]));
     play.prepare_as(QueryType::Code, 0.1);
     assert_eq!(play.kinds(), ASKED);
-    assert!(!play.session.may_rest());
+    assert!(!play.session.may_passivate());
     play.opines(names(QueryType::Code));
     assert_eq!(play.kinds(), BEGUN);
 }

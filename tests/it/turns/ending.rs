@@ -2,7 +2,7 @@
 //! and then the query ends.
 
 use oracle_agent::{
-    kernel::{Command, Effect, Refusal, Reply as Heard, Report, Step},
+    kernel::{Command, CommandReply as Heard, Effect, Refusal, Report, Step},
     model::{
         BusyPolicy, CallId, Limits, NanoUsd, Outcome, QueryId, QueryType, Submission, Usage,
         command::Author,

@@ -29,9 +29,9 @@ impl FallbackClassifier for Always {
 }
 
 fn always(action: FallbackAction) -> Policy {
-    let classifier = Arc::new(Always(action));
+    let fallback_classifier = Arc::new(Always(action));
     Policy {
-        classifier,
+        fallback_classifier,
         ..policy()
     }
 }

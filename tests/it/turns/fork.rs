@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use oracle_agent::{
-    kernel::{Command, Moment, Phase, Session},
+    kernel::{Command, DecisionContext, Phase, Session},
     model::{
         By, Outcome, QueryId, Record, Seq, SessionKey, SessionName, Submission, Timestamp, Turn,
         record::{Fact, Forked, QueryFact, TurnFact},
@@ -27,7 +27,7 @@ fn fork(records: &[Record], query: u32, turn: Option<u32>) -> (Session, Vec<Reco
         query: QueryId(query),
         turn: turn.map(Turn),
     };
-    let now = Moment::at(Timestamp::from_millis(9_000_000));
+    let now = DecisionContext::at(Timestamp::from_millis(9_000_000));
     let decision = session.forked(forked, By::new("anna"), now);
     assert!(decision.effects.is_empty(), "nobody does anything for it");
     decision
@@ -54,7 +54,7 @@ fn is_whole(session: &Session, log: &[Record], name: &str) {
         assert_eq!(ends.count(), 1, "{name}: {query:?}");
     }
     let rested = session.resting().unwrap().to_bytes().unwrap();
-    let rested = oracle_agent::kernel::Resting::from_bytes(&rested).unwrap();
+    let rested = oracle_agent::kernel::IdleState::from_bytes(&rested).unwrap();
     assert_eq!(
         Session::rested(Arc::new(policy()), rested),
         *session,
@@ -118,7 +118,7 @@ fn fork_at_the_end_of_a_query_drops_later_ones() {
     // The keys are not copied, and query numbers are not reused.
     let again = Command::Submit(keyed("2", "something else"));
     let decision = session
-        .decide(again, Moment::at(Timestamp::from_millis(1)))
+        .decide(again, DecisionContext::at(Timestamp::from_millis(1)))
         .unwrap();
     assert_eq!(decision.records[0].query, Some(QueryId(4)));
 }

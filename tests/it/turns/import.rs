@@ -1,7 +1,7 @@
 //! Imported histories.
 
 use oracle_agent::{
-    kernel::{Command, Effect, Refusal, Reply as Heard},
+    kernel::{Command, CommandReply as Heard, Effect, Refusal},
     model::{
         BusyPolicy, Import, ImportedMessage, Message, QueryId, Role, Speaker, Submission,
         command::{MAX_IMPORT, MAX_IMPORTED},

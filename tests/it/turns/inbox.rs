@@ -1,7 +1,7 @@
 //! Messages to a session: queued, rejected, interrupting; accepted once.
 
 use oracle_agent::{
-    kernel::{Command, Effect, Policy, Refusal, Reply as Heard},
+    kernel::{Command, CommandReply as Heard, Effect, Policy, Refusal},
     model::{BusyPolicy, Limits, Outcome, QueryId, Submission},
 };
 

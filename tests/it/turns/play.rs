@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use oracle_agent::{
     kernel::{
-        CallToken, Command, Decision, Effect, InFlight, Moment, Opinion, Order, Policy, Refusal,
-        Reply as Heard, Report, Session,
+        CallToken, Command, CommandReply as Heard, Decision, DecisionContext, Effect, InFlight,
+        IssuedCommand, Opinion, Policy, Refusal, Report, Session,
     },
     model::{
         CallId, Fault, Message, Outcome, ProfileName, QueryClassification, QueryId, QueryType,
         Record, Reply, Role, SessionKey, SessionName, Submission, Timestamp, ToolCall, ToolResult,
         ToolStatus, Usage,
         record::{
-            AgentFact, ChildEnd, Classified, Fact, FallbackTriggered, Finished, LoopDetected,
-            Opened, Quarantined, QueryFact, RestartCause, SessionFact, TurnFact, TurnMode,
+            AgentFact, ChildEnd, Classified, Fact, FallbackTriggered, LoopDetected, Opened,
+            Quarantined, QueryFact, QueryFinished, RestartCause, SessionFact, TurnFact, TurnMode,
             TurnStarted,
         },
     },
@@ -82,8 +82,8 @@ impl Play {
         play
     }
 
-    pub(super) fn now(&self) -> Moment {
-        Moment {
+    pub(super) fn now(&self) -> DecisionContext {
+        DecisionContext {
             at: Timestamp::from_millis(self.now),
             entropy: 0,
             call: self.in_flight,
@@ -91,7 +91,7 @@ impl Play {
         }
     }
 
-    pub(super) fn command(&mut self, order: impl Into<Order>) -> Result<Heard, Refusal> {
+    pub(super) fn command(&mut self, order: impl Into<IssuedCommand>) -> Result<Heard, Refusal> {
         self.now += 1_000;
         let decision = self.session.decide(order, self.now())?;
         let heard = decision.reply;
@@ -410,7 +410,7 @@ impl Play {
         self.turn().guidance.iter().map(String::as_str).collect()
     }
 
-    pub(super) fn finishes(&self) -> Vec<(QueryId, &Finished)> {
+    pub(super) fn finishes(&self) -> Vec<(QueryId, &QueryFinished)> {
         let ends = self.log.iter().filter_map(|record| {
             let Fact::Query(QueryFact::Finished(finished)) = &record.fact else {
                 return None;
@@ -420,7 +420,7 @@ impl Play {
         ends.collect()
     }
 
-    pub(super) fn finished(&self) -> &Finished {
+    pub(super) fn finished(&self) -> &QueryFinished {
         self.finishes().last().expect("a finished query").1
     }
 

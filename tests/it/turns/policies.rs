@@ -85,7 +85,7 @@ impl FallbackClassifier for Absent {
 fn replayed(play: &Play, policy: Policy) -> Session {
     let mut session = Session::new(Arc::new(Policy {
         turn: Arc::new(Absent),
-        classifier: Arc::new(Absent),
+        fallback_classifier: Arc::new(Absent),
         ..policy
     }));
     play.log.iter().for_each(|record| session.evolve(record));
@@ -103,7 +103,7 @@ proptest! {
     ) {
         let policy = Policy {
             turn: Arc::new(Whim(whim)),
-            classifier: Arc::new(Whim(whim)),
+            fallback_classifier: Arc::new(Whim(whim)),
             ..some_policy(kind)
         };
         let mut play = Play::new(policy.clone());

@@ -1,7 +1,7 @@
 //! Recovery: what a restarted session owes, and the limit of restarts.
 
 use oracle_agent::{
-    kernel::{CallToken, Command, Effect, Moment, Refusal, Report, Session},
+    kernel::{CallToken, Command, DecisionContext, Effect, Refusal, Report, Session},
     model::{
         Attempt, Fault, Outcome, QueryId, Reply, Role, Submission, ToolStatus, Turn, Usage,
         record::{ApprovalVerdict, ChildEnd, RestartCause},
@@ -306,12 +306,12 @@ fn passivation_is_no_fault_but_process_death_is() {
 fn session_without_work_in_flight_may_passivate() {
     for (name, play) in steps::each() {
         let may = matches!(name, "approval" | "ready, paused" | "between turns, paused");
-        assert_eq!(play.session.may_rest(), may, "{name}");
+        assert_eq!(play.session.may_passivate(), may, "{name}");
     }
     let mut play = Play::new(policy());
-    assert!(play.session.may_rest());
+    assert!(play.session.may_passivate());
     play.ask(QUESTION).says(&done());
-    assert!(play.session.may_rest());
+    assert!(play.session.may_passivate());
 }
 
 #[test]
@@ -320,7 +320,9 @@ fn new_or_idle_session_has_nothing_to_resume() {
     play.revive();
     assert!(play.kinds() == ["session.revived"] && play.effects.is_empty());
     let empty = Session::new(std::sync::Arc::new(policy()));
-    let decision = empty.resume(Moment::at(oracle_agent::model::Timestamp::from_millis(0)));
+    let decision = empty.resume(DecisionContext::at(
+        oracle_agent::model::Timestamp::from_millis(0),
+    ));
     assert_eq!(decision, oracle_agent::kernel::Decision::nothing());
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use oracle_agent::{
-    kernel::{Command, Effect, Order, Policy, Refusal, Session},
+    kernel::{Command, Effect, IssuedCommand, Policy, Refusal, Session},
     model::{
         By, Limits, Outcome, QueryId, Role, Submission, ToolSpec,
         command::Author,
@@ -32,7 +32,7 @@ fn by(play: &Play) -> Option<(&'static str, String)> {
 }
 
 fn ordered(play: &mut Play, command: Command) -> Result<(), Refusal> {
-    let order = Order {
+    let order = IssuedCommand {
         by: anna(),
         command,
     };

@@ -272,10 +272,10 @@ fn paused_query_shows_approval_only_if_a_call_waits_for_it() {
         play.calls("Words.", asked);
         let step = |play: &Play| play.session.query().unwrap().step().name();
         assert_eq!(step(&play), expected, "{name}");
-        assert!(play.session.may_rest(), "{name}");
+        assert!(play.session.may_passivate(), "{name}");
         play.command(Command::Resume).unwrap();
         assert_eq!(step(&play), "tools", "{name}: one runs");
-        assert!(!play.session.may_rest(), "{name}");
+        assert!(!play.session.may_passivate(), "{name}");
     }
     let mut ended = Play::asked(policy());
     ended.calls("Words.", vec![call("s", "search")]);
@@ -283,5 +283,5 @@ fn paused_query_shows_approval_only_if_a_call_waits_for_it() {
     ended.ok("s", "found");
     let step = ended.session.query().unwrap().step();
     assert_eq!(step.name(), "tools", "the end of its turn is put off");
-    assert!(ended.session.may_rest());
+    assert!(ended.session.may_passivate());
 }

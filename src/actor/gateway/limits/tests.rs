@@ -28,12 +28,12 @@ fn refused(started: Duration, after: Option<Duration>) -> Refused {
 }
 
 /// Number of calls that start within a period under unlimited demand.
-fn starts(pace: &mut Pace, from: Duration, to: Duration) -> u64 {
+fn starts(limiter: &mut RateLimiter, from: Duration, to: Duration) -> u64 {
     let (mut now, mut started) = (from, 0);
     while now < to && started < 100_000 {
-        now = now.max(pace.ready_at(0));
+        now = now.max(limiter.ready_at(0));
         if now < to {
-            pace.take(now, 0);
+            limiter.take(now, 0);
             started += 1;
         }
     }
@@ -42,38 +42,38 @@ fn starts(pace: &mut Pace, from: Duration, to: Duration) -> u64 {
 
 #[test]
 fn unlimited_calls_start_at_once() {
-    let mut pace = Pace::default();
+    let mut limiter = RateLimiter::default();
     for _ in 0..10_000 {
-        assert_eq!(pace.ready_at(100_000), Duration::ZERO);
-        pace.take(at(5), 100_000);
+        assert_eq!(limiter.ready_at(100_000), Duration::ZERO);
+        limiter.take(at(5), 100_000);
     }
-    assert_eq!(pace.limits(), Limits::default());
+    assert_eq!(limiter.limits(), Limits::default());
 }
 
 #[test]
 fn extreme_provider_limit_counts_as_unlimited() {
-    let mut pace = Pace::default();
-    pace.told(at(100), &told_requests(u64::MAX, 5, 1), InFlight::default());
-    pace.refused(at(101), refused(at(100), Some(at(2))));
-    pace.take(at(103), u64::MAX);
-    pace.settle(u64::MAX, 1);
-    assert!(starts(&mut pace, at(160), at(161)) > 10_000);
+    let mut limiter = RateLimiter::default();
+    limiter.reported(at(100), &told_requests(u64::MAX, 5, 1), InFlight::default());
+    limiter.refused(at(101), refused(at(100), Some(at(2))));
+    limiter.take(at(103), u64::MAX);
+    limiter.settle(u64::MAX, 1);
+    assert!(starts(&mut limiter, at(160), at(161)) > 10_000);
 }
 
 #[test]
 fn provider_limit_replaces_the_current_one() {
-    let mut pace = Pace::default();
-    pace.told(at(100), &told_requests(60, 59, 1), InFlight::default());
-    assert_eq!(pace.limits().requests, Some(60));
-    assert!(starts(&mut pace, at(100), at(160)) <= 60);
-    pace.told(
+    let mut limiter = RateLimiter::default();
+    limiter.reported(at(100), &told_requests(60, 59, 1), InFlight::default());
+    assert_eq!(limiter.limits().requests, Some(60));
+    assert!(starts(&mut limiter, at(100), at(160)) <= 60);
+    limiter.reported(
         at(160),
         &told_requests(6_000, 5_999, 1),
         InFlight::default(),
     );
-    assert!(starts(&mut pace, at(160), at(220)) > 5_000, "raised");
-    pace.told(at(220), &told_requests(60, 59, 1), InFlight::default());
-    assert!(starts(&mut pace, at(280), at(340)) <= 60, "lowered");
+    assert!(starts(&mut limiter, at(160), at(220)) > 5_000, "raised");
+    limiter.reported(at(220), &told_requests(60, 59, 1), InFlight::default());
+    assert!(starts(&mut limiter, at(280), at(340)) <= 60, "lowered");
 }
 
 #[test]
@@ -95,13 +95,13 @@ fn remaining_allowance_subtracts_requests_in_flight() {
             at(107),
         ),
     ] {
-        let mut pace = Pace::default();
-        pace.told(at(100), &limits, in_flight);
-        assert_eq!(pace.ready_at(0).max(at(100)), ready, "{name}");
+        let mut limiter = RateLimiter::default();
+        limiter.reported(at(100), &limits, in_flight);
+        assert_eq!(limiter.ready_at(0).max(at(100)), ready, "{name}");
     }
-    let mut pace = Pace::default();
-    pace.told(at(100), &told_requests(600, 0, 60), in_flight);
-    let next = pace.ready_at(0);
+    let mut limiter = RateLimiter::default();
+    limiter.reported(at(100), &told_requests(600, 0, 60), in_flight);
+    let next = limiter.ready_at(0);
     assert!(
         next > at(100) && next < at(101),
         "refilled continuously: {next:?}"
@@ -114,12 +114,15 @@ fn token_estimates_are_settled_by_actual_usage() {
         tokens_per_minute: Some(60_000),
         ..GatewaySettings::default()
     };
-    let mut pace = Pace::configured(&settings);
-    pace.take(at(100), 15_000);
-    assert!(pace.ready_at(1_000) > at(100));
-    pace.settle(15_000, 2_000);
-    assert!(pace.ready_at(1_000) <= at(100), "most of it was not used");
-    let told = RateLimits {
+    let mut limiter = RateLimiter::configured(&settings);
+    limiter.take(at(100), 15_000);
+    assert!(limiter.ready_at(1_000) > at(100));
+    limiter.settle(15_000, 2_000);
+    assert!(
+        limiter.ready_at(1_000) <= at(100),
+        "most of it was not used"
+    );
+    let reported = RateLimits {
         tokens: Allowance {
             limit: Some(40_000),
             remaining: Some(1_000),
@@ -131,9 +134,9 @@ fn token_estimates_are_settled_by_actual_usage() {
         requests: 1,
         tokens: 600,
     };
-    pace.told(at(101), &told, in_flight);
-    assert_eq!(pace.limits().tokens, Some(40_000));
-    assert!(pace.ready_at(400) <= at(101) && pace.ready_at(401) > at(101));
+    limiter.reported(at(101), &reported, in_flight);
+    assert_eq!(limiter.limits().tokens, Some(40_000));
+    assert!(limiter.ready_at(400) <= at(101) && limiter.ready_at(401) > at(101));
 }
 
 #[test]
@@ -143,38 +146,38 @@ fn refusal_pauses_for_the_providers_retry_after_or_briefly() {
         ("it says nothing", None, Duration::from_millis(500)),
         ("it says a day", Some(at(86_400)), LONGEST_HOLD),
     ] {
-        let mut pace = Pace::default();
-        let hold = pace.refused(at(100), refused(at(99), after));
+        let mut limiter = RateLimiter::default();
+        let hold = limiter.refused(at(100), refused(at(99), after));
         assert_eq!(hold, Some(held), "{name}");
         assert_eq!(
-            (pace.held_for(at(100)), pace.ready_at(0)),
+            (limiter.held_for(at(100)), limiter.ready_at(0)),
             (held, at(100) + held),
             "{name}"
         );
-        assert_eq!(pace.aimd.limit(), Some(5), "{name}");
-        assert_eq!(pace.aimd.lifted_at(), Some(at(160) + held), "{name}");
+        assert_eq!(limiter.aimd.limit(), Some(5), "{name}");
+        assert_eq!(limiter.aimd.lifted_at(), Some(at(160) + held), "{name}");
     }
 }
 
 #[test]
 fn back_off_doubles_per_window_of_refusals() {
-    let (mut pace, ms) = (Pace::default(), Duration::from_millis);
+    let (mut limiter, ms) = (RateLimiter::default(), Duration::from_millis);
     let mut now = at(100);
     for held in [500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000] {
         let started = now - ms(1);
-        assert_eq!(pace.refused(now, refused(started, None)), Some(ms(held)));
+        assert_eq!(limiter.refused(now, refused(started, None)), Some(ms(held)));
         for _ in 0..50 {
-            assert_eq!(pace.refused(now, refused(started, None)), None);
+            assert_eq!(limiter.refused(now, refused(started, None)), None);
         }
-        assert_eq!(pace.held_for(now), ms(held));
-        now = pace.ready_at(0) + ms(5);
+        assert_eq!(limiter.held_for(now), ms(held));
+        now = limiter.ready_at(0) + ms(5);
     }
-    assert_eq!(pace.aimd.limit(), Some(1), "halved with each");
-    pace.answered(at(99));
-    let still = pace.refused(now, refused(now - ms(1), None));
+    assert_eq!(limiter.aimd.limit(), Some(1), "halved with each");
+    limiter.answered(at(99));
+    let still = limiter.refused(now, refused(now - ms(1), None));
     assert_eq!(still, Some(ms(10_000)), "an answer to an older call");
-    pace.answered(now + ms(1));
-    let again = pace.refused(now + ms(9), refused(now + ms(2), None));
+    limiter.answered(now + ms(1));
+    let again = limiter.refused(now + ms(9), refused(now + ms(2), None));
     assert_eq!(again, Some(ms(500)), "an answer since the last refusal");
 }
 

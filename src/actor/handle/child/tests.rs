@@ -8,12 +8,12 @@ use crate::{
     journal::{Journal as _, Memory},
     llm::Scripted,
     model::{QueryId, SessionName},
-    testkit::{Obstacle, Obstructed, Probe, TestOracle, let_pass},
+    testkit::{Obstacle, ObstructedJournal, Probe, TestOracle, advance_time},
 };
 
 #[tokio::test(start_paused = true)]
 async fn unreadable_child_is_cancelled_and_reported_as_failed() {
-    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let journal = ObstructedJournal::new(Arc::new(Memory::new()));
     let model = Probe::new(Scripted::new().stall("Reading"));
     let oracle = TestOracle::new(model.clone()).journal(Arc::new(journal.clone()));
     let system = System::start(oracle.args().unwrap()).await.unwrap();
@@ -33,7 +33,7 @@ async fn unreadable_child_is_cancelled_and_reported_as_failed() {
         ..Submission::new("Read the manual")
     };
     child.session.submit(message).await.unwrap();
-    let_pass(Duration::from_secs(1)).await;
+    advance_time(Duration::from_secs(1)).await;
     assert_eq!(model.open(), 1);
 
     let sid = journal.find(key).await.unwrap().unwrap().sid;
@@ -42,7 +42,7 @@ async fn unreadable_child_is_cancelled_and_reported_as_failed() {
     let ended = child.end(|end| ends.push(end));
     let hour = Duration::from_secs(3_600);
     tokio::time::timeout(hour, ended).await.unwrap();
-    let_pass(patience).await;
+    advance_time(patience).await;
     assert_eq!(model.open(), 0, "it was told");
     let outcomes: Vec<_> = ends.into_iter().map(|end| end.outcome).collect();
     assert!(

@@ -26,7 +26,7 @@ fn next_activation_follows_from_cause_and_stage() {
     for (name, found, at, was_for, killed_for, expected) in [
         (
             "a crash in a query",
-            End::Crashed,
+            ActorEnd::Crashed,
             Stage::Busy,
             on_demand.clone(),
             None,
@@ -34,7 +34,7 @@ fn next_activation_follows_from_cause_and_stage() {
         ),
         (
             "a crash while idle",
-            End::Crashed,
+            ActorEnd::Crashed,
             Stage::Idle,
             on_demand.clone(),
             None,
@@ -42,7 +42,7 @@ fn next_activation_follows_from_cause_and_stage() {
         ),
         (
             "a crash while reviving",
-            End::Crashed,
+            ActorEnd::Crashed,
             Stage::Waking,
             on_demand.clone(),
             None,
@@ -50,7 +50,7 @@ fn next_activation_follows_from_cause_and_stage() {
         ),
         (
             "a crash while being brought back from one counts again",
-            End::Crashed,
+            ActorEnd::Crashed,
             Stage::Waking,
             crash(),
             None,
@@ -58,7 +58,7 @@ fn next_activation_follows_from_cause_and_stage() {
         ),
         (
             "a crash even where the query was to be ended",
-            End::Crashed,
+            ActorEnd::Crashed,
             Stage::Waking,
             over(),
             None,
@@ -66,7 +66,7 @@ fn next_activation_follows_from_cause_and_stage() {
         ),
         (
             "a crash even while being set aside",
-            End::Crashed,
+            ActorEnd::Crashed,
             Stage::Waking,
             aside("idle"),
             None,
@@ -74,7 +74,7 @@ fn next_activation_follows_from_cause_and_stage() {
         ),
         (
             "killed for a stall",
-            End::Crashed,
+            ActorEnd::Crashed,
             Stage::Busy,
             on_demand.clone(),
             Some(stall()),
@@ -82,7 +82,7 @@ fn next_activation_follows_from_cause_and_stage() {
         ),
         (
             "an append failed in a query",
-            End::Unrecorded,
+            ActorEnd::Unrecorded,
             Stage::Busy,
             on_demand.clone(),
             None,
@@ -90,7 +90,7 @@ fn next_activation_follows_from_cause_and_stage() {
         ),
         (
             "an append failed in a query that had crashed before",
-            End::Unrecorded,
+            ActorEnd::Unrecorded,
             Stage::Busy,
             crash(),
             None,
@@ -98,7 +98,7 @@ fn next_activation_follows_from_cause_and_stage() {
         ),
         (
             "killed for a stall while an append does not answer",
-            End::Unrecorded,
+            ActorEnd::Unrecorded,
             Stage::Busy,
             on_demand.clone(),
             Some(stall()),
@@ -106,7 +106,7 @@ fn next_activation_follows_from_cause_and_stage() {
         ),
         (
             "the journal is down again while a query comes back for its sake",
-            End::Unrecorded,
+            ActorEnd::Unrecorded,
             Stage::Waking,
             Activation::Again,
             None,
@@ -114,7 +114,7 @@ fn next_activation_follows_from_cause_and_stage() {
         ),
         (
             "an append failed while idle",
-            End::Unrecorded,
+            ActorEnd::Unrecorded,
             Stage::Idle,
             on_demand.clone(),
             None,
@@ -122,7 +122,7 @@ fn next_activation_follows_from_cause_and_stage() {
         ),
         (
             "the journal is down while it revives",
-            End::Unrecorded,
+            ActorEnd::Unrecorded,
             Stage::Waking,
             stall(),
             None,
@@ -130,7 +130,7 @@ fn next_activation_follows_from_cause_and_stage() {
         ),
         (
             "fenced",
-            End::Fenced,
+            ActorEnd::Fenced,
             Stage::Busy,
             on_demand.clone(),
             None,
@@ -138,7 +138,7 @@ fn next_activation_follows_from_cause_and_stage() {
         ),
         (
             "killed for its budget when somebody else has it already",
-            End::Fenced,
+            ActorEnd::Fenced,
             Stage::Busy,
             on_demand.clone(),
             Some(over()),
@@ -146,7 +146,7 @@ fn next_activation_follows_from_cause_and_stage() {
         ),
         (
             "killed for its budget",
-            End::Crashed,
+            ActorEnd::Crashed,
             Stage::Busy,
             on_demand.clone(),
             Some(over()),
@@ -154,7 +154,7 @@ fn next_activation_follows_from_cause_and_stage() {
         ),
         (
             "killed because it did not leave, and nothing was the matter with its query",
-            End::Crashed,
+            ActorEnd::Crashed,
             Stage::Idle,
             on_demand.clone(),
             Some(Activation::Again),
@@ -162,7 +162,7 @@ fn next_activation_follows_from_cause_and_stage() {
         ),
         (
             "killed because it did not leave when it had not come to life",
-            End::Crashed,
+            ActorEnd::Crashed,
             Stage::Waking,
             Activation::OnDemand,
             Some(Activation::OnDemand),
@@ -170,7 +170,7 @@ fn next_activation_follows_from_cause_and_stage() {
         ),
         (
             "a crash while coming back to a journal that was down",
-            End::Crashed,
+            ActorEnd::Crashed,
             Stage::Waking,
             Activation::Again,
             None,
@@ -178,7 +178,7 @@ fn next_activation_follows_from_cause_and_stage() {
         ),
         (
             "unreadable",
-            End::Unreadable,
+            ActorEnd::Unreadable,
             Stage::Waking,
             on_demand,
             None,
@@ -235,7 +235,7 @@ fn stall_does_not_replace_an_unrecorded_activation() {
         panic!("it is one");
     };
     assert_eq!(
-        next(End::Crashed, at, &was_for, Some(aside()), "killed"),
+        next(ActorEnd::Crashed, at, &was_for, Some(aside()), "killed"),
         Next::Quarantine { reason }
     );
 }

@@ -5,12 +5,12 @@ use futures_util::future::{join, join_all};
 use super::*;
 use crate::{
     actor::{
-        Depths,
+        QueueDepths,
         mailbox::{Depth, WaitGuard},
         workers::compose,
     },
     model::{FaultClass, QueryType, Seq},
-    testkit::let_pass,
+    testkit::advance_time,
 };
 
 const CAPACITY: usize = 3;
@@ -92,7 +92,7 @@ async fn mailbox_depths_are_reported_per_actor() {
     let none = parts.oracle.depths();
     let gateways = [("scripted".to_owned(), 0)].into();
     let (shards, classifiers, composers, buses) = (vec![0], vec![0], vec![0], vec![0]);
-    let empty = Depths {
+    let empty = QueueDepths {
         shards,
         classifiers,
         composers,
@@ -121,8 +121,8 @@ async fn full_composer_refuses_as_overloaded() {
     let profiles = parts.services.router.profiles.now();
     let profile = profiles.get(&crate::model::ProfileName::oracle());
     let composers = &parts.services.composers;
-    let asked =
-        (0..=CAPACITY).map(|_| compose(composers, profile.voice(), QueryType::Code, within));
+    let asked = (0..=CAPACITY)
+        .map(|_| compose(composers, profile.prompt_source(), QueryType::Code, within));
     let answers = join_all(asked).await;
     let (last, taken) = answers.split_last().unwrap();
     assert!(taken.iter().all(Result::is_ok));
@@ -145,7 +145,7 @@ async fn query_waits_for_a_full_classifier_or_composer_up_to_a_deadline() {
         for (name, seconds, outcome) in [("short", 5, "answered"), ("long", 60, "failed")] {
             let room = async {
                 let full = fill(&depth);
-                let_pass(Duration::from_secs(seconds)).await;
+                advance_time(Duration::from_secs(seconds)).await;
                 drop(full);
             };
             let session = format!("{kind}.{name}");

@@ -53,7 +53,7 @@ async fn busy_session_or_tenant_does_not_delay_others_at_the_gateway() {
     (100..200).for_each(|sid| push("many", sid));
     push("few", 900);
     waiting(&parts, 200).await;
-    let_pass(Duration::from_secs(5)).await;
+    advance_time(Duration::from_secs(5)).await;
     let asked: Vec<String> = script
         .requests()
         .iter()
@@ -151,11 +151,11 @@ async fn small_calls_do_not_starve_a_large_one_of_another_model() {
     let flood = async {
         for sid in 100..1_300 {
             small.push(of("small", sid, 400));
-            let_pass(Duration::from_millis(100)).await;
+            advance_time(Duration::from_millis(100)).await;
         }
     };
     let large = async {
-        let_pass(Duration::from_secs(30)).await;
+        advance_time(Duration::from_secs(30)).await;
         end(of("large", 1, 80_000)).await
     };
     tokio::select! {

@@ -8,12 +8,12 @@ use std::{
     process,
 };
 
-use super::super::kept;
+use super::super::stored;
 use crate::{
     actor::Oracle,
     app,
     cli::{
-        Args, Environment, Stop,
+        Args, CliError, Environment,
         doctor::{Finding, Report},
     },
     config::Loaded,
@@ -26,14 +26,14 @@ pub(super) fn check(
     file: Option<&Path>,
     environment: &Environment,
     report: &mut Report<'_>,
-) -> Result<(), Stop> {
+) -> Result<(), CliError> {
     let config = &loaded.config;
     let file = file.map_or("no file".into(), |file| {
         format!("file `{}`", file.display())
     });
     let (chain, why) = (
         loaded.choice.chain.models().join(", "),
-        loaded.why_these_models(),
+        loaded.model_choice_reason(),
     );
     let seen = format!("{file}; asked are {chain}, {why}");
     report.add(Finding::ok("config", seen))?;
@@ -61,7 +61,7 @@ pub(super) fn check(
         let mend = "`oracle config check` looks at all of it";
         report.add(Finding::fail("parts", problem, mend))?;
     }
-    let folder = match kept::directory(config, environment) {
+    let folder = match stored::directory(config, environment) {
         Ok(folder) => folder,
         Err(stop) => {
             return report.add(Finding::fail("data", stop.to_string(), "or use --data-dir"));

@@ -24,7 +24,7 @@ const NUMBER: u64 = 7;
 const RESULT: &str = "Noted. The code word is heron.";
 const CODE: &str = "heron";
 
-pub(super) struct Heard {
+pub(super) struct ProbeReply {
     reply: Result<Reply, Fault>,
     /// The reply as a message; empty after a fault.
     said: Message,
@@ -40,7 +40,7 @@ pub(super) async fn call(
     request: Request,
     longest: Duration,
     price: Option<Price>,
-) -> Heard {
+) -> ProbeReply {
     let began = Instant::now();
     let mut stream = backend.call(request.clone());
     let mut pieces = 0;
@@ -72,7 +72,7 @@ pub(super) async fn call(
         used.cost = price.map(|price| price.of(&used)).unwrap_or_default();
     }
     let tokens = |usage: Usage| (usage.input_tokens, usage.output_tokens);
-    Heard {
+    ProbeReply {
         estimated: tokens(told) == tokens(guess),
         reply,
         said,
@@ -141,7 +141,7 @@ pub(super) fn calling(model: &str) -> Request {
 }
 
 /// `None` if the model called no tool.
-pub(super) fn answering(model: &str, called: &Heard) -> Option<Request> {
+pub(super) fn answering(model: &str, called: &ProbeReply) -> Option<Request> {
     let asked = calling(model);
     let said = called.said.clone();
     let results = said.calls().map(|call| {
@@ -179,18 +179,18 @@ fn failed(check: &'static str, fault: &Fault, provider: &Provider) -> Finding {
     Finding::fail(check, seen, remedy(fault, provider))
 }
 
-impl Heard {
+impl ProbeReply {
     fn text(&self) -> String {
         self.said.texts().collect()
     }
 }
 
-pub(super) fn of_reply(heard: &Heard, provider: &Provider) -> Vec<Finding> {
-    let reply = match &heard.reply {
+pub(super) fn of_reply(probe_reply: &ProbeReply, provider: &Provider) -> Vec<Finding> {
+    let reply = match &probe_reply.reply {
         Ok(reply) => reply,
         Err(fault) => return vec![failed("reply", fault, provider)],
     };
-    let (text, ms) = (heard.text(), heard.whole.as_millis());
+    let (text, ms) = (probe_reply.text(), probe_reply.whole.as_millis());
     let first = if text.trim().is_empty() {
         let seen = match reply.stop == StopReason::MaxTokens {
             true => "the output limit cut the reply before it had any text",
@@ -202,7 +202,7 @@ pub(super) fn of_reply(heard: &Heard, provider: &Provider) -> Vec<Finding> {
         let seen = format!("{} characters in {ms} ms", text.chars().count());
         Finding::ok("reply", seen)
     };
-    let pieces = heard.pieces;
+    let pieces = probe_reply.pieces;
     let streaming = match provider.stream {
         Streaming::Never => Finding::ok("streaming", "not wanted: `stream` is \"never\""),
         Streaming::Always if pieces > 1 => Finding::ok("streaming", format!("in {pieces} pieces")),
@@ -217,7 +217,7 @@ pub(super) fn of_reply(heard: &Heard, provider: &Provider) -> Vec<Finding> {
         output_tokens,
         ..
     } = reply.usage;
-    let usage = if input_tokens > 0 && output_tokens > 0 && !heard.estimated {
+    let usage = if input_tokens > 0 && output_tokens > 0 && !probe_reply.estimated {
         let seen = format!("{input_tokens} tokens sent, {output_tokens} received");
         Finding::ok("usage", seen)
     } else {
@@ -231,12 +231,12 @@ pub(super) fn of_reply(heard: &Heard, provider: &Provider) -> Vec<Finding> {
     vec![first, streaming, usage]
 }
 
-pub(super) fn of_call(heard: &Heard, provider: &Provider) -> Finding {
+pub(super) fn of_call(probe_reply: &ProbeReply, provider: &Provider) -> Finding {
     const CHECK: &str = "tools";
-    if let Err(fault) = &heard.reply {
+    if let Err(fault) = &probe_reply.reply {
         return failed(CHECK, fault, provider);
     }
-    let Some(call) = heard.said.calls().next() else {
+    let Some(call) = probe_reply.said.calls().next() else {
         let seen = "the model did not call the tool it was told to call";
         let mend = "choose a model that can call tools, and switch it on where the server needs \
                     that; without it no files are searched";
@@ -250,9 +250,9 @@ pub(super) fn of_call(heard: &Heard, provider: &Provider) -> Finding {
     Finding::warn(CHECK, seen, "a larger model calls tools more reliably")
 }
 
-pub(super) fn of_answer(heard: &Heard, provider: &Provider) -> Finding {
+pub(super) fn of_answer(probe_reply: &ProbeReply, provider: &Provider) -> Finding {
     const CHECK: &str = "results";
-    match &heard.reply {
+    match &probe_reply.reply {
         Ok(_) => {}
         Err(fault) if fault.code == FaultCode::BadRequest => {
             let mend = "it calls tools and takes no results: update the server, or switch on all that it \
@@ -261,10 +261,10 @@ pub(super) fn of_answer(heard: &Heard, provider: &Provider) -> Finding {
         }
         Err(fault) => return failed(CHECK, fault, provider),
     }
-    if heard.text().to_lowercase().contains(CODE) {
+    if probe_reply.text().to_lowercase().contains(CODE) {
         return Finding::ok(CHECK, "answered with what the tool returned");
     }
-    let seen = match heard.said.calls().next() {
+    let seen = match probe_reply.said.calls().next() {
         Some(_) => "called again instead of answering",
         None => "the answer has nothing of what the tool returned",
     };
@@ -273,14 +273,14 @@ pub(super) fn of_answer(heard: &Heard, provider: &Provider) -> Finding {
     Finding::warn(CHECK, seen, mend)
 }
 
-pub(super) fn of_signal(heard: &Heard, provider: &Provider) -> Finding {
+pub(super) fn of_signal(probe_reply: &ProbeReply, provider: &Provider) -> Finding {
     const CHECK: &str = "signals";
-    if let Err(fault) = &heard.reply {
+    if let Err(fault) = &probe_reply.reply {
         return failed(CHECK, fault, provider);
     }
     let mend = "Oracle asks once for the signal alone, which takes a call; a larger model keeps the protocol \
                 better, and `turn.on_missing_signal = \"finish\"` takes such replies as answers at once";
-    match signal::read(&heard.text(), Timestamp::default()).finding {
+    match signal::read(&probe_reply.text(), Timestamp::default()).finding {
         Read::Signal(signal) => {
             let (kind, confidence) = (signal.kind(), signal.confidence);
             Finding::ok(CHECK, format!("{kind} with confidence {confidence}"))

@@ -77,7 +77,7 @@ impl Suspended {
         self.0.lock().is_some()
     }
 
-    pub(super) fn taken(&self) -> Option<(String, String)> {
+    pub(super) fn take(&self) -> Option<(String, String)> {
         self.0.lock().take()
     }
 }
@@ -94,8 +94,8 @@ impl ConditionalEventHandler for EnterKey {
     fn handle(&self, _: &Event, _: RepeatCount, _: bool, at: &EventContext<'_>) -> Option<Cmd> {
         match on_enter(at.line(), at.pos()) {
             Enter::Sends => None,
-            Enter::GoesOn => Some(Cmd::Newline),
-            Enter::ReplacesTheBackslash => {
+            Enter::ContinuesLine => Some(Cmd::Newline),
+            Enter::ReplacesBackslash => {
                 self.0.0.store(true, Ordering::Relaxed);
                 Some(Cmd::Complete)
             }
@@ -107,11 +107,11 @@ fn on_enter(text: &str, cursor: usize) -> Enter {
     let (before, behind) = text.split_at_checked(cursor).unwrap_or((text, ""));
     let ends_a_line = behind.is_empty() || behind.starts_with('\n');
     if ends_a_line && is_continued(before) {
-        return Enter::ReplacesTheBackslash;
+        return Enter::ReplacesBackslash;
     }
     match enter(text) {
-        Enter::GoesOn => Enter::GoesOn,
-        Enter::Sends | Enter::ReplacesTheBackslash => Enter::Sends,
+        Enter::ContinuesLine => Enter::ContinuesLine,
+        Enter::Sends | Enter::ReplacesBackslash => Enter::Sends,
     }
 }
 
@@ -153,23 +153,23 @@ mod tests {
     fn enter_replaces_only_the_backslash_before_the_cursor() {
         for (name, before, behind, does) in [
             ("whole", "one", "", Enter::Sends),
-            ("at the end", "one\\", "", Enter::ReplacesTheBackslash),
+            ("at the end", "one\\", "", Enter::ReplacesBackslash),
             (
                 "in an earlier line",
                 "one\\",
                 "\ntwo",
-                Enter::ReplacesTheBackslash,
+                Enter::ReplacesBackslash,
             ),
             ("of a paste", "one\\\ntwo", "", Enter::Sends),
             ("in the middle", "one\\", "two", Enter::Sends),
             ("behind the cursor", "one", "\\", Enter::Sends),
             ("two of them", "C:\\\\", "", Enter::Sends),
-            ("an open fence", "```\ncode", "", Enter::GoesOn),
+            ("an open fence", "```\ncode", "", Enter::ContinuesLine),
             (
                 "in an open fence",
                 "```\na\\",
                 "\nb",
-                Enter::ReplacesTheBackslash,
+                Enter::ReplacesBackslash,
             ),
         ] {
             let text = format!("{before}{behind}");

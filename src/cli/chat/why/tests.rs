@@ -10,8 +10,8 @@ use crate::model::{
     access::By,
     command::Author,
     record::{
-        Accepted, ApprovalFact, Classified, ControlFact, Finished, OpinionOutcome, PromptSummary,
-        SecondOpinion, SupervisorFact,
+        Accepted, ApprovalFact, Classified, ControlFact, OpinionOutcome, PromptSummary,
+        QueryFinished, SecondOpinion, SupervisorFact,
     },
     record::{
         Act, AgentFact, AmountBudget, ApprovalAnswered, ApprovalVerdict, BudgetFact, CallStarted,
@@ -47,7 +47,7 @@ fn accepted() -> Fact {
         },
         idempotency_key: None,
         continues: Some(QueryId(2)),
-        place: crate::model::record::Place::Back,
+        place: crate::model::record::InboxPosition::Back,
     };
     QueryFact::Accepted(accepted).into()
 }
@@ -152,7 +152,7 @@ fn signal() -> Fact {
 }
 
 fn finished(outcome: Outcome) -> Fact {
-    let finished = Finished {
+    let finished = QueryFinished {
         outcome,
         answer: String::new(),
         turns: 2,
@@ -319,7 +319,7 @@ fn why_shows_unfinished_steps_as_open() {
 #[test]
 fn all_templates_parse() {
     let environment = environment();
-    for (kind, word, text) in sayings() {
+    for (kind, word, text) in templates() {
         for template in [word, text] {
             let parsed = environment.template_from_str(template);
             assert!(parsed.is_ok(), "{kind}: {parsed:?}");

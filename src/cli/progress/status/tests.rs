@@ -162,7 +162,7 @@ fn status_line_describes_each_event() {
 
 #[test]
 fn progress_bar_needs_a_known_total_and_enough_width() {
-    let step = |done, total| Step {
+    let step = |done, total| ProgressSnapshot {
         what: "indexing".to_owned(),
         done,
         total,

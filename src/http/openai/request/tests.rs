@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn read(body: &Value) -> Result<Asked, Problem> {
-    Asked::read(&serde_json::to_vec(body).unwrap())
+fn read(body: &Value) -> Result<ParsedChat, Problem> {
+    ParsedChat::read(&serde_json::to_vec(body).unwrap())
 }
 
 fn user(text: &str) -> Value {
@@ -222,7 +222,7 @@ fn malformed_json_is_refused() {
         b"{\"model\":\"a\",\"model\":\"b\"}",
         b"null",
     ] {
-        let problem = Asked::read(body).unwrap_err();
+        let problem = ParsedChat::read(body).unwrap_err();
         assert_eq!(problem.status(), 400, "{body:?}");
     }
 }
@@ -254,7 +254,7 @@ fn conversation_is_parsed_into_questions_and_answers() {
         question: question.into(),
         answer: answer.map(Into::into),
     };
-    let expected = Asked {
+    let expected = ParsedChat {
         model: "oracle".into(),
         instructions: Some("Be brief.\n\nBe polite.".into()),
         past: vec![
@@ -296,6 +296,6 @@ fn reasoning_in_assistant_messages_is_stripped() {
         (page, "\nThere."),
         ("<think>It is", "<think>It is"),
     ] {
-        assert_eq!(spoken(answer), spoken_);
+        assert_eq!(without_reasoning(answer), spoken_);
     }
 }

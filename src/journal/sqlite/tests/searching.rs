@@ -13,7 +13,7 @@ async fn abandoned_search_stops_before_the_next_record() {
     say(&journal, by, &["needle"; 9]).await;
     let connection = connection::reading(&directory.join("journal.db")).unwrap();
     let mut reader = query::Reader::new(&connection, &journal.inner.process).unwrap();
-    let wanted = Wanted::of("needle").unwrap();
+    let wanted = SearchQuery::of("needle").unwrap();
     let looked = Cell::new(0);
     let given_up = || {
         looked.set(looked.get() + 1);

@@ -92,7 +92,7 @@ async fn sessions_of_a_live_owner_are_not_unfinished_for_others() {
     for name in ["a", "b", "c"] {
         let by = one.claim(key(name)).await.unwrap();
         let append = Append {
-            leaves: Standing::Busy,
+            leaves: SessionStatus::Busy,
             ..super::one(by, "hi")
         };
         one.append(append).await.unwrap();

@@ -74,7 +74,8 @@ fn conversation() -> Request {
 }
 
 fn written(request: &Request, max_output: Option<u64>, stream: bool) -> String {
-    String::from_utf8(body(request, &Common::default(), "p", max_output, stream).unwrap()).unwrap()
+    String::from_utf8(body(request, &JsonCache::default(), "p", max_output, stream).unwrap())
+        .unwrap()
 }
 
 fn pretty(request: &Request) -> String {
@@ -118,8 +119,8 @@ fn outline(request: &Request) -> String {
         let blocks = turn.content.iter().map(|block| {
             let kind = match block.content {
                 Content::Prompt(_) => "prompt",
-                Content::Said(Voice::Plain(_)) => "text",
-                Content::Said(Voice::Runtime(_)) => "guidance",
+                Content::Said(MessageText::Plain(_)) => "text",
+                Content::Said(MessageText::Runtime(_)) => "guidance",
                 Content::Result(_) => "result",
                 Content::Call(_) => "call",
                 Content::Opaque(_) => "opaque",

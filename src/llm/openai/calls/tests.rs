@@ -4,7 +4,7 @@ use super::*;
 fn read(pieces: &[&str]) -> Vec<String> {
     let mut calls = Calls::default();
     for json in pieces {
-        let piece: Piece<'_> = serde_json::from_str(json).unwrap();
+        let piece: CallDelta<'_> = serde_json::from_str(json).unwrap();
         calls.add(&piece).unwrap();
     }
     let calls = calls.take();
@@ -168,5 +168,5 @@ fn calls_are_bounded() {
         assert_eq!(added, Ok(Added::News));
     }
     let one_more = serde_json::from_str(r#"{"index":9999}"#).unwrap();
-    assert_eq!(calls.add(&one_more), Err(TooMany));
+    assert_eq!(calls.add(&one_more), Err(TooManyCalls));
 }

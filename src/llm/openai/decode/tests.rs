@@ -5,7 +5,7 @@ use crate::{
 };
 
 fn stream(events: &[&str]) -> String {
-    let mut decoder = Decoder::new(context(Scenario::Question));
+    let mut decoder = OpenAiDecoder::new(context(Scenario::Question));
     let mut deltas = Vec::new();
     for data in events {
         let (name, data) = data
@@ -23,7 +23,7 @@ fn stream(events: &[&str]) -> String {
 }
 
 fn whole(body: &str) -> String {
-    let mut decoder = Decoder::new(context(Scenario::Question));
+    let mut decoder = OpenAiDecoder::new(context(Scenario::Question));
     let mut deltas = Vec::new();
     let read = decoder.whole(body, &mut deltas);
     let reply = read.and_then(|()| decoder.reply());

@@ -73,9 +73,9 @@ fn conversation() -> Request {
 fn pretty(request: &Request, host: &str, max_output: Option<u64>, stream: bool) -> String {
     let body = body(
         request,
-        &Common::default(),
+        &JsonCache::default(),
         "p",
-        Manners::of(host),
+        RequestQuirks::of(host),
         max_output,
         stream,
     )
@@ -105,9 +105,9 @@ fn minimal_openai_request_omits_optional_fields() {
     };
     let body = body(
         &request,
-        &Common::default(),
+        &JsonCache::default(),
         "p",
-        Manners::of("localhost"),
+        RequestQuirks::of("localhost"),
         None,
         false,
     )
@@ -147,9 +147,9 @@ fn reasoning_is_replayed_only_to_its_own_model() {
         };
         let body = body(
             &request,
-            &Common::default(),
+            &JsonCache::default(),
             provider,
-            Manners::of("openrouter.ai"),
+            RequestQuirks::of("openrouter.ai"),
             None,
             true,
         )
@@ -175,9 +175,9 @@ fn earlier_messages_stay_a_prefix_of_later_requests() {
         request.messages = Arc::new(all);
         let body = body(
             &request,
-            &Common::default(),
+            &JsonCache::default(),
             "p",
-            Manners::of("api.openai.com"),
+            RequestQuirks::of("api.openai.com"),
             None,
             true,
         )

@@ -5,7 +5,7 @@ use tokio::time::{Duration, Instant};
 
 use super::*;
 use crate::{
-    llm::{Delta, ToolChoice, pieces::Item},
+    llm::{Delta, ToolChoice, pieces::DeltaResult},
     model::{Message, Role},
 };
 
@@ -26,7 +26,7 @@ fn script(text: &str) -> Scripted {
 /// Each piece, with the milliseconds since the call.
 async fn timed(script: &Scripted) -> Vec<(String, u128)> {
     let began = Instant::now();
-    let shown = |item: Item| {
+    let shown = |item: DeltaResult| {
         let text = match item {
             Ok(Delta::Text(text)) => text,
             Ok(Delta::Reasoning(_)) => "reasoning".to_owned(),
@@ -121,7 +121,7 @@ async fn scripted_faults_precede_the_reply() {
         fault(FaultClass::Retryable { after_ms }, "busy", "later"),
         fault(FaultClass::Permanent, "gone", ""),
     ] {
-        let items: Vec<Item> = script.call(asked("m")).collect().await;
+        let items: Vec<DeltaResult> = script.call(asked("m")).collect().await;
         assert_eq!(items, [Err(expected)]);
     }
     assert_eq!(timed(&script).await.last().unwrap().0, "done: at last");
@@ -138,7 +138,7 @@ async fn each_file_is_a_model() {
     }
     let scripts = Scripts::read([&*one, &*two]).unwrap();
     let told = async |model: &str| {
-        let items: Vec<Item> = scripts.call(asked(model)).collect().await;
+        let items: Vec<DeltaResult> = scripts.call(asked(model)).collect().await;
         items.into_iter().next().unwrap()
     };
     assert_eq!(told(&one).await, Ok(Delta::Text("One.".into())));

@@ -1,7 +1,7 @@
 //! The cost of reading is linear in the reply, even for adversarial replies.
 
 use super::*;
-use crate::signal::view::{Rest, Steps};
+use crate::signal::view::{Steps, WindowEnd};
 
 const SIZE: usize = 1 << 20;
 /// Maximum number of visits per byte.
@@ -197,14 +197,14 @@ fn parsing_is_linear_in_the_reply() {
 fn streaming_in_small_chunks_stays_linear() {
     for (name, reply) in adversarial() {
         let (mut steps, mut shown) = (Steps::default(), String::new());
-        let mut sift = Sift::default();
+        let mut filter = SignalFilter::default();
         let mut end = 0;
         while end < reply.len() {
             end = (end + 20).min(reply.len());
-            let view = View::whole(&reply).until(end, Rest::MayCome);
-            sift.feed(view, &mut shown, &mut steps);
+            let view = View::whole(&reply).until(end, WindowEnd::MayGrow);
+            filter.feed(view, &mut shown, &mut steps);
         }
-        sift.feed(View::whole(&reply), &mut shown, &mut steps);
+        filter.feed(View::whole(&reply), &mut shown, &mut steps);
         assert!(
             steps.0 <= MOST * reply.len(),
             "{name}: {} for {}",

@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 
 use super::{Rule, add, claim, empty, entries, holds, numbered, said, unknown};
 use crate::{
-    journal::{ALL, Append, Error, Journal, Only, Snapshot, Standing},
+    journal::{ALL, Append, Error, Journal, Only, SessionStatus, Snapshot},
     model::{Seq, Sid},
     testkit::journal_conformance::{Checked, key, same, sample},
 };
@@ -22,7 +22,7 @@ async fn a_deleted_session_is_unknown<J: Journal>(journal: &J) -> Checked {
     let other = claim(journal, &beside).await?;
     for by in [by, other] {
         let append = Append {
-            leaves: Standing::Busy,
+            leaves: SessionStatus::Busy,
             ..numbered(by, 0, &[1, 2])
         };
         add(journal, append).await?;
@@ -65,16 +65,16 @@ async fn a_deletion_under_a_condition_that_fails_changes_nothing<J: Journal>(
     let key = key("default", "kept")?;
     let by = claim(journal, &key).await?;
     let append = Append {
-        leaves: Standing::Busy,
+        leaves: SessionStatus::Busy,
         ..numbered(by, 0, &[1])
     };
     add(journal, append).await?;
-    let stands = Error::Stands {
+    let stands = Error::StatusConflict {
         sid: by.sid,
         last: Seq(1),
-        standing: Standing::Busy,
+        standing: SessionStatus::Busy,
     };
-    let answer = journal.delete(by.sid, Only::AtRest).await;
+    let answer = journal.delete(by.sid, Only::WhenIdle).await;
     same("delete of a busy session", &answer, &Err(stands))?;
     let answer = journal.append(numbered(by, 1, &[2])).await;
     same("the owner appends", &answer, &Ok(Seq(2)))?;
@@ -83,7 +83,7 @@ async fn a_deletion_under_a_condition_that_fails_changes_nothing<J: Journal>(
         let answer = journal.delete(sid, Only::Always).await;
         same("delete", &answer, &Err(Error::Unknown { sid }))?;
     }
-    let gone = journal.delete(by.sid, Only::AtRest).await;
+    let gone = journal.delete(by.sid, Only::WhenIdle).await;
     same("delete at rest", &gone.map(|gone| gone.len()), &Ok(1))
 }
 
@@ -99,13 +99,13 @@ async fn sub_agents_go_with_their_parent_and_no_copy_of_them<J: Journal>(journal
         add(journal, append).await?;
         Ok::<_, String>(by)
     };
-    let rests = Standing::Resting;
+    let rests = SessionStatus::Idle;
     let parent = begin("p", "p", None, rests).await?;
     begin("p.1.1", "p.1.1", Some("p"), rests).await?;
-    let below = begin("p.1.1.1.1", "p.1.1.1.1", Some("p.1.1"), Standing::Busy).await?;
+    let below = begin("p.1.1.1.1", "p.1.1.1.1", Some("p.1.1"), SessionStatus::Busy).await?;
     begin("copy", "p.1.1", Some("p"), rests).await?;
-    let stands = journal.delete(parent.sid, Only::AtRest).await;
-    let stands = matches!(stands, Err(Error::Stands { sid, .. }) if sid == below.sid);
+    let stands = journal.delete(parent.sid, Only::WhenIdle).await;
+    let stands = matches!(stands, Err(Error::StatusConflict { sid, .. }) if sid == below.sid);
     same("one of them is busy", &stands, &true)?;
     let names = async || {
         let left = journal.list(key("default", "p")?.tenant, None, 9).await;

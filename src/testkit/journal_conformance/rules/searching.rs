@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 
 use super::{Rule, claim, said};
 use crate::{
-    journal::{Append, Claim, Hit, Journal, Standing},
+    journal::{Append, Claim, Hit, Journal, SessionStatus},
     model::{Record, Seq, SessionKey, TenantId, Utterance},
     testkit::journal_conformance::{Checked, key, same, sample},
 };
@@ -149,7 +149,7 @@ async fn append<J: Journal>(
         epoch: by.epoch,
         after: by.last,
         records,
-        leaves: Standing::Resting,
+        leaves: SessionStatus::Idle,
     };
     journal.append(append).await.map_err(said)
 }

@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 
 use super::{Rule, add, claim, empty, entries, numbered, said};
 use crate::{
-    journal::{ALL, Append, Claim, Error, Journal, Known, Standing},
+    journal::{ALL, Append, Claim, Error, Journal, Known, SessionStatus},
     model::{Seq, SessionKey, Sid},
     testkit::journal_conformance::{Checked, key, same, sample},
 };
@@ -20,13 +20,13 @@ async fn a_session_stands_as_the_last_append_left_it<J: Journal>(journal: &J) ->
     let key = key("default", "standing")?;
     let by = claim(journal, &key).await?;
     for (number, standing) in [
-        (1, Standing::Resting),
-        (2, Standing::Busy),
-        (3, Standing::Busy),
-        (4, Standing::Resting),
-        (5, Standing::Closed),
-        (6, Standing::SetAside),
-        (7, Standing::Busy),
+        (1, SessionStatus::Idle),
+        (2, SessionStatus::Busy),
+        (3, SessionStatus::Busy),
+        (4, SessionStatus::Idle),
+        (5, SessionStatus::Closed),
+        (6, SessionStatus::Quarantined),
+        (7, SessionStatus::Busy),
     ] {
         let answer = journal.append(left(by, number, standing)).await;
         same("append", &answer, &Ok(Seq(number)))?;
@@ -35,9 +35,9 @@ async fn a_session_stands_as_the_last_append_left_it<J: Journal>(journal: &J) ->
         same(&what, &journal.find(key.clone()).await, &Ok(Some(known)))?;
     }
     let again = claim(journal, &key).await?;
-    let refused = journal.append(left(by, 8, Standing::Resting)).await;
+    let refused = journal.append(left(by, 8, SessionStatus::Idle)).await;
     same("a fenced append is refused", &refused.is_err(), &true)?;
-    let known = at(&key, again.sid, 7, Standing::Busy);
+    let known = at(&key, again.sid, 7, SessionStatus::Busy);
     same(
         "find after a claim",
         &journal.find(key).await,
@@ -51,7 +51,7 @@ async fn a_session_begins_once_with_its_first_records<J: Journal>(journal: &J) -
         let records = sample::all_numbered(numbers);
         journal.begin(key.clone(), records, leaves).await
     };
-    let empty = begin(&[], Standing::Resting).await;
+    let empty = begin(&[], SessionStatus::Idle).await;
     same("without records", &empty, &Err(Error::Empty))?;
     same(
         "nothing is there",
@@ -60,22 +60,24 @@ async fn a_session_begins_once_with_its_first_records<J: Journal>(journal: &J) -
     )?;
     // A session that was claimed and has no records yet may begin.
     let before = claim(journal, &key).await?;
-    let by = begin(&[1, 2], Standing::Busy).await.map_err(said)?;
+    let by = begin(&[1, 2], SessionStatus::Busy).await.map_err(said)?;
     same("the epoch rises", &(by.epoch > before.epoch), &true)?;
     same("the end", &(by.sid, by.last), &(before.sid, Seq(2)))?;
-    let known = at(&key, by.sid, 2, Standing::Busy);
+    let known = at(&key, by.sid, 2, SessionStatus::Busy);
     same("find", &journal.find(key.clone()).await, &Ok(Some(known)))?;
     let log = journal.read(by.sid, Seq(0), 9).await;
     same("read", &log, &Ok(entries(&[1, 2])))?;
-    for (number, standing) in [(2, Standing::Busy), (3, Standing::Closed)] {
-        let stands = Error::Stands {
+    for (number, standing) in [(2, SessionStatus::Busy), (3, SessionStatus::Closed)] {
+        let stands = Error::StatusConflict {
             sid: by.sid,
             last: Seq(number),
             standing,
         };
-        let again = begin(&[1, 2], Standing::Busy).await;
+        let again = begin(&[1, 2], SessionStatus::Busy).await;
         same("a second time", &again, &Err(stands))?;
-        let answer = journal.append(left(by, number + 1, Standing::Closed)).await;
+        let answer = journal
+            .append(left(by, number + 1, SessionStatus::Closed))
+            .await;
         same("its owner is not fenced", &answer, &Ok(Seq(number + 1)))?;
     }
     Ok(())
@@ -85,14 +87,14 @@ async fn a_repetition_leaves_the_standing_as_it_is<J: Journal>(journal: &J) -> C
     let key = key("default", "repeated")?;
     let by = claim(journal, &key).await?;
     for (what, number, standing) in [
-        ("the first", 1, Standing::Busy),
-        ("the second", 2, Standing::Resting),
-        ("the first again", 1, Standing::Busy),
+        ("the first", 1, SessionStatus::Busy),
+        ("the second", 2, SessionStatus::Idle),
+        ("the first again", 1, SessionStatus::Busy),
     ] {
         let answer = journal.append(left(by, number, standing)).await;
         same(what, &answer, &Ok(Seq(number)))?;
     }
-    let known = at(&key, by.sid, 2, Standing::Resting);
+    let known = at(&key, by.sid, 2, SessionStatus::Idle);
     same("find", &journal.find(key).await, &Ok(Some(known)))?;
     same("unfinished", &journal.unfinished(ALL, 9).await, &Ok(vec![]))
 }
@@ -102,19 +104,19 @@ async fn unfinished_sessions_come_in_the_order_of_their_numbers<J: Journal>(
 ) -> Checked {
     let mut busy = Vec::new();
     for (tenant, name, standing) in [
-        ("default", "d", Some(Standing::Busy)),
-        ("other", "c", Some(Standing::Busy)),
-        ("default", "b", Some(Standing::Resting)),
-        ("other", "a", Some(Standing::Busy)),
+        ("default", "d", Some(SessionStatus::Busy)),
+        ("other", "c", Some(SessionStatus::Busy)),
+        ("default", "b", Some(SessionStatus::Idle)),
+        ("other", "a", Some(SessionStatus::Busy)),
         ("default", "new", None),
-        ("default", "a", Some(Standing::Busy)),
+        ("default", "a", Some(SessionStatus::Busy)),
     ] {
         let key = key(tenant, name)?;
         let by = claim(journal, &key).await?;
         if let Some(standing) = standing {
             add(journal, left(by, 1, standing)).await?;
             let known = at(&key, by.sid, 1, standing);
-            busy.extend((standing == Standing::Busy).then_some(known));
+            busy.extend((standing == SessionStatus::Busy).then_some(known));
         }
     }
     busy.sort_by_key(|known| known.sid);
@@ -136,14 +138,14 @@ async fn unfinished_sessions_come_in_the_order_of_their_numbers<J: Journal>(
     Ok(())
 }
 
-fn left(by: Claim, number: u64, leaves: Standing) -> Append {
+fn left(by: Claim, number: u64, leaves: SessionStatus) -> Append {
     Append {
         leaves,
         ..numbered(by, number - 1, &[number])
     }
 }
 
-fn at(key: &SessionKey, sid: Sid, last: u64, standing: Standing) -> Known {
+fn at(key: &SessionKey, sid: Sid, last: u64, standing: SessionStatus) -> Known {
     Known {
         last: Seq(last),
         at: Some(sample::numbered(last).at),

@@ -18,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::tool::{
     CodeSearchSettings, MAX_DATA, Progress, ProjectRoot, ToolOutput, arguments,
-    code::{SearchArguments, index::ProjectIndex, search},
-    walk::{Unread, read},
+    code::{CodeSearchArguments, index::ProjectIndex, search},
+    walk::{SkipReason, read},
 };
 
 struct Tree {
@@ -36,7 +36,7 @@ impl Tree {
     fn within(files: &[(&str, &str)], settings: CodeSearchSettings, fresh: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = ProjectRoot::open(folder.path()).unwrap();
-        let index = ProjectIndex::keeping(root, &settings, Progress::default(), fresh);
+        let index = ProjectIndex::with_freshness(root, &settings, Progress::default(), fresh);
         let tree = Self {
             folder,
             settings,
@@ -68,7 +68,7 @@ impl Tree {
     fn data(&self, question: &str) -> Value {
         let root = ProjectRoot::open(self.folder.path()).unwrap();
         let wanted = json!({"query": question, "mode": "words"});
-        let wanted: SearchArguments = arguments::arguments(wanted).unwrap();
+        let wanted: CodeSearchArguments = arguments::arguments(wanted).unwrap();
         let stop = CancellationToken::new();
         let found = search(&root, &self.index, &wanted, &self.settings, &stop);
         found.unwrap().data.unwrap()
@@ -92,7 +92,7 @@ impl Tree {
 
     fn output(&self, wanted: Value, stop: &CancellationToken) -> ToolOutput {
         let root = ProjectRoot::open(self.folder.path()).unwrap();
-        let wanted: SearchArguments = arguments::arguments(wanted).unwrap();
+        let wanted: CodeSearchArguments = arguments::arguments(wanted).unwrap();
         search(&root, &self.index, &wanted, &self.settings, stop).unwrap()
     }
 
@@ -421,7 +421,7 @@ fn indexed_file_replaced_by_a_pipe_does_not_block() {
     });
     assert_eq!(
         ended,
-        (vec!["b.rs".to_owned()], Err(Unread::Unreadable)),
+        (vec!["b.rs".to_owned()], Err(SkipReason::Unreadable)),
         "the index still has it, nobody opens it"
     );
 }

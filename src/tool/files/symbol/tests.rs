@@ -15,9 +15,9 @@ fn read_of(path: &str, text: &[u8], symbol: &str, max_lines: u64) -> Result<Stri
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join(path), text).unwrap();
     let root = ProjectRoot::open(Path::new(folder.path())).unwrap();
-    let settings = Settings {
+    let settings = FileReadSettings {
         max_lines,
-        ..Settings::default()
+        ..FileReadSettings::default()
     };
     read_symbol(&root, path, symbol, &settings, &CancellationToken::new()).map(|output| output.text)
 }
@@ -172,8 +172,11 @@ fn symbol_and_lines_exclude_each_other() {
         let mut given = given;
         given["path"] = json!("a.rs");
         given["symbol"] = json!("a");
-        let wanted: FileArguments = arguments::arguments(given).unwrap();
-        let error = wanted.span(&Settings::default()).unwrap_err().to_string();
+        let wanted: FileReadArguments = arguments::arguments(given).unwrap();
+        let error = wanted
+            .span(&FileReadSettings::default())
+            .unwrap_err()
+            .to_string();
         assert!(
             error.starts_with("give either `symbol` or lines"),
             "{error}"

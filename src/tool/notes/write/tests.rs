@@ -81,7 +81,7 @@ fn only_a_writable_folder_is_written_to() {
     symlink(".", folder.path().join("same")).unwrap();
     for path in [".", "same", "notes/..", ".."] {
         let error = Notes::open_to_write(path.as_ref(), Some(&project), settings).unwrap_err();
-        assert_eq!(error, RootError::HoldsProject { path: path.into() });
+        assert_eq!(error, RootError::ContainsProject { path: path.into() });
         assert!(Notes::open(path.as_ref(), Some(&project), settings).is_ok());
     }
     let spec = tool(&folder).spec().clone();
@@ -407,7 +407,7 @@ async fn a_cancelled_call_writes_nothing() {
     let notes = notes(&folder);
     let stop = CancellationToken::new();
     stop.cancel();
-    let wanted = WriteArguments {
+    let wanted = NoteWriteArguments {
         note: "b".to_owned(),
         text: "x".to_owned(),
         mode: None,
@@ -416,7 +416,7 @@ async fn a_cancelled_call_writes_nothing() {
     };
     assert_eq!(
         write(&notes, notes.writable.as_ref().unwrap(), &wanted, &stop),
-        Err(withdrawn())
+        Err(cancelled_error())
     );
     assert_eq!(names(&folder), ["a.md"]);
 }
@@ -523,7 +523,7 @@ fn append_goes_to_the_end_of_its_section() {
             6,
         ),
     ] {
-        let wanted = WriteArguments {
+        let wanted = NoteWriteArguments {
             note: "a".to_owned(),
             text: addition.to_owned(),
             mode: Some(WriteMode::Append),

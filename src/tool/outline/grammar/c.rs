@@ -1,7 +1,7 @@
 //! C and C++, where a function is a name before parentheses.
 
-use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define, has_before};
-use crate::tool::outline::lex::{Kind, Token};
+use super::{Definition, Opening, Role, StatementHead, SymbolKind, Top, body, define, has_before};
+use crate::tool::outline::lex::{Token, TokenKind};
 
 const MODIFIERS: &str = "static inline virtual explicit friend constexpr consteval extern export";
 /// Words before parentheses that are no function names.
@@ -11,7 +11,7 @@ const NO_NAMES: &str = "if for while switch catch return sizeof do else decltype
 const TRAILS: &str =
     "const noexcept override final throw volatile requires __attribute__ mutable try asm";
 
-pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
+pub(super) fn opening<'a>(head: &StatementHead<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
     let at = start(top);
     if top.is(at, "namespace") {
         let name = top
@@ -20,14 +20,17 @@ pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Op
         return name.map_or(Opening::Block(Role::Module), body);
     }
     // `extern "C" {` is a block at file level.
-    if top.get(at).is_some_and(|token| token.kind == Kind::Text) {
+    if top
+        .get(at)
+        .is_some_and(|token| token.kind == TokenKind::Text)
+    {
         return Opening::Block(place);
     }
     if top.is(at, "typedef") {
         return Opening::Part(Role::Other);
     }
     if matches!(place, Role::Function) {
-        let local = a_type(top, at).filter(|_| !top.has("("));
+        let local = type_definition(top, at).filter(|_| !top.has("("));
         return local.map_or(Opening::Block(Role::Function), body);
     }
     if let Some((found, after)) = function(top, at, place) {
@@ -39,10 +42,10 @@ pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Op
             body(found)
         };
     }
-    if let Some(found) = of_macro(head, top, at).filter(|_| place.is_open()) {
+    if let Some(found) = macro_definition(head, top, at).filter(|_| place.is_open()) {
         return body(found);
     }
-    match a_type(top, at) {
+    match type_definition(top, at) {
         Some(found) => body(found),
         None if top.has("=") => Opening::Part(Role::Other),
         None if top.is_any(at, &["struct", "union", "class"]) => Opening::Part(place),
@@ -51,7 +54,11 @@ pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Op
     }
 }
 
-pub(super) fn ended<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Option<Definition<'a>> {
+pub(super) fn ended<'a>(
+    head: &StatementHead<'a>,
+    top: &Top<'a>,
+    place: Role<'a>,
+) -> Option<Definition<'a>> {
     let at = start(top);
     if matches!(place, Role::Function | Role::Other | Role::Group(_)) {
         return None;
@@ -69,7 +76,7 @@ pub(super) fn ended<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Opti
     if let Some((found, _)) = function(top, at, place).filter(|_| {
         value.is_none_or(|at| {
             top.get(at + 1).is_some_and(|token| {
-                token.kind == Kind::Number || token.is("default") || token.is("delete")
+                token.kind == TokenKind::Number || token.is("default") || token.is("delete")
             })
         })
     }) {
@@ -100,7 +107,7 @@ fn start(top: &Top<'_>) -> usize {
             at = top.past_group(at);
         } else if top.is_any(at, &["__attribute__", "__declspec", "alignas"]) {
             at = top.past_group(at + 1);
-        } else if top.is_of(at, MODIFIERS) {
+        } else if top.is_one_of(at, MODIFIERS) {
             at += 1;
         } else if top.is_any(at, &["public", "private", "protected"]) && top.is(at + 1, ":") {
             at += 2;
@@ -112,7 +119,7 @@ fn start(top: &Top<'_>) -> usize {
 }
 
 /// Matches `struct name`, `enum class name : int`, `class EXPORT name final : public base`.
-fn a_type<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
+fn type_definition<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
     if !top.is_any(at, &["struct", "class", "union", "enum"]) {
         return None;
     }
@@ -154,8 +161,8 @@ fn function<'a>(top: &Top<'a>, from: usize, place: Role<'a>) -> Option<(Definiti
                     // A macro on its own line is separate from what follows.
                     let next = top
                         .get(after)
-                        .filter(|next| next.opens_line && next.is_word());
-                    let alone = next.is_some_and(|next| !next.is_of(TRAILS));
+                        .filter(|next| next.is_line_start && next.is_word());
+                    let alone = next.is_some_and(|next| !next.is_one_of(TRAILS));
                     if !alone || top.find(after, "(").is_none() {
                         return found;
                     }
@@ -175,7 +182,7 @@ fn named<'a>(top: &Top<'a>, from: usize, open: usize, place: Role<'a>) -> Option
         .take(4)
         .find(|&at| top.is(at, "operator"));
     let at = operator.unwrap_or(before);
-    let name = top.word(at).filter(|name| !name.is_of(NO_NAMES))?;
+    let name = top.word(at).filter(|name| !name.is_one_of(NO_NAMES))?;
     let inverse = at > from && top.is(at - 1, "~");
     let head = if inverse { at - 1 } else { at };
     let (owner, first) = owner(top, from, head);
@@ -199,7 +206,11 @@ fn named<'a>(top: &Top<'a>, from: usize, open: usize, place: Role<'a>) -> Option
 }
 
 /// Macros that define a function: `TEST(Suite, Name) {`, `SYSCALL_DEFINE2(name, …) {`.
-fn of_macro<'a>(head: &Head<'a>, top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
+fn macro_definition<'a>(
+    head: &StatementHead<'a>,
+    top: &Top<'a>,
+    at: usize,
+) -> Option<Definition<'a>> {
     let name = top
         .word(at)
         .filter(|name| !name.text.contains(char::is_lowercase))?;
@@ -235,7 +246,7 @@ fn owner<'a>(top: &Top<'a>, from: usize, name: usize) -> (Option<Token<'a>>, usi
 }
 
 /// Matches `typedef … name;` and `typedef int (*name)(…);`.
-fn typedef<'a>(head: &Head<'a>, top: &Top<'a>) -> Option<Definition<'a>> {
+fn typedef<'a>(head: &StatementHead<'a>, top: &Top<'a>) -> Option<Definition<'a>> {
     let pointer = head
         .pieces
         .windows(2)

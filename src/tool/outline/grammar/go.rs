@@ -1,9 +1,9 @@
 //! Definitions in Go.
 
-use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define};
-use crate::tool::outline::lex::{Kind, Token};
+use super::{Definition, Opening, Role, StatementHead, SymbolKind, Top, body, define};
+use crate::tool::outline::lex::{Token, TokenKind};
 
-pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
+pub(super) fn opening<'a>(head: &StatementHead<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
     match (
         definition(head, top, place),
         top.get(0).map(|first| first.text),
@@ -24,12 +24,16 @@ pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Op
     }
 }
 
-pub(super) fn ended<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Option<Definition<'a>> {
+pub(super) fn ended<'a>(
+    head: &StatementHead<'a>,
+    top: &Top<'a>,
+    place: Role<'a>,
+) -> Option<Definition<'a>> {
     definition(head, top, place)
 }
 
 /// Matches `const (`, `var (` and `type (`.
-pub(super) fn group<'a>(head: &Head<'a>) -> Option<Role<'a>> {
+pub(super) fn group<'a>(head: &StatementHead<'a>) -> Option<Role<'a>> {
     let [piece] = head.pieces.as_slice() else {
         return None;
     };
@@ -42,21 +46,25 @@ pub(super) fn group<'a>(head: &Head<'a>) -> Option<Role<'a>> {
     }
 }
 
-pub(super) fn breaks(last: &Token<'_>) -> bool {
-    last.kind != Kind::Sign || matches!(last.text, ")" | "]" | "}")
+pub(super) fn ends_statement(last: &Token<'_>) -> bool {
+    last.kind != TokenKind::Sign || matches!(last.text, ")" | "]" | "}")
 }
 
 fn is_type_word(token: &Token<'_>) -> bool {
     matches!(token.text, "struct" | "interface")
 }
 
-fn definition<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Option<Definition<'a>> {
+fn definition<'a>(
+    head: &StatementHead<'a>,
+    top: &Top<'a>,
+    place: Role<'a>,
+) -> Option<Definition<'a>> {
     match (top.get(0)?.text, place) {
         ("func", Role::File) => function(head, top),
-        ("type", Role::File | Role::Function) => a_type(top, 1),
+        ("type", Role::File | Role::Function) => type_definition(top, 1),
         ("const", Role::File) => top.word(1).map(|name| define(SymbolKind::Constant, name)),
         ("var", Role::File) => top.word(1).map(|name| define(SymbolKind::Variable, name)),
-        (_, Role::Group(SymbolKind::Type)) => a_type(top, 0),
+        (_, Role::Group(SymbolKind::Type)) => type_definition(top, 0),
         (name, Role::Group(kind)) if name != "_" => top.word(0).map(|name| define(kind, name)),
         // A method of an interface; a struct's fields have no parenthesis after their names.
         (_, Role::Type(_)) if top.is(1, "(") => {
@@ -66,7 +74,7 @@ fn definition<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Option<Def
     }
 }
 
-fn function<'a>(head: &Head<'a>, top: &Top<'a>) -> Option<Definition<'a>> {
+fn function<'a>(head: &StatementHead<'a>, top: &Top<'a>) -> Option<Definition<'a>> {
     if let Some(name) = top.word(1) {
         return Some(define(SymbolKind::Function, name));
     }
@@ -78,7 +86,7 @@ fn function<'a>(head: &Head<'a>, top: &Top<'a>) -> Option<Definition<'a>> {
     })
 }
 
-fn a_type<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
+fn type_definition<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
     let name = top.word(at)?;
     let after = top.past_group(at + 1);
     let kind = if top.is(after, "interface") {

@@ -12,7 +12,7 @@ const CONTROL: &str = "if for foreach while switch catch synchronized lock using
 
 pub(super) fn opening<'a>(top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
     let at = top.past_prelude(MODIFIERS);
-    if let Some(found) = a_type(top, at).or_else(|| method(top, at, place)) {
+    if let Some(found) = type_definition(top, at).or_else(|| method(top, at, place)) {
         return body(found);
     }
     if top.has("=") {
@@ -30,7 +30,7 @@ pub(super) fn opening<'a>(top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
 
 pub(super) fn ended<'a>(top: &Top<'a>, place: Role<'a>) -> Option<Definition<'a>> {
     let at = top.past_prelude(MODIFIERS);
-    if let Some(found) = a_type(top, at) {
+    if let Some(found) = type_definition(top, at) {
         return Some(found);
     }
     if !matches!(place, Role::Type(_)) {
@@ -60,7 +60,7 @@ pub(super) fn ended<'a>(top: &Top<'a>, place: Role<'a>) -> Option<Definition<'a>
         .map(|name| define(SymbolKind::Constant, name))
 }
 
-fn a_type<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
+fn type_definition<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
     let at = if top.is(at, "@") { at + 1 } else { at };
     let name = top.word(at + 1);
     let kind = match top.get(at)?.text {
@@ -109,11 +109,11 @@ fn method<'a>(top: &Top<'a>, at: usize, place: Role<'a>) -> Option<Definition<'a
     }
     let name = top
         .word(end)
-        .filter(|name| end >= at && !name.is_of(CONTROL))?;
+        .filter(|name| end >= at && !name.is_one_of(CONTROL))?;
     let before: Vec<Token<'_>> = top.0[at..end].to_vec();
     let is_statement = before.iter().any(|token| {
         matches!(token.text, "=" | "." | "=>" | "->" | "::") && !is_dot_of_type(&before)
-            || token.is_of(CONTROL)
+            || token.is_one_of(CONTROL)
     });
     let constructs = matches!(place, Role::Type(of) if of == name.text);
     let is_typed = !before.is_empty();

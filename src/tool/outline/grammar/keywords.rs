@@ -114,8 +114,8 @@ fn kotlin_function<'a>(top: &Top<'a>, at: usize, place: Role<'a>) -> Option<Defi
     let mut owner = None;
     while let Some(at) = before {
         owner = top.word(at).or(owner);
-        let goes_on = owner.is_none() && at > from;
-        before = goes_on.then(|| at - 1).map(|at| {
+        let continues = owner.is_none() && at > from;
+        before = continues.then(|| at - 1).map(|at| {
             if top.is(at, ">") {
                 opens(top, from, at)
             } else {

@@ -1,20 +1,20 @@
 //! Definitions in JavaScript and TypeScript.
 
-use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define};
-use crate::tool::outline::lex::{Kind, Token};
+use super::{Definition, Opening, Role, StatementHead, SymbolKind, Top, body, define};
+use crate::tool::outline::lex::{Token, TokenKind};
 
 pub(super) const MODIFIERS: &str = "export default declare async abstract public private protected \
     static readonly override accessor";
 /// Words before a block that only look like calls.
 const CONTROL: &str = "if for while switch catch with function return super await";
 
-pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
+pub(super) fn opening<'a>(head: &StatementHead<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
     let at = top.past_prelude(MODIFIERS);
     let last = top.0.last();
     let found = definition(head, top, at, place, true);
     // In `function f(): {a: string} {`, the first brace is a type.
     let in_type = last.is_some_and(|last| {
-        matches!(last.text, ":" | "|" | "&" | "<" | "," | "?" | "=") && last.kind == Kind::Sign
+        matches!(last.text, ":" | "|" | "&" | "<" | "," | "?" | "=") && last.kind == TokenKind::Sign
     });
     // In `pick<T extends {a: string}>() {`, the first brace is a bound.
     let bounds = last.is_some_and(|last| last.is("extends") || last.is("keyof"));
@@ -33,7 +33,7 @@ pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Op
             Opening::Block(Role::Function)
         }
         None if last.is_some_and(|last| {
-            last.kind == Kind::Sign || last.is("default") || last.is("return")
+            last.kind == TokenKind::Sign || last.is("default") || last.is("return")
         }) =>
         {
             Opening::Part(Role::Other)
@@ -46,13 +46,17 @@ pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Op
     }
 }
 
-pub(super) fn ended<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Option<Definition<'a>> {
+pub(super) fn ended<'a>(
+    head: &StatementHead<'a>,
+    top: &Top<'a>,
+    place: Role<'a>,
+) -> Option<Definition<'a>> {
     let at = top.past_prelude(MODIFIERS);
     definition(head, top, at, place, false)
 }
 
 fn definition<'a>(
-    head: &Head<'a>,
+    head: &StatementHead<'a>,
     top: &Top<'a>,
     at: usize,
     place: Role<'a>,
@@ -68,7 +72,7 @@ fn definition<'a>(
     };
     let named = |kind| next.map(|name| define(kind, name));
     match word.text {
-        _ if word.kind == Kind::Text => None,
+        _ if word.kind == TokenKind::Text => None,
         "function" => {
             let at = if top.is(at + 1, "*") { at + 2 } else { at + 1 };
             or_default(place.function(), top.word(at))
@@ -91,7 +95,7 @@ fn definition<'a>(
 
 /// Matches `const name = …`, classified by its value.
 fn variable<'a>(
-    head: &Head<'a>,
+    head: &StatementHead<'a>,
     top: &Top<'a>,
     at: usize,
     place: Role<'a>,
@@ -141,7 +145,7 @@ fn value(top: &Top<'_>, at: usize) -> Option<SymbolKind> {
 }
 
 /// A function inside a call: `useCallback(() => …)`, `React.memo(function …)`.
-fn wrapped(head: &Head<'_>, top: &Top<'_>, at: usize) -> Option<SymbolKind> {
+fn wrapped(head: &StatementHead<'_>, top: &Top<'_>, at: usize) -> Option<SymbolKind> {
     let at = if top.is(at, "React") && top.is(at + 1, ".") {
         at + 2
     } else {
@@ -172,7 +176,7 @@ fn wrapped(head: &Head<'_>, top: &Top<'_>, at: usize) -> Option<SymbolKind> {
 /// Matches `name(…) {` and `name = (…) => {` in classes and objects, and `name(…): T;` in
 /// interfaces.
 fn member<'a>(
-    head: &Head<'a>,
+    head: &StatementHead<'a>,
     top: &Top<'a>,
     at: usize,
     place: Role<'a>,
@@ -184,7 +188,7 @@ fn member<'a>(
     } else {
         at
     };
-    let name = top.word(at).filter(|name| !name.is_of(CONTROL))?;
+    let name = top.word(at).filter(|name| !name.is_one_of(CONTROL))?;
     let after = if top.is(at + 1, "?") { at + 2 } else { at + 1 };
     let after = top.past_angles(after);
     let in_type = matches!(place, Role::Type(_));

@@ -48,7 +48,7 @@ impl Backend for Moody {
                 Some("connect") => Err(Fault::unavailable("connect", "nobody is there")),
                 Some(code) => Err(Fault::retryable(code, "it does not work")),
                 None => {
-                    let_pass(Duration::from_secs(2)).await;
+                    advance_time(Duration::from_secs(2)).await;
                     Ok(reply(&done("Fine.")))
                 }
             }
@@ -122,14 +122,14 @@ async fn failing_model_opens_its_circuit_until_a_probe_succeeds() {
     assert_eq!(backend.calls(), 3, "nothing was sent");
 
     // The probe fails, so the cool-down doubles.
-    let_pass(Duration::from_secs(10)).await;
+    advance_time(Duration::from_secs(10)).await;
     assert_eq!(ask(&oracle, "a").await, "server_error");
-    let_pass(Duration::from_secs(10)).await;
+    advance_time(Duration::from_secs(10)).await;
     assert_eq!(ask(&oracle, "a").await, "unavailable");
     assert_eq!(backend.calls(), 4);
 
     // One probe at a time; a cancelled probe makes way for the next.
-    let_pass(Duration::from_secs(10)).await;
+    advance_time(Duration::from_secs(10)).await;
     backend.becomes(None);
     let session = oracle.session("p").unwrap();
     let taken_back = async {
@@ -165,7 +165,7 @@ async fn callers_wait_out_an_open_circuit() {
     assert_eq!(ask(&oracle, "first").await, "server_error");
     assert_eq!(backend.calls(), 3);
     let outage = async {
-        let_pass(Duration::from_secs(20)).await;
+        advance_time(Duration::from_secs(20)).await;
         backend.becomes(None);
     };
     let all = (0..50).map(|n| {
@@ -189,7 +189,7 @@ async fn connection_failures_open_the_providers_circuit() {
         log(&oracle, 2).await,
         ["llm.circuit_opened - connect 10000"]
     );
-    let_pass(Duration::from_secs(10)).await;
+    advance_time(Duration::from_secs(10)).await;
     backend.becomes(None);
     assert_eq!(ask(&oracle, "d").await, "answered");
     assert_eq!(state(&oracle).circuit, CircuitState::Closed);
@@ -201,7 +201,7 @@ async fn caller_errors_open_no_circuit() {
         let backend = Moody::new(code);
         let oracle = system(&backend).await;
         for name in ["a", "b", "c", "d", "e", "f"] {
-            let_pass(2 * MINUTE).await;
+            advance_time(2 * MINUTE).await;
             assert_eq!(ask(&oracle, name).await, code);
         }
         assert_eq!(backend.calls(), 6, "{code}");

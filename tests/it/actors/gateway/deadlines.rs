@@ -22,7 +22,7 @@ impl Backend for Alive {
         let first = self.first.map(|text| Ok(Delta::Text(text.to_owned())));
         let told = Ok(Delta::Limits(RateLimits::default()));
         let comment = move |()| async move {
-            let_pass(every).await;
+            advance_time(every).await;
             Some((Ok(Delta::Alive), ()))
         };
         let comments = stream::unfold((), comment);
@@ -48,7 +48,7 @@ impl Backend for Writes {
     fn call(&self, _: Request) -> DeltaStream {
         let every = self.every;
         let piece = move |_| async move {
-            let_pass(every).await;
+            advance_time(every).await;
             Ok(Delta::Progress)
         };
         let pieces = stream::iter(0..self.pieces).then(piece);

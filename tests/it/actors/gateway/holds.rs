@@ -26,7 +26,7 @@ impl Backend for Held {
     fn call(&self, request: Request) -> DeltaStream {
         let provider = self.clone();
         let call = async move {
-            let_pass(Duration::from_secs(1)).await;
+            advance_time(Duration::from_secs(1)).await;
             if &*request.model != "one" || provider.well.load(Ordering::Relaxed) {
                 return Ok(reply(&done("Fine.")));
             }
@@ -83,7 +83,7 @@ async fn long_hold_without_another_model_waits() {
     let session = oracle.session("s").unwrap();
     let begin = Instant::now();
     let well = async {
-        let_pass(LONG / 2).await;
+        advance_time(LONG / 2).await;
         provider.well.store(true, Ordering::Relaxed);
     };
     let (answer, ()) = tokio::join!(session.ask("how?"), well);

@@ -85,7 +85,7 @@ async fn busy_tenant_does_not_delay_another() {
         .unwrap();
     let late = async {
         while oracle.oracle().providers()[0].waiting < 290 {
-            let_pass(Duration::from_millis(10)).await;
+            advance_time(Duration::from_millis(10)).await;
         }
         let key = SessionKey {
             tenant: TenantId::new("other").unwrap(),
@@ -110,7 +110,7 @@ async fn retry_after_holds_back_every_caller() {
     // The fourth call is refused, with a retry delay of one minute.
     assert_eq!(ask_all(&oracle, 3).await, 3);
     let late = async {
-        let_pass(Duration::from_secs(5)).await;
+        advance_time(Duration::from_secs(5)).await;
         let session = oracle.session("late").unwrap();
         session.ask("late").await.unwrap()
     };

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use oracle_agent::{
     actor::SessionHandle,
-    http::{Host, Settings, Shares},
+    http::{Host, HostParts, Settings},
     model::{Event, Seq, SessionKey, SessionName, Timestamp},
     testkit::{TestOracle, TestSystem, router},
 };
@@ -31,7 +31,7 @@ impl Backend for Stumbling {
     fn call(&self, _: Request) -> DeltaStream {
         let fault = self.0.lock().unwrap().pop_front();
         let call = async move {
-            let_pass(Duration::from_millis(200)).await;
+            advance_time(Duration::from_millis(200)).await;
             fault.map_or_else(|| Ok(reply(&done("Fine."))), Err)
         };
         stream::once(call).boxed()
@@ -83,7 +83,7 @@ async fn of_system(oracle: &TestSystem) -> String {
 }
 
 async fn get(oracle: &TestSystem, path: &str) -> String {
-    let host = Host::new(Shares {
+    let host = Host::new(HostParts {
         keys: Arc::default(),
         oracle: oracle.oracle().clone(),
         journal: oracle.journal(),
@@ -135,10 +135,10 @@ async fn shown(oracle: &TestSystem) -> String {
 async fn two_sessions(oracle: &TestSystem, look_after: Duration) -> String {
     let (first, second) = (oracle.session("a").unwrap(), oracle.session("b").unwrap());
     let look = async {
-        let_pass(Duration::from_millis(500)).await;
+        advance_time(Duration::from_millis(500)).await;
         let second = second.ask("how?");
         let look = async {
-            let_pass(look_after).await;
+            advance_time(look_after).await;
             shown(oracle).await
         };
         tokio::join!(second, look)
@@ -156,7 +156,7 @@ async fn rate_limit_is_visible_until_lifted() {
     let oracle = TestOracle::new(Stumbling::over([rate_limited(4)]));
     let oracle = oracle.start().await.unwrap();
     let seen = two_sessions(&oracle, Duration::from_secs(2)).await;
-    let_pass(2 * MINUTE).await;
+    advance_time(2 * MINUTE).await;
     let system = of_system(&oracle).await;
     let lifted = shown(&oracle).await;
     insta::assert_snapshot!("rate_limit", format!("{seen}\nsystem:\n{system}\n{lifted}"));

@@ -8,7 +8,8 @@ use std::{future::Future, path::Path, sync::Arc};
 use futures_util::{FutureExt, future::BoxFuture};
 use oracle_agent::{
     journal::{
-        Append, Claim, Entry, Error, Hit, Journal, Known, Only, Sids, Snapshot, Sqlite, Standing,
+        Append, Claim, Entry, Error, Hit, Journal, Known, Only, SessionStatus, Sids, Snapshot,
+        Sqlite,
     },
     model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId},
 };
@@ -45,7 +46,7 @@ impl Journal for Held {
         &self,
         key: SessionKey,
         records: Vec<Arc<Record>>,
-        leaves: Standing,
+        leaves: SessionStatus,
     ) -> BoxFuture<'_, Result<Claim, Error>> {
         self.held(async move |journal| journal.begin(key, records, leaves).await)
     }

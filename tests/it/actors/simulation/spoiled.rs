@@ -9,9 +9,9 @@ use oracle_agent::{
     journal::Entry,
     model::{
         Record, Turn, Usage,
-        record::{Fact, Finished, QueryFact, SupervisorFact},
+        record::{Fact, QueryFact, QueryFinished, SupervisorFact},
     },
-    testkit::{Death, Doom, Side},
+    testkit::{AppendPoint, CrashTarget, Side},
 };
 
 use super::{
@@ -78,7 +78,7 @@ fn all() -> [Spoiled; 6] {
     ]
 }
 
-fn finished(record: &mut Record) -> &mut Finished {
+fn finished(record: &mut Record) -> &mut QueryFinished {
     match &mut record.fact {
         Fact::Query(QueryFact::Finished(finished)) => finished,
         other => panic!("{other:?}"),
@@ -108,13 +108,13 @@ async fn checker_detects_decreasing_counters() {
     let journal = memory();
     let mut world = World::new(&scenario, Arc::clone(&journal), scenario.name.into());
     for _ in 0..2 {
-        let doom = Doom {
+        let doom = AppendPoint {
             kind: Some("turn.replied".into()),
-            ..Doom::at(Side::After, 1)
+            ..AppendPoint::at(Side::After, 1)
         };
-        world.live(Some(doom), Death::System).await;
+        world.live(Some(doom), CrashTarget::System).await;
     }
-    world.live(None, Death::System).await;
+    world.live(None, CrashTarget::System).await;
     let logs = logs(&journal).await;
     let (known, log) = &logs[0];
     let (ended, _) = audited(known, log, "as it is");

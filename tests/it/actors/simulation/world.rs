@@ -8,7 +8,10 @@ use oracle_agent::{
     kernel::{Command, Refusal},
     llm::Request,
     model::{Event, Seq, Submission, tool::ToolRepeat},
-    testkit::{Death, Doom, Doomed, TestOracle, TestSession, TestSystem, TestTool, let_pass},
+    testkit::{
+        AppendPoint, CrashTarget, CrashingJournal, TestOracle, TestSession, TestSystem, TestTool,
+        advance_time,
+    },
     tool::Tool,
 };
 
@@ -62,17 +65,21 @@ impl World {
     }
 
     /// Runs one life: until the scenario ends, or until `doom` if it is a system's death.
-    pub(super) async fn live(&mut self, doom: Option<Doom>, death: Death) -> Doomed {
-        let doomed = Doomed::new(Arc::clone(&self.journal), doom, death);
+    pub(super) async fn live(
+        &mut self,
+        doom: Option<AppendPoint>,
+        death: CrashTarget,
+    ) -> CrashingJournal {
+        let doomed = CrashingJournal::new(Arc::clone(&self.journal), doom, death);
         let system = self.start(doomed.clone()).await;
         self.nothing_is_forgotten(&system).await;
         tokio::select! {
             biased;
-            () = doomed.met(), if death == Death::System => {}
+            () = doomed.crashed(), if death == CrashTarget::System => {}
             () = self.act(&system) => {}
         }
         system.die().await;
-        self.deaths += usize::from(doomed.is_met());
+        self.deaths += usize::from(doomed.has_crashed());
         let logs = logs(&self.journal).await;
         let stand = |tool: &TestTool| {
             let name = name_of(tool);
@@ -83,7 +90,7 @@ impl World {
         doomed
     }
 
-    async fn start(&self, journal: Doomed) -> TestSystem {
+    async fn start(&self, journal: CrashingJournal) -> TestSystem {
         let oracle = TestOracle::new(self.family.clone())
             .models(self.scenario.models)
             .policy(self.scenario.policy)
@@ -157,7 +164,7 @@ impl World {
             }
             other => panic!("{}: {other}\n{}", self.name, session.lines().await.unwrap()),
         }
-        let_pass(PAUSE).await;
+        advance_time(PAUSE).await;
     }
 
     async fn find(&self, session: &TestSession, kind: &str, nth: usize) -> Option<Event> {
@@ -172,7 +179,7 @@ impl World {
                 return event;
             }
             self.release(session).await;
-            let_pass(PAUSE).await;
+            advance_time(PAUSE).await;
         }
         let lines = session.lines().await.unwrap();
         panic!("{}: no {kind} in\n{lines}", self.name);
@@ -188,7 +195,7 @@ impl World {
                 return;
             }
             self.release(session).await;
-            let_pass(PAUSE).await;
+            advance_time(PAUSE).await;
         }
         let lines = session.lines().await.unwrap();
         panic!("{}: no end in\n{lines}", self.name);
@@ -206,7 +213,11 @@ impl World {
     /// begins.
     async fn ask_again(&self) -> Vec<Ended> {
         let system = self
-            .start(Doomed::new(self.journal.clone(), None, Death::System))
+            .start(CrashingJournal::new(
+                self.journal.clone(),
+                None,
+                CrashTarget::System,
+            ))
             .await;
         let session = system.session(SESSION).unwrap();
         let mut ends = Vec::new();

@@ -9,7 +9,7 @@ use oracle_agent::{
 use serde_json::json;
 
 use super::{
-    super::{Place, serve::Served},
+    super::{Workspace, serve::Served},
     CHAT, DONE, Screen, asked,
     screen::End,
 };
@@ -19,7 +19,7 @@ const NOTE: &str = "# Cache\n\x1b]0;title\x07\u{202e}";
 const ASKED: &str = "run it? [y/N]";
 
 /// A model that writes one note in each question.
-fn writing(times: usize) -> Place {
+fn writing(times: usize) -> Workspace {
     let call = |number| json!({ "name": "note_write", "arguments": { "note": format!("n{number}"), "text": NOTE } });
     let turns: Vec<_> = (0..times)
         .flat_map(|number| {
@@ -30,7 +30,7 @@ fn writing(times: usize) -> Place {
         })
         .collect();
     let script = json!({ "turns": turns }).to_string();
-    Place::new(&[
+    Workspace::new(&[
         ("s.json", &script),
         ("o.toml", CONFIG),
         ("notes/index.md", "# Index\n"),
@@ -83,7 +83,7 @@ fn line(command: &str) -> String {
     format!("{command} --config o.toml")
 }
 
-fn is_written(place: &Place, number: usize) -> bool {
+fn is_written(place: &Workspace, number: usize) -> bool {
     fs::exists(place.path(&format!("notes/n{number}.md"))).unwrap()
 }
 
@@ -129,7 +129,7 @@ fn type_ahead_approves_nothing_and_ctrl_c_cancels_the_question() {
     let call = json!({ "name": "note_write", "arguments": { "note": "n0", "text": NOTE } });
     let slow = json!({ "chunks": ["May ", "I?", " ", " "], "delay_ms": 200, "tool_calls": [call] });
     let script = json!({ "turns": [slow, { "reply": DONE }] }).to_string();
-    let place = Place::new(&[
+    let place = Workspace::new(&[
         ("s.json", &script),
         ("o.toml", CONFIG),
         ("notes/a.md", "# A\n"),
@@ -200,7 +200,7 @@ fn call_is_shown_in_full_before_the_approval_prompt() {
     let call = json!({ "name": "note_write", "arguments": { "note": "n0", "text": text } });
     let script =
         json!({ "turns": [{ "reply": "May I?", "tool_calls": [call] }, { "reply": DONE }] });
-    let place = Place::new(&[
+    let place = Workspace::new(&[
         ("s.json", &script.to_string()),
         ("o.toml", CONFIG),
         ("notes/index.md", "# Index\n"),

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{
     super::{
-        Place,
+        Workspace,
         ask::{FILES, QUESTION},
     },
     DONE, Screen, answering,
@@ -32,7 +32,7 @@ fn stable(text: &str) -> String {
 
 #[test]
 fn chat_answers_with_citations_and_why_explains_them() {
-    let place = Place::new(&FILES);
+    let place = Workspace::new(&FILES);
     let mut chat = Screen::oracle(&place, "chat --model offline");
     chat.shows("/help lists commands, Ctrl-D leaves");
     chat.say(QUESTION);
@@ -69,7 +69,7 @@ fn why_output_is_readable() {
         { "reply": DONE },
     ]);
     let script = json!({ "turns": turns }).to_string();
-    let place = Place::new(&[("s.json", &script), ("notes.md", "One.\nTwo.\n")]);
+    let place = Workspace::new(&[("s.json", &script), ("notes.md", "One.\nTwo.\n")]);
     let line = "chat --session s --max-turns 5 --model scripted/s.json";
     // Wide enough that figures of another length do not change line breaks.
     let mut chat = Screen::with(&place, line, (50, 200), &[]);

@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::{super::Place, CHAT, DONE, Screen, answering, asked, screen::End, scripted};
+use super::{super::Workspace, CHAT, DONE, Screen, answering, asked, screen::End, scripted};
 
 const CTRL_C: &str = "\x03";
 const CTRL_D: &str = "\x04";
 const CTRL_Z: &str = "\x1a";
 
 /// A model that stalls once after two words, and then answers.
-fn stalling() -> Place {
+fn stalling() -> Workspace {
     scripted(
         &json!([{ "faults": [{ "stall": { "shown": "Let me" } }], "reply": DONE }, { "reply": DONE }]),
     )

@@ -16,7 +16,7 @@ use pty_process::{
 };
 use rustix::termios::{LocalModes, tcgetattr};
 
-use super::super::Place;
+use super::super::Workspace;
 
 /// Maximum silence of a program that a test waits for: far longer than it needs.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -45,12 +45,12 @@ pub(super) enum End {
 }
 
 impl Screen {
-    pub(super) fn oracle(place: &Place, line: &str) -> Self {
+    pub(super) fn oracle(place: &Workspace, line: &str) -> Self {
         Self::with(place, line, ROOM, &[])
     }
 
     pub(super) fn with(
-        place: &Place,
+        place: &Workspace,
         line: &str,
         size: (u16, u16),
         environment: &[(&str, &str)],
@@ -63,7 +63,7 @@ impl Screen {
     }
 
     /// Starts `oracle` through a shell that redirects its streams.
-    pub(super) fn redirected(place: &Place, line: &str, streams: &str) -> Self {
+    pub(super) fn redirected(place: &Workspace, line: &str, streams: &str) -> Self {
         let program = env!("CARGO_BIN_EXE_oracle");
         let mut command = Command::new("sh");
         command.args(["-c", &format!("exec '{program}' {line} {streams}")]);
@@ -74,7 +74,7 @@ impl Screen {
     }
 
     /// Starts an interactive shell, in which programs can be suspended.
-    pub(super) fn shell(place: &Place) -> Self {
+    pub(super) fn shell(place: &Workspace) -> Self {
         let mut command = Command::new("sh");
         command.arg("-i").current_dir(place.here.path());
         place.isolate(&mut command);

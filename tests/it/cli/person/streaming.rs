@@ -31,7 +31,7 @@ fn status_line_shows_progress_and_disappears_before_the_answer() {
     assert_eq!(answer.trim_end(), "Looking for it.\n\nFine.\n>", "{shown}");
 }
 
-fn slowly() -> super::super::Place {
+fn slowly() -> super::super::Workspace {
     let slow = json!({ "chunks": ["Look", "ing ", "for ", "it: ", "it is ", "there. ", SIGNAL], "delay_ms": 150 });
     scripted(&json!([slow, { "reply": DONE }, { "reply": DONE }]))
 }

@@ -25,7 +25,7 @@ fn an_answer_without_its_signal_is_shown_once() {
         .map(|name| name.as_str())
         .zip(scripts.iter().map(|script| script.as_str()))
         .collect();
-    let place = Place::new(&files);
+    let place = Workspace::new(&files);
     for (at, row, answer) in answered() {
         let output = place.oracle(&asked(at)).arg(QUESTION).output();
         let said = String::from_utf8(output.stdout).unwrap();
@@ -70,7 +70,7 @@ fn a_chat_shows_what_a_call_waits_for() {
         let mock = mock.unwrap();
         let url = format!("{}/v1", mock.url());
         let environment = [("OPENAI_BASE_URL", url.as_str()), ("OPENAI_API_KEY", "x")];
-        let place = Place::new(&[]);
+        let place = Workspace::new(&[]);
         let line = "chat --session s --model openai/mock";
         let mut screen = Screen::with(&place, line, (40, 120), &environment);
         screen.prompt();

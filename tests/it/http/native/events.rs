@@ -7,14 +7,13 @@ use oracle_agent::{
     llm::Scripted,
     model::Event,
     testkit::{
-        Obstacle, Obstructed, TestOracle,
-        faulty::{Faulty, Operation, Plan},
-        let_pass,
+        Obstacle, ObstructedJournal, TestOracle, advance_time,
+        faulty::{FaultyJournal, Operation, Plan},
     },
 };
 use serde_json::{Value, json};
 
-use super::{super::greeter, Api, Told};
+use super::{super::greeter, Api, StreamedEvent};
 
 const MORE: &str = "More.\n<signal type=\"need_turn\"><reason>there is REASON more to \
                     find</reason><confidence>0.9</confidence></signal>";
@@ -49,7 +48,7 @@ async fn logged(api: &Api, from: usize, count: usize) -> Vec<Value> {
     log.into_iter().skip(from).take(count).collect()
 }
 
-fn data(told: Vec<Told>) -> Vec<Value> {
+fn data(told: Vec<StreamedEvent>) -> Vec<Value> {
     told.into_iter().map(|told| told.data).collect()
 }
 
@@ -235,7 +234,7 @@ async fn stream_ends_with_its_server_or_session_and_a_reason() {
 
 #[tokio::test(start_paused = true)]
 async fn unfillable_gap_is_marked_and_filled_later() {
-    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let journal = ObstructedJournal::new(Arc::new(Memory::new()));
     let oracle = TestOracle::new(long_winded(1, 20)).journal(Arc::new(journal.clone()));
     let api = Api::of(oracle).await;
     let (status, _) = api.post("/api/sessions", json!({ "name": "s" })).await;
@@ -256,7 +255,7 @@ async fn unfillable_gap_is_marked_and_filled_later() {
 
 #[tokio::test(start_paused = true)]
 async fn stream_of_an_unreadable_session_ends() {
-    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let journal = ObstructedJournal::new(Arc::new(Memory::new()));
     let oracle = greeter().journal(Arc::new(journal.clone()));
     let api = Api::of(oracle).await;
     api.session("s").ask("hello").await.unwrap();
@@ -268,7 +267,7 @@ async fn stream_of_an_unreadable_session_ends() {
         (end.name.as_str(), &end.data["error"]["code"]),
         ("end", &json!("journal"))
     );
-    let_pass(Duration::ZERO).await;
+    advance_time(Duration::ZERO).await;
     assert_eq!(stream.next().await, None);
 }
 
@@ -293,7 +292,7 @@ async fn long_text_is_a_reference_with_its_own_body() {
 
 #[tokio::test]
 async fn filtered_page_needs_few_journal_reads() {
-    let journal = Arc::new(Faulty::new(Memory::new(), Plan::new()));
+    let journal = Arc::new(FaultyJournal::new(Memory::new(), Plan::new()));
     let oracle = TestOracle::new(long_winded(1, 20)).journal(journal.clone());
     let api = Api::of(oracle).await;
     api.session("s").ask("where is it?").await.unwrap();

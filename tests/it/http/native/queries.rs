@@ -2,7 +2,7 @@
 
 use oracle_agent::{
     llm::Scripted,
-    testkit::{Silence, TestOracle},
+    testkit::{SilentBackend, TestOracle},
 };
 use serde_json::{Value, json};
 
@@ -80,7 +80,7 @@ async fn query_shows_its_course_from_acceptance_to_answer() {
 #[tokio::test]
 async fn queries_are_listed_by_pages() {
     let model = Scripted::new().reply(DONE).reply(DONE);
-    let api = Api::of(TestOracle::new(Silence::new(0, model))).await;
+    let api = Api::of(TestOracle::new(SilentBackend::new(0, model))).await;
     for question in ["the first one?", "the second one?"] {
         api.session("s").ask(question).await.unwrap();
     }
@@ -108,7 +108,7 @@ async fn queries_are_listed_by_pages() {
 
 #[tokio::test]
 async fn query_shows_running_or_waiting() {
-    let model = Silence::new(1, Scripted::new().reply(DONE));
+    let model = SilentBackend::new(1, Scripted::new().reply(DONE));
     let api = Api::of(TestOracle::new(model)).await;
     for text in ["hello", "more"] {
         let (status, _) = api

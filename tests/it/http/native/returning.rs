@@ -5,11 +5,11 @@ use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
     journal::{ALL, Journal, Memory},
-    testkit::{TestOracle, let_pass},
+    testkit::{TestOracle, advance_time},
 };
 use serde_json::{Value, json};
 
-use super::{Api, Stream, Told, events::slow};
+use super::{Api, Stream, StreamedEvent, events::slow};
 
 const PATH: &str = "/api/sessions/s/events";
 const MINUTE: Duration = Duration::from_secs(60);
@@ -29,7 +29,7 @@ impl Client {
         api.stream(PATH, self.last).await
     }
 
-    fn see(&mut self, told: Told) {
+    fn see(&mut self, told: StreamedEvent) {
         self.last = told.id;
         assert!(told.id.is_some(), "{told:?}");
         self.seen.push(told.data);
@@ -84,7 +84,7 @@ async fn every_event_is_seen_once_across_passivation_and_restart() {
     let mut stream = client.comes(&api).await;
     client.sees(&mut stream, 1).await;
     // The client reads nothing for a whole query, which exceeds its queue, and disconnects.
-    let_pass(A_TURN * 100).await;
+    advance_time(A_TURN * 100).await;
     client.sees(&mut stream, 30).await;
     drop(stream);
     // The session is passivated, and a stream does not reactivate it.
@@ -94,7 +94,7 @@ async fn every_event_is_seen_once_across_passivation_and_restart() {
     hand_in(&api, "the second?").await;
     client.sees_until(&mut stream, "turn.replied").await;
     drop(stream);
-    let_pass(A_TURN).await;
+    advance_time(A_TURN).await;
     let stream = client.comes(&api).await;
     let Api { server, router } = api;
     let ((), ()) = tokio::join!(server.shut_down(), client.sees_the_end(stream));
@@ -108,7 +108,7 @@ async fn every_event_is_seen_once_across_passivation_and_restart() {
     client.sees_until(&mut stream, "query.finished").await;
     hand_in(&api, "the third?").await;
     drop(stream);
-    let_pass(A_TURN * 100).await;
+    advance_time(A_TURN * 100).await;
     api.server.shut_down().await;
     let api = serve(&journal).await;
     let mut stream = client.comes(&api).await;

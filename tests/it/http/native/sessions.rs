@@ -7,7 +7,7 @@ use oracle_agent::{
     journal::{Journal, Memory},
     llm::Scripted,
     model::{ProfileName, SessionKey, SessionName, Submission, TenantId},
-    testkit::{Obstacle, Obstructed, Silence, TestOracle},
+    testkit::{Obstacle, ObstructedJournal, SilentBackend, TestOracle},
 };
 use serde_json::json;
 
@@ -126,7 +126,7 @@ async fn session_pages_hold_each_session_once() {
 
 #[tokio::test]
 async fn reserved_sessions_are_neither_shown_nor_listed() {
-    let api = Api::of(TestOracle::new(Silence::new(9, Scripted::new()))).await;
+    let api = Api::of(TestOracle::new(SilentBackend::new(9, Scripted::new()))).await;
     let oracle = api.server.oracle();
     let session = oracle.ephemeral(TenantId::local(), ProfileName::oracle());
     let brief = session.key().name.clone();
@@ -185,7 +185,7 @@ async fn repeated_message_is_accepted_once() {
 
 #[tokio::test]
 async fn busy_session_follows_the_messages_policy() {
-    let model = Silence::new(1, Scripted::new().reply("Hello."));
+    let model = SilentBackend::new(1, Scripted::new().reply("Hello."));
     let api = Api::of(TestOracle::new(model)).await;
     let send = async |body| api.post("/api/sessions/s/messages", body).await;
     let (_, first) = send(json!({ "text": "hello", "limits": { "max_turns": 7 } })).await;
@@ -292,7 +292,7 @@ async fn draining_server_refuses_new_work() {
 
 #[tokio::test]
 async fn accepted_message_returns_202_even_when_reads_fail() {
-    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let journal = ObstructedJournal::new(Arc::new(Memory::new()));
     let oracle = greeter()
         .journal(Arc::new(journal.clone()))
         .settings(|settings| settings.idle_timeout = Duration::from_secs(3_600));

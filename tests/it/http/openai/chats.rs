@@ -241,7 +241,7 @@ async fn background_tasks_of_a_chat_page_stay_out_of_the_chat() {
         (two.answer().as_str(), two.session().as_str()),
         ("3. two (2 before)", "s")
     );
-    let_pass(std::time::Duration::from_secs(5)).await;
+    advance_time(std::time::Duration::from_secs(5)).await;
     assert_eq!(served.sessions().await, ["s"]);
 }
 
@@ -347,7 +347,7 @@ async fn chats_of_tenants_are_isolated() {
     let (status, _, body) = served
         .open_as(other, &[S], chat(&["one", &one, "two"]))
         .await;
-    let got = Got {
+    let got = ChatResponse {
         status,
         headers: HeaderMap::new(),
         text: read(body).await,

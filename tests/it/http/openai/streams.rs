@@ -54,7 +54,7 @@ async fn progress_streams_as_reasoning_on_request() {
         .reply(more("Looking."))
         .reply(done("There."));
     let served = Served::start(TestOracle::new(script)).await;
-    let reasoning = |got: &Got| -> String {
+    let reasoning = |got: &ChatResponse| -> String {
         let delta = |event: &Value| {
             event["choices"][0]["delta"]["reasoning_content"]
                 .as_str()
@@ -146,7 +146,7 @@ async fn disconnect_cancels_a_query_that_no_client_can_resume() {
             });
             assert!(begun.await.is_err(), "it is not over yet");
         }
-        let_pass(Duration::from_secs(5)).await;
+        advance_time(Duration::from_secs(5)).await;
         let sessions = served.sessions().await;
         assert!(
             sessions.iter().all(|name| name.starts_with("kept-")),

@@ -18,14 +18,14 @@ const CTRL_W: char = '\u{17}';
 const CTRL_Z: u8 = 0x1a;
 
 #[derive(Debug, Default)]
-pub(in crate::cli) struct Ahead {
+pub(in crate::cli) struct TypeAhead {
     bytes: Vec<u8>,
     left: bool,
     lost: bool,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(in crate::cli) struct Typed {
+pub(in crate::cli) struct TypedAhead {
     pub(in crate::cli) text: String,
     pub(in crate::cli) leaves: bool,
     pub(in crate::cli) lost: bool,
@@ -38,7 +38,7 @@ static KEYS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!("(?s){paste}|{sequence}|{plain}")).ok()
 });
 
-impl Ahead {
+impl TypeAhead {
     pub(super) fn take(&mut self, bytes: &[u8]) -> bool {
         let known = self.bytes.len();
         let kept = bytes.len().min(MOST - known);
@@ -57,7 +57,7 @@ impl Ahead {
     }
 
     /// The typed text, without a final Enter: the user confirms it at the prompt.
-    pub(super) fn typed(self) -> Typed {
+    pub(super) fn typed(self) -> TypedAhead {
         let keys = String::from_utf8_lossy(&self.bytes);
         let (mut text, mut leaves) = (String::new(), self.left);
         for key in KEYS.iter().flat_map(|pattern| pattern.captures_iter(&keys)) {
@@ -78,7 +78,7 @@ impl Ahead {
             }
         }
         text.truncate(text.trim_end_matches('\n').len());
-        Typed {
+        TypedAhead {
             text,
             leaves,
             lost: self.lost,
@@ -109,8 +109,8 @@ fn is_pasted(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn typed(bytes: &[u8]) -> Typed {
-        let mut ahead = Ahead::default();
+    fn typed(bytes: &[u8]) -> TypedAhead {
+        let mut ahead = TypeAhead::default();
         ahead.take(bytes);
         ahead.typed()
     }
@@ -142,13 +142,13 @@ mod tests {
             ("\x1b[200~a\x1b]0;t\x07b\x1b[31mc\x1b[201~", "abc"),
             ("e\u{301}tude 日本語 \u{9b}2J", "e\u{301}tude 日本語 2J"),
         ] {
-            let want = Typed {
+            let want = TypedAhead {
                 text: text.to_owned(),
-                ..Typed::default()
+                ..TypedAhead::default()
             };
             assert_eq!(typed(keys.as_bytes()), want, "{keys:?}");
             // In pieces of any size.
-            let mut ahead = Ahead::default();
+            let mut ahead = TypeAhead::default();
             let suspends = keys.bytes().any(|byte| ahead.take(&[byte]));
             assert!(!suspends, "{keys:?}");
             assert_eq!(ahead.typed(), want, "{keys:?} byte by byte");
@@ -162,7 +162,7 @@ mod tests {
         for (keys, leaves) in [("\x04", true), ("a\x04", false), ("a\x7f\x04", true)] {
             assert_eq!(typed(keys.as_bytes()).leaves, leaves, "{keys:?}");
         }
-        let mut ahead = Ahead::default();
+        let mut ahead = TypeAhead::default();
         assert!(!ahead.take(b"half\x1b[200~\x1a"));
         assert!(ahead.is_pasted());
         assert!(ahead.take(b"\x1b[201~\x1a"));

@@ -16,9 +16,9 @@ use tokio::{
 };
 
 use super::{
-    Heard,
-    ahead::{Ahead, Typed},
-    modes::{Quiet, forget_typed},
+    UserInput,
+    ahead::{TypeAhead, TypedAhead},
+    modes::{QuietMode, discard_typed},
 };
 
 const AT_A_TIME: usize = 1 << 10;
@@ -27,8 +27,8 @@ const REST: Duration = Duration::from_millis(500);
 pub(in crate::cli) struct Keyboard {
     input: AsyncFd<Stdin>,
     /// Text typed ahead; `None` if it is left to the next reader.
-    ahead: Option<Ahead>,
-    quiet: Option<Quiet>,
+    ahead: Option<TypeAhead>,
+    quiet: Option<QuietMode>,
     answers: bool,
     answer: Option<LineBuffer>,
     ended: bool,
@@ -40,8 +40,8 @@ impl Keyboard {
     pub(in crate::cli) fn taking_all(answers: bool) -> Option<Self> {
         let keyboard = Self::taking_answers()?;
         Some(Self {
-            ahead: Some(Ahead::default()),
-            quiet: Quiet::now(),
+            ahead: Some(TypeAhead::default()),
+            quiet: QuietMode::now(),
             answers,
             ..keyboard
         })
@@ -73,12 +73,12 @@ impl Keyboard {
         // Answers are echoed.
         self.quiet = None;
         // Also drops an unfinished line, whose end the answer would be.
-        forget_typed();
+        discard_typed();
         self.answer = Some(LineBuffer::default());
     }
 
     /// Discards the rest of a paste, until no input has come for `pause`.
-    pub(super) async fn hush(&mut self, pause: Duration) {
+    pub(super) async fn skip_paste(&mut self, pause: Duration) {
         while let Ok(bytes) = timeout(pause, self.bytes()).await
             && !bytes.is_empty()
         {
@@ -100,22 +100,22 @@ impl Keyboard {
 
     pub(super) fn resume(&mut self) {
         if self.ahead.is_some() && self.answer.is_none() {
-            self.quiet = Quiet::now();
+            self.quiet = QuietMode::now();
         }
     }
 
     /// Waits for an answer or Ctrl-Z. Cancel safe.
-    pub(super) async fn heard(&mut self) -> Heard {
+    pub(super) async fn user_input(&mut self) -> UserInput {
         while self.answer.is_some() {
             let bytes = self.bytes().await;
             if bytes.is_empty() {
                 self.answer = Some(LineBuffer::default());
-                return Heard::Nothing;
+                return UserInput::Nothing;
             }
             if let Some(answer) = &mut self.answer
                 && let Some(line) = answer.take(&bytes)
             {
-                return Heard::Said(line);
+                return UserInput::Line(line);
             }
         }
         if self.ended || self.ahead.is_none() {
@@ -130,16 +130,16 @@ impl Keyboard {
             if let Some(ahead) = &mut self.ahead
                 && ahead.take(&bytes)
             {
-                return Heard::Suspends;
+                return UserInput::Suspend;
             }
         }
     }
 
     /// Returns the text typed ahead. Waits for the end of a paste, whose rest would be taken for
     /// keys.
-    pub(super) async fn typed(mut self) -> Typed {
+    pub(super) async fn typed(mut self) -> TypedAhead {
         self.catch_up();
-        while !self.ended && self.ahead.as_ref().is_some_and(Ahead::is_pasted) {
+        while !self.ended && self.ahead.as_ref().is_some_and(TypeAhead::is_pasted) {
             let Ok(bytes) = timeout(REST, self.bytes()).await else {
                 break;
             };
@@ -149,7 +149,7 @@ impl Keyboard {
                 ahead.take(&bytes);
             }
         }
-        self.ahead.take().map(Ahead::typed).unwrap_or_default()
+        self.ahead.take().map(TypeAhead::typed).unwrap_or_default()
     }
 
     /// Reads the next bytes; empty at the end. A terminal in line mode yields a line, or the
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn line_is_delivered_at_its_end_in_any_chunking() {
-        for (pieces, heard) in [
+        for (pieces, user_input) in [
             (&["y\n"][..], vec!["y"]),
             (&["\n"], vec![""]),
             (&["y"], vec![]),
@@ -251,7 +251,7 @@ mod tests {
             let lines = pieces
                 .iter()
                 .filter_map(|piece| line.take(piece.as_bytes()));
-            assert_eq!(lines.collect::<Vec<_>>(), heard, "{pieces:?}");
+            assert_eq!(lines.collect::<Vec<_>>(), user_input, "{pieces:?}");
         }
     }
 
@@ -268,10 +268,10 @@ mod tests {
         ] {
             let mut line = LineBuffer::default();
             assert_eq!(line.take(begins.as_bytes()), None, "{name}");
-            let heard = line.take(ends.as_bytes()).unwrap();
+            let user_input = line.take(ends.as_bytes()).unwrap();
             assert!(
-                heard.ends_with('…') && heard.len() < 2 * LONGEST,
-                "{name}: {heard}"
+                user_input.ends_with('…') && user_input.len() < 2 * LONGEST,
+                "{name}: {user_input}"
             );
             assert_eq!(line.take(b"y\n").unwrap(), "y", "{name}");
         }

@@ -13,7 +13,7 @@ use crate::model::ToolSpec;
 const MOST: usize = 32;
 
 #[derive(Debug, Default)]
-pub(super) struct Common {
+pub(super) struct JsonCache {
     prompts: Texts<str>,
     tools: Texts<[ToolSpec]>,
 }
@@ -22,7 +22,7 @@ pub(super) struct Common {
 #[derive(Debug)]
 struct Texts<T: ?Sized>(Mutex<VecDeque<(Arc<T>, Arc<RawValue>)>>);
 
-impl Common {
+impl JsonCache {
     pub(super) fn prompt(&self, prompt: &Arc<str>) -> serde_json::Result<Arc<RawValue>> {
         self.prompts.of(prompt, |prompt| prompt)
     }
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn prompt_is_serialized_once() {
-        let kept = Common::default();
+        let kept = JsonCache::default();
         let prompt: Arc<str> = "Say \"ready\".".into();
         let text = kept.prompt(&prompt).unwrap();
         assert_eq!(text.get(), r#""Say \"ready\".""#);
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn prompt_cache_is_bounded() {
-        let kept = Common::default();
+        let kept = JsonCache::default();
         let first: Arc<str> = "first".into();
         let text = kept.prompt(&first).unwrap();
         for number in 1..MOST {

@@ -9,7 +9,7 @@ use std::{
 
 use tokio::{sync::mpsc, time::timeout};
 
-use super::{Heard, modes::forget_typed};
+use super::{UserInput, modes::discard_typed};
 
 const MOST: usize = 64;
 
@@ -61,7 +61,7 @@ impl Lines {
 
     pub(super) fn ask(&mut self) {
         // Drops input not read yet, including an unfinished line.
-        forget_typed();
+        discard_typed();
         while self.before.len() < MOST
             && let Ok(line) = self.lines.try_recv()
         {
@@ -71,7 +71,7 @@ impl Lines {
     }
 
     /// Discards the rest of a paste, until no input has come for `pause`.
-    pub(super) async fn hush(&mut self, pause: Duration) {
+    pub(super) async fn skip_paste(&mut self, pause: Duration) {
         while let Ok(Some(line)) = timeout(pause, self.lines.recv()).await {
             if self.before.len() < MOST {
                 self.before.push_back(line);
@@ -83,13 +83,13 @@ impl Lines {
         self.asks = false;
     }
 
-    pub(super) async fn heard(&mut self) -> Heard {
+    pub(super) async fn user_input(&mut self) -> UserInput {
         if !self.asks {
             std::future::pending::<()>().await;
         }
         match self.lines.recv().await {
-            Some(Ok(line)) => Heard::Said(String::from_utf8_lossy(&line).into_owned()),
-            Some(Err(_)) | None => Heard::Nothing,
+            Some(Ok(line)) => UserInput::Line(String::from_utf8_lossy(&line).into_owned()),
+            Some(Err(_)) | None => UserInput::Nothing,
         }
     }
 }
@@ -109,10 +109,10 @@ mod tests {
                 sender.send(Ok(b"y".to_vec())).await.unwrap();
             }
         };
-        tokio::join!(lines.hush(pause), paste);
+        tokio::join!(lines.skip_paste(pause), paste);
         lines.ask();
         sender.send(Ok(b"no".to_vec())).await.unwrap();
-        assert_eq!(lines.heard().await, Heard::Said("no".to_owned()));
+        assert_eq!(lines.user_input().await, UserInput::Line("no".to_owned()));
         assert_eq!(lines.before.len(), MOST);
     }
 
@@ -124,7 +124,7 @@ mod tests {
         say("y").await;
         lines.ask();
         say("no").await;
-        assert_eq!(lines.heard().await, Heard::Said("no".to_owned()));
+        assert_eq!(lines.user_input().await, UserInput::Line("no".to_owned()));
         lines.asked();
         say("what?").await;
         for line in ["y", "what?"] {

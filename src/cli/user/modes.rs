@@ -16,23 +16,23 @@ use rustix::{
     },
 };
 
-const MARKED: (&[u8], &[u8]) = (b"\x1b[?2004h", b"\x1b[?2004l");
+const BRACKETED_PASTE: (&[u8], &[u8]) = (b"\x1b[?2004h", b"\x1b[?2004l");
 
 const NO_KEY: u8 = if cfg!(target_os = "linux") { 0 } else { 0xff };
 
 /// The terminal's original mode, restored on drop, also by a panic.
-pub(in crate::cli) struct AsItWas {
+pub(in crate::cli) struct TerminalModeGuard {
     modes: Option<Termios>,
 }
 
-impl AsItWas {
+impl TerminalModeGuard {
     pub(in crate::cli) fn now() -> Self {
         Self {
             modes: tcgetattr(stdin()).ok(),
         }
     }
 
-    pub(in crate::cli) fn again(&self) -> impl Fn() + Send + use<> {
+    pub(in crate::cli) fn restorer(&self) -> impl Fn() + Send + use<> {
         let modes = self.modes.clone();
         move || {
             if let Some(modes) = &modes {
@@ -42,7 +42,7 @@ impl AsItWas {
     }
 }
 
-impl Drop for AsItWas {
+impl Drop for TerminalModeGuard {
     fn drop(&mut self) {
         if let Some(modes) = &self.modes {
             restore(modes);
@@ -56,20 +56,20 @@ fn restore(was: &Termios) {
     if raw_now && !is_raw(was) {
         let _ = tcsetattr(stdin(), OptionalActions::Now, was);
         // A read is still active: begin a new line.
-        show(&[MARKED.1, b"\n"].concat());
+        show(&[BRACKETED_PASTE.1, b"\n"].concat());
     }
 }
 
 /// Discards input that was typed but not read.
-pub(super) fn forget_typed() {
+pub(super) fn discard_typed() {
     let _ = tcflush(stdin(), QueueSelector::IFlush);
 }
 
 /// Disables echo and line mode while it lives, and marks pastes. Ctrl-C still sends its signal;
 /// Ctrl-Z arrives as a key.
-pub(super) struct Quiet(Termios);
+pub(super) struct QuietMode(Termios);
 
-impl Quiet {
+impl QuietMode {
     pub(super) fn now() -> Option<Self> {
         let was = tcgetattr(stdin()).ok()?;
         let mut quiet = was.clone();
@@ -79,15 +79,15 @@ impl Quiet {
         quiet.special_codes[SpecialCodeIndex::VTIME] = 0;
         quiet.special_codes[SpecialCodeIndex::VSUSP] = NO_KEY;
         tcsetattr(stdin(), OptionalActions::Now, &quiet).ok()?;
-        show(MARKED.0);
+        show(BRACKETED_PASTE.0);
         Some(Self(was))
     }
 }
 
-impl Drop for Quiet {
+impl Drop for QuietMode {
     fn drop(&mut self) {
         let _ = tcsetattr(stdin(), OptionalActions::Now, &self.0);
-        show(MARKED.1);
+        show(BRACKETED_PASTE.1);
     }
 }
 

@@ -1,4 +1,4 @@
-//! The person at the terminal during a query: answers approvals and types ahead.
+//! The user at the terminal during a query: answers approvals and types ahead.
 
 use std::time::Duration;
 
@@ -11,31 +11,31 @@ mod keyboard;
 mod lines;
 mod modes;
 
-pub(super) use ahead::Typed;
+pub(super) use ahead::TypedAhead;
 pub(super) use keyboard::Keyboard;
 pub(super) use lines::Lines;
-pub(super) use modes::AsItWas;
+pub(super) use modes::TerminalModeGuard;
 
 const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PASTE: Duration = Duration::from_secs(5);
 
-pub(super) enum Person<'a> {
-    Nobody,
+pub(super) enum TerminalUser<'a> {
+    Absent,
     Keys(Keyboard),
     Lines(&'a mut Lines),
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Heard {
-    Said(String),
+pub(super) enum UserInput {
+    Line(String),
     Nothing,
-    Suspends,
+    Suspend,
 }
 
-impl Person<'_> {
-    pub(super) const fn is_there(&self) -> bool {
+impl TerminalUser<'_> {
+    pub(super) const fn is_present(&self) -> bool {
         match self {
-            Self::Nobody => false,
+            Self::Absent => false,
             Self::Keys(keys) => keys.answers(),
             Self::Lines(_) => true,
         }
@@ -44,7 +44,7 @@ impl Person<'_> {
     /// Makes the next line an answer; earlier input does not count.
     pub(super) fn ask(&mut self) {
         match self {
-            Self::Nobody => {}
+            Self::Absent => {}
             Self::Keys(keys) => keys.ask(),
             Self::Lines(lines) => lines.ask(),
         }
@@ -54,9 +54,11 @@ impl Person<'_> {
     /// passed in time.
     pub(super) async fn ask_again(&mut self) -> bool {
         let passed = match self {
-            Self::Nobody => true,
-            Self::Keys(keys) => timeout(LONGEST_PASTE, keys.hush(PAUSE)).await.is_ok(),
-            Self::Lines(lines) => timeout(LONGEST_PASTE, lines.hush(PAUSE)).await.is_ok(),
+            Self::Absent => true,
+            Self::Keys(keys) => timeout(LONGEST_PASTE, keys.skip_paste(PAUSE)).await.is_ok(),
+            Self::Lines(lines) => timeout(LONGEST_PASTE, lines.skip_paste(PAUSE))
+                .await
+                .is_ok(),
         };
         self.ask();
         passed
@@ -64,23 +66,23 @@ impl Person<'_> {
 
     pub(super) fn asked(&mut self) {
         match self {
-            Self::Nobody => {}
+            Self::Absent => {}
             Self::Keys(keys) => keys.asked(),
             Self::Lines(lines) => lines.asked(),
         }
     }
 
-    pub(super) async fn heard(&mut self) -> Heard {
+    pub(super) async fn user_input(&mut self) -> UserInput {
         match self {
-            Self::Nobody => std::future::pending().await,
-            Self::Keys(keys) => keys.heard().await,
-            Self::Lines(lines) => lines.heard().await,
+            Self::Absent => std::future::pending().await,
+            Self::Keys(keys) => keys.user_input().await,
+            Self::Lines(lines) => lines.user_input().await,
         }
     }
 
     pub(super) async fn suspend(&mut self) {
         match self {
-            Self::Nobody | Self::Lines(_) => {}
+            Self::Absent | Self::Lines(_) => {}
             Self::Keys(keys) => {
                 keys.pause();
                 interrupts::suspended().await;
@@ -89,9 +91,9 @@ impl Person<'_> {
         }
     }
 
-    pub(super) async fn typed(self) -> Typed {
+    pub(super) async fn typed(self) -> TypedAhead {
         match self {
-            Self::Nobody | Self::Lines(_) => Typed::default(),
+            Self::Absent | Self::Lines(_) => TypedAhead::default(),
             Self::Keys(keys) => keys.typed().await,
         }
     }

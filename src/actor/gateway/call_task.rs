@@ -1,7 +1,7 @@
 //! One call: from the backend's stream to its session, within the deadlines.
 //!
 //! Three deadlines apply: to the first piece of the reply, between two pieces, and for the whole. A
-//! keep-alive is neither a first piece nor progress for the session's pulse, so a server that sends
+//! keep-alive is neither a first piece nor progress for the session's progress tracker, so a server that sends
 //! only keep-alives misses the first deadline or the last.
 
 use std::pin::pin;
@@ -24,7 +24,7 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub(in crate::actor) enum End {
+pub(in crate::actor) enum CallEnd {
     /// The model replied, with this usage.
     Answered(Usage),
     Failed(Fault),
@@ -36,30 +36,30 @@ pub(in crate::actor) enum End {
 
 /// Reports the end of a call to the gateway on drop, so that a panic of the backend is reported
 /// too.
-pub(super) struct Teller {
+pub(super) struct CallReporter {
     pub gateway: Mailbox<GatewayMsg>,
     pub call: u64,
     /// Whether a circuit waits for the beginning of the answer.
     pub probes: bool,
-    pub end: End,
+    pub end: CallEnd,
 }
 
-impl Teller {
-    pub(super) fn over(mut self, end: End) {
+impl CallReporter {
+    pub(super) fn report_end(mut self, end: CallEnd) {
         self.end = end;
     }
 }
 
-impl Drop for Teller {
+impl Drop for CallReporter {
     fn drop(&mut self) {
-        let end = std::mem::replace(&mut self.end, End::Lost);
+        let end = std::mem::replace(&mut self.end, CallEnd::Lost);
         let call = self.call;
         let _ = self.gateway.cast(GatewayMsg::Ended { call, end });
     }
 }
 
 /// Publishes the visible text of a reply as it arrives.
-pub(in crate::actor) struct Show {
+pub(in crate::actor) struct TextPublisher {
     bus: BusHandle,
     session: SessionKey,
     token: CallToken,
@@ -67,7 +67,7 @@ pub(in crate::actor) struct Show {
     shown: usize,
 }
 
-impl Show {
+impl TextPublisher {
     pub(in crate::actor) fn new(bus: BusHandle, session: SessionKey, token: CallToken) -> Self {
         Self {
             bus,
@@ -91,7 +91,7 @@ impl Show {
     fn show(&mut self, text: String) {
         let offset = self.shown;
         self.shown += text.len();
-        if text.is_empty() || !self.bus.is_heard(&self.session) {
+        if text.is_empty() || !self.bus.has_subscribers(&self.session) {
             return;
         }
         self.bus.show(Frame {
@@ -110,32 +110,32 @@ pub(super) struct CallContext<'a> {
     pub settings: GatewaySettings,
     pub clock: &'a Clock,
     pub usage: &'a UsageLog,
-    pub teller: &'a Teller,
+    pub reporter: &'a CallReporter,
 }
 
 impl CallContext<'_> {
     /// Makes the call and reports its end to the session; closes the connection early if the
     /// session no longer waits.
-    pub(super) async fn run(self, ticket: Ticket) -> End {
+    pub(super) async fn run(self, ticket: Ticket) -> CallEnd {
         let gave_up = ticket.caller.gave_up.clone();
         let ended = gave_up.run_until_cancelled(self.call(ticket)).await;
-        ended.unwrap_or(End::GaveUp)
+        ended.unwrap_or(CallEnd::GaveUp)
     }
 
-    async fn call(self, mut ticket: Ticket) -> End {
+    async fn call(self, mut ticket: Ticket) -> CallEnd {
         if let Some(metered) = &ticket.metered
             && let Err(fault) = self.usage.begin(metered).await
         {
-            let end = End::Failed(fault.clone());
+            let end = CallEnd::Failed(fault.clone());
             ticket.refuse(fault);
             return end;
         }
         let answer = self.answer(&mut ticket).await;
         // Must precede the report to the session, which reads it.
-        ticket.flight.lands();
+        ticket.call_progress.mark_ended();
         let (end, used) = match &answer {
-            Ok(reply) => (End::Answered(reply.usage), reply.usage),
-            Err(failed) => (End::Failed(failed.fault.clone()), failed.usage),
+            Ok(reply) => (CallEnd::Answered(reply.usage), reply.usage),
+            Err(failed) => (CallEnd::Failed(failed.fault.clone()), failed.usage),
         };
         // Without reported usage, the estimate remains.
         if let Some(metered) = ticket.metered
@@ -148,7 +148,7 @@ impl CallContext<'_> {
     }
 
     async fn answer(&self, ticket: &mut Ticket) -> Result<Reply, Failed> {
-        let (settings, teller) = (&self.settings, self.teller);
+        let (settings, reporter) = (&self.settings, self.reporter);
         let start = Instant::now();
         let mut stream = self.backend.call(ticket.request.clone());
         let mut show = ticket.show.take();
@@ -197,14 +197,14 @@ impl CallContext<'_> {
                 }
             };
             let piece = piece.map_err(|fault| Failed { fault, usage })?;
-            ticket.flight.takes(&piece);
+            ticket.call_progress.observe(&piece);
             if !matches!(piece, Delta::Alive | Delta::Used(_) | Delta::Limits(_)) {
-                if teller.probes && !begun {
-                    let call = teller.call;
-                    let _ = teller.gateway.cast(GatewayMsg::Reached { call });
+                if reporter.probes && !begun {
+                    let call = reporter.call;
+                    let _ = reporter.gateway.cast(GatewayMsg::Reached { call });
                 }
                 begun = true;
-                ticket.pulse.beat(self.clock.monotonic_millis());
+                ticket.progress_tracker.beat(self.clock.monotonic_millis());
             }
             if begun {
                 deadline = Instant::now() + settings.idle;
@@ -213,8 +213,10 @@ impl CallContext<'_> {
                 Delta::Text(text) => show.iter_mut().for_each(|show| show.push(&text)),
                 Delta::Used(used) => usage = used,
                 Delta::Limits(limits) => {
-                    let call = teller.call;
-                    let _ = teller.gateway.cast(GatewayMsg::Told { call, limits });
+                    let call = reporter.call;
+                    let _ = reporter
+                        .gateway
+                        .cast(GatewayMsg::LimitsReported { call, limits });
                 }
                 Delta::Done(reply) => {
                     if let Some(show) = show {

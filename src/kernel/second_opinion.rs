@@ -132,7 +132,7 @@ fn due<'a>(draft: &Draft<'a>, first: &QueryClassification) -> Option<&'a SecondO
 fn ask(mut draft: Draft<'_>, doubted: Doubted) -> Decision {
     let text = rendered(&draft.query.text, draft.session.last_question.as_deref());
     draft.effect(Effect::SecondOpinion {
-        token: draft.token_ahead(ATTEMPT),
+        token: draft.next_turn_token(ATTEMPT),
         model: doubted.model.as_str().into(),
         instruction: INSTRUCTION,
         text: text.into(),
@@ -142,10 +142,10 @@ fn ask(mut draft: Draft<'_>, doubted: Doubted) -> Decision {
     draft.wait()
 }
 
-pub(super) fn cut_off(draft: Draft<'_>) -> Decision {
+pub(super) fn end_cut_off(draft: Draft<'_>) -> Decision {
     let fault = Fault::permanent(FaultCode::Cancelled, "it was cut off");
     let usage = Usage::default();
-    heard(draft, Opinion::Failed { fault, usage })
+    on_second_opinion(draft, Opinion::Failed { fault, usage })
 }
 
 pub(super) fn tokens_sent(draft: &Draft<'_>) -> u64 {
@@ -161,7 +161,7 @@ fn rendered(question: &str, previous: Option<&str>) -> String {
     before.unwrap_or_default() + &shown("question", question, QUESTION)
 }
 
-pub(super) fn heard(draft: Draft<'_>, opinion: Opinion) -> Decision {
+pub(super) fn on_second_opinion(draft: Draft<'_>, opinion: Opinion) -> Decision {
     let Step::Doubting { what } = &draft.query.step else {
         return draft.wait();
     };

@@ -6,15 +6,15 @@ use super::*;
 use crate::{
     cli::{
         Args,
-        terminal::{Device, Recording, Stream},
+        terminal::{Device, OutputStream, Recording},
     },
     kernel::Refusal,
 };
 
 /// Exit code, standard output and standard error.
-fn told(stop: Stop) -> (u8, String, String) {
+fn reported(stop: CliError) -> (u8, String, String) {
     let (mut terminal, recording) = Recording::terminal("", Device::Other);
-    let code = stop.tell(&mut terminal);
+    let code = stop.report(&mut terminal);
     (code, recording.out(), recording.err())
 }
 
@@ -27,21 +27,26 @@ fn each_stop_has_its_message_and_exit_code() {
                      interrupt it\n";
     let full_text = "oracle: standard output cannot be written: no storage space\n";
     for (name, stop, code, err) in [
-        ("usage", Stop::usage("no"), 2, "oracle: no\n"),
+        ("usage", CliError::usage("no"), 2, "oracle: no\n"),
         (
             "several",
-            Stop::all(["a", "b"]),
+            CliError::all(["a", "b"]),
             2,
             "oracle: a\noracle: b\n",
         ),
-        ("lines", Stop::usage("a\nb"), 2, "oracle: a\noracle: b\n"),
-        ("failed", Stop::failed("no"), 1, "oracle: no\n"),
+        (
+            "lines",
+            CliError::usage("a\nb"),
+            2,
+            "oracle: a\noracle: b\n",
+        ),
+        ("failed", CliError::failed("no"), 1, "oracle: no\n"),
         ("nobody reads", broken().into(), 0, ""),
         ("no room", full().into(), 1, full_text),
         ("busy", busy().into(), 5, busy_text),
         (
             "interrupted twice",
-            Stop::Interrupted,
+            CliError::Interrupted,
             130,
             "oracle: interrupted\n",
         ),
@@ -53,7 +58,7 @@ fn each_stop_has_its_message_and_exit_code() {
         ),
     ] {
         let want = (code, String::new(), err.to_owned());
-        assert_eq!(told(stop), want, "{name}");
+        assert_eq!(reported(stop), want, "{name}");
     }
 }
 
@@ -61,7 +66,7 @@ fn each_stop_has_its_message_and_exit_code() {
 fn help_exits_zero_and_a_usage_error_does_not() {
     let typed = |line: &[&str]| {
         let line = std::iter::once("oracle").chain(line.iter().copied());
-        told(Args::read(line.map(Into::into)).unwrap_err())
+        reported(Args::read(line.map(Into::into)).unwrap_err())
     };
     let version = format!("oracle {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(typed(&["--version"]), (0, version, String::new()));
@@ -87,12 +92,15 @@ fn closed_output_does_not_fail_help() {
         }
     }
     let (mut terminal, recording) = Recording::terminal("", Device::Other);
-    terminal.out = Stream::new(Closed, Device::Other);
+    terminal.out = OutputStream::new(Closed, Device::Other);
     let help = Args::read(["oracle", "--help"].map(Into::into)).unwrap_err();
     assert_eq!(
-        (help.tell(&mut terminal), recording.err()),
+        (help.report(&mut terminal), recording.err()),
         (0, String::new())
     );
-    terminal.err = Stream::new(Closed, Device::Other);
-    assert_eq!(Stop::usage("nobody hears this").tell(&mut terminal), 2);
+    terminal.err = OutputStream::new(Closed, Device::Other);
+    assert_eq!(
+        CliError::usage("nobody hears this").report(&mut terminal),
+        2
+    );
 }

@@ -15,9 +15,9 @@ use tokio::time::Instant;
 
 use super::{
     BreakerSettings, Failover, GatewayArgs, GatewayMsg, Ticket,
-    breaker::{self, Breaker, Change, Health, Pass},
-    limits::{InFlight, Pace, Refused},
-    pump::{CallContext, End, Teller},
+    breaker::{self, Breaker, BreakerPermit, Change, Health},
+    call_task::{CallContext, CallEnd, CallReporter},
+    limits::{InFlight, RateLimiter, Refused},
     queue::FairQueue,
     tokens_of,
     waiting::{refuse_at_open_circuit, refuse_held},
@@ -43,9 +43,9 @@ pub(in crate::actor) struct GatewayState {
     start: Instant,
     next: u64,
     running: HashMap<u64, RunningCall>,
-    pub(super) lanes: HashMap<Arc<str>, Lane>,
+    pub(super) model_queues: HashMap<Arc<str>, ModelQueue>,
     round: VecDeque<Arc<str>>,
-    pub(super) pace: Pace,
+    pub(super) limiter: RateLimiter,
     pub(super) breaker: Breaker,
     alarm: Option<(Duration, Task)>,
 }
@@ -58,9 +58,9 @@ impl GatewayState {
             start: Instant::now(),
             next: 0,
             running: HashMap::new(),
-            lanes: HashMap::new(),
+            model_queues: HashMap::new(),
             round: VecDeque::new(),
-            pace: Pace::configured(settings),
+            limiter: RateLimiter::configured(settings),
             breaker: Breaker::new(settings.breaker),
             alarm: None,
             args,
@@ -100,18 +100,18 @@ impl GatewayState {
         if let (Err(after), Failover::Possible) = (closed, ticket.failover) {
             return refuse_at_open_circuit(*ticket, after);
         }
-        let Some(lane) = self.lanes.get(&model) else {
+        let Some(model_queue) = self.model_queues.get(&model) else {
             return;
         };
-        let held = lane.pace.held_for(now);
+        let held = model_queue.limiter.held_for(now);
         if held > self.patience(&ticket) {
             return refuse_held(*ticket, held);
         }
-        let tokens = lane.weigh(&ticket.request);
-        let free = closed.is_ok() && lane.queue.is_empty() && self.has_room();
-        let free = free && lane.pace.aimd.allows(lane.running);
+        let tokens = model_queue.weigh(&ticket.request);
+        let free = closed.is_ok() && model_queue.queue.is_empty() && self.has_capacity();
+        let free = free && model_queue.limiter.aimd.allows(model_queue.running);
         let at_once =
-            free && self.ready_at(lane, tokens) <= now && !self.waits_for_the_provider(now);
+            free && self.ready_at(model_queue, tokens) <= now && !self.waits_for_the_provider(now);
         if !at_once && self.waiting() >= self.args.settings.queue {
             let (waiting, after) = (self.waiting(), self.hint(&model, now));
             let detail = format!("{waiting} calls wait for this provider, and no more may");
@@ -126,7 +126,7 @@ impl GatewayState {
         }
     }
 
-    pub(super) fn told(&mut self, call: u64, limits: &RateLimits) {
+    pub(super) fn reported(&mut self, call: u64, limits: &RateLimits) {
         let now = self.now();
         let Some(run) = self.running.get_mut(&call) else {
             return;
@@ -140,31 +140,39 @@ impl GatewayState {
                 in_flight.tokens = in_flight.tokens.saturating_add(run.tokens);
             }
         }
-        let Some(lane) = self.lanes.get_mut(&model) else {
+        let Some(model_queue) = self.model_queues.get_mut(&model) else {
             return;
         };
-        let before = (lane.pace.limits(), lane.pace.held_for(now));
-        lane.pace.told(now, limits, in_flight);
-        if before != (lane.pace.limits(), lane.pace.held_for(now)) {
+        let before = (
+            model_queue.limiter.limits(),
+            model_queue.limiter.held_for(now),
+        );
+        model_queue.limiter.reported(now, limits, in_flight);
+        if before
+            != (
+                model_queue.limiter.limits(),
+                model_queue.limiter.held_for(now),
+            )
+        {
             self.publish();
         }
         self.dispatch();
     }
 
-    pub(super) fn ended(&mut self, call: u64, end: &End) {
+    pub(super) fn ended(&mut self, call: u64, end: &CallEnd) {
         let now = self.now();
         let Some(run) = self.running.remove(&call) else {
             return;
         };
-        let Some(lane) = self.lanes.get_mut(&run.model) else {
+        let Some(model_queue) = self.model_queues.get_mut(&run.model) else {
             return;
         };
-        let running = lane.running;
-        lane.running = running.saturating_sub(1);
+        let running = model_queue.running;
+        model_queue.running = running.saturating_sub(1);
         let mut grew = false;
         let used = match end {
-            End::Answered(usage) => {
-                grew = lane.answered(run.started, usage);
+            CallEnd::Answered(usage) => {
+                grew = model_queue.answered(run.started, usage);
                 usage.total_tokens()
             }
             _ if breaker::cost_nothing(end) => 0,
@@ -172,10 +180,10 @@ impl GatewayState {
         };
         // Not every server reports usage.
         if used > 0 || breaker::cost_nothing(end) {
-            lane.pace.settle(run.tokens, used);
-            self.pace.settle(run.tokens, used);
+            model_queue.limiter.settle(run.tokens, used);
+            self.limiter.settle(run.tokens, used);
         }
-        if let End::Failed(fault) = end
+        if let CallEnd::Failed(fault) = end
             && fault.code == FaultCode::RateLimited
         {
             let refused = Refused {
@@ -184,11 +192,11 @@ impl GatewayState {
                 running,
                 entropy: self.args.clock.moment().entropy,
             };
-            if let Some(hold) = lane.pace.refused(now, refused) {
-                let most = lane.pace.aimd.limit();
+            if let Some(hold) = model_queue.limiter.refused(now, refused) {
+                let most = model_queue.limiter.aimd.limit();
                 self.args.log_rate_limited(&run.model, hold, most);
             }
-            self.send_away_held(&run.model, now);
+            self.reject_held(&run.model, now);
             self.publish();
         }
         if grew {
@@ -202,7 +210,7 @@ impl GatewayState {
         let now = self.now();
         self.lift_limits(now);
         let mut next = None;
-        while self.has_room() {
+        while self.has_capacity() {
             match self.choose(now) {
                 Ok(model) => self.begin_first(&model, now),
                 Err(at) => {
@@ -211,16 +219,18 @@ impl GatewayState {
                 }
             }
         }
-        let lanes = self.lanes.values();
-        let lifted = lanes.filter_map(|lane| lane.pace.aimd.lifted_at()).min();
+        let model_queues = self.model_queues.values();
+        let lifted = model_queues
+            .filter_map(|model_queue| model_queue.limiter.aimd.lifted_at())
+            .min();
         self.set_alarm(next.into_iter().chain(lifted).min(), now);
         self.count();
     }
 
     fn lift_limits(&mut self, now: Duration) {
         let mut lifted = false;
-        for (model, lane) in &mut self.lanes {
-            if lane.pace.aimd.lift(now) {
+        for (model, model_queue) in &mut self.model_queues {
+            if model_queue.limiter.aimd.lift(now) {
                 self.args.log_rate_limit_cleared(model);
                 lifted = true;
             }
@@ -236,10 +246,10 @@ impl GatewayState {
         for turn in 0..self.round.len() {
             let model = Arc::clone(&self.round[turn]);
             let circuit = self.circuit(&model, now);
-            let Some(lane) = self.lanes.get_mut(&model) else {
+            let Some(model_queue) = self.model_queues.get_mut(&model) else {
                 continue;
             };
-            let Some(tokens) = lane.queue.front().map(|waiter| waiter.tokens) else {
+            let Some(tokens) = model_queue.queue.front().map(|waiter| waiter.tokens) else {
                 continue;
             };
             if let Err(after) = circuit {
@@ -247,10 +257,13 @@ impl GatewayState {
                 continue;
             }
             // The end of one of its calls dispatches again.
-            if !lane.pace.aimd.allows(lane.running) {
+            if !model_queue.limiter.aimd.allows(model_queue.running) {
                 continue;
             }
-            let (of_model, of_all) = (lane.pace.ready_at(tokens), self.pace.ready_at(tokens));
+            let (of_model, of_all) = (
+                model_queue.limiter.ready_at(tokens),
+                self.limiter.ready_at(tokens),
+            );
             let at = of_model.max(of_all);
             if at <= now {
                 let _ = self.round.remove(turn);
@@ -269,24 +282,28 @@ impl GatewayState {
 
     /// Whether a call that its own model admits waits for the provider's shared rate.
     fn waits_for_the_provider(&mut self, now: Duration) -> bool {
-        let all = &self.pace;
-        self.lanes.values_mut().any(|lane| {
-            let Some(tokens) = lane.queue.front().map(|waiter| waiter.tokens) else {
+        let all = &self.limiter;
+        self.model_queues.values_mut().any(|model_queue| {
+            let Some(tokens) = model_queue.queue.front().map(|waiter| waiter.tokens) else {
                 return false;
             };
-            let free = lane.pace.aimd.allows(lane.running) && lane.pace.ready_at(tokens) <= now;
+            let free = model_queue.limiter.aimd.allows(model_queue.running)
+                && model_queue.limiter.ready_at(tokens) <= now;
             free && all.ready_at(tokens) > now
         })
     }
 
     fn begin_first(&mut self, model: &Arc<str>, now: Duration) {
-        let waiter = self.lanes.get_mut(model).and_then(|lane| lane.queue.pop());
+        let waiter = self
+            .model_queues
+            .get_mut(model)
+            .and_then(|model_queue| model_queue.queue.pop());
         let Some(waiter) = waiter else {
             return;
         };
-        self.leaves_queue(&waiter.ticket);
+        self.record_dequeue(&waiter.ticket);
         if !waiter.ticket.caller.gave_up.is_cancelled() {
-            if waiter.told {
+            if waiter.reported {
                 let (token, waited) = (waiter.ticket.token, now.saturating_sub(waiter.since));
                 let admitted = Report::CallAdmitted { token, waited };
                 waiter.ticket.report(admitted);
@@ -297,35 +314,35 @@ impl GatewayState {
 
     fn begin(&mut self, ticket: Ticket, model: &Arc<str>, tokens: u64, now: Duration) {
         let call = self.number();
-        let Some(lane) = self.lanes.get_mut(model) else {
+        let Some(model_queue) = self.model_queues.get_mut(model) else {
             return;
         };
-        let of_model = lane.begins(now, tokens);
-        self.pace.take(now, tokens);
+        let of_model = model_queue.begins(now, tokens);
+        self.limiter.take(now, tokens);
         let of_provider = self.breaker.enter();
-        let probes = of_model == Pass::Probe || of_provider == Pass::Probe;
-        let teller = Teller {
+        let probes = of_model == BreakerPermit::Probe || of_provider == BreakerPermit::Probe;
+        let reporter = CallReporter {
             gateway: self.me.clone(),
             call,
             probes,
-            end: End::Lost,
+            end: CallEnd::Lost,
         };
         let backend = Arc::clone(&self.args.backend);
         let (settings, clock) = (self.args.settings, self.args.clock.clone());
         let usage = Arc::clone(&self.args.usage);
         // Progress is due from here on.
-        ticket.pulse.beat(clock.monotonic_millis());
-        ticket.flight.leaves();
+        ticket.progress_tracker.beat(clock.monotonic_millis());
+        ticket.call_progress.mark_sent();
         let task = Task::spawn(async move {
             let line = CallContext {
                 backend: &*backend,
                 settings,
                 clock: &clock,
                 usage: &usage,
-                teller: &teller,
+                reporter: &reporter,
             };
             let end = line.run(ticket).await;
-            teller.over(end);
+            reporter.report_end(end);
         });
         let run = RunningCall {
             _task: task,
@@ -345,9 +362,9 @@ impl GatewayState {
 
     pub(super) fn circuit(&self, model: &str, now: Duration) -> Result<(), Duration> {
         self.breaker.check(now)?;
-        self.lanes
+        self.model_queues
             .get(model)
-            .map_or(Ok(()), |lane| lane.breaker.check(now))
+            .map_or(Ok(()), |model_queue| model_queue.breaker.check(now))
     }
 
     pub(super) fn reached(&mut self, call: u64) {
@@ -357,21 +374,21 @@ impl GatewayState {
         };
         let model = Arc::clone(&run.model);
         let passes = (run.of_provider, run.of_model);
-        (run.of_provider, run.of_model) = (Pass::Free, Pass::Free);
+        (run.of_provider, run.of_model) = (BreakerPermit::Free, BreakerPermit::Free);
         self.judge(&model, passes, (Health::Fine, Health::Fine), "", now);
         self.dispatch();
     }
 
-    fn learn(&mut self, run: &RunningCall, end: &End, now: Duration) {
+    fn learn(&mut self, run: &RunningCall, end: &CallEnd, now: Duration) {
         let healths = (breaker::of_provider(end), breaker::of_model(end));
         let passes = (run.of_provider, run.of_model);
         let mut why = "";
-        if let End::Failed(fault) = end {
+        if let CallEnd::Failed(fault) = end {
             why = fault.code.as_str();
-            if let Some(lane) = self.lanes.get_mut(&run.model)
+            if let Some(model_queue) = self.model_queues.get_mut(&run.model)
                 && [healths.0, healths.1].contains(&Health::Failed)
             {
-                lane.trouble.clone_from(&fault.detail);
+                model_queue.trouble.clone_from(&fault.detail);
             }
         }
         self.judge(&run.model, passes, healths, why, now);
@@ -380,14 +397,15 @@ impl GatewayState {
     fn judge(
         &mut self,
         of: &Arc<str>,
-        passes: (Pass, Pass),
+        passes: (BreakerPermit, BreakerPermit),
         healths: (Health, Health),
         why: &str,
         now: Duration,
     ) {
         let of_provider = self.breaker.ended(now, passes.0, healths.0);
-        let lane = self.lanes.get_mut(of);
-        let of_model = lane.and_then(|lane| lane.breaker.ended(now, passes.1, healths.1));
+        let model_queue = self.model_queues.get_mut(of);
+        let of_model =
+            model_queue.and_then(|model_queue| model_queue.breaker.ended(now, passes.1, healths.1));
         for (model, change) in [(None, of_provider), (Some(of), of_model)] {
             let Some(change) = change else { continue };
             self.args.log_circuit(model, change, why);
@@ -395,18 +413,21 @@ impl GatewayState {
                 let models =
                     model.map_or_else(|| self.round.clone(), |one| [Arc::clone(one)].into());
                 for model in models {
-                    self.send_away(&model, after, now);
+                    self.reject_waiting(&model, after, now);
                 }
             }
             self.publish();
         }
     }
 
-    fn ready_at(&self, lane: &Lane, tokens: u64) -> Duration {
-        lane.pace.ready_at(tokens).max(self.pace.ready_at(tokens))
+    fn ready_at(&self, model_queue: &ModelQueue, tokens: u64) -> Duration {
+        model_queue
+            .limiter
+            .ready_at(tokens)
+            .max(self.limiter.ready_at(tokens))
     }
 
-    fn has_room(&self) -> bool {
+    fn has_capacity(&self) -> bool {
         self.running.len() < self.args.settings.concurrency
     }
 
@@ -416,9 +437,9 @@ impl GatewayState {
     }
 
     fn know(&mut self, model: &Arc<str>) {
-        if !self.lanes.contains_key(model) {
-            let lane = Lane::new(self.args.settings.breaker);
-            self.lanes.insert(Arc::clone(model), lane);
+        if !self.model_queues.contains_key(model) {
+            let model_queue = ModelQueue::new(self.args.settings.breaker);
+            self.model_queues.insert(Arc::clone(model), model_queue);
             self.round.push_back(Arc::clone(model));
             self.publish();
         }
@@ -440,13 +461,13 @@ impl GatewayState {
     }
 
     fn count(&self) {
-        self.args.board.count(self.running.len(), self.waiting());
+        self.args.status.count(self.running.len(), self.waiting());
     }
 }
 
-pub(super) struct Lane {
+pub(super) struct ModelQueue {
     pub queue: FairQueue<Waiter>,
-    pub pace: Pace,
+    pub limiter: RateLimiter,
     pub breaker: Breaker,
     pub running: usize,
     /// Detail of the last fault that counted against a circuit.
@@ -459,7 +480,7 @@ pub(super) struct Waiter {
     pub tokens: u64,
     pub since: Duration,
     /// Whether the session has recorded the wait.
-    pub told: bool,
+    pub reported: bool,
     pub _watch: Task,
 }
 
@@ -470,15 +491,15 @@ pub(super) struct RunningCall {
     pub tokens: u64,
     /// Whether the limits that the provider last announced include this call.
     pub counted: bool,
-    pub of_provider: Pass,
-    pub of_model: Pass,
+    pub of_provider: BreakerPermit,
+    pub of_model: BreakerPermit,
 }
 
-impl Lane {
+impl ModelQueue {
     pub(super) fn new(breaker: BreakerSettings) -> Self {
         Self {
             queue: FairQueue::default(),
-            pace: Pace::default(),
+            limiter: RateLimiter::default(),
             breaker: Breaker::new(breaker),
             running: 0,
             trouble: String::new(),
@@ -490,16 +511,16 @@ impl Lane {
         tokens_of(request).saturating_add(self.reply)
     }
 
-    pub(super) fn begins(&mut self, now: Duration, tokens: u64) -> Pass {
-        self.pace.take(now, tokens);
+    pub(super) fn begins(&mut self, now: Duration, tokens: u64) -> BreakerPermit {
+        self.limiter.take(now, tokens);
         self.running += 1;
         self.breaker.enter()
     }
 
     pub(super) fn answered(&mut self, started: Duration, usage: &Usage) -> bool {
-        let before = self.pace.aimd.limit();
-        self.pace.answered(started);
+        let before = self.limiter.aimd.limit();
+        self.limiter.answered(started);
         self.reply = (self.reply * 7 + usage.output_tokens.min(LONGEST)) / 8;
-        before != self.pace.aimd.limit()
+        before != self.limiter.aimd.limit()
     }
 }

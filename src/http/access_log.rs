@@ -48,9 +48,13 @@ impl RequestId {
 
 /// Marks a response without a log line, because it is one of too many.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Quiet;
+pub(super) struct NotLogged;
 
-pub(super) async fn meet(State(host): State<Host>, mut request: Request, next: Next) -> Response {
+pub(super) async fn log_request(
+    State(host): State<Host>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let id = RequestId::of(&request);
     let extensions = request.extensions_mut();
     // Set by a host's own server.
@@ -59,7 +63,7 @@ pub(super) async fn meet(State(host): State<Host>, mut request: Request, next: N
     {
         extensions.insert(Peer::At(address));
     }
-    let line = Line {
+    let line = AccessLogLine {
         id: id.clone(),
         method: request.method().clone(),
         uri: request.uri().clone(),
@@ -81,7 +85,7 @@ pub(super) fn is_stream(response: &Response) -> bool {
 }
 
 /// A request's log line, written on drop if the client disconnects.
-struct Line {
+struct AccessLogLine {
     host: Host,
     id: RequestId,
     method: Method,
@@ -97,17 +101,17 @@ enum Wait {
     Nothing,
 }
 
-impl Line {
+impl AccessLogLine {
     fn answered(mut self, response: Response) -> Response {
         self.host.overload().answered(Some(response.status()));
         let by = response.extensions().get::<Principal>();
         let by = by.map(|principal| &*principal.name);
-        if response.extensions().get::<Quiet>().is_none() {
+        if response.extensions().get::<NotLogged>().is_none() {
             self.write(by, Some(response.status()), "answered");
         }
         if is_stream(&response) {
             self.waits_for = Wait::End;
-            return response.map(|body| held(body, self));
+            return response.map(|body| with_guard(body, self));
         }
         self.waits_for = Wait::Nothing;
         response
@@ -129,7 +133,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for AccessLogLine {
     fn drop(&mut self) {
         match self.waits_for {
             Wait::Answer => {
@@ -155,7 +159,7 @@ fn broken(id: &RequestId, panic: &(dyn Any + Send)) -> Response {
 }
 
 /// A body with a guard that is dropped once it is sent.
-pub(super) fn held<T: Send + 'static>(body: Body, guard: T) -> Body {
+pub(super) fn with_guard<T: Send + 'static>(body: Body, guard: T) -> Body {
     // Other combinators lose the length.
     Body::new(body.map_err(move |error| {
         let _held = &guard;

@@ -16,7 +16,7 @@ use axum::{
 };
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
-use crate::http::{Host, Problem, Settings, connection::Peer, front::REQUEST_ID};
+use crate::http::{Host, Problem, Settings, access_log::REQUEST_ID, connection::Peer};
 
 const MAX_AGE: Duration = Duration::from_secs(600);
 

@@ -6,13 +6,13 @@ use std::{
 };
 
 use super::{
-    Call,
-    run::{on_runtime, prepared, with_system},
+    CommandContext,
+    run::{on_runtime, prepare, with_system},
 };
 use crate::{
     actor::Oracle,
     cli::{
-        self, Environment, Stop, exit,
+        self, CliError, Environment, exit,
         journal::{JournalArgs, JournalCommand},
         sessions::{self, SessionsArgs, SessionsCommand},
         usage::UsageArgs,
@@ -28,10 +28,10 @@ use crate::{
 pub(super) fn sessions(
     sessions: &SessionsArgs,
     config: &Config,
-    (args, environment, terminal): Call<'_>,
-) -> Result<u8, Stop> {
+    (args, environment, terminal): CommandContext<'_>,
+) -> Result<u8, CliError> {
     let (command, json) = (&sessions.command, args.options.json);
-    let folder = kept(config, environment)?;
+    let folder = stored(config, environment)?;
     match command {
         // Showing a session needs no models or tools.
         SessionsCommand::Show(one) => {
@@ -41,7 +41,7 @@ pub(super) fn sessions(
             })
         }
         SessionsCommand::Release(one) => {
-            let (builder, _) = prepared(config, args, environment)?;
+            let (builder, _) = prepare(config, args, environment)?;
             with_system(builder, folder, async |oracle, journal| {
                 let released = sessions::release(oracle, journal, one, json, terminal).await;
                 released.map(|()| exit::DONE)
@@ -68,9 +68,9 @@ pub(super) fn sessions(
 pub(super) fn usage(
     usage: &UsageArgs,
     config: &Config,
-    (args, environment, terminal): Call<'_>,
-) -> Result<u8, Stop> {
-    let folder = kept(config, environment)?;
+    (args, environment, terminal): CommandContext<'_>,
+) -> Result<u8, CliError> {
+    let folder = stored(config, environment)?;
     let json = args.options.json;
     with_journal(folder, async |journal| {
         cli::usage::usage(journal, usage, json, terminal).await
@@ -80,8 +80,8 @@ pub(super) fn usage(
 /// Without a folder, the journal is empty.
 fn with_journal(
     folder: Option<PathBuf>,
-    work: impl AsyncFnOnce(&dyn Journal) -> Result<(), Stop>,
-) -> Result<u8, Stop> {
+    work: impl AsyncFnOnce(&dyn Journal) -> Result<(), CliError>,
+) -> Result<u8, CliError> {
     on_runtime(Box::pin(async {
         let Some(folder) = folder else {
             return work(&Memory::new()).await.map(|()| exit::DONE);
@@ -96,8 +96,8 @@ fn with_journal(
 pub(super) fn journal(
     journal: &JournalArgs,
     config: &Config,
-    (args, environment, terminal): Call<'_>,
-) -> Result<u8, Stop> {
+    (args, environment, terminal): CommandContext<'_>,
+) -> Result<u8, CliError> {
     let json = args.options.json;
     let inspection = Inspection::open(&directory(config, environment)?)?;
     match journal.command {
@@ -109,10 +109,10 @@ pub(super) fn journal(
     }
 }
 
-pub(super) fn directory(config: &Config, environment: &Environment) -> Result<PathBuf, Stop> {
+pub(super) fn directory(config: &Config, environment: &Environment) -> Result<PathBuf, CliError> {
     let xdg = environment.get("XDG_DATA_HOME").map(OsStr::new);
     let home = environment.get("HOME").map(OsStr::new);
-    config.data.directory(xdg, home).map_err(Stop::usage)
+    config.data.directory(xdg, home).map_err(CliError::usage)
 }
 
 pub(super) fn open(folder: &Path) -> Result<Sqlite, OpenError> {
@@ -120,7 +120,7 @@ pub(super) fn open(folder: &Path) -> Result<Sqlite, OpenError> {
 }
 
 /// The data directory, if it has a journal: commands that only read must not create one.
-fn kept(config: &Config, environment: &Environment) -> Result<Option<PathBuf>, Stop> {
+fn stored(config: &Config, environment: &Environment) -> Result<Option<PathBuf>, CliError> {
     let folder = directory(config, environment)?;
     let is_absent = matches!(Inspection::open(&folder), Err(OpenError::Absent { .. }));
     Ok((!is_absent).then_some(folder))
@@ -129,14 +129,14 @@ fn kept(config: &Config, environment: &Environment) -> Result<Option<PathBuf>, S
 /// Ends the process at once: a broken journal may acknowledge nothing more, and the next start
 /// recovers from what is durable.
 fn broken(why: &str) {
-    telemetry::last_words(&format!(
+    telemetry::write_final_line(&format!(
         "oracle: the journal cannot be trusted any more, so this process ends: {why}"
     ));
     std::process::exit(i32::from(exit::BROKEN));
 }
 
 /// An unusable folder is a wrong setting; with the other errors the command line is correct.
-impl From<OpenError> for Stop {
+impl From<OpenError> for CliError {
     fn from(error: OpenError) -> Self {
         match error {
             OpenError::File { .. } => Self::usage(error),

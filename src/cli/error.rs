@@ -13,7 +13,7 @@ use crate::{actor::AskError, control::Refused};
 
 /// Why a command ends before its work is done.
 #[derive(Debug, thiserror::Error)]
-pub enum Stop {
+pub enum CliError {
     /// Help or the version was requested, or the command line is invalid.
     #[error(transparent)]
     CommandLine(clap::Error),
@@ -36,7 +36,7 @@ pub enum Stop {
     Closed,
 }
 
-impl Stop {
+impl CliError {
     /// An error in input or configuration; each line of the text is a problem.
     #[must_use]
     pub fn usage(problem: impl Display) -> Self {
@@ -80,7 +80,7 @@ impl Stop {
     }
 
     /// Reports the error and returns the exit code.
-    pub fn tell(self, terminal: &mut Terminal) -> u8 {
+    pub fn report(self, terminal: &mut Terminal) -> u8 {
         match self {
             Self::CommandLine(error) => command_line(&error, terminal),
             Self::Problems { code, lines } => {
@@ -107,7 +107,7 @@ fn command_line(error: &clap::Error, terminal: &mut Terminal) -> u8 {
     if !error.use_stderr() {
         return match terminal.out.write_all(text.as_bytes()) {
             Ok(()) => exit::DONE,
-            Err(error) => Stop::from(error).tell(terminal),
+            Err(error) => CliError::from(error).report(terminal),
         };
     }
     // Without arguments it is the help, which already names the program.
@@ -118,7 +118,7 @@ fn command_line(error: &clap::Error, terminal: &mut Terminal) -> u8 {
     exit::USAGE
 }
 
-impl From<io::Error> for Stop {
+impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::Closed;
@@ -127,13 +127,13 @@ impl From<io::Error> for Stop {
     }
 }
 
-impl From<AskError> for Stop {
+impl From<AskError> for CliError {
     fn from(error: AskError) -> Self {
         Self::Refused(error.into())
     }
 }
 
-impl From<Refused> for Stop {
+impl From<Refused> for CliError {
     fn from(refused: Refused) -> Self {
         Self::Refused(refused)
     }

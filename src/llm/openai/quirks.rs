@@ -3,7 +3,7 @@
 use crate::llm::wire::Ids;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::llm) struct Manners {
+pub(in crate::llm) struct RequestQuirks {
     /// Whether `system` messages may follow others.
     pub(super) system_anywhere: bool,
     pub(super) limit: Limit,
@@ -19,7 +19,7 @@ pub(super) enum Limit {
     Tokens,
 }
 
-impl Manners {
+impl RequestQuirks {
     pub(in crate::llm) fn of(host: &str) -> Self {
         let under = |domain: &str| {
             host.strip_suffix(domain)
@@ -79,13 +79,13 @@ mod tests {
             ("api.mistral.ai", false, Limit::Tokens, false, Ids::Nine),
             ("localhost", false, Limit::Tokens, true, Ids::Any),
         ] {
-            let expected = Manners {
+            let expected = RequestQuirks {
                 system_anywhere,
                 limit,
                 stream_options,
                 ids,
             };
-            assert_eq!(Manners::of(host), expected, "{host}");
+            assert_eq!(RequestQuirks::of(host), expected, "{host}");
         }
     }
 }

@@ -20,11 +20,11 @@ use tokio::time::Instant;
 
 use super::{
     Host, Problem, Settings,
+    access_log::{NotLogged, with_guard},
     connection::Peer,
-    front::{Quiet, held},
 };
 use crate::{
-    access::{AtWork, Attempts, Judgement, KeyId},
+    access::{Attempts, Judgement, KeyId, RequestPermit},
     model::{By, Principal, SessionKey, SessionName, access::Role},
 };
 
@@ -37,12 +37,12 @@ const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 #[derive(Debug)]
-pub(super) struct Porter {
+pub(super) struct AttemptLimiter {
     began: Instant,
     attempts: Mutex<Attempts>,
 }
 
-impl Porter {
+impl AttemptLimiter {
     pub(super) fn new(settings: &Settings) -> Self {
         Self {
             began: Instant::now(),
@@ -54,7 +54,7 @@ impl Porter {
         self.began.elapsed()
     }
 
-    fn wrong(&self, from: Option<IpAddr>) -> Problem {
+    fn count_failure(&self, from: Option<IpAddr>) -> Problem {
         let now = self.now();
         let mut attempts = self.attempts.lock();
         match from.map_or(Ok(()), |from| attempts.failed(from, now)) {
@@ -65,7 +65,7 @@ impl Porter {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum For {
+pub(super) enum RouteGroup {
     All,
     /// Routes by which an operator diagnoses and repairs: exempt from the tenant's limits.
     Operators,
@@ -73,69 +73,81 @@ pub(super) enum For {
 
 /// Authenticates a request and counts it for its tenant until its response is sent.
 pub(super) async fn guard(
-    State((host, routes)): State<(Host, For)>,
+    State((host, routes)): State<(Host, RouteGroup)>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let (who, pass, at_work) = match let_in(&host, routes, &mut request) {
+    let (principal, pass, at_work) = match authenticate(&host, routes, &mut request) {
         Ok(guest) => guest,
         Err(problem) => {
             // Counted, but attempts to guess keys must not fill the log.
-            let quiet = problem.is_too_many_attempts().then_some(Extension(Quiet));
+            let quiet = problem
+                .is_too_many_attempts()
+                .then_some(Extension(NotLogged));
             return (quiet, problem).into_response();
         }
     };
-    request.extensions_mut().insert(who.clone());
+    request.extensions_mut().insert(principal.clone());
     let mut response = next.run(request).await;
-    response.extensions_mut().insert(who);
-    let farewell = response.extensions_mut().remove::<Farewell>();
+    response.extensions_mut().insert(principal);
+    let revocation = response.extensions_mut().remove::<RevocationEvent>();
     response.map(|body| {
-        let body = match farewell.zip(pass) {
-            Some((farewell, pass)) => while_it_holds(body, pass, farewell),
+        let body = match revocation.zip(pass) {
+            Some((revocation, pass)) => until_revoked(body, pass, revocation),
             None => body,
         };
         match at_work {
-            Some(at_work) => held(body, at_work),
+            Some(at_work) => with_guard(body, at_work),
             None => body,
         }
     })
 }
 
 /// The caller, their pass (none for the process's owner), and the guard that counts the request.
-type Guest = (Principal, Option<Pass>, Option<AtWork>);
+type Admitted = (Principal, Option<KeyGrant>, Option<RequestPermit>);
 
-fn let_in(host: &Host, routes: For, request: &mut Request) -> Result<Guest, Problem> {
+fn authenticate(
+    host: &Host,
+    routes: RouteGroup,
+    request: &mut Request,
+) -> Result<Admitted, Problem> {
     let peer = request.extensions().get::<Peer>().copied();
     let from = peer.and_then(Peer::address).map(|address| address.ip());
     let headers = request.headers_mut();
     let at = host.oracle.clock().now();
-    let porter = host.porter();
+    let attempt_limiter = host.attempt_limiter();
     let judged = match peer {
         Some(Peer::Owner) => Judgement::Open,
-        _ => host.keys.judge(shown(headers), at, porter.now()),
+        _ => host
+            .keys
+            .judge(presented_key(headers), at, attempt_limiter.now()),
     };
     for header in [AUTHORIZATION, API_KEY] {
         headers.remove(header);
     }
-    let (who, key) = match judged {
-        Judgement::Open => (unguarded(request)?, None),
-        Judgement::Known { who, key } => (who, Some(key)),
-        Judgement::NoKey => return Err(Problem::no_key()),
-        Judgement::Wrong => return Err(porter.wrong(from)),
-        Judgement::Unknowable => return Err(Problem::keys_unknowable()),
+    let (principal, key) = match judged {
+        Judgement::Open => (principal_without_key(request)?, None),
+        Judgement::Known { principal, key } => (principal, Some(key)),
+        Judgement::MissingKey => return Err(Problem::no_key()),
+        Judgement::InvalidKey => return Err(attempt_limiter.count_failure(from)),
+        Judgement::Unavailable => return Err(Problem::keys_unavailable()),
     };
-    let operates = who.role == Role::Admin && routes == For::Operators;
-    let account = host.oracle.tenants().account(&who.tenant);
+    let operates = principal.role == Role::Admin && routes == RouteGroup::Operators;
+    let account = host.oracle.tenants().account(&principal.tenant);
     let at_work = match account.filter(|_| !operates) {
         Some(account) => Some(account.request()?),
         None => None,
     };
     let owns = matches!(peer, Some(Peer::Owner));
     let host = host.clone();
-    Ok((who, (!owns).then_some(Pass { host, key }), at_work))
+    Ok((
+        principal,
+        (!owns).then_some(KeyGrant { host, key }),
+        at_work,
+    ))
 }
 
-fn unguarded(request: &Request) -> Result<Principal, Problem> {
+fn principal_without_key(request: &Request) -> Result<Principal, Problem> {
     let extensions = request.extensions();
     // Set by the host of a nested router.
     if let Some(known) = extensions.get::<Principal>() {
@@ -152,12 +164,12 @@ fn unguarded(request: &Request) -> Result<Principal, Problem> {
         .into_iter()
         .find(|name| request.headers().contains_key(*name));
     match by_proxy {
-        Some(header) => Err(Problem::open_behind_a_proxy(header)),
+        Some(header) => Err(Problem::proxied_without_keys(header)),
         None => Ok(Principal::local()),
     }
 }
 
-fn shown(headers: &HeaderMap) -> Option<&str> {
+fn presented_key(headers: &HeaderMap) -> Option<&str> {
     const BEARER: &str = "bearer ";
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or(""));
     let bearer = text(AUTHORIZATION).and_then(|value| {
@@ -173,9 +185,9 @@ fn shown(headers: &HeaderMap) -> Option<&str> {
 /// The last event of a stream whose key is revoked, from the response's extensions. A stream
 /// without one continues.
 #[derive(Debug, Clone)]
-pub(super) struct Farewell(Bytes);
+pub(super) struct RevocationEvent(Bytes);
 
-impl Farewell {
+impl RevocationEvent {
     pub(super) fn new(name: Option<&str>, data: &impl Serialize) -> Self {
         let name = name.map_or_else(String::new, |name| format!("event: {name}\n"));
         let data = serde_json::to_string(data).unwrap_or_default();
@@ -183,28 +195,31 @@ impl Farewell {
     }
 }
 
-struct Pass {
+struct KeyGrant {
     host: Host,
     /// `None` if there are no keys.
     key: Option<KeyId>,
 }
 
-impl Pass {
-    fn holds(&self) -> bool {
-        let (at, now) = (self.host.oracle.clock().now(), self.host.porter().now());
-        self.host.keys.still_opens(self.key.as_ref(), at, now)
+impl KeyGrant {
+    fn is_valid(&self) -> bool {
+        let (at, now) = (
+            self.host.oracle.clock().now(),
+            self.host.attempt_limiter().now(),
+        );
+        self.host.keys.is_still_valid(self.key.as_ref(), at, now)
     }
 }
 
 /// Checks the key at each chunk of a stream, so an idle stream ends at its next keep-alive.
-fn while_it_holds(body: Body, pass: Pass, Farewell(farewell): Farewell) -> Body {
-    let rest = Some((body.into_data_stream(), pass, farewell));
+fn until_revoked(body: Body, pass: KeyGrant, RevocationEvent(revocation): RevocationEvent) -> Body {
+    let rest = Some((body.into_data_stream(), pass, revocation));
     Body::from_stream(stream::unfold(rest, async |rest| {
-        let (mut pieces, pass, farewell) = rest?;
+        let (mut pieces, pass, revocation) = rest?;
         let piece = pieces.next().await?;
-        Some(match pass.holds() {
-            true => (piece, Some((pieces, pass, farewell))),
-            false => (Ok(farewell), None),
+        Some(match pass.is_valid() {
+            true => (piece, Some((pieces, pass, revocation))),
+            false => (Ok(revocation), None),
         })
     }))
 }
@@ -213,13 +228,13 @@ impl Host {
     /// Checks the key file every second and completes only if there is none. If it stops, the keys
     /// expire within seconds. A [`Server`](crate::http::Server) runs it automatically.
     pub async fn watch_keys(self) {
-        if !self.keys.has_a_file() {
+        if !self.keys.has_file() {
             return;
         }
         loop {
             tokio::time::sleep(LOOK).await;
             let looking = self.clone();
-            let look = move || looking.keys.refresh(looking.porter().now());
+            let look = move || looking.keys.refresh(looking.attempt_limiter().now());
             // While the disk does not respond, keys remain valid for a few seconds only.
             if let Err(error) = tokio::task::spawn_blocking(look).await {
                 tracing::error!(%error, "a look at the keys ended by a mistake of the server's own");
@@ -306,7 +321,7 @@ mod tests {
                 (HeaderName::from_static(name), value.parse().unwrap())
             };
             let headers: HeaderMap = headers.iter().map(header).collect();
-            assert_eq!(shown(&headers), want, "{name}");
+            assert_eq!(presented_key(&headers), want, "{name}");
         }
     }
 }

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use super::{
     Panics,
-    around::{Around, Call, Operation},
+    intercept::{InterceptedCall, InterceptedJournal, Operation},
 };
 use crate::{
     journal::{Error, Journal},
@@ -36,7 +36,7 @@ pub enum Side {
 /// A crash point, written as `after:turn.replied:3` (the third append with such a record), or with
 /// `*` for any type.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Doom {
+pub struct AppendPoint {
     /// When to crash.
     pub side: Side,
     /// Type of a record in the append; `None` for any append.
@@ -45,7 +45,7 @@ pub struct Doom {
     pub number: u64,
 }
 
-impl Doom {
+impl AppendPoint {
     /// Creates the point at the append with this number.
     #[must_use]
     pub const fn at(side: Side, number: u64) -> Self {
@@ -53,7 +53,7 @@ impl Doom {
         Self { side, kind, number }
     }
 
-    fn meets(&self, call: &Call) -> bool {
+    fn matches_call(&self, call: &InterceptedCall) -> bool {
         let has = |kind: &String| {
             let mut records = call.records.iter();
             records.any(|record| record.fact.kind() == kind)
@@ -68,30 +68,30 @@ impl Doom {
     "a point is written as `before:KIND:NUMBER` or `after:KIND:NUMBER`, with `*` for any kind, or as \
      `during:stream:NUMBER` or `during:tool:NUMBER`"
 )]
-pub struct NoDoom;
+pub struct CrashPointError;
 
-impl FromStr for Doom {
-    type Err = NoDoom;
+impl FromStr for AppendPoint {
+    type Err = CrashPointError;
 
-    fn from_str(text: &str) -> Result<Self, NoDoom> {
+    fn from_str(text: &str) -> Result<Self, CrashPointError> {
         let mut parts = text.split(':');
         let (Some(side), Some(kind), Some(number), None) =
             (parts.next(), parts.next(), parts.next(), parts.next())
         else {
-            return Err(NoDoom);
+            return Err(CrashPointError);
         };
         let side = match side {
             "before" => Side::Before,
             "after" => Side::After,
-            _ => return Err(NoDoom),
+            _ => return Err(CrashPointError),
         };
-        let number = number.parse().map_err(|_| NoDoom)?;
+        let number = number.parse().map_err(|_| CrashPointError)?;
         let kind = (kind != "*").then(|| kind.to_owned());
         Ok(Self { side, kind, number })
     }
 }
 
-impl fmt::Display for Doom {
+impl fmt::Display for AppendPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let side = match self.side {
             Side::Before => "before",
@@ -104,8 +104,8 @@ impl fmt::Display for Doom {
 
 /// What crashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Death {
-    /// The system: all writes hang, and the test aborts it after [`Doomed::met`].
+pub enum CrashTarget {
+    /// The system: all writes hang, and the test aborts it after [`CrashingJournal::crashed`].
     System,
     /// The appending actor, once.
     Actor,
@@ -114,99 +114,102 @@ pub enum Death {
 }
 
 /// Session and record types of an append.
-pub type Landed = (Sid, Vec<&'static str>);
+pub type AppendedKinds = (Sid, Vec<&'static str>);
 
 /// A journal with a crash point. Clones share the counts.
 #[derive(Clone)]
-pub struct Doomed {
+pub struct CrashingJournal {
     inner: Arc<dyn Journal>,
     /// With `None`, the journal only counts.
-    doom: Option<Doom>,
-    death: Death,
+    point: Option<AppendPoint>,
+    target: CrashTarget,
     counted: Arc<AtomicU64>,
-    met: Arc<watch::Sender<bool>>,
-    landed: Arc<Mutex<Vec<Landed>>>,
+    crashed: Arc<watch::Sender<bool>>,
+    landed: Arc<Mutex<Vec<AppendedKinds>>>,
 }
 
-impl Doomed {
+impl CrashingJournal {
     /// Wraps a journal.
-    pub fn new(inner: Arc<dyn Journal>, doom: Option<Doom>, death: Death) -> Self {
+    pub fn new(inner: Arc<dyn Journal>, point: Option<AppendPoint>, target: CrashTarget) -> Self {
         Self {
             inner,
-            doom,
-            death,
+            point,
+            target,
             counted: Arc::default(),
-            met: Arc::new(watch::Sender::new(false)),
+            crashed: Arc::new(watch::Sender::new(false)),
             landed: Arc::default(),
         }
     }
 
     /// Whether the crash point was reached.
     #[must_use]
-    pub fn is_met(&self) -> bool {
-        *self.met.borrow()
+    pub fn has_crashed(&self) -> bool {
+        *self.crashed.borrow()
     }
 
     /// Waits for the crash point.
-    pub async fn met(&self) {
+    pub async fn crashed(&self) {
         // Cannot close, because `self` holds the sender.
-        let _ = self.met.subscribe().wait_for(|met| *met).await;
+        let _ = self.crashed.subscribe().wait_for(|crashed| *crashed).await;
     }
 
     /// Appends that landed.
     #[must_use]
-    pub fn landed(&self) -> Vec<Landed> {
+    pub fn landed(&self) -> Vec<AppendedKinds> {
         self.landed.lock().clone()
     }
 
-    fn is_doomed(&self, call: &Call) -> Option<Side> {
-        let doom = self.doom.as_ref().filter(|doom| doom.meets(call))?;
+    fn crash_side(&self, call: &InterceptedCall) -> Option<Side> {
+        let point = self
+            .point
+            .as_ref()
+            .filter(|point| point.matches_call(call))?;
         let number = self.counted.fetch_add(1, Ordering::Relaxed) + 1;
-        (number == doom.number).then_some(doom.side)
+        (number == point.number).then_some(point.side)
     }
 
-    async fn die(&self) {
-        self.met.send_replace(true);
-        match self.death {
-            Death::System => std::future::pending().await,
-            Death::Actor => Panics::times(1).maybe(),
-            Death::Process => process::abort(),
+    async fn crash(&self) {
+        self.crashed.send_replace(true);
+        match self.target {
+            CrashTarget::System => std::future::pending().await,
+            CrashTarget::Actor => Panics::times(1).panic_if_due(),
+            CrashTarget::Process => process::abort(),
         }
     }
 }
 
-impl Around for Doomed {
+impl InterceptedJournal for CrashingJournal {
     fn inner(&self) -> &dyn Journal {
         &*self.inner
     }
 
-    fn around<'a, T: Send + 'a>(
+    fn intercept<'a, T: Send + 'a>(
         &'a self,
-        call: Call,
+        call: InterceptedCall,
         done: impl FnOnce() -> BoxFuture<'a, Result<T, Error>> + Send + 'a,
     ) -> BoxFuture<'a, Result<T, Error>> {
         async move {
             let is_write = matches!(call.operation, Operation::Claim | Operation::Append);
-            if is_write && self.death == Death::System && self.is_met() {
+            if is_write && self.target == CrashTarget::System && self.has_crashed() {
                 std::future::pending::<()>().await;
             }
             if call.operation != Operation::Append {
                 return done().await;
             }
-            let doomed = self.is_doomed(&call);
-            if doomed == Some(Side::Before) {
-                self.die().await;
+            let crashing = self.crash_side(&call);
+            if crashing == Some(Side::Before) {
+                self.crash().await;
             }
             let answer = done().await?;
-            if doomed == Some(Side::After) {
-                self.die().await;
+            if crashing == Some(Side::After) {
+                self.crash().await;
             }
             Ok(answer)
         }
         .boxed()
     }
 
-    fn has_landed(&self, sid: Sid, records: &[Arc<Record>]) {
+    fn on_appended(&self, sid: Sid, records: &[Arc<Record>]) {
         let kinds = records.iter().map(|record| record.fact.kind());
         self.landed.lock().push((sid, kinds.collect()));
     }
@@ -218,16 +221,16 @@ mod tests {
 
     #[test]
     fn crash_point_round_trips() {
-        let turn = Doom {
+        let turn = AppendPoint {
             kind: Some("turn.replied".into()),
-            ..Doom::at(Side::After, 3)
+            ..AppendPoint::at(Side::After, 3)
         };
-        for (text, doom) in [
+        for (text, point) in [
             ("after:turn.replied:3", turn),
-            ("before:*:12", Doom::at(Side::Before, 12)),
+            ("before:*:12", AppendPoint::at(Side::Before, 12)),
         ] {
-            assert_eq!(text.parse(), Ok(doom.clone()));
-            assert_eq!(doom.to_string(), text);
+            assert_eq!(text.parse(), Ok(point.clone()));
+            assert_eq!(point.to_string(), text);
         }
         for text in [
             "",
@@ -236,7 +239,7 @@ mod tests {
             "after:*:x",
             "after:*:1:2",
         ] {
-            assert_eq!(text.parse::<Doom>(), Err(NoDoom), "{text}");
+            assert_eq!(text.parse::<AppendPoint>(), Err(CrashPointError), "{text}");
         }
     }
 }

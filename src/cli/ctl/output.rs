@@ -5,7 +5,7 @@ use std::{fmt::Display, io::Write as _};
 use crate::{
     actor::{Approval, SessionSummary, SessionView},
     cli::{
-        Stop,
+        CliError,
         terminal::{Terminal, harmless},
         text::{event_line, standing},
     },
@@ -13,7 +13,7 @@ use crate::{
     model::Event,
 };
 
-pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
+pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Result<(), CliError> {
     if json {
         return terminal.out.json(answer);
     }
@@ -95,7 +95,7 @@ pub(in crate::cli) fn reloaded(changed: &[String], waiting: &[String]) -> String
     }
 }
 
-pub(super) fn seen(seen: &Seen, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
+pub(super) fn seen(seen: &Seen, json: bool, terminal: &mut Terminal) -> Result<(), CliError> {
     if json {
         terminal.out.json(seen)?;
         return Ok(terminal.out.flush()?);
@@ -121,7 +121,7 @@ pub(super) fn seen(seen: &Seen, json: bool, terminal: &mut Terminal) -> Result<(
 }
 
 /// Prints a line without control sequences, which texts of models and users may contain.
-fn line(terminal: &mut Terminal, text: &str) -> Result<(), Stop> {
+fn line(terminal: &mut Terminal, text: &str) -> Result<(), CliError> {
     let text = match terminal.out_is_terminal() {
         true => harmless(text),
         false => text.to_owned(),
@@ -142,7 +142,7 @@ fn waiting(approval: &Approval) -> String {
     format!("{session}\t{id}\t{tool}\t{arguments}\t{since}")
 }
 
-fn view(view: &SessionView, terminal: &mut Terminal) -> Result<(), Stop> {
+fn view(view: &SessionView, terminal: &mut Terminal) -> Result<(), CliError> {
     line(terminal, &format!("{:<15}{}", "session", view.key))?;
     for (word, said) in standing(view) {
         line(terminal, &format!("{word:<15}{said}"))?;

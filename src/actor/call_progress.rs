@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::{kernel::InFlight, llm::Delta, model::Usage};
 
 #[derive(Debug)]
-pub(super) struct Flight {
+pub(super) struct CallProgress {
     /// Estimated tokens of the request.
     tokens: u64,
     made: Instant,
@@ -23,18 +23,18 @@ struct FlightState {
     model: Duration,
 }
 
-impl Default for Flight {
+impl Default for CallProgress {
     fn default() -> Self {
         Self::of(0)
     }
 }
 
-impl Flight {
+impl CallProgress {
     /// State of a call that an earlier process may have sent.
     pub(super) fn unknown() -> Self {
-        let flight = Self::of(0);
-        flight.state.lock().call = InFlight::Unknown;
-        flight
+        let call_progress = Self::of(0);
+        call_progress.state.lock().call = InFlight::Unknown;
+        call_progress
     }
 
     pub(super) fn of(tokens: u64) -> Self {
@@ -45,12 +45,12 @@ impl Flight {
         }
     }
 
-    pub(super) fn leaves(&self) {
+    pub(super) fn mark_sent(&self) {
         *self.state.lock() = FlightState {
             call: InFlight::Sent {
                 tokens: self.tokens,
                 received: 0,
-                told: Usage::default(),
+                reported: Usage::default(),
             },
             queued: self.made.elapsed(),
             model: Duration::ZERO,
@@ -58,7 +58,7 @@ impl Flight {
     }
 
     /// Marks the end of the call.
-    pub(super) fn lands(&self) {
+    pub(super) fn mark_ended(&self) {
         let mut state = self.state.lock();
         state.model = self.made.elapsed().saturating_sub(state.queued);
     }
@@ -69,14 +69,17 @@ impl Flight {
         (state.queued, state.model)
     }
 
-    pub(super) fn takes(&self, piece: &Delta) {
+    pub(super) fn observe(&self, piece: &Delta) {
         let mut state = self.state.lock();
-        let InFlight::Sent { received, told, .. } = &mut state.call else {
+        let InFlight::Sent {
+            received, reported, ..
+        } = &mut state.call
+        else {
             return;
         };
         match piece {
             Delta::Text(text) | Delta::Reasoning(text) => *received += text.chars().count() as u64,
-            Delta::Used(usage) => *told = *usage,
+            Delta::Used(usage) => *reported = *usage,
             // One piece of a tool call, about one token.
             Delta::Progress => *received += 4,
             // The usage of a finished reply may be an estimate.

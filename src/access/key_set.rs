@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Hash, Key, KeyId, KeyName};
+use super::{Key, KeyHash, KeyId, KeyName};
 use crate::model::{Principal, TenantId, Timestamp, access::Role};
 
 pub(super) const VERSION: u32 = 1;
 /// Most keys in a file, which is read as a whole after each change.
-const MOST: usize = 10_000;
+const MAX_KEYS: usize = 10_000;
 
 /// A key as it is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub struct StoredKey {
     /// Public identifier.
     pub id: KeyId,
     /// Name given by the operator.
@@ -24,7 +24,7 @@ pub struct Entry {
     /// Permissions.
     pub role: Role,
     /// Hash of the whole key.
-    pub sha256: Hash,
+    pub sha256: KeyHash,
     /// Creation time.
     pub created: Timestamp,
     /// The first moment at which the key is no longer valid.
@@ -35,7 +35,7 @@ pub struct Entry {
 
 /// Validity of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum KeyState {
     /// The key is accepted.
     Valid,
     /// Its expiry time has passed.
@@ -44,7 +44,7 @@ pub enum State {
     Revoked,
 }
 
-impl State {
+impl KeyState {
     /// The state as a lower-case word, for display.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -56,16 +56,16 @@ impl State {
     }
 }
 
-impl Entry {
+impl StoredKey {
     /// Validity at the time `now`.
     #[must_use]
-    pub fn state(&self, now: Timestamp) -> State {
+    pub fn state(&self, now: Timestamp) -> KeyState {
         if self.revoked.is_some() {
-            State::Revoked
+            KeyState::Revoked
         } else if self.expires.is_some_and(|expires| expires <= now) {
-            State::Expired
+            KeyState::Expired
         } else {
-            State::Valid
+            KeyState::Valid
         }
     }
 
@@ -93,7 +93,7 @@ pub struct NewKey {
 
 /// A change of the keys was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BookError {
+pub enum KeySetError {
     /// A valid key has this name.
     #[error("there is a key `{name}` already: revoke it first, or choose another name")]
     Taken {
@@ -104,7 +104,7 @@ pub enum BookError {
     #[error("the new key has the id of another one by chance: try again")]
     SameId,
     /// The number of valid keys is at its limit.
-    #[error("there are {MOST} keys that hold, and no more are kept: revoke one first")]
+    #[error("there are {MAX_KEYS} keys that hold, and no more are kept: revoke one first")]
     Full,
     /// No key has this name or id.
     #[error("there is no key `{0}`: `oracle keys list` shows which there are")]
@@ -122,12 +122,12 @@ pub enum BookError {
 /// All keys.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Book {
+pub struct KeySet {
     version: u32,
-    keys: Vec<Entry>,
+    keys: Vec<StoredKey>,
 }
 
-impl Default for Book {
+impl Default for KeySet {
     fn default() -> Self {
         Self {
             version: VERSION,
@@ -136,14 +136,14 @@ impl Default for Book {
     }
 }
 
-impl Book {
+impl KeySet {
     /// The keys, in the order of their creation.
     #[must_use]
-    pub fn keys(&self) -> &[Entry] {
+    pub fn keys(&self) -> &[StoredKey] {
         &self.keys
     }
 
-    /// Whether the book has no keys; revoked and expired keys count.
+    /// Whether there are no keys; revoked and expired keys count.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.keys.is_empty()
@@ -154,28 +154,34 @@ impl Book {
     /// # Errors
     /// When a valid key has this name, the id is in use, or the number of valid keys is at its
     /// limit.
-    pub fn add(&mut self, key: &Key, new: NewKey, now: Timestamp) -> Result<Entry, BookError> {
+    pub fn add(
+        &mut self,
+        key: &Key,
+        new: NewKey,
+        now: Timestamp,
+    ) -> Result<StoredKey, KeySetError> {
         let NewKey {
             name,
             tenant,
             role,
             expires,
         } = new;
-        let taken = |entry: &Entry| entry.name == name && entry.state(now) == State::Valid;
-        if self.keys.iter().any(taken) {
-            return Err(BookError::Taken { name });
+        let has_same_name =
+            |entry: &StoredKey| entry.name == name && entry.state(now) == KeyState::Valid;
+        if self.keys.iter().any(has_same_name) {
+            return Err(KeySetError::Taken { name });
         }
         if self.has(key.id()) {
-            return Err(BookError::SameId);
+            return Err(KeySetError::SameId);
         }
-        if self.keys.len() >= MOST {
+        if self.keys.len() >= MAX_KEYS {
             let spent = self
                 .keys
                 .iter()
-                .position(|key| key.state(now) != State::Valid);
-            self.keys.remove(spent.ok_or(BookError::Full)?);
+                .position(|key| key.state(now) != KeyState::Valid);
+            self.keys.remove(spent.ok_or(KeySetError::Full)?);
         }
-        let entry = Entry {
+        let entry = StoredKey {
             id: key.id().clone(),
             name,
             tenant,
@@ -197,21 +203,21 @@ impl Book {
     ///
     /// # Errors
     /// When there is no such key, or it was revoked before.
-    pub fn revoke(&mut self, which: &str, now: Timestamp) -> Result<Entry, BookError> {
+    pub fn revoke(&mut self, which: &str, now: Timestamp) -> Result<StoredKey, KeySetError> {
         let by_id = self.keys.iter().position(|key| key.id.as_str() == which);
         let by_name = || self.keys.iter().rposition(|key| key.name.as_str() == which);
         let found = by_id.or_else(by_name).and_then(|at| self.keys.get_mut(at));
-        let entry = found.ok_or_else(|| BookError::Unknown(which.to_owned()))?;
+        let entry = found.ok_or_else(|| KeySetError::Unknown(which.to_owned()))?;
         if let Some(at) = entry.revoked {
             let name = entry.name.clone();
-            return Err(BookError::Revoked { name, at });
+            return Err(KeySetError::Revoked { name, at });
         }
         entry.revoked = Some(now);
         Ok(entry.clone())
     }
 
     /// A fault that deserialization cannot find: two keys with one id.
-    pub(super) fn flaw(&self) -> Option<String> {
+    pub(super) fn find_inconsistency(&self) -> Option<String> {
         let mut ids: Vec<&KeyId> = self.keys.iter().map(|entry| &entry.id).collect();
         ids.sort_unstable();
         let twice = ids.windows(2).find(|pair| pair[0] == pair[1])?;
@@ -238,66 +244,70 @@ mod tests {
 
     #[test]
     fn key_is_valid_until_it_expires_or_is_revoked() {
-        let mut book = Book::default();
-        let key = Key::draw().unwrap();
+        let mut key_set = KeySet::default();
+        let key = Key::generate().unwrap();
         let expires = Some(at(100));
         let new_key = NewKey {
             expires,
             ..new("a")
         };
-        let entry = book.add(&key, new_key, at(0)).unwrap();
-        for (time, state) in [(0, State::Valid), (99, State::Valid), (100, State::Expired)] {
+        let entry = key_set.add(&key, new_key, at(0)).unwrap();
+        for (time, state) in [
+            (0, KeyState::Valid),
+            (99, KeyState::Valid),
+            (100, KeyState::Expired),
+        ] {
             assert_eq!(entry.state(at(time)), state, "{time}");
         }
         assert_eq!(
-            book.revoke("a", at(5)).unwrap().state(at(5)),
-            State::Revoked
+            key_set.revoke("a", at(5)).unwrap().state(at(5)),
+            KeyState::Revoked
         );
         assert!(matches!(
-            book.revoke("a", at(6)),
-            Err(BookError::Revoked { at: time, .. }) if time == at(5)
+            key_set.revoke("a", at(6)),
+            Err(KeySetError::Revoked { at: time, .. }) if time == at(5)
         ));
     }
 
     #[test]
     fn name_can_be_reused_after_revocation() {
-        let mut book = Book::default();
-        let draw = || Key::draw().unwrap();
-        let (first, second) = (draw(), draw());
-        book.add(&first, new("a"), at(0)).unwrap();
-        let again = book.add(&first, new("b"), at(0));
-        assert_eq!(again.unwrap_err(), BookError::SameId);
+        let mut key_set = KeySet::default();
+        let generate = || Key::generate().unwrap();
+        let (first, second) = (generate(), generate());
+        key_set.add(&first, new("a"), at(0)).unwrap();
+        let again = key_set.add(&first, new("b"), at(0));
+        assert_eq!(again.unwrap_err(), KeySetError::SameId);
         assert!(matches!(
-            book.add(&second, new("a"), at(1)),
-            Err(BookError::Taken { .. })
+            key_set.add(&second, new("a"), at(1)),
+            Err(KeySetError::Taken { .. })
         ));
-        book.revoke(first.id().as_str(), at(2)).unwrap();
-        book.add(&second, new("a"), at(3)).unwrap();
-        let revoked = book.revoke("a", at(4)).unwrap();
+        key_set.revoke(first.id().as_str(), at(2)).unwrap();
+        key_set.add(&second, new("a"), at(3)).unwrap();
+        let revoked = key_set.revoke("a", at(4)).unwrap();
         assert_eq!(revoked.id, *second.id(), "the one made last");
         assert_eq!(
-            book.revoke("nobody", at(5)).unwrap_err(),
-            BookError::Unknown("nobody".into())
+            key_set.revoke("nobody", at(5)).unwrap_err(),
+            KeySetError::Unknown("nobody".into())
         );
     }
 
     #[test]
     fn full_book_replaces_a_revoked_key() {
-        let mut book = Book::default();
-        let key = Key::draw().unwrap();
-        let entry = book.add(&key, new("first"), at(0)).unwrap();
-        let others = (1..MOST).map(|number| Entry {
-            id: Key::draw().unwrap().id().clone(),
+        let mut key_set = KeySet::default();
+        let key = Key::generate().unwrap();
+        let entry = key_set.add(&key, new("first"), at(0)).unwrap();
+        let others = (1..MAX_KEYS).map(|number| StoredKey {
+            id: Key::generate().unwrap().id().clone(),
             name: format!("n{number}").parse().unwrap(),
             ..entry.clone()
         });
-        book.keys.extend(others);
-        let another = Key::draw().unwrap();
-        let full = book.add(&another, new("late"), at(1));
-        assert_eq!(full.unwrap_err(), BookError::Full);
-        book.revoke("n7", at(2)).unwrap();
-        book.add(&another, new("late"), at(3)).unwrap();
-        assert_eq!(book.keys().len(), MOST);
-        assert!(book.keys().iter().all(|key| key.name.as_str() != "n7"));
+        key_set.keys.extend(others);
+        let another = Key::generate().unwrap();
+        let full = key_set.add(&another, new("late"), at(1));
+        assert_eq!(full.unwrap_err(), KeySetError::Full);
+        key_set.revoke("n7", at(2)).unwrap();
+        key_set.add(&another, new("late"), at(3)).unwrap();
+        assert_eq!(key_set.keys().len(), MAX_KEYS);
+        assert!(key_set.keys().iter().all(|key| key.name.as_str() != "n7"));
     }
 }

@@ -11,22 +11,22 @@ const MAX_MISSES: u32 = 3;
 
 /// Misses by model, shared by all sessions; bounded by the number of configured models.
 #[derive(Debug, Default)]
-pub(super) struct Habits(Mutex<HashMap<Arc<str>, u32>>);
+pub(super) struct SignalTracker(Mutex<HashMap<Arc<str>, u32>>);
 
-impl Habits {
-    pub(super) fn is_unsignalled(&self, policy: &Policy) -> bool {
+impl SignalTracker {
+    pub(super) fn ignores_reminders(&self, policy: &Policy) -> bool {
         let misses = self.0.lock();
         let first = policy.models.first();
         let misses = first.and_then(|model| misses.get(&model.name));
         misses.is_some_and(|misses| *misses >= MAX_MISSES)
     }
 
-    pub(super) fn signalled(&self, model: &str) {
+    pub(super) fn record_signal(&self, model: &str) {
         self.0.lock().remove(model);
     }
 
     /// Counts a reminder that the model answered without a signal.
-    pub(super) fn gave_none(&self, model: &Arc<str>) {
+    pub(super) fn record_miss(&self, model: &Arc<str>) {
         *self.0.lock().entry(Arc::clone(model)).or_default() += 1;
     }
 }

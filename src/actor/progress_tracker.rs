@@ -7,7 +7,7 @@ use std::sync::{
 
 use parking_lot::Mutex;
 
-use super::{flight::Flight, meter::Activity};
+use super::{call_progress::CallProgress, meter::Activity};
 use crate::model::Seq;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(super) enum Stage {
 /// Written by a session and its tasks, read by its shard. Shared memory, because the news of an
 /// actor's end overtakes its messages.
 #[derive(Debug, Default)]
-pub(super) struct Pulse {
+pub(super) struct ProgressTracker {
     /// Time of the last progress, in monotonic milliseconds.
     mark: AtomicU64,
     activity: AtomicU8,
@@ -37,25 +37,25 @@ pub(super) struct Pulse {
     /// Messages that the shard has sent and the session has not taken.
     handed: AtomicUsize,
     /// Last model call, possibly of the previous actor.
-    flight: Mutex<Arc<Flight>>,
+    call_progress: Mutex<Arc<CallProgress>>,
 }
 
-impl Pulse {
-    pub(super) fn new(flight: Arc<Flight>) -> Self {
+impl ProgressTracker {
+    pub(super) fn new(call_progress: Arc<CallProgress>) -> Self {
         Self {
-            flight: Mutex::new(flight),
+            call_progress: Mutex::new(call_progress),
             ..Self::default()
         }
     }
 
-    pub(super) fn flight(&self) -> Arc<Flight> {
-        Arc::clone(&self.flight.lock())
+    pub(super) fn call_progress(&self) -> Arc<CallProgress> {
+        Arc::clone(&self.call_progress.lock())
     }
 
-    pub(super) fn take_off(&self, tokens: u64) -> Arc<Flight> {
-        let flight = Arc::new(Flight::of(tokens));
-        *self.flight.lock() = Arc::clone(&flight);
-        flight
+    pub(super) fn begin_call(&self, tokens: u64) -> Arc<CallProgress> {
+        let call_progress = Arc::new(CallProgress::of(tokens));
+        *self.call_progress.lock() = Arc::clone(&call_progress);
+        call_progress
     }
 
     pub(super) fn beat(&self, now: u64) {
@@ -81,7 +81,7 @@ impl Pulse {
         self.beat(now);
     }
 
-    pub(super) fn progresses(&self) {
+    pub(super) fn record_progress(&self) {
         self.progressed.store(true, Ordering::Relaxed);
     }
 
@@ -98,7 +98,7 @@ impl Pulse {
         self.claimed.store(last.0 + 1, Ordering::Relaxed);
     }
 
-    pub(super) fn claimed_at(&self) -> Option<Seq> {
+    pub(super) fn claimed_seq(&self) -> Option<Seq> {
         self.claimed.load(Ordering::Relaxed).checked_sub(1).map(Seq)
     }
 
@@ -159,52 +159,63 @@ mod tests {
 
     #[test]
     fn handed_messages_are_bounded() {
-        let pulse = Pulse::default();
-        let handed = [pulse.hand(2), pulse.hand(2), pulse.hand(2)];
+        let progress_tracker = ProgressTracker::default();
+        let handed = [
+            progress_tracker.hand(2),
+            progress_tracker.hand(2),
+            progress_tracker.hand(2),
+        ];
         assert_eq!(handed, [true, true, false]);
-        pulse.take();
-        assert_eq!([pulse.hand(2), pulse.hand(2)], [true, false]);
+        progress_tracker.take();
+        assert_eq!(
+            [progress_tracker.hand(2), progress_tracker.hand(2)],
+            [true, false]
+        );
     }
 
     #[test]
     fn repeating_an_activity_is_no_progress() {
-        let pulse = Pulse::default();
-        pulse.at(Activity::BackingOff, false, 50);
-        pulse.at(Activity::Calling, false, 100);
-        pulse.at(Activity::Calling, false, 600);
-        assert_eq!(pulse.silent_for(700), 600);
-        pulse.at(Activity::Idle, true, 700);
-        pulse.at(Activity::Idle, true, 800);
-        assert_eq!(pulse.idle_for(900), Some(100), "somebody talked to it");
+        let progress_tracker = ProgressTracker::default();
+        progress_tracker.at(Activity::BackingOff, false, 50);
+        progress_tracker.at(Activity::Calling, false, 100);
+        progress_tracker.at(Activity::Calling, false, 600);
+        assert_eq!(progress_tracker.silent_for(700), 600);
+        progress_tracker.at(Activity::Idle, true, 700);
+        progress_tracker.at(Activity::Idle, true, 800);
+        assert_eq!(
+            progress_tracker.idle_for(900),
+            Some(100),
+            "somebody talked to it"
+        );
     }
 
     #[test]
     fn only_a_working_session_can_stall() {
-        let pulse = Pulse::default();
-        pulse.beat(100);
-        assert_eq!(pulse.silent_for(700), 600, "it comes to life");
-        pulse.beat(650);
-        assert_eq!(pulse.silent_for(700), 50);
+        let progress_tracker = ProgressTracker::default();
+        progress_tracker.beat(100);
+        assert_eq!(progress_tracker.silent_for(700), 600, "it comes to life");
+        progress_tracker.beat(650);
+        assert_eq!(progress_tracker.silent_for(700), 50);
         for patient in [Activity::BackingOff, Activity::Delegating, Activity::Paused] {
-            pulse.at(patient, false, 700);
-            assert_eq!(pulse.silent_for(9_999_999), 0, "{patient:?}");
-            assert_eq!(pulse.idle_for(9_999_999), None, "{patient:?}");
-            assert!(pulse.is_busy(), "{patient:?}");
+            progress_tracker.at(patient, false, 700);
+            assert_eq!(progress_tracker.silent_for(9_999_999), 0, "{patient:?}");
+            assert_eq!(progress_tracker.idle_for(9_999_999), None, "{patient:?}");
+            assert!(progress_tracker.is_busy(), "{patient:?}");
         }
-        pulse.at(Activity::Approval, true, 700);
-        assert!(!pulse.is_busy(), "a person is waited for");
-        assert_eq!(pulse.silent_for(9_999_999), 0);
-        assert_eq!(pulse.idle_for(900), Some(200));
-        pulse.at(Activity::Calling, false, 700);
-        assert_eq!(pulse.idle_for(900), None);
-        pulse.enqueued(700);
-        pulse.at(Activity::Calling, false, 800);
+        progress_tracker.at(Activity::Approval, true, 700);
+        assert!(!progress_tracker.is_busy(), "a person is waited for");
+        assert_eq!(progress_tracker.silent_for(9_999_999), 0);
+        assert_eq!(progress_tracker.idle_for(900), Some(200));
+        progress_tracker.at(Activity::Calling, false, 700);
+        assert_eq!(progress_tracker.idle_for(900), None);
+        progress_tracker.enqueued(700);
+        progress_tracker.at(Activity::Calling, false, 800);
         assert_eq!(
-            pulse.silent_for(9_999_999),
+            progress_tracker.silent_for(9_999_999),
             0,
             "whatever the session says meanwhile"
         );
-        pulse.dequeued(900);
-        assert_eq!(pulse.silent_for(1_000), 100);
+        progress_tracker.dequeued(900);
+        assert_eq!(progress_tracker.silent_for(1_000), 100);
     }
 }
