@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use oracle_agent::{actor::Oracle, model::Submission};
+use oracle_agent::prelude::*;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -13,19 +13,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let question = question.unwrap_or_else(|| "Where are session names checked?".into());
 
     let system = Oracle::builder().project(".").start().await?;
-    let session = system.oracle().session("example")?;
-    let answer = session
-        .ask(Submission::new(question))
-        .await?
-        .answer()
-        .await?;
+    let answer = system.oracle().session("example")?.answer(question).await?;
 
-    println!(
-        "{}\n\n({} after {} turns)",
-        answer.text,
-        answer.outcome.name(),
-        answer.turns
-    );
+    let (outcome, turns) = (answer.outcome.name(), answer.turns);
+    println!("{}\n\n({outcome} after {turns} turns)", answer.text);
     system.shut_down(Duration::from_secs(1)).await;
     Ok(())
 }

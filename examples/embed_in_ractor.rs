@@ -1,95 +1,85 @@
 //! Oracle inside a larger actor system: a help desk that runs each ticket's conversation as a child
-//! actor and receives its events.
+//! actor and receives its records.
 //!
 //! `cargo run --example embed_in_ractor`
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
 
-use std::collections::HashMap;
-
 use oracle_agent::{
-    actor::{
-        Frames, Oracle, Progress, System,
-        port::{PortEvent, PortMsg},
-    },
-    model::{Event, Seq, SessionKey, SessionName, Submission},
+    actor::port::{PortEvent, PortMsg},
+    prelude::*,
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 
+const TICKETS: [&str; 2] = [
+    "Where are session names checked?",
+    "How is the signal reader tested?",
+];
+
 struct Desk;
-
-enum DeskMsg {
-    /// A user has a question.
-    Ticket(&'static str),
-    /// An event of a conversation.
-    PortEvent(PortEvent),
-}
-
-// Required only with ractor's `cluster` feature.
-#[cfg(feature = "cluster")]
-impl ractor::Message for DeskMsg {}
 
 struct DeskState {
     /// A child actor too, like the conversations below.
-    system: System,
-    open: HashMap<SessionKey, ActorRef<PortMsg>>,
-    tickets: u32,
+    _system: System,
+    open: Vec<(SessionKey, ActorRef<PortMsg>)>,
 }
 
 impl Actor for Desk {
-    type Msg = DeskMsg;
+    type Msg = PortEvent;
     type State = DeskState;
     type Arguments = ();
 
     async fn pre_start(
         &self,
-        me: ActorRef<DeskMsg>,
+        me: ActorRef<PortEvent>,
         (): (),
     ) -> Result<DeskState, ActorProcessingErr> {
-        let system = Oracle::builder()
-            .project(".")
-            .start_under(me.get_cell())
-            .await?;
+        let builder = Oracle::builder().project(".");
+        let system = builder.start_under(me.get_cell()).await?;
+        let mut open = Vec::new();
+        for (number, question) in TICKETS.into_iter().enumerate() {
+            let session = system.oracle().session(format!("ticket-{number}"))?;
+            println!("{}: {question}", session.key());
+            let child = session.start_under(&me, Seq(0), Frames::No, |heard| heard);
+            let (child, _) = child.await?;
+            child.cast(PortMsg::Tell(question.into()))?;
+            open.push((session.key().clone(), child));
+        }
         Ok(DeskState {
-            system,
-            open: HashMap::new(),
-            tickets: 0,
+            _system: system,
+            open,
         })
     }
 
     async fn handle(
         &self,
-        me: ActorRef<DeskMsg>,
-        message: DeskMsg,
+        _: ActorRef<PortEvent>,
+        heard: PortEvent,
         state: &mut DeskState,
     ) -> Result<(), ActorProcessingErr> {
-        match message {
-            DeskMsg::Ticket(question) => {
-                state.tickets += 1;
-                let name = SessionName::new(&format!("ticket-{}", state.tickets))?;
-                println!("{name}: {question}");
-                let session = state.system.oracle().session(name)?;
-                let tell = DeskMsg::PortEvent;
-                let (child, _) = session.start_under(&me, Seq(0), Frames::No, tell).await?;
-                child.cast(PortMsg::Tell(Submission::new(question)))?;
-                state.open.insert(session.key().clone(), child);
+        let Progress::Record(record) = &heard.progress else {
+            return Ok(());
+        };
+        match &record.fact {
+            Fact::Tool(ToolFact::Requested(tool)) => {
+                println!("{}: {}", heard.session, tool.call.name)
             }
-            DeskMsg::PortEvent(heard) => {
-                if let Progress::Record(record) = &heard.progress {
-                    show(&record.event());
-                    if record.kind() == "query.finished"
-                        && let Some(child) = state.open.get(&heard.session)
-                    {
-                        child.stop(Some("answered".into()));
-                    }
+            Fact::Query(QueryFact::Finished(end)) => {
+                // Only the first line of an answer: the rest quotes sources.
+                let answer = end.answer.lines().next().unwrap_or_default();
+                println!("{}: {answer}", heard.session);
+                let mut open = state.open.iter();
+                if let Some((_, child)) = open.find(|(session, _)| *session == heard.session) {
+                    child.stop(Some("answered".into()));
                 }
             }
+            _ => {}
         }
         Ok(())
     }
 
     async fn handle_supervisor_evt(
         &self,
-        me: ActorRef<DeskMsg>,
+        me: ActorRef<PortEvent>,
         event: SupervisionEvent,
         state: &mut DeskState,
     ) -> Result<(), ActorProcessingErr> {
@@ -97,7 +87,7 @@ impl Actor for Desk {
             SupervisionEvent::ActorTerminated(cell, _, reason) => {
                 state
                     .open
-                    .retain(|_, child| child.get_id() != cell.get_id());
+                    .retain(|(_, child)| child.get_id() != cell.get_id());
                 println!("a child has ended: {}", reason.unwrap_or_default());
                 if state.open.is_empty() {
                     me.stop(None);
@@ -115,7 +105,7 @@ impl Actor for Desk {
     /// stopped.
     async fn post_stop(
         &self,
-        me: ActorRef<DeskMsg>,
+        me: ActorRef<PortEvent>,
         _: &mut DeskState,
     ) -> Result<(), ActorProcessingErr> {
         me.stop_children_and_wait(None, None).await;
@@ -123,30 +113,8 @@ impl Actor for Desk {
     }
 }
 
-fn show(event: &Event) {
-    let payload = &event.payload;
-    let what = match &*event.kind {
-        "query.classified" => &payload["classification"]["query_type"],
-        "tool.requested" => &payload["name"],
-        "signal.emitted" => &payload["type"],
-        "query.finished" => &payload["answer"],
-        _ => return,
-    };
-    // Only the first line of an answer: the rest quotes sources.
-    let what = what.as_str().and_then(|text| text.lines().next());
-    println!(
-        "{}: {} {}",
-        event.session,
-        event.kind,
-        what.unwrap_or_default()
-    );
-}
-
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (desk, ended) = Actor::spawn(None, Desk, ()).await?;
-    desk.cast(DeskMsg::Ticket("Where are session names checked?"))?;
-    desk.cast(DeskMsg::Ticket("How is the signal reader tested?"))?;
-    ended.await?;
-    Ok(())
+    let (_, ended) = Actor::spawn(None, Desk, ()).await?;
+    Ok(ended.await?)
 }

@@ -1,142 +1,80 @@
 //! A process is killed during a query, and the next one continues it.
 //!
-//! The program starts itself again, kills that process after its first tool call, and completes the
-//! query from the journal without repeating completed steps.
+//! The program starts itself again, kills that process after its tool call, and completes the query
+//! from the journal without repeating completed steps.
 //!
 //! `cargo run --example resume_after_crash`
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
 
-use std::{
-    env,
-    error::Error,
-    io::{BufRead as _, BufReader},
-    path::Path,
-    process::{Command, Stdio},
-    time::Duration,
-};
+use std::{env, error::Error, path::Path, process, time::Duration};
 
-use futures_util::future::{BoxFuture, FutureExt};
-use oracle_agent::{
-    actor::{Frames, Oracle, Progress, System},
-    journal::Sqlite,
-    llm::Scripted,
-    model::{QueryId, Seq, Submission, ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec},
-    tool::{Tool, ToolContext, ToolError, ToolOutput},
-};
-use serde_json::{Value, json};
+use oracle_agent::{journal::Sqlite, model::Turn, prelude::*};
 
-const ANSWER: &str = r#"The letter is posted.
-<signal type="context_sufficient"><sources_found>1</sources_found><confidence>0.95</confidence></signal>"#;
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Letter {}
 
-/// A tool whose side effect must happen once.
-struct Post(ToolSpec);
-
-impl Post {
-    fn new() -> Self {
-        Self(ToolSpec {
-            name: "post_letter".into(),
-            description: "Posts the letter.".into(),
-            schema: json!({ "type": "object" }),
-            serves: ToolNeed::General,
-            effect: ToolEffect::Writes,
-            repeat: ToolRepeat::Unsafe,
-            approval: ToolApproval::NotNeeded,
-        })
-    }
-}
-
-impl Tool for Post {
-    fn spec(&self) -> &ToolSpec {
-        &self.0
-    }
-
-    fn call(&self, _: Value, _: ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        println!("    the letter is posted by process {}", std::process::id());
-        async { Ok("posted".into()) }.boxed()
-    }
-}
-
+/// A system whose tool has a side effect that must happen once.
 async fn start(folder: &Path) -> Result<System, Box<dyn Error>> {
-    let model = Scripted::new()
-        .calls("I post it.", [("post_letter", json!({}))])
-        .reply(ANSWER)
-        .slowly(Duration::from_secs(2));
-    // A broken journal may acknowledge nothing more; the next process recovers from what is
-    // durable.
-    let on_broken = Box::new(|why: &str| {
-        eprintln!("the journal is broken: {why}");
-        std::process::abort();
+    let post = tool_fn("post_letter", "Posts the letter.", async |_: Letter| {
+        println!("     process {} posts the letter", process::id());
+        Ok("posted")
     });
-    let journal = Sqlite::open(folder, on_broken)?;
-    let builder = Oracle::builder()
-        .backend(model)
-        .model("scripted/postman")
-        .tool(Post::new())
-        .journal(journal);
-    Ok(builder.start().await?)
+    let model = Scripted::new()
+        .calls("I post it.", [("post_letter", serde_json::json!({}))])
+        .reply("The letter is posted.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found><confidence>0.9</confidence></signal>")
+        .slowly(Duration::from_secs(2));
+    // A broken journal may acknowledge nothing more; the next process recovers what is durable.
+    let journal = Sqlite::open(folder, Box::new(|_: &str| process::abort()))?;
+    let builder = Oracle::builder().backend(model).model("scripted/postman");
+    Ok(builder.tool(post).journal(journal).start().await?)
 }
 
-/// The process that is killed.
 #[tokio::main]
-async fn first(folder: &Path) -> Result<(), Box<dyn Error>> {
-    let system = start(folder).await?;
-    let session = system.oracle().session("letter")?;
-    session
-        .submit(Submission::new("Please post the letter"))
-        .await?;
-    let mut follow = session.follow(Seq(0), Frames::No).await?;
-    loop {
-        if let Progress::Record(record) = follow.next().await? {
-            println!("{:>4} {}", record.seq, record.kind());
-        }
+async fn main() -> Result<(), Box<dyn Error>> {
+    if let Some(folder) = env::args_os().nth(1) {
+        return first(Path::new(&folder)).await;
     }
-}
+    let folder = tempfile::tempdir()?;
+    let killed = process::Command::new(env::current_exe()?)
+        .arg(folder.path())
+        .status()?;
+    println!("the first process has ended: {killed}");
 
-/// The process that continues.
-#[tokio::main]
-async fn second(folder: &Path, seen: Seq) -> Result<(), Box<dyn Error>> {
     // The system recovers interrupted queries when it starts, without a new request.
-    let system = start(folder).await?;
+    let system = start(folder.path()).await?;
     let session = system.oracle().session("letter")?;
-    let mut follow = session.follow(seen, Frames::No).await?;
+    let mut follow = session.follow(Seq(0), Frames::No).await?;
+    println!("from the journal: records 1 to {}", follow.end());
     loop {
         if let Progress::Record(record) = follow.next().await? {
             println!("{:>4} {}", record.seq, record.kind());
-            if record.kind() == "query.finished" {
+            if let Fact::Query(QueryFact::Finished(finished)) = &record.fact {
+                println!("\n{}", finished.answer);
                 break;
             }
         }
     }
-    let answer = session.watch(QueryId(1)).await?.answer().await?;
-    println!("\n{}: {}", answer.outcome.name(), answer.text);
     system.shut_down(Duration::from_secs(1)).await;
     Ok(())
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    if let Some(folder) = env::args_os().nth(1) {
-        return first(Path::new(&folder));
-    }
-    let folder = tempfile::tempdir()?;
-    let mut child = Command::new(env::current_exe()?)
-        .arg(folder.path())
-        .stdout(Stdio::piped())
-        .spawn()?;
-    let (mut seen, mut turns) = (Seq(0), 0);
-    for line in BufReader::new(child.stdout.take().ok_or("no output")?).lines() {
-        let line = line?;
-        println!("{line}");
-        let Some((seq, kind)) = line.trim().split_once(' ') else {
-            continue;
-        };
-        seen = seq.parse().map_or(seen, Seq);
-        turns += u32::from(kind == "turn.started");
-        // The tool's result is durable, and the model's next turn has started.
-        if turns == 2 {
-            break;
+/// Is killed in its second turn, when the tool's result is durable.
+async fn first(folder: &Path) -> Result<(), Box<dyn Error>> {
+    let system = start(folder).await?;
+    let mut watch = system
+        .oracle()
+        .session("letter")?
+        .ask("Please post the letter")
+        .await?;
+    while let Some(progress) = watch.next().await? {
+        if let Progress::Record(record) = progress {
+            println!("{:>4} {}", record.seq, record.kind());
+            if matches!(record.fact, Fact::Turn(TurnFact::Started(_)))
+                && record.turn > Some(Turn(0))
+            {
+                process::abort();
+            }
         }
     }
-    child.kill()?;
-    println!("process {} is killed: {}\n", child.id(), child.wait()?);
-    second(folder.path(), seen)
+    Err("the query has ended before the crash".into())
 }

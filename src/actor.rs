@@ -54,11 +54,11 @@ pub use deletion::{Deletion, delete};
 pub use depths::QueueDepths;
 pub use ephemeral::Ephemeral;
 pub use gateway::{BreakerSettings, CircuitState, GatewaySettings, ModelState, ProviderState};
-pub(crate) use handle::AnswerText;
 pub use handle::{
     Answer, AskError, Detail, EventStream, Oracle, Progress, QueryAccount, QueryPage, RecordPage,
     SessionFilter, SessionHandle, SessionPage, SessionState, SessionSummary, TenantPage, Watch,
 };
+pub(crate) use handle::{AnswerText, QueryStream};
 pub use meter::{MetricFamily, MetricGauge, Metrics, Timing};
 pub use profile::{Profile, Profiles};
 pub use reload::{Changes, Reload, ReloadError};

@@ -1,7 +1,7 @@
 //! The control channel, with which an operator or a supervising system manages sessions.
 //!
 //! A [`Controller`] answers a [`Verb`] with [`Answer`] or [`Refused`], and a [`Watching`] with a
-//! stream of [`Seen`]. The transports are [`port`] (actor messages) and HTTP, also on the Unix
+//! stream of [`Update`]. The transports are [`port`] (actor messages) and HTTP, also on the Unix
 //! [`socket`] of the data directory, whose other end is [`Client`]. All of them give the same
 //! answers.
 //!
@@ -50,7 +50,7 @@ pub mod socket;
 mod subject;
 pub(crate) mod verb;
 
-pub use answer::{Accepted, Answer, Seen};
+pub use answer::{Accepted, Answer, Seen, Update};
 #[cfg(any(feature = "cli", feature = "server"))]
 pub use client::{Client, ClientError, Events, SessionUpdate, TextFrame};
 pub use controller::Controller;

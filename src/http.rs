@@ -118,6 +118,50 @@ impl Modify for Key {
 /// [`Principal`](crate::model::Principal) that the host put into its extensions. A host with a key
 /// file also runs [`Host::watch_keys`]. Connection caps and time-outs for slow clients are up to
 /// the host.
+///
+/// A host that authenticates its users adds a [`Principal`](crate::model::Principal) to each
+/// request. Otherwise Oracle's keys count: pass [`Keyring::open`](crate::access::Keyring::open) and
+/// run [`Host::watch_keys`].
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use axum::{
+///     Router,
+///     extract::Request,
+///     middleware::{self, Next},
+///     response::Response,
+/// };
+/// use oracle_agent::{
+///     access::Keyring,
+///     actor::Oracle,
+///     http::{self, Host, Settings, HostParts},
+///     journal::Memory,
+///     model::Principal,
+/// };
+///
+/// /// The authentication of the host, which names the user, the tenant and the role.
+/// async fn authenticate(mut request: Request, next: Next) -> Response {
+///     request.extensions_mut().insert(Principal::local());
+///     next.run(request).await
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let journal = Arc::new(Memory::new());
+/// let system = Oracle::builder().journal(journal.clone()).start().await?;
+/// let host = Host::new(HostParts {
+///     oracle: system.oracle().clone(),
+///     journal,
+///     settings: Settings::default(),
+///     keys: Arc::new(Keyring::none()),
+/// });
+/// let app: Router = Router::new()
+///     .nest("/oracle", http::router(host))
+///     .layer(middleware::from_fn(authenticate));
+/// # Ok(())
+/// # }
+/// ```
 pub fn router(host: Host) -> Router {
     routes(host).0
 }

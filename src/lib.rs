@@ -3,12 +3,7 @@
 //! A program embeds it like this:
 //!
 //! ```
-//! use std::time::Duration;
-//!
-//! use oracle_agent::{
-//!     actor::Oracle,
-//!     model::{Outcome, SessionName, Submission},
-//! };
+//! use oracle_agent::prelude::*;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -17,11 +12,10 @@
 //!
 //! // A session is a conversation. Its first message opens it; its name identifies it.
 //! let session = system.oracle().session("example")?;
-//! let question = Submission::new("Where is the turn policy defined?");
-//! let answer = session.answer(question).await?;
+//! let answer = session.answer("Where is the turn policy defined?").await?;
 //! assert_eq!(answer.outcome, Outcome::Answered);
 //!
-//! system.shut_down(Duration::from_secs(1)).await;
+//! system.shut_down(std::time::Duration::from_secs(1)).await;
 //! # Ok(())
 //! # }
 //! ```
@@ -30,12 +24,14 @@
 //! |---|---|
 //! | own models, tools, journals, policies | [`app::Builder`], from [`actor::Oracle::builder`] |
 //! | conversations: ask, follow, cancel, fork, import | [`actor::SessionHandle`] |
-//! | events of one session or of all | [`actor::EventStream`], [`actor::Subscription`] |
+//! | an answer as it is written | [`actor::Watch`] |
+//! | tools from closures | [`tool::tool_fn`] |
+//! | records of one session or of all | [`actor::EventStream`], [`actor::Subscription`] |
 //! | operators: pause, steer, approve | [`control`], as calls or as an actor: [`control::port`] |
 //! | a system supervised by your own actor | [`app::Builder::start_under`] |
 //! | conversations as children of your own actors | [`actor::port`] |
 //! | metrics | [`actor::Oracle::figures`] |
-//! | an HTTP server | [`http::Server`] |
+//! | an HTTP server, or routes for your own | [`http::Server`], [`http::router`] |
 //! | settings | [`config`] |
 //! | tests of your own program | `testkit`, a feature |
 //!
@@ -103,6 +99,7 @@ pub mod cli;
 pub mod http;
 
 pub mod app;
+pub mod prelude;
 #[cfg(feature = "cli")]
 pub mod telemetry;
 

@@ -57,7 +57,7 @@ pub use citations::{Citation, citations};
 pub use code::{CodeSearchSettings, code_search};
 #[cfg(feature = "project")]
 pub use files::file_read;
-pub use function::FnTool;
+pub use function::{FnTool, tool_fn};
 #[cfg(feature = "project")]
 pub use guard::{ProjectRoot, RootError};
 #[cfg(feature = "project")]

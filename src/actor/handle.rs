@@ -53,8 +53,8 @@ pub use error::AskError;
 pub use list::{SessionFilter, SessionPage, SessionState, SessionSummary, TenantPage};
 pub use look::{QueryAccount, QueryPage, RecordPage};
 pub use stream::{Detail, EventStream, Progress};
-pub(crate) use watch::AnswerText;
 pub use watch::{Answer, Watch};
+pub(crate) use watch::{AnswerText, QueryStream};
 
 #[derive(Clone)]
 pub(super) struct Router {
@@ -153,12 +153,8 @@ impl Oracle {
     ///
     /// # Errors
     /// When the name is invalid: see [`SessionName::new`](crate::model::SessionName::new).
-    pub fn session<N>(&self, name: N) -> Result<SessionHandle, IdError>
-    where
-        N: TryInto<SessionName>,
-        IdError: From<N::Error>,
-    {
-        Ok(self.session_by_key(name.try_into()?))
+    pub fn session(&self, name: impl AsRef<str>) -> Result<SessionHandle, IdError> {
+        Ok(self.session_by_key(SessionName::new(name.as_ref())?))
     }
 
     /// Returns a session by its key, which names the tenant too. The first message creates it.

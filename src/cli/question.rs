@@ -9,7 +9,7 @@ use futures_util::future::{BoxFuture, FutureExt as _, ready};
 use tokio::time::sleep;
 
 use crate::{
-    actor::{Answer, AskError, Frame, Progress, SessionHandle, SessionRecord, Watch},
+    actor::{Answer, AskError, Detail, Frame, Progress, QueryStream, SessionHandle, SessionRecord},
     control::{Client, ClientError, Code, Events, Refused, SessionUpdate, Verb},
     kernel::{Command, Refusal},
     model::{
@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 pub(super) struct Question {
     session: SessionHandle,
-    watch: Watch,
+    query: QueryStream,
     /// The server that runs the question, if this process does not.
     server: Option<OwningServer>,
     calls: Vec<Arc<ToolCall>>,
@@ -72,7 +72,7 @@ impl Question {
     ) -> Result<Self, Refused> {
         let mut tries = TRIES;
         loop {
-            let error = match session.ask(submission.clone()).await {
+            let error = match session.begin_query(submission.clone(), Detail::All).await {
                 Ok(watch) => return Ok(Self::new(session, watch, None)),
                 Err(error) => error,
             };
@@ -80,7 +80,7 @@ impl Question {
             let (refused, again) = match OwningServer::of(&error, session).await? {
                 Some(server) => match server.client.submit(name, &submission).await {
                     Ok(accepted) => {
-                        let watch = session.watch(accepted.query).await?;
+                        let watch = session.follow_query(accepted.query, Detail::All).await?;
                         return Ok(Self::new(session, watch, Some(server)));
                     }
                     Err(error) => {
@@ -116,14 +116,14 @@ impl Question {
                 server => server,
             },
         };
-        let watch = session.watch(query).await?;
+        let watch = session.follow_query(query, Detail::All).await?;
         Ok(Self::new(session, watch, server))
     }
 
-    fn new(session: &SessionHandle, watch: Watch, server: Option<OwningServer>) -> Self {
+    fn new(session: &SessionHandle, query: QueryStream, server: Option<OwningServer>) -> Self {
         Self {
             session: session.clone(),
-            watch,
+            query,
             server,
             calls: Vec::new(),
             waiting: Vec::new(),
@@ -137,7 +137,7 @@ impl Question {
     /// Waits for the next progress; returns `None` after the end. Cancel safe.
     pub(super) async fn next(&mut self) -> Result<Option<Progress>, Refused> {
         loop {
-            let Self { watch, server, .. } = self;
+            let Self { query, server, .. } = self;
             let events = server.as_mut().and_then(|server| server.events.as_mut());
             let told = async {
                 match events {
@@ -148,7 +148,7 @@ impl Question {
             let told = tokio::select! {
                 // A record precedes the text that follows it.
                 biased;
-                progress = watch.next() => {
+                progress = query.next() => {
                     let progress = progress?;
                     if let Some(Progress::Record(record)) = &progress {
                         self.keep_calls(record);
@@ -159,7 +159,7 @@ impl Question {
             };
             match told {
                 Ok(Some(SessionUpdate::Frame(frame))) => {
-                    if frame.query == self.watch.query() {
+                    if frame.query == self.query.query {
                         let session = self.session.key().clone();
                         return Ok(Some(Progress::Frame(Arc::new(Frame {
                             session,
@@ -172,7 +172,7 @@ impl Question {
                     }
                 }
                 Ok(Some(SessionUpdate::Event(_) | SessionUpdate::Gap { .. })) => {
-                    self.watch.look().await?
+                    self.query.look().await?
                 }
                 Ok(Some(SessionUpdate::End { .. }) | None) | Err(_) => {
                     if let Some(server) = &mut self.server {
@@ -184,12 +184,12 @@ impl Question {
     }
 
     pub(super) async fn answer(self) -> Result<Answer, Refused> {
-        Ok(self.watch.answer().await?)
+        Ok(self.query.answer().await?)
     }
 
     /// Cancels the query; resolves when that is durable.
     pub(super) fn cancel(&self) -> BoxFuture<'static, Result<(), Refused>> {
-        let query = Some(self.watch.query());
+        let query = Some(self.query.query);
         let session = self.session.key().clone().into();
         self.carry_out(
             Command::Cancel { query },

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::subject::Subject;
 use crate::{
-    actor::{Approval, SessionSummary, SessionView},
-    model::{Event, QueryId, Seq, SessionName, TenantId},
+    actor::{Approval, SessionRecord, SessionSummary, SessionView},
+    model::{Event, QueryId, Seq, SessionKey, SessionName, TenantId},
 };
 
 /// The answer to a verb, sent after its changes are durable.
@@ -91,7 +91,46 @@ pub struct Accepted {
     pub seq: Option<Seq>,
 }
 
-/// An item of a subscription.
+/// An item of a [`Follow`](super::Follow).
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Update {
+    /// A record that matches the filter.
+    Record(Arc<SessionRecord>),
+    /// Records of a session are missing here.
+    Gap {
+        /// The session.
+        session: SessionKey,
+        /// The number of the first missing record.
+        from: Seq,
+    },
+    /// Records of any session may be missing here.
+    Lost,
+    /// The subscription has ended.
+    End {
+        /// The reason, as a text for people.
+        why: String,
+    },
+}
+
+impl From<Update> for Seen {
+    fn from(update: Update) -> Self {
+        match update {
+            Update::Record(record) => Self::Event {
+                tenant: record.session.tenant.clone(),
+                event: Arc::new(record.event()),
+            },
+            Update::Gap { session, from } => {
+                let session = session.into();
+                Self::Gap { session, from }
+            }
+            Update::Lost => Self::Lost {},
+            Update::End { why } => Self::End { why },
+        }
+    }
+}
+
+/// An [`Update`] on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "seen", rename_all = "snake_case")]
 pub enum Seen {

@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Code, Refused, Seen, Watching};
+use super::{Code, Refused, Update, Watching};
 use crate::{
     actor::{
         self, AskError, Filter, Frames, Notice, Oracle, Progress, SessionRecord, Subscription,
@@ -70,12 +70,12 @@ impl Follow {
         })
     }
 
-    /// Waits for the next item; returns `None` after [`Seen::End`]. Cancel safe.
-    pub async fn next(&mut self) -> Option<Seen> {
+    /// Waits for the next item; returns `None` after [`Update::End`]. Cancel safe.
+    pub async fn next(&mut self) -> Option<Update> {
         while !self.over {
             let seen = match &mut self.source {
                 Source::One(follow) => match follow.next().await {
-                    Ok(Progress::Record(record)) => self.event(&record),
+                    Ok(Progress::Record(record)) => self.update(record),
                     Ok(Progress::Frame(_)) => None,
                     Err(error) => Some(self.end(why(&error))),
                 },
@@ -91,41 +91,38 @@ impl Follow {
         None
     }
 
-    fn event(&self, record: &SessionRecord) -> Option<Seen> {
-        self.filter.wants(record).then(|| Seen::Event {
-            tenant: record.session.tenant.clone(),
-            event: Arc::new(record.event()),
-        })
+    fn update(&self, record: Arc<SessionRecord>) -> Option<Update> {
+        let wanted = self.filter.wants(&record);
+        wanted.then_some(Update::Record(record))
     }
 
     fn is_of(&self, tenant: &TenantId) -> bool {
         self.tenant.as_ref().is_none_or(|wanted| wanted == tenant)
     }
 
-    fn of_all(&self, notice: Notice) -> Option<Seen> {
+    fn of_all(&self, notice: Notice) -> Option<Update> {
         match notice {
-            Notice::Record(record) if self.is_of(&record.session.tenant) => self.event(&record),
+            Notice::Record(record) if self.is_of(&record.session.tenant) => self.update(record),
             Notice::Gap { session, from } if self.is_of(&session.tenant) => {
-                let session = session.into();
-                Some(Seen::Gap { session, from })
+                Some(Update::Gap { session, from })
             }
             Notice::Record(_) | Notice::Gap { .. } | Notice::Frame(_) => None,
         }
     }
 
     /// Subscribes again after a bus was replaced, unless the system has ended.
-    async fn resubscribe(&mut self) -> Option<Seen> {
+    async fn resubscribe(&mut self) -> Option<Update> {
         tokio::time::sleep(AGAIN).await;
         if self.oracle.has_ended() {
             return Some(self.end(ENDED.to_owned()));
         }
         self.source = Source::All(self.oracle.subscribe(self.filter.clone()));
-        Some(Seen::Lost {})
+        Some(Update::Lost)
     }
 
-    fn end(&mut self, why: String) -> Seen {
+    fn end(&mut self, why: String) -> Update {
         self.over = true;
-        Seen::End { why }
+        Update::End { why }
     }
 }
 

@@ -105,7 +105,7 @@ async fn next(follow: &mut Follow, host: &Host) -> Seen {
         why: why.to_owned(),
     };
     tokio::select! {
-        seen = follow.next() => seen.unwrap_or_else(|| ends("it is over")),
+        update = follow.next() => update.map_or_else(|| ends("it is over"), Seen::from),
         () = host.drain().over() => ends("the server ends"),
     }
 }

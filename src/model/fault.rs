@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// How to react to a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,12 +52,12 @@ impl FaultClass {
 macro_rules! fault_codes {
     ($( $(#[$doc:meta])* $variant:ident = $code:literal, )+) => {
         /// The stable code of a [`Fault`], by which callers decide what to do.
-        #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
-        #[serde(from = "String")]
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[non_exhaustive]
         pub enum FaultCode {
-            $( $(#[$doc])* $variant, )+
+            $( $(#[$doc])* #[serde(rename = $code)] $variant, )+
             /// A code of a host's own backend or tool, or of another version of Oracle.
+            #[serde(untagged)]
             Other(Arc<str>),
         }
 
@@ -182,21 +182,9 @@ fault_codes! {
     ScriptExhausted = "script exhausted",
 }
 
-impl From<String> for FaultCode {
-    fn from(code: String) -> Self {
-        code.as_str().into()
-    }
-}
-
 impl fmt::Display for FaultCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-impl Serialize for FaultCode {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Clients know a session by [`SessionKey`]; records and tables use the small integer [`Sid`].
 
-use std::{convert::Infallible, fmt, path::PathBuf, str::FromStr, sync::Arc};
+use std::{fmt, path::PathBuf, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -41,13 +41,6 @@ pub enum IdError {
         /// The first invalid character.
         bad: char,
     },
-}
-
-/// For conversions that cannot fail, such as that of a name to itself.
-impl From<Infallible> for IdError {
-    fn from(never: Infallible) -> Self {
-        match never {}
-    }
 }
 
 fn checked(what: &'static str, name: &str) -> Result<Arc<str>, IdError> {
@@ -101,20 +94,6 @@ macro_rules! name_type {
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "{:?}", &*self.0)
-            }
-        }
-
-        impl TryFrom<&str> for $name {
-            type Error = IdError;
-            fn try_from(name: &str) -> Result<Self, IdError> {
-                Self::new(name)
-            }
-        }
-
-        impl TryFrom<String> for $name {
-            type Error = IdError;
-            fn try_from(name: String) -> Result<Self, IdError> {
-                Self::new(&name)
             }
         }
 

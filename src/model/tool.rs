@@ -25,6 +25,29 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
+    /// A tool that may change something: its calls are not repeated, and need no approval.
+    pub fn new(name: impl Into<String>, description: impl Into<String>, schema: Value) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            schema,
+            serves: ToolNeed::General,
+            effect: ToolEffect::Writes,
+            repeat: ToolRepeat::Unsafe,
+            approval: ToolApproval::NotNeeded,
+        }
+    }
+
+    /// A tool that only reads: its calls may be repeated.
+    #[must_use]
+    pub fn read_only(self) -> Self {
+        Self {
+            effect: ToolEffect::ReadOnly,
+            repeat: ToolRepeat::Safe,
+            ..self
+        }
+    }
+
     /// The description up to and with its first full stop.
     #[must_use]
     pub fn first_sentence(&self) -> &str {

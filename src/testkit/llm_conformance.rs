@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::llm::{Backend, Delta, Request, ToolChoice};
 use crate::model::{
     CallId, Message, Part, Reply, Role, StopReason, ToolCall, ToolResult, ToolSpec, ToolStatus,
-    tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
+    tool::ToolNeed,
 };
 
 /// A situation for a backend.
@@ -236,14 +236,10 @@ fn search() -> [Message; 2] {
 
 fn code_search() -> ToolSpec {
     let properties = json!({"query": {"type": "string"}});
+    let schema = json!({"type": "object", "properties": properties, "required": ["query"]});
     ToolSpec {
-        name: "code_search".to_owned(),
-        description: "Searches the files.".to_owned(),
-        schema: json!({"type": "object", "properties": properties, "required": ["query"]}),
         serves: ToolNeed::Code,
-        effect: ToolEffect::ReadOnly,
-        repeat: ToolRepeat::Safe,
-        approval: ToolApproval::NotNeeded,
+        ..ToolSpec::new("code_search", "Searches the files.", schema).read_only()
     }
 }
 

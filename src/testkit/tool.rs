@@ -12,7 +12,7 @@ use super::Panics;
 use crate::{
     model::{
         ToolSpec,
-        tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
+        tool::{ToolApproval, ToolEffect, ToolRepeat},
     },
     tool::{Tool, ToolContext, ToolError, ToolOutput},
 };
@@ -40,17 +40,13 @@ enum Does {
 impl TestTool {
     /// Creates a tool of this name.
     pub fn new(name: impl Into<String>) -> Self {
-        let spec = ToolSpec {
-            name: name.into(),
-            description: "Does what a test tells it.".into(),
-            schema: json!({"type": "object", "properties": {}}),
-            serves: ToolNeed::General,
-            effect: ToolEffect::ReadOnly,
-            repeat: ToolRepeat::Unsafe,
-            approval: ToolApproval::NotNeeded,
-        };
+        let schema = json!({"type": "object", "properties": {}});
+        let spec = ToolSpec::new(name, "Does what a test tells it.", schema);
         Self {
-            spec,
+            spec: ToolSpec {
+                effect: ToolEffect::ReadOnly,
+                ..spec
+            },
             does: Does::Answer("done".into()),
             panics: Panics::default(),
             started: Arc::default(),

@@ -10,7 +10,7 @@ use serde_json::Value;
 use serde_path_to_error::Segment;
 
 use super::{ToolError, text};
-use crate::model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec};
+use crate::model::tool::{ToolNeed, ToolSpec};
 
 /// Longest error text, in characters; serde quotes its input, which can be long.
 const MAX_ERROR_CHARS: usize = 400;
@@ -44,13 +44,8 @@ pub(super) fn read_only_spec<T: JsonSchema>(
     serves: ToolNeed,
 ) -> ToolSpec {
     ToolSpec {
-        name: name.to_owned(),
-        description,
-        schema: schema_of::<T>(),
         serves,
-        effect: ToolEffect::ReadOnly,
-        repeat: ToolRepeat::Safe,
-        approval: ToolApproval::NotNeeded,
+        ..ToolSpec::new(name, description, schema_of::<T>()).read_only()
     }
 }
 

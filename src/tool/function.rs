@@ -2,16 +2,52 @@
 
 use std::fmt;
 
-use futures_util::future::BoxFuture;
+use futures_util::{TryFutureExt as _, future::BoxFuture};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Tool, ToolContext, ToolError, ToolOutput, arguments};
-use crate::model::ToolSpec;
+use super::{Tool, ToolContext, ToolError, ToolOutput, arguments, schema_of};
+use crate::model::{ToolApproval, ToolSpec};
 
 type ToolFuture = BoxFuture<'static, Result<ToolOutput, ToolError>>;
 
-/// A tool that calls a function with its arguments.
+/// Makes a tool of an async closure. The type of its argument gives the schema that the model sees,
+/// and arguments that do not fit it are reported to the model.
+///
+/// Calls need no approval and are not repeated, because they may change something: see
+/// [`FnTool::read_only`] and [`FnTool::with_approval`].
+///
+/// ```
+/// use oracle_agent::prelude::*;
+///
+/// /// What the model sends.
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Arguments {
+///     /// The text to count.
+///     text: String,
+/// }
+///
+/// let words = tool_fn("word_count", "Counts words.", async |wanted: Arguments| {
+///     Ok(wanted.text.split_whitespace().count().to_string())
+/// });
+/// let builder = Oracle::builder().tool(words.read_only());
+/// ```
+pub fn tool_fn<A, T, F>(
+    name: impl Into<String>,
+    description: impl Into<String>,
+    function: impl Fn(A) -> F + Send + Sync + 'static,
+) -> FnTool
+where
+    A: DeserializeOwned + JsonSchema,
+    T: Into<ToolOutput> + 'static,
+    F: Future<Output = Result<T, ToolError>> + Send + 'static,
+{
+    let spec = ToolSpec::new(name, description, schema_of::<A>());
+    FnTool::new(spec, move |wanted, _| function(wanted).map_ok(Into::into))
+}
+
+/// A tool that calls a function with its arguments: see [`tool_fn`].
 pub struct FnTool {
     spec: ToolSpec,
     call: Box<dyn Fn(Value, ToolContext) -> ToolFuture + Send + Sync>,
@@ -44,6 +80,20 @@ impl FnTool {
             spec,
             call: Box::new(call),
         }
+    }
+
+    /// Declares that calls change nothing: they may be repeated, such as after a crash.
+    #[must_use]
+    pub fn read_only(mut self) -> Self {
+        self.spec = self.spec.read_only();
+        self
+    }
+
+    /// Declares that each call waits for a person's approval.
+    #[must_use]
+    pub fn with_approval(mut self) -> Self {
+        self.spec.approval = ToolApproval::Required;
+        self
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::{Answer, AskError, Detail, QueryAccount, Router, SessionHandle, watch::QueryStream};
+use super::{Answer, AskError, Detail, QueryAccount, Router, SessionHandle};
 use crate::{
     actor::session::Opening,
     journal,
@@ -138,9 +138,8 @@ impl ChildSession {
         let Some(QueryAccount { query, .. }) = self.account().await? else {
             return Ok(None);
         };
-        let events = self.session.listen(Detail::End);
-        let query = QueryStream::from_the_journal(&self.session, query, Detail::End, events);
-        query.await?.answer().await.map(Some)
+        let query = self.session.follow_query(query, Detail::End).await?;
+        query.answer().await.map(Some)
     }
 
     async fn account(&self) -> Result<Option<QueryAccount>, AskError> {

@@ -34,7 +34,7 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn ask(&self, message: impl Into<Submission>) -> Result<Watch, AskError> {
-        let query = self.query_of(message.into(), self.detail).await?;
+        let query = self.begin_query(message.into(), self.detail).await?;
         Ok(Watch::new(query))
     }
 
@@ -44,7 +44,7 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn answer(&self, message: impl Into<Submission>) -> Result<Answer, AskError> {
-        let query = self.query_of(message.into(), Detail::End).await?;
+        let query = self.begin_query(message.into(), Detail::End).await?;
         query.answer().await
     }
 
@@ -53,9 +53,17 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`]; an unknown query counts as deleted.
     pub async fn watch(&self, query: QueryId) -> Result<Watch, AskError> {
-        let notices = self.listen(self.detail);
-        let query = QueryStream::from_the_journal(self, query, self.detail, notices);
-        query.await.map(Watch::new)
+        let query = self.follow_query(query, self.detail).await?;
+        Ok(Watch::new(query))
+    }
+
+    pub(crate) async fn follow_query(
+        &self,
+        query: QueryId,
+        detail: Detail,
+    ) -> Result<QueryStream, AskError> {
+        let notices = self.listen(detail);
+        QueryStream::from_the_journal(self, query, detail, notices).await
     }
 
     /// Activates the session, and continues a query that was cut off with its process, as the
@@ -67,7 +75,7 @@ impl SessionHandle {
         self.router.recover(&self.key).await
     }
 
-    async fn query_of(
+    pub(crate) async fn begin_query(
         &self,
         submission: Submission,
         detail: Detail,

@@ -5,14 +5,10 @@ use std::{
     mem,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
-use futures_util::{
-    FutureExt as _,
-    future::BoxFuture,
-    stream::{self, BoxStream, Stream, StreamExt as _},
-};
+use futures_util::stream::{self, BoxStream, Stream, StreamExt as _, TryStreamExt as _};
 
 use super::{AskError, Detail, EventStream, Progress, SessionHandle, Subscription, stream::Begin};
 use crate::{
@@ -27,26 +23,24 @@ use crate::{
 /// A query in progress: a [`Stream`] of its records and, with [`Detail::All`], of its text as the
 /// model writes it. It ends with the query.
 ///
-/// An error of the journal is an item; polling again tries again.
+/// An error is an item; polling again tries again.
 pub struct Watch {
     query: QueryId,
-    state: WatchState,
+    progress: BoxStream<'static, Result<Progress, AskError>>,
+    end: Option<Answer>,
 }
-
-enum WatchState {
-    Idle(Box<QueryStream>),
-    Polled(BoxFuture<'static, (Box<QueryStream>, Next)>),
-    /// Only while `poll_next` runs.
-    Taken,
-}
-
-type Next = Result<Option<Progress>, AskError>;
 
 impl Watch {
     pub(super) fn new(stream: QueryStream) -> Self {
+        let query = stream.query;
+        let progress = stream::unfold(stream, |mut stream| async {
+            let next = stream.next().await.transpose()?;
+            Some((next, stream))
+        });
         Self {
-            query: stream.query,
-            state: WatchState::Idle(Box::new(stream)),
+            query,
+            progress: progress.fuse().boxed(),
+            end: None,
         }
     }
 
@@ -63,10 +57,7 @@ impl Watch {
     /// The session was quarantined or deleted, the system has ended, or the journal does not
     /// answer.
     pub async fn next(&mut self) -> Result<Option<Progress>, AskError> {
-        if let WatchState::Idle(query) = &mut self.state {
-            return query.next().await;
-        }
-        stream::StreamExt::next(self).await.transpose()
+        self.try_next().await
     }
 
     /// Returns the answer's text in pieces, as the model writes it. The texts of turns are
@@ -85,7 +76,7 @@ impl Watch {
                     return Ok(Some((piece, (watch, text))));
                 }
             }
-            let rest = watch.end().and_then(|answer| text.end(answer));
+            let rest = watch.end.as_ref().and_then(|answer| text.end(answer));
             Ok(rest.map(|rest| (rest, (watch, text))))
         });
         pieces.boxed()
@@ -98,49 +89,21 @@ impl Watch {
     /// As for [`next`](Self::next).
     pub async fn answer(mut self) -> Result<Answer, AskError> {
         while self.next().await?.is_some() {}
-        match self.state {
-            WatchState::Idle(query) => query.answer().await,
-            WatchState::Polled(_) | WatchState::Taken => Err(AskError::Stopped),
-        }
-    }
-
-    /// Reads new records from the journal, for callers that learn before this system that another
-    /// process has written some.
-    pub(crate) async fn look(&mut self) -> Result<(), AskError> {
-        match &mut self.state {
-            WatchState::Idle(query) => query.look().await,
-            WatchState::Polled(_) | WatchState::Taken => Ok(()),
-        }
-    }
-
-    fn end(&self) -> Option<&Answer> {
-        match &self.state {
-            WatchState::Idle(query) => query.end.as_ref(),
-            WatchState::Polled(_) | WatchState::Taken => None,
-        }
+        self.end.ok_or(AskError::Stopped)
     }
 }
 
 impl Stream for Watch {
     type Item = Result<Progress, AskError>;
 
-    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = self.get_mut();
-        let mut next = match mem::replace(&mut this.state, WatchState::Taken) {
-            WatchState::Idle(mut query) => async move {
-                let next = query.next().await;
-                (query, next)
-            }
-            .boxed(),
-            WatchState::Polled(next) => next,
-            WatchState::Taken => return Poll::Ready(None),
-        };
-        if let Poll::Ready((query, next)) = next.poll_unpin(context) {
-            this.state = WatchState::Idle(query);
-            return Poll::Ready(next.transpose());
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let next = ready!(self.progress.poll_next_unpin(context));
+        if let Some(Ok(Progress::Record(record))) = &next
+            && let Fact::Query(QueryFact::Finished(finished)) = &record.fact
+        {
+            self.end = Some(Answer::new(self.query, finished.clone()));
         }
-        this.state = WatchState::Polled(next);
-        Poll::Pending
+        Poll::Ready(next)
     }
 }
 
@@ -154,8 +117,8 @@ pub(crate) struct AnswerText {
     /// Where the text of this turn begins, and how much there is of this attempt.
     begin: usize,
     written: usize,
-    /// Whether a failed attempt left text that this attempt replaces.
-    replaces: bool,
+    /// Whether any text was returned, also of failed attempts.
+    any: bool,
 }
 
 impl AnswerText {
@@ -188,26 +151,22 @@ impl AnswerText {
 
     fn add(&mut self, writer: (Turn, Attempt), offset: usize, text: &str) -> Option<String> {
         if self.writer != Some(writer) {
-            if self.writer.is_some_and(|(turn, _)| turn == writer.0) {
-                self.replaces |= self.written > 0;
-                self.text.truncate(self.begin);
+            match self.writer {
+                Some((turn, _)) if turn == writer.0 => self.text.truncate(self.begin),
+                _ => self.begin = self.text.len(),
             }
-            (self.writer, self.begin, self.written) = (Some(writer), self.text.len(), 0);
+            (self.writer, self.written) = (Some(writer), 0);
         }
         // After a missing frame, the record of the reply has the rest.
         let known = self.written.checked_sub(offset)?;
         let new = text.get(known..).filter(|new| !new.is_empty())?;
-        let mut piece = String::new();
-        if self.written == 0 && (mem::take(&mut self.replaces) || !self.text.is_empty()) {
-            piece.push_str("\n\n");
-        }
-        if self.written == 0 && !self.text.is_empty() {
-            self.text.push_str("\n\n");
-        }
-        self.text.push_str(new);
+        let apart = |earlier| if earlier { "\n\n" } else { "" };
+        let begins = self.written == 0;
+        self.text += apart(begins && !self.text.is_empty());
+        self.text += new;
         self.written += new.len();
-        piece.push_str(new);
-        Some(piece)
+        let earlier = mem::replace(&mut self.any, true);
+        Some(format!("{}{new}", apart(begins && earlier)))
     }
 }
 
@@ -244,10 +203,10 @@ impl Answer {
     }
 }
 
-/// The records and frames of one query.
-pub(super) struct QueryStream {
+/// The records and frames of one query, for rooms that need no [`Stream`].
+pub(crate) struct QueryStream {
     stream: EventStream,
-    query: QueryId,
+    pub query: QueryId,
     /// Whether a record of the query was seen; before that, session records are kept in case they
     /// lead to it.
     begun: bool,
@@ -292,7 +251,7 @@ impl QueryStream {
     }
 
     /// Cancel-safe.
-    async fn next(&mut self) -> Result<Option<Progress>, AskError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Progress>, AskError> {
         loop {
             if let Some(record) = self.ready.pop_front() {
                 return Ok(Some(Progress::Record(record)));
@@ -313,11 +272,13 @@ impl QueryStream {
         }
     }
 
-    async fn look(&mut self) -> Result<(), AskError> {
+    /// Reads new records from the journal, for callers that learn before this system that another
+    /// process has written some.
+    pub(crate) async fn look(&mut self) -> Result<(), AskError> {
         self.stream.read_more().await
     }
 
-    pub(super) async fn answer(mut self) -> Result<Answer, AskError> {
+    pub(crate) async fn answer(mut self) -> Result<Answer, AskError> {
         while self.next().await?.is_some() {}
         self.end.ok_or(AskError::Stopped)
     }
@@ -348,5 +309,61 @@ impl QueryStream {
         if mine || record.query.is_none() {
             self.ready.push_back(record);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        actor::Frame,
+        model::{SessionKey, SessionName},
+    };
+
+    fn frame(turn: u32, attempt: u32, offset: usize, text: &str) -> Progress {
+        Progress::Frame(Arc::new(Frame {
+            session: SessionKey::local(SessionName::new("s").unwrap()),
+            query: QueryId(1),
+            turn: Turn(turn),
+            attempt: Attempt(attempt),
+            offset,
+            text: text.to_owned(),
+        }))
+    }
+
+    fn forced(text: &str) -> Answer {
+        let by = crate::model::ForcedBy::Operator;
+        Answer {
+            query: QueryId(1),
+            outcome: Outcome::Forced { by },
+            text: format!("{text}\n\n[Response stopped by operator]"),
+            turns: 2,
+            usage: Usage::default(),
+        }
+    }
+
+    #[test]
+    fn text_comes_once_and_that_of_a_new_attempt_replaces_it() {
+        let mut text = AnswerText::default();
+        let pieces = [
+            frame(0, 1, 0, "One "),
+            frame(0, 1, 0, "One two"),
+            // A frame is missing before this one.
+            frame(0, 1, 9, "four"),
+            frame(0, 2, 0, "Uno"),
+            frame(1, 1, 0, "Due"),
+        ];
+        let pieces: Vec<_> = pieces.iter().map(|piece| text.next(piece)).collect();
+        let new = [
+            Some("One "),
+            Some("two"),
+            None,
+            Some("\n\nUno"),
+            Some("\n\nDue"),
+        ];
+        assert_eq!(pieces, new.map(|new| new.map(str::to_owned)));
+        let end = text.end(&forced("Uno\n\nDue")).unwrap();
+        assert!(end.starts_with("\n\nStopped by an operator"), "{end}");
+        assert_eq!(text.end(&forced("Uno\n\nDue")), None);
     }
 }

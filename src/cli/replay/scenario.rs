@@ -12,10 +12,7 @@ use serde_json::Value;
 use crate::{
     config::Setting,
     llm::script::{ScriptCall, ScriptTurn},
-    model::{
-        CallId, ToolSpec,
-        tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
-    },
+    model::{CallId, ToolSpec},
     tool::{FnTool, ToolError, ToolOutput},
 };
 
@@ -150,15 +147,8 @@ impl Scenario {
 }
 
 fn spec(name: &str) -> ToolSpec {
-    ToolSpec {
-        name: name.to_owned(),
-        description: "Answers by the script.".into(),
-        schema: serde_json::json!({ "type": "object" }),
-        serves: ToolNeed::General,
-        effect: ToolEffect::ReadOnly,
-        repeat: ToolRepeat::Safe,
-        approval: ToolApproval::NotNeeded,
-    }
+    let schema = serde_json::json!({ "type": "object" });
+    ToolSpec::new(name, "Answers by the script.", schema).read_only()
 }
 
 fn section_of(key: &str) -> Option<&'static str> {

@@ -133,7 +133,7 @@ impl Way {
 impl Watched {
     pub(super) async fn next(&mut self) -> Value {
         let seen: Seen = match self {
-            Self::Follow(follow) => follow.next().await.unwrap(),
+            Self::Follow(follow) => follow.next().await.unwrap().into(),
             Self::Socket(watched) => watched.next().await.unwrap().unwrap(),
             Self::Http { body, read } => loop {
                 if let Some((event, rest)) = read.split_once("\n\n") {

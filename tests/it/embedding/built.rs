@@ -2,13 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::TryStreamExt as _;
 use oracle_agent::{
     actor::{Clock, Oracle, Progress, System},
     app::BuildError,
     journal::{Journal, Memory},
     kernel::{DecisionTable, TurnEnd, TurnPolicy, Verdict},
     llm::{Backend, DeltaStream, Request, Scripted},
-    model::{QueryClassification, QueryType, Seq, SessionName, Submission, Timestamp},
+    model::{
+        QueryClassification, QueryType, Seq, SessionName, Submission, Timestamp,
+        record::{Fact, QueryFact},
+    },
     query::{QueryClassifier, QueryContext},
 };
 
@@ -41,7 +45,7 @@ fn name() -> SessionName {
 }
 
 async fn event(system: &System, kind: &str) -> serde_json::Value {
-    let session = system.oracle().session(name()).unwrap();
+    let session = system.oracle().session_by_key(name());
     let events = session.events(Seq(0)).await.unwrap();
     events
         .into_iter()
@@ -55,7 +59,7 @@ async fn custom_classifier_is_used_and_recorded() {
     for (confidence, recorded) in [(0.75, 0.75), (7.0, 1.0), (f64::NAN, 0.0)] {
         let builder = Oracle::builder().classifier(Always(QueryType::Research, confidence));
         let system = builder.start().await.unwrap();
-        let session = system.oracle().session(name()).unwrap();
+        let session = system.oracle().session_by_key(name());
         session
             .answer(Submission::new("how is the code?"))
             .await
@@ -72,7 +76,7 @@ async fn custom_classifier_is_used_and_recorded() {
 #[tokio::test(start_paused = true)]
 async fn panicking_classifier_fails_only_its_query() {
     let system = Oracle::builder().classifier(Broken).start().await.unwrap();
-    let session = system.oracle().session(name()).unwrap();
+    let session = system.oracle().session_by_key(name());
     for _ in 0..300 {
         let answer = session
             .answer(Submission::new("how is the code?"))
@@ -104,7 +108,7 @@ async fn cloned_builder_continues_over_the_same_journal() {
         .clock(Clock::from(Timestamp::from_millis(1_000)))
         .journal(Arc::clone(&journal));
     let first = builder.clone().turn_policy(Twice).start().await.unwrap();
-    let session = first.oracle().session(name()).unwrap();
+    let session = first.oracle().session_by_key(name());
     let answer = session
         .answer(Submission::new("how is the code?"))
         .await
@@ -119,7 +123,7 @@ async fn cloned_builder_continues_over_the_same_journal() {
     first.shut_down(Duration::ZERO).await;
 
     let second = builder.start().await.unwrap();
-    let session = second.oracle().session(name()).unwrap();
+    let session = second.oracle().session_by_key(name());
     let mut watch = session.watch(answer.query).await.unwrap();
     let mut told = 0;
     while let Some(progress) = watch.next().await.unwrap() {
@@ -165,7 +169,7 @@ async fn second_opinion_uses_the_configured_or_first_model() {
             .backend(Scripted::new().reply(done("There.")))
             .model("scripted/any");
         let system = builder.start().await.unwrap();
-        let session = system.oracle().session(name()).unwrap();
+        let session = system.oracle().session_by_key(name());
         session.answer(Submission::new("how is it?")).await.unwrap();
         let classified = event(&system, "query.classified").await;
         let opinion = &classified["second_opinion"];
@@ -187,7 +191,7 @@ async fn offline_queries_reach_no_other_model() {
             .backend(Scripted::new().reply(done("There.")))
             .model(model);
         let system = builder.start().await.unwrap();
-        let session = system.oracle().session(name()).unwrap();
+        let session = system.oracle().session_by_key(name());
         session.answer(Submission::new("how is it?")).await.unwrap();
         assert_eq!(judge.requests().len(), asked, "{model}");
     }
@@ -211,6 +215,31 @@ async fn unknown_models_are_refused_at_build() {
     let error = builder.start().await.err().unwrap().to_string();
     assert!(
         error.contains("nobody here serves the model `nobody/small`"),
+        "{error}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_streams_records_and_the_text_of_the_answer() {
+    let words = |text| Scripted::new().reply(done(text));
+    let builder = Oracle::builder().backend(words("Hello there, and how are you today?"));
+    let system = builder.model("scripted/any").start().await.unwrap();
+    let session = system.oracle().session("s").unwrap();
+    let mut watch = session.ask("hello").await.unwrap();
+    let pieces: Vec<String> = watch.text().try_collect().await.unwrap();
+    let answer = watch.answer().await.unwrap();
+    assert_eq!(pieces.concat(), answer.text);
+    assert!(answer.text.starts_with("Hello there"), "{}", answer.text);
+
+    let watch = session.watch(answer.query).await.unwrap();
+    let all: Vec<Progress> = watch.try_collect().await.unwrap();
+    let Some(Progress::Record(last)) = all.last() else {
+        panic!("{all:?}")
+    };
+    assert!(matches!(last.fact, Fact::Query(QueryFact::Finished(_))));
+    let error = system.oracle().session("a b").err().unwrap().to_string();
+    assert!(
+        error.starts_with("the session name `a b` has the character ` `"),
         "{error}"
     );
 }

@@ -13,7 +13,6 @@ use crate::{
     model::{
         Fault, FaultCode, Message, Part, Price, QueryType, Reply, Role, StopReason, Timestamp,
         ToolResult, ToolSpec, ToolStatus, Usage,
-        tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
     },
     prompt::{ComposeInput, Variables},
     signal::{self, Finding as Read},
@@ -115,19 +114,12 @@ pub(super) fn counting(model: &str) -> Request {
 }
 
 pub(super) fn calling(model: &str) -> Request {
-    let tool = ToolSpec {
-        name: TOOL.into(),
-        description: "Notes a number.".into(),
-        schema: json!({
-            "type": "object",
-            "properties": { "number": { "type": "integer" } },
-            "required": ["number"],
-        }),
-        serves: ToolNeed::General,
-        effect: ToolEffect::ReadOnly,
-        repeat: ToolRepeat::Safe,
-        approval: ToolApproval::NotNeeded,
-    };
+    let schema = json!({
+        "type": "object",
+        "properties": { "number": { "type": "integer" } },
+        "required": ["number"],
+    });
+    let tool = ToolSpec::new(TOOL, "Notes a number.", schema).read_only();
     let question = format!(
         "Call the tool {TOOL} with the number {NUMBER}. Say nothing before it has returned; then tell me \
          the code word that it returned."

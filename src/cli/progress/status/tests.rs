@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::record::codec;
+use crate::model::{QueryClassification, QueryType, record::codec};
 
 /// A record with these fields; the others have usual values.
 fn record(kind: &str, fields: &Value) -> Record {
     let mut payload = json!({
         "text": "why?", "limits": { "max_turns": 5 }, "model": "p/m", "within_ms": 1,
-        "classification": { "query_type": "code", "confidence": 0.9, "keywords_matched": [] },
+        "classification": QueryClassification::new(QueryType::Code, 0.9, Vec::new()),
         "prompt": { "hash": "h", "segments_included": [], "token_estimate": 1 },
         "attempt": 1, "mode": "normal", "cause": "recovery", "call": "c", "name": "n",
         "id": "c", "status": "ok", "content": "x", "child": "s.1.1", "scope": "all",
@@ -47,7 +47,7 @@ fn status_line_describes_each_event() {
         ),
         (
             "query.classified",
-            json!({ "classification": { "query_type": "code" } }),
+            Value::Null,
             Some("it is a question of the type code"),
         ),
         (

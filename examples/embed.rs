@@ -1,0 +1,30 @@
+//! Embeds Oracle with a tool from a closure, and prints the answer as the model writes it.
+#![expect(clippy::print_stdout, reason = "an example shows its result")]
+
+use std::io::Write as _;
+
+use oracle_agent::prelude::*;
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Place {
+    city: String,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let weather = tool_fn("weather", "Tells the weather.", async |place: Place| {
+        Ok(format!("sunny in {}, 24 °C", place.city))
+    });
+    // A script, so that no key is needed; otherwise for example `anthropic/claude-sonnet-4-5`.
+    let builder = Oracle::builder().model("scripted/examples/embed.json");
+    let system = builder.tool(weather).start().await?;
+
+    let mut watch = system.oracle().session("trip")?.ask("How is Rome?").await?;
+    let show = async |piece| {
+        print!("{piece}");
+        std::io::stdout().flush().map_err(|_| AskError::Stopped)
+    };
+    watch.text().try_for_each(show).await?;
+    println!("\n({})", watch.answer().await?.outcome.name());
+    Ok(())
+}
