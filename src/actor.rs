@@ -44,6 +44,7 @@ mod signal_tracker;
 mod supervisor;
 mod system_log;
 mod task;
+pub(crate) mod trace;
 mod view;
 mod workers;
 

@@ -1,4 +1,4 @@
-//! The log on standard error, for diagnosis.
+//! The log on standard error, for diagnosis, and the export of spans (feature `otel`).
 //!
 //! The room `cli` reports to users about their own commands; results never pass through here.
 
@@ -9,7 +9,14 @@ use std::{
 
 use parking_lot::Mutex;
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
-use tracing_subscriber::{EnvFilter, fmt::writer::BoxMakeWriter};
+#[cfg(not(feature = "otel"))]
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{
+    EnvFilter, Layer as _, fmt::writer::BoxMakeWriter, layer::SubscriberExt as _,
+};
+
+#[cfg(feature = "otel")]
+mod otel;
 
 const QUIET: &str = "ractor=warn";
 const MOST_LINES: usize = 16_384;
@@ -28,31 +35,48 @@ pub enum LogWriter {
     Background,
 }
 
-/// The running log. Dropping it flushes pending lines for up to a second.
+/// The running log. Dropping it flushes pending spans for up to three seconds, and pending lines for
+/// up to a second.
 #[derive(Debug)]
 #[must_use = "dropping it ends the log"]
-pub struct LogGuard(());
+pub struct LogGuard {
+    #[cfg(feature = "otel")]
+    export: Option<otel::Export>,
+}
 
 /// Starts the log. `filter` is the value of `RUST_LOG`; if it is empty, `verbosity` selects the
 /// level: 0 for warnings, 1 for info, 2 for debug, more for everything. Invalid parts of `filter`
 /// are reported on standard error and ignored. Only the first call in a process has an effect.
 pub fn start(verbosity: u8, filter: Option<&OsStr>, writer: LogWriter) -> LogGuard {
     let filter = directives(verbosity, filter.and_then(OsStr::to_str), writer);
+    // However detailed the log is, it does not ask for content in exported spans.
+    #[cfg(feature = "otel")]
+    let filter = format!("{filter},{}=off", crate::actor::trace::CONTENT);
     let writer = match writer {
         LogWriter::Background => BoxMakeWriter::new(background(io::stderr())),
         LogWriter::Blocking => BoxMakeWriter::new(io::stderr),
     };
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::builder().parse_lossy(filter))
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(writer)
         // Reporting them would panic if standard error is closed.
         .log_internal_errors(false)
-        .try_init();
-    LogGuard(())
+        .with_filter(EnvFilter::builder().parse_lossy(filter));
+    let subscriber = tracing_subscriber::registry().with(lines);
+    #[cfg(feature = "otel")]
+    return LogGuard {
+        export: otel::start(subscriber),
+    };
+    #[cfg(not(feature = "otel"))]
+    {
+        let _ = subscriber.try_init();
+        LogGuard {}
+    }
 }
 
 impl Drop for LogGuard {
     fn drop(&mut self) {
+        #[cfg(feature = "otel")]
+        drop(self.export.take());
         finish(None);
     }
 }

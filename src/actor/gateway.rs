@@ -21,6 +21,7 @@ use std::{sync::Arc, time::Duration};
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::Span;
 
 use super::{
     bus::BusHandle,
@@ -279,6 +280,7 @@ pub(super) struct Ticket {
     pub show: Option<TextPublisher>,
     /// Present for ephemeral sessions, whose usage is recorded apart.
     pub metered: Option<Metered>,
+    pub span: Span,
     pub progress_tracker: Arc<ProgressTracker>,
     pub call_progress: Arc<CallProgress>,
 }
@@ -293,6 +295,7 @@ impl Ticket {
     }
 
     pub(super) fn refuse(self, fault: Fault) {
+        self.span.record("error", fault.code.as_str());
         self.caller.end(Err(fault.into()));
     }
 

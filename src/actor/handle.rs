@@ -30,6 +30,7 @@ use super::{
     session::{Opening, SessionMsg},
     shard::ShardMsg,
     system_log::SystemLog,
+    trace::Origin,
 };
 use crate::{
     access::Tenants,
@@ -302,6 +303,7 @@ impl SessionHandle {
             key: key.clone(),
             request: Box::new(SessionMsg::Command {
                 opening,
+                origin: Origin::current(),
                 order,
                 reply,
             }),

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use super::{message::local_messages, view::SessionView};
+use tracing::Instrument as _;
+
+use super::{message::local_messages, trace::Origin, view::SessionView};
 use crate::{
     kernel::{self, CallToken, Command, IssuedCommand, Opinion, Refusal, Report},
     model::{
@@ -60,6 +62,7 @@ pub(super) enum SessionMsg {
     Command {
         /// Applies while the session has no records.
         opening: Box<Opening>,
+        origin: Origin,
         order: IssuedCommand,
         reply: RpcReplyPort<Acknowledged>,
     },
@@ -105,11 +108,16 @@ impl Actor for SessionActor {
         message: SessionMsg,
         state: &mut SessionShell,
     ) -> impl Future<Output = Result<(), ActorProcessingErr>> + Send {
-        Box::pin(async move {
+        let span = match &message {
+            SessionMsg::Command { origin, .. } if !origin.span.is_none() => origin.span.clone(),
+            _ => state.span(),
+        };
+        let handled = async move {
             match message {
                 SessionMsg::Activate(activation) => state.activate(&me, activation).await?,
                 SessionMsg::Command {
                     opening,
+                    origin,
                     order,
                     reply,
                 } => {
@@ -117,7 +125,9 @@ impl Actor for SessionActor {
                     // An unacknowledged message must not run after its caller has given up.
                     let given_up = reply.is_closed() && matches!(order.command, Command::Submit(_));
                     if !given_up {
+                        state.origin = Some(origin);
                         state.command(&me, *opening, order, reply).await?;
+                        state.origin = None;
                     }
                 }
                 SessionMsg::Report(report) => state.report(&me, report).await?,
@@ -137,7 +147,8 @@ impl Actor for SessionActor {
                 SessionMsg::Park => state.park(&me).await?,
             }
             Ok(())
-        })
+        };
+        Box::pin(handled.instrument(span))
     }
 }
 

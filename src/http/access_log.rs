@@ -7,7 +7,7 @@ use std::{any::Any, net::SocketAddr, panic::AssertUnwindSafe};
 
 use axum::{
     body::Body,
-    extract::{ConnectInfo, Request, State},
+    extract::{ConnectInfo, MatchedPath, Request, State},
     http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header::CONTENT_TYPE},
     middleware::Next,
     response::{IntoResponse, Response},
@@ -15,10 +15,11 @@ use axum::{
 use futures_util::FutureExt as _;
 use http_body_util::BodyExt as _;
 use tokio::time::Instant;
+use tracing::{Span, field::Empty};
 use uuid::Uuid;
 
 use super::{Host, Problem, connection::Peer};
-use crate::model::Principal;
+use crate::{actor::trace::within_request, model::Principal};
 
 /// Correlates a request with the log; given by the client or generated.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -63,7 +64,9 @@ pub(super) async fn log_request(
     {
         extensions.insert(Peer::At(address));
     }
+    let span = span(&id, &request);
     let line = AccessLogLine {
+        span: span.clone(),
         id: id.clone(),
         method: request.method().clone(),
         uri: request.uri().clone(),
@@ -73,10 +76,30 @@ pub(super) async fn log_request(
         waits_for: Wait::Answer,
     };
     request.extensions_mut().insert(id.clone());
-    let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    let answer = AssertUnwindSafe(next.run(request)).catch_unwind();
+    let answered = within_request(id.as_str().into(), span, answer).await;
     let mut response = answered.unwrap_or_else(|panic| broken(&id, &*panic));
     response.headers_mut().insert(REQUEST_ID, id.0);
     line.answered(response)
+}
+
+/// The span of a request, which ends with its response.
+fn span(id: &RequestId, request: &Request) -> Span {
+    let route = request.extensions().get::<MatchedPath>();
+    let span = tracing::warn_span!(
+        parent: None, "request", request_id = id.as_str(), method = %request.method(),
+        route = route.map(MatchedPath::as_str), status = Empty,
+    );
+    #[cfg(feature = "otel")]
+    {
+        use tracing_opentelemetry::OpenTelemetrySpanExt as _;
+        // Continues the client's trace. Without an exporter, no propagator is set.
+        let headers = opentelemetry_http::HeaderExtractor(request.headers());
+        let caller =
+            opentelemetry::global::get_text_map_propagator(|known| known.extract(&headers));
+        let _ = span.set_parent(caller);
+    }
+    span
 }
 
 pub(super) fn is_stream(response: &Response) -> bool {
@@ -86,6 +109,7 @@ pub(super) fn is_stream(response: &Response) -> bool {
 
 /// A request's log line, written on drop if the client disconnects.
 struct AccessLogLine {
+    span: Span,
     host: Host,
     id: RequestId,
     method: Method,
@@ -118,15 +142,18 @@ impl AccessLogLine {
     }
 
     fn write(&self, by: Option<&str>, status: Option<StatusCode>, what: &str) {
+        let status = status.map(|status| i64::from(status.as_u16()));
+        self.span.record("status", status);
         tracing::info!(
             target: "oracle::access",
+            parent: &self.span,
             request = self.id.as_str(),
             from = self.from.map(tracing::field::display),
             by,
             method = %self.method,
             // Without the query string, which may be private.
             path = self.uri.path(),
-            status = status.map(|status| status.as_u16()),
+            status,
             what,
             millis = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
         );

@@ -60,6 +60,8 @@ mod sessions;
 mod several;
 mod signal;
 mod streams;
+#[cfg(unix)]
+mod telemetry;
 mod threads;
 mod tls;
 mod window;

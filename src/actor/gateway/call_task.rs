@@ -16,6 +16,7 @@ use crate::{
         clock::Clock,
         ephemeral::UsageLog,
         mailbox::Mailbox,
+        trace,
     },
     kernel::CallToken,
     llm::{Backend, Delta},
@@ -133,9 +134,16 @@ impl CallContext<'_> {
         let answer = self.answer(&mut ticket).await;
         // Must precede the report to the session, which reads it.
         ticket.call_progress.mark_ended();
+        trace::answered(&ticket.span, &answer);
+        #[cfg(feature = "otel")]
+        trace::of_call(&ticket.span, &ticket.request, &answer);
         let (end, used) = match &answer {
             Ok(reply) => (CallEnd::Answered(reply.usage), reply.usage),
-            Err(failed) => (CallEnd::Failed(failed.fault.clone()), failed.usage),
+            Err(failed) => {
+                let Fault { code, detail, .. } = &failed.fault;
+                tracing::warn!(%code, %detail, "model call failed");
+                (CallEnd::Failed(failed.fault.clone()), failed.usage)
+            }
         };
         // Without reported usage, the estimate remains.
         if let Some(metered) = ticket.metered

@@ -12,6 +12,7 @@ use std::{
 
 use ractor::ActorRef;
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use super::{
     BreakerSettings, Failover, GatewayArgs, GatewayMsg, Ticket,
@@ -333,7 +334,8 @@ impl GatewayState {
         // Progress is due from here on.
         ticket.progress_tracker.beat(clock.monotonic_millis());
         ticket.call_progress.mark_sent();
-        let task = Task::spawn(async move {
+        let span = ticket.span.clone();
+        let call_task = async move {
             let line = CallContext {
                 backend: &*backend,
                 settings,
@@ -343,7 +345,8 @@ impl GatewayState {
             };
             let end = line.run(ticket).await;
             reporter.report_end(end);
-        });
+        };
+        let task = Task::spawn(call_task.instrument(span));
         let run = RunningCall {
             _task: task,
             model: Arc::clone(model),

@@ -193,6 +193,8 @@ impl SessionShell {
         // An earlier call of this session may have been queued; this one is not yet.
         let now = self.services.clock.monotonic_millis();
         self.progress_tracker.dequeued(now);
+        let key = self.key.clone();
+        let span = self.trace_of(token.query, None).call(&key, token, &model);
         let policy = &self.profile.policy;
         let wall = self.services.clock.now();
         let waited = |outage| self.session.waited(wall, outage);
@@ -206,7 +208,7 @@ impl SessionShell {
         });
         Some(Box::new(Ticket {
             sid,
-            key: self.key.clone(),
+            key,
             token,
             patience: policy.longest_wait(&model).saturating_sub(waited(false)),
             outage: policy.retry.outage.saturating_sub(waited(true)),
@@ -221,6 +223,7 @@ impl SessionShell {
             caller,
             show: None,
             metered,
+            span,
             progress_tracker: Arc::clone(&self.progress_tracker),
             call_progress: self.progress_tracker.begin_call(tokens),
         }))

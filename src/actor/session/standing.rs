@@ -3,12 +3,15 @@
 
 use std::{sync::Arc, time::Duration};
 
+use tracing::Span;
+
 use super::state::SessionShell;
 use crate::{
     access::SessionUsage,
     actor::{
         meter::{Activity, SessionGauge},
         services::Services,
+        trace::{Origin, QueryTrace},
     },
     journal::SessionStatus,
     kernel::{Phase, Session, Step},
@@ -67,11 +70,10 @@ impl SessionShell {
             self.progress_tracker.record_progress();
         }
         let query = |running: RunningQuery| running.map(|(query, ..)| query);
-        if before.map(query) != Some(query(running)) {
-            match query(running) {
-                Some(query) => tracing::info!(session = %self.key, %query, "a query runs"),
-                None => tracing::info!(session = %self.key, "no query runs"),
-            }
+        if before.map(query) != Some(query(running))
+            && let Some(query) = query(running)
+        {
+            tracing::info!(session = %self.key, %query, "query started");
         }
     }
 }
@@ -157,6 +159,46 @@ impl SessionShell {
                 _ => {}
             }
         }
+    }
+
+    /// Begins and ends the spans of queries by durable records.
+    pub(super) fn trace(&mut self, records: &[Arc<Record>]) {
+        for record in records {
+            let (Some(query), Fact::Query(fact)) = (record.query, &record.fact) else {
+                continue;
+            };
+            let origin = self
+                .origin
+                .take_if(|_| matches!(fact, QueryFact::Accepted(_)));
+            self.trace_of(query, origin);
+            if let QueryFact::Finished(finished) = fact
+                && let Some(trace) = self.traces.remove(&query)
+            {
+                let cost = finished.usage.cost;
+                let mut models = self.session.policy().models.iter();
+                let is_known = cost.0 > 0 || models.all(|model| model.price.is_some());
+                trace.end(finished, is_known.then_some(cost), record.at);
+            }
+        }
+    }
+
+    /// Returns the spans of a query; begins them if this actor has none.
+    pub(super) fn trace_of(&mut self, query: QueryId, origin: Option<Origin>) -> &mut QueryTrace {
+        let (whose, now) = (
+            (&self.key, &self.opening.profile),
+            self.services.clock.now(),
+        );
+        let begin = || QueryTrace::begin(query, whose, origin, now);
+        self.traces.entry(query).or_insert_with(begin)
+    }
+
+    /// The span that the session works in: that of the running query.
+    pub(super) fn span(&self) -> Span {
+        let trace = self
+            .session
+            .query()
+            .and_then(|query| self.traces.get(&query.id()));
+        trace.map_or_else(Span::none, |trace| trace.current().clone())
     }
 
     /// Learns from durable records, before the session evolves by them, which models emit no

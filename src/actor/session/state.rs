@@ -1,6 +1,10 @@
 //! State of a session actor, and the step that every input takes.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
 
 use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
 
@@ -19,6 +23,7 @@ use crate::{
         services::Services,
         shard::ShardMsg,
         task::Task,
+        trace::{Origin, QueryTrace},
         view::SessionView,
     },
     journal::{self, Append, Claim, Entry, Journal, Snapshot},
@@ -65,6 +70,10 @@ pub(in crate::actor) struct SessionShell {
     /// measured.
     pub(super) turn_began: Option<u64>,
     pub(super) exposed: ExposedState,
+    /// What the command in hand was sent for.
+    pub(super) origin: Option<Origin>,
+    /// Spans of the queries that run or wait in the inbox.
+    pub(super) traces: BTreeMap<QueryId, QueryTrace>,
 }
 
 impl SessionShell {
@@ -106,6 +115,8 @@ impl SessionShell {
             owned: None,
             approvals_told: false,
             turn_began: None,
+            origin: None,
+            traces: BTreeMap::new(),
         }
     }
 
@@ -258,6 +269,7 @@ impl SessionShell {
             let runs = self.session.query().map(Query::id);
             moved |= ran != runs || records.iter().any(|record| moves(record, runs));
             self.count(&records, began, taken);
+            self.trace(&records);
             // First, so that a client that sees the event finds the call.
             self.tell_approvals(records.len());
             self.publish(records);

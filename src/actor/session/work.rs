@@ -6,8 +6,11 @@ use std::{sync::Arc, time::Duration};
 use ractor::ActorRef;
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::{Instrument as _, Span};
 
 use super::{SessionMsg, state::SessionShell};
+#[cfg(feature = "otel")]
+use crate::actor::trace;
 use crate::{
     actor::{
         handle::ChildSession,
@@ -109,6 +112,7 @@ impl SessionShell {
                 let (session, child) = (self.child(query, &start.child), start.child.clone());
                 let report = child_ended(me.clone(), query);
                 let run = async move { session.run(&start.scope, limits, report).await };
+                let run = self.trace_of(query, None).sub_agent(run);
                 self.follow_child(child, Task::spawn(run));
             }
             Effect::CancelChild { query, child } => {
@@ -181,7 +185,7 @@ async fn prepare(services: Services, asked: Preparation) {
 
 impl SessionShell {
     fn run_tool(
-        &self,
+        &mut self,
         me: &ActorRef<SessionMsg>,
         query: QueryId,
         turn: Turn,
@@ -189,7 +193,8 @@ impl SessionShell {
     ) -> Task {
         let (me, session) = (me.clone(), self.key.clone());
         let (tools, deadline) = (Arc::clone(&self.profile.tools), self.services.timeouts.tool);
-        Task::spawn(async move {
+        let span = self.trace_of(query, None).tool(&session, turn, &call);
+        let run = async move {
             let cancelled = CancellationToken::new();
             // Notifies the tool, even when this task is dropped.
             let _cancel = cancelled.clone().drop_guard();
@@ -201,8 +206,13 @@ impl SessionShell {
             };
             let (status, output) = match called(&tools, &call, context, deadline).await {
                 Ok(output) => (ToolStatus::Ok, output),
-                Err(words) => (ToolStatus::Failed, words.into()),
+                Err(words) => {
+                    Span::current().record("error", "tool_error");
+                    (ToolStatus::Failed, words.into())
+                }
             };
+            #[cfg(feature = "otel")]
+            trace::of_tool(&Span::current(), &call, &output.text);
             let result = ToolResult {
                 call: call.id.clone(),
                 status,
@@ -214,7 +224,8 @@ impl SessionShell {
                 turn,
                 result,
             }));
-        })
+        };
+        Task::spawn(run.instrument(span))
     }
 }
 
@@ -231,7 +242,8 @@ async fn called(
     };
     // The call runs in its own task from its creation on, so that a panic affects the tool alone.
     let tool = Arc::clone(tool);
-    let work = Task::spawn(async move { tool.call(arguments, context).await });
+    let work = async move { tool.call(arguments, context).await };
+    let work = Task::spawn(work.in_current_span());
     match tokio::time::timeout(deadline, work.join()).await {
         Ok(Ok(Ok(output))) => Ok(output),
         Ok(Ok(Err(ToolError::ForModel(words)))) => Err(words),

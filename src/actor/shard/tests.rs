@@ -15,6 +15,7 @@ use crate::{
     actor::{
         session::Acknowledged,
         supervisor::{SupervisorActor, SystemSettings},
+        trace::Origin,
     },
     journal::Memory,
     kernel::{Command, CommandReply},
@@ -165,6 +166,7 @@ impl Bench {
             key: key(),
             request: Box::new(SessionMsg::Command {
                 opening: Box::default(),
+                origin: Origin::current(),
                 order: command.into(),
                 reply: reply.into(),
             }),

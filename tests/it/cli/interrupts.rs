@@ -13,8 +13,8 @@ use super::Workspace;
 const DONE: &str =
     "Fine. <signal type='context_sufficient'><sources_found>1</sources_found></signal>";
 
-const RUNS: &str = "a query runs";
-const RUNS_NOT: &str = "no query runs";
+const RUNS: &str = "query started";
+const RUNS_NOT: &str = "query ended";
 
 /// Maximum number of signals sent to a program that has to end by one.
 const MOST: usize = 10_000;
