@@ -160,43 +160,33 @@ impl KeySet {
         new: NewKey,
         now: Timestamp,
     ) -> Result<StoredKey, KeySetError> {
-        let NewKey {
-            name,
-            tenant,
-            role,
-            expires,
-        } = new;
-        let has_same_name =
-            |entry: &StoredKey| entry.name == name && entry.state(now) == KeyState::Valid;
-        if self.keys.iter().any(has_same_name) {
-            return Err(KeySetError::Taken { name });
+        let is_valid = |entry: &StoredKey| entry.state(now) == KeyState::Valid;
+        if self
+            .keys
+            .iter()
+            .any(|entry| entry.name == new.name && is_valid(entry))
+        {
+            return Err(KeySetError::Taken { name: new.name });
         }
-        if self.has(key.id()) {
+        if self.keys.iter().any(|entry| entry.id == *key.id()) {
             return Err(KeySetError::SameId);
         }
         if self.keys.len() >= MAX_KEYS {
-            let spent = self
-                .keys
-                .iter()
-                .position(|key| key.state(now) != KeyState::Valid);
+            let spent = self.keys.iter().position(|entry| !is_valid(entry));
             self.keys.remove(spent.ok_or(KeySetError::Full)?);
         }
         let entry = StoredKey {
             id: key.id().clone(),
-            name,
-            tenant,
-            role,
+            name: new.name,
+            tenant: new.tenant,
+            role: new.role,
             sha256: key.hash(),
             created: now,
-            expires,
+            expires: new.expires,
             revoked: None,
         };
         self.keys.push(entry.clone());
         Ok(entry)
-    }
-
-    fn has(&self, id: &KeyId) -> bool {
-        self.keys.iter().any(|entry| entry.id == *id)
     }
 
     /// Revokes a key by its id or name; of several keys with one name, the newest.

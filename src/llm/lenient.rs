@@ -13,6 +13,19 @@ use serde::{
 /// Bound on the elements of a list.
 pub(super) const MOST: usize = 256;
 
+/// Reads values of other types as absent.
+macro_rules! absent {
+    ($($visit:ident: $type:ty),*) => {
+        $(fn $visit<E>(self, _: $type) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        })*
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+    };
+}
+
 /// A text; empty if absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
@@ -58,17 +71,7 @@ impl<'de> Visitor<'de> for TextVisitor {
         Ok(Cow::Owned(number.to_string()))
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(""))
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(""))
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(""))
-    }
+    absent!(visit_f64: f64, visit_bool: bool);
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
         let mut joined = String::new();
@@ -80,9 +83,8 @@ impl<'de> Visitor<'de> for TextVisitor {
         Ok(Cow::Owned(joined))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Cow::Borrowed(""))
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_map(map).map(|_| Cow::default())
     }
 }
 
@@ -129,26 +131,18 @@ impl<'de> Visitor<'de> for CountVisitor {
         Ok((0.0..1e15).contains(&number).then_some(number as u64))
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
     fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
         Ok(text.trim().parse().ok())
     }
 
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
+    absent!(visit_bool: bool);
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_seq(list).map(|_| None)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(None)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(None)
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_map(map).map(|_| None)
     }
 }
 
@@ -164,10 +158,7 @@ impl<T> Default for Few<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Few<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let visitor = ListVisitor {
-            most: Some(MOST),
-            element: PhantomData,
-        };
+        let visitor = ListVisitor(Some(MOST), PhantomData);
         deserializer.deserialize_any(visitor).map(Self)
     }
 }
@@ -183,20 +174,13 @@ impl<T> Default for First<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for First<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let visitor = ListVisitor {
-            most: None,
-            element: PhantomData,
-        };
-        let list = deserializer.deserialize_any(visitor)?;
+        let list = deserializer.deserialize_any(ListVisitor(None, PhantomData))?;
         Ok(Self(list.into_iter().next()))
     }
 }
 
-/// Without `most`, keeps only the first element.
-struct ListVisitor<T> {
-    most: Option<usize>,
-    element: PhantomData<T>,
-}
+/// Has a bound on the elements; without one, only the first is kept.
+struct ListVisitor<T>(Option<usize>, PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
     type Value = Vec<T>;
@@ -209,7 +193,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
         let mut elements = Vec::new();
         while let Some(element) = list.next_element()? {
             elements.push(element);
-            match self.most {
+            match self.0 {
                 Some(most) if elements.len() > most => {
                     return Err(A::Error::custom(format_args!("more than {most} elements")));
                 }
@@ -220,33 +204,10 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
         Ok(elements)
     }
 
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Vec::new())
-    }
+    absent!(visit_bool: bool, visit_u64: u64, visit_i64: i64, visit_f64: f64, visit_str: &str);
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Vec::new())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(Vec::new())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(Vec::new())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(Vec::new())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(Vec::new())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(Vec::new())
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_map(map).map(|_| Vec::new())
     }
 }
 
@@ -280,33 +241,10 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
         T::deserialize(MapAccessDeserializer::new(map)).map(Some)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(None)
-    }
+    absent!(visit_bool: bool, visit_u64: u64, visit_i64: i64, visit_f64: f64, visit_str: &str);
 
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_seq(list).map(|_| None)
     }
 }
 

@@ -105,10 +105,7 @@ impl Backend for Remote {
 
 impl Shared {
     fn streams(&self) -> bool {
-        match self.streaming {
-            Streaming::Always => true,
-            Streaming::Never => false,
-        }
+        matches!(self.streaming, Streaming::Always)
     }
 
     fn ask(&self, request: &Request) -> serde_json::Result<reqwest::Request> {
@@ -122,19 +119,10 @@ impl Shared {
         let mut models = self.models.iter();
         let known = models.find(|model| *model.name == *request.model);
         let max_output = known.and_then(|model| model.max_output);
-        let (name, stream) = (&*self.name, self.streams());
+        let (name, cache, stream) = (&*self.name, &self.json_cache, self.streams());
         match self.dialect {
-            Dialect::OpenAi => openai::body(
-                request,
-                &self.json_cache,
-                name,
-                self.quirks,
-                max_output,
-                stream,
-            ),
-            Dialect::Anthropic => {
-                anthropic::body(request, &self.json_cache, name, max_output, stream)
-            }
+            Dialect::OpenAi => openai::body(request, cache, name, self.quirks, max_output, stream),
+            Dialect::Anthropic => anthropic::body(request, cache, name, max_output, stream),
         }
     }
 

@@ -208,9 +208,8 @@ impl Classifier {
             let text = self.relevant_text(reading, query);
             self.decide(reading, &text, QueryContext::Fresh)
         });
-        let opinion = decision
-            .opinion
-            .filter(|_| decision.basis == Basis::Weights);
+        let by_weights = decision.basis == Basis::Weights;
+        let opinion = decision.opinion.filter(|_| by_weights);
         opinion.map(|opinion| opinion.shares)
     }
 

@@ -137,9 +137,7 @@ fn words(reading: &Reading, at: usize, sink: &mut impl FnMut(Feature)) {
     let tokens = &reading.tokens;
     let token = tokens[at];
     let next = tokens.get(at + 1);
-    let mut found = |kind, hash, end| {
-        sink(Feature::new(hash, kind, token.begin, end));
-    };
+    let mut found = |kind, hash, end| sink(Feature::new(hash, kind, token.begin, end));
     found(FeatureKind::Word, mix(seed::WORD, token.hash), token.end);
     if let Some(next) = next.filter(|next| !next.alone && (token.opens || !next.opens)) {
         let pair = mix(mix(seed::PAIR, token.hash), next.hash);
@@ -150,11 +148,8 @@ fn words(reading: &Reading, at: usize, sink: &mut impl FnMut(Feature)) {
         found(FeatureKind::Around, around, second.end);
     }
     if token.opens {
-        found(
-            FeatureKind::Opening,
-            mix(seed::OPENING, token.hash),
-            token.end,
-        );
+        let opening = mix(seed::OPENING, token.hash);
+        found(FeatureKind::Opening, opening, token.end);
         if let Some(next) = next {
             let pair = mix(mix(seed::OPENING_PAIR, token.hash), next.hash);
             found(FeatureKind::Opening, pair, next.end);

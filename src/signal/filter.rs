@@ -15,7 +15,7 @@ use super::{
     view::{Meter, Span, View, WindowEnd},
 };
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct SignalFilter {
     scanner: Scanner,
     tidy: WhitespaceNormalizer,
@@ -38,24 +38,7 @@ pub(super) struct SignalFilter {
 struct PendingToken {
     token: Token,
     /// The index of the matching closing tag.
-    matching_close: Option<usize>,
-}
-
-impl Default for SignalFilter {
-    fn default() -> Self {
-        Self {
-            scanner: Scanner::new(0),
-            tidy: WhitespaceNormalizer::default(),
-            pending: Vec::new(),
-            open: Vec::new(),
-            near_misses: Vec::new(),
-            fence: None,
-            block: None,
-            near_miss: None,
-            thoughts_seen: false,
-            shown: 0,
-        }
-    }
+    mate: Option<usize>,
 }
 
 impl SignalFilter {
@@ -151,10 +134,7 @@ impl SignalFilter {
     fn close(&mut self, token: Token, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
         let block = self.open.pop_if(|_| token.kind == TokenKind::Close);
         let around = self.open.last().copied();
-        let mut after = |opening| {
-            self.near_misses
-                .pop_if(|near_misses| Some(*near_misses) > opening)
-        };
+        let mut after = |opening| self.near_misses.pop_if(|at| Some(*at) > opening);
         if let Some(opening) = block.or_else(|| after(around)) {
             while after(Some(opening)).is_some() {}
             let start = self.pending[opening].token.span.start;
@@ -163,7 +143,7 @@ impl SignalFilter {
             {
                 first.whole.end = token.span.end;
             }
-            self.pending[opening].matching_close = Some(self.pending.len());
+            self.pending[opening].mate = Some(self.pending.len());
             self.push_pending(token);
             if block.is_some() && self.open.is_empty() {
                 self.record_block(opening);
@@ -189,12 +169,8 @@ impl SignalFilter {
     fn release(&mut self, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
         let pending = std::mem::take(&mut self.pending);
         let mut next = 0;
-        while let Some(PendingToken {
-            token,
-            matching_close,
-        }) = pending.get(next)
-        {
-            match matching_close {
+        while let Some(PendingToken { token, mate }) = pending.get(next) {
+            match mate {
                 Some(closing) => next = *closing,
                 None => self.emit(token.span, view, out, meter),
             }
@@ -210,7 +186,7 @@ impl SignalFilter {
             self.fence = None;
         }
         let opens_block = |pending: &PendingToken| {
-            pending.token.kind == TokenKind::Open && pending.matching_close.is_some()
+            pending.token.kind == TokenKind::Open && pending.mate.is_some()
         };
         if let Some(opening) = self.pending.iter().position(opens_block) {
             self.record_block(opening);
@@ -225,13 +201,9 @@ impl SignalFilter {
         }
         let end = pending.last().map_or(0, |pending| pending.token.span.end);
         let mut next = 0;
-        while let Some(PendingToken {
-            token,
-            matching_close,
-        }) = pending.get(next)
-        {
+        while let Some(PendingToken { token, mate }) = pending.get(next) {
             next += 1;
-            match (token.kind, matching_close) {
+            match (token.kind, mate) {
                 (_, Some(closing)) => next = closing + 1,
                 (TokenKind::Open | TokenKind::NearMiss, None) => {
                     let after = pending[next..].iter().position(|pending| pending.is_tag());
@@ -242,16 +214,8 @@ impl SignalFilter {
                         next = tag.unwrap_or(pending.len());
                     }
                 }
-                (
-                    TokenKind::Text
-                    | TokenKind::FenceOpen
-                    | TokenKind::FenceBody
-                    | TokenKind::FenceClose,
-                    None,
-                ) => {
-                    self.emit(token.span, view, out, meter);
-                }
-                (_stray_tag, None) => {}
+                (TokenKind::Close | TokenKind::ClosePlural | TokenKind::Cut, None) => {}
+                (_text, None) => self.emit(token.span, view, out, meter),
             }
         }
     }
@@ -284,10 +248,7 @@ impl SignalFilter {
     }
 
     fn push_pending(&mut self, token: Token) {
-        self.pending.push(PendingToken {
-            token,
-            matching_close: None,
-        });
+        self.pending.push(PendingToken { token, mate: None });
     }
 
     fn push_or_emit(

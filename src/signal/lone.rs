@@ -75,12 +75,8 @@ impl LoneFence {
                 self.found = BlockSearch::Part(BlockNesting::default());
                 return self.take(token, view, meter);
             }
-            (BlockSearch::Nothing | BlockSearch::Block(_), TokenKind::Text) => {
-                return check_blank(token, view, meter);
-            }
-            (BlockSearch::Nothing | BlockSearch::Block(_), _anything_else) => {
-                return FenceStatus::Rejected;
-            }
+            (_, TokenKind::Text) => return check_blank(token, view, meter),
+            (_, _anything_else) => return FenceStatus::Rejected,
         };
         if let Some(block) = nest.take(token) {
             self.found = BlockSearch::Block(block);

@@ -72,6 +72,12 @@ pub(super) struct Scanner {
     queued: Option<Token>,
 }
 
+impl Default for Scanner {
+    fn default() -> Self {
+        Self::new(0)
+    }
+}
+
 impl Scanner {
     pub(super) fn new(start: usize) -> Self {
         Self {
@@ -92,11 +98,9 @@ impl Scanner {
 
     /// Whether a run of backticks within a line is undecided.
     pub(super) fn is_at_undecided_backticks(&self, view: View<'_>) -> bool {
-        let in_prose = matches!(
-            (&self.region, &self.line),
-            (Region::Prose, LinePosition::Middle)
-        );
-        in_prose && view.byte(self.at) == Some(b'`')
+        matches!(self.region, Region::Prose)
+            && matches!(self.line, LinePosition::Middle)
+            && view.byte(self.at) == Some(b'`')
     }
 
     /// Returns the next token, or `None` if the window does not decide it.

@@ -38,11 +38,7 @@ pub fn arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> 
 }
 
 /// The spec of a read-only tool with arguments `T`: it can be repeated and needs no approval.
-pub(super) fn read_only_spec<T: JsonSchema>(
-    name: &str,
-    description: String,
-    serves: ToolNeed,
-) -> ToolSpec {
+pub(super) fn spec<T: JsonSchema>(name: &str, description: String, serves: ToolNeed) -> ToolSpec {
     ToolSpec {
         serves,
         ..ToolSpec::new(name, description, schema_of::<T>()).read_only()

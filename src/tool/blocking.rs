@@ -129,7 +129,7 @@ mod tests {
 
     /// A tool whose calls end when they are stopped.
     fn tool(blocking: &BlockingRunner) -> FnTool {
-        let spec = arguments::read_only_spec::<Nothing>("t", String::new(), ToolNeed::General);
+        let spec = arguments::spec::<Nothing>("t", String::new(), ToolNeed::General);
         let tool = blocking.clone();
         tool.tool(spec, |_: Nothing, stop| until_stopped(stop))
     }

@@ -56,11 +56,7 @@ pub fn citations(root: &ProjectRoot, text: &str) -> Vec<Citation> {
     let mut files = LineCounts::new(root);
     for (pattern, is_whole) in CITATION_PATTERNS.iter().flatten().zip([true, true, false]) {
         for place in pattern.captures_iter(text) {
-            let number = |group| {
-                place
-                    .get(group)
-                    .and_then(|m| m.as_str().parse::<u64>().ok())
-            };
+            let number = |group| place.get(group)?.as_str().parse::<u64>().ok();
             let (Some(path), Some(start)) = (place.get(1), number(2)) else {
                 continue;
             };
@@ -88,8 +84,7 @@ pub fn citations(root: &ProjectRoot, text: &str) -> Vec<Citation> {
     found.sort_by_key(|(at, _)| *at);
     let mut seen = BTreeSet::new();
     let new = found.into_iter().map(|(_, citation)| citation);
-    new.filter(|citation| seen.insert(citation.clone()))
-        .collect()
+    new.filter(|one| seen.insert(one.clone())).collect()
 }
 
 /// Returns the ranges of the fenced blocks; the last one may be unterminated.

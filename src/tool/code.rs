@@ -32,11 +32,11 @@ use tokio_util::sync::CancellationToken;
 use super::{
     FnTool, Progress, ProjectRoot, ToolError, ToolOutput, arguments,
     blocking::BlockingRunner,
-    walk::{self, SearchScope},
+    walk::{self, Scope},
 };
 use crate::model::tool::ToolNeed;
 
-use index::{IndexSnapshot, ProjectIndex};
+use index::{ProjectIndex, Snapshot};
 use pattern::Pattern;
 use scan::Scanner;
 
@@ -134,11 +134,7 @@ pub fn code_search(root: ProjectRoot, settings: CodeSearchSettings, progress: Pr
          generated files last. The last line says what was left out. Hidden files and those ignored \
          by git are left out unless `path` names them."
         .to_owned();
-    let spec = arguments::read_only_spec::<CodeSearchArguments>(
-        "code_search",
-        description,
-        ToolNeed::Code,
-    );
+    let spec = arguments::spec::<CodeSearchArguments>("code_search", description, ToolNeed::Code);
     let index = ProjectIndex::new(root.clone(), &settings, progress);
     BlockingRunner::new(CONCURRENT, settings.deadline).tool(spec, move |wanted, stop| {
         search(&root, &index, &wanted, &settings, stop)
@@ -146,7 +142,7 @@ pub fn code_search(root: ProjectRoot, settings: CodeSearchSettings, progress: Pr
 }
 
 #[derive(Debug, Clone, Copy)]
-struct OutputLimits {
+struct Limits {
     results: usize,
     of_file: usize,
     bytes: usize,
@@ -177,22 +173,21 @@ fn search(
         )));
     }
     if wanted.query.trim().is_empty() {
-        return Err(ToolError::for_model(
-            "`query` is empty: say what to look for",
-        ));
+        let error = "`query` is empty: say what to look for";
+        return Err(ToolError::for_model(error));
     }
     if wanted.query.chars().nth(MAX_QUERY).is_some() {
         return Err(ToolError::ForModel(format!(
             "`query` is longer than {MAX_QUERY} characters: look for a part of it"
         )));
     }
-    let scope = SearchScope::find(root, wanted.path.as_deref())?;
+    let scope = Scope::find(root, wanted.path.as_deref())?;
     // No file may crowd out others, but a single file may use the whole limit.
     let of_file = match scope.is_file() {
         true => results,
         false => settings.max_per_file.min(results),
     };
-    let mut limits = OutputLimits {
+    let mut limits = Limits {
         results: results as usize,
         of_file: of_file as usize,
         bytes: settings.max_output_bytes,
@@ -222,21 +217,19 @@ fn answer(
     root: &ProjectRoot,
     index: &ProjectIndex,
     wanted: &CodeSearchArguments,
-    scope: &SearchScope,
-    limits: OutputLimits,
+    scope: &Scope,
+    limits: Limits,
     settings: &CodeSearchSettings,
     stop: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     // A tenth of the time is kept for the search itself.
-    let mut known = index
-        .ready(stop, settings.deadline / 10 * 9)
-        .ok_or_else(|| {
-            ToolError::ForModel(format!(
-                "the index is not ready yet{}: ask again, or use `literal` or `regex`",
-                index.progress()
-            ))
-        })?;
-    let holds = |known: &IndexSnapshot| {
+    let Some(mut known) = index.ready(stop, settings.deadline / 10 * 9) else {
+        return Err(ToolError::ForModel(format!(
+            "the index is not ready yet{}: ask again, or use `literal` or `regex`",
+            index.progress()
+        )));
+    };
+    let holds = |known: &Snapshot| {
         let mut files = known.shards.iter().flat_map(|shard| &shard.files);
         files.any(|file| scope.holds(&file.path))
     };
@@ -246,10 +239,8 @@ fn answer(
     let mut buffer = Vec::new();
     let read = |path: &Path| {
         walk::read(root, path, settings.max_file_bytes, &mut buffer).ok()?;
-        Some((
-            root.shown(path),
-            String::from_utf8_lossy(&buffer).into_owned(),
-        ))
+        let text = String::from_utf8_lossy(&buffer).into_owned();
+        Some((root.shown(path), text))
     };
     let most = wanted
         .max_results

@@ -82,8 +82,7 @@ pub fn file_read(root: ProjectRoot) -> FnTool {
         "Reads lines of a text file of the project, or a symbol of it: {} lines by default, at most {} a call.",
         settings.default_lines, settings.max_lines
     );
-    let spec =
-        arguments::read_only_spec::<FileReadArguments>("file_read", description, ToolNeed::Code);
+    let spec = arguments::spec::<FileReadArguments>("file_read", description, ToolNeed::Code);
     BlockingRunner::new(CONCURRENT, DEADLINE).tool(spec, move |wanted: FileReadArguments, stop| {
         let span = wanted.span(&settings)?;
         match &wanted.symbol {
@@ -102,9 +101,8 @@ impl FileReadArguments {
             ("around", self.around),
         ] {
             if value == Some(0) {
-                return Err(ToolError::ForModel(format!(
-                    "`{name}` is 0, but lines count from 1"
-                )));
+                let error = format!("`{name}` is 0, but lines count from 1");
+                return Err(ToolError::ForModel(error));
             }
         }
         let lines = [self.start_line, self.end_line, self.around, self.radius];
@@ -119,15 +117,11 @@ impl FileReadArguments {
                     "give either `around` (with `radius`) or `start_line` and `end_line`, not both",
                 ));
             }
-            let radius = self
-                .radius
-                .unwrap_or(DEFAULT_RADIUS)
-                .min(most.saturating_sub(1) / 2);
+            let radius = self.radius.unwrap_or(DEFAULT_RADIUS);
+            let radius = radius.min(most.saturating_sub(1) / 2);
             let start = middle.saturating_sub(radius).max(1);
-            return Ok(Span {
-                start,
-                end: middle.saturating_add(radius),
-            });
+            let end = middle.saturating_add(radius);
+            return Ok(Span { start, end });
         }
         if self.radius.is_some() {
             return Err(ToolError::for_model(
@@ -144,10 +138,8 @@ impl FileReadArguments {
             Some(end) => (end - start).saturating_add(1).min(most),
             None => settings.default_lines.min(most),
         };
-        Ok(Span {
-            start,
-            end: start.saturating_add(lines - 1),
-        })
+        let end = start.saturating_add(lines - 1);
+        Ok(Span { start, end })
     }
 }
 
@@ -167,10 +159,8 @@ fn read(
 fn output(text: String, path: &str, span: Span, window: &Window) -> ToolOutput {
     let end = span.start + window.lines.len() as u64;
     let end = end.saturating_sub(1);
-    ToolOutput::new(
-        text,
-        &json!({ "path": path, "start": span.start, "end": end }),
-    )
+    let data = json!({ "path": path, "start": span.start, "end": end });
+    ToolOutput::new(text, &data)
 }
 
 fn read_symbol(
@@ -183,14 +173,11 @@ fn read_symbol(
     let opened = root.open_file(path)?;
     let place = symbol::find(&opened.file, &opened.shown, symbol)?;
     let Span { start, end } = place.span;
-    let span = Span {
-        start,
-        end: end.min(start.saturating_add(settings.max_lines - 1)),
-    };
+    let end = end.min(start.saturating_add(settings.max_lines - 1));
+    let span = Span { start, end };
     let window = window(&opened, span, settings.limits, stop)?;
-    let last = (window.lines.len() as u64)
-        .checked_sub(1)
-        .map(|more| start + more);
+    let more = (window.lines.len() as u64).checked_sub(1);
+    let last = more.map(|more| start + more);
     let text = render(&opened.shown, span, &window)? + &symbol::note(&place, last);
     Ok(output(text, &opened.shown, span, &window))
 }
@@ -227,10 +214,7 @@ fn render(shown: &str, span: Span, window: &Window) -> Result<String, ToolError>
         Total::Exactly(total) => (total, format!("of {total}")),
         Total::AtLeast(total) => (total, format!("of at least {total}")),
     };
-    let Some(last) = (window.lines.len() as u64)
-        .checked_sub(1)
-        .map(|more| span.start + more)
-    else {
+    let Some(more) = (window.lines.len() as u64).checked_sub(1) else {
         return match window.total {
             Total::Exactly(0) => Ok(format!("{shown} (empty file)")),
             Total::Exactly(total) | Total::AtLeast(total) => Err(ToolError::ForModel(format!(
@@ -240,6 +224,7 @@ fn render(shown: &str, span: Span, window: &Window) -> Result<String, ToolError>
             ))),
         };
     };
+    let last = span.start + more;
     let mut text = format!("{shown} (lines {}–{last} {of})\n", span.start);
     for (number, line) in (span.start..).zip(&window.lines) {
         let tail = if line.cut { "… (line cut)" } else { "" };

@@ -123,25 +123,21 @@ impl ProjectRoot {
     /// (`.git`), or is neither file nor folder.
     pub fn resolve(&self, relative: &str) -> Result<PathBuf, ToolError> {
         let relative = self.normalize(relative)?;
-        let found = match self.canonical.join(&relative).canonicalize() {
-            Ok(found) if self.is_protected(&found) => {
-                return Err(protected_error(&shown_path(&relative)));
-            }
-            Ok(found) if found.starts_with(&self.canonical) => found,
-            Ok(_) => return Err(outside(&shown_path(&relative))),
-            Err(error) => return Err(self.access_error(&relative, &error)),
+        let shown = shown_path(&relative);
+        let denied = |error: io::Error| self.access_error(&relative, &error);
+        let found = self.canonical.join(&relative).canonicalize();
+        let found = match found.map_err(denied)? {
+            found if self.is_protected(&found) => return Err(protected_error(&shown)),
+            found if found.starts_with(&self.canonical) => found,
+            _ => return Err(outside(&shown)),
         };
-        let kind = found
-            .symlink_metadata()
-            .map_err(|error| self.access_error(&relative, &error))?;
+        let kind = found.symlink_metadata().map_err(denied)?;
         if kind.is_file() || kind.is_dir() {
-            Ok(found)
-        } else {
-            Err(ToolError::ForModel(format!(
-                "`{}` is neither a file nor a folder but a pipe, socket or device: it is never opened",
-                shown_path(&relative)
-            )))
+            return Ok(found);
         }
+        Err(ToolError::ForModel(format!(
+            "`{shown}` is neither a file nor a folder but a pipe, socket or device: it is never opened"
+        )))
     }
 
     /// A path from [`Self::resolve`] in the form that models see.
@@ -161,11 +157,10 @@ impl ProjectRoot {
                 parts.push(part.as_os_str().to_string_lossy().into_owned());
             }
         }
-        Ok(if parts.is_empty() {
-            ".".to_owned()
-        } else {
-            parts.join("/")
-        })
+        if parts.is_empty() {
+            parts.push(".".to_owned());
+        }
+        Ok(parts.join("/"))
     }
 
     pub(super) fn open_file(&self, relative: &str) -> Result<OpenedFile, ToolError> {
@@ -258,17 +253,14 @@ impl ProjectRoot {
 
     /// Explains why `relative` cannot be reached: the first failing part, and an alternative.
     fn access_error(&self, relative: &Path, error: &io::Error) -> ToolError {
+        let shown = shown_path(relative);
         let mut reached = self.canonical.to_path_buf();
         for part in relative.components() {
             let next = reached.join(part);
             match next.canonicalize() {
-                Ok(found) if !found.starts_with(&self.canonical) => {
-                    return outside(&shown_path(relative));
-                }
+                Ok(found) if !found.starts_with(&self.canonical) => return outside(&shown),
                 // Names inside are not revealed either.
-                Ok(found) if self.is_protected(&found) => {
-                    return protected_error(&shown_path(relative));
-                }
+                Ok(found) if self.is_protected(&found) => return protected_error(&shown),
                 Ok(found) => reached = found,
                 Err(_) if reached.is_file() => {
                     return ToolError::ForModel(format!(
@@ -276,13 +268,11 @@ impl ProjectRoot {
                         self.shown(&reached)
                     ));
                 }
-                Err(error) if is_absent(&error) => {
-                    return self.not_found(&reached, &next);
-                }
+                Err(error) if is_absent(&error) => return self.not_found(&reached, &next),
                 Err(error) => return cannot_open(&self.shown(&next), &error),
             }
         }
-        cannot_open(&shown_path(relative), error)
+        cannot_open(&shown, error)
     }
 
     fn not_found(&self, folder: &Path, missing: &Path) -> ToolError {
@@ -397,10 +387,8 @@ impl WriteTarget {
 
 /// Whether the name does not exist, also because it is too long to exist.
 fn is_absent(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename
-    )
+    use io::ErrorKind::{InvalidFilename, NotFound};
+    matches!(error.kind(), NotFound | InvalidFilename)
 }
 
 /// The name in `folder` that differs from `missing` only by case, else the first with the same stem

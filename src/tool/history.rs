@@ -87,11 +87,7 @@ fn tool(git: Git, deadline: Duration) -> FnTool {
         "Finds commits in the git history, the newest first, at most {MAX_COMMITS}; with `commit` it shows one \
          with its diff. Without arguments it gives the latest ones."
     );
-    let spec = arguments::read_only_spec::<HistoryArguments>(
-        "history_search",
-        description,
-        ToolNeed::Code,
-    );
+    let spec = arguments::spec::<HistoryArguments>("history_search", description, ToolNeed::Code);
     let (git, turns) = (Arc::new(git), BlockingRunner::new(CONCURRENT, deadline));
     FnTool::new(spec, move |arguments: HistoryArguments, _| {
         let (git, turns) = (Arc::clone(&git), turns.clone());
@@ -127,28 +123,19 @@ impl HistoryArguments {
                 )));
             }
         }
-        let path = given(self.path)
-            .map(|path| root.inside(&path))
-            .transpose()?;
-        let path = path.filter(|path| path != ".");
+        let path = given(self.path).map(|path| root.inside(&path));
+        let path = path.transpose()?.filter(|path| path != ".");
         let (since, until) = (given(self.since), given(self.until));
         let commit = given(self.commit).map(|text| hash(&text)).transpose()?;
-        let chosen = [
-            !queried.is_empty(),
-            author.is_some(),
-            since.is_some(),
-            until.is_some(),
-        ];
-        if commit.is_some() && chosen.contains(&true) {
+        let has_day = since.is_some() || until.is_some();
+        if commit.is_some() && (!queried.is_empty() || author.is_some() || has_day) {
             return Err(ToolError::for_model(
                 "`commit` names one commit: give no other argument with it but `path`",
             ));
         }
         let mut words = String::new();
-        let mut options: Vec<String> = queried
-            .iter()
-            .map(|word| format!("--grep={word}"))
-            .collect();
+        let options = queried.iter().map(|word| format!("--grep={word}"));
+        let mut options: Vec<String> = options.collect();
         if !queried.is_empty() {
             let _ = write!(words, " with {} in the message", quoted(&queried.join(" ")));
         }
@@ -188,10 +175,8 @@ fn hash(text: &str) -> Result<String, ToolError> {
 /// Returns the first moment of a day, month or year, or the last one for `until`, in git's format.
 fn parse_date(name: &str, text: &str) -> Result<String, ToolError> {
     let lower = text.trim().to_lowercase();
-    if let Some((number, unit)) = lower
-        .strip_suffix(" ago")
-        .and_then(|ago| ago.split_once(' '))
-    {
+    let ago = lower.strip_suffix(" ago");
+    if let Some((number, unit)) = ago.and_then(|ago| ago.split_once(' ')) {
         let unit = unit.strip_suffix('s').unwrap_or(unit);
         if number.parse::<u16>().is_ok() && ["day", "week", "month", "year"].contains(&unit) {
             return Ok(format!("{number} {unit}s ago"));
@@ -257,11 +242,9 @@ fn report(ended: &GitOutput, words: &str, is_stopped: bool, is_shallow: bool) ->
         let mut block = commit.head();
         let files: Vec<String> = commit.files().map(name).collect();
         if !files.is_empty() {
-            let more = files.len().saturating_sub(MAX_FILES);
-            let more = if more > 0 {
-                format!(" and {more} more")
-            } else {
-                String::new()
+            let more = match files.len().saturating_sub(MAX_FILES) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
             };
             let named = files.iter().take(MAX_FILES).cloned().collect::<Vec<_>>();
             let _ = writeln!(block, "  changed: {}{more}", named.join(", "));
@@ -289,10 +272,8 @@ fn report(ended: &GitOutput, words: &str, is_stopped: bool, is_shallow: bool) ->
     if is_shallow {
         let _ = write!(text, "; {SHALLOW}");
     }
-    ToolOutput::new(
-        text,
-        &json!({ "commits": data, "more": more || is_stopped }),
-    )
+    let data = json!({ "commits": data, "more": more || is_stopped });
+    ToolOutput::new(text, &data)
 }
 
 async fn show(
@@ -300,10 +281,9 @@ async fn show(
     wanted: &HistoryQuery,
     hash: &str,
 ) -> Result<ToolOutput, ToolError> {
-    let shallow = if repository.is_shallow {
-        format!("; {SHALLOW}")
-    } else {
-        String::new()
+    let shallow = match repository.is_shallow {
+        true => format!("; {SHALLOW}"),
+        false => String::new(),
     };
     let wants = ["rev-parse", "--quiet", "--verify"].map(str::to_owned);
     let found = wants.into_iter().chain([format!("{hash}^{{commit}}")]);
@@ -418,11 +398,8 @@ impl<'a> Commit<'a> {
         let mut head = format!("commit {hash} {date} {author}\n");
         let mut lines = self.message.lines();
         // A blank line would look like the end of a commit.
-        for text in lines
-            .by_ref()
-            .take(MAX_MESSAGE_LINES)
-            .filter(|text| !text.trim().is_empty())
-        {
+        let shown = lines.by_ref().take(MAX_MESSAGE_LINES);
+        for text in shown.filter(|text| !text.trim().is_empty()) {
             let _ = writeln!(head, "    {}", line(text));
         }
         let more = lines.count() as u64;
@@ -441,9 +418,8 @@ impl<'a> Commit<'a> {
 }
 
 fn name(text: &str) -> String {
-    let inner = text
-        .strip_prefix('"')
-        .and_then(|text| text.strip_suffix('"'));
+    let inner = text.strip_prefix('"');
+    let inner = inner.and_then(|text| text.strip_suffix('"'));
     let plain = inner.map(|inner| inner.replace("\\\"", "\"").replace("\\\\", "\\"));
     line(plain.as_deref().unwrap_or(text))
 }

@@ -30,7 +30,7 @@ use super::{
     blocking::BlockingRunner,
     outline::SymbolKind,
     text::counted,
-    walk::{self, ListedFile, Listing, SearchScope},
+    walk::{self, ListedFile, Listing, Scope},
 };
 use crate::model::tool::ToolNeed;
 
@@ -96,7 +96,7 @@ pub fn repo_map(root: ProjectRoot, settings: RepoMapSettings) -> FnTool {
          `path:line: definition`. {} tokens unless max_tokens says otherwise.",
         settings.max_tokens
     );
-    let spec = arguments::read_only_spec::<MapArguments>("repo_map", description, ToolNeed::Code);
+    let spec = arguments::spec::<MapArguments>("repo_map", description, ToolNeed::Code);
     BlockingRunner::new(CONCURRENT, settings.deadline).tool(spec, move |wanted, stop| {
         map(&root, &wanted, settings, stop)
     })
@@ -115,18 +115,17 @@ fn map(
         )));
     }
     let focus = Focus::new(wanted.focus.as_deref().unwrap_or(""));
-    let place = SearchScope::find(root, wanted.path.as_deref())?;
+    let place = Scope::find(root, wanted.path.as_deref())?;
     let listing = walk::list(root, &place, settings.max_files, |_| true, stop);
     let outlines = read::outlines(root, &listing, &focus, settings, stop);
     let most = settings.max_file_bytes;
-    Ok(render(
-        &focus, &place, &listing, &outlines, tokens, most, stop,
-    ))
+    let map = render(&focus, &place, &listing, &outlines, tokens, most, stop);
+    Ok(map)
 }
 
 fn render(
     focus: &Focus,
-    place: &SearchScope,
+    place: &Scope,
     listing: &Listing,
     outlines: &Outlines,
     tokens: u32,
@@ -148,10 +147,8 @@ fn render(
     if !focus.is_empty() {
         // Matches come first.
         chosen.sort_by_key(|(file, at)| {
-            (
-                Reverse(at.iter().map(|&at| worth(file, at)).max()),
-                &file.path,
-            )
+            let best = at.iter().map(|&at| worth(file, at)).max();
+            (Reverse(best), &file.path)
         });
     }
     let mut shown = 0;

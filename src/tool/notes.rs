@@ -17,6 +17,7 @@ mod write;
 
 use std::{
     path::{Path, PathBuf},
+    string::FromUtf8Error,
     time::Duration,
 };
 
@@ -27,7 +28,7 @@ use super::{
     Progress, ProjectRoot, RootError, ToolError,
     files::is_utf16,
     text::quoted,
-    walk::{self, Listing, SearchScope},
+    walk::{self, Listing, Scope},
 };
 use index::Index;
 pub use read::{note_read, note_search};
@@ -163,7 +164,7 @@ impl Notes {
 
     fn list(&self, stop: &CancellationToken) -> Listing {
         let part = (self.folder != self.root.path()).then(|| self.root.shown(&self.folder));
-        let Ok(place) = SearchScope::find(&self.root, part.as_deref()) else {
+        let Ok(place) = Scope::find(&self.root, part.as_deref()) else {
             // The folder no longer exists.
             let mut none = Listing::default();
             none.skipped.unreadable = 1;
@@ -196,22 +197,17 @@ impl Notes {
         if is_utf16(&bytes) {
             return None;
         }
-        Some(
-            String::from_utf8(bytes)
-                .unwrap_or_else(|broken| String::from_utf8_lossy(broken.as_bytes()).into_owned()),
-        )
+        let lossy = |broken: FromUtf8Error| String::from_utf8_lossy(broken.as_bytes()).into_owned();
+        Some(String::from_utf8(bytes).unwrap_or_else(lossy))
     }
 
     fn below_folder<'a>(&self, given: &'a str) -> &'a str {
         let given = given.trim();
-        let given = given
-            .strip_prefix(self.prefix)
-            .unwrap_or(given)
-            .trim_start();
+        let given = given.strip_prefix(self.prefix).unwrap_or(given);
+        let given = given.trim_start();
         let folder = self.root.shown(&self.folder);
-        let below = given
-            .strip_prefix(&folder)
-            .and_then(|rest| rest.strip_prefix('/'));
+        let below = given.strip_prefix(&folder);
+        let below = below.and_then(|rest| rest.strip_prefix('/'));
         below.unwrap_or(given)
     }
 
@@ -224,18 +220,12 @@ impl Notes {
         let own = ProjectRoot::open(&self.folder)
             .map_err(|_| ToolError::for_model("the folder of the notes cannot be read"))?;
         let found = own.resolve(if below.is_empty() { "." } else { below });
+        let is_around = |folder: PathBuf| self.folder.starts_with(folder);
         match found {
             Ok(found) if found == self.folder || found == self.root.path() => Ok(String::new()),
             Ok(found) => Ok(self.shown(&found)),
             // The project, or a folder of it that contains the notes.
-            Err(_)
-                if self
-                    .root
-                    .resolve(below)
-                    .is_ok_and(|it| self.folder.starts_with(it)) =>
-            {
-                Ok(String::new())
-            }
+            Err(_) if self.root.resolve(below).is_ok_and(is_around) => Ok(String::new()),
             Err(_) => Err(ToolError::ForModel(format!(
                 "{} is no folder and no note among the notes{}",
                 quoted(given),

@@ -78,6 +78,7 @@ struct ThreadQuery {
     limit: usize,
 }
 
+#[derive(Default)]
 struct ThreadHits {
     places: Vec<ThreadHit>,
     more: bool,
@@ -91,11 +92,7 @@ pub fn thread_search(threads: Arc<dyn Threads>, deadline: Duration) -> FnTool {
         "Finds what was asked and answered in earlier conversations, the latest first, {DEFAULT_PLACES} places unless \
          limit says otherwise. It may have been wrong, or be out of date."
     );
-    let spec = arguments::read_only_spec::<ThreadArguments>(
-        "thread_search",
-        description,
-        ToolNeed::General,
-    );
+    let spec = arguments::spec::<ThreadArguments>("thread_search", description, ToolNeed::General);
     FnTool::new(spec, move |arguments: ThreadArguments, context| {
         let threads = Arc::clone(&threads);
         async move {
@@ -105,10 +102,8 @@ pub fn thread_search(threads: Arc<dyn Threads>, deadline: Duration) -> FnTool {
             let (of, here) = (wanted.session.as_ref(), &context.session.name);
             let places: Vec<Value> = found.places.iter().map(data).collect();
             let text = report(&wanted.words, of, here, &found);
-            Ok(ToolOutput::new(
-                text,
-                &json!({ "places": places, "more": found.more }),
-            ))
+            let data = json!({ "places": places, "more": found.more });
+            Ok(ToolOutput::new(text, &data))
         }
     })
 }
@@ -153,11 +148,7 @@ async fn search(
         let session = wanted.session.as_ref();
         session.is_none_or(|session| place.session == *session) && !is_own(place)
     };
-    let mut found = ThreadHits {
-        places: Vec::new(),
-        more: false,
-        whole: true,
-    };
+    let mut found = ThreadHits::default();
     for reach in SEARCH_LIMITS {
         let tenant = context.session.tenant.clone();
         let places = threads.search(tenant, wanted.words.clone(), reach).await?;
@@ -215,14 +206,9 @@ fn report(query: &str, of: Option<&SessionName>, here: &SessionName, found: &Thr
 }
 
 fn line(place: &ThreadHit, here: &SessionName) -> String {
-    let ThreadHit {
-        session, seq, at, ..
-    } = place;
-    let this = if session == here {
-        " (this session)"
-    } else {
-        ""
-    };
+    let (session, seq, at) = (&place.session, place.seq, place.at);
+    let is_here = session == here;
+    let this = if is_here { " (this session)" } else { "" };
     let who = match place.said {
         Utterance::Question => "the user asked",
         Utterance::Addition => "added while it was answered",
@@ -234,14 +220,13 @@ fn line(place: &ThreadHit, here: &SessionName) -> String {
 
 fn nothing(query: &str, of: Option<&SessionName>, whole: bool) -> String {
     let query = quoted(query);
-    let place = of.map_or_else(
-        || "in an earlier conversation".to_owned(),
-        |session| format!("in the session {session}"),
-    );
-    let older = if whole {
-        ""
-    } else {
-        " among the latest places with these words"
+    let place = match of {
+        Some(session) => format!("in the session {session}"),
+        None => "in an earlier conversation".to_owned(),
+    };
+    let older = match whole {
+        true => "",
+        false => " among the latest places with these words",
     };
     format!(
         "Nobody has said all words of {query} {place}{older}. Words are compared as wholes: try \

@@ -153,7 +153,7 @@ pub(super) fn read(
 /// Lists at most `most` files of `scope` whose names are `wanted`.
 pub(super) fn list(
     root: &ProjectRoot,
-    scope: &SearchScope,
+    scope: &Scope,
     most: usize,
     wanted: impl Fn(&Path) -> bool + Sync,
     stop: &CancellationToken,
@@ -204,7 +204,7 @@ impl Listing {
 /// Passes the regular files of a scope whose names are `wanted` to one visitor per thread, until
 /// `stop` fires; counts what it skips.
 pub(super) fn each<V: FnMut(DirEntry) + Send>(
-    scope: &SearchScope,
+    scope: &Scope,
     stop: &CancellationToken,
     wanted: &(impl Fn(&Path) -> bool + Sync),
     visitor: impl Fn() -> V,
@@ -238,7 +238,7 @@ pub(super) fn each<V: FnMut(DirEntry) + Send>(
 
 /// Builds a walk over the readable files of a scope. It counts folders left out because of
 /// unreadable rules, at least one if the start itself is affected.
-fn walker(scope: &SearchScope, invalid_rules: &Arc<AtomicU64>) -> WalkBuilder {
+fn walker(scope: &Scope, invalid_rules: &Arc<AtomicU64>) -> WalkBuilder {
     // The crate's own git switches would read the rules of every folder up to `/`, require a
     // repository, and block on a FIFO.
     let (rules, invalid_rules) = (Rules::of(scope), Arc::clone(invalid_rules));
@@ -262,7 +262,7 @@ fn walker(scope: &SearchScope, invalid_rules: &Arc<AtomicU64>) -> WalkBuilder {
 }
 
 #[derive(Debug)]
-pub(super) struct SearchScope {
+pub(super) struct Scope {
     root: PathBuf,
     start: PathBuf,
     globs: Override,
@@ -270,7 +270,7 @@ pub(super) struct SearchScope {
     words: String,
 }
 
-impl SearchScope {
+impl Scope {
     /// Finds the scope that a model named.
     pub(super) fn find(root: &ProjectRoot, wanted: Option<&str>) -> Result<Self, ToolError> {
         let whole = |globs, words| Self {
@@ -285,15 +285,10 @@ impl SearchScope {
         }
         match root.resolve(wanted) {
             Ok(start) => {
-                let words = if start == root.path() {
-                    String::new()
-                } else {
-                    format!(" in `{}`", root.shown(&start))
-                };
-                Ok(Self {
-                    start,
-                    ..whole(Override::empty(), words)
-                })
+                let is_root = start == root.path();
+                let words = (!is_root).then(|| format!(" in `{}`", root.shown(&start)));
+                let whole = whole(Override::empty(), words.unwrap_or_default());
+                Ok(Self { start, ..whole })
             }
             Err(_) if wanted.starts_with('!') || wanted.contains(['*', '?', '[', '{']) => {
                 let globs = globs(root.path(), wanted)?;
@@ -329,17 +324,12 @@ impl SearchScope {
     /// The folders from the start up to the repository's top (else the root), nearest first, whose
     /// ignore rules apply as well.
     fn ancestor_folders(&self) -> Vec<PathBuf> {
-        let repository = self
-            .root
-            .ancestors()
-            .find(|folder| folder.join(".git").exists());
+        let mut above = self.root.ancestors();
+        let repository = above.find(|folder| folder.join(".git").exists());
         let top = repository.unwrap_or(&self.root);
-        self.start
-            .ancestors()
-            .skip(1)
-            .take_while(|folder| folder.starts_with(top))
-            .map(Path::to_path_buf)
-            .collect()
+        let above = self.start.ancestors().skip(1);
+        let above = above.take_while(|folder| folder.starts_with(top));
+        above.map(Path::to_path_buf).collect()
     }
 
     pub(super) fn words(&self) -> &str {

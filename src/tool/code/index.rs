@@ -28,7 +28,7 @@ use super::{
 };
 use crate::tool::{
     Progress, ProgressGuard, ProgressSnapshot, ProjectRoot,
-    walk::{self, FileStamp, Listing, SearchScope, SkipReason, Skipped},
+    walk::{self, FileStamp, Listing, Scope, SkipReason, Skipped},
 };
 
 const SHARDS: usize = 16;
@@ -61,11 +61,11 @@ struct Shared {
 #[derive(Debug, Default)]
 struct IndexState {
     running: bool,
-    known: Option<IndexSnapshot>,
+    known: Option<Snapshot>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct IndexSnapshot {
+pub(super) struct Snapshot {
     pub(super) shards: Arc<[Arc<Shard>]>,
     pub(super) skipped: Skipped,
     pub(super) left_out: u64,
@@ -103,11 +103,7 @@ impl ProjectIndex {
         }
     }
 
-    pub(super) fn ready(
-        &self,
-        stop: &CancellationToken,
-        patience: Duration,
-    ) -> Option<IndexSnapshot> {
+    pub(super) fn ready(&self, stop: &CancellationToken, patience: Duration) -> Option<Snapshot> {
         let asked = now();
         let mut state = self.shared.now.lock();
         let mut begun = false;
@@ -146,12 +142,7 @@ impl ProjectIndex {
         })
     }
 
-    pub(super) fn of(
-        &self,
-        scope: &SearchScope,
-        known: IndexSnapshot,
-        stop: &CancellationToken,
-    ) -> IndexSnapshot {
+    pub(super) fn of(&self, scope: &Scope, known: Snapshot, stop: &CancellationToken) -> Snapshot {
         let listing = self.shared.list(scope, stop);
         let files = listing.files.into_iter();
         let files = files.map(|found| (found.path, found.stamp));
@@ -163,7 +154,7 @@ impl ProjectIndex {
             None,
             stop,
         );
-        IndexSnapshot {
+        Snapshot {
             shards: [Arc::new(shard)].into(),
             skipped: listing.skipped,
             left_out: listing.more,
@@ -210,17 +201,13 @@ fn now() -> Instant {
 }
 
 impl Shared {
-    fn list(&self, scope: &SearchScope, stop: &CancellationToken) -> Listing {
+    fn list(&self, scope: &Scope, stop: &CancellationToken) -> Listing {
         walk::list(&self.root, scope, self.settings.index_files, |_| true, stop)
     }
 
-    fn refresh(
-        &self,
-        before: Option<IndexSnapshot>,
-        quit: &CancellationToken,
-    ) -> Option<IndexSnapshot> {
+    fn refresh(&self, before: Option<Snapshot>, quit: &CancellationToken) -> Option<Snapshot> {
         let seen = now();
-        let scope = SearchScope::find(&self.root, None).ok()?;
+        let scope = Scope::find(&self.root, None).ok()?;
         let listing = self.list(&scope, quit);
         let took = seen.elapsed();
         let mut files: Vec<BTreeMap<PathBuf, FileStamp>> = vec![BTreeMap::new(); SHARDS];
@@ -272,7 +259,7 @@ impl Shared {
             true => Duration::ZERO,
             false => self.fresh.max((FRESH_FACTOR * took).min(MAX_FRESH)),
         };
-        Some(IndexSnapshot {
+        Some(Snapshot {
             shards: shards.into(),
             skipped: listing.skipped,
             left_out: listing.more,

@@ -94,12 +94,8 @@ fn bad_pattern(query: &str, error: &grep_regex::Error) -> ToolError {
     }
     // The crate draws the pattern over several lines; the last one has the cause.
     let fault = error.to_string();
-    let fault = fault
-        .lines()
-        .rev()
-        .map(str::trim)
-        .find(|line| !line.is_empty())
-        .unwrap_or("");
+    let mut lines = fault.lines().rev().map(str::trim);
+    let fault = lines.find(|line| !line.is_empty()).unwrap_or("");
     let fault = fault.strip_prefix("error: ").unwrap_or(fault);
     ToolError::ForModel(format!(
         "{} is no usable pattern: {fault}; mend it, or use mode `literal`",

@@ -9,7 +9,7 @@ use super::{
     kind::FileKind,
     passages::{MAX_LINES, Shard},
     question::{Question, TermKind},
-    rank::{Candidate, PassageScorer, ResolvedTerm, candidates, resolved_terms},
+    rank::{Candidate, PassageScore, PassageScorer, candidates, resolved_terms},
 };
 use crate::tool::outline;
 
@@ -73,10 +73,8 @@ pub(super) fn best(
         }
     }
     // Weak words alone, such as "handled", find nothing.
-    let is_significant = |one: &ResolvedTerm| {
-        !matches!(one.sort, TermKind::Weak | TermKind::Part) && !one.is_unknown()
-    };
-    if !resolved_terms.iter().any(is_significant) {
+    let mut known = resolved_terms.iter().filter(|one| !one.is_unknown());
+    if known.all(|one| matches!(one.sort, TermKind::Weak | TermKind::Part)) {
         return answer;
     }
     let found = candidates(shards, &question, &resolved_terms, 8 * MAX_EXAMINED, wanted);
@@ -101,20 +99,15 @@ pub(super) fn best(
             let last = (passage.last as usize).min(lines.len());
             let first = (passage.first as usize).min(last).max(1);
             let inside = lines.get(first - 1..last).unwrap_or(&[]);
-            let passage_score = lens.score_lines(inside);
-            let mut order: Vec<usize> = (0..inside.len())
-                .filter(|at| passage_score.lines[*at] > 0.0)
-                .collect();
-            order.sort_by(|a, b| {
-                passage_score.lines[*b]
-                    .total_cmp(&passage_score.lines[*a])
-                    .then(a.cmp(b))
-            });
+            let PassageScore { factor, lines, .. } = lens.score_lines(inside);
+            let mut order: Vec<usize> = (0..inside.len()).collect();
+            order.retain(|at| lines[*at] > 0.0);
+            order.sort_by(|a, b| lines[*b].total_cmp(&lines[*a]).then(a.cmp(b)));
             order.truncate(BEST_LINES);
             let top = first + order.first().copied().unwrap_or(0);
             let mut best: Vec<u64> = order.iter().map(|at| (first + at) as u64).collect();
             best.sort_unstable();
-            let mut score = one.score * passage_score.factor;
+            let mut score = one.score * factor;
             if passage.is_test && entry.kind == FileKind::Code {
                 score *= of_tests;
             }
@@ -150,10 +143,8 @@ pub(super) fn best(
     // A blank place is no answer, however well its path matches.
     files.sort_by(|(a, of_a), (b, of_b)| {
         let blank = |places: &[RankedPlace]| places.iter().all(RankedPlace::is_blank);
-        let by_text = blank(of_a).cmp(&blank(of_b));
-        by_text
-            .then(b.total_cmp(a))
-            .then_with(|| of_a[0].path.cmp(&of_b[0].path))
+        let by_text = blank(of_a).cmp(&blank(of_b)).then(b.total_cmp(a));
+        by_text.then_with(|| of_a[0].path.cmp(&of_b[0].path))
     });
     for (at, (_, mut places)) in files.into_iter().enumerate() {
         places.truncate(if at < 3 { PER_FILE } else { PER_LATER_FILE });
@@ -170,9 +161,8 @@ pub(super) fn best(
     if let Some(best) = answer.places.first() {
         let around = [best.path.as_str()].into_iter();
         let around = around.chain(best.within.iter().map(String::as_str));
-        let mut lines: Vec<&str> = around
-            .chain(best.lines.iter().map(String::as_str))
-            .collect();
+        let around = around.chain(best.lines.iter().map(String::as_str));
+        let mut lines: Vec<&str> = around.collect();
         if best.is_blank() {
             lines.clear();
         }
@@ -209,11 +199,8 @@ fn by_file(shards: &[impl AsRef<Shard>], found: Vec<Candidate>) -> Vec<Vec<Candi
 }
 
 fn names(symbols: &[outline::Symbol], top: u32, (first, last): (u32, u32)) -> Vec<String> {
-    let opens = || {
-        symbols
-            .iter()
-            .find(|symbol| (first..=last).contains(&symbol.line))
-    };
+    let lines = first..=last;
+    let opens = || symbols.iter().find(|one| lines.contains(&one.line));
     let Some(inner) = outline::enclosing(symbols, top).or_else(opens) else {
         return Vec::new();
     };

@@ -2,7 +2,7 @@
 
 use super::{
     kind::FilePreference,
-    lexicon::{NaturalLanguage, is_weak, synonyms, translations},
+    lexicon::{NaturalLanguage, NaturalLanguage::English, is_weak, synonyms, translations},
     words::{Lexeme, lexemes, parts, stem},
 };
 
@@ -53,13 +53,10 @@ impl Question {
         let language = NaturalLanguage::of(&run);
         let mut wanted: Vec<QueryTerm> = Vec::new();
         for (one, lower) in lexemes.iter().zip(&run) {
-            let found = query_terms(language, *one, lower);
-            for one in found {
-                if !wanted
-                    .iter()
-                    .any(|known| known.forms.first() == one.forms.first())
-                {
-                    wanted.push(one);
+            for term in query_terms(language, *one, lower) {
+                let form = term.forms.first();
+                if !wanted.iter().any(|known| known.forms.first() == form) {
+                    wanted.push(term);
                 }
             }
         }
@@ -98,21 +95,16 @@ fn query_terms(language: NaturalLanguage, run: Lexeme<'_>, lower: &str) -> Vec<Q
         return [whole].into_iter().chain(parts).collect();
     }
     // Short words of other languages do not occur in code.
-    let short = if language == NaturalLanguage::English {
-        2
-    } else {
-        3
-    };
+    let short = if language == English { 2 } else { 3 };
     if lower.chars().count() < short
         || language.is_common(lower)
-        || NaturalLanguage::English.is_common(lower)
-            && ["where", "how", "what", "does"].contains(&lower)
+        || English.is_common(lower) && ["where", "how", "what", "does"].contains(&lower)
     {
         return Vec::new();
     }
     let own = stem(lower);
     let mut forms = match language {
-        NaturalLanguage::English => Vec::new(),
+        English => Vec::new(),
         _ => translations(language, lower).to_vec(),
     };
     if forms.is_empty() {
@@ -125,14 +117,10 @@ fn query_terms(language: NaturalLanguage, run: Lexeme<'_>, lower: &str) -> Vec<Q
             forms.push((own, 0.5));
         }
     }
-    let is_weak = match language {
-        NaturalLanguage::English => is_weak(lower),
+    let weak = match language {
+        English => is_weak(lower),
         _ => forms.first().is_some_and(|(form, _)| is_weak(form)),
     };
-    let sort = if is_weak {
-        TermKind::Weak
-    } else {
-        TermKind::Word
-    };
+    let sort = if weak { TermKind::Weak } else { TermKind::Word };
     vec![one(word, sort, forms)]
 }

@@ -69,10 +69,7 @@ pub(in crate::tool) fn resolved_terms(
     shards: &[impl AsRef<Shard>],
     question: &Question,
 ) -> Vec<ResolvedTerm> {
-    let all: usize = shards
-        .iter()
-        .map(|shard| shard.as_ref().passages.len())
-        .sum();
+    let all: usize = shards.iter().map(|one| one.as_ref().passages.len()).sum();
     let all = all as f32;
     let rarity = |term: &str| {
         let matching: usize = shards.iter().map(|shard| shard.as_ref().count(term)).sum();
@@ -99,12 +96,8 @@ pub(in crate::tool) fn resolved_terms(
             let near = near_terms(shards, form);
             read_as = near.first().map(|(term, _)| term.clone());
             let near = near.into_iter().filter_map(|(term, far)| {
-                let near = if far <= 1 {
-                    MISSPELT_WEIGHT
-                } else {
-                    MISSPELT_WEIGHT * 0.6
-                };
-                let worth = share * near * rarity(&term)?;
+                let near = if far <= 1 { 1.0 } else { 0.6 };
+                let worth = share * (MISSPELT_WEIGHT * near) * rarity(&term)?;
                 Some((term, worth))
             });
             terms.extend(near);
@@ -141,7 +134,7 @@ fn near_terms(shards: &[impl AsRef<Shard>], form: &str) -> Vec<(String, usize)> 
         4..=6 => 1,
         _ => 2,
     };
-    let own = trigrams(form);
+    let own: Vec<&[u8]> = form.as_bytes().windows(3).collect();
     let mut near: HashMap<&str, (usize, usize)> = HashMap::new();
     for shard in shards {
         let shard = shard.as_ref();
@@ -154,9 +147,8 @@ fn near_terms(shards: &[impl AsRef<Shard>], form: &str) -> Vec<(String, usize)> 
                 continue;
             }
             // One error affects at most three trigrams, a transposition four.
-            let shared = own
-                .iter()
-                .filter(|three| term.as_bytes().windows(3).any(|one| one == **three));
+            let has = |three: &&&[u8]| term.as_bytes().windows(3).any(|one| one == **three);
+            let shared = own.iter().filter(has);
             if own.len() > 4 * most && shared.count() + 4 * most < own.len() {
                 continue;
             }
@@ -174,10 +166,6 @@ fn near_terms(shards: &[impl AsRef<Shard>], form: &str) -> Vec<(String, usize)> 
         .collect()
 }
 
-fn trigrams(term: &str) -> Vec<&[u8]> {
-    term.as_bytes().windows(3).collect()
-}
-
 pub(in crate::tool) fn candidates(
     shards: &[impl AsRef<Shard>],
     question: &Question,
@@ -185,10 +173,7 @@ pub(in crate::tool) fn candidates(
     most: usize,
     wanted: impl Fn(&std::path::Path) -> bool,
 ) -> Vec<Candidate> {
-    let passages: usize = shards
-        .iter()
-        .map(|shard| shard.as_ref().passages.len())
-        .sum();
+    let passages: usize = shards.iter().map(|one| one.as_ref().passages.len()).sum();
     let words = shards.iter().flat_map(|shard| &shard.as_ref().passages);
     let words: u64 = words.map(|passage| u64::from(passage.words)).sum();
     let mean = (words as f32 / passages.max(1) as f32).max(MIN_LENGTH);
@@ -218,10 +203,9 @@ pub(in crate::tool) fn candidates(
                 let of_file = &mut of_files[passage.file as usize];
                 *of_file = of_file.max(*score);
             }
-            files
-                .iter_mut()
-                .zip(&of_files)
-                .for_each(|(sum, score)| *sum += score);
+            for (sum, score) in files.iter_mut().zip(&of_files) {
+                *sum += score;
+            }
         }
         for (passage, sum) in sums.into_iter().enumerate().filter(|(_, sum)| *sum > 0.0) {
             let file = shard.passages[passage].file as usize;
@@ -231,9 +215,8 @@ pub(in crate::tool) fn candidates(
             }
             let whole = sum + FILE_SHARE * files[file];
             let covered = (whole / ((1.0 + FILE_SHARE) * possible)).min(1.0);
-            let score = whole
-                * (MIN_COVERAGE_FACTOR + (1.0 - MIN_COVERAGE_FACTOR) * covered.sqrt())
-                * entry.kind.worth(question.preference);
+            let coverage = MIN_COVERAGE_FACTOR + (1.0 - MIN_COVERAGE_FACTOR) * covered.sqrt();
+            let score = whole * coverage * entry.kind.worth(question.preference);
             found.push(Candidate {
                 shard: number,
                 passage,
@@ -300,9 +283,8 @@ impl<'a> PassageScorer<'a> {
             best
         };
         let windows = (0..sets.len()).map(|from| &sets[from..sets.len().min(from + CLOSE_LINES)]);
-        let closest = windows
-            .map(|sets| best(sets).iter().sum::<f32>())
-            .fold(0.0, f32::max);
+        let sums = windows.map(|sets| best(sets).iter().sum::<f32>());
+        let closest = sums.fold(0.0, f32::max);
         let verbatim_words = self.verbatim(lines).saturating_sub(2) as f32;
         PassageScore {
             factor: (1.0 + CLOSENESS * (closest / total.max(f32::MIN_POSITIVE)).min(1.0))
@@ -321,9 +303,7 @@ impl<'a> PassageScorer<'a> {
             let spelt = run.text();
             if !self.spellings.contains_key(spelt) {
                 let terms = run.terms();
-                let found = terms
-                    .iter()
-                    .filter_map(|term| self.terms.get(term.as_str()));
+                let found = terms.iter().filter_map(|term| self.terms.get(&**term));
                 let found = found.flatten().copied().collect();
                 self.spellings.insert(spelt.to_owned(), found);
             }
@@ -344,12 +324,8 @@ impl<'a> PassageScorer<'a> {
         let mut before = vec![0; self.run.len() + 1];
         for word in words.map(|run| run.text().to_lowercase()) {
             let mut row = vec![0; self.run.len() + 1];
-            for (at, _) in self
-                .run
-                .iter()
-                .enumerate()
-                .filter(|(_, asked)| **asked == word)
-            {
+            let asked = self.run.iter().enumerate();
+            for (at, _) in asked.filter(|(_, asked)| **asked == word) {
                 row[at + 1] = before[at] + 1;
                 longest = longest.max(row[at + 1]);
             }
@@ -377,9 +353,7 @@ impl<'a> PassageScorer<'a> {
                 }
             }
         }
-        (
-            f64::from(had / all.max(f32::MIN_POSITIVE)).min(most),
-            missing_terms,
-        )
+        let share = f64::from(had / all.max(f32::MIN_POSITIVE));
+        (share.min(most), missing_terms)
     }
 }

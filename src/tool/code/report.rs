@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use super::{
-    OutputLimits,
-    index::IndexSnapshot,
+    Limits,
+    index::Snapshot,
     passages::FileStatus,
     places::{RankedPlace, RankedPlaces},
     scan::{FileHits, Tally},
@@ -16,7 +16,7 @@ use crate::{
     tool::{
         ToolOutput,
         text::{clipped, counted, quoted, shortened},
-        walk::SearchScope,
+        walk::Scope,
     },
 };
 
@@ -34,12 +34,7 @@ const MAX_DATA_TEXT: usize = 8 * 1024;
 const BEST_PLACE_LINES: usize = 24;
 const OTHER_PLACE_LINES: usize = 10;
 
-pub(super) fn report(
-    query: &str,
-    place: &SearchScope,
-    tally: &Tally,
-    limits: OutputLimits,
-) -> ToolOutput {
+pub(super) fn report(query: &str, place: &Scope, tally: &Tally, limits: Limits) -> ToolOutput {
     let (mut text, mut places) = (String::new(), Vec::new());
     let mut add = |hits: &FileHits, shown: usize| {
         let lines = hits.best.iter().take(shown);
@@ -64,13 +59,8 @@ pub(super) fn report(
             }
             continue;
         }
-        let shown = write_file(
-            &mut text,
-            hits,
-            left.min(hits.best.len()),
-            limits.context,
-            room,
-        );
+        let most = left.min(hits.best.len());
+        let shown = write_file(&mut text, hits, most, limits.context, room);
         left -= shown;
         add(hits, shown);
         if hits.total > shown as u64 {
@@ -89,11 +79,8 @@ struct Unshown {
 
 /// Writes up to `most` matches into the remaining space, and returns their number.
 fn write_file(text: &mut String, hits: &FileHits, most: usize, context: u64, room: usize) -> usize {
-    for (count, context) in (1..=most)
-        .rev()
-        .map(|count| (count, context))
-        .chain([(1, 0)])
-    {
+    let shown = (1..=most).rev().map(|count| (count, context));
+    for (count, context) in shown.chain([(1, 0)]) {
         if count > most {
             break;
         }
@@ -138,31 +125,25 @@ fn write_lines(
 
 fn last_line(
     query: &str,
-    place: &SearchScope,
+    place: &Scope,
     tally: &Tally,
     unshown: &Unshown,
-    limits: OutputLimits,
+    limits: Limits,
 ) -> String {
-    let searched = counted(tally.searched, "file", "files");
+    let (searched, words) = (counted(tally.searched, "file", "files"), place.words());
     let mut notes = Vec::new();
     if tally.hits.is_empty() {
+        let query = quoted(query);
         notes.push(format!(
-            "nothing found for {}{}; {searched} searched",
-            quoted(query),
-            place.words()
+            "nothing found for {query}{words}; {searched} searched"
         ));
     } else if unshown.matches > 0 {
-        notes.push(format!(
-            "…{} in {}; narrow the query",
-            counted(unshown.matches, "more match", "more matches"),
-            counted(unshown.files, "file", "files"),
-        ));
-        notes.push(format!("{searched} searched{}", place.words()));
+        let more = counted(unshown.matches, "more match", "more matches");
+        let files = counted(unshown.files, "file", "files");
+        notes.push(format!("…{more} in {files}; narrow the query"));
+        notes.push(format!("{searched} searched{words}"));
     } else {
-        notes.push(format!(
-            "all matches shown; {searched} searched{}",
-            place.words()
-        ));
+        notes.push(format!("all matches shown; {searched} searched{words}"));
     }
     if tally.stopped {
         notes.push(format!("stopped at the deadline after {searched}"));
@@ -192,24 +173,18 @@ pub(super) fn data(answer: &RankedPlaces) -> SearchData {
 
 pub(super) fn answer(
     query: &str,
-    place: &SearchScope,
+    place: &Scope,
     answer: &RankedPlaces,
-    known: &IndexSnapshot,
-    limits: OutputLimits,
+    known: &Snapshot,
+    limits: Limits,
 ) -> String {
     let (mut text, mut shown) = (String::new(), 0);
     for found in &answer.places {
-        let most = if shown == 0 {
-            BEST_PLACE_LINES
-        } else {
-            OTHER_PLACE_LINES
+        let (most, room) = match shown {
+            0 => (BEST_PLACE_LINES, limits.bytes.saturating_sub(NOTES_RESERVE)),
+            _ => (OTHER_PLACE_LINES, SOFT_LIMIT),
         };
         let block = place_block(found, limits, most);
-        let room = if shown == 0 {
-            limits.bytes.saturating_sub(NOTES_RESERVE)
-        } else {
-            SOFT_LIMIT
-        };
         if text.len() + block.len() > room {
             break;
         }
@@ -240,22 +215,16 @@ pub(super) fn answer(
     }];
     notes.extend(answer.read_as.iter().take(MAX_WORDS).cloned());
     let list = |words: &[String]| {
-        let words: Vec<String> = words
-            .iter()
-            .take(MAX_WORDS)
-            .map(|word| quoted(word))
-            .collect();
-        words.join(", ")
+        let words = words.iter().take(MAX_WORDS).map(|word| quoted(word));
+        words.collect::<Vec<_>>().join(", ")
     };
     // Without any file this would be meaningless.
     if texts > 0 && !answer.unknown.is_empty() {
         notes.push(format!("in no file: {}", list(&answer.unknown)));
     }
     if shown > 0 {
-        let mut judged = format!(
-            "the best place has {:.0} % of the question",
-            answer.coverage * 100.0
-        );
+        let share = answer.coverage * 100.0;
+        let mut judged = format!("the best place has {share:.0} % of the question");
         if !answer.missing_terms.is_empty() {
             let _ = write!(judged, ", not {}", list(&answer.missing_terms));
         }
@@ -278,15 +247,12 @@ pub(super) fn answer(
     text + &notes.join("; ")
 }
 
-fn place_block(found: &RankedPlace, limits: OutputLimits, most: usize) -> String {
+fn place_block(found: &RankedPlace, limits: Limits, most: usize) -> String {
     let mut block = format!("{} (lines {}–{})", found.path, found.first, found.last);
     let names = &found.within[found.within.len().saturating_sub(MAX_NAMES)..];
     if !names.is_empty() {
-        let _ = write!(
-            block,
-            ": {}",
-            clipped(&names.join(" > "), limits.line_chars).0
-        );
+        let names = names.join(" > ");
+        let _ = write!(block, ": {}", clipped(&names, limits.line_chars).0);
     }
     block.push('\n');
     if limits.files_only {
@@ -298,9 +264,8 @@ fn place_block(found: &RankedPlace, limits: OutputLimits, most: usize) -> String
     };
     let lines = (found.first..).zip(&found.lines);
     let lines = lines.filter(|(number, _)| near(*number)).take(most);
-    let lines: Vec<(u64, String)> = lines
-        .map(|(number, line)| (number, shortened(line, limits.line_chars)))
-        .collect();
+    let lines = lines.map(|(number, line)| (number, shortened(line, limits.line_chars)));
+    let lines: Vec<(u64, String)> = lines.collect();
     let lines: Vec<(u64, &str)> = lines.iter().map(|(at, line)| (*at, &**line)).collect();
     write_lines(&mut block, "", &lines, &found.best, true);
     block

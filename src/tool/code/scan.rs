@@ -13,14 +13,14 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    OutputLimits,
+    Limits,
     kind::{FileKind, FilePreference},
     pattern::{self, Pattern},
 };
 use crate::tool::{
     ProjectRoot, outline,
     text::{clipped, shortened},
-    walk::{self, SearchScope, SkipReason, Skipped},
+    walk::{self, Scope, SkipReason, Skipped},
 };
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -49,7 +49,7 @@ pub(super) struct Tally {
 }
 
 pub(super) fn walk<'a>(
-    scope: &SearchScope,
+    scope: &Scope,
     keep: usize,
     stop: &'a CancellationToken,
     scanner: impl Fn() -> Scanner<'a>,
@@ -98,7 +98,7 @@ impl Tally {
 pub(super) struct Scanner<'a> {
     pattern: &'a Pattern,
     root: &'a ProjectRoot,
-    limits: OutputLimits,
+    limits: Limits,
     stop: &'a CancellationToken,
     searcher: Searcher,
     buffer: Vec<u8>,
@@ -108,7 +108,7 @@ impl<'a> Scanner<'a> {
     pub(super) fn new(
         pattern: &'a Pattern,
         root: &'a ProjectRoot,
-        limits: OutputLimits,
+        limits: Limits,
         stop: &'a CancellationToken,
     ) -> Self {
         let searcher = SearcherBuilder::new()
@@ -179,23 +179,18 @@ impl<'a> Scanner<'a> {
         let lines: Vec<&str> = text.lines().collect();
         let symbols = outline::outline(path, text);
         let defines = symbols.iter().filter(|symbol| {
+            let line = lines.get((symbol.line as usize).saturating_sub(1));
             matching.binary_search(&u64::from(symbol.line)).is_ok()
-                && lines
-                    .get((symbol.line as usize).saturating_sub(1))
-                    .is_some_and(|line| self.pattern.is_in(line.as_bytes(), &symbol.name))
+                && line.is_some_and(|line| self.pattern.is_in(line.as_bytes(), &symbol.name))
         });
         defines.map(|symbol| u64::from(symbol.line)).collect()
     }
 
     fn lines_around(&self, text: &[u8], best: &[u64]) -> Vec<(u64, String)> {
         let last = memchr_iter(b'\n', text).count() as u64 + u64::from(!text.ends_with(b"\n"));
-        let mut around: Vec<u64> = best
-            .iter()
-            .flat_map(|&line| {
-                line.saturating_sub(self.limits.context).max(1)
-                    ..=(line + self.limits.context).min(last)
-            })
-            .collect();
+        let near = self.limits.context;
+        let around = |line: &u64| line.saturating_sub(near).max(1)..=(line + near).min(last);
+        let mut around: Vec<u64> = best.iter().flat_map(around).collect();
         around.sort_unstable();
         around.dedup();
         let mut wanted = around.into_iter().peekable();

@@ -194,7 +194,7 @@ fn code_search_does_not_block_on_a_pipe() {
     // On its own thread: without the guard it would block indefinitely.
     thread::spawn(move || {
         let (pattern, stop) = (Pattern::literal("hit").unwrap(), CancellationToken::new());
-        let caps = OutputLimits {
+        let caps = Limits {
             results: 1,
             of_file: 1,
             bytes: 1_024,

@@ -106,11 +106,8 @@ pub(in crate::tool) fn stem(word: &str) -> String {
     static ENGLISH: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
     if !word.is_ascii() {
         let plain = without_accents(word);
-        return if plain.is_ascii() {
-            stem(&plain)
-        } else {
-            plain
-        };
+        let is_plain = plain.is_ascii();
+        return if is_plain { stem(&plain) } else { plain };
     }
     let is_word = word.len() > 2
         && word.len() <= MAX_STEMMED_BYTES

@@ -63,6 +63,7 @@ pub(super) fn find(file: &File, shown: &str, wanted: &str) -> Result<FoundSymbol
         }
         return Err(ToolError::ForModel(message));
     };
+    let name = outline::qualified(shown, &symbols, found);
     let mut others: Vec<u32> = others.iter().map(|symbol| symbol.line).collect();
     others.sort_unstable();
     Ok(FoundSymbol {
@@ -70,11 +71,7 @@ pub(super) fn find(file: &File, shown: &str, wanted: &str) -> Result<FoundSymbol
             start: found.first_line.into(),
             end: found.last_line.into(),
         },
-        words: format!(
-            "{} `{}`",
-            found.kind,
-            outline::qualified(shown, &symbols, found)
-        ),
+        words: format!("{} `{name}`", found.kind),
         others,
     })
 }
@@ -83,10 +80,8 @@ fn head(mut file: &File) -> Result<Vec<u8>, std::io::ErrorKind> {
     let mut text = Vec::new();
     let read = file.take(MAX_TEXT as u64).read_to_end(&mut text);
     let back = std::io::Seek::rewind(&mut file);
-    read.map(drop)
-        .and(back)
-        .map(|()| text)
-        .map_err(|error| error.kind())
+    let read = read.and(back).map(|()| text);
+    read.map_err(|error| error.kind())
 }
 
 /// Splits `a::b`, `a.b`, `a#b` and `a > b`, without the brackets of a call.
@@ -100,11 +95,8 @@ fn segments(wanted: &str) -> Vec<&str> {
     } else {
         bare.split([':', '.', '#']).collect()
     };
-    parts
-        .into_iter()
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-        .collect()
+    let parts = parts.into_iter().map(str::trim);
+    parts.filter(|part| !part.is_empty()).collect()
 }
 
 fn matches<'a>(
@@ -193,12 +185,8 @@ pub(super) fn note(place: &FoundSymbol, last: Option<u64>) -> String {
     let others = &place.others;
     if !others.is_empty() {
         let lines: Vec<String> = others.iter().take(MAX_NAMED).map(u32::to_string).collect();
-        let more = if others.len() > MAX_NAMED {
-            ", …"
-        } else {
-            ""
-        };
-        let lines = lines.join(", ");
+        let is_cut = others.len() > MAX_NAMED;
+        let (lines, more) = (lines.join(", "), if is_cut { ", …" } else { "" });
         note.push_str(&format!("; others of that name: line {lines}{more}"));
     }
     note

@@ -89,16 +89,15 @@ pub(in crate::tool) fn read(
         }
         // A mark split over two reads stays; only a pipe could cause that, and pipes are never
         // opened.
-        let fresh = if offset == 0 {
-            chunk.strip_prefix(BOM).unwrap_or(chunk)
-        } else {
-            chunk
-        };
-        if offset == 0 && is_utf16(chunk) {
-            return Err(WindowError::Utf16);
-        }
-        if offset == 0 && memchr(0, &fresh[..fresh.len().min(BINARY_CHECK_BYTES)]).is_some() {
-            return Err(WindowError::Binary);
+        let mut fresh = chunk;
+        if offset == 0 {
+            fresh = chunk.strip_prefix(BOM).unwrap_or(chunk);
+            if is_utf16(chunk) {
+                return Err(WindowError::Utf16);
+            }
+            if memchr(0, &fresh[..fresh.len().min(BINARY_CHECK_BYTES)]).is_some() {
+                return Err(WindowError::Binary);
+            }
         }
         reading.take(fresh)?;
         offset += length as u64;
@@ -122,14 +121,13 @@ struct WindowReader {
 
 impl WindowReader {
     fn new(span: Span, limits: WindowLimits) -> Self {
-        let (lines, current) = (Vec::new(), Vec::new());
         Self {
             span,
             limits,
-            lines,
+            lines: Vec::new(),
             bytes: 0,
             number: 1,
-            current,
+            current: Vec::new(),
             begun: false,
         }
     }

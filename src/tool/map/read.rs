@@ -126,9 +126,8 @@ fn read_all<'a>(
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let symbols = outline::outline(&file.shown, text);
         if !symbols.is_empty() {
-            found
-                .files
-                .push(outlined(file, rank, &symbols, text, focus));
+            let file = outlined(file, rank, &symbols, text, focus);
+            found.files.push(file);
         }
     }
     found

@@ -262,7 +262,7 @@ fn file_listing_is_deterministic_when_truncated() {
         fs::write(folder.path().join(format!("d{}/f{at:03}.rs", at % 7)), "").unwrap();
     }
     let root = ProjectRoot::open(folder.path()).unwrap();
-    let place = SearchScope::find(&root, None).unwrap();
+    let place = Scope::find(&root, None).unwrap();
     let listing = walk::list(&root, &place, 20, |_| true, &CancellationToken::new());
     let paths: Vec<&str> = listing.files.iter().map(|file| &*file.shown).collect();
     let want: Vec<String> = (0..20).map(|n| format!("d0/f{:03}.rs", n * 7)).collect();

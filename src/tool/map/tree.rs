@@ -76,20 +76,16 @@ fn expanded_folders<'a>(
 
 fn lines(files: &[ListedFile], top: &str, whole: &HashSet<&str>, depth: usize) -> Vec<String> {
     // Files at the top describe the project, or are what the caller asked for.
-    let most = |shown: &str| {
-        if shown == top {
-            MAX_TOP_FOLDERS
-        } else {
-            MIN_FOLDER_FILES
-        }
+    let most = |shown: &str| match shown == top {
+        true => MAX_TOP_FOLDERS,
+        false => MIN_FOLDER_FILES,
     };
     let mut folders: BTreeMap<&str, Folder<'_>> = BTreeMap::new();
     for file in files {
         let (folder, name) = split_path(file);
-        let shown = if whole.contains(folder) {
-            folder
-        } else {
-            upper(folder, depth)
+        let shown = match whole.contains(folder) {
+            true => folder,
+            false => upper(folder, depth),
         };
         let entry = folders.entry(shown).or_default();
         entry.files += 1;
@@ -99,16 +95,12 @@ fn lines(files: &[ListedFile], top: &str, whole: &HashSet<&str>, depth: usize) -
     }
     let line = |(path, folder): (&&str, &Folder<'_>)| {
         let few = most(path);
-        let path = if path.is_empty() {
-            "./".to_owned()
-        } else {
-            format!("{path}/")
-        };
+        let path = if path.is_empty() { "." } else { *path };
         let count = counted(folder.files, "file", "files");
         if folder.names.len() <= few && folder.names.len() as u64 == folder.files {
-            format!("{path} {}", folder.names.join(", "))
+            format!("{path}/ {}", folder.names.join(", "))
         } else {
-            format!("{path} {count}")
+            format!("{path}/ {count}")
         }
     };
     folders.iter().map(line).collect()

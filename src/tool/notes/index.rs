@@ -1,6 +1,7 @@
 //! The sections of all notes, as passages of the index of `code_search`.
 
 use std::{
+    cmp::Ordering,
     collections::{BTreeMap, BTreeSet, HashMap},
     path::{Path, PathBuf},
     sync::Arc,
@@ -113,9 +114,8 @@ impl Index {
         let (mut shard, mut spellings) = (Shard::default(), Spellings::default());
         let mut moved = vec![None; old.passages.len()];
         let known = old.files.iter().enumerate();
-        let mut known: HashMap<&Path, usize> = known
-            .map(|(at, entry)| (entry.path.as_path(), at))
-            .collect();
+        let known = known.map(|(at, entry)| (entry.path.as_path(), at));
+        let mut known: HashMap<&Path, usize> = known.collect();
         let mut kept = BTreeSet::new();
         for file in accepted {
             work.add(1);
@@ -152,12 +152,8 @@ impl Index {
             let shown = (file.shown.as_str(), text);
             shard.read(&mut spellings, shown, entry, usize::MAX, Some(cuts));
             kept.insert(file.shown.clone());
-            let page = IndexedNote {
-                file: file.path,
-                stamp: file.stamp,
-                note,
-            };
-            self.pages.insert(file.shown, page);
+            let (shown, stamp, file) = (file.shown, file.stamp, file.path);
+            self.pages.insert(shown, IndexedNote { file, stamp, note });
         }
         // A note that was not listed in time may still exist.
         if left_out.unlisted {
@@ -195,9 +191,8 @@ impl Index {
         let all = found.len();
         let mut of_note: HashMap<u32, usize> = HashMap::new();
         let (best, spare): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| {
-            let shown = of_note
-                .entry(self.shard.passages[one.passage].file)
-                .or_default();
+            let file = self.shard.passages[one.passage].file;
+            let shown = of_note.entry(file).or_default();
             *shown += 1;
             *shown <= MAX_HITS_PER_NOTE
         });
@@ -222,9 +217,7 @@ impl Index {
         // The heading only if no line below it matches.
         let best = (0..lines.len()).max_by(|&a, &b| {
             let rank = |at: usize| (at > 0 && worth[at] > 0.0, worth[at], usize::MAX - at);
-            rank(a)
-                .partial_cmp(&rank(b))
-                .unwrap_or(std::cmp::Ordering::Equal)
+            rank(a).partial_cmp(&rank(b)).unwrap_or(Ordering::Equal)
         });
         let best = best.unwrap_or(0);
         Some(Hit {
@@ -240,11 +233,9 @@ impl Index {
     pub(super) fn extent(&self, most: u64) -> String {
         let sections = self.pages.values().map(|page| page.note.sections.len());
         let sections: usize = sections.sum();
-        let mut notes = vec![format!(
-            "{} in {} searched",
-            counted(sections as u64, "section", "sections"),
-            counted(self.pages.len() as u64, "note", "notes")
-        )];
+        let sections = counted(sections as u64, "section", "sections");
+        let pages = counted(self.pages.len() as u64, "note", "notes");
+        let mut notes = vec![format!("{sections} in {pages} searched")];
         let left_out = &self.left_out;
         notes.extend(left_out.skipped.note(most));
         if left_out.beyond > 0 {

@@ -44,14 +44,12 @@ impl Note {
         }
         let ends = begins.iter().skip(1).map(|next| next - 1).chain([lines]);
         for (symbol, last) in symbols.iter().zip(ends) {
-            let mut names: Vec<String> = lineage(&symbols, symbol)
-                .map(|symbol| tidy(&symbol.name))
-                .collect();
+            let names = lineage(&symbols, symbol).map(|one| tidy(&one.name));
+            let mut names: Vec<String> = names.collect();
             names.reverse();
+            let name = names.join(HEADING_SEPARATOR);
             sections.push(Section {
-                name: clipped(&names.join(HEADING_SEPARATOR), MAX_NAME)
-                    .0
-                    .to_owned(),
+                name: clipped(&name, MAX_NAME).0.to_owned(),
                 heading: tidy(&symbol.name),
                 first: symbol.first_line,
                 last,
@@ -71,9 +69,10 @@ impl Note {
 fn title(text: &str) -> Option<String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.lines().take(MAX_FRONT);
-    let mark = lines
-        .next()
-        .filter(|line| ["---", "+++"].contains(&line.trim_end()))?;
+    let mark = lines.next()?.trim_end();
+    if !["---", "+++"].contains(&mark) {
+        return None;
+    }
     let mut front = lines.take_while(|line| line.trim_end() != mark.trim_end());
     let title = front.find_map(|line| {
         let rest = line.strip_prefix("title")?.trim_start();

@@ -50,20 +50,15 @@ struct NoteSearchArguments {
 /// Creates the tool `note_search` over these notes.
 #[must_use]
 pub fn note_search(notes: Arc<Notes>) -> FnTool {
-    let outside = if notes.prefix == EXTERNAL_PREFIX {
-        " They lie outside of the project, where no other search looks."
-    } else {
-        ""
+    let outside = match notes.prefix {
+        EXTERNAL_PREFIX => " They lie outside of the project, where no other search looks.",
+        _ => "",
     };
     let description = format!(
         "Finds sections of notes and documents (Markdown) that answer a question, the best first, as \
          `path:line: text`. Read on with note_read.{outside}"
     );
-    let spec = arguments::read_only_spec::<NoteSearchArguments>(
-        "note_search",
-        description,
-        ToolNeed::Vault,
-    );
+    let spec = arguments::spec::<NoteSearchArguments>("note_search", description, ToolNeed::Vault);
     let blocking = BlockingRunner::new(CONCURRENT, notes.settings.deadline);
     blocking.tool(spec, move |wanted, stop| search(&notes, &wanted, stop))
 }
@@ -146,8 +141,7 @@ pub fn note_read(notes: Arc<Notes>) -> FnTool {
     let description = format!(
         "Reads a note or one section of it with line numbers, at most {MAX_LINES} lines a call."
     );
-    let spec =
-        arguments::read_only_spec::<NoteReadArguments>("note_read", description, ToolNeed::Vault);
+    let spec = arguments::spec::<NoteReadArguments>("note_read", description, ToolNeed::Vault);
     let blocking = BlockingRunner::new(CONCURRENT, notes.settings.deadline);
     blocking.tool(spec, move |wanted, stop| read(&notes, &wanted, stop))
 }
@@ -192,14 +186,10 @@ fn read(
         )));
     }
     let (body, next) = lines(&text, start, last);
-    let mut shown = if body.is_empty() {
-        format!("{path} (empty)\n")
-    } else {
-        format!(
-            "{path} (lines {start}–{} of {})\n{body}",
-            next - 1,
-            note.lines
-        )
+    let (end, all) = (next - 1, note.lines);
+    let mut shown = match body.is_empty() {
+        true => format!("{path} (empty)\n"),
+        false => format!("{path} (lines {start}–{end} of {all})\n{body}"),
     };
     if next <= last {
         let more = counted(u64::from(last - next + 1), "more line", "more lines");
@@ -239,9 +229,8 @@ fn lines(text: &str, start: u32, last: u32) -> (String, u32) {
 /// Splits `[[note#heading]]` or `note.md#heading` into note and heading.
 fn link(given: &str) -> Option<(&str, Option<&str>)> {
     let given = given.trim();
-    let inner = given
-        .strip_prefix("[[")
-        .and_then(|rest| rest.strip_suffix("]]"));
+    let inner = given.strip_prefix("[[");
+    let inner = inner.and_then(|rest| rest.strip_suffix("]]"));
     let target = inner.unwrap_or(given).split('|').next()?;
     match target.split_once('#') {
         Some((note, heading)) => Some((note, heading.rsplit('#').next())),
@@ -263,11 +252,8 @@ pub(super) fn find<'a>(
     let below = notes.below_folder(given);
     let folder = notes.shown(&notes.folder);
     let folder = folder.trim_end_matches('.');
-    let slash = if folder.is_empty() || folder == notes.prefix {
-        ""
-    } else {
-        "/"
-    };
+    let is_top = folder.is_empty() || folder == notes.prefix;
+    let slash = if is_top { "" } else { "/" };
     let full = format!("{folder}{slash}{}", below.trim_start_matches("./"));
     for path in [given.to_owned(), format!("{full}.md"), full] {
         if let Some((path, page)) = index.pages.get_key_value(&path) {
@@ -285,14 +271,13 @@ pub(super) fn find<'a>(
             let near = index.search(notes, stem(given), "", MAX_NAMED).0;
             let mut near: Vec<String> = near.iter().map(|hit| format!("`{}`", hit.path)).collect();
             near.dedup();
-            let hint = if near.is_empty() {
-                "find it with `note_search`".to_owned()
-            } else {
-                format!("perhaps one of {}", near.join(", "))
+            let hint = match near.is_empty() {
+                true => "find it with `note_search`".to_owned(),
+                false => format!("perhaps one of {}", near.join(", ")),
             };
+            let given = quoted(given);
             Err(ToolError::ForModel(format!(
-                "there is no note {}: {hint}",
-                quoted(given)
+                "there is no note {given}: {hint}"
             )))
         }
         _ => {
@@ -347,18 +332,13 @@ pub(super) fn section<'a>(
 }
 
 fn headings(note: &Note) -> Option<String> {
-    let headings = note
-        .sections
-        .iter()
-        .filter(|section| !section.heading.is_empty());
+    let headings = note.sections.iter().filter(|one| !one.heading.is_empty());
     let headings: Vec<String> = headings
         .map(|section| format!("{} ({})", clipped(&section.heading, 60).0, section.first))
         .collect();
-    let more = headings.len().saturating_sub(MAX_NAMED);
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
+    let more = match headings.len().saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
     };
     let named = headings.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>();
     (!named.is_empty()).then(|| format!("headings (line): {}{more}", named.join(", ")))

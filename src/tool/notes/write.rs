@@ -76,11 +76,7 @@ pub fn note_write(notes: Arc<Notes>) -> Option<FnTool> {
         // A repeated call finds its own text.
         repeat: ToolRepeat::Safe,
         approval: ToolApproval::Required,
-        ..arguments::read_only_spec::<NoteWriteArguments>(
-            "note_write",
-            description.into(),
-            ToolNeed::Vault,
-        )
+        ..arguments::spec::<NoteWriteArguments>("note_write", description.into(), ToolNeed::Vault)
     };
     // Writes are serialized: concurrent ones to a note would undo each other.
     let blocking = BlockingRunner::new(1, notes.settings.deadline);
@@ -141,10 +137,9 @@ fn write(
     }
     let changed = old.as_ref() != Some(&edit.text)
         && replace_file(notes, &place, &shown, old.as_deref(), &edit.text)?;
-    let how = if changed {
-        "written"
-    } else {
-        "it said so before, and nothing was written"
+    let how = match changed {
+        true => "written",
+        false => "it said so before, and nothing was written",
     };
     let Edit { text, first, last } = edit;
     let (all, version) = (text.lines().count(), version(&text));
@@ -238,10 +233,8 @@ fn append(shown: &str, old: &str, wanted: &NoteWriteArguments) -> Result<Edit, T
     // The text must neither end the section nor turn later ones into code.
     let new = Note::read(shown, &edit.text);
     let same = new.sections.iter().find(|one| one.first == section.first);
-    let behind = |note: &Note, line: u32| {
-        let behind = note.sections.iter().filter(|one| one.first > line);
-        behind.count()
-    };
+    let behind =
+        |note: &Note, line: u32| note.sections.iter().filter(|one| one.first > line).count();
     let kept = same.is_some_and(|same| {
         same.end as usize >= edit.last && behind(&new, same.end) == behind(&note, section.end)
     });
@@ -304,10 +297,9 @@ fn insert_text(old: &str, end: usize, addition: &str) -> Edit {
 fn is_item(line: &str) -> bool {
     let line = line.trim_start();
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    let marks: &[char] = if rest.len() < line.len() {
-        &['.', ')']
-    } else {
-        &['-', '*', '+']
+    let marks: &[char] = match rest.len() < line.len() {
+        true => &['.', ')'],
+        false => &['-', '*', '+'],
     };
     let rest = rest.strip_prefix(marks);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
@@ -355,11 +347,8 @@ fn replace_file(
     };
     if old.is_none() && path.exists() {
         // Possibly by an earlier attempt of this call.
-        return if text_of(notes, place)? == new {
-            Ok(false)
-        } else {
-            Err(exists())
-        };
+        let is_done = text_of(notes, place)? == new;
+        return is_done.then_some(false).ok_or_else(exists);
     }
     let folder = place.make_folders().map_err(failed)?;
     let mut file = new_temp_file(&folder, &path).map_err(failed)?;
@@ -409,8 +398,6 @@ fn new_temp_file(folder: &Path, path: &Path) -> io::Result<NamedTempFile> {
 
 pub(super) fn version(text: &str) -> String {
     let hash = Sha256::digest(text.as_bytes());
-    hash.iter()
-        .take(6)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    let digits = hash.iter().take(6).map(|byte| format!("{byte:02x}"));
+    digits.collect()
 }

@@ -18,7 +18,7 @@ pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<
     let mut blocks = Blocks {
         language,
         found,
-        head: StatementHead::default(),
+        head: Head::default(),
         open: Vec::new(),
         too_deep: 0,
         conditions: Vec::new(),
@@ -39,7 +39,7 @@ pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<
 struct Block<'a> {
     role: Role<'a>,
     symbol: Option<usize>,
-    rest: Option<StatementHead<'a>>,
+    rest: Option<Head<'a>>,
     /// Whether `)` ends the block.
     is_group: bool,
 }
@@ -47,7 +47,7 @@ struct Block<'a> {
 struct Blocks<'a, 'f> {
     language: Language,
     found: &'f mut Collector<'a>,
-    head: StatementHead<'a>,
+    head: Head<'a>,
     open: Vec<Block<'a>>,
     too_deep: usize,
     /// Number of open blocks at each `#if`.
@@ -280,7 +280,7 @@ pub(super) struct NestedToken<'a> {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct StatementHead<'a> {
+pub(super) struct Head<'a> {
     pub(super) pieces: Vec<NestedToken<'a>>,
     pub(super) nest: u32,
     inside: usize,
@@ -288,7 +288,7 @@ pub(super) struct StatementHead<'a> {
     pub(super) last: Option<Token<'a>>,
 }
 
-impl<'a> StatementHead<'a> {
+impl<'a> Head<'a> {
     pub(super) fn push(&mut self, token: Token<'a>) {
         if token.kind == TokenKind::Sign && matches!(token.text, ")" | "]") {
             self.nest = self.nest.saturating_sub(1);

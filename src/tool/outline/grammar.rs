@@ -9,7 +9,7 @@ mod script;
 
 use super::{
     SymbolKind,
-    blocks::{StatementHead, Top},
+    blocks::{Head, Top},
     collect::{Definition, Language},
     lex::Token,
 };
@@ -49,11 +49,7 @@ pub(super) enum Opening<'a> {
 }
 
 /// Classifies the `{` after this head.
-pub(super) fn opening<'a>(
-    language: Language,
-    head: &StatementHead<'a>,
-    place: Role<'a>,
-) -> Opening<'a> {
+pub(super) fn opening<'a>(language: Language, head: &Head<'a>, place: Role<'a>) -> Opening<'a> {
     let top = head.top();
     match language {
         Language::Rust => rust::opening(&top, place),
@@ -67,13 +63,13 @@ pub(super) fn opening<'a>(
 
 pub(super) fn ended<'a>(
     language: Language,
-    head: &StatementHead<'a>,
+    head: &Head<'a>,
     place: Role<'a>,
 ) -> Option<Definition<'a>> {
     let top = head.top();
     match language {
         Language::Rust => rust::ended(&top, place),
-        Language::Go => go::ended(head, &top, place),
+        Language::Go => go::definition(head, &top, place),
         Language::Script => script::ended(head, &top, place),
         Language::C => c::ended(head, &top, place),
         Language::Java | Language::CSharp => java::ended(&top, place),
@@ -82,11 +78,7 @@ pub(super) fn ended<'a>(
 }
 
 /// Classifies the `(` after this head, if it opens a group of definitions.
-pub(super) fn group<'a>(
-    language: Language,
-    head: &StatementHead<'a>,
-    place: Role<'a>,
-) -> Option<Role<'a>> {
+pub(super) fn group<'a>(language: Language, head: &Head<'a>, place: Role<'a>) -> Option<Role<'a>> {
     match language {
         Language::Go => go::group(head),
         Language::Rust => rust::group(head, place),
@@ -94,11 +86,7 @@ pub(super) fn group<'a>(
     }
 }
 
-pub(super) fn ends_statement(
-    language: Language,
-    head: &StatementHead<'_>,
-    next: &Token<'_>,
-) -> bool {
+pub(super) fn ends_statement(language: Language, head: &Head<'_>, next: &Token<'_>) -> bool {
     const CONTINUATIONS: &str = "where extends implements throws rethrows by as in is instanceof of else \
         catch finally async satisfies get set constructor";
     let Some(last) = head.last else { return false };

@@ -23,7 +23,7 @@ use ignore::{
 };
 use parking_lot::RwLock;
 
-use super::SearchScope;
+use super::Scope;
 use crate::tool::guard::{is_version_control, open_followed};
 
 /// Names of rule files; within a folder the later takes precedence.
@@ -49,11 +49,9 @@ struct IgnoreFolder {
 }
 
 impl IgnoreFolder {
-    const fn below(own: Option<Gitignore>, above: Arc<Self>) -> Self {
-        Self {
-            own,
-            above: Some(above),
-        }
+    fn below(own: Option<Gitignore>, above: Arc<Self>) -> Arc<Self> {
+        let above = Some(above);
+        Arc::new(Self { own, above })
     }
 }
 
@@ -68,19 +66,14 @@ pub(super) enum Verdict {
 }
 
 impl Rules {
-    pub(super) fn of(scope: &SearchScope) -> Self {
+    pub(super) fn of(scope: &Scope) -> Self {
         let remaining = AtomicU64::new(MAX_TOTAL_BYTES);
         let mut top = Some(Arc::new(IgnoreFolder::default()));
         let above = scope.ancestor_folders();
-        for folder in above
-            .iter()
-            .rev()
-            .map(PathBuf::as_path)
-            .chain([scope.start.as_path()])
-        {
+        for folder in above.iter().rev().chain([&scope.start]) {
             match read(folder, &remaining) {
                 Ok(None) => {}
-                Ok(own) => top = top.map(|above| Arc::new(IgnoreFolder::below(own, above))),
+                Ok(own) => top = top.map(|above| IgnoreFolder::below(own, above)),
                 Err(InvalidRuleFile) => top = None,
             }
         }
@@ -114,7 +107,7 @@ impl Rules {
         if is_dir {
             let within = match read(path, &self.remaining) {
                 Ok(None) => around,
-                Ok(own) => Arc::new(IgnoreFolder::below(own, around)),
+                Ok(own) => IgnoreFolder::below(own, around),
                 Err(InvalidRuleFile) => return Verdict::InvalidRules,
             };
             self.folders.write().insert(path.to_owned(), within);
@@ -151,12 +144,8 @@ fn read(folder: &Path, remaining: &AtomicU64) -> Result<Option<Gitignore>, Inval
         };
         let bytes = text.len() as u64;
         let enough = |remaining: u64| remaining.checked_sub(bytes);
-        if remaining
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, enough)
-            .is_err()
-        {
-            return Err(InvalidRuleFile);
-        }
+        let left = remaining.fetch_update(Ordering::Relaxed, Ordering::Relaxed, enough);
+        left.map_err(|_| InvalidRuleFile)?;
         let builder = builder.get_or_insert_with(|| GitignoreBuilder::new(folder));
         for line in text.trim_start_matches('\u{feff}').lines() {
             // Valid lines of a partly broken file apply, as in git.
@@ -178,9 +167,8 @@ fn text_of(path: &Path) -> Result<Option<String>, InvalidRuleFile> {
         Err(error) => {
             let is_none = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
             // Some systems cannot open a folder.
-            return (is_none || path.is_dir())
-                .then_some(None)
-                .ok_or(InvalidRuleFile);
+            let is_none = is_none || path.is_dir();
+            return is_none.then_some(None).ok_or(InvalidRuleFile);
         }
     };
     let found = file.metadata().map_err(|_| InvalidRuleFile)?;
@@ -244,14 +232,9 @@ fn to_glob_syntax(line: &str) -> Result<Option<Cow<'_, str>>, InvalidRuleFile> {
                 class = Some(spelt.len());
             }
             ('[', None) if rest.starts_with("[:") => {
-                let is_known = UNSUPPORTED_CLASSES
-                    .iter()
-                    .any(|name| rest.starts_with(name));
-                return if is_known {
-                    Err(InvalidRuleFile)
-                } else {
-                    Ok(None)
-                };
+                let mut known = UNSUPPORTED_CLASSES.iter();
+                let is_known = known.any(|name| rest.starts_with(name));
+                return (!is_known).then_some(None).ok_or(InvalidRuleFile);
             }
             ('\\', _) if class.is_some() => return Err(InvalidRuleFile),
             (']', _) if class.is_some_and(|start| spelt.len() > start) => {

@@ -1,6 +1,6 @@
 //! C and C++, where a function is a name before parentheses.
 
-use super::{Definition, Opening, Role, StatementHead, SymbolKind, Top, body, define, has_before};
+use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define, has_before};
 use crate::tool::outline::lex::{Token, TokenKind};
 
 const MODIFIERS: &str = "static inline virtual explicit friend constexpr consteval extern export";
@@ -11,19 +11,15 @@ const NO_NAMES: &str = "if for while switch catch return sizeof do else decltype
 const TRAILS: &str =
     "const noexcept override final throw volatile requires __attribute__ mutable try asm";
 
-pub(super) fn opening<'a>(head: &StatementHead<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
+pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
     let at = start(top);
     if top.is(at, "namespace") {
-        let name = top
-            .path_end(at + 1)
-            .map(|name| define(SymbolKind::Module, name));
-        return name.map_or(Opening::Block(Role::Module), body);
+        let name = top.path_end(at + 1);
+        let module = name.map(|name| define(SymbolKind::Module, name));
+        return module.map_or(Opening::Block(Role::Module), body);
     }
     // `extern "C" {` is a block at file level.
-    if top
-        .get(at)
-        .is_some_and(|token| token.kind == TokenKind::Text)
-    {
+    if top.get(at).is_some_and(|name| name.kind == TokenKind::Text) {
         return Opening::Block(place);
     }
     if top.is(at, "typedef") {
@@ -54,11 +50,7 @@ pub(super) fn opening<'a>(head: &StatementHead<'a>, top: &Top<'a>, place: Role<'
     }
 }
 
-pub(super) fn ended<'a>(
-    head: &StatementHead<'a>,
-    top: &Top<'a>,
-    place: Role<'a>,
-) -> Option<Definition<'a>> {
+pub(super) fn ended<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Option<Definition<'a>> {
     let at = start(top);
     if matches!(place, Role::Function | Role::Other | Role::Group(_)) {
         return None;
@@ -177,10 +169,8 @@ fn function<'a>(top: &Top<'a>, from: usize, place: Role<'a>) -> Option<(Definiti
 
 fn named<'a>(top: &Top<'a>, from: usize, open: usize, place: Role<'a>) -> Option<Definition<'a>> {
     let before = open.checked_sub(1).filter(|&at| at >= from)?;
-    let operator = (from..open)
-        .rev()
-        .take(4)
-        .find(|&at| top.is(at, "operator"));
+    let mut nearest = (from..open).rev().take(4);
+    let operator = nearest.find(|&at| top.is(at, "operator"));
     let at = operator.unwrap_or(before);
     let name = top.word(at).filter(|name| !name.is_one_of(NO_NAMES))?;
     let inverse = at > from && top.is(at - 1, "~");
@@ -206,11 +196,7 @@ fn named<'a>(top: &Top<'a>, from: usize, open: usize, place: Role<'a>) -> Option
 }
 
 /// Macros that define a function: `TEST(Suite, Name) {`, `SYSCALL_DEFINE2(name, …) {`.
-fn macro_definition<'a>(
-    head: &StatementHead<'a>,
-    top: &Top<'a>,
-    at: usize,
-) -> Option<Definition<'a>> {
+fn macro_definition<'a>(head: &Head<'a>, top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
     let name = top
         .word(at)
         .filter(|name| !name.text.contains(char::is_lowercase))?;
@@ -246,7 +232,7 @@ fn owner<'a>(top: &Top<'a>, from: usize, name: usize) -> (Option<Token<'a>>, usi
 }
 
 /// Matches `typedef … name;` and `typedef int (*name)(…);`.
-fn typedef<'a>(head: &StatementHead<'a>, top: &Top<'a>) -> Option<Definition<'a>> {
+fn typedef<'a>(head: &Head<'a>, top: &Top<'a>) -> Option<Definition<'a>> {
     let pointer = head
         .pieces
         .windows(2)

@@ -1,9 +1,9 @@
 //! Definitions in Go.
 
-use super::{Definition, Opening, Role, StatementHead, SymbolKind, Top, body, define};
+use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define};
 use crate::tool::outline::lex::{Token, TokenKind};
 
-pub(super) fn opening<'a>(head: &StatementHead<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
+pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
     match (
         definition(head, top, place),
         top.get(0).map(|first| first.text),
@@ -24,16 +24,8 @@ pub(super) fn opening<'a>(head: &StatementHead<'a>, top: &Top<'a>, place: Role<'
     }
 }
 
-pub(super) fn ended<'a>(
-    head: &StatementHead<'a>,
-    top: &Top<'a>,
-    place: Role<'a>,
-) -> Option<Definition<'a>> {
-    definition(head, top, place)
-}
-
 /// Matches `const (`, `var (` and `type (`.
-pub(super) fn group<'a>(head: &StatementHead<'a>) -> Option<Role<'a>> {
+pub(super) fn group<'a>(head: &Head<'a>) -> Option<Role<'a>> {
     let [piece] = head.pieces.as_slice() else {
         return None;
     };
@@ -54,8 +46,8 @@ fn is_type_word(token: &Token<'_>) -> bool {
     matches!(token.text, "struct" | "interface")
 }
 
-fn definition<'a>(
-    head: &StatementHead<'a>,
+pub(super) fn definition<'a>(
+    head: &Head<'a>,
     top: &Top<'a>,
     place: Role<'a>,
 ) -> Option<Definition<'a>> {
@@ -74,7 +66,7 @@ fn definition<'a>(
     }
 }
 
-fn function<'a>(head: &StatementHead<'a>, top: &Top<'a>) -> Option<Definition<'a>> {
+fn function<'a>(head: &Head<'a>, top: &Top<'a>) -> Option<Definition<'a>> {
     if let Some(name) = top.word(1) {
         return Some(define(SymbolKind::Function, name));
     }

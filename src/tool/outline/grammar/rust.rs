@@ -1,6 +1,6 @@
 //! Definitions in Rust.
 
-use super::{Definition, Opening, Role, StatementHead, SymbolKind, Top, body, define};
+use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define};
 
 const MODIFIERS: &str = "pub default async unsafe crate auto safe";
 
@@ -26,7 +26,7 @@ pub(super) fn ended<'a>(top: &Top<'a>, place: Role<'a>) -> Option<Definition<'a>
 }
 
 /// `cfg_if!(…)` at file level may contain items.
-pub(super) fn group<'a>(head: &StatementHead<'a>, place: Role<'a>) -> Option<Role<'a>> {
+pub(super) fn group<'a>(head: &Head<'a>, place: Role<'a>) -> Option<Role<'a>> {
     let is_call = head.last.is_some_and(|last| last.is("!")) && head.pieces.len() <= 8;
     let is_macro = is_call
         && head

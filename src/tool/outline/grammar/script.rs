@@ -1,6 +1,6 @@
 //! Definitions in JavaScript and TypeScript.
 
-use super::{Definition, Opening, Role, StatementHead, SymbolKind, Top, body, define};
+use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define};
 use crate::tool::outline::lex::{Token, TokenKind};
 
 pub(super) const MODIFIERS: &str = "export default declare async abstract public private protected \
@@ -8,7 +8,7 @@ pub(super) const MODIFIERS: &str = "export default declare async abstract public
 /// Words before a block that only look like calls.
 const CONTROL: &str = "if for while switch catch with function return super await";
 
-pub(super) fn opening<'a>(head: &StatementHead<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
+pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
     let at = top.past_prelude(MODIFIERS);
     let last = top.0.last();
     let found = definition(head, top, at, place, true);
@@ -46,17 +46,13 @@ pub(super) fn opening<'a>(head: &StatementHead<'a>, top: &Top<'a>, place: Role<'
     }
 }
 
-pub(super) fn ended<'a>(
-    head: &StatementHead<'a>,
-    top: &Top<'a>,
-    place: Role<'a>,
-) -> Option<Definition<'a>> {
+pub(super) fn ended<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Option<Definition<'a>> {
     let at = top.past_prelude(MODIFIERS);
     definition(head, top, at, place, false)
 }
 
 fn definition<'a>(
-    head: &StatementHead<'a>,
+    head: &Head<'a>,
     top: &Top<'a>,
     at: usize,
     place: Role<'a>,
@@ -95,7 +91,7 @@ fn definition<'a>(
 
 /// Matches `const name = …`, classified by its value.
 fn variable<'a>(
-    head: &StatementHead<'a>,
+    head: &Head<'a>,
     top: &Top<'a>,
     at: usize,
     place: Role<'a>,
@@ -145,7 +141,7 @@ fn value(top: &Top<'_>, at: usize) -> Option<SymbolKind> {
 }
 
 /// A function inside a call: `useCallback(() => …)`, `React.memo(function …)`.
-fn wrapped(head: &StatementHead<'_>, top: &Top<'_>, at: usize) -> Option<SymbolKind> {
+fn wrapped(head: &Head<'_>, top: &Top<'_>, at: usize) -> Option<SymbolKind> {
     let at = if top.is(at, "React") && top.is(at + 1, ".") {
         at + 2
     } else {
@@ -176,7 +172,7 @@ fn wrapped(head: &StatementHead<'_>, top: &Top<'_>, at: usize) -> Option<SymbolK
 /// Matches `name(…) {` and `name = (…) => {` in classes and objects, and `name(…): T;` in
 /// interfaces.
 fn member<'a>(
-    head: &StatementHead<'a>,
+    head: &Head<'a>,
     top: &Top<'a>,
     at: usize,
     place: Role<'a>,
