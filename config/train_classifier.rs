@@ -173,7 +173,7 @@ fn report(all: &Data, shared: &Data) -> Outcome<(Vec<u8>, String, String)> {
         let row = &mistake.row;
         writeln!(
             out,
-            "{:.2} {} taken for {} ({}): {}",
+            "{:.2} {} classified as {} ({}): {}",
             mistake.confidence, row.query_type, mistake.predicted, row.language, row.query
         )?;
     }

@@ -103,7 +103,7 @@ fn lexicon(path: &Path) -> Result<Lexicon, BuildError> {
     let bytes = bytes_of(path, Lexicon::MAX_BYTES).map_err(&unreadable)?;
     if bytes.len() > Lexicon::MAX_BYTES {
         let most = Lexicon::MAX_BYTES;
-        let why = format!("it is longer than {most} bytes");
+        let why = format!("it is larger than {most} bytes");
         return Err(unreadable(io::Error::new(io::ErrorKind::FileTooLarge, why)));
     }
     let text = String::from_utf8(bytes).map_err(|_| {

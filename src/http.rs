@@ -89,7 +89,7 @@ pub use tenants::Reservation;
 #[openapi(
     info(
         title = "Oracle",
-        description = "Hosts and steers conversations with LLM agents."
+        description = "Hosts and controls conversations with LLM agents."
     ),
     modifiers(&Key),
     security(("key" = [])),
@@ -104,7 +104,7 @@ impl Modify for Key {
         let bearer = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
             .description(Some(
-                "A key of `oracle keys create`; while a server has none, nobody needs one.",
+                "A key from `oracle keys create`. A server without keys requires none.",
             ));
         let components = description.components.get_or_insert_default();
         components.add_security_scheme("key", SecurityScheme::Http(bearer.build()));
@@ -229,7 +229,10 @@ fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
 fn add_refusals(description: &mut utoipa::openapi::OpenApi) {
     let body = Ref::from_schema_name("ProblemBody");
     let body = ContentBuilder::new().schema(Some(body)).build();
-    let refused = ResponseBuilder::new().description("It is refused, and `error` says why.");
+    let refused = ResponseBuilder::new().description(
+        "The request is refused; `error` gives the \
+                                                      reason.",
+    );
     let refused = RefOr::T(refused.content("application/json", body).build());
     for path in description.paths.paths.values_mut() {
         let operations = [&mut path.get, &mut path.post, &mut path.delete];

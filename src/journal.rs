@@ -163,7 +163,7 @@ pub const ALL: Sids = Sid(0)..=Sid(u64::MAX);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A later claim has fenced this owner, which must stop at once.
-    #[error("session {sid} belongs to epoch {current} now, this owner has {mine}: stop")]
+    #[error("session {sid} is fenced: its epoch is {current}, this owner has {mine}")]
     Fenced {
         /// Session.
         sid: Sid,
@@ -173,7 +173,10 @@ pub enum Error {
         current: Epoch,
     },
     /// Another live process owns the session. Nothing was changed.
-    #[error("session `{session}` is open in {by}: go on there, or end that process and try again")]
+    #[error(
+        "session `{session}` is open in {by}: continue there, or end that process and try \
+             again"
+    )]
     Owned {
         /// Session.
         session: SessionName,
@@ -181,7 +184,7 @@ pub enum Error {
         by: Owner,
     },
     /// The caller's view of the log is out of date.
-    #[error("session {sid} ends at {last}, not at {expected}: read it again")]
+    #[error("session {sid} ends at record {last}, not {expected}: read it again")]
     Conflict {
         /// Session.
         sid: Sid,
@@ -191,7 +194,7 @@ pub enum Error {
         last: Seq,
     },
     /// [`Journal::begin`] found records, or the condition of a deletion fails. Nothing was changed.
-    #[error("session {sid} ends at {last} and is {standing:?}: left as it is")]
+    #[error("session {sid} ends at record {last} and is {standing:?}: nothing was changed")]
     StatusConflict {
         /// Session.
         sid: Sid,
@@ -201,7 +204,7 @@ pub enum Error {
         standing: SessionStatus,
     },
     /// There is no such session.
-    #[error("there is no session {sid}")]
+    #[error("unknown session {sid}")]
     Unknown {
         /// Session.
         sid: Sid,
@@ -220,10 +223,10 @@ pub enum Error {
         why: String,
     },
     /// The store fails at present; the call may be retried.
-    #[error("the journal is not available: {0}")]
+    #[error("the journal is unavailable: {0}")]
     Unavailable(String),
     /// Durable records may be lost. The process must end.
-    #[error("the journal cannot be trusted any more: {0}")]
+    #[error("the journal failed and cannot be trusted any more: {0}")]
     Broken(String),
 }
 

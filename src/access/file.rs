@@ -36,28 +36,34 @@ pub struct FileError {
 #[derive(Debug, thiserror::Error)]
 pub enum FileFault {
     /// An I/O error.
-    #[error("the keys cannot be read or written: {0}")]
+    #[error("the key file cannot be read or written: {0}")]
     Io(#[from] io::Error),
     /// The content is malformed. The message never quotes it.
-    #[error("the keys are not in order ({0}): mend the file, or put a copy of it back")]
+    #[error("the key file is invalid ({0}): correct it, or restore a backup")]
     Broken(String),
     /// A newer version wrote the file, in this layout.
-    #[error("the keys are of layout {0}, and this program knows layout {VERSION}: use a newer one")]
+    #[error(
+        "the key file has layout {0}, but this version supports only layout {VERSION}: \
+             upgrade Oracle"
+    )]
     Version(u64),
     /// Other users can write to the file, and so add keys.
-    #[error("others may write to the keys: make it yours alone (chmod 600)")]
+    #[error("other users can write to the key file: restrict its permissions (chmod 600)")]
     Writable,
     /// Other users can replace the file, and so add keys.
-    #[error("others may replace the keys in it: make it yours alone (chmod go-w)")]
+    #[error(
+        "other users can replace the key file in this directory: restrict its permissions \
+             (chmod go-w)"
+    )]
     Replaceable,
     /// Another user owns the file or its directory, and so can add keys.
     #[error(
-        "it belongs to somebody else, who could let himself in: give it to the user that runs this program, \
-         or to root, by chown"
+        "it is owned by another user, who could add keys: chown it to the user that runs Oracle, \
+         or to root"
     )]
     Foreign,
     /// Another process held the lock for too long.
-    #[error("somebody else is changing the keys: try again")]
+    #[error("another process is changing the keys: try again")]
     Locked,
 }
 
@@ -108,7 +114,7 @@ impl KeyFile {
         match read {
             Ok(_) => self.parse(&text).map(Some),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                Err(self.error_with(FileFault::Broken("it is not text".to_owned())))
+                Err(self.error_with(FileFault::Broken("it is not UTF-8".to_owned())))
             }
             Err(error) => Err(self.error_with(error)),
         }
@@ -179,9 +185,9 @@ impl KeyFile {
         // The content is not quoted: a user may have pasted a key into it.
         let why = |error: serde_json::Error| {
             let what = if error.is_data() {
-                "not as it should be"
+                "invalid data"
             } else {
-                "no JSON"
+                "invalid JSON"
             };
             self.error_with(FileFault::Broken(format!(
                 "{what} in line {}",

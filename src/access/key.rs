@@ -15,7 +15,7 @@ const SECRET_BYTES: usize = 32;
 
 /// The operating system returned no random numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the operating system gives no random numbers, so no key can be made")]
+#[error("cannot create a key: the operating system provides no random numbers")]
 pub struct NoRandomness;
 
 /// A key in plain text: `oracle_<id>_<secret>`. `Debug` shows only the id.
@@ -101,7 +101,7 @@ impl fmt::Display for KeyId {
 impl<'de> Deserialize<'de> for KeyId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Self::new(&text).ok_or_else(|| de::Error::custom("the id of a key is 8 hexadecimal digits"))
+        Self::new(&text).ok_or_else(|| de::Error::custom("a key id has 8 hexadecimal digits"))
     }
 }
 
@@ -136,7 +136,7 @@ impl<'de> Deserialize<'de> for KeyHash {
         let text = String::deserialize(deserializer)?;
         unhex(&text)
             .map(Self)
-            .ok_or_else(|| de::Error::custom("a hash is 64 hexadecimal digits"))
+            .ok_or_else(|| de::Error::custom("a hash has 64 hexadecimal digits"))
     }
 }
 

@@ -95,22 +95,22 @@ pub struct NewKey {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeySetError {
     /// A valid key has this name.
-    #[error("there is a key `{name}` already: revoke it first, or choose another name")]
+    #[error("a key named `{name}` already exists: revoke it first, or choose another name")]
     Taken {
         /// The name.
         name: KeyName,
     },
     /// The random id of the new key is in use, which is very unlikely.
-    #[error("the new key has the id of another one by chance: try again")]
+    #[error("the id of the new key is already in use: try again")]
     SameId,
     /// The number of valid keys is at its limit.
-    #[error("there are {MAX_KEYS} keys that hold, and no more are kept: revoke one first")]
+    #[error("the limit of {MAX_KEYS} valid keys is reached: revoke one first")]
     Full,
     /// No key has this name or id.
-    #[error("there is no key `{0}`: `oracle keys list` shows which there are")]
+    #[error("unknown key `{0}`; run `oracle keys list` for a list")]
     Unknown(String),
     /// The key was revoked before.
-    #[error("the key `{name}` was revoked at {at}")]
+    #[error("key `{name}` was already revoked at {at}")]
     Revoked {
         /// Name of the key.
         name: KeyName,

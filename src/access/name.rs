@@ -17,10 +17,10 @@ pub struct KeyName(String);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidKeyName {
     /// Too long, empty, or with other characters.
-    #[error("the name of a key is 1 to {MAX_LENGTH} characters from A-Z a-z 0-9 . _ : @ -")]
+    #[error("a key name has 1 to {MAX_LENGTH} characters from A-Z a-z 0-9 . _ : @ -")]
     Form,
     /// Reserved for the principal of callers without a key.
-    #[error("this name is kept for those who need no key: choose another one")]
+    #[error("this name is reserved for callers without a key: choose another one")]
     Reserved,
 }
 

@@ -171,14 +171,15 @@ impl Known {
         match self.read(file) {
             Ok(()) => {
                 if self.broken.take().is_some() {
-                    tracing::info!("the keys can be read again");
+                    tracing::info!("the key file is readable again");
                 }
             }
             Err(error) => {
                 if self.broken.is_none() {
                     tracing::error!(
                         %error,
-                        "the keys as they were hold for {GRACE:?} yet; then nobody is let in"
+                        "the key file is unreadable; the last known keys stay valid for \
+                         {GRACE:?}, then all requests are rejected"
                     );
                 }
                 self.broken.get_or_insert(now);
@@ -191,7 +192,7 @@ impl Known {
         let stamp = file.stamp().ok().flatten();
         let key_set = file.read()?.unwrap_or_default();
         if key_set.is_empty() && self.guarded {
-            tracing::warn!("there are no keys any more, so nobody is let in");
+            tracing::warn!("the key file contains no keys any more; all requests are rejected");
         }
         self.guarded |= !key_set.is_empty();
         let keyed = |entry: &StoredKey| (entry.id.clone(), entry.clone());

@@ -86,7 +86,7 @@ impl TenantLimits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LimitReached {
     /// Too many requests in a minute.
-    #[error("your tenant may send {limit} requests a minute, and has sent them: try again later")]
+    #[error("your tenant has reached its limit of {limit} requests per minute: try again later")]
     Requests {
         /// The limit.
         limit: u64,
@@ -95,8 +95,8 @@ pub enum LimitReached {
     },
     /// Too many concurrent requests.
     #[error(
-        "{limit} requests of your tenant may be worked on at a time, streams among them, and as many are: \
-         try again when some have ended"
+        "your tenant has reached its limit of {limit} concurrent requests, including streams: try \
+         again when one has ended"
     )]
     AtOnce {
         /// The limit.
@@ -104,14 +104,15 @@ pub enum LimitReached {
     },
     /// Too many concurrent queries.
     #[error(
-        "{limit} queries of your tenant may run at a time, and as many do: try again when some have ended"
+        "your tenant has reached its limit of {limit} concurrent queries: try again when one has \
+         ended"
     )]
     Queries {
         /// The limit.
         limit: usize,
     },
     /// Too many tokens in a minute.
-    #[error("your tenant may use {limit} tokens a minute, and has used them: try again later")]
+    #[error("your tenant has reached its limit of {limit} tokens per minute: try again later")]
     Tokens {
         /// The limit.
         limit: u64,
@@ -119,14 +120,15 @@ pub enum LimitReached {
         retry_after: Duration,
     },
     /// Too many sessions.
-    #[error("your tenant may keep {limit} sessions, and keeps as many: delete one first")]
+    #[error("your tenant has reached its limit of {limit} sessions: delete one first")]
     Sessions {
         /// The limit.
         limit: usize,
     },
     /// Too many pending messages.
     #[error(
-        "{limit} messages of your tenant may wait, and as many do: try again when some are answered"
+        "your tenant has reached its limit of {limit} pending messages: try again when some are \
+         answered"
     )]
     Queued {
         /// The limit.

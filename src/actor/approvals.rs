@@ -174,7 +174,7 @@ impl Oracle {
         match self.session_by_key(known.key.clone()).replayed().await {
             Ok(replayed) => approvals.tell(&known.key, &replayed.session, replayed.last),
             Err(error) => {
-                tracing::warn!(session = %known.key, %error, "what waits in it is not known");
+                tracing::warn!(session = %known.key, %error, "cannot read the pending approvals of a session");
             }
         }
     }

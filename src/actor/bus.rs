@@ -327,7 +327,7 @@ impl BusState {
         let lost = all.iter().any(|subscriber| subscriber.is_lost);
         self.behind |= behind;
         if lost {
-            tracing::debug!("a subscriber was too slow and is dropped");
+            tracing::debug!("dropped a subscriber that was too slow");
             self.prune_one(key);
         }
     }

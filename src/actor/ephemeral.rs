@@ -251,7 +251,7 @@ impl UsageLog {
         };
         let noted = self.log.record(LlmFact::Estimated(call.usage(estimate)));
         noted.await.map(drop).map_err(|error| {
-            let detail = format!("what the call uses is not recorded: {error}");
+            let detail = format!("cannot record the usage of the call: {error}");
             Fault::retryable(FaultCode::Journal, detail)
         })
     }

@@ -255,7 +255,7 @@ impl Caller {
 
 impl Drop for Caller {
     fn drop(&mut self) {
-        let detail = "the call was lost on its way; it is made anew";
+        let detail = "the call was lost before it was made; it is retried";
         self.tell(Err(Fault::retryable(FaultCode::Gateway, detail).into()));
     }
 }

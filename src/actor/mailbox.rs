@@ -75,7 +75,7 @@ pub(super) struct Full {
 
 impl Full {
     pub(super) fn fault(self, code: FaultCode, of_whom: &str) -> Fault {
-        let detail = format!("{} messages wait for {of_whom}", self.waiting);
+        let detail = format!("{} messages are pending at {of_whom}", self.waiting);
         overloaded(code, RETRY_AFTER, detail)
     }
 }

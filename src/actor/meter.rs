@@ -203,32 +203,25 @@ impl Default for Metrics {
         let mut all = Sheet::default();
         let live = MetricFamily::new(MetricType::Gauge, "state", Activity::NAMES);
         Self {
-            live: all.add(
-                "sessions_live",
-                "Sessions in memory, by what they are at",
-                live,
-            ),
+            live: all.add("sessions_live", "Sessions in memory, by state", live),
             sessions: all.tally(
                 "sessions",
-                "What happened in the lives of sessions",
+                "Lifecycle events of sessions",
                 "event",
                 kinds(SessionFact::KINDS, "session."),
             ),
-            waiting: all.declare(
-                "messages_waiting",
-                "Messages that wait in sessions in memory, behind the query that runs",
-            ),
-            accepted: all.declare("messages_accepted", "Messages that were accepted"),
-            turns: all.declare("turns", "Turns whose reply is durable, at whichever try"),
+            waiting: all.declare("messages_waiting", "Messages queued in sessions in memory"),
+            accepted: all.declare("messages_accepted", "Accepted messages"),
+            turns: all.declare("turns", "Completed turns"),
             queries: all.tally(
                 "queries",
-                "Queries that ended",
+                "Finished queries, by outcome",
                 "outcome",
                 "answered partial stuck forced escalated cancelled failed".split(' '),
             ),
             signals: all.tally(
                 "signals",
-                "Signals of models, and those that were rejected",
+                "Signals emitted by models, by type, and rejected signals",
                 "type",
                 SignalType::ALL
                     .map(SignalType::as_str)
@@ -237,62 +230,66 @@ impl Default for Metrics {
             ),
             fallbacks: all.tally(
                 "fallbacks",
-                "What the fallback said",
+                "Actions that the fallback recommended",
                 "action",
                 FallbackAction::ALL.map(FallbackAction::as_str),
             ),
             budgets: all.tally(
                 "budgets",
-                "Budgets that were warned of or spent",
+                "Budget warnings and exceeded budgets",
                 "event",
                 kinds(BudgetFact::KINDS, "budget.")
                     .filter(|name| name.ends_with(".warning") || name.ends_with(".exceeded")),
             ),
-            loops: all.declare("loops", "Loops that ended a query"),
+            loops: all.declare("loops", "Queries that a detected loop ended"),
             restarts: all.tally(
                 "restarts",
-                "Sessions that were brought back",
+                "Session restarts, by cause",
                 "cause",
                 RestartCause::ALL.map(RestartCause::as_str),
             ),
             tools: all.tally(
                 "tool_calls",
-                "Tool calls",
+                "Tool calls, by event",
                 "event",
                 kinds(ToolFact::KINDS, "tool."),
             ),
             calls: all.tally(
                 "model_calls",
-                "Calls of models that ended",
+                "Finished model calls, by result",
                 "result",
                 "answered retryable overloaded permanent cancelled bug unavailable".split(' '),
             ),
             repeated: all.tally(
                 "model_calls_repeated",
-                "Calls of models that were made again",
+                "Model calls that were retried or failed over",
                 "how",
                 ["retried", "failed_over"],
             ),
             tokens: all.tally(
                 "tokens",
-                "Tokens of calls, as far as they are known",
+                "Tokens of model calls, as far as known",
                 "kind",
                 ["input", "cached", "output"],
             ),
-            turn: all.declare("turn", "Turns of one call, until the reply was durable"),
-            queued: all.declare("turn_queued", "Of these turns, the wait for the gateway"),
-            model: all.declare("turn_model", "Of these turns, the model"),
-            own: all.declare("turn_own", "Of these turns, the rest, the journal included"),
+            turn: all.declare(
+                "turn",
+                "Duration of turns with a single model call, until the \
+                                       reply is durable",
+            ),
+            queued: all.declare("turn_queued", "Time that these turns waited in the gateway"),
+            model: all.declare("turn_model", "Time that these turns waited for the model"),
+            own: all.declare(
+                "turn_own",
+                "Time that these turns spent in Oracle itself, including \
+                                          the journal",
+            ),
             commit: all.declare(
                 "journal_commit",
-                "Making records durable, as sessions see it",
+                "Latency of journal appends, as sessions see it",
             ),
-            appends: all.declare(
-                "journal_waiting",
-                "Sessions that wait for the journal to make something durable",
-            ),
-            failed_commits: all
-                .declare("journal_failures", "What the journal did not make durable"),
+            appends: all.declare("journal_waiting", "Sessions that wait for a journal append"),
+            failed_commits: all.declare("journal_failures", "Failed journal appends"),
             failing: AtomicBool::new(false),
             sheet: all,
         }

@@ -71,7 +71,7 @@ impl Recovering {
             let page = match self.page(sids.clone()).await {
                 Ok(page) => page,
                 Err(error) => {
-                    tracing::warn!(%error, "what was cut off cannot be looked up");
+                    tracing::warn!(%error, "cannot look up interrupted queries");
                     tokio::time::sleep(AGAIN).await;
                     continue;
                 }
@@ -133,7 +133,7 @@ impl Recovering {
             let woken = join_all(next.iter().map(|key| self.wake(key))).await;
             for (key, woken) in next.into_iter().zip(woken) {
                 if let Err(error) = woken {
-                    tracing::warn!(session = %key, %error, "session did not come back");
+                    tracing::warn!(session = %key, %error, "cannot recover a session");
                 }
                 held.insert(key, Instant::now());
             }

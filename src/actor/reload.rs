@@ -34,19 +34,21 @@ pub trait Reload: Send + Sync + 'static {
 pub enum ReloadError {
     /// The host supplied no [`Reload`].
     #[error(
-        "this system has no configuration that can be read again: only `oracle serve` and who says where has"
+        "this system has no configuration to reload: use `oracle serve`, or `Oracle::reload_by` \
+         when embedding"
     )]
     NotHere,
     /// The configuration has problems.
-    #[error("nothing was changed, because the configuration is not in order:\n{}", .0.join("\n"))]
+    #[error("the configuration is invalid, and nothing was changed:\n{}", .0.join("\n"))]
     Wrong(Vec<String>),
     /// The reload takes too long; its result will be in the log of `system`.
     #[error(
-        "the configuration was not read within {0:?}: look for `control.reloaded` in the log of `system`"
+        "the configuration was not reloaded within {0:?}: look for `control.reloaded` in the log \
+         of `system`"
     )]
     Timeout(Duration),
     /// The [`Reload`] panicked.
-    #[error("reading the configuration broke off: the log says why")]
+    #[error("the reload failed unexpectedly: see the server's log")]
     Broken,
 }
 
@@ -69,7 +71,7 @@ impl Oracle {
     /// Sets how the configuration is reloaded. Later calls have no effect.
     pub fn reload_by(&self, source: Arc<dyn Reload>) {
         if self.source.0.set(source).is_err() {
-            tracing::debug!("it is known already how the configuration is read");
+            tracing::debug!("a source for reloads is already set; ignoring another one");
         }
     }
 
@@ -93,7 +95,7 @@ impl Oracle {
         match tokio::time::timeout(PATIENCE, tokio::task::spawn_blocking(work)).await {
             Ok(Ok(reloaded)) => reloaded,
             Ok(Err(panic)) => {
-                tracing::error!(%panic, "the configuration was not read");
+                tracing::error!(%panic, "the reload of the configuration panicked");
                 Err(ReloadError::Broken)
             }
             Err(_) => Err(ReloadError::Timeout(PATIENCE)),

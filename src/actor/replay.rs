@@ -39,7 +39,7 @@ impl Replayed {
     pub(super) fn from_snapshot(snapshot: &Snapshot, profiles: &Profiles) -> Option<Self> {
         let resting = IdleState::from_bytes(&snapshot.body);
         let resting = resting
-            .inspect_err(|error| tracing::warn!(%error, "a snapshot is done without"))
+            .inspect_err(|error| tracing::warn!(%error, "ignoring an unreadable snapshot"))
             .ok()?;
         let new = Self::new(opening(resting.opened()?), profiles);
         Some(Self {

@@ -153,7 +153,7 @@ impl Actor for ShardActor {
                 limit,
             } => {
                 let query = ticket.token.query;
-                let detail = format!("{started} turns were started, {limit} are allowed");
+                let detail = format!("{started} turns were started, but only {limit} are allowed");
                 state.end_for(&ticket.key, Activation::BudgetViolated { query, detail });
             }
             ShardMsg::BeginSweeps => {

@@ -291,7 +291,7 @@ impl SupervisorState {
         let pool = self.services.gateways.get(provider);
         let status = self.services.providers.get(provider);
         let (Some(backend), Some(pool), Some(status)) = (backend, pool, status) else {
-            return Err(format!("there is no backend for the provider `{provider}`").into());
+            return Err(format!("no backend for provider `{provider}`").into());
         };
         let args = GatewayArgs {
             backend: Arc::clone(backend),
@@ -349,11 +349,11 @@ impl SupervisorState {
         };
         let deaths = self.deaths.entry(role.clone()).or_default();
         let (times, pause) = deaths.count(Instant::now());
-        tracing::error!(?role, %why, times, ?pause, "a service is replaced");
+        tracing::error!(?role, %why, times, ?pause, "replacing a failed service");
         let most = usize::try_from(self.args.settings.replacements).unwrap_or(usize::MAX);
         if times > most {
             let often = format!("{role:?} failed {times} times in {WINDOW:?}");
-            return Err(format!("{often}, the last time: {why}").into());
+            return Err(format!("{often}; last error: {why}").into());
         }
         if pause.is_zero() {
             return self.start(&me.get_cell(), role).await;

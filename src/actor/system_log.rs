@@ -66,7 +66,7 @@ impl SystemLog {
         let kind = record.fact.kind();
         let (record, done) = (Some(Arc::new(record)), None);
         if self.facts.try_send(QueuedRecord { record, done }).is_err() {
-            tracing::warn!(kind, "too much is to be written: it is not in the log");
+            tracing::warn!(kind, "system log overloaded; dropped a record");
         }
     }
 
@@ -89,7 +89,7 @@ impl SystemLog {
     async fn wait(&self, record: Option<Arc<Record>>) -> Result<(), Error> {
         let (done, written) = oneshot::channel();
         let done = Some(done);
-        let ended = || Error::Unavailable("the log is not written any more".into());
+        let ended = || Error::Unavailable("the system log is closed".into());
         let sent = self.facts.send(QueuedRecord { record, done }).await;
         sent.map_err(|_| ended())?;
         written.await.unwrap_or_else(|_| Err(ended()))
@@ -130,7 +130,7 @@ impl Writer {
             if let Err(error) = &written {
                 let kinds: Vec<_> = records.iter().map(|record| record.fact.kind()).collect();
                 let log = &self.key.name;
-                tracing::warn!(%error, ?kinds, %log, "not in the log");
+                tracing::warn!(%error, ?kinds, %log, "cannot write to the system log");
             }
             for done in lines.drain(..).filter_map(|line| line.done) {
                 let _ = done.send(written.clone());

@@ -90,7 +90,7 @@ impl<Q: Send + 'static> Actor for WorkerActor<Q> {
 }
 
 pub(super) fn silent(kind: FaultCode) -> Fault {
-    let detail = format!("the {kind} did not answer; it is being restarted");
+    let detail = format!("the {kind} did not answer and is being restarted");
     Fault::retryable(kind, detail)
 }
 

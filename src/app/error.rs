@@ -25,7 +25,7 @@ pub enum BuildError {
     Project(#[from] crate::tool::RootError),
     /// The notes folder cannot be opened.
     #[cfg(feature = "project")]
-    #[error("the folder of notes `{path}` cannot be used: {reason}; check `notes.dir`")]
+    #[error("cannot use the notes folder `{path}`: {reason}; check `notes.dir`")]
     NotesFolder {
         /// The path as configured.
         path: PathBuf,
@@ -35,9 +35,9 @@ pub enum BuildError {
     /// The notes folder is the project or contains it, and notes may be written.
     #[cfg(feature = "project")]
     #[error(
-        "the folder of notes `{path}` is the project, or holds it, and with `notes.write` all of the project \
-         could be written to; set `notes.dir` to a folder for notes alone, in the project or elsewhere, or \
-         `notes.write` to false"
+        "the notes folder `{path}` is or contains the project, so that `notes.write` would allow \
+         writing to all of it; set `notes.dir` to a folder that holds only notes, in the project \
+         or elsewhere, or set `notes.write` to false"
     )]
     NotesInProject {
         /// The path as configured.
@@ -47,7 +47,7 @@ pub enum BuildError {
     #[error(transparent)]
     Prompt(#[from] prompt::Error),
     /// A file that the configuration names cannot be read.
-    #[error("the {what} `{path}` cannot be read: {source}; check {keys}")]
+    #[error("cannot read the {what} `{path}`: {source}; check {keys}")]
     File {
         /// Purpose of the file.
         what: &'static str,
@@ -80,12 +80,10 @@ pub enum BuildError {
     #[error(transparent)]
     Setup(#[from] SetupError),
     /// A chain of models is invalid.
-    #[error("the models to ask: allowed is {0}")]
+    #[error("invalid model chain: use {0}")]
     Models(#[from] NotAllowed),
     /// No back end serves a model of a chain.
-    #[error(
-        "nobody here serves the model `{model}`: choose a model of {known}, by `model.chain` or `--model`"
-    )]
+    #[error("unknown model `{model}`: choose a model of {known} with `model.chain` or `--model`")]
     UnknownModel {
         /// The model as configured.
         model: String,
@@ -94,8 +92,8 @@ pub enum BuildError {
     },
     /// A profile names a tool that does not exist.
     #[error(
-        "the profile `{profile}` names the tool `{tool}`, and there is none: there is {known}; check its \
-         tools and `attachable`"
+        "profile `{profile}` names the unknown tool `{tool}`: use {known} in its `tools` and \
+         `attachable`"
     )]
     UnknownTool {
         /// The profile that names it.

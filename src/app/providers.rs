@@ -65,8 +65,8 @@ impl<'a> Providers<'a> {
                 _ => address,
             };
             provider.base_url = base_url(address).map_err(|allowed| {
-                let what = format!("the environment variable {variable} holds no address");
-                ProviderError(format!("{what}; allowed is {allowed}"))
+                let what = format!("the environment variable {variable} is not a valid address");
+                ProviderError(format!("{what}; use {allowed}"))
             })?;
             let keyed = |key: &String| self.text(key).is_some();
             provider.key_env = provider.key_env.filter(keyed);
@@ -160,8 +160,8 @@ impl<'a> Providers<'a> {
         if let Some(variable) = &provider.key_env {
             let missing = || {
                 ProviderError(format!(
-                    "the provider `{name}` has no key: set the environment variable {variable}, or choose \
-                     another model by `model.chain` or `--model`"
+                    "provider `{name}` has no key: set the environment variable {variable}, or \
+                     choose another model with `model.chain` or `--model`"
                 ))
             };
             let key = self.secret(name, variable)?;
@@ -182,8 +182,8 @@ impl<'a> Providers<'a> {
             let name = &provider.name;
             let missing = || {
                 ProviderError(format!(
-                    "the provider `{name}` has no value for its header `{header}`: set the environment \
-                     variable {variable}, or take the header out of `header_env`"
+                    "provider `{name}` has no value for its header `{header}`: set the \
+                     environment variable {variable}, or remove the header from `header_env`"
                 ))
             };
             let value = self.secret(name, variable)?.ok_or_else(missing)?;
@@ -223,7 +223,7 @@ fn unreadable(
     move |why| {
         let path = path.display();
         ProviderError(format!(
-            "the {what} of the provider `{name}` cannot be read from `{path}`: {why}; check `{key}`"
+            "cannot read the {what} of provider `{name}` from `{path}`: {why}; check `{key}`"
         ))
     }
 }
@@ -235,8 +235,8 @@ fn clean(name: &str, text: &str, place: &str) -> Result<SecretString, ProviderEr
         return Ok(text.into());
     }
     Err(ProviderError(format!(
-        "what {place} holds for the provider `{name}` is no key or header: it has to be one line of \
-         visible ASCII, not empty"
+        "the key or header value of provider `{name}` in {place} is invalid: use one non-empty \
+         line of visible ASCII characters"
     )))
 }
 

@@ -56,7 +56,7 @@ pub(super) fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
 ) -> impl TypedValueParser<Value = T> {
     let found = move |word: String| {
         let one = all.into_iter().find(|one| name(*one) == word);
-        one.ok_or("there is no such value")
+        one.ok_or("no such value")
     };
     PossibleValuesParser::new(all.map(name)).try_map(found)
 }

@@ -103,8 +103,7 @@ impl Questions {
 }
 
 /// The error for a key without a session.
-pub const KEY_WITHOUT_SESSION: &str =
-    "an idempotency key is known within its session: name the session too";
+pub const KEY_WITHOUT_SESSION: &str = "an idempotency key needs a session: name the session too";
 
 /// Asks all questions, prints each answer as it arrives, and returns the worst exit code. The first
 /// Ctrl-C cancels the running questions and skips the rest; a second one leaves at once.
@@ -143,7 +142,7 @@ pub async fn run(
                     return Err(CliError::Interrupted);
                 }
                 cancelled.cancel();
-                let how = "taking the questions back; Ctrl-C again leaves at once";
+                let how = "cancelling the questions; press Ctrl-C again to exit at once";
                 terminal.borrow_mut().status(how);
             }
         }
@@ -166,7 +165,7 @@ impl SessionWorker<'_, '_> {
     async fn ask(mut self, lines: &[(usize, BatchLine)]) -> Result<u8, CliError> {
         for (line, asked) in lines {
             let answered = match self.cancelled.is_cancelled() {
-                true => Err((exit::CANCELLED, "it was not asked any more".to_owned())),
+                true => Err((exit::CANCELLED, "cancelled before it was asked".to_owned())),
                 false => match self.answer(*line, asked).await {
                     Ok(answered) => Ok(answered),
                     Err(CliError::Refused(refused)) => {

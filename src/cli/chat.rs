@@ -148,13 +148,13 @@ impl Chat<'_> {
                 }
                 ReaderEvent::End => return Ok(()),
                 ReaderEvent::NotUtf8 => {
-                    let how = "the line is not UTF-8 and was not asked: convert it to UTF-8";
+                    let how = "the line was skipped because it is not UTF-8: convert it to UTF-8";
                     self.terminal.note(&format!("oracle: {how}"));
                     self.code = exit::USAGE;
                     continue;
                 }
                 ReaderEvent::Failed(error) => {
-                    let what = "standard input cannot be read";
+                    let what = "cannot read standard input";
                     return Err(CliError::usage(format_args!("{what}: {error}")));
                 }
             };
@@ -205,7 +205,7 @@ impl Chat<'_> {
         };
         let user::TypedAhead { text, leaves, lost } = user.typed().await;
         if lost {
-            let how = "not all that was typed in the meantime is kept: it was too much";
+            let how = "some of the text that you typed meanwhile was lost: it was too long";
             terminal.note(&format!("oracle: {how}"));
         }
         reader.begin_with(text);
@@ -241,7 +241,7 @@ impl Chat<'_> {
             && self.terminal.err_is_terminal()
         {
             let how = &self.request.resume_command;
-            self.terminal.note(&format!("to come back: {how} {name}"));
+            self.terminal.note(&format!("to resume: {how} {name}"));
         }
     }
 }

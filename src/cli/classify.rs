@@ -72,7 +72,7 @@ pub fn run(
         return answer(args, classifier, (query, before), out);
     }
     if input.is_terminal() {
-        err.say("one query a line, please; end with Ctrl-D");
+        err.say("enter one query per line; end with Ctrl-D");
     }
     let mut source = Source::standard(input);
     while let Some(line) = next(args, &mut source)? {
@@ -101,23 +101,25 @@ fn answer(
 fn evaluate(path: &Path, classifier: &Classifier, out: &mut OutputStream) -> Result<(), CliError> {
     let origin = path.display().to_string();
     let text = fs::read_to_string(path)
-        .map_err(|error| CliError::usage(format_args!("`{origin}` cannot be read: {error}")))?;
+        .map_err(|error| CliError::usage(format_args!("cannot read `{origin}`: {error}")))?;
     let rows = LabelledQuery::parse(&text, &origin).map_err(CliError::usage)?;
     if rows.is_empty() {
-        let why =
-            format_args!("`{origin}` has no labelled query: a line is a type, a tab and a query");
+        let why = format_args!(
+            "`{origin}` has no labelled queries: write lines of a type, a tab and a \
+                          query"
+        );
         return Err(CliError::usage(why));
     }
     let found = Evaluation::of(classifier, &rows);
     show(&found, out)?;
     if !found.mistakes.is_empty() {
-        show(&"\nthe surest mistakes:\n", out)?;
+        show(&"\nmost confident mistakes:\n", out)?;
     }
     for mistake in found.mistakes.iter().take(SHOWN) {
         let (sure, row) = (mistake.confidence, &mistake.row);
         let (is, taken, query) = (row.query_type, mistake.predicted, &row.query);
         show(
-            &format_args!("{sure:.2} {is} taken for {taken}: {query}\n"),
+            &format_args!("{sure:.2} {is} classified as {taken}: {query}\n"),
             out,
         )?;
     }

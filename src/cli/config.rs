@@ -73,7 +73,7 @@ pub fn show(
         return terminal.out.json(&sourced(loaded)?);
     }
     let text = loaded.show(all).map_err(|error| {
-        CliError::failed(format_args!("the configuration cannot be shown: {error}"))
+        CliError::failed(format_args!("cannot show the configuration: {error}"))
     })?;
     write!(terminal.out, "{text}")?;
     if !all {
@@ -138,7 +138,7 @@ pub fn report(
         let file = file.map_or("no file".into(), |file| {
             format!("file `{}`", file.display())
         });
-        writeln!(terminal.out, "configuration is in order ({file})")?;
+        writeln!(terminal.out, "the configuration is valid ({file})")?;
     } else {
         for line in problems.iter().flat_map(|problem| problem.lines()) {
             terminal.err.say(line);

@@ -138,7 +138,7 @@ impl<'a> Report<'a> {
             }))?;
         } else if self.used != Usage::default() {
             let used = used(&self.used);
-            self.terminal.line(&format!("these checks took {used}"))?;
+            self.terminal.line(&format!("these checks used {used}"))?;
         }
         let failed = |finding: &Finding| finding.verdict == Verdict::Fail;
         Ok(if self.findings.iter().any(failed) {

@@ -52,9 +52,7 @@ impl CliError {
     /// An error because a result cannot be serialized.
     #[must_use]
     pub fn no_json(error: serde_json::Error) -> Self {
-        Self::failed(format_args!(
-            "the result cannot be written as JSON: {error}"
-        ))
+        Self::failed(format_args!("cannot write the result as JSON: {error}"))
     }
 
     /// A failure of the operation.
@@ -123,7 +121,7 @@ impl From<io::Error> for CliError {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::Closed;
         }
-        Self::failed(format_args!("standard output cannot be written: {error}"))
+        Self::failed(format_args!("cannot write to standard output: {error}"))
     }
 }
 

@@ -182,7 +182,7 @@ impl<'a> Source<'a> {
         let place = format!(" at line {} column {}", error.line(), error.column());
         let what = error.to_string().replace(&place, "");
         self.bad_line(format_args!(
-            "{what}: with `--jsonl` every line is a JSON object or string, see `--help`"
+            "{what}: with `--jsonl`, every line must be a JSON object or string; see `--help`"
         ))
     }
 }
@@ -203,7 +203,7 @@ fn text(mut bytes: Vec<u8>, place: LinePosition, name: &str) -> Result<String, C
 
 fn unreadable(name: &str, error: &std::io::Error) -> CliError {
     CliError::usage(format_args!(
-        "{name} cannot be read ({error}): use a file that exists and that you may read"
+        "cannot read {name} ({error}): use a readable file"
     ))
 }
 
@@ -214,7 +214,7 @@ pub fn question(argument: Option<&str>, input: &mut Input) -> Result<String, Cli
         Some(question) if question != "-" => question.to_owned(),
         None if input.is_terminal() => {
             return Err(CliError::usage(
-                "there is no question: write it behind `ask`, or `-` to type it on standard input",
+                "missing question: write it after `ask`, or `-` to read it from standard input",
             ));
         }
         Some(_) | None => piped_question(input)?,
@@ -242,8 +242,8 @@ fn piped_question(input: &mut Input) -> Result<String, CliError> {
     // Checks the length before UTF-8, because the cut may split a character.
     if bytes.len() as u64 > MAX_QUESTION as u64 + LINE_END {
         return Err(CliError::usage(format_args!(
-            "the question on {STANDARD} has more than {MAX_QUESTION} bytes, which is the most: \
-             put the text into a file of the project and ask about that"
+            "the question on {STANDARD} exceeds the maximum of {MAX_QUESTION} bytes: put the text \
+             into a file of the project and ask about the file"
         )));
     }
     let mut question = text(bytes, LinePosition::Beginning, STANDARD)?;

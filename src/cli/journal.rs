@@ -30,14 +30,14 @@ pub fn verified(problems: &[Problem], json: bool, terminal: &mut Terminal) -> Re
     if json {
         terminal.out.json(&json!({ "problems": problems }))?;
     } else if problems.is_empty() {
-        writeln!(terminal.out, "the journal is in order")?;
+        writeln!(terminal.out, "no corruption found")?;
     } else {
         for problem in problems {
             writeln!(terminal.out, "{problem}")?;
         }
         let many = problems.len();
         terminal.err.say(format_args!(
-            "{many} problems: sessions that are not named here are in order"
+            "{many} problems; all other sessions are intact"
         ));
     }
     Ok(if problems.is_empty() {
@@ -54,21 +54,14 @@ pub fn counted(stats: &Stats, json: bool, terminal: &mut Terminal) -> Result<(),
     }
     let out = &mut terminal.out;
     let (sessions, busy) = (stats.sessions, stats.busy);
-    writeln!(
-        out,
-        "sessions   {sessions}, {busy} of them in the middle of a query"
-    )?;
+    writeln!(out, "sessions   {sessions}, {busy} of them running a query")?;
     writeln!(out, "records    {}", stats.records)?;
     if let (Some(oldest), Some(newest)) = (stats.oldest, stats.newest) {
         writeln!(out, "written    {oldest} to {newest}")?;
     }
     writeln!(out, "snapshots  {}", stats.snapshots)?;
     writeln!(out, "database   {} bytes", stats.database_bytes)?;
-    writeln!(
-        out,
-        "log        {} bytes, used again and again",
-        stats.log_bytes
-    )?;
+    writeln!(out, "log        {} bytes, reused", stats.log_bytes)?;
     for (kind, many) in &stats.kinds {
         writeln!(out, "{many:>9}  {kind}")?;
     }

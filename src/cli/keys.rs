@@ -76,7 +76,7 @@ fn lifetime(text: &str) -> Result<Duration, &'static str> {
     };
     let span = seconds().map(Duration::from_secs);
     let span = span.filter(|span| !span.is_zero() && *span <= LONGEST);
-    span.ok_or("a time from 1m to 100 years, written like 90m, 12h, 30d or 52w")
+    span.ok_or("a duration from 1m to 100 years, such as 90m, 12h, 30d or 52w")
 }
 
 /// The public properties of a key.
@@ -131,10 +131,11 @@ fn create(
     writeln!(terminal.out, "{}", key.reveal())?;
     let until = entry
         .expires
-        .map_or_else(|| "it is revoked".to_owned(), |at| at.to_string());
+        .map_or_else(|| "revoked".to_owned(), |at| at.to_string());
     let (id, name, tenant, role) = (&entry.id, &entry.name, &entry.tenant, entry.role);
     terminal.err.say(format_args!(
-        "key `{name}` ({id}) of role {role} for tenant `{tenant}`, until {until}; it is not shown again"
+        "created key `{name}` ({id}) with role {role} for tenant `{tenant}`, valid until {until}; \
+         it is not shown again"
     ));
     Ok(())
 }
@@ -166,7 +167,7 @@ fn list(
     if rows.is_empty() {
         terminal
             .err
-            .say("there are no keys yet: `oracle keys create` makes one");
+            .say("no keys yet: run `oracle keys create` to create one");
     }
     let head = [
         "ID", "NAME", "TENANT", "ROLE", "STATE", "CREATED", "EXPIRES",
@@ -192,7 +193,7 @@ fn revoke(
     let StoredKey { id, name, .. } = &entry;
     writeln!(
         terminal.out,
-        "key `{name}` ({id}) is revoked; servers stop taking it within seconds"
+        "revoked key `{name}` ({id}); servers reject it within seconds"
     )?;
     Ok(())
 }

@@ -136,7 +136,7 @@ fn table_of(path: &Path) -> Result<Table, CliError> {
     let text = fs::read_to_string(path).map_err(|error| {
         let path = path.display();
         CliError::usage(format_args!(
-            "`{path}` cannot be read ({error}): use a file that exists and that you may read"
+            "cannot read `{path}` ({error}): use a readable file"
         ))
     })?;
     // The error names its line.
@@ -171,7 +171,7 @@ pub async fn run(
     let mut interrupts = Interrupts::listen();
     let mock = Mock::at(address, settings).await.map_err(|error| {
         CliError::failed(format_args!(
-            "{address} cannot be served on ({error}): name a free port, or 0 for any"
+            "cannot listen on {address} ({error}): choose a free port, or 0 for any"
         ))
     })?;
     terminal.line(mock.url())?;

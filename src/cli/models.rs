@@ -97,7 +97,7 @@ pub fn print(overview: &Overview, json: bool, terminal: &mut Terminal) -> Result
         }
     }
     let chain = overview.chain.join(", ");
-    terminal.line(&format!("\nasked are {chain}, {}", overview.because))?;
+    terminal.line(&format!("\nin use: {chain}, {}", overview.because))?;
     for advice in &overview.advice {
         terminal.line(advice)?;
     }
@@ -115,7 +115,7 @@ fn head(provider: &Listed) -> String {
         }
     }
     if let Some(problem) = &provider.problem {
-        head.push_str(&format!("; not to be asked: {}", harmless(problem)));
+        head.push_str(&format!("; unavailable: {}", harmless(problem)));
     }
     head
 }

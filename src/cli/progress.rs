@@ -152,7 +152,7 @@ impl<'a, 'b> Follower<'a, 'b> {
             return Err(CliError::Interrupted);
         }
         if self.at_line_start {
-            terminal.status("taking the question back; Ctrl-C again leaves at once");
+            terminal.status("cancelling the question; press Ctrl-C again to exit at once");
         }
         Ok(())
     }
@@ -236,7 +236,10 @@ impl<'a, 'b> Follower<'a, 'b> {
             Some((of, by, shown)) if (of, by) == whose => shown,
             Some((of, _, shown)) if of == turn && shown > 0 => {
                 self.end_line(terminal)?;
-                terminal.note("(the model is asked anew; what follows replaces the text above)");
+                terminal.note(
+                    "(the model is called again; the following reply replaces the text \
+                               above)",
+                );
                 0
             }
             Some(_) | None => 0,
@@ -307,11 +310,11 @@ impl<'a, 'b> Follower<'a, 'b> {
 fn failure(code: &FaultCode, detail: &str) -> String {
     let remedy = match code {
         FaultCode::Unauthorized | FaultCode::Forbidden | FaultCode::Quota => {
-            "; `oracle doctor` says which key was used"
+            "; run `oracle doctor` to see which key was used"
         }
-        FaultCode::ModelNotFound => "; `oracle models` lists those that there are",
+        FaultCode::ModelNotFound => "; run `oracle models` for a list",
         FaultCode::Connect | FaultCode::Dns | FaultCode::Tls | FaultCode::HeadersTimeout => {
-            "; `oracle doctor` tries the connection"
+            "; run `oracle doctor` to test the connection"
         }
         _ => "",
     };

@@ -231,17 +231,16 @@ impl Question {
         let ToolCall { id, name, .. } = call;
         if self.is_local() {
             let why = format!(
-                "a call of {name} needs a person's consent and is refused, for nobody can be asked here: ask on a \
-                 terminal, by `oracle chat` or `oracle ask` with text as output"
+                "a call of {name} needs approval and was refused, because nobody can be asked \
+                 here: run `oracle chat`, or `oracle ask` with text output, in a terminal"
             );
             let refused = self.answer_call(id.clone(), ApprovalVerdict::Unattended);
             return (why, refused);
         }
         self.waiting.retain(|waits| waits.id != *id);
         let session = &self.session.key().name;
-        let why = format!(
-            "a call of {name} waits for a person's consent: `oracle ctl approve {session} {id}` gives it"
-        );
+        let why =
+            format!("a call of {name} waits for approval: run `oracle ctl approve {session} {id}`");
         (why, ready(Ok(())).boxed())
     }
 

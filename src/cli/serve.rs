@@ -40,12 +40,12 @@ pub fn started(
 ) {
     let (models, data) = (models.join(", then "), data.display());
     let err = &mut terminal.err;
-    err.say(format_args!("listens on http://{address}"));
-    err.say(format_args!("asks {models}, {because}"));
-    err.say(format_args!("keeps conversations in {data}"));
+    err.say(format_args!("listening on http://{address}"));
+    err.say(format_args!("using {models}, {because}"));
+    err.say(format_args!("data directory: {data}"));
     err.say(match needs_keys {
-        true => "asks everybody for a key",
-        false => "asks nobody for a key: `oracle keys create` makes one",
+        true => "every request needs a key",
+        false => "requests need no key; run `oracle keys create` to require keys",
     });
 }
 
@@ -56,7 +56,7 @@ pub fn report_reload(reloaded: &Result<Changes, ReloadError>, terminal: &mut Ter
             let text = output::reloaded(changed, waiting);
             terminal
                 .err
-                .say(format_args!("read the configuration: {text}"));
+                .say(format_args!("reloaded the configuration: {text}"));
         }
         Err(error) => terminal.err.say(error),
     }

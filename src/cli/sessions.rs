@@ -144,13 +144,11 @@ pub async fn list(
     let head = ["SESSION", "LAST ACTIVITY", "STATE", "RECORDS"];
     terminal.table(head, 3, &rows)?;
     match all - rows.len() {
-        0 if all == 0 => terminal
-            .err
-            .say("no sessions are kept in this data directory yet"),
+        0 if all == 0 => terminal.err.say("this data directory has no sessions yet"),
         0 => {}
         more => terminal
             .err
-            .say(format_args!("{more} more sessions: see more with --limit")),
+            .say(format_args!("{more} more sessions: show them with --limit")),
     }
     Ok(())
 }
@@ -197,7 +195,7 @@ pub async fn last(journal: &dyn Journal) -> Result<SessionName, CliError> {
         wanted = all;
     }
     Err(CliError::failed(
-        "no session was used yet, so there is none to go on with: ask without --last",
+        "there is no earlier session to continue: ask without --last",
     ))
 }
 
@@ -267,7 +265,7 @@ pub async fn search(
         }
     }
     if hits.is_empty() && !json {
-        terminal.err.say("nobody has said that");
+        terminal.err.say("no match");
     }
     Ok(())
 }
@@ -293,7 +291,10 @@ pub async fn release(
         return terminal.out.json(&released);
     }
     let released = match before.quarantine {
-        Some(reason) => format!("session `{id}` goes on; it was set aside: {reason}"),
+        Some(reason) => format!(
+            "session `{id}` was released from quarantine; it was quarantined \
+                                 because: {reason}"
+        ),
         None => format!("session `{id}` is not quarantined: nothing to release"),
     };
     Ok(writeln!(terminal.out, "{released}")?)

@@ -103,7 +103,7 @@ pub async fn usage(
             for known in &page {
                 if let Err(error) = of_session(journal, known, by, &mut sums).await {
                     let name = &known.key.name;
-                    let what = format_args!("session {name} is left out: {error}");
+                    let what = format_args!("skipping session {name}: {error}");
                     terminal.err.say(what);
                 }
             }
@@ -111,7 +111,7 @@ pub async fn usage(
         tenant = Some(next);
     }
     if sums.is_empty() {
-        terminal.err.say("no calls of models are recorded yet");
+        terminal.err.say("no model calls are recorded yet");
         return Ok(());
     }
     if json {
@@ -130,7 +130,7 @@ pub async fn usage(
         by.head(),
         "TURNS",
         "SENT",
-        "OF IT CACHED",
+        "CACHED",
         "RECEIVED",
         "COST",
         "CALLS",

@@ -74,8 +74,7 @@ struct Conflicts<'a> {
     problems: Vec<Problem>,
 }
 
-const NOT_BOTH: &str =
-    "a tool in only one of the two lists: of those that are there from the start, and `attachable`";
+const NOT_BOTH: &str = "a tool that is not both available from the start and in `attachable`";
 
 impl Conflicts<'_> {
     /// `place` is like `providers.0.headers`.
@@ -127,7 +126,7 @@ impl Conflicts<'_> {
         }
         // Without a folder, the notes are the files of the project.
         if config.notes.write && config.notes.dir.is_none() {
-            let allowed = "only false as long as `notes.dir` names no folder";
+            let allowed = "false unless `notes.dir` is set";
             self.add("notes.write", &true, allowed);
         }
     }
@@ -162,18 +161,18 @@ impl Conflicts<'_> {
 
     fn provider(&mut self, place: &str, provider: &Provider) {
         if let (Some(variable), Some(_)) = (&provider.key_env, &provider.key_file) {
-            let allowed = "only one of `key_env` and `key_file`; the other one is not needed";
+            let allowed = "only one of `key_env` and `key_file`";
             self.add(&join(place, "key_env"), variable, allowed);
         }
         let headers = join(place, "headers");
         for header in provider.headers.keys() {
             if may_be_secret(header) {
-                let allowed = "only what anybody may see; what may be a secret stands in a variable \
-                               that `header_env` names";
+                let allowed = "headers without secrets; put secret values into environment \
+                               variables and name these in `header_env`";
                 self.add(&headers, header, allowed);
             }
             if provider.header_env.contains_key(header) {
-                let allowed = "a header that is not in `header_env` too";
+                let allowed = "a header that is not also in `header_env`";
                 self.add(&headers, header, allowed);
             }
         }
@@ -194,7 +193,7 @@ impl Conflicts<'_> {
                 && model.price().is_none()
                 && rates.iter().all(|(rate, _)| (self.origin)(rate).is_some())
             {
-                let allowed = "only a price beside which both `input` and `output` are set";
+                let allowed = "no price unless both `input` and `output` are set";
                 self.add(rate, &usd::dollars(set), allowed);
             }
         }

@@ -63,7 +63,7 @@ impl ConfigFile {
         let text = fs::read_to_string(path).map_err(|error| Problem {
             place: path.display().to_string(),
             line: 0,
-            what: format!("the file cannot be read: {error}"),
+            what: format!("cannot read the file: {error}"),
         })?;
         Ok(Self {
             path: path.to_path_buf(),
@@ -134,10 +134,7 @@ impl Problem {
     }
 
     pub(super) fn not_allowed(origin: &Origin, key: &str, value: &str, allowed: &str) -> Self {
-        Self::at(
-            origin,
-            format!("`{key}` is `{value}`, allowed is {allowed}"),
-        )
+        Self::at(origin, format!("`{key}` is `{value}`, expected {allowed}"))
     }
 }
 
@@ -356,7 +353,7 @@ impl Draft {
                             || tables.as_ref().is_some_and(|all| !all.is_empty())) =>
                 {
                     let (name, remedy) = (shown(key), rule::remedy(ROOT, "", key));
-                    let what = format!("there is no section `[{name}]`; {remedy}");
+                    let what = format!("unknown section `[{name}]`; {remedy}");
                     self.problems.push(Problem::at(&origin, what));
                     None
                 }
@@ -380,7 +377,7 @@ impl Draft {
             let full = join(place, key);
             if of.of(key).is_some() && !self.origins.contains_key(&full) {
                 self.rejected.insert(full);
-                let what = format!("{} has no `{key}`, which it needs", of.head(place));
+                let what = format!("{} lacks the required key `{key}`", of.head(place));
                 self.problems.push(Problem::at(origin, what));
             }
         }
@@ -400,7 +397,7 @@ impl Draft {
         let shown_value = shown_unless_secret(place, key, of.of(key), raw);
         let Some(rule) = of.of(key) else {
             let (path, remedy) = (shown(&path), rule::remedy(of, place, key));
-            let what = format!("`{path}` is `{shown_value}`, but there is no such key; {remedy}");
+            let what = format!("unknown key `{path}` (set to `{shown_value}`); {remedy}");
             self.problems.push(Problem::at(&origin, what));
             return None;
         };
@@ -411,7 +408,7 @@ impl Draft {
             Ok(value) => return Some(value),
             Err(allowed) if matches!(rule, Rule::Section(_) | Rule::List(_)) => {
                 let head = rule.head(&path);
-                format!("{allowed}: the line `{head}` and keys below it")
+                format!("{allowed}: write the line `{head}` with its keys below")
             }
             Err(allowed) => allowed,
         };
@@ -453,14 +450,14 @@ impl Draft {
             let usual = variable(&section, &key);
             let problem = if *name != usual && is_key(&section, &key) {
                 let value = shown_unless_secret(&section, &key, None, &value.to_string_lossy());
-                let remedy = format!("there is no such key; the variable is {usual}");
+                let remedy = format!("the variable must be spelled {usual}");
                 Problem::at(&origin, format!("`{full}` is `{value}`, but {remedy}"))
             } else if let Some(text) = value.to_str() {
                 self.text(&section, &key, text, origin);
                 continue;
             } else {
                 let value = shown(&value.to_string_lossy());
-                Problem::not_allowed(&origin, &full, &value, "only text in UTF-8")
+                Problem::not_allowed(&origin, &full, &value, "UTF-8 text")
             };
             self.problems.push(problem);
         }

@@ -280,12 +280,12 @@ impl fmt::Display for ChainReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = || Preset::key_variables().collect::<Vec<_>>().join(", ");
         match self {
-            Self::Set => f.write_str("as set"),
+            Self::Set => f.write_str("as configured"),
             Self::Key(variable) => write!(f, "because {variable} is set"),
             Self::Running(provider) => {
                 write!(
                     f,
-                    "because {provider} answers, and none of {} is set",
+                    "because {provider} is running and none of {} is set",
                     names()
                 )
             }
@@ -349,7 +349,7 @@ struct PriceFile {
 
 /// A price list is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the price list `{name}` {what}")]
+#[error("price list `{name}` {what}")]
 pub struct PricesError {
     name: String,
     what: String,
@@ -373,7 +373,7 @@ impl Prices {
             name: name.to_owned(),
             what,
         };
-        let not_in_order = |why: &str| refused(format!("is not in order: {}", why.trim_end()));
+        let not_in_order = |why: &str| refused(format!("is invalid: {}", why.trim_end()));
         let PriceFile { price } =
             toml::from_str(text).map_err(|error| not_in_order(&error.to_string()))?;
         for entry in &price {
@@ -382,7 +382,8 @@ impl Prices {
             let parts = stem.split_once('/');
             if stem.contains('*') || parts.is_none_or(|(provider, _)| provider.is_empty()) {
                 return Err(refused(format!(
-                    "names `{name}`: write provider/model, with `*` only at the end"
+                    "has the invalid name `{name}`: write provider/model, with `*` only at the \
+                     end"
                 )));
             }
             for (rate, set) in [("input", entry.input), ("output", entry.output)] {
@@ -551,7 +552,7 @@ mod tests {
                 "model.chain = ['a/b']",
                 &[("OPENAI_API_KEY", "k")],
                 "a/b",
-                "as set",
+                "as configured",
             ),
             (
                 "replaced",
@@ -650,7 +651,7 @@ mod tests {
     #[test]
     fn invalid_price_list_names_the_problem() {
         for (text, said) in [
-            ("price = 3", "is not in order"),
+            ("price = 3", "is invalid"),
             ("[[prices]]", "unknown field `prices`"),
             (
                 "[[price]]\nmodel = \"a/b\"\ninput = 1",
@@ -662,15 +663,15 @@ mod tests {
             ),
             (
                 "[[price]]\nmodel = \"gpt\"\ninput = 1\noutput = 1",
-                "names `gpt`: write provider/model",
+                "has the invalid name `gpt`: write provider/model",
             ),
             (
                 "[[price]]\nmodel = \"a/*b\"\ninput = 1\noutput = 1",
-                "names `a/*b`",
+                "has the invalid name `a/*b`",
             ),
         ] {
             let error = Prices::parse(text, "own.toml").unwrap_err().to_string();
-            assert!(error.starts_with("the price list `own.toml`"), "{error}");
+            assert!(error.starts_with("price list `own.toml`"), "{error}");
             assert!(error.contains(said), "{text}: {error}");
         }
     }

@@ -136,7 +136,7 @@ impl Rule {
             Headers(form) => {
                 let table = value
                     .as_table()
-                    .ok_or("a table of headers with their names and what they are set to")?;
+                    .ok_or("a table of header names and values")?;
                 for (name, value) in table {
                     for (form, text) in [(HEADER, Some(&**name)), (form, value.as_str())] {
                         if !text.is_some_and(form.allows) {
@@ -157,15 +157,15 @@ impl Rule {
             return Ok(false);
         };
         for (name, limits) in tables {
-            TenantId::new(name).map_err(|error| format!("names of tenants; {error}"))?;
+            TenantId::new(name).map_err(|error| format!("valid tenant names; {error}"))?;
             let known = self.names();
-            let no_table = || format!("for `{name}` a table with {known}");
+            let no_table = || format!("a table for `{name}` with {known}");
             let limits: &Table = limits.as_table().ok_or_else(no_table)?;
             for (key, value) in limits {
                 let rule = self.of(key);
-                let rule = rule.ok_or_else(|| format!("for `{name}` only {known}"))?;
+                let rule = rule.ok_or_else(|| format!("only {known} in `{name}`"))?;
                 let read = rule.read(value, None);
-                read.map_err(|allowed| format!("for `{name}.{key}` {allowed}"))?;
+                read.map_err(|allowed| format!("`{name}.{key}` to be {allowed}"))?;
             }
         }
         Ok(true)
@@ -175,22 +175,20 @@ impl Rule {
         let text = match self {
             Switch => "true or false",
             Share => "a number from 0.0 to 1.0 with at most 4 decimals",
-            Money => "US dollars, more than 0 and up to 1000000, with at most 6 decimals",
+            Money => "a positive amount of US dollars, up to 1000000, with at most 6 decimals",
             Rate => "US dollars from 0 to 1000000, with at most 6 decimals",
             Models => "1 to 8 different models, each written provider/model",
             OneModel => "a model, written provider/model",
             Tenants(_) => {
-                "only tables of limits: the line `[tenants.named.NAME]` and keys below it"
+                "tables of limits: write the line `[tenants.named.NAME]` with its keys below"
             }
             Text(form) | Texts(form) | Headers(form) => form.allowed,
-            Section(_) => "only a section",
-            List(_) => "only a list",
+            Section(_) => "a section",
+            List(_) => "a list",
             Whole(least, most) => return format!("a whole number from {least} to {most}"),
             Time(least, most) => {
                 let [least, most] = [least, most].map(Duration::from_millis).map(shown_time);
-                return format!(
-                    "a time from {least} to {most}, written like 250ms, 30s, 10m or 1h"
-                );
+                return format!("a duration from {least} to {most}, such as 250ms, 30s, 10m or 1h");
             }
             OneOf(names) => {
                 let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
@@ -245,7 +243,7 @@ pub(super) fn remedy(of: Rule, place: &str, wrong: &str) -> String {
         (edits <= (name.len() / 3).max(1)).then_some((edits, full))
     });
     match near.min_by_key(|(edits, _)| *edits) {
-        Some((_, full)) => format!("the nearest is `{full}`"),
+        Some((_, full)) => format!("did you mean `{full}`?"),
         None if of.of(SHORT).is_none() => format!("`{}` has {}", of.head(place), of.names()),
         None => {
             let names = of.names();
@@ -283,22 +281,23 @@ const fn form(allowed: &'static str, allows: fn(&str) -> bool) -> Form {
     Form { allowed, allows }
 }
 
-pub(super) const PATH: Form = form("a path as text, not empty", |text| {
+pub(super) const PATH: Form = form("a non-empty path", |text| {
     !text.is_empty() && !text.contains('\0')
 });
 pub(super) const ADDRESS: Form = form(
-    "an IP address and a port, like 127.0.0.1:7770, [::1]:7770 or 0.0.0.0:80",
+    "an IP address and a port, such as 127.0.0.1:7770, [::1]:7770 or 0.0.0.0:80",
     |text| text.parse::<SocketAddr>().is_ok(),
 );
-pub(super) const INSTRUCTIONS: Form = form(
-    "a text of 1 to 20000 characters that is not blank",
-    |text| !text.trim().is_empty() && text.chars().count() <= 20_000,
-);
+pub(super) const INSTRUCTIONS: Form =
+    form("1 to 20000 characters, not all of them blank", |text| {
+        !text.trim().is_empty() && text.chars().count() <= 20_000
+    });
 pub(super) const LINE: Form = form("1 to 200 characters on one line", |text| {
     !text.trim().is_empty() && text.chars().count() <= 200 && !text.chars().any(char::is_control)
 });
 pub(super) const PROFILE: Form = form(
-    "1 to 128 characters from A-Z a-z 0-9 . _ : -, but not \"oracle\", which is what the sections describe",
+    "1 to 128 characters from A-Z a-z 0-9 . _ : -, but not \"oracle\", which the sections \
+     configure",
     |text| ProfileName::new(text).is_ok_and(|name| name != ProfileName::oracle()),
 );
 pub(super) const PROVIDER: Form = form(
@@ -306,11 +305,11 @@ pub(super) const PROVIDER: Form = form(
     |text| is_provider(text) && text.len() <= 64 && !["offline", "scripted"].contains(&text),
 );
 pub(super) const MODEL: Form = form(
-    "a model's name, without white space, quotes and commas",
+    "a model name without white space, quotes and commas",
     |text| full_name(&format!("x/{text}")).is_some_and(|full| full.len() == text.len() + 2),
 );
 pub(super) const URL: Form = form(
-    "an address that begins with http:// or https://, without user, password, `?` and `#`",
+    "an http:// or https:// URL without user, password, `?` and `#`",
     is_url,
 );
 /// Without lower-case letters, so that a secret in place of a variable's name is usually rejected.
@@ -321,28 +320,30 @@ pub(super) const VARIABLE: Form = form(
         text.starts_with(|c: char| !c.is_ascii_digit()) && text.chars().all(good)
     },
 );
-const HEADER: Form = form("names of headers: letters, digits and `-`", |text| {
+const HEADER: Form = form("header names of letters, digits and `-`", |text| {
     is_of("-", text)
 });
-pub(super) const HEADER_VALUE: Form = form("texts in ASCII, on one line", |text| {
+pub(super) const HEADER_VALUE: Form = form("ASCII values on one line", |text| {
     text.chars().all(|c| c.is_ascii_graphic() || c == ' ')
 });
 pub(super) const HOSTS: Form = form(
-    "a list of names or addresses of machines, like oracle.example.org or 2001:db8::1, without a port, none twice",
+    "a list of distinct host names or IP addresses without a port, such as oracle.example.org or \
+     2001:db8::1",
     |text| {
         let is_name = text.split('.').all(|label| is_of("-_", label));
         text.len() <= 253 && (is_name || text.parse::<Ipv6Addr>().is_ok())
     },
 );
 pub(super) const ORIGINS: Form = form(
-    "a list of origins as browsers send them, like https://chat.example.org or http://localhost:3000, none twice",
+    "a list of distinct origins as browsers send them, such as https://chat.example.org or \
+     http://localhost:3000",
     |text| {
         let origin = Url::parse(text).map(|url| url.origin().ascii_serialization());
         is_url(text) && origin.is_ok_and(|origin| origin == text)
     },
 );
 pub(super) const TOOLS: Form = form(
-    "a list of names of tools, each 1 to 64 characters from A-Z a-z 0-9 _ -, none twice",
+    "a list of distinct tool names, each 1 to 64 characters from A-Z a-z 0-9 _ -",
     |text| text.len() <= 64 && is_of("-_", text),
 );
 
@@ -368,17 +369,17 @@ mod tests {
     #[test]
     fn unknown_key_suggests_the_nearest_or_lists_the_section() {
         for (section, wrong, says) in [
-            ("oracle", "max_turn", "the nearest is `oracle.max_turns`"),
-            ("budget", "max_turns", "the nearest is `oracle.max_turns`"),
-            ("", "max_turns", "the nearest is `oracle.max_turns`"),
+            ("oracle", "max_turn", "did you mean `oracle.max_turns`?"),
+            ("budget", "max_turns", "did you mean `oracle.max_turns`?"),
+            ("", "max_turns", "did you mean `oracle.max_turns`?"),
             (
                 "prompt",
                 "dri",
                 "`[prompt]` has dir, context, instructions, token_budget",
             ),
-            ("prompt", "dirs", "the nearest is `prompt.dir`"),
-            ("data", "dirs", "the nearest is `data.dir`"),
-            ("", "bugdet", "the nearest is `[budget]`"),
+            ("prompt", "dirs", "did you mean `prompt.dir`?"),
+            ("data", "dirs", "did you mean `data.dir`?"),
+            ("", "bugdet", "did you mean `[budget]`?"),
         ] {
             let of = ROOT.of(section).unwrap_or(ROOT);
             assert_eq!(remedy(of, section, wrong), says, "{section} {wrong}");
@@ -409,20 +410,17 @@ mod tests {
     #[test]
     fn invalid_tenant_limits_name_the_allowed_ones() {
         for (text, allowed) in [
-            ("named = 1", "only tables of limits"),
+            ("named = 1", "tables of limits"),
             (
                 "named.acme = 1",
-                "for `acme` a table with requests_per_minute, ",
+                "a table for `acme` with requests_per_minute, ",
             ),
-            (
-                "named.acme.queue = 1",
-                "for `acme` only requests_per_minute, ",
-            ),
+            ("named.acme.queue = 1", "only requests_per_minute, "),
             (
                 "named.acme.max_queued = 0",
-                "for `acme.max_queued` a whole number from 1 to 10000000",
+                "`acme.max_queued` to be a whole number from 1 to 10000000",
             ),
-            ("named.'a b'.max_queued = 1", "names of tenants; "),
+            ("named.'a b'.max_queued = 1", "valid tenant names; "),
         ] {
             let table: Table = toml::from_str(text).unwrap();
             let rule = ROOT.of("tenants").and_then(|of| of.of("named")).unwrap();

@@ -478,7 +478,7 @@ impl Profile {
 
 /// There is no directory for data.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no folder for data: neither `XDG_DATA_HOME` nor `HOME` is set, so set `data.dir`")]
+#[error("no data directory: neither `XDG_DATA_HOME` nor `HOME` is set; set `data.dir`")]
 pub struct NoDataDirectory;
 
 impl Data {

@@ -48,7 +48,7 @@ const LINE: usize = 16 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The URL is invalid.
-    #[error("`{url}` is no URL: write it like `http://127.0.0.1:7770`")]
+    #[error("invalid URL `{url}`: write it like `http://127.0.0.1:7770`")]
     Url {
         /// The URL as given.
         url: String,
@@ -57,7 +57,7 @@ pub enum ClientError {
     #[error("{0}")]
     Setup(String),
     /// The connection failed.
-    #[error("the server at {place} cannot be asked: {}", cause(why))]
+    #[error("cannot reach the server at {place}: {}", cause(why))]
     Broken {
         /// The server's URL.
         place: String,
@@ -66,7 +66,8 @@ pub enum ClientError {
     },
     /// The server does not respond.
     #[error(
-        "the server at {place} has said nothing for {since:?}: it is gone, or cannot be reached any more"
+        "the server at {place} has not responded for {since:?}: check that it is running and \
+         reachable"
     )]
     Silent {
         /// The server's URL.
@@ -75,7 +76,10 @@ pub enum ClientError {
         since: Duration,
     },
     /// The response has an unknown shape.
-    #[error("the server answers otherwise than this version understands: {0}")]
+    #[error(
+        "cannot understand the server's response ({0}): use the same version of Oracle on \
+             both sides"
+    )]
     NotUnderstood(String),
     /// The server refused the request.
     #[error(transparent)]
@@ -298,7 +302,10 @@ impl Client {
         let problem: Result<Body, _> = serde_json::from_slice(&body);
         let (code, message) = match problem {
             Ok(Body { error }) => (error.code, error.message),
-            Err(_) => (String::new(), format!("the server answers {status}")),
+            Err(_) => (
+                String::new(),
+                format!("the server responded with status {status}"),
+            ),
         };
         Err(match serde_json::from_value::<Code>(code.into()) {
             Ok(code) => ClientError::Refused(Refused {
@@ -350,7 +357,7 @@ impl<T> Events<T> {
                 continue;
             }
             if self.read.len() > LINE {
-                let what = "a line of its stream has no end".to_owned();
+                let what = "a line of its stream is too long".to_owned();
                 return Err(ClientError::NotUnderstood(what));
             }
             match timeout(SILENCE, self.pieces.next()).await {
@@ -458,6 +465,6 @@ mod tests {
         assert_eq!(events.next().await.unwrap(), Some(Seen::Lost {}));
         let stopped = timeout(10 * SILENCE, events.next()).await;
         let told = stopped.unwrap().unwrap_err().to_string();
-        assert!(told.contains("has said nothing for 60s"), "{told}");
+        assert!(told.contains("has not responded for 60s"), "{told}");
     }
 }

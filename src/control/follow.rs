@@ -57,7 +57,7 @@ impl Follow {
             }
             (None, None) => Source::All(oracle.subscribe(filter.clone())),
             (None, Some(_)) => {
-                let why = "`after` is a number in one session's log: name the session too";
+                let why = "`after` is an event number of a single session: name the session too";
                 return Err(Refused::new(Code::InvalidValue, why));
             }
         };
@@ -126,7 +126,7 @@ impl Follow {
     }
 }
 
-const ENDED: &str = "the system has ended";
+const ENDED: &str = "the server has shut down";
 
 fn why(error: &AskError) -> String {
     match error {
@@ -144,7 +144,7 @@ async fn one(oracle: &Oracle, key: SessionKey, after: Option<Seq>) -> Result<Sou
     let follow = session.follow(after.unwrap_or(last), Frames::No).await?;
     if let Some(after) = after.filter(|after| *after > follow.end()) {
         let why = format!(
-            "`after` is {after}, and the session's last event has the number {}",
+            "`after` is {after}, but the session's last event is {}",
             follow.end()
         );
         return Err(Refused::new(Code::InvalidValue, why));

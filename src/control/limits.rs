@@ -22,13 +22,13 @@ pub(crate) struct OutOfRange {
 
 pub(crate) fn check(limits: &Limits) -> Result<(), OutOfRange> {
     let (field, what, code) = if !(1..=100).contains(&limits.max_turns) {
-        let what = "has to be from 1 to 100";
+        let what = "must be from 1 to 100";
         ("max_turns", what, Code::TurnsOutOfRange)
     } else if limits.max_tokens == Some(0) {
-        let what = "has to be at least 1";
+        let what = "must be at least 1";
         ("max_tokens", what, Code::TokensOutOfRange)
     } else if limits.max_cost == Some(NanoUsd(0)) {
-        let what = "has to be at least 1";
+        let what = "must be at least 1";
         ("max_cost", what, Code::CostOutOfRange)
     } else {
         return Ok(());

@@ -122,6 +122,6 @@ impl Actor for Port {
 
 fn full() -> Refused {
     let what =
-        format!("{MAX_IN_FLIGHT} verbs are being carried out, and no more are taken: try again");
+        format!("the limit of {MAX_IN_FLIGHT} concurrent control requests is reached: try again");
     Refused::overloaded(what)
 }

@@ -25,13 +25,13 @@ const LONGEST: usize = 100;
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
     /// Another process listens on it.
-    #[error("another process has the control channel of this data directory, at `{path}`")]
+    #[error("another process uses the control channel of this data directory, at `{path}`")]
     Taken {
         /// The socket's path.
         path: PathBuf,
     },
     /// The operating system reports an error.
-    #[error("the control channel cannot be opened at `{path}`: {source}")]
+    #[error("cannot open the control channel at `{path}`: {source}")]
     Io {
         /// The socket's path.
         path: PathBuf,
@@ -114,7 +114,7 @@ impl Socket {
             if peer.is_ok_and(|peer| is_allowed(self.user, peer)) {
                 return Ok(stream);
             }
-            tracing::warn!("another user tried to use the control channel");
+            tracing::warn!("rejected a connection of another user to the control channel");
         }
     }
 }

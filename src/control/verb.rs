@@ -253,7 +253,7 @@ impl Verb {
     /// [`Code::InvalidValue`], with a text that describes the problem.
     pub fn from_json(text: &[u8]) -> Result<Self, Refused> {
         Self::read(text).map_err(|why| {
-            let message = format!("that is no verb of the control channel: {why}");
+            let message = format!("invalid control request: {why}");
             Refused::new(Code::InvalidValue, message)
         })
     }
@@ -263,7 +263,7 @@ impl Verb {
         let fields: HashMap<String, &RawValue> =
             serde_json::from_slice(text).map_err(|error| error.to_string())?;
         match fields.get("verb") {
-            Some(verb) if !verb.get().starts_with('"') => Err("`verb` has to be its name".into()),
+            Some(verb) if !verb.get().starts_with('"') => Err("`verb` must be a string".into()),
             _ => serde_json::from_slice(text).map_err(|error| error.to_string()),
         }
     }

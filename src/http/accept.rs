@@ -49,8 +49,8 @@ pub enum AuthMode {
 pub enum BindError {
     /// Another server listens on the address.
     #[error(
-        "{address} is taken: another server listens there, so end that one, or listen elsewhere by \
-         `--listen` or `server.listen`"
+        "address {address} is already in use: stop the other server, or choose another address \
+         with `--listen` or `server.listen`"
     )]
     Taken {
         /// The address.
@@ -58,14 +58,14 @@ pub enum BindError {
     },
     /// The configuration requires keys, and there are none.
     #[error(
-        "there are no keys, and `server.require_keys` says that there have to be: make one by `oracle keys \
+        "`server.require_keys` is set, but there are no keys: create one with `oracle keys \
          create`"
     )]
     Keyless,
     /// The address is reachable from other machines, and there are no keys.
     #[error(
-        "{address} can be reached from other machines, and there are no keys: make one by `oracle keys \
-         create`, or listen on 127.0.0.1"
+        "{address} is reachable from other machines, but there are no keys: create one with \
+         `oracle keys create`, or listen on 127.0.0.1"
     )]
     Unguarded {
         /// The address.
@@ -73,8 +73,8 @@ pub enum BindError {
     },
     /// The operating system refuses the address.
     #[error(
-        "{address} cannot be listened on ({source}): name an address of this machine and a port that \
-         you may use, by `--listen` or `server.listen`"
+        "cannot listen on {address} ({source}): choose an address of this machine and a permitted \
+         port with `--listen` or `server.listen`"
     )]
     Refused {
         /// The address.
@@ -177,7 +177,7 @@ pub(super) async fn accept<A: Accept>(
             Some(ended) = connections.join_next() => {
                 // The body of a response can panic too.
                 if let Err(error) = ended {
-                    tracing::error!(%error, "a connection ended by a mistake of the server's own");
+                    tracing::error!(%error, "a connection failed because of an internal error");
                 }
                 continue;
             }
@@ -187,7 +187,7 @@ pub(super) async fn accept<A: Accept>(
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be taken");
+                tracing::warn!(%error, "cannot accept a connection");
                 if !of_one_connection(&error) {
                     tokio::time::sleep(PAUSE).await;
                 }

@@ -237,7 +237,8 @@ impl Host {
             let look = move || looking.keys.refresh(looking.attempt_limiter().now());
             // While the disk does not respond, keys remain valid for a few seconds only.
             if let Err(error) = tokio::task::spawn_blocking(look).await {
-                tracing::error!(%error, "a look at the keys ended by a mistake of the server's own");
+                tracing::error!(%error, "the refresh of the keys failed because of an internal \
+                                         error");
             }
         }
     }

@@ -111,14 +111,15 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
             }
             Step::End => return,
             Step::Cut => {
-                tracing::info!(from = %peer, "cut off: it takes nothing of what it is sent");
+                tracing::info!(from = %peer, "closed a connection: the client does not read its \
+                                              responses");
                 return;
             }
         };
         tokio::select! {
             ended = connection.as_mut() => {
                 if let Err(error) = ended {
-                    tracing::debug!(from = %peer, %error, "a connection ended with a fault");
+                    tracing::debug!(from = %peer, %error, "a connection failed");
                 }
                 return;
             }

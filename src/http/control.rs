@@ -105,8 +105,8 @@ async fn next(follow: &mut Follow, host: &Host) -> Seen {
         why: why.to_owned(),
     };
     tokio::select! {
-        update = follow.next() => update.map_or_else(|| ends("it is over"), Seen::from),
-        () = host.drain().over() => ends("the server ends"),
+        update = follow.next() => update.map_or_else(|| ends("the stream has ended"), Seen::from),
+        () = host.drain().over() => ends("the server is shutting down"),
     }
 }
 

@@ -54,7 +54,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Path<T> {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let params = RawPathParams::from_request_parts(parts, state).await;
-        let params = params.map_err(|_| Problem::bad("path", "the path is no text"))?;
+        let params = params.map_err(|_| Problem::bad("path", "the path is not valid UTF-8"))?;
         let encoded = form_urlencoded::Serializer::new(String::new())
             .extend_pairs(&params)
             .finish();
@@ -70,8 +70,8 @@ fn is_json(headers: &HeaderMap) -> Result<(), Problem> {
     if kind.eq_ignore_ascii_case("application/json") {
         return Ok(());
     }
-    let what =
-        "the body has to be JSON, and the header `content-type` to say so: `application/json`";
+    let what = "unsupported content type: send a JSON body with the header `content-type: \
+         application/json`";
     let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
     Err(Problem::new(status, "unsupported_media_type", what).of("content-type"))
 }
@@ -94,7 +94,7 @@ fn is_object(body: &[u8]) -> Result<(), Problem> {
         return Ok(());
     }
     match serde_json::from_slice::<IgnoredAny>(body) {
-        Ok(_) => Err(Problem::bad("body", "`body` has to be an object")),
+        Ok(_) => Err(Problem::bad("body", "`body` must be a JSON object")),
         Err(error) => Err(unreadable(&error)),
     }
 }
@@ -111,7 +111,7 @@ pub(super) fn verb(headers: &HeaderMap, body: &[u8]) -> Result<Verb, Problem> {
             let what = plain(&why);
             (named(&what).unwrap_or("verb").to_owned(), what)
         });
-        let what = format!("`{field}` is not in order: {what}");
+        let what = format!("invalid `{field}`: {what}");
         Problem::bad(field, what)
     })
 }
@@ -141,7 +141,10 @@ fn wrong_field(fields: &BTreeMap<String, &RawValue>) -> Option<(String, String)>
 }
 
 fn unreadable(error: &serde_json::Error) -> Problem {
-    let what = format!("the body is not as it should be: {error}");
+    let what = format!(
+        "the body cannot be parsed: {error}; send a JSON object as \
+                        `/api/openapi.json` describes it"
+    );
     let code = if error.is_data() {
         "invalid_value"
     } else {
@@ -173,7 +176,7 @@ fn problem(path: &FieldPath, what: &str, whole: &'static str) -> Problem {
     if is_whole {
         whole.clone_into(&mut field);
     }
-    let what = format!("`{field}` is not in order: {what}");
+    let what = format!("invalid `{field}`: {what}");
     Problem::bad(field, what)
 }
 
@@ -206,7 +209,7 @@ pub(super) fn flag<'de, D: Deserializer<'de>>(text: D) -> Result<bool, D::Error>
     match String::deserialize(text)?.as_str() {
         "1" | "true" => Ok(true),
         "0" | "false" => Ok(false),
-        _ => Err(D::Error::custom("it has to be `1` or `0`")),
+        _ => Err(D::Error::custom("must be `1` or `0`")),
     }
 }
 

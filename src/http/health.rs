@@ -123,12 +123,12 @@ async fn readyz(State(host): State<Host>) -> (StatusCode, Json<Readiness>) {
 /// key.
 async fn journal(host: &Host) -> Result<(), &'static str> {
     if host.oracle.metrics().journal_fails() {
-        return Err("cannot be written");
+        return Err("not writable");
     }
     let read = host.journal.find(SessionKey::local(SessionName::system()));
     match tokio::time::timeout(PATIENCE, read).await {
         Ok(Ok(_)) => Ok(()),
-        Ok(Err(_)) => Err("cannot be read"),
-        Err(_) => Err("does not answer"),
+        Ok(Err(_)) => Err("not readable"),
+        Err(_) => Err("not responding"),
     }
 }

@@ -108,14 +108,15 @@ impl Host {
         let waiting = self.oracle.backlog() + submissions;
         if waiting >= self.settings.max_backlog {
             return Err(Problem::overloaded(format!(
-                "{waiting} messages and calls of models wait their turn, and `server.max_backlog` is {}: try again",
+                "{waiting} messages and model calls are pending, and `server.max_backlog` is {}: \
+                 try again",
                 self.settings.max_backlog
             )));
         }
         let running = self.oracle.busy() + submissions;
         if running >= self.settings.max_queries {
             return Err(Problem::overloaded(format!(
-                "{running} queries run, and `server.max_queries` is {}: try again",
+                "{running} queries are running, and `server.max_queries` is {}: try again",
                 self.settings.max_queries
             )));
         }

@@ -40,17 +40,18 @@ async fn metrics(State(host): State<Host>, _: Admin) -> Response {
     depths(&mut registry, &host.oracle.depths());
     gateways(&mut registry, &host.oracle.providers());
     let connections = ConstGauge::new(host.connections().now() as u64);
-    registry.register("http_connections", "Connections", connections);
+    registry.register("http_connections", "Open connections", connections);
     let requests = ConstGauge::new(host.overload().in_flight() as u64);
-    let help = "Requests that are worked on, streams among them";
+    let help = "Requests in progress, including streams";
     registry.register("http_requests_in_work", help, requests);
-    let help = "Answers, by the class of their status, and clients that left before theirs";
+    let help = "Responses by status class, and requests whose client disconnected before the \
+                response";
     registry.register("http_answers", help, host.overload().answers().clone());
     let mut text = String::new();
     match text::encode(&mut text, &registry) {
         Ok(()) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
         Err(error) => {
-            tracing::error!(request = "metrics", %error, "figures cannot be written");
+            tracing::error!(request = "metrics", %error, "cannot encode the metrics");
             Problem::bug("metrics").into_response()
         }
     }
@@ -82,9 +83,9 @@ fn depths(registry: &mut Registry, all: &QueueDepths) {
             mailboxes.get_or_create(&labels).set(*waiting as u64);
         }
     }
-    let help = "Messages that wait for actors that all sessions share";
+    let help = "Messages queued for actors that all sessions share";
     registry.register("mailbox_waiting", help, mailboxes);
-    let help = "Messages that wait for the gateway of a provider";
+    let help = "Messages queued for the gateway of a provider";
     let rows = all.gateways.iter();
     let rows = rows.map(|(provider, waiting)| ([("provider", &**provider)], *waiting as u64));
     gauges(registry, ("gateway_mailbox_waiting", help), rows);
@@ -126,17 +127,18 @@ fn gateways(registry: &mut Registry, providers: &[ProviderState]) {
             most.extend(of.concurrency.map(|limit| (model, limit as u64)));
         }
     }
-    let help = "Calls at a provider's gateway";
+    let help = "Model calls in a provider's gateway, running or waiting";
     gauges(registry, ("gateway_calls", help), calls);
-    let help = "Calls that may run and wait at a provider's gateway";
+    let help = "Maximum model calls in a provider's gateway, running or waiting";
     gauges(registry, ("gateway_capacity", help), capacity);
-    let help = "Whether calls are let through: 1 for the state that the circuit is in; without a model, that of the provider as a whole";
+    let help = "State of a circuit breaker: 1 for the current state, 0 for the others; with an \
+                empty model, that of the whole provider";
     gauges(registry, ("gateway_circuit", help), circuits);
-    let help = "Whether a 429 holds back all calls of a model";
+    let help = "Whether a rate limit (429) holds back all calls of a model";
     gauges(registry, ("gateway_held", help), held);
-    let help = "Calls of a model that may run at a time, where 429s have shown a limit";
+    let help = "Maximum concurrent calls of a model, as learned from its 429 responses";
     gauges(registry, ("gateway_concurrency_limit", help), most);
-    let help =
-        "Limits of a provider: by the configuration, and of a model by the provider's own word";
+    let help = "Limits per minute: of a provider by configuration, of a model as the provider reports \
+         them";
     gauges(registry, ("gateway_limit_per_minute", help), limits);
 }

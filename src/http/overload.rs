@@ -73,7 +73,7 @@ pub(super) async fn admit(State(host): State<Host>, request: Request, next: Next
     let overload = host.overload();
     let Ok(place) = Arc::clone(&overload.requests).try_acquire_owned() else {
         let problem = Problem::overloaded(format!(
-            "{} requests are worked on, and `server.max_requests` allows no more: try again",
+            "the limit of {} concurrent requests (`server.max_requests`) is reached: try again",
             overload.most
         ));
         return problem.into_response();
@@ -114,8 +114,8 @@ pub(super) async fn refuse_beyond_cap(request: Request, next: Next) -> Response 
     if request.extensions().get::<BeyondCap>().is_none() {
         return next.run(request).await;
     }
-    let what = "there are as many connections as `server.max_connections`, or from your address \
-                `server.max_connections_per_address`, allows: try again";
+    let what = "too many connections: `server.max_connections`, or for your address \
+                `server.max_connections_per_address`, is reached: try again";
     refuse(request.into_body(), Problem::overloaded(what)).await
 }
 
@@ -160,9 +160,7 @@ async fn whole(host: &Host, mut body: Body) -> Result<Bytes, Problem> {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         let room = Arc::clone(&host.overload().bodies).try_acquire_many_owned(bytes);
         room.map_err(|_| {
-            Problem::overloaded(
-                "the bodies of all requests together take too much memory: try again",
-            )
+            Problem::overloaded("the bodies of all current requests use too much memory: try again")
         })
     };
     let announced = http_body::Body::size_hint(&body).lower();

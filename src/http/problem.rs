@@ -155,15 +155,14 @@ impl IntoResponse for Problem {
 
 pub(super) async fn no_such_route(uri: Uri) -> Problem {
     let path = uri.path();
-    let what = format!("there is nothing at `{path}`: `/api/openapi.json` describes what there is");
+    let what = format!("no route matches `{path}`: `/api/openapi.json` lists the routes");
     Problem::new(StatusCode::NOT_FOUND, "no_such_route", what)
 }
 
 pub(super) async fn no_such_method(method: Method, uri: Uri) -> Problem {
     let path = uri.path();
     let what = format!(
-        "`{path}` does not take {method}: the header `allow` says what it takes, and \
-         `/api/openapi.json` describes it"
+        "`{path}` does not support {method}: the header `allow` lists the supported methods"
     );
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, "no_such_method", what)
 }
@@ -178,60 +177,63 @@ impl Problem {
     /// The server is draining or shutting down.
     #[must_use]
     pub fn ends() -> Self {
-        let what = "the server drains or ends, and takes nothing new: try again when it is back";
+        let what = "the server is draining or shutting down and accepts no new requests: try \
+                    again after its restart";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "draining", what).retry_after(LATER)
     }
 
     /// The handler of a request panicked.
     #[must_use]
     pub fn bug(request: &str) -> Self {
-        let what = format!("a mistake of the server's own: its log has it under request {request}");
+        let what = format!("internal error: see request {request} in the server's log");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", what)
     }
 
     pub(super) fn body_too_large(most: usize) -> Self {
         let what = format!(
-            "the body of a request may have {most} bytes: send less, or have `server.max_body` raised"
+            "the body exceeds the limit of {most} bytes: send less, or raise `server.max_body`"
         );
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", what)
     }
 
     pub(super) fn slow_body(within: Duration) -> Self {
-        let what = format!("the body of the request did not arrive within {within:?}");
+        let what = format!("the request body did not arrive within {within:?}");
         Self::new(StatusCode::REQUEST_TIMEOUT, "slow_body", what)
     }
 
     pub(super) fn broken_body(error: &(dyn Error + 'static)) -> Self {
         let why = cause(error);
-        let what = format!("the body of the request broke off, or is not in order: {why}");
+        let what = format!("the request body is incomplete or malformed: {why}");
         Self::new(StatusCode::BAD_REQUEST, "broken_body", what)
     }
 
     /// The request has no valid key.
     #[must_use]
     pub fn no_key() -> Self {
-        let what = "no valid key was given: send `Authorization: Bearer KEY` with a key from `oracle keys create`";
+        let what = "missing or invalid key: send `Authorization: Bearer KEY` with a key from \
+                    `oracle keys create`";
         Self::new(StatusCode::UNAUTHORIZED, "invalid_api_key", what)
     }
 
     /// The key lacks the role `admin`.
     #[must_use]
     pub fn admin_only() -> Self {
-        let what = "this needs a key of the role `admin`";
+        let what = "this request requires a key with the role `admin`";
         Self::new(StatusCode::FORBIDDEN, "admin_only", what)
     }
 
     /// The server needs no key, so requests through a proxy would be unauthenticated.
     pub(super) fn proxied_without_keys(header: &'static str) -> Self {
         let what = format!(
-            "the server has no keys, so it answers nobody but its own machine, and by `{header}` a proxy asks \
-             for somebody else: make keys by `oracle keys create` before it is put behind a proxy"
+            "the server has no keys and therefore accepts only local requests, but `{header}` \
+             shows that a proxy forwards this one: create keys with `oracle keys create` before \
+             you put a proxy in front"
         );
         Self::new(StatusCode::FORBIDDEN, "no_keys_behind_proxy", what).of(header)
     }
 
     pub(super) fn too_many_attempts(TooManyAttempts { retry_after }: TooManyAttempts) -> Self {
-        let what = "too many wrong keys were sent from this address: wait, and send a right one";
+        let what = "too many invalid keys from this address: wait, and send a valid one";
         Self::new(StatusCode::TOO_MANY_REQUESTS, TOO_MANY_ATTEMPTS, what).retry_after(retry_after)
     }
 
@@ -240,25 +242,26 @@ impl Problem {
     }
 
     pub(super) fn keys_unavailable() -> Self {
-        let what = "the server cannot read its keys, so it lets nobody in: its log says why";
+        let what = "the server cannot read its keys and therefore rejects all requests: see its \
+                    log";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "keys_unreadable", what).retry_after(MENDED)
     }
 
     pub(super) fn wrong_host(host: &str) -> Self {
         let what = format!(
-            "the server does not go by the name `{host}`: ask for it by its address, or have the name \
-             added to `server.allowed_hosts`"
+            "unknown host name `{host}`: use the server's address, or add the name to \
+             `server.allowed_hosts`"
         );
         Self::new(StatusCode::MISDIRECTED_REQUEST, "host_not_allowed", what).of("host")
     }
 
     pub(super) fn no_host() -> Self {
-        let what = "the request has no good `host` header, which it needs";
+        let what = "missing or invalid `host` header";
         Self::new(StatusCode::BAD_REQUEST, "no_host", what).of("host")
     }
 
     pub(super) fn wrong_origin() -> Self {
-        let what = "the web page that asks is not one that may: have its origin added to \
+        let what = "the origin of this web page is not allowed: add it to \
                     `server.allowed_origins`";
         Self::new(StatusCode::FORBIDDEN, "origin_not_allowed", what).of("origin")
     }

@@ -77,7 +77,10 @@ impl Server {
         // Remaining connections wait for the system and end with it.
         let ended = system.shut_down(Duration::ZERO);
         if tokio::time::timeout_at(deadline, ended).await.is_err() {
-            tracing::warn!("the system did not end within `server.drain_deadline` ({within:?})");
+            tracing::warn!(
+                "the system did not shut down within `server.drain_deadline` \
+                            ({within:?})"
+            );
         }
         all_ended(&mut connections, deadline).await;
     }
@@ -126,8 +129,8 @@ async fn bounded(State(room): State<Arc<Semaphore>>, request: Request, next: Nex
     match room.try_acquire_owned() {
         Ok(place) => response.map(|body| with_guard(body, place)),
         Err(_) => Problem::overloaded(format!(
-            "{STREAMS} streams are open on the control channel, and more cannot be: end an `oracle ctl \
-             watch`, or try again"
+            "the limit of {STREAMS} open streams on the control channel is reached: end an \
+             `oracle ctl watch`, or try again"
         ))
         .into_response(),
     }

@@ -134,7 +134,7 @@ impl Host {
                 () = host.drain().over() => {}
                 session_count = host.session_count(&tenant, limit) => match session_count {
                     Ok(session_count) => count.found(session_count),
-                    Err(error) => tracing::warn!(%tenant, %error, "the tenant's sessions cannot be counted"),
+                    Err(error) => tracing::warn!(%tenant, %error, "cannot count the tenant's sessions"),
                 }
             }
         });
@@ -158,7 +158,7 @@ impl Host {
 }
 
 fn uncounted() -> Problem {
-    Problem::overloaded("the sessions of your tenant could not be counted in time: try again")
+    Problem::overloaded("counting the sessions of your tenant took too long: try again")
 }
 
 impl From<journal::Error> for Problem {

@@ -187,7 +187,7 @@ impl Sqlite {
             let _ = reply.send(inspection.map_err(unavailable).and_then(|it| look(&it)));
         });
         started.map_err(|error| Error::Unavailable(error.to_string()))?;
-        let ended = || Error::Unavailable("it was not looked at to the end".to_owned());
+        let ended = || Error::Unavailable("the check was interrupted".to_owned());
         answer.await.unwrap_or_else(|_| Err(ended()))
     }
 }

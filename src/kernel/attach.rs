@@ -108,7 +108,7 @@ fn words(policy: &Policy, attached: &[Attached]) -> Arc<Steered> {
     let (there, gone): (Vec<_>, Vec<_>) = attached.iter().partition(is_ready);
     let mut text = String::new();
     if !there.is_empty() {
-        text.push_str("These tools are available to you besides those named above:");
+        text.push_str("These tools are available in addition to those named above:");
     }
     for Attached { name, about } in there {
         let _ = write!(text, "\n- {name}: {about}");
@@ -117,7 +117,7 @@ fn words(policy: &Policy, attached: &[Attached]) -> Arc<Steered> {
         let names: Vec<&str> = gone.iter().map(|tool| tool.name.as_str()).collect();
         let parting = if text.is_empty() { "" } else { "\n" };
         let names = names.join(", ");
-        let _ = write!(text, "{parting}Not available at the moment: {names}.");
+        let _ = write!(text, "{parting}Currently unavailable: {names}.");
     }
     Arc::new(Steered {
         text,

@@ -163,7 +163,7 @@ mod tests {
             ("62 of 90", 62, 90, seventy, false),
             ("21 of 30", 21, 30, seventy, true),
             ("20 of 30", 20, 30, seventy, false),
-            ("T034: 3 of 5", 3, 5, seventy, true),
+            ("3 of 5", 3, 5, seventy, true),
             ("2 of 5", 2, 5, seventy, false),
             (
                 "never before the first turn is complete",

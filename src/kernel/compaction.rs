@@ -171,7 +171,7 @@ pub(super) fn replied(mut draft: Draft<'_>, reply: Reply) -> Decision {
     let summary = match reply.stop {
         StopReason::Refusal => Err(Fault::permanent(
             FaultCode::Refusal,
-            "the model refused to summarise",
+            "the model refused to summarize",
         )),
         StopReason::ContentFilter => Err(Fault::permanent(
             FaultCode::ContentFilter,
@@ -264,7 +264,8 @@ fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
         Some(attempt) => {
             let token = draft.next_turn_token(attempt);
             let detail = format!(
-                "the conversation is too long for the model, and no summary of it was to be had ({code}: {detail})"
+                "the conversation is too long for the model and could not be summarized ({code}: \
+                 {detail})"
             );
             let fault = Fault::permanent(FaultCode::Context, detail);
             retry::next_model(draft, token, fault, Usage::default())

@@ -94,11 +94,11 @@ fn first_rule_that_fits(view: &FallbackView<'_>) -> Judgement {
         return judged(FallbackAction::Escalate, 0.7, None, why);
     }
     if substantial && silent >= 2 {
-        let why = "enough text has come together, and no signal with it".into();
+        let why = "substantial text without a signal".into();
         return judged(FallbackAction::ForceResponse, 0.8, None, why);
     }
     if view.query.split_whitespace().count() < SIMPLE_WORDS && results == 0 {
-        let why = "a simple question, and no tool was used".into();
+        let why = "a simple question without tool calls".into();
         return judged(
             FallbackAction::ForceResponse,
             0.75,
@@ -115,12 +115,12 @@ fn first_rule_that_fits(view: &FallbackView<'_>) -> Judgement {
             why,
         );
     }
-    let why = "nothing speaks for stepping in".into();
+    let why = "no reason to intervene".into();
     judged(FallbackAction::Continue, 0.5, None, why)
 }
 
 fn other_ways(failed_tools: &[Arc<str>]) -> String {
-    let start = "The last turns brought nothing new.";
+    let start = "The last turns made no progress.";
     if failed_tools.is_empty() {
         return format!("{start} Try another way, or answer with what you have.");
     }

@@ -60,7 +60,8 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
         draft.emit_next_turn(BudgetFact::ContextExceeded(context));
         let AmountBudget { used, limit } = context;
         let detail = format!(
-            "the conversation comes to about {} tokens and no longer fits the model{}: start a new session, or configure a model with a larger context window",
+            "the conversation has about {} tokens and no longer fits the model{}: start a new \
+             session, or configure a model with a larger context window",
             guidance::spent(used, limit),
             compaction::made(&draft)
         );

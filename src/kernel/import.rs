@@ -17,9 +17,9 @@ use crate::{
 };
 
 /// Separates the application's instructions from the prompt.
-const HEADING: &str = "# Instructions for this conversation\n\nThey come from the application in which this \
-                       conversation is held. Follow them in what you say and how; all that is said above \
-                       about signals and tools holds besides.";
+const HEADING: &str = "# Instructions for this conversation\n\nThe application that hosts this \
+                       conversation gives these instructions. Follow them in content and style; \
+                       everything above about signals and tools still applies.";
 
 pub(super) fn check(
     session: &Session,

@@ -253,18 +253,21 @@ pub enum Refusal {
     #[error("no query is running in this session")]
     NothingRunning,
     /// A query runs, and the message must not be queued.
-    #[error("the session is busy with a query: wait for it, queue the message, or interrupt it")]
+    #[error(
+        "the session is running a query: wait for its end, queue the message, or interrupt \
+             the query"
+    )]
     Busy,
     /// An import into a session that already has messages.
     #[error(
-        "the session has messages already, so none can be put before them: send only the new one, or \
-         use another session"
+        "the session already has messages, so that earlier ones cannot be imported: send only the \
+         new message, or use another session"
     )]
     NotNew,
     /// The import is too large.
     #[error(
-        "{messages} earlier messages of {bytes} bytes are too many, {MAX_IMPORTED} of {MAX_IMPORT} are \
-         allowed: leave out the oldest"
+        "{messages} earlier messages of {bytes} bytes exceed the limit of {MAX_IMPORTED} messages \
+         or {MAX_IMPORT} bytes: omit the oldest"
     )]
     ImportTooLarge {
         /// Messages.
@@ -273,45 +276,51 @@ pub enum Refusal {
         bytes: usize,
     },
     /// The queue is full.
-    #[error(
-        "{waiting} messages are waiting already, which is the limit: try again when one is answered"
-    )]
+    #[error("the limit of {waiting} pending messages is reached: try again when one is answered")]
     InboxFull {
         /// Queued messages.
         waiting: usize,
     },
     /// The idempotency key belongs to another message.
-    #[error("the idempotency key `{key}` was used for another message: use a new key")]
+    #[error("the idempotency key `{key}` was already used for another message: use a new key")]
     KeyReused {
         /// Key.
         key: String,
     },
     /// A message that steers the running query has limits.
     #[error(
-        "`limits` cannot come with words for the query that runs, which has its own: leave them out, or set \
-         that query's budget"
+        "`limits` cannot accompany a message that steers a running query: omit them, or set the \
+         budget of that query"
     )]
     LimitsOfASteer,
     /// The turn limit is out of range.
-    #[error("max_turns is {found}, allowed are 1 to 100")]
+    #[error("max_turns is {found}, but must be from 1 to 100")]
     TurnsOutOfRange {
         /// Limit.
         found: u32,
     },
     /// The call does not wait for approval.
-    #[error("no call `{call}` is waiting for approval")]
+    #[error(
+        "no call `{call}` is waiting for approval: `oracle ctl approvals` lists those that are"
+    )]
     NotWaiting {
         /// Call id.
         call: CallId,
     },
     /// The last query was not forced.
-    #[error("the last query was not ended by force, so there is nothing to continue")]
+    #[error(
+        "nothing to continue: the last query was not stopped by a limit, a loop or an \
+             operator"
+    )]
     NothingToContinue,
     /// The session is already open.
-    #[error("the session is open already")]
+    #[error("the session is already open")]
     AlreadyOpen,
     /// Another live process owns the session. The shell reports this.
-    #[error("session `{session}` is open in {by}: go on there, or end that process and try again")]
+    #[error(
+        "session `{session}` is open in {by}: continue there, or end that process and try \
+             again"
+    )]
     Owned {
         /// Session.
         session: SessionName,
@@ -319,13 +328,13 @@ pub enum Refusal {
         by: Owner,
     },
     /// The system drains and starts no query. The shell reports this.
-    #[error("the system drains and begins nothing new: try again when it has been started anew")]
+    #[error("the system is draining and accepts nothing new: try again after its restart")]
     Draining,
     /// The session is closed.
-    #[error("the session is closed: go on in another one, or fork it")]
+    #[error("the session is closed: use another one, or fork it")]
     Closed,
     /// The host has no such tool ready.
-    #[error("there is no tool `{tool}` to attach{}", ready(.there))]
+    #[error("no tool `{tool}` can be attached{}", ready(.there))]
     UnknownTool {
         /// Tool name.
         tool: String,
@@ -333,14 +342,14 @@ pub enum Refusal {
         there: Vec<String>,
     },
     /// The session already has the tool.
-    #[error("the session has the tool `{tool}` already")]
+    #[error("the session already has the tool `{tool}`")]
     AttachedAlready {
         /// Tool name.
         tool: String,
     },
     /// The fork point does not exist, or its query or turn has not ended.
     #[error(
-        "query {query}{} is not over or not in this session, so it cannot be forked there",
+        "cannot fork at query {query}{}: it has not ended, or is not in this session",
         .turn.map(|turn| format!(", turn {turn}")).unwrap_or_default()
     )]
     NoSuchTurn {
@@ -350,13 +359,16 @@ pub enum Refusal {
         turn: Option<Turn>,
     },
     /// The log is too long to copy at once.
-    #[error("the log up to there is too long to be copied in one piece ({records} records)")]
+    #[error("the log up to this point is too long to fork ({records} records)")]
     TooLongToFork {
         /// Records read.
         records: usize,
     },
     /// The session is quarantined.
-    #[error("the session is quarantined: {reason}; an operator can release it")]
+    #[error(
+        "the session is quarantined: {reason}; an operator can release it with `oracle \
+         ctl release`"
+    )]
     Quarantined {
         /// Reason.
         reason: String,
@@ -366,6 +378,6 @@ pub enum Refusal {
 fn ready(there: &[String]) -> String {
     match there {
         [] => String::new(),
-        there => format!("; there are: {}", there.join(", ")),
+        there => format!("; available: {}", there.join(", ")),
     }
 }

@@ -136,7 +136,7 @@ pub(super) fn restarted(mut draft: Draft<'_>, cause: RestartCause, detail: Strin
         detail,
     }));
     if count >= limit {
-        let detail = format!("restarted {count} times, which is the limit; the last time: {seen}");
+        let detail = format!("restarted {count} times, which is the limit; last cause: {seen}");
         return control::end(draft, Ending::Failed { code, detail });
     }
     draft.wait()

@@ -141,7 +141,7 @@ pub(super) fn count_cut_off(draft: &mut Draft<'_>) {
     let fault = Fault {
         class: FaultClass::Cancelled,
         code: FaultCode::Cancelled,
-        detail: "the call was cut off before its reply was whole".to_owned(),
+        detail: "the call was interrupted before its reply was complete".to_owned(),
     };
     draft.emit(LlmFact::Failed(Failed {
         attempt,
@@ -224,14 +224,16 @@ fn given_up(draft: &Draft<'_>, fault: &Fault) -> String {
     if asked > patience {
         let asked = Span(asked);
         return format!(
-            "{detail}; it is not to be asked for {asked}: try again then, or add a model to `model.chain`"
+            "{detail}; the provider asks for a wait of {asked}: try again later, or add a model \
+             to `model.chain`"
         );
     }
     match fault.class {
         FaultClass::Overloaded { .. } | FaultClass::Unavailable { .. } => {
             let waited = Span(waited);
             format!(
-                "{detail}; that went on for {waited}: try again later, or add a model to `model.chain`"
+                "{detail}; it persisted for {waited}: try again later, or add a model to \
+                 `model.chain`"
             )
         }
         _ => detail.clone(),

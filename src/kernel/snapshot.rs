@@ -36,10 +36,10 @@ struct Written {
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
     /// It is not readable.
-    #[error("the snapshot is not readable: {0}")]
+    #[error("cannot read the snapshot: {0}")]
     Json(#[from] serde_json::Error),
     /// Another version wrote it.
-    #[error("the snapshot has version {found}, this program reads {VERSION}")]
+    #[error("the snapshot has version {found}, but this version of Oracle reads {VERSION}")]
     Version {
         /// Version of the snapshot.
         found: u32,
@@ -113,7 +113,10 @@ mod tests {
             (99, r#"{"version":99,"dreams":[]}"#),
         ] {
             let error = IdleState::from_bytes(bytes.as_bytes()).unwrap_err();
-            let said = format!("the snapshot has version {found}, this program reads {VERSION}");
+            let said = format!(
+                "the snapshot has version {found}, but this version of Oracle \
+                                reads {VERSION}"
+            );
             assert_eq!(error.to_string(), said);
         }
         let torn = format!(r#"{{"version":{VERSION},"opened":null}}"#);

@@ -147,7 +147,7 @@ fn apply(
         }
         Verdict::EmptyAnswer => draft.fail(
             FaultCode::EmptyAnswer,
-            "the model gave no text to answer with",
+            "the model returned no text for the answer",
         ),
         Verdict::ForcedByBudget => guard::force_by_turns(draft),
         Verdict::ForcedByLoop => {

@@ -26,14 +26,14 @@ pub(crate) fn cause(error: &(dyn Error + 'static)) -> String {
     }
     match innermost.downcast_ref::<reqwest::Error>() {
         // It has no source, so its text would be the URL.
-        Some(error) if error.is_timeout() => "it took too long".to_owned(),
+        Some(error) if error.is_timeout() => "it timed out".to_owned(),
         Some(_) => "the request failed".to_owned(),
         None => innermost.to_string(),
     }
 }
 
 pub(super) fn cut() -> Fault {
-    Fault::retryable(Code::Cut, "the reply broke off without an end mark")
+    Fault::retryable(Code::Cut, "the reply ended without its end marker")
 }
 
 pub(super) fn too_much(what: &str) -> Fault {
@@ -41,14 +41,17 @@ pub(super) fn too_much(what: &str) -> Fault {
 }
 
 pub(super) fn empty_reply() -> Fault {
-    Fault::retryable(Code::EmptyReply, "the provider's answer holds no reply")
+    Fault::retryable(
+        Code::EmptyReply,
+        "the provider's response contains no reply",
+    )
 }
 
 pub(super) fn bad_stream(error: &serde_json::Error) -> Fault {
     if error.is_eof() {
         return cut();
     }
-    let detail = format!("the provider's answer cannot be read: {error}");
+    let detail = format!("cannot parse the provider's response: {error}");
     Fault::retryable(Code::BadStream, detail)
 }
 
@@ -58,7 +61,12 @@ pub(super) fn in_reply(json: &str) -> Fault {
         .code()
         .or_else(|| message.status().map(code_of_status))
         .unwrap_or(Code::ServerError);
-    let mut fault = fault(code, "the provider broke off with an error", &message, None);
+    let mut fault = fault(
+        code,
+        "the provider ended the reply with an error",
+        &message,
+        None,
+    );
     // The reply had begun, so this is an ordinary failed attempt.
     if let FaultClass::Unavailable { after_ms } = fault.class {
         fault.class = FaultClass::Retryable { after_ms };
@@ -74,7 +82,7 @@ pub(super) fn of_answer(status: u16, headers: &HeaderMap, body: &[u8]) -> Fault 
         .filter(|code| overrides(code, status))
         .unwrap_or_else(|| code_of_status(status));
     let after_ms = delay::asked(headers, status).or_else(|| message.retry_ms());
-    let what = format!("the provider answered {status}");
+    let what = format!("the provider responded with status {status}");
     let mut fault = fault(code, &what, &message, after_ms);
     match (delay::should_retry(headers), fault.class) {
         (Some(false), FaultClass::Retryable { .. } | FaultClass::Unavailable { .. }) => {

@@ -34,7 +34,8 @@ const WORD: usize = 8;
 pub enum SetupError {
     /// The base URL is invalid.
     #[error(
-        "the base URL of the provider `{provider}` is not one ({why}): write it like `https://api.openai.com/v1`"
+        "invalid base URL of provider `{provider}` ({why}): write it like \
+         `https://api.openai.com/v1`"
     )]
     BaseUrl {
         /// Provider name.
@@ -44,7 +45,8 @@ pub enum SetupError {
     },
     /// A header cannot be sent.
     #[error(
-        "the header `{header}` of the provider `{provider}` cannot be sent: use letters, digits and `-` in names, visible ASCII in values"
+        "invalid header `{header}` of provider `{provider}`: use letters, digits and `-` in \
+         names, visible ASCII in values"
     )]
     Header {
         /// Provider name.
@@ -54,7 +56,8 @@ pub enum SetupError {
     },
     /// The key cannot be sent.
     #[error(
-        "the key of the provider `{provider}` cannot be sent: it has characters that no header may have; is a line end or a quote in it?"
+        "invalid key of provider `{provider}`: it contains characters that are not allowed in \
+         headers; check it for line breaks and quotes"
     )]
     Key {
         /// Provider name.
@@ -62,8 +65,8 @@ pub enum SetupError {
     },
     /// `ca_file` holds no usable certificates.
     #[error(
-        "the file `ca_file` of the provider `{provider}` has no certificates that can be used ({why}): it has \
-         to hold certificates of authorities in PEM, each between BEGIN CERTIFICATE and END CERTIFICATE"
+        "the `ca_file` of provider `{provider}` has no usable certificates ({why}): it must \
+         contain CA certificates in PEM, each between BEGIN CERTIFICATE and END CERTIFICATE"
     )]
     Authorities {
         /// Provider name.
@@ -72,7 +75,7 @@ pub enum SetupError {
         why: String,
     },
     /// The HTTP client cannot be built.
-    #[error("no connections to the provider `{provider}` can be made: {why}")]
+    #[error("cannot set up connections to provider `{provider}`: {why}")]
     Client {
         /// Provider name.
         provider: String,
@@ -99,9 +102,7 @@ impl Connection {
         };
         let base = Url::parse(settings.base_url.trim()).map_err(|error| bad(error.to_string()))?;
         if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
-            return Err(bad(
-                "it has to begin with `https://` or `http://`".to_owned()
-            ));
+            return Err(bad("it must begin with `https://` or `http://`".to_owned()));
         }
         Ok(Self {
             client: client(settings, &base)?,

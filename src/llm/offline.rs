@@ -121,13 +121,13 @@ impl<'a> Query<'a> {
 }
 
 fn answer(result: Option<&ToolResult>, has_tool: bool) -> Part {
-    let failed = |why: &str| stuck(&format!("The search did not work: {why}"));
+    let failed = |why: &str| stuck(&format!("The search failed: {why}"));
     let Some(result) = result else {
-        let missing = "a language model, or the tool `code_search` to look the question up";
+        let missing = "a language model, or the tool `code_search`";
         let fields = [("missing", text(missing))];
         let why = match has_tool {
-            true => "no tool may be used in this turn",
-            false => "this session has no tool for that",
+            true => "no tools are available in this turn",
+            false => "this session has no search tool",
         };
         return Part::text(format!(
             "I can only search files, and {why}.\n\n{HINT}\n\n{}",
@@ -166,20 +166,23 @@ fn places(best: &Place, more: &[Place], coverage: f64) -> Part {
         ];
         signal("context_sufficient", &fields, coverage)
     } else {
-        let missing = format!("the best place has only {percent} % of the question by its words");
+        let missing = format!("the best place matches only {percent} % of the question by words");
         let fields = [("missing", text(&missing))];
         signal("partial_answer", &fields, coverage.max(0.3))
     };
     let _ = write!(
         answer,
-        "\n\nMatch of the first place by words: {percent} %. {HINT}\n\n{signal}"
+        "\n\nThe first place matches {percent} % of the question by words. {HINT}\n\n{signal}"
     );
     Part::text(answer)
 }
 
 fn stuck(blocker: &str) -> Part {
     let blocker = shortened(&inert(blocker), LONGEST_FIELD);
-    let suggestions = ["use the words of the files", "configure a language model"];
+    let suggestions = [
+        "use words that occur in the files",
+        "configure a language model",
+    ];
     let fields = [
         ("attempted", json!([TOOL]).to_string()),
         ("blocker", text(&blocker)),

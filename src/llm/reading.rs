@@ -54,7 +54,7 @@ enum Stop {
 
 impl From<TooLong> for Stop {
     fn from(_: TooLong) -> Self {
-        Self::Fault(fault::too_much("one event of the reply is too long"))
+        Self::Fault(fault::too_much("an event of the reply is too long"))
     }
 }
 
@@ -127,7 +127,7 @@ impl Reading {
         self.form = match rest[0] {
             b'{' | b'[' => ReplyForm::Whole(Vec::new()),
             b'<' => {
-                let detail = "a page came instead of a reply: is the base URL right?";
+                let detail = "received an HTML page instead of a reply: check the base URL";
                 return Err(Fault::permanent(FaultCode::BadStream, detail));
             }
             _ => ReplyForm::Events(Parser::new(self.bounds.event)),

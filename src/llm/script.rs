@@ -79,7 +79,7 @@ pub struct ScriptReply {
 
 /// The text of a reply: `reply`, or its alias `chunks`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged, expecting = "expected a text, or the list of its pieces")]
+#[serde(untagged, expecting = "expected a string, or a list of its pieces")]
 pub enum ScriptText {
     /// One text.
     Whole(String),
@@ -206,7 +206,7 @@ const fn works() -> bool {
 pub enum ScriptError {
     /// The file cannot be read.
     #[error(
-        "the script `{}` cannot be read ({source}): name a file that exists and that you may read, as `scripted/FILE`",
+        "cannot read the script `{}` ({source}): use a readable file, as `scripted/FILE`",
         path.display()
     )]
     Unreadable {
@@ -217,7 +217,7 @@ pub enum ScriptError {
     },
     /// The file is not a script in JSON.
     #[error(
-        "line {line} of the script `{}`: {what}; `oracle ask --help` says what a script holds",
+        "line {line} of the script `{}`: {what}; see docs/scripts.md",
         path.display()
     )]
     Broken {

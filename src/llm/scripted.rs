@@ -280,7 +280,8 @@ impl Scripted {
     fn exhausted(&self, index: usize) -> Fault {
         let (steps, asked) = (self.steps.len(), index + 1);
         let detail = format!(
-            "the script has {steps} steps and was asked for step {asked}: add the missing replies"
+            "the script has {steps} steps, but step {asked} was requested: add the missing \
+             replies"
         );
         Fault::permanent(FaultCode::ScriptExhausted, detail)
     }

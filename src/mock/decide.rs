@@ -112,7 +112,7 @@ impl MockRequest<'_> {
     fn reply(&self, server: &Server, breaches: &mut Vec<Breach>) -> Result<Answer, Problem> {
         let settings = &server.settings;
         if !server.has_key(self.headers) {
-            breaches.push(Rule::Key.broken("the key is missing or another one"));
+            breaches.push(Rule::Key.broken("the key is missing or wrong"));
             return Err(Problem::new(401, "incorrect API key provided"));
         }
         let fault = match self.headers.get(FAULT) {
@@ -123,7 +123,7 @@ impl MockRequest<'_> {
             None => fault::choose(&settings.faults, settings.seed, self.number),
         };
         let mut asked = request::read(self.dialect, self.body).map_err(|error| {
-            let what = format!("the body is not in order: {error}");
+            let what = format!("invalid body: {error}");
             breaches.push(Rule::Form.broken(&*what));
             Problem::new(400, what)
         })?;
@@ -159,7 +159,7 @@ impl MockRequest<'_> {
         let most = server.settings.concurrency;
         let most = most.map_or(u64::MAX, |most| most.get().into());
         if self.in_flight > most {
-            let what = format!("{most} requests at the same time");
+            let what = format!("{most} concurrent requests");
             breaches.push(Rule::Limits.broken(format!("more than {what}")));
             return Err(Problem::new(429, format!("at most {what}")));
         }
@@ -168,7 +168,7 @@ impl MockRequest<'_> {
         };
         limits.lock().take(tokens, self.now).map_err(|wait| {
             let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX) + 1;
-            let what = format!("the limit of a minute is reached for {wait} ms");
+            let what = format!("the limit per minute is reached for {wait} ms");
             breaches.push(Rule::Limits.broken(&*what));
             let mut problem = Problem::new(429, what);
             problem.after = After::Both(wait);
@@ -227,7 +227,7 @@ impl MockRequest<'_> {
                 gap => gap,
             }
         };
-        let what = "mock fault: the server had an error in the midst of the reply";
+        let what = "mock fault: the server failed in the middle of the reply";
         let problem = Problem::new(500, what);
         let error = match self.dialect {
             Dialect::OpenAi => format!("data: {}\n\n", openai::error(&problem)),

@@ -51,66 +51,68 @@ macro_rules! faults {
 }
 
 faults! {
-    BadRequest "400": "refused as a bad request";
-    Unauthorized "401": "refused: the key is wrong";
-    Forbidden "403": "refused: the key may not do that";
-    NotFound "404": "refused: no such model";
-    RequestTimeout "408": "refused: the request took too long";
-    Conflict "409": "refused: a conflict";
-    TooLarge "413": "refused: the request is too large";
-    Unprocessable "422": "refused: the request means nothing";
-    RateLimited "429": "refused by a rate limit that does not say for how long";
-    ServerError "500": "an error of the server";
-    BadGateway "502": "an error of a gateway before the server";
-    Unavailable "503": "the server is not available";
-    GatewayTimeout "504": "a gateway before the server gave up";
-    Overloaded "529": "the server is overloaded";
+    BadRequest "400": "bad request";
+    Unauthorized "401": "invalid key";
+    Forbidden "403": "the key lacks a permission";
+    NotFound "404": "unknown model";
+    RequestTimeout "408": "request timeout";
+    Conflict "409": "conflict";
+    TooLarge "413": "request too large";
+    Unprocessable "422": "unprocessable request";
+    RateLimited "429": "rate limit without a retry hint";
+    ServerError "500": "internal server error";
+    BadGateway "502": "bad gateway";
+    Unavailable "503": "server unavailable";
+    GatewayTimeout "504": "gateway timeout";
+    Overloaded "529": "server overloaded";
     RetrySeconds "retry-seconds" = "seconds (1)": "429 with `retry-after` in seconds";
     RetryDate "retry-date" = "seconds (2)": "429 with `retry-after` as a date";
     RetryMs "retry-ms" = "milliseconds (250)": "429 with `retry-after-ms`";
     ShouldRetry "should-retry": "400 with `x-should-retry: true`";
     ShouldNotRetry "should-not-retry": "500 with `x-should-retry: false`";
-    Quota "quota": "the account has no money left (429, 402 from Anthropic)";
-    Context "context": "refused: the conversation does not fit the model's context";
-    Html "html": "502 with a page of HTML, as a proxy sends it";
-    ErrorOk "error-200": "an error as JSON, with status 200";
-    StallHeaders "stall-headers": "no answer at all";
-    HangUp "hang-up": "the connection is closed before the answer begins";
-    ErrorFirst "error-first": "a stream that has an error before any content";
-    ErrorLate "error-late" = "events before it (half of the content)": "a stream that has an error in its midst";
-    Cut "cut" = "events before it (half of the content)": "the connection breaks in the midst of the answer";
-    Stall "stall" = "events before it (half of the content)": "nothing more comes in the midst of the answer";
-    NoMark "no-mark": "a stream that ends without its end mark; the reason for its end has come";
-    NoEnd "no-end": "a stream that ends without a reason and without its end mark";
-    CommentsOnly "comments-only" = "milliseconds between (1000)": "a stream of comments and nothing else";
-    Comments "comments": "comments between the events";
-    Slow "slow" = "milliseconds a byte (1000)": "the answer comes byte by byte";
-    Duplicate "duplicate" = "which event, from 1 (the first with content)": "an event comes twice";
-    OutOfOrder "out-of-order" = "which event, from 1 (the last with content)": "an event comes after the one that follows it";
-    Bom "bom": "a byte order mark before everything";
-    Crlf "crlf": "lines of a stream end in CR LF";
-    Split "split" = "bytes a piece (5)": "pieces that cut lines and characters apart, and a text that has long ones";
-    Json "json": "a whole reply as JSON where a stream was asked for";
-    HugeLine "huge-line" = "bytes (16777216)": "a line of very many bytes";
-    EmptyChoices "empty-choices": "a reply without choices, or without any content";
-    EmptyText "empty-text": "a reply whose text is empty";
+    Quota "quota": "the account has no credit left (429, 402 from Anthropic)";
+    Context "context": "the conversation exceeds the model's context window";
+    Html "html": "502 with an HTML page, as proxies send it";
+    ErrorOk "error-200": "a JSON error with status 200";
+    StallHeaders "stall-headers": "no response";
+    HangUp "hang-up": "the connection closes before the response begins";
+    ErrorFirst "error-first": "an error event before any content of a stream";
+    ErrorLate "error-late" = "events before it (half of the content)": "an error event in the middle of a stream";
+    Cut "cut" = "events before it (half of the content)": "the connection breaks in the middle of the response";
+    Stall "stall" = "events before it (half of the content)": "the response stalls in the middle";
+    NoMark "no-mark": "a stream that ends with a stop reason, but without its end marker";
+    NoEnd "no-end": "a stream that ends without a stop reason and end marker";
+    CommentsOnly "comments-only" = "milliseconds between (1000)": "a stream of comments only";
+    Comments "comments": "comments between the events of a stream";
+    Slow "slow" = "milliseconds per byte (1000)": "the response arrives byte by byte";
+    Duplicate "duplicate" = "number of the event, from 1 (the first with content)": "an event is sent twice";
+    OutOfOrder "out-of-order" = "number of the event, from 1 (the last with content)": "an event is sent after its successor";
+    Bom "bom": "a byte order mark at the start";
+    Crlf "crlf": "CRLF line ends in a stream";
+    Split "split" = "bytes per piece (5)": "pieces that split lines and multi-byte characters";
+    Json "json": "a whole JSON reply although a stream was requested";
+    HugeLine "huge-line" = "bytes (16777216)": "an extremely long line";
+    EmptyChoices "empty-choices": "a reply without choices or content";
+    EmptyText "empty-text": "a reply with an empty text";
     Reasoning "reasoning": "a reply with reasoning before its text";
-    ReasoningContent "reasoning-content": "the same as `reasoning_content`, as some servers call it";
-    ReasoningOnly "reasoning-only": "a reply of reasoning alone";
+    ReasoningContent "reasoning-content": "the same in `reasoning_content`, the name that some \
+                                           servers use";
+    ReasoningOnly "reasoning-only": "a reply of reasoning only";
     Refusal "refusal": "the model refuses";
-    ContentFilter "content-filter": "a filter takes the rest of the reply (400 from Anthropic)";
-    Length "length": "the reply is cut by the output limit";
-    NoUsage "no-usage": "the reply does not say what it used";
-    FinishEmpty "finish-empty": "the reason for the end is an empty text";
-    FinishMissing "finish-missing": "no reason for the end";
-    FinishStop "finish-stop": "two tool calls, and the reason for the end does not tell of them";
-    FinishWithLast "finish-with-last": "the reason for the end comes with the last content";
-    Calls "calls": "two tool calls, with nothing wrong";
-    CallCut "call-cut": "a tool call whose arguments are cut";
+    ContentFilter "content-filter": "a content filter removes the rest of the reply (400 from \
+                                     Anthropic)";
+    Length "length": "the output limit cuts the reply off";
+    NoUsage "no-usage": "a reply without usage";
+    FinishEmpty "finish-empty": "an empty stop reason";
+    FinishMissing "finish-missing": "no stop reason";
+    FinishStop "finish-stop": "two tool calls with a stop reason for plain text";
+    FinishWithLast "finish-with-last": "the stop reason in the event of the last content";
+    Calls "calls": "two valid tool calls";
+    CallCut "call-cut": "a tool call with truncated arguments";
     CallNoIndex "call-no-index": "two tool calls without `index`";
     CallSameIndex "call-same-index": "two tool calls with the same `index`";
-    CallObject "call-object": "a tool call whose arguments are an object instead of a text";
-    CallUnknown "call-unknown": "a call of a tool that is not in the list";
+    CallObject "call-object": "a tool call with an object instead of a string as arguments";
+    CallUnknown "call-unknown": "a call of a tool that was not offered";
 }
 
 /// A fault with its optional number, such as `cut=3`.
@@ -173,7 +175,7 @@ impl FromStr for Fault {
         let kind = FaultKind::ALL.iter().find(|kind| kind.name() == name);
         let &kind = kind.ok_or_else(|| {
             ParseError(format!(
-                "no fault is named `{name}`: `oracle dev mock-model --list-faults` lists them"
+                "unknown fault `{name}`: run `oracle dev mock-model --list-faults` for a list"
             ))
         })?;
         let Some(number) = number else {
@@ -181,7 +183,7 @@ impl FromStr for Fault {
         };
         let Some(what) = kind.number() else {
             return Err(ParseError(format!(
-                "the fault `{name}` takes no number: leave `=` out"
+                "the fault `{name}` takes no number: remove `=`"
             )));
         };
         match number.parse() {
@@ -190,7 +192,7 @@ impl FromStr for Fault {
                 number: Some(number),
             }),
             _ => Err(ParseError(format!(
-                "`{number}` is no number: write `{name}=N`, where N is: {what}"
+                "invalid number `{number}`: write `{name}=N`, where N is: {what}"
             ))),
         }
     }
@@ -245,7 +247,7 @@ fn millionths(text: &str) -> Result<u32, ParseError> {
     let share = share.filter(|share| (0.0..=1.0).contains(share));
     let share = share.ok_or_else(|| {
         ParseError(format!(
-            "`{text}` is no share of the requests: write a number from 0 to 1, as `429:0.05`"
+            "invalid share of requests `{text}`: write a number from 0 to 1, as in `429:0.05`"
         ))
     })?;
     Ok((share * 1e6).round() as u32)
@@ -260,7 +262,8 @@ fn range(text: &str) -> Result<RangeInclusive<u64>, ParseError> {
     };
     range.filter(|range| !range.is_empty()).ok_or_else(|| {
         ParseError(format!(
-            "`{text}` is no list of requests: write numbers from 1 with commas, or ranges, as `500@3,7..9,20..`"
+            "invalid list of requests `{text}`: write numbers from 1 or ranges, separated by \
+             commas, as in `500@3,7..9,20..`"
         ))
     })
 }
@@ -418,16 +421,17 @@ mod tests {
         for (text, want) in [
             (
                 "cuts",
-                "no fault is named `cuts`: `oracle dev mock-model --list-faults` lists them",
+                "unknown fault `cuts`: run `oracle dev mock-model --list-faults` for a list",
             ),
-            ("429=3", "the fault `429` takes no number: leave `=` out"),
+            ("429=3", "the fault `429` takes no number: remove `=`"),
             (
                 "cut=x",
-                "`x` is no number: write `cut=N`, where N is: events before it (half of the content)",
+                "invalid number `x`: write `cut=N`, where N is: events before it (half of the \
+                 content)",
             ),
             (
                 "slow=",
-                "`` is no number: write `slow=N`, where N is: milliseconds a byte (1000)",
+                "invalid number ``: write `slow=N`, where N is: milliseconds per byte (1000)",
             ),
         ] {
             let error = text.parse::<Fault>().unwrap_err();
@@ -461,13 +465,13 @@ mod tests {
     #[test]
     fn invalid_fault_plan_is_refused() {
         for (text, want) in [
-            ("429:1.5", "`1.5` is no share"),
-            ("429:x", "`x` is no share"),
-            ("429:NaN", "`NaN` is no share"),
-            ("429@0", "`0` is no list of requests"),
-            ("429@", "`` is no list of requests"),
-            ("429@5..3", "`5..3` is no list of requests"),
-            ("430", "no fault is named `430`"),
+            ("429:1.5", "invalid share of requests `1.5`"),
+            ("429:x", "invalid share of requests `x`"),
+            ("429:NaN", "invalid share of requests `NaN`"),
+            ("429@0", "invalid list of requests `0`"),
+            ("429@", "invalid list of requests ``"),
+            ("429@5..3", "invalid list of requests `5..3`"),
+            ("430", "unknown fault `430`"),
         ] {
             let error = text.parse::<Planned>().unwrap_err().to_string();
             assert!(error.starts_with(want), "{text}: {error}");

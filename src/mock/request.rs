@@ -209,19 +209,19 @@ pub(super) fn read(dialect: Dialect, bytes: &[u8]) -> Result<ParsedRequest<'_>, 
     }
     check.unanswered(body.messages.len() + 1);
     match body.messages.last() {
-        None => check.broken(Rule::Form, "there are no messages"),
+        None => check.broken(Rule::Form, "the request has no messages"),
         Some(last) if last.role == "assistant" => {
-            let what = "the assistant's is the last one";
+            let what = "the last message is the assistant's";
             check.note(Rule::Ending, body.messages.len(), what);
         }
         Some(_) => {}
     }
     if check.called && tools.is_empty() {
-        let what = "the history has calls, but no tools are listed";
+        let what = "the history has tool calls, but `tools` is empty";
         check.broken(Rule::Tools, what);
     }
     if body.model.is_empty() {
-        check.broken(Rule::Model, "no model is named");
+        check.broken(Rule::Model, "`model` is missing");
     }
     if is_anthropic && body.max_tokens.is_none_or(|most| most == 0) {
         check.broken(Rule::Form, "`max_tokens` is missing");
@@ -275,7 +275,7 @@ impl Check {
 
     fn unanswered(&mut self, at: usize) {
         for id in std::mem::take(&mut self.open) {
-            let what = format!("the call `{id}` has no result before it");
+            let what = format!("the call `{id}` has no result before this message");
             self.note(Rule::Unanswered, at, what);
         }
     }
@@ -286,7 +286,7 @@ impl Check {
                 self.open.swap_remove(call);
             }
             _ => {
-                let what = format!("the result `{id}` answers no call of the message before it");
+                let what = format!("the result `{id}` belongs to no call of the message before it");
                 self.note(Rule::Unasked, at, what);
             }
         }
@@ -306,33 +306,34 @@ impl Check {
                     self.short_id(&call.id);
                     self.name(&call.function.name);
                     if serde_json::from_str::<Value>(&call.function.arguments).is_err() {
-                        let what = format!("the arguments of the call `{}` are no JSON", call.id);
+                        let what =
+                            format!("the arguments of the call `{}` are not valid JSON", call.id);
                         self.note(Rule::Arguments, at, what);
                     }
                 }
             }
             "tool" => self.result(at, &message.tool_call_id, true),
-            role => self.note(Rule::Roles, at, format!("there is no role `{role}`")),
+            role => self.note(Rule::Roles, at, format!("unknown role `{role}`")),
         }
         if is_blank(message.content) && calls.is_empty() {
-            self.note(Rule::Empty, at, "its content is empty");
+            self.note(Rule::Empty, at, "it has no content");
         }
     }
 
     fn anthropic(&mut self, at: usize, message: &Message, before: Option<&Message>) {
         match (&*message.role, before) {
             ("user" | "assistant", Some(before)) if before.role == message.role => {
-                let what = format!("it follows another one of the role `{}`", message.role);
+                let what = format!("it follows another message of the role `{}`", message.role);
                 self.note(Rule::Roles, at, what);
             }
             ("assistant", None) => {
-                self.note(Rule::Roles, at, "the first one is not the user's");
+                self.note(Rule::Roles, at, "the first message is not the user's");
             }
             ("user" | "assistant", _) => {}
-            (role, _) => self.note(Rule::Roles, at, format!("there is no role `{role}`")),
+            (role, _) => self.note(Rule::Roles, at, format!("unknown role `{role}`")),
         }
         if is_blank(message.content) {
-            self.note(Rule::Empty, at, "its content is empty");
+            self.note(Rule::Empty, at, "it has no content");
         }
         let asked = self.blocks(at, message);
         self.unanswered(at);
@@ -361,8 +362,7 @@ impl Check {
                     let id = &block.tool_use_id;
                     self.result(at, id, message.role == "user");
                     if other {
-                        let what =
-                            format!("the result `{id}` does not stand before everything else");
+                        let what = format!("the result `{id}` is not before all other content");
                         self.note(Rule::Roles, at, what);
                     }
                 }
@@ -371,13 +371,13 @@ impl Check {
                     self.name(&block.name);
                     let input = block.input.map_or("", RawValue::get);
                     if serde_json::from_str::<Map<String, Value>>(input).is_err() {
-                        let what = format!("the input of the call `{}` is no object", block.id);
+                        let what = format!("the input of the call `{}` is not an object", block.id);
                         self.note(Rule::Arguments, at, what);
                     }
                     asked.push(block.id.to_string());
                 }
                 "text" if is_blank(block.text) => {
-                    self.note(Rule::Empty, at, "a text of it is empty");
+                    self.note(Rule::Empty, at, "it has an empty text");
                 }
                 _ => {}
             }
@@ -389,15 +389,17 @@ impl Check {
     fn short_id(&mut self, id: &str) {
         let length = id.chars().count();
         if length > ID {
-            let what = format!("the id `{id}` has {length} characters, {ID} are allowed");
+            let what = format!("the id `{id}` has {length} characters, the maximum is {ID}");
             self.broken(Rule::Ids, what);
         }
     }
 
     fn plain_id(&mut self, id: &str) {
         if !is_plain(id) {
-            let what =
-                format!("the id `{id}` has other characters than letters, digits, `_` and `-`");
+            let what = format!(
+                "the id `{id}` contains characters other than letters, digits, `_` and \
+                         `-`"
+            );
             self.broken(Rule::Ids, what);
         }
     }
@@ -405,7 +407,7 @@ impl Check {
     fn name(&mut self, name: &str) {
         if !is_plain(name) || name.len() > NAME {
             let what =
-                format!("`{name}` is no name of a tool: 1 to {NAME} letters, digits, `_` and `-`");
+                format!("invalid tool name `{name}`: use 1 to {NAME} letters, digits, `_` and `-`");
             self.broken(Rule::Names, what);
         }
     }
@@ -418,7 +420,7 @@ impl Check {
         };
         let marks = memmem::find_iter(body, MARK).filter(is_key).count();
         if marks > MARKS {
-            let what = format!("{marks} parts have `cache_control`, {MARKS} are allowed");
+            let what = format!("{marks} parts have `cache_control`, the maximum is {MARKS}");
             self.broken(Rule::Cache, what);
         }
     }

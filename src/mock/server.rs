@@ -91,7 +91,7 @@ pub(super) fn router(server: Arc<Server>) -> Router {
             }),
         )
         .fallback(async || {
-            let problem = Problem::new(404, "there is no such route");
+            let problem = Problem::new(404, "no such route");
             json(404, &openai::error(&problem))
         })
         .with_state(server)
@@ -187,11 +187,11 @@ async fn answer(
 async fn body_of(mut request: Request) -> Result<Bytes, Problem> {
     DefaultBodyLimit::max(MOST).apply(&mut request);
     let body = tokio::time::timeout(HOLD, Bytes::from_request(request, &())).await;
-    let late = Problem::new(408, "the request took too long to come");
+    let late = Problem::new(408, "the request body did not arrive in time");
     let body = body.map_err(|_| late)?;
     body.map_err(|error| match error.status() {
         StatusCode::PAYLOAD_TOO_LARGE => Problem::new(413, "the request is too large"),
-        _ => Problem::new(400, "the request broke off"),
+        _ => Problem::new(400, "the request body is incomplete"),
     })
 }
 
@@ -220,7 +220,7 @@ fn into_response(answer: Answer, arrived: InFlight, stop: CancellationToken) -> 
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("broken off on purpose")]
+#[error("connection broken on purpose")]
 struct Disconnected;
 
 fn sent(steps: Vec<Step>, arrived: InFlight, stop: CancellationToken) -> Body {
@@ -279,7 +279,7 @@ pub(super) async fn serve(listener: tokio::net::TcpListener, server: Arc<Server>
         .with_graceful_shutdown(stop)
         .await;
     if let Err(error) = served {
-        tracing::error!(%error, "the mock model cannot serve any more");
+        tracing::error!(%error, "the mock model cannot serve requests any more");
     }
 }
 

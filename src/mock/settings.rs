@@ -119,7 +119,7 @@ impl Settings {
             return Err(SettingsError {
                 path,
                 line: line.unwrap_or(0) + 1,
-                what: "`echo` and `script` exclude each other: leave one out".to_owned(),
+                what: "`echo` and `script` exclude each other: remove one".to_owned(),
             });
         }
         Ok(settings)
@@ -188,8 +188,8 @@ impl FromStr for Spread {
         let spread = times.filter(|(from, to)| from <= to);
         let (from, to) = spread.ok_or_else(|| {
             ParseError(format!(
-                "`{text}` is no time: write one with its unit, or two from the shorter to the longer, as `20ms` or \
-                 `20ms..80ms` (units: us, ms, s, m)"
+                "invalid duration `{text}`: write a number with a unit, or a range, as in `20ms` \
+                 or `20ms..80ms` (units: us, ms, s, m)"
             ))
         })?;
         Ok(Self { from, to })
@@ -239,7 +239,7 @@ mod tests {
             ),
             (
                 "\nfault = [\"429:2\"]",
-                "line 2 of `m.toml`: `2` is no share of the requests",
+                "line 2 of `m.toml`: invalid share of requests `2`",
             ),
             (
                 "turns = 0",
@@ -247,7 +247,7 @@ mod tests {
             ),
             (
                 "script = \"/nowhere.json\"",
-                "line 1 of `m.toml`: the script `/nowhere.json` cannot be read",
+                "line 1 of `m.toml`: cannot read the script `/nowhere.json`",
             ),
         ] {
             let error = Settings::parse(text, "m.toml").unwrap_err().to_string();
@@ -262,7 +262,7 @@ mod tests {
         std::fs::write(&script, r#"{"turns": [{"reply": "hello"}]}"#).unwrap();
         let text = format!("script = {script:?}\necho = true\n");
         let error = Settings::parse(&text, "m.toml").unwrap_err();
-        let want = "line 2 of `m.toml`: `echo` and `script` exclude each other: leave one out";
+        let want = "line 2 of `m.toml`: `echo` and `script` exclude each other: remove one";
         assert_eq!(error.to_string(), want);
     }
 
@@ -295,7 +295,7 @@ mod tests {
         ] {
             let error = text.parse::<Spread>().unwrap_err().to_string();
             assert!(
-                error.starts_with(&format!("`{text}` is no time")),
+                error.starts_with(&format!("invalid duration `{text}`")),
                 "{error}"
             );
         }

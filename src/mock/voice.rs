@@ -136,7 +136,7 @@ fn call_id(asked: &ParsedRequest, n: usize) -> String {
 }
 
 fn exhausted(turns: usize, asked: usize) -> Problem {
-    let detail = format!("script exhausted: it has {turns} turns and was asked for turn {asked}");
+    let detail = format!("script exhausted: it has {turns} turns, but turn {asked} was requested");
     Problem::new(400, detail)
 }
 

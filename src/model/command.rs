@@ -39,7 +39,7 @@ words! {
 
 /// A name of no [`BusyPolicy`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` says nothing about a busy session: use `queue`, `reject`, `interrupt` or `steer`")]
+#[error("unknown policy `{0}` for a busy session: use `queue`, `reject`, `interrupt` or `steer`")]
 pub struct UnknownBusyPolicy(String);
 
 impl FromStr for BusyPolicy {

@@ -13,7 +13,7 @@ pub const MAX_NAME: usize = 128;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     /// It is empty.
-    #[error("a {what} may not be empty: use 1 to {MAX_NAME} characters from A-Z a-z 0-9 . _ : -")]
+    #[error("a {what} must not be empty: use 1 to {MAX_NAME} characters from A-Z a-z 0-9 . _ : -")]
     Empty {
         /// The kind of name.
         what: &'static str,
@@ -30,7 +30,8 @@ pub enum IdError {
     },
     /// It has an invalid character.
     #[error(
-        "the {what} `{name}` has the character `{bad}`: use 1 to {MAX_NAME} characters from A-Z a-z 0-9 . _ : -",
+        "the {what} `{name}` contains the character `{bad}`: use 1 to {MAX_NAME} characters from \
+         A-Z a-z 0-9 . _ : -",
         bad = bad.escape_default()
     )]
     BadCharacter {
@@ -344,12 +345,12 @@ mod tests {
         }
         let too_long = "x".repeat(129);
         for (bad, says) in [
-            ("", "may not be empty"),
+            ("", "must not be empty"),
             (too_long.as_str(), "of 129 characters is too long"),
-            ("a b", "has the character ` `"),
-            ("../x", "has the character `/`"),
-            ("é", "has the character `\\u{e9}`"),
-            ("a\nb", "has the character `\\n`"),
+            ("a b", "contains the character ` `"),
+            ("../x", "contains the character `/`"),
+            ("é", "contains the character `\\u{e9}`"),
+            ("a\nb", "contains the character `\\n`"),
         ] {
             let error = SessionName::new(bad).unwrap_err().to_string();
             assert!(error.contains(says), "{bad:?}: {error}");

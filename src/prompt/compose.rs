@@ -176,7 +176,7 @@ impl Draft {
             }
             Presence::Optional if text.is_empty() => {
                 self.warnings.push(format!(
-                    "segment `{segment}` left out: its file renders to nothing"
+                    "omitted segment `{segment}`: its file renders to nothing"
                 ));
             }
             Presence::Required if tokens(whole) > budget => {
@@ -192,7 +192,7 @@ impl Draft {
             }
             Presence::Optional if tokens(whole) > budget => {
                 self.warnings.push(format!(
-                    "segment `{segment}` left out: {size} tokens after {used} exceed the token \
+                    "omitted segment `{segment}`: {size} tokens after {used} exceed the token \
                      budget of {budget}"
                 ));
             }

@@ -10,8 +10,8 @@ use super::segment::SegmentId;
 pub enum Error {
     /// The overlay folder cannot be listed.
     #[error(
-        "prompt folder `{folder}` cannot be read ({reason}): make it a folder that you may read, \
-         or take it out of the configuration to use the built-in prompts"
+        "cannot read the prompt folder `{folder}` ({reason}): make it readable, or remove it from \
+         the configuration to use the built-in prompts"
     )]
     Folder {
         /// Path of the folder.
@@ -94,7 +94,7 @@ pub enum FileFault {
     )]
     Undefined,
     /// Exceeded work limit.
-    #[error("too much work for a prompt: simplify its loops")]
+    #[error("too expensive to render: simplify its loops")]
     OutOfFuel,
     /// Blank rendering of a required segment.
     #[error("renders to nothing, but this segment is required: give it text for every query")]

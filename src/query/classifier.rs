@@ -434,7 +434,7 @@ impl fmt::Display for Explanation {
             writeln!(f, "  {weight:+.1} {query_type}: \"{entry}\"")?;
         }
         if self.basis != Basis::Weights && !self.shares.is_empty() {
-            writeln!(f, "what the weights would have said, which did not count:")?;
+            writeln!(f, "scores of the weights, which did not decide:")?;
         }
         if self.basis == Basis::Weights {
             writeln!(f, "weights:")?;

@@ -23,16 +23,16 @@ pub enum LexiconProblem {
     #[error("{0}: see docs/classification.md for the keys of a lexicon")]
     Syntax(String),
     /// No letter or digit in an entry.
-    #[error("`{0}` holds no word: write a word or remove it")]
+    #[error("`{0}` contains no word: add a word or remove it")]
     NoWord(String),
     /// A misplaced `^` or `$`.
-    #[error("`{0}`: `^` may only open an entry and `$` only end it, move it")]
+    #[error("`{0}`: `^` may only start an entry and `$` only end it; move it")]
     Anchor(String),
     /// Too many words or alternatives.
     #[error("`{0}` is too long: use at most {MAX_WORDS} words and {MAX_VARIANTS} alternatives")]
     TooLong(String),
     /// A weight outside -10 to 10.
-    #[error("weight `{0}` is out of range: use -10 to 10, or 0 to switch an entry off")]
+    #[error("weight `{0}` is out of range: use -10 to 10, or 0 to disable an entry")]
     Weight(f64),
     /// Duplicate entry of a type.
     #[error("`{0}` is listed twice for `{1}`: keep one of them")]
@@ -44,13 +44,16 @@ pub enum LexiconProblem {
 #[non_exhaustive]
 pub enum WeightsError {
     /// Another kind of file.
-    #[error("`{origin}` holds no weights: name a file that the training wrote")]
+    #[error("`{origin}` is not a weights file: use a file that the training wrote")]
     NotWeights {
         /// File name.
         origin: String,
     },
     /// Another version.
-    #[error("`{origin}` is of version {found}, this program reads {wanted}: train it anew")]
+    #[error(
+        "`{origin}` has version {found}, but this version of Oracle reads {wanted}: train it \
+             again"
+    )]
     Version {
         /// File name.
         origin: String,
@@ -60,7 +63,7 @@ pub enum WeightsError {
         wanted: String,
     },
     /// Wrong checksum or content.
-    #[error("`{origin}` is damaged: copy it again or train it anew")]
+    #[error("`{origin}` is corrupt: copy it again, or train it again")]
     Damaged {
         /// File name.
         origin: String,

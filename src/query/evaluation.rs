@@ -20,7 +20,8 @@ pub struct LabelledQuery {
 /// An invalid line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{origin}:{line}: {problem}: a line is a type, a tab, perhaps a language and a tab, and a query"
+    "{origin}:{line}: {problem}; write lines of a type, a tab, optionally a language and a tab, \
+     and a query"
 )]
 pub struct LabelError {
     /// File name.
@@ -179,7 +180,7 @@ impl Evaluation {
 impl fmt::Display for Evaluation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", line("all", &self.total))?;
-        writeln!(f, "\nby type (of those that are it):")?;
+        writeln!(f, "\nby type:")?;
         for (query_type, tally) in &self.types {
             writeln!(f, "{}", line(query_type.as_str(), tally))?;
         }
@@ -187,11 +188,11 @@ impl fmt::Display for Evaluation {
         for (language, tally) in &self.languages {
             writeln!(f, "{}", line(language, tally))?;
         }
-        writeln!(f, "\nby what decided:")?;
+        writeln!(f, "\nby basis of the decision:")?;
         for (basis, tally) in &self.bases {
             writeln!(f, "{}", line(basis.name(), tally))?;
         }
-        let head = "confusion (rows: what it is; columns: what it was taken for)";
+        let head = "confusion (rows: actual type; columns: predicted type)";
         writeln!(f, "\n{head}:")?;
         let mut head = format!("{:14}", "");
         for column in QueryType::ALL {
@@ -218,7 +219,7 @@ impl fmt::Display for Evaluation {
 
 fn line(name: &str, tally: &Tally) -> String {
     format!(
-        "{name:14} {:>5} of {:>5} right  {:5.1} %   mean confidence {:.3}",
+        "{name:14} {:>5} of {:>5} correct  {:5.1} %   mean confidence {:.3}",
         tally.right,
         tally.all,
         100.0 * tally.accuracy(),

@@ -62,10 +62,10 @@ pub struct Trained {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TrainError {
     /// Fewer than 100 rows reach the weights.
-    #[error("{0} labelled queries are too few: give at least a hundred")]
+    #[error("{0} labelled queries are too few: provide at least 100")]
     TooFewRows(usize),
     /// Too many features in a bucket of the file.
-    #[error("the features cannot be written: too many share a bucket, prune more")]
+    #[error("cannot write the features, because too many share a bucket: prune more")]
     FullBucket,
 }
 

@@ -52,7 +52,7 @@ impl BlockingRunner {
         let permit = timeout(self.deadline, Arc::clone(&self.permits).acquire_owned()).await;
         let permit = permit.map_err(|_| {
             ToolError::for_model(
-                "too many calls of this tool are running: try again, or go on without it",
+                "too many calls of this tool are running: try again, or continue without it",
             )
         })?;
         permit.map_err(|closed| internal_error(&closed))

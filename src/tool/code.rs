@@ -173,12 +173,12 @@ fn search(
         )));
     }
     if wanted.query.trim().is_empty() {
-        let error = "`query` is empty: say what to look for";
+        let error = "`query` is empty: name what to search for";
         return Err(ToolError::for_model(error));
     }
     if wanted.query.chars().nth(MAX_QUERY).is_some() {
         return Err(ToolError::ForModel(format!(
-            "`query` is longer than {MAX_QUERY} characters: look for a part of it"
+            "`query` is longer than {MAX_QUERY} characters: search for a part of it"
         )));
     }
     let scope = Scope::find(root, wanted.path.as_deref())?;
@@ -225,7 +225,7 @@ fn answer(
     // A tenth of the time is kept for the search itself.
     let Some(mut known) = index.ready(stop, settings.deadline / 10 * 9) else {
         return Err(ToolError::ForModel(format!(
-            "the index is not ready yet{}: ask again, or use `literal` or `regex`",
+            "the index is not ready yet{}: try again, or use `literal` or `regex`",
             index.progress()
         )));
     };

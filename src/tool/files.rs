@@ -132,7 +132,7 @@ impl FileReadArguments {
         let lines = match self.end_line {
             Some(end) if end < start => {
                 return Err(ToolError::ForModel(format!(
-                    "`end_line` {end} lies before `start_line` {start}: swap them"
+                    "`end_line` {end} is before `start_line` {start}: swap them"
                 )));
             }
             Some(end) => (end - start).saturating_add(1).min(most),
@@ -206,7 +206,7 @@ fn window(
 }
 
 fn in_utf16(shown: &str) -> String {
-    format!("`{shown}` is text in UTF-16, which is not read: save it as UTF-8")
+    format!("`{shown}` is UTF-16, which cannot be read: save it as UTF-8")
 }
 
 fn render(shown: &str, span: Span, window: &Window) -> Result<String, ToolError> {
@@ -235,10 +235,10 @@ fn render(shown: &str, span: Span, window: &Window) -> Result<String, ToolError>
         Total::Exactly(_) | Total::AtLeast(_) if known == last => {}
         Total::Exactly(_) => {
             let more = counted(known - last, "more line", "more lines");
-            let _ = writeln!(text, "… {more}; go on with start_line={next}");
+            let _ = writeln!(text, "… {more}; continue with start_line={next}");
         }
         Total::AtLeast(_) => {
-            let _ = writeln!(text, "… more lines follow; go on with start_line={next}");
+            let _ = writeln!(text, "… more lines follow; continue with start_line={next}");
         }
     }
     text.pop();

@@ -40,7 +40,7 @@ const MAX_FOLDERS: usize = 8;
 pub enum RootError {
     /// The folder does not exist, or cannot be read.
     #[error(
-        "the project folder `{}` cannot be read ({reason}): name a folder that exists and that you may read",
+        "cannot read the project folder `{}` ({reason}): use an existing, readable folder",
         path.display()
     )]
     Unreadable {
@@ -51,7 +51,7 @@ pub enum RootError {
     },
     /// The path leads to something else than a folder.
     #[error(
-        "the project folder `{}` is not a folder: name the folder that holds the project",
+        "the project folder `{}` is not a folder: use the folder that contains the project",
         path.display()
     )]
     NotAFolder {
@@ -60,8 +60,8 @@ pub enum RootError {
     },
     /// The folder to write to is the project, or contains it.
     #[error(
-        "the folder `{}` is the project, or holds it, and a project as such is never written to: name a folder \
-         for notes alone, in the project or elsewhere",
+        "the folder `{}` is or contains the project, which is never written to: use a folder for \
+         notes only, in the project or elsewhere",
         path.display()
     )]
     ContainsProject {
@@ -168,7 +168,7 @@ impl ProjectRoot {
         let shown = self.shown(&path);
         if path.is_dir() {
             return Err(ToolError::ForModel(format!(
-                "`{shown}` is a folder: name a file in it, or look into it with `code_search`"
+                "`{shown}` is a folder: name a file in it, or search it with `code_search`"
             )));
         }
         let unreadable = |error: io::Error| cannot_open(&shown, &error);
@@ -221,7 +221,7 @@ impl ProjectRoot {
         }
         if text.contains('\0') {
             return Err(ToolError::ForModel(format!(
-                "the path {} holds a NUL character: no file name does",
+                "the path {} contains a NUL character: remove it",
                 quoted(text)
             )));
         }
@@ -288,7 +288,7 @@ impl ProjectRoot {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => "find the right path with `code_search`".to_owned(),
         };
-        ToolError::ForModel(format!("there is no `{name}`: {hint}"))
+        ToolError::ForModel(format!("`{name}` does not exist: {hint}"))
     }
 }
 
@@ -306,7 +306,7 @@ impl ProjectRoot {
         if relative.iter().any(|part| part == "..") {
             // Below a missing folder, `..` would lead nowhere.
             return Err(ToolError::ForModel(format!(
-                "`{shown}` goes back by `..`: name the place without"
+                "`{shown}` contains `..`: write the path without it"
             )));
         }
         let mut parts: Vec<OsString> = relative.iter().map(ToOwned::to_owned).collect();
@@ -328,7 +328,7 @@ impl ProjectRoot {
                 Ok(next) if next.is_dir() => folder = next,
                 Ok(next) => {
                     return Err(ToolError::ForModel(format!(
-                        "`{}` is no folder: nothing can be written below it",
+                        "`{}` is not a folder: nothing can be written below it",
                         self.shown(&next)
                     )));
                 }
@@ -355,7 +355,8 @@ impl ProjectRoot {
         match place.path().symlink_metadata() {
             Ok(there) if there.is_file() => Ok(place),
             Ok(_) => Err(ToolError::ForModel(format!(
-                "`{shown}` is no regular file but a folder, a link or a device: it is not written to"
+                "`{shown}` is a folder, a link or a device, not a regular file: it cannot be \
+                 written"
             ))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(place),
             Err(error) => Err(cannot_open(&shown, &error)),
@@ -419,14 +420,14 @@ pub(super) fn is_version_control(name: &OsStr) -> bool {
 
 fn protected_error(shown: &str) -> ToolError {
     ToolError::ForModel(format!(
-        "`{shown}` belongs to version control, which may keep secrets there: nothing in it is read; \
-         `history_search` tells what was changed"
+        "`{shown}` belongs to version control and may contain secrets: it is never read; use \
+         `history_search` for changes"
     ))
 }
 
 fn outside(wanted: &str) -> ToolError {
     ToolError::ForModel(format!(
-        "{} lies outside of the project folder: use a path relative to it, such as `src/main.rs`",
+        "{} is outside of the project folder: use a path relative to it, such as `src/main.rs`",
         quoted(wanted)
     ))
 }

@@ -44,7 +44,7 @@ const MAX_OUTPUT: usize = 22 * 1024;
 const SEPARATOR: char = '\0';
 const FIELDS: usize = 5;
 const SHALLOW: &str =
-    "the clone is shallow: older commits are not here, and its first one seems to add everything";
+    "the clone is shallow: older commits are missing, and its first one seems to add everything";
 /// Nothing that a repository configures is run or shown, and a merge shows its diff to the first
 /// parent.
 const OPTIONS: &str = "--no-color --no-decorate --no-ext-diff --no-textconv --no-show-signature --no-notes \
@@ -110,7 +110,8 @@ impl HistoryArguments {
         let queried: Vec<&str> = query.split_whitespace().collect();
         if queried.len() > MAX_WORDS {
             return Err(ToolError::ForModel(format!(
-                "`query` has more than {MAX_WORDS} words, and a message would have to hold them all: give fewer"
+                "`query` has more than {MAX_WORDS} words, and a message must contain them all: \
+                 use fewer"
             )));
         }
         let author = given(self.author);
@@ -118,7 +119,7 @@ impl HistoryArguments {
         for text in queried.iter().copied().chain(author) {
             if text.contains('\0') || clipped(text, MAX_TEXT).1 {
                 return Err(ToolError::ForModel(format!(
-                    "{} is longer than {MAX_TEXT} characters, or holds a NUL character",
+                    "{} is longer than {MAX_TEXT} characters, or contains a NUL character",
                     quoted(text)
                 )));
             }
@@ -130,7 +131,7 @@ impl HistoryArguments {
         let has_day = since.is_some() || until.is_some();
         if commit.is_some() && (!queried.is_empty() || author.is_some() || has_day) {
             return Err(ToolError::for_model(
-                "`commit` names one commit: give no other argument with it but `path`",
+                "`commit` names one commit: use no other argument with it except `path`",
             ));
         }
         let mut words = String::new();
@@ -167,7 +168,7 @@ fn hash(text: &str) -> Result<String, ToolError> {
         return Ok(hash);
     }
     Err(ToolError::ForModel(format!(
-        "`commit` is {}, which is no hash of a commit: give 4 to 64 of its digits, 0–9 and a–f",
+        "`commit` is {}, which is not a commit hash: use 4 to 64 of its digits, 0–9 and a–f",
         quoted(text)
     )))
 }
@@ -193,7 +194,8 @@ fn parse_date(name: &str, text: &str) -> Result<String, ToolError> {
         Some((_, last)) if name == "until" => Ok(format!("{last}T23:59:59")),
         Some((first, _)) => Ok(format!("{first}T00:00:00")),
         None => Err(ToolError::ForModel(format!(
-            "`{name}` is {}, which is no day: write it as in `2026-11-20`, `2026-11`, `2026` or `3 days ago`",
+            "`{name}` is {}, which is not a date: write it like `2026-11-20`, `2026-11`, `2026` \
+             or `3 days ago`",
             quoted(text)
         ))),
     }
@@ -265,9 +267,9 @@ fn report(ended: &GitOutput, words: &str, is_stopped: bool, is_shallow: bool) ->
         (_, true) => write!(text, "the newest {count}{words}"),
     };
     if is_stopped {
-        text.push_str("; stopped at the deadline: older commits were not looked at");
+        text.push_str("; stopped at the deadline: older commits were not searched");
     } else if more {
-        text.push_str("; there are more: narrow the search, or go on with `until`");
+        text.push_str("; there are more: narrow the search, or continue with `until`");
     }
     if is_shallow {
         let _ = write!(text, "; {SHALLOW}");
@@ -325,7 +327,7 @@ async fn show(
         text.push('\n');
     }
     text.push_str(match (cut, commit.changes.is_empty()) {
-        (true, _) => "\n… the diff goes on: name a `path` to see its part",
+        (true, _) => "\n… the diff continues: name a `path` to see its part",
         (false, true) => "\nit changed nothing there",
         (false, false) => "\nthat is all of the commit",
     });

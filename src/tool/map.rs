@@ -111,7 +111,7 @@ fn map(
     let tokens = wanted.max_tokens.unwrap_or(settings.max_tokens);
     if !(MIN_TOKENS..=MAX_TOKENS).contains(&tokens) {
         return Err(ToolError::ForModel(format!(
-            "`max_tokens` is {tokens}, allowed is {MIN_TOKENS} to {MAX_TOKENS}"
+            "`max_tokens` is {tokens}, the range is {MIN_TOKENS} to {MAX_TOKENS}"
         )));
     }
     let focus = Focus::new(wanted.focus.as_deref().unwrap_or(""));
@@ -308,7 +308,7 @@ fn notes(
         ));
     }
     if listing.more > 0 {
-        notes.push("there are more files than are looked at: name a folder".to_owned());
+        notes.push("too many files to read them all: name a folder".to_owned());
     }
     if listing.stopped || outlines.stopped || is_stopped {
         let read = counted(outlines.read, "file", "files");

@@ -218,7 +218,7 @@ impl Notes {
     fn part(&self, given: &str) -> Result<String, ToolError> {
         let below = self.below_folder(given);
         let own = ProjectRoot::open(&self.folder)
-            .map_err(|_| ToolError::for_model("the folder of the notes cannot be read"))?;
+            .map_err(|_| ToolError::for_model("cannot read the notes folder"))?;
         let found = own.resolve(if below.is_empty() { "." } else { below });
         let is_around = |folder: PathBuf| self.folder.starts_with(folder);
         match found {
@@ -227,7 +227,7 @@ impl Notes {
             // The project, or a folder of it that contains the notes.
             Err(_) if self.root.resolve(below).is_ok_and(is_around) => Ok(String::new()),
             Err(_) => Err(ToolError::ForModel(format!(
-                "{} is no folder and no note among the notes{}",
+                "{} is not a folder or note among the notes{}",
                 quoted(given),
                 match self.prefix {
                     "" => "",

@@ -14,12 +14,12 @@ pub const MAX_TOOL_NAME: usize = 64;
 pub enum RegistryError {
     /// A name that providers reject.
     #[error(
-        "the tool name `{}` is not allowed: use 1 to {MAX_TOOL_NAME} characters from A-Z a-z 0-9 _ -",
+        "invalid tool name `{}`: use 1 to {MAX_TOOL_NAME} characters from A-Z a-z 0-9 _ -",
         .0.escape_debug()
     )]
     BadName(String),
     /// Two tools with the same name.
-    #[error("there are two tools named `{0}`: rename or leave out one of them")]
+    #[error("two tools are named `{0}`: rename or remove one")]
     Duplicate(String),
 }
 
@@ -184,7 +184,7 @@ mod tests {
     fn duplicate_tool_names_are_refused() {
         let error = Registry::new(["a", "b", "a"].map(named)).unwrap_err();
         assert_eq!(error, RegistryError::Duplicate("a".to_owned()));
-        let says = "there are two tools named `a`: rename or leave out one of them";
+        let says = "two tools are named `a`: rename or remove one";
         assert_eq!(error.to_string(), says);
     }
 }

@@ -89,8 +89,8 @@ struct ThreadHits {
 #[must_use]
 pub fn thread_search(threads: Arc<dyn Threads>, deadline: Duration) -> FnTool {
     let description = format!(
-        "Finds what was asked and answered in earlier conversations, the latest first, {DEFAULT_PLACES} places unless \
-         limit says otherwise. It may have been wrong, or be out of date."
+        "Finds questions and answers of earlier conversations, the latest first, {DEFAULT_PLACES} places \
+         unless limit says otherwise. They may have been wrong, or be outdated."
     );
     let spec = arguments::spec::<ThreadArguments>("thread_search", description, ToolNeed::General);
     FnTool::new(spec, move |arguments: ThreadArguments, context| {
@@ -112,20 +112,20 @@ impl ThreadArguments {
     fn wanted(self) -> Result<ThreadQuery, ToolError> {
         if !self.query.contains(char::is_alphanumeric) {
             return Err(ToolError::for_model(
-                "`query` has no word in it: give words that were said",
+                "`query` contains no word: use words that were said",
             ));
         }
         let limit = self.limit.unwrap_or(DEFAULT_PLACES);
         if !(1..=MAX_PLACES).contains(&limit) {
             return Err(ToolError::ForModel(format!(
-                "`limit` is {limit}, allowed is 1 to {MAX_PLACES}: add words instead"
+                "`limit` is {limit}, the range is 1 to {MAX_PLACES}: add words instead"
             )));
         }
         let session = self.session.as_deref().map(SessionName::new).transpose();
         // The name is not repeated, because it may be long.
         let session = session.map_err(|_| {
             ToolError::for_model(
-                "`session` is no name of a session: take one that a search has shown, or leave it out",
+                "`session` is not a session name: use one that a search has shown, or omit it",
             )
         })?;
         Ok(ThreadQuery {
@@ -165,7 +165,8 @@ async fn search(
 
 fn too_slow() -> ToolError {
     ToolError::for_model(
-        "the search over earlier conversations took too long: search for rarer words, or go on without it",
+        "the search over earlier conversations took too long: search for rarer words, or continue \
+         without it",
     )
 }
 
@@ -174,7 +175,8 @@ fn failed(fault: Fault) -> ToolError {
         FaultClass::Retryable { .. }
         | FaultClass::Unavailable { .. }
         | FaultClass::Overloaded { .. } => ToolError::for_model(
-            "earlier conversations cannot be searched at the moment: try again later, or go on without them",
+            "earlier conversations are currently not searchable: try again later, or continue \
+             without them",
         ),
         FaultClass::Cancelled => cancelled_error(),
         FaultClass::Permanent | FaultClass::Bug => ToolError::Internal(fault),
@@ -199,7 +201,7 @@ fn report(query: &str, of: Option<&SessionName>, here: &SessionName, found: &Thr
         (false, true) => write!(text, "\nall found: {count}, the latest first"),
         (false, false) => write!(
             text,
-            "\n{count} shown, the latest first; older ones were not looked at: add words"
+            "\n{count} shown, the latest first; older ones were not searched: add words"
         ),
     };
     text
@@ -229,8 +231,8 @@ fn nothing(query: &str, of: Option<&SessionName>, whole: bool) -> String {
         false => " among the latest places with these words",
     };
     format!(
-        "Nobody has said all words of {query} {place}{older}. Words are compared as wholes: try \
-         fewer, other forms of them, or other words."
+        "No message has all words of {query} {place}{older}. Whole words are compared: try fewer \
+         words, other forms, or other words."
     )
 }
 

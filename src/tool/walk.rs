@@ -345,7 +345,8 @@ const MAX_BRACE_DEPTH: usize = 8;
 fn globs(root: &Path, glob: &str) -> Result<Override, ToolError> {
     if glob.len() > MAX_GLOB_BYTES || depth(glob) > MAX_BRACE_DEPTH {
         return Err(ToolError::ForModel(format!(
-            "{} is no usable glob: it has {} bytes and braces {} deep, allowed are {MAX_GLOB_BYTES} and {MAX_BRACE_DEPTH}",
+            "invalid glob {}: it has {} bytes and braces {} deep, the limits are {MAX_GLOB_BYTES} and \
+             {MAX_BRACE_DEPTH}",
             quoted(text::clipped(glob, 60).0),
             glob.len(),
             depth(glob)
@@ -357,7 +358,7 @@ fn globs(root: &Path, glob: &str) -> Result<Override, ToolError> {
             other => other.to_string(),
         };
         let (fault, _) = text::clipped(&fault, 200);
-        ToolError::ForModel(format!("{} is no usable glob: {fault}", quoted(glob)))
+        ToolError::ForModel(format!("invalid glob {}: {fault}", quoted(glob)))
     };
     // `src/*/` means the contents.
     let below = if glob.ends_with('/') { "**" } else { "" };

@@ -1,4 +1,4 @@
-//! Query classification from outside: the rows of T009 and T041, properties, and accuracy on
+//! Query classification from outside: the rows of the reference design, properties, and accuracy on
 //! labelled queries. The parts have tests of their own.
 
 mod labelled;
@@ -12,7 +12,7 @@ use oracle_agent::model::{Needs, QueryClassification, QueryType};
 use oracle_agent::query::{Classifier, Lexicon, QueryContext, Weights};
 use proptest::prelude::*;
 
-use tables::{ROWS, T008};
+use tables::{KEYWORDS, ROWS};
 
 use QueryType::{Action, Code, Conversational, Documentation, Research};
 
@@ -75,7 +75,7 @@ fn question_mark_never_changes_the_type() {
             }
         }
     }
-    // T009 test_question_mark_boosts_confidence
+    // A question mark raises the confidence.
     assert_eq!(
         classify("Where is the config?").query_type,
         classify("Where is the config").query_type
@@ -86,24 +86,21 @@ fn question_mark_never_changes_the_type() {
 fn confidence_grows_with_evidence() {
     let confidence = |query| classify(query).confidence;
     let more = "find the function implementation in the class";
-    assert!(
-        confidence(more) >= confidence("function"),
-        "T009 more keywords"
-    );
-    assert!(confidence("xyzabc123") < 0.5, "T009 no keywords");
+    assert!(confidence(more) >= confidence("function"), "more keywords");
+    assert!(confidence("xyzabc123") < 0.5, "no keywords");
     let strong = "Where is the authentication middleware function implemented?";
-    assert!(confidence(strong) >= 0.7, "T009 strong match");
+    assert!(confidence(strong) >= 0.7, "strong match");
 }
 
 #[test]
 fn matched_keywords_are_the_entries_for_the_type() {
     for (name, query, want) in [
         (
-            "T009 code",
+            "code",
             "Where is the authentication function?",
             vec!["function", "where is"],
         ),
-        ("T009 short", "ok", vec!["short_query"]),
+        ("short", "ok", vec!["short_query"]),
         (
             "a word form shows its entry",
             "implementing",
@@ -118,7 +115,7 @@ fn matched_keywords_are_the_entries_for_the_type() {
 #[test]
 fn an_ambiguous_query_takes_one_of_its_types() {
     let got = classify("What's the architecture of the auth function?").query_type;
-    assert!([Code, Documentation].contains(&got), "T009: {got}");
+    assert!([Code, Documentation].contains(&got), "{got}");
 }
 
 #[test]
@@ -177,17 +174,17 @@ fn the_lexicons_are_well_formed() {
     for query_type in QueryType::ALL {
         assert!(
             lexicon.keywords(query_type).len() > 10,
-            "T009 not empty: {query_type}"
+            "not empty: {query_type}"
         );
     }
     let both: BTreeSet<_> = &lexicon.keywords(Code) & &lexicon.keywords(Documentation);
-    assert!(both.len() < 5, "T009 too much overlap: {both:?}");
+    assert!(both.len() < 5, "too much overlap: {both:?}");
 }
 
 #[test]
 fn lexicon_contains_every_required_keyword() {
     let lexicon = Lexicon::builtin().unwrap();
-    for (query_type, keywords) in T008 {
+    for (query_type, keywords) in KEYWORDS {
         let entries = lexicon.keywords(query_type);
         let missing: Vec<_> = keywords
             .iter()

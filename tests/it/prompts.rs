@@ -1,4 +1,4 @@
-//! Prompt composition through its public interface: the rows of T011, T040 and T041, and the
+//! Prompt composition through its public interface: the rows of the reference design, and the
 //! built-in files as a model gets them.
 
 use std::{fs, sync::Arc};

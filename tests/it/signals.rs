@@ -1,4 +1,4 @@
-//! The rows of T007 through the public interface, with whole replies as models write them.
+//! Signals through the public interface, with whole replies as models write them.
 
 mod types;
 
@@ -97,7 +97,7 @@ fn invalid_blocks_are_rejected_with_a_reason() {
     }
 }
 
-/// The rows whose values contradict T002, unchanged: rejected.
+/// Rows of the reference design whose values violate the limits of fields: rejected.
 #[test]
 fn invalid_field_values_are_rejected() {
     let short =

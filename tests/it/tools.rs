@@ -131,8 +131,8 @@ async fn search_results_can_be_read() {
     let want = "src/kernel.rs:3: fn decide() {\n\nall matches shown; 1 file searched";
     assert_eq!(found, Ok(want.to_owned()));
     let around = json!({"path": "src/kernel.rs", "around": 3, "radius": 1});
-    let want = "src/kernel.rs (lines 2–4 of 5)\n2: \n3: fn decide() {\n4:     todo\n\
-                … 1 more line; go on with start_line=5";
+    let want = "src/kernel.rs (lines 2–4 of 5)\n2: \n3: fn decide() {\n4:     todo\n… 1 more \
+                line; continue with start_line=5";
     assert_eq!(call(&tools, "file_read", around).await, Ok(want.to_owned()));
 }
 

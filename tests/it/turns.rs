@@ -1,5 +1,5 @@
-//! Conversations against the kernel alone, rule by rule of docs/protocol.md, and T032–T034, T048
-//! and T049 by name.
+//! Conversations against the kernel alone, rule by rule of docs/protocol.md,
+//! and the tables of the reference design.
 //!
 //! No actors, no clock, no model: scripts take the model's place. `audit` checks the invariants
 //! after every step; the rows of the decision table are tested beside the table.

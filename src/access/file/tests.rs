@@ -62,17 +62,21 @@ fn unreadable_key_file_is_named_and_never_overwritten() {
         good.split_once('[').unwrap().1.rsplit_once(']').unwrap().0,
     );
     for (name, text, says) in [
-        ("cut", good[..good.len() / 2].to_owned(), "no JSON in line"),
-        ("empty", String::new(), "no JSON in line"),
+        (
+            "cut",
+            good[..good.len() / 2].to_owned(),
+            "invalid JSON in line",
+        ),
+        ("empty", String::new(), "invalid JSON in line"),
         (
             "a field too many",
             good.replace("\"name\"", "\"nam\""),
-            "not as it should be in line",
+            "invalid data in line",
         ),
         (
             "no hash",
             good.replace("\"sha256\": \"", "\"sha256\": \"canary"),
-            "not as it should be",
+            "invalid data",
         ),
         (
             "newer",

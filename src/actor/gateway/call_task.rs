@@ -184,7 +184,7 @@ impl CallContext<'_> {
                 Some(Some(piece)) => piece,
                 Some(None) => Err(Fault::retryable(
                     FaultCode::Cut,
-                    "the model's reply broke off without an end",
+                    "the model's reply ended prematurely",
                 )),
                 None if alarm.deadline() < due => {
                     alarm.as_mut().reset(due);
@@ -195,12 +195,12 @@ impl CallContext<'_> {
                     Err(Fault::retryable(FaultCode::TotalTimeout, detail))
                 }
                 None if begun => {
-                    let detail = format!("the model sent nothing for {:?}", settings.idle);
+                    let detail = format!("the model sent no data for {:?}", settings.idle);
                     Err(Fault::retryable(FaultCode::Stall, detail))
                 }
                 None => {
                     let most = settings.first_token;
-                    let detail = format!("the model's reply did not begin within {most:?}");
+                    let detail = format!("the model did not start to reply within {most:?}");
                     Err(Fault::retryable(FaultCode::Stall, detail))
                 }
             };

@@ -80,7 +80,7 @@ impl GatewayState {
         match self.args.ledger.charge(&ticket.key, query, turn) {
             Ruling::Allowed => {}
             Ruling::NotLive => {
-                let detail = "the supervisor knows of no such running query";
+                let detail = "the supervisor knows no such running query";
                 return ticket.refuse(Fault::permanent(FaultCode::NotLive, detail));
             }
             Ruling::Violated { started, limit } => {
@@ -115,7 +115,7 @@ impl GatewayState {
             free && self.ready_at(model_queue, tokens) <= now && !self.waits_for_the_provider(now);
         if !at_once && self.waiting() >= self.args.settings.queue {
             let (waiting, after) = (self.waiting(), self.hint(&model, now));
-            let detail = format!("{waiting} calls wait for this provider, and no more may");
+            let detail = format!("the queue of this provider is full: {waiting} calls are pending");
             return ticket.refuse_until(FaultCode::QueueFull, after, detail);
         }
         if at_once {

@@ -208,7 +208,7 @@ impl GatewayArgs {
         let model = model.map(|model| model.to_string());
         self.log.note(match change {
             Change::Opened(cool_down) => {
-                tracing::warn!(%provider, ?model, %why, ?cool_down, "a circuit opened");
+                tracing::warn!(%provider, ?model, %why, ?cool_down, "circuit breaker opened");
                 LlmFact::CircuitOpened(CircuitOpened {
                     provider,
                     model,
@@ -217,7 +217,7 @@ impl GatewayArgs {
                 })
             }
             Change::Closed => {
-                tracing::info!(%provider, ?model, "a circuit closed");
+                tracing::info!(%provider, ?model, "circuit breaker closed");
                 LlmFact::CircuitClosed(CircuitClosed { provider, model })
             }
         });

@@ -56,10 +56,7 @@ impl GatewayState {
         self.record_dequeue(&waiter.ticket);
         if news == WaiterUpdate::TimedOut {
             let (waited, after) = (now.saturating_sub(waiter.since), self.hint(model, now));
-            let detail = format!(
-                "its turn for `{model}` did not come within {}",
-                Span(waited)
-            );
+            let detail = format!("the call waited {} in the queue of `{model}`", Span(waited));
             waiter
                 .ticket
                 .refuse_until(FaultCode::QueueTimeout, after, detail);
@@ -220,7 +217,7 @@ impl GatewayState {
 
 pub(super) fn refuse_held(ticket: Ticket, held: Duration) {
     let detail = format!(
-        "`{}` is not to be called for {}, by its provider's word, and no call waits that long",
+        "the provider of `{}` requires a wait of {}, which exceeds the longest wait in the queue",
         ticket.model,
         Span(held)
     );
@@ -229,7 +226,7 @@ pub(super) fn refuse_held(ticket: Ticket, held: Duration) {
 
 fn refuse_away(ticket: Ticket, away: Duration, trouble: &str) {
     let detail = format!(
-        "`{}` was not available for {}; the last call: {}",
+        "`{}` has been unavailable for {}; last error: {}",
         ticket.model,
         Span(away),
         if trouble.is_empty() { "none" } else { trouble }
@@ -239,7 +236,7 @@ fn refuse_away(ticket: Ticket, away: Duration, trouble: &str) {
 
 pub(super) fn refuse_at_open_circuit(ticket: Ticket, after: Duration) {
     let detail = format!(
-        "`{}` is not available and is tried again in {} (`oracle doctor` tells what is the matter)",
+        "`{}` is unavailable; the next attempt is in {}; run `oracle doctor` for the cause",
         ticket.model,
         Span(after)
     );

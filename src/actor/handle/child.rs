@@ -105,7 +105,7 @@ impl ChildSession {
             Err(_) => {
                 let patience = self.patience;
                 Err(format!(
-                    "it was taken back and did not end within {patience:?}"
+                    "it was cancelled but did not end within {patience:?}"
                 ))
             }
         }
@@ -165,12 +165,12 @@ impl ChildSession {
         let account = tokio::time::timeout(self.session.router.acknowledge, self.account());
         match account.await {
             Ok(Ok(account)) => {
-                let detail = format!("{why}; what it recorded of its use until then counts");
+                let detail = format!("{why}; the usage that it recorded until then is counted");
                 let used = account.map(|account| account.usage);
                 self.failed(detail, used.unwrap_or_default())
             }
             Ok(Err(_)) | Err(_) => {
-                let detail = format!("{why}; what it used is not known and counts as nothing");
+                let detail = format!("{why}; its usage is unknown and not counted");
                 self.failed(detail, Usage::default())
             }
         }

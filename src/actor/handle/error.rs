@@ -20,18 +20,19 @@ pub enum AskError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The question is blank.
-    #[error("the question is empty: say what you want to know")]
+    #[error("the question is empty: enter a question")]
     EmptyQuestion,
     /// The question is longer than [`MAX_QUESTION`].
     #[error(
-        "the question has {bytes} bytes, at most {MAX_QUESTION} are allowed: put the text into a file of the project and ask about that"
+        "the question has {bytes} bytes, the maximum is {MAX_QUESTION}: put the text into a file \
+         of the project and ask about the file"
     )]
     QuestionTooLong {
         /// Length of the question.
         bytes: usize,
     },
     /// The idempotency key is empty, or longer than [`MAX_KEY`].
-    #[error("the idempotency key has {bytes} bytes, 1 to {MAX_KEY} are allowed")]
+    #[error("the idempotency key has {bytes} bytes: use 1 to {MAX_KEY}")]
     Key {
         /// Length of the key.
         bytes: usize,
@@ -46,7 +47,7 @@ pub enum AskError {
         name: SessionName,
     },
     /// Too many requests are pending. This one was rejected and nothing was recorded.
-    #[error("{waiting} requests are waiting already: try again in {retry_after:?}")]
+    #[error("too many pending requests ({waiting}): try again in {retry_after:?}")]
     Busy {
         /// Number of pending requests.
         waiting: usize,
@@ -99,11 +100,12 @@ impl AskError {
 fn reserved(name: &SessionName) -> String {
     if name.is_ephemeral() {
         return format!(
-            "`{name}` is the name of a session that lasts for one request: choose another"
+            "the name `{name}` is reserved for sessions of a single request: choose another one"
         );
     }
     format!(
-        "the session `{name}` is Oracle's own log: read it with `oracle sessions events {name}`, and talk in another"
+        "session `{name}` is Oracle's own log and accepts no messages: use another session, or \
+         read the log with `oracle sessions events {name}`"
     )
 }
 
@@ -111,10 +113,11 @@ fn reserved(name: &SessionName) -> String {
 fn no_session(name: &SessionName) -> String {
     if name.is_reserved() {
         return format!(
-            "there is no log `{name}` yet: it opens when something happens that belongs to no session"
+            "log `{name}` does not exist yet: it is created with the first event that belongs to \
+             no session"
         );
     }
-    format!("there is no session `{name}`: check the name, or ask it something to open it")
+    format!("unknown session `{name}`: check the name, or send a message to create it")
 }
 
 impl AskError {

@@ -20,7 +20,7 @@ async fn idempotency_key_of_invalid_length_is_refused() {
     };
     for bytes in [0, 257] {
         let refused = session.submit(with_key(bytes)).await.unwrap_err();
-        let said = format!("the idempotency key has {bytes} bytes, 1 to 256 are allowed");
+        let said = format!("the idempotency key has {bytes} bytes: use 1 to 256");
         assert_eq!(refused.to_string(), said);
     }
     session.submit(with_key(256)).await.unwrap();

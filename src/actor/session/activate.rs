@@ -119,7 +119,7 @@ impl SessionShell {
             let released = self.services.router.journal.release(sid, epoch);
             match within(self.services.timeouts.append, released).await {
                 Err(error @ journal::Error::Unavailable(_)) => {
-                    tracing::warn!(session = %self.key, %error, "it still belongs to this process");
+                    tracing::warn!(session = %self.key, %error, "cannot release the ownership of a session");
                 }
                 _ => return,
             }

@@ -234,7 +234,7 @@ impl SessionShell {
 fn send(ticket: Box<Ticket>, gateways: &Gateways) {
     let provider = ticket.model.split_once('/').map_or("", |(name, _)| name);
     let Some(gateway) = gateways.get(provider).and_then(Pool::any) else {
-        let detail = format!("there is no model `{}`: check `model.chain`", ticket.model);
+        let detail = format!("unknown model `{}`: check `model.chain`", ticket.model);
         return ticket.refuse(Fault::permanent(FaultCode::NoModel, detail));
     };
     if let Err((full, GatewayMsg::Call(ticket))) = gateway.offer(GatewayMsg::Call(ticket)) {

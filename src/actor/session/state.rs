@@ -375,7 +375,7 @@ impl SessionShell {
             };
             let body = body.into();
             if let Err(error) = save(&*journal, claim, Snapshot { seq, body }, deadline).await {
-                tracing::warn!(%error, "a snapshot was not saved");
+                tracing::warn!(%error, "cannot save a snapshot");
             }
         }));
     }

@@ -238,7 +238,7 @@ async fn called(
 ) -> Result<ToolOutput, String> {
     let name = &call.name;
     let (Some(tool), Ok(arguments)) = (tools.get(name), call.parsed()) else {
-        return Err(format!("The tool {name} is not available at the moment."));
+        return Err(format!("The tool {name} is currently unavailable."));
     };
     // The call runs in its own task from its creation on, so that a panic affects the tool alone.
     let tool = Arc::clone(tool);
@@ -248,18 +248,19 @@ async fn called(
         Ok(Ok(Ok(output))) => Ok(output),
         Ok(Ok(Err(ToolError::ForModel(words)))) => Err(words),
         Ok(Ok(Err(ToolError::Internal(fault)))) => {
-            tracing::warn!(tool = %name, code = %fault.code, detail = %fault.detail, "tool is broken");
+            tracing::warn!(tool = %name, code = %fault.code, detail = %fault.detail, "tool failed with an internal error");
             let code = &fault.code;
             Err(format!(
-                "The tool {name} is broken ({code}). Go on without it."
+                "The tool {name} is broken ({code}). Continue without it."
             ))
         }
         Ok(Err(panic)) => {
             tracing::error!(tool = %name, %panic, "tool panicked");
-            Err(format!("The tool {name} is broken. Go on without it."))
+            Err(format!("The tool {name} is broken. Continue without it."))
         }
         Err(_) => Err(format!(
-            "The tool {name} did not answer within {deadline:?} and was stopped. Ask for less, or go on without it."
+            "The tool {name} did not answer within {deadline:?} and was stopped. Ask for less, or \
+             continue without it."
         )),
     }
 }

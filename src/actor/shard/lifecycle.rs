@@ -198,7 +198,7 @@ fn next(
             let reason = reason.clone();
             Next::Quarantine { reason }
         }
-        (_, Stage::Waking, _) => quarantine("coming to life"),
+        (_, Stage::Waking, _) => quarantine("activating"),
     }
 }
 
@@ -346,7 +346,7 @@ impl ShardState {
         }
         let refused = end == ActorEnd::Unrecorded && killed_for.is_none();
         if refused && start.refused(self.ledger.appends()) >= REFUSALS {
-            let reason = format!("the journal does not take its records: {detail}");
+            let reason = format!("the journal rejects its records: {detail}");
             return self.quarantine(key, reason);
         }
         match next(
@@ -369,7 +369,7 @@ impl ShardState {
                 self.rest(key, start, progress_tracker);
             }
             Next::Drop => {
-                tracing::info!(session = %key, %detail, "session has another owner");
+                tracing::info!(session = %key, %detail, "session is owned by another process");
                 self.drop_session(&key);
             }
             Next::Quarantine { reason } => self.quarantine(key, reason),
@@ -380,7 +380,7 @@ impl ShardState {
         let pause = self.settings.restart_pause * (1 << start.restarts.min(10));
         let pause = self.services.clock.spread(pause);
         let activation = &start.activation;
-        tracing::warn!(session = %key, ?activation, ?pause, "session is restarted");
+        tracing::warn!(session = %key, ?activation, ?pause, "restarting session");
         start.restarts += 1;
         progress_tracker.returns(self.now());
         self.rests += 1;
@@ -415,7 +415,7 @@ impl ShardState {
     }
 
     pub(super) fn quarantine(&mut self, key: SessionKey, reason: String) {
-        tracing::error!(session = %key, %reason, "session is quarantined");
+        tracing::error!(session = %key, %reason, "session quarantined");
         self.drop_session(&key);
         self.ledger.quarantine(&key, reason);
     }

@@ -91,7 +91,7 @@ impl ShardState {
             return live.actor.kill();
         }
         let limit = self.settings.stall_limit;
-        let reason = format!("it was killed, and did not end within {limit:?}");
+        let reason = format!("it was killed but did not end within {limit:?}");
         for request in std::mem::take(waiting) {
             let reason = reason.clone();
             request.refuse(Refusal::Quarantined { reason });

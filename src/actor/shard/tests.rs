@@ -439,7 +439,7 @@ async fn session_that_ignores_a_kill_is_quarantined() {
     tokio::time::advance(limit).await;
     bench.say(ShardMsg::Sweep).await;
     let refused = waits.await.unwrap().unwrap_err();
-    let reason = "it was killed, and did not end within 900s".to_owned();
+    let reason = "it was killed but did not end within 900s".to_owned();
     assert_eq!(refused, Refusal::Quarantined { reason });
     assert!(bench.slot().is_none() && bench.is_quarantined());
     assert_eq!(bench.state.ledger.running(), 0);

@@ -30,7 +30,7 @@ const REQUEST_CAPACITY: usize = 8;
 
 /// The system did not start.
 #[derive(Debug, thiserror::Error)]
-#[error("the system did not start: {0}")]
+#[error("the system failed to start: {0}")]
 pub struct StartError(String);
 
 impl From<SpawnErr> for StartError {
@@ -249,7 +249,7 @@ async fn end(oracle: Oracle, supervisor: ActorRef<SupervisorMsg>, drain: Duratio
     oracle.park(STOP).await;
     // Operators' actions are recorded before the system ends.
     if timeout(STOP, oracle.settled()).await.is_err() {
-        tracing::warn!("what was done last is not in the system's log");
+        tracing::warn!("the last operator actions are missing from the log of `system`");
     }
     oracle.deletions.end();
     stop(supervisor).await;

@@ -284,7 +284,7 @@ async fn ledger_ends_a_session_that_exceeds_its_turn_budget() {
         panic!("{:?}", answer.outcome);
     };
     assert_eq!(code.as_str(), "budget_violated");
-    assert_eq!(detail, "4 turns were started, 3 are allowed");
+    assert_eq!(detail, "4 turns were started, but only 3 are allowed");
     let ledger = &parts.services.router.ledger;
     let key = SessionKey::local(SessionName::new("s").unwrap());
     let next = ledger.charge(&key, QueryId(1), Turn(0));

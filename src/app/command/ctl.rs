@@ -68,7 +68,8 @@ async fn servers(folder: &Path, pid: Option<u32>) -> Result<Vec<Server>, CliErro
     if servers.is_empty() {
         let which = pid.map_or_else(String::new, |pid| format!(" with the process id {pid}"));
         return Err(CliError::failed(format_args!(
-            "no server{which} runs over {}: start one with `oracle serve`, or name one with --url",
+            "no server{which} uses the data directory {}: start one with `oracle serve`, or give \
+             its address with --url",
             folder.display()
         )));
     }

@@ -35,9 +35,9 @@ fn needed(connections: usize, calls: usize) -> u64 {
 
 fn warning(needed: u64, allowed: u64) -> String {
     format!(
-        "warning: {needed} file descriptors may be needed (`server.max_connections`, and a \
-         connection for each model call that may run), and the limit is {allowed}: connections \
-         beyond it wait; raise it by `ulimit -n {needed}`, or lower `server.max_connections`"
+        "warning: the limit of {allowed} file descriptors is below the {needed} that \
+         `server.max_connections` and concurrent model calls may need; connections beyond it must \
+         wait; raise it with `ulimit -n {needed}`, or lower `server.max_connections`"
     )
 }
 

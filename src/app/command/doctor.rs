@@ -86,7 +86,7 @@ impl ProviderChecks<'_> {
                 return self
                     .report
                     .add(match Scripts::read(std::iter::once(model)) {
-                        Ok(_) => Finding::ok("provider", "a script that can be played"),
+                        Ok(_) => Finding::ok("provider", "the script is valid"),
                         Err(error) => {
                             Finding::fail("provider", error.to_string(), "see docs/scripts.md")
                         }
@@ -98,9 +98,11 @@ impl ProviderChecks<'_> {
             Ok(Some(provider)) => provider,
             Ok(None) => {
                 let known = self.providers.names().join(", ");
-                let mend =
-                    format!("known are {known}, offline and scripted; `[[providers]]` adds others");
-                let seen = format!("there is no provider `{name}`");
+                let mend = format!(
+                    "use {known}, offline or scripted, or add a provider in \
+                             `[[providers]]`"
+                );
+                let seen = format!("unknown provider `{name}`");
                 return self.report.add(Finding::fail("provider", seen, mend));
             }
             Err(error) => return self.report_error("provider", &error),
@@ -153,7 +155,7 @@ impl ProviderChecks<'_> {
         let took = began.elapsed().as_millis();
         match listed {
             Ok(listed) => {
-                let seen = format!("{url} answered in {took} ms");
+                let seen = format!("{url} responded in {took} ms");
                 self.report.add(Finding::ok(CHECK, seen))?;
                 let names = listed.iter().map(|model| model.name.as_str());
                 let names: Vec<&str> = names.collect();
@@ -169,7 +171,7 @@ impl ProviderChecks<'_> {
             // Some servers list no models but answer requests.
             Err(fault) => {
                 let seen = format!("{url} does not list its models: {fault}");
-                let mend = "no harm if the rest works";
+                let mend = "harmless if the other checks pass";
                 self.report.add(Finding::warn(CHECK, seen, mend))?;
                 Ok(true)
             }
@@ -212,17 +214,17 @@ impl ProviderChecks<'_> {
     }
 }
 
-const LEFT_OUT: &str = "the other checks were left out";
+const LEFT_OUT: &str = "the remaining checks were skipped";
 
 fn is_listed(names: &[&str], model: &str) -> Finding {
     const CHECK: &str = "model";
     // Gemini lists models with a folder prefix, which calls may omit.
     let same = |name: &&&str| name.strip_prefix("models/").unwrap_or(name) == model;
-    let seen = format!("one of the {} that the server lists", names.len());
+    let seen = format!("among the {} models that the server lists", names.len());
     match names.iter().any(|name| same(&name)) {
         true => Finding::ok(CHECK, seen),
         false => {
-            let mend = "choose one of those that `oracle models` shows";
+            let mend = "choose a model that `oracle models` lists";
             Finding::warn(CHECK, format!("not {seen}"), mend)
         }
     }

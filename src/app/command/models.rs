@@ -179,9 +179,9 @@ pub(super) fn server(provider: &Provider) -> ProviderServer {
 fn advice() -> Vec<String> {
     let keys: Vec<&str> = Preset::key_variables().collect();
     vec![
-        "No provider can be asked but the built-in model. To ask another one:".to_owned(),
-        format!("  set one of {};", keys.join(", ")),
-        "  or start Ollama, or choose one of its models: --model ollama/NAME;".to_owned(),
-        "  or name any compatible server under [[providers]] in the configuration file.".to_owned(),
+        "Only the built-in offline model is available. To use another model,".to_owned(),
+        format!("  set one of {},", keys.join(", ")),
+        "  start Ollama or choose one of its models with --model ollama/NAME,".to_owned(),
+        "  or add a compatible server under [[providers]] in the configuration file.".to_owned(),
     ]
 }

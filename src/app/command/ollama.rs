@@ -42,7 +42,7 @@ pub(super) fn with_local_model(
     };
     let because = ChainReason::Running(NAME.to_owned());
     terminal.err.say(format_args!(
-        "asking {model}, {because}; `--model offline` asks the built-in model alone"
+        "using {model}, {because}; to use only the built-in model, pass `--model offline`"
     ));
     loaded.config.model.chain = Some(chain.clone());
     loaded.choice = ModelChoice { chain, because };

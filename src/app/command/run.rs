@@ -86,7 +86,7 @@ fn ask_many(
     (args, environment, terminal): CommandContext<'_>,
 ) -> Result<u8, CliError> {
     if terminal.input.is_terminal() {
-        let how = "one question a line, please, as JSON; end with Ctrl-D";
+        let how = "enter one question per line, as JSON; end with Ctrl-D";
         terminal.err.say(how);
     }
     let session = args.options.session.as_ref();
@@ -182,7 +182,7 @@ fn profile(config: &Config, wanted: Option<&ProfileName>) -> Result<ProfileName,
             let there: Vec<String> = there.iter().map(|name| format!("`{name}`")).collect();
             let there = there.join(", ");
             Err(CliError::usage(format_args!(
-                "there is no profile `{wanted}`: there is {there}, and more can be configured by `[[profiles]]`"
+                "unknown profile `{wanted}`: use {there}, or add a profile in `[[profiles]]`"
             )))
         }
     }
@@ -323,7 +323,7 @@ fn on<T>(
 ) -> Result<T, CliError> {
     let runtime = runtime.enable_all().build();
     let runtime = runtime
-        .map_err(|error| CliError::failed(format_args!("no runtime could be started: {error}")))?;
+        .map_err(|error| CliError::failed(format_args!("cannot start the runtime: {error}")))?;
     let done = runtime.block_on(work);
     // A thread may be blocked on standard input, and nothing can wake it.
     runtime.shutdown_background();

@@ -22,8 +22,9 @@ use crate::{
     journal::Journal,
 };
 
-const SYSTEM_FAILED: &str = "a part of the system failed too often, so all of it ended: its log says which \
-    (-v for more); what was acknowledged is kept, and goes on with the next start";
+const SYSTEM_FAILED: &str = "a service failed too often, so the server exits; its log names the service \
+                       (-v for more); acknowledged messages are stored and continue after the next \
+                       start";
 
 /// Time to close control channel and journal after the server; by default, a whole shutdown takes
 /// half a minute at most.
@@ -81,7 +82,7 @@ pub(super) fn serve(
             && let Err(error) = stored.announce(socket.path())
         {
             terminal.err.say(format_args!(
-                "other processes do not find the control channel: {error}"
+                "other processes cannot find the control channel: {error}"
             ));
         }
         let control = socket.map(|socket| LocalServer::start(socket, host.clone()));
@@ -101,7 +102,9 @@ pub(super) fn serve(
         }
         // The reload holds the journal too.
         reload.set(Fuse::terminated());
-        terminal.err.say("ends: lets queries come to their ends");
+        terminal
+            .err
+            .say("shutting down: waiting for running queries to finish");
         let end = async {
             server.shut_down(system).await;
             drop((oracle, host));
@@ -113,7 +116,7 @@ pub(super) fn serve(
             };
             // Everything acknowledged is durable; the next start cleans up.
             if tokio::time::timeout(SHUTDOWN_GRACE, tidied).await.is_err() {
-                tracing::warn!("the journal was not closed in order within {SHUTDOWN_GRACE:?}");
+                tracing::warn!("the journal was not closed cleanly within {SHUTDOWN_GRACE:?}");
             }
         };
         ends.or_interrupted(Box::pin(end)).await?;

@@ -130,7 +130,7 @@ fn stored(config: &Config, environment: &Environment) -> Result<Option<PathBuf>,
 /// recovers from what is durable.
 fn broken(why: &str) {
     telemetry::write_final_line(&format!(
-        "oracle: the journal cannot be trusted any more, so this process ends: {why}"
+        "oracle: the journal failed and cannot be trusted any more, so this process exits: {why}"
     ));
     std::process::exit(i32::from(exit::BROKEN));
 }

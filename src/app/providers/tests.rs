@@ -35,9 +35,12 @@ fn called(file: &str, variables: &[(&str, &str)], name: &str) -> Result<(String,
 
 #[test]
 fn presets_read_addresses_and_keys_from_the_environment() {
-    let no_key = "the provider `openai` has no key: set the environment variable OPENAI_API_KEY, or choose another model by `model.chain` or `--model`";
-    let no_url = "the environment variable OPENAI_BASE_URL holds no address; allowed is an address that begins with http:// or https://, without user, password, `?` and `#`";
-    let no_text = "what the environment variable OPENAI_API_KEY holds for the provider `openai` is no key or header: it has to be one line of visible ASCII, not empty";
+    let no_key = "provider `openai` has no key: set the environment variable OPENAI_API_KEY, or \
+                  choose another model with `model.chain` or `--model`";
+    let no_url = "the environment variable OPENAI_BASE_URL is not a valid address; use an http:// \
+                  or https:// URL without user, password, `?` and `#`";
+    let no_text = "the key or header value of provider `openai` in the environment variable \
+                   OPENAI_API_KEY is invalid: use one non-empty line of visible ASCII characters";
     let (url, key) = ("OPENAI_BASE_URL", "OPENAI_API_KEY");
     for (name, variables, provider, want) in [
         (
@@ -178,11 +181,13 @@ fn configured_provider_reads_its_key_from_the_named_source() {
         ("OPENAI_BASE_URL", "http://not-this"),
     ];
     let missing = format!(
-        "the key of the provider `openai` cannot be read from `{}`: No such file or directory (os error 2); check `key_file`",
+        "cannot read the key of provider `openai` from `{}`: No such file or directory (os error \
+         2); check `key_file`",
         path("none")
     );
     let empty = format!(
-        "what the file `{}` holds for the provider `openai` is no key or header: it has to be one line of visible ASCII, not empty",
+        "the key or header value of provider `openai` in the file `{}` is invalid: use one \
+         non-empty line of visible ASCII characters",
         path("empty")
     );
     for (name, text, want) in [
@@ -199,14 +204,16 @@ fn configured_provider_reads_its_key_from_the_named_source() {
             "no variable",
             format!("{own}key_env = 'OTHER'"),
             Err(
-                "the provider `openai` has no key: set the environment variable OTHER, or choose another model by `model.chain` or `--model`",
+                "provider `openai` has no key: set the environment variable OTHER, or choose \
+                 another model with `model.chain` or `--model`",
             ),
         ),
         (
             "no variable of a header",
             format!("{own}header_env = {{ X-A = 'OTHER' }}"),
             Err(
-                "the provider `openai` has no value for its header `X-A`: set the environment variable OTHER, or take the header out of `header_env`",
+                "provider `openai` has no value for its header `X-A`: set the environment \
+                 variable OTHER, or remove the header from `header_env`",
             ),
         ),
     ] {

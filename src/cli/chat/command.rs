@@ -30,17 +30,17 @@ pub(super) enum ChatCommand {
 
 /// The commands in `/help`: name, argument, description.
 pub(super) const ALL: [(&str, &str, &str); 7] = [
-    ("/help", "", "what can be typed here"),
+    ("/help", "", "list the commands"),
     (
         "/why",
         "[N]",
-        "what became of the last question, or of question N, and why",
+        "explain how the last question, or question N, was answered",
     ),
-    ("/usage", "", "tokens and money of this session"),
-    ("/sessions", "", "the sessions that were used last"),
-    ("/resume", "ID", "go on with another session"),
-    ("/new", "", "begin a new session"),
-    ("/quit", "", "leave, as Ctrl-D does"),
+    ("/usage", "", "show the tokens and cost of this session"),
+    ("/sessions", "", "list the most recent sessions"),
+    ("/resume", "ID", "continue another session"),
+    ("/new", "", "start a new session"),
+    ("/quit", "", "exit, like Ctrl-D"),
 ];
 
 impl Message {
@@ -79,7 +79,8 @@ fn unknown(name: &str) -> String {
     let near = nearest(name);
     let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
     format!(
-        "there is no command `{name}`: {near}`/help` lists them, and `/{name}` asks it as a question"
+        "unknown command `{name}`: {near}type `/help` for a list, or `/{name}` to ask it as a \
+         question"
     )
 }
 
@@ -94,9 +95,7 @@ fn nearest(name: &str) -> Option<&'static str> {
 fn alone(rest: &str, command: ChatCommand) -> Result<ChatCommand, String> {
     match rest {
         "" => Ok(command),
-        _ => Err(format!(
-            "the command takes nothing behind it, and there is `{rest}`"
-        )),
+        _ => Err(format!("the command takes no argument, but got `{rest}`")),
     }
 }
 
@@ -106,15 +105,15 @@ fn why(rest: &str) -> Result<ChatCommand, String> {
         ("", _) => Ok(ChatCommand::Why(None)),
         (_, Ok(number)) => Ok(ChatCommand::Why(Some(QueryId(number)))),
         (_, Err(_)) => Err(format!(
-            "`{rest}` is no question of this session: `/why` alone is about the last one, `/why 1` about \
-             the first"
+            "`{rest}` is not a question number of this session: use `/why` for the last question, \
+             `/why 1` for the first"
         )),
     }
 }
 
 fn resume(rest: &str) -> Result<ChatCommand, String> {
     match rest {
-        "" => Err("which session? `/resume ID`; `/sessions` lists them".to_owned()),
+        "" => Err("missing session id: use `/resume ID`; `/sessions` lists the ids".to_owned()),
         _ => match SessionName::new(rest) {
             Ok(name) => Ok(ChatCommand::Resume(name)),
             Err(error) => Err(error.to_string()),
@@ -171,7 +170,8 @@ mod tests {
     fn mistyped_command_suggests_the_nearest() {
         let listed = |name: &str, near: &str| {
             format!(
-                "there is no command `{name}`: {near}`/help` lists them, and `/{name}` asks it as a question"
+                "unknown command `{name}`: {near}type `/help` for a list, or `/{name}` to ask it \
+                 as a question"
             )
         };
         for (typed, said) in [
@@ -182,17 +182,17 @@ mod tests {
             ("/", listed("/", "")),
             (
                 "/quit now",
-                "the command takes nothing behind it, and there is `now`".to_owned(),
+                "the command takes no argument, but got `now`".to_owned(),
             ),
             (
                 "/why not",
-                "`not` is no question of this session: `/why` alone is about the last one, `/why 1` about the \
-                 first"
+                "`not` is not a question number of this session: use `/why` for the last \
+                 question, `/why 1` for the first"
                     .to_owned(),
             ),
             (
                 "/resume",
-                "which session? `/resume ID`; `/sessions` lists them".to_owned(),
+                "missing session id: use `/resume ID`; `/sessions` lists the ids".to_owned(),
             ),
             (
                 "/resume a b",

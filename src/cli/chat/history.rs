@@ -37,8 +37,8 @@ impl History {
         // `/dev/null` as the history file disables it.
         history.file.take_if(|file| is_null(file));
         history.update_file(|file| match fs::metadata(file) {
-            Ok(is) if !is.is_file() => Err("it is no file".to_owned()),
-            Ok(is) if is.len() > LARGEST => Err(format!("it has more than {LARGEST} bytes")),
+            Ok(is) if !is.is_file() => Err("it is not a regular file".to_owned()),
+            Ok(is) if is.len() > LARGEST => Err(format!("it is larger than {LARGEST} bytes")),
             Ok(_) => {
                 is_free(file)?;
                 kept.load(file).map_err(|error| error.to_string())
@@ -73,7 +73,7 @@ impl History {
         if let Err(problem) = what(file) {
             let file = file.display();
             self.warning = Some(format!(
-                "what is typed here is not kept for the next time, because of `{file}`: {problem}"
+                "the input history is not saved, because of `{file}`: {problem}"
             ));
             self.file = None;
         }
@@ -181,7 +181,11 @@ mod tests {
         let broken = folder.path().join("broken");
         fs::write(&broken, b"#V2\n\xff\xfe\n").unwrap();
         let cases = [
-            ("a folder", folder.path().to_owned(), "it is no file"),
+            (
+                "a folder",
+                folder.path().to_owned(),
+                "it is not a regular file",
+            ),
             ("not UTF-8", broken.clone(), "UTF-8"),
         ];
         for (name, file, why) in cases {

@@ -33,31 +33,28 @@ const SCANNED: usize = 100;
 const BEGINNING: usize = 8;
 
 const KEYS: [(&str, &str); 6] = [
-    (
-        "Ctrl-C",
-        "takes the running question back, or clears what is typed",
-    ),
+    ("Ctrl-C", "cancel the running question, or clear the input"),
     ("Ctrl-D", "leaves"),
     (
         "Alt-Enter",
-        "begins a new line; so does a `\\` at the end, or an open ``` fence",
+        "start a new line, as do a `\\` at the end or an open ``` fence",
     ),
-    ("Up, Down", "what was typed before; Ctrl-R looks for it"),
+    ("Up, Down", "recall earlier messages; Ctrl-R searches them"),
     ("Tab", "completes commands"),
-    ("//…", "asks what begins with a slash"),
+    ("//…", "ask a question that begins with a slash"),
 ];
 
 impl Chat<'_> {
     /// Introduces the session, repeats its last exchange and resumes an interrupted query.
     pub(super) async fn greet(&mut self, last_used: Option<Timestamp>) -> Result<(), CliError> {
         let name = &self.session.key().name;
-        let keys = "/help lists commands, Ctrl-D leaves";
+        let keys = "/help lists the commands, Ctrl-D exits";
         match last_used {
             None => self
                 .terminal
-                .note(&format!("session {name}: ask away; {keys}")),
+                .note(&format!("session {name}: type a question; {keys}")),
             Some(at) => {
-                let session = format!("going on with session {name}, last used {at}; {keys}");
+                let session = format!("continuing session {name}, last used {at}; {keys}");
                 self.terminal.note(&session);
                 self.show_last_query().await?;
                 self.resume_query().await?;
@@ -96,21 +93,21 @@ impl Chat<'_> {
     }
 
     async fn follow_query(&mut self, query: QueryId) -> Result<bool, CliError> {
-        let what = format!("question {query} was not answered to the end");
+        let what = format!("question {query} was interrupted");
         let question = match Question::resume_query(&self.session, query).await {
             Ok(question) => question,
             Err(refused) if refused.code == Code::Owned => {
                 self.terminal
-                    .note(&format!("{what}, and is left: {refused}"));
+                    .note(&format!("{what} and cannot continue here: {refused}"));
                 return Ok(false);
             }
             Err(refused) => return Err(refused.into()),
         };
         let how = match question.is_local() {
-            true => format!("{what} and goes on"),
-            false => format!("question {query} is being answered by the server"),
+            true => format!("{what} and continues"),
+            false => format!("the server is answering question {query}"),
         };
-        self.terminal.note(&format!("{how}; Ctrl-C takes it back"));
+        self.terminal.note(&format!("{how}; Ctrl-C cancels it"));
         self.follow(QueryToFollow::Before(Box::new(question)))
             .await?;
         Ok(true)
@@ -163,9 +160,8 @@ impl Chat<'_> {
         let query = query.unwrap_or(last);
         let records = self.session.query_records(query).await?;
         if records.is_empty() {
-            let problem = format!(
-                "there is no question {query} in this session: the last one is question {last}"
-            );
+            let problem =
+                format!("unknown question {query}: the last question of this session is {last}");
             self.terminal.note(&format!("oracle: {problem}"));
             return Ok(());
         }
@@ -204,7 +200,7 @@ impl Chat<'_> {
         }
         if listed == 0 {
             self.terminal
-                .note("no sessions are kept in this data directory yet");
+                .note("this data directory has no sessions yet");
         }
         Ok(())
     }
@@ -234,8 +230,7 @@ impl Chat<'_> {
         match found.filter(|_| !name.is_reserved()) {
             Some(known) => self.switch_to(&name, Some(known)).await,
             None => {
-                let problem =
-                    format!("there is no session `{name}`: `/sessions` lists those there are");
+                let problem = format!("unknown session `{name}`: type `/sessions` for a list");
                 self.terminal.note(&format!("oracle: {problem}"));
                 Ok(())
             }
@@ -256,7 +251,7 @@ impl Chat<'_> {
     }
 
     fn note_no_question(&mut self) {
-        self.terminal.note("nothing was asked in this session yet");
+        self.terminal.note("this session has no questions yet");
     }
 
     fn show_rows(&mut self, rows: &Rows) {

@@ -34,7 +34,7 @@ impl Reader {
             Some(Style::Coloured | Style::Plain) => match Editor::new(request.history.clone()) {
                 Ok(editor) => Self::Editor(editor),
                 Err(error) => {
-                    let without = "messages are read without an editor";
+                    let without = "line editing is unavailable";
                     terminal.note(&format!("oracle: {without}: {error}"));
                     Self::Lines(MessageLines::read(user))
                 }
@@ -53,7 +53,7 @@ impl Reader {
     /// Handles Ctrl-C while no query runs. An open editor clears its text on its own; a signal then
     /// came from elsewhere or just before.
     pub(super) fn pressed(&mut self, terminal: &mut Terminal) {
-        const NOTHING: &str = "nothing is running; Ctrl-D leaves";
+        const NOTHING: &str = "no question is running; press Ctrl-D to exit";
         match self {
             Self::Lines(lines) => {
                 lines.begun.clear();

@@ -39,12 +39,12 @@ query.accepted: limits: {% set l = p.limits %}at most {{ l.max_turns }} turns\
     {% if l.max_cost is number %}, {{ l.max_cost|usd }}{% endif %}
 query.doubted: doubted: {% set c = p.classification %}{{ c.query_type }}, \
     {{ c.confidence|percent }} sure, by {{ c.keywords_matched|join(', ') or 'no words of the lexicon' }}; \
-    {{ p.model }} was asked what it is
-query.classified: taken for: {% set c = p.classification %}{{ c.query_type }}, \
+    {{ p.model }} was asked for its type
+query.classified: type: {% set c = p.classification %}{{ c.query_type }}, \
     {{ c.confidence|percent }} sure, by {{ c.keywords_matched|join(', ') or 'no words of the lexicon' }}
 query.classified: opinion: {% set o = p.second_opinion %}{% if o %}{% if o.outcome == 'agreed' %}\
-    {{ o.model }} agrees{% elif o.outcome == 'changed' %}by {{ o.model }}, and no longer {{ o.from }}\
-    {% elif o.outcome == 'not_understood' %}{{ o.model }} named none of the types: {{ o.said }}\
+    {{ o.model }} agrees{% elif o.outcome == 'changed' %}changed by {{ o.model }}, from {{ o.from }}\
+    {% elif o.outcome == 'not_understood' %}{{ o.model }} named no valid type: {{ o.said }}\
     {% elif o.outcome == 'late' %}{{ o.model }} did not answer in time{% else %}{{ o.model }} failed: \
     {{ o.detail }} ({{ o.code }}){% endif %}{% endif %}
 query.classified: prompt: {{ p.prompt.segments_included|join(', ') }}: about \
@@ -53,13 +53,13 @@ query.classified: warning: {{ p.prompt.warnings|join(separator) }}
 query.finished: ended: {{ p.outcome }} after {{ p.turns }} {{ 'turn' if p.turns == 1 else 'turns' }}\
     {% if took %}, {{ took }}{% endif %}{% if reason %}: {{ reason }}{% endif %}
 query.finished: used: {{ p.usage|used }}
-turn.started: turn {{ turn }}: {{ p.model }} is asked\
-    {% if p.mode == 'last' %}, the last that the budget allows, without tools\
-    {% elif p.mode == 'final' %}, to give the final answer, without tools\
-    {% elif p.mode == 'signal' %} for the missing signal alone{% endif %}
+turn.started: turn {{ turn }}: asking {{ p.model }}\
+    {% if p.mode == 'last' %}, the last turn of the budget, without tools\
+    {% elif p.mode == 'final' %}, for the final answer, without tools\
+    {% elif p.mode == 'signal' %} for the missing signal only{% endif %}
 turn.started:   guidance: {{ p.guidance|join(separator) }}
-turn.restarted:   again: {{ p.model }} is asked after a {% if p.cause == 'fault' %}fault (\
-    {{ p.code }}){% else %}restart{% endif %}, try {{ p.attempt }}
+turn.restarted:   again: asking {{ p.model }} after a {% if p.cause == 'fault' %}fault (\
+    {{ p.code }}){% else %}restart{% endif %}, attempt {{ p.attempt }}
 turn.replied:   replied: {{ p.model }}{% if took %} in {{ took }}{% endif %}, {{ p.stop|words }}: \
     {{ p.usage|used }}{% if p.estimated %}, estimated{% endif %}
 turn.replied:   signal: {% if p.signal == 'absent' %}none{% endif %}
@@ -72,56 +72,56 @@ signal.rejected:   signal: rejected: {{ p.reason }}
 tool.finished:   tool: {{ p.name }} {{ arguments }}: {{ p.status|words }}{% if took %} in {{ took }}\
     {% endif %}{% if p.status == 'failed' %}: {{ p.content|lines|first }}{% endif %}
 tool.refused:   tool: {{ p.name }} {{ p.arguments }}: refused, {{ p.why|words }}
-approval.requested:   approval: asked for, to run {{ p.name }}
+approval.requested:   approval: requested for {{ p.name }}
 approval.answered:   approval: {{ p.verdict|words }}
-budget.iteration.warning:   budget: warning: {{ p.turn }} of {{ p.max_turns }} turns are used
+budget.iteration.warning:   budget: warning: {{ p.turn }} of {{ p.max_turns }} turns used
 budget.iteration.exceeded:   budget: spent: {{ p.turn }} of {{ p.max_turns }} turns
 budget.tokens.warning:   budget: warning: {{ p.used|grouped }} of {{ p.limit|grouped }} tokens
 budget.tokens.exceeded:   budget: spent: {{ p.used|grouped }} of {{ p.limit|grouped }} tokens
 budget.cost.warning:   budget: warning: {{ p.used|usd }} of {{ p.limit|usd }}
 budget.cost.exceeded:   budget: spent: {{ p.used|usd }} of {{ p.limit|usd }}
-budget.context.warning:   budget: the context window fills: {{ p.used|grouped }} of \
+budget.context.warning:   budget: the context window is filling: {{ p.used|grouped }} of \
     {{ p.limit|grouped }} tokens
 budget.context.exceeded:   budget: the context window is full: {{ p.used|grouped }} of \
     {{ p.limit|grouped }} tokens
-budget.context.compacting:   budget: {{ p.model }} is asked for a summary of what was said
-budget.context.compacted:   budget: a summary stands for what was said: \
-    {{ p.before|grouped }} tokens are {{ p.after|grouped }} now
-budget.context.compaction_failed:   budget: no summary was to be had: {{ p.fault.detail }} (\
+budget.context.compacting:   budget: asking {{ p.model }} for a summary of the conversation
+budget.context.compacted:   budget: a summary replaced earlier messages: \
+    {{ p.before|grouped }} tokens became {{ p.after|grouped }}
+budget.context.compaction_failed:   budget: summarizing failed: {{ p.fault.detail }} (\
     {{ p.fault.code }})
-loop.detected:   loop: of the same {{ p.kind|words }}: {{ p.detail }}
+loop.detected:   loop: the same {{ p.kind|words }} repeated: {{ p.detail }}
 fallback.triggered:   fallback: for {{ p.cause|words }}: {{ p.action|words }}\
-    {% if not p.applied %}, not done{% endif %}, {{ p.confidence|percent }} sure: {{ p.reason }}
+    {% if not p.applied %}, not applied{% endif %}, {{ p.confidence|percent }} sure: {{ p.reason }}
 fallback.triggered:   hint: {{ p.hint or '' }}
 capability.requested:   missing: {{ p.capability }}: {{ p.reason }}
 delegation.recommended:   sub-agent: recommended for: {{ p.scope }}
-delegation.started:   sub-agent: session {{ p.child }} begins: {{ p.scope }}
-delegation.cancelled:   sub-agent: session {{ p.child }} is taken back
+delegation.started:   sub-agent: session {{ p.child }} started: {{ p.scope }}
+delegation.cancelled:   sub-agent: session {{ p.child }} cancelled
 delegation.finished:   sub-agent: session {{ p.child }} ended: {{ p.outcome }}; {{ p.usage|used }}
 escalation.raised:   escalation: {{ p.notice }}
-llm.retried:   fault: try {{ p.attempt }}: {{ p.fault.detail }} ({{ p.fault.code }}); it is tried again
+llm.retried:   fault: attempt {{ p.attempt }}: {{ p.fault.detail }} ({{ p.fault.code }}); retrying
 llm.failed_over:   fault: {{ p.from }}: {{ p.fault.detail }} ({{ p.fault.code }}); \
-    {{ p.to }} is asked instead
+    asking {{ p.to }} instead
 llm.failed:   fault: {{ p.model }}: {{ p.fault.detail }} ({{ p.fault.code }})
 llm.waiting:   wait: for {{ p.model|split('/')|first }}: \
     {{ 'server unavailable' if p.reason == 'unavailable' else p.reason|words }}
 llm.admitted:   wait: over after {{ p.waited_ms|span }}
 llm.rate_limited:   wait: {{ p.model }} is held for {{ p.hold_ms|span }}: rate limit
-llm.rate_limit_cleared:   wait: {{ p.model }} is not limited any more
-llm.circuit_opened:   fault: {{ p.model or p.provider }} is left alone for {{ p.cool_down_ms|span }}
-llm.circuit_closed:   fault: {{ p.model or p.provider }} is asked again
+llm.rate_limit_cleared:   wait: the rate limit of {{ p.model }} has cleared
+llm.circuit_opened:   fault: {{ p.model or p.provider }} is suspended for {{ p.cool_down_ms|span }}
+llm.circuit_closed:   fault: {{ p.model or p.provider }} is available again
 supervisor.restarted:   restarted: by the supervisor, time {{ p.count }}: {{ p.cause|words }}, \
     {{ p.detail }}
 control.steered:   steered: by {{ p.by }}: {{ p.text }}
-control.budget_set:   limits: at most {{ p.limits.max_turns }} turns now, by {{ p.by }}
+control.budget_set:   limits: at most {{ p.limits.max_turns }} turns, set by {{ p.by }}
 control.paused:   paused: by {{ p.by }}
 control.resumed:   resumed: by {{ p.by }}
-control.cancelled:   taken back: by {{ p.by }}
-control.finished:   told to end: by {{ p.by }}
+control.cancelled:   cancelled: by {{ p.by }}
+control.finished:   told to finish: by {{ p.by }}
 control.restarted:   restarted: by {{ p.by }}
-control.tool_attached:   got a tool: by {{ p.by }}
-session.quarantined:   set aside: {{ p.reason }}
-session.released:   released: goes on";
+control.tool_attached:   tool attached: by {{ p.by }}
+session.quarantined:   quarantined: {{ p.reason }}
+session.released:   released: from quarantine";
 
 pub(super) fn why(records: &[Entry]) -> Rows {
     let mut account = Account {
@@ -234,7 +234,7 @@ impl Account {
             let ToolCall {
                 name, arguments, ..
             } = &**call;
-            let how = since.map_or("has not begun", |_| "has not ended");
+            let how = since.map_or("not started yet", |_| "still running");
             self.rows
                 .push(1, "tool", format_args!("{name} {arguments}: {how}"));
         }

@@ -291,7 +291,7 @@ fn call(word: &str) -> Result<CallId, String> {
 }
 
 fn money(text: &str) -> Result<NanoUsd, String> {
-    let wrong = || "write it in US dollars, such as 1.50".to_owned();
+    let wrong = || "write an amount in US dollars, such as 1.50".to_owned();
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if !digits(whole) || !digits(part) || part.len() > 9 {

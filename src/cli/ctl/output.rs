@@ -23,7 +23,7 @@ pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Re
                 line(terminal, &session(listed))?;
             }
             if sessions.is_empty() && next.is_none() {
-                terminal.err.say("there are no such sessions");
+                terminal.err.say("no matching sessions");
             }
             more(next.as_ref(), terminal);
         }
@@ -49,20 +49,21 @@ pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Re
             }
             match (*more, incomplete) {
                 (0, false) if approvals.is_empty() => {
-                    terminal.err.say("no tool call waits for a person");
+                    terminal.err.say("no tool call waits for approval");
                 }
                 (0, false) => {}
-                (0, true) => terminal
-                    .err
-                    .say("there may be more: not all sessions could be read, so ask again"),
+                (0, true) => terminal.err.say(
+                    "the list may be incomplete, because some sessions could not be read: \
+                          try again",
+                ),
                 (more, _) => terminal.err.say(format_args!(
-                    "{more} more wait, and not as long: they are told when some of these are answered"
+                    "{more} newer calls are not shown: answer some of these first"
                 )),
             }
         }
         Answer::Done {} => line(terminal, "done")?,
-        Answer::Query { query } => line(terminal, &format!("query {query} goes on"))?,
-        Answer::Forked { session } => line(terminal, &format!("copied as {session}"))?,
+        Answer::Query { query } => line(terminal, &format!("query {query} continues"))?,
+        Answer::Forked { session } => line(terminal, &format!("forked as {session}"))?,
         Answer::Reloaded { changed, waiting } => {
             line(terminal, &reloaded(changed, waiting))?;
         }
@@ -79,19 +80,19 @@ pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Re
 
 fn more(next: Option<&impl Display>, terminal: &mut Terminal) {
     if let Some(next) = next {
-        let more = format_args!("there are more: see them with --after {next}");
+        let more = format_args!("more results: continue with --after {next}");
         terminal.err.say(more);
     }
 }
 
 pub(in crate::cli) fn reloaded(changed: &[String], waiting: &[String]) -> String {
     let changed = match changed {
-        [] => "nothing has changed".to_owned(),
+        [] => "no changes".to_owned(),
         keys => format!("changed: {}", keys.join(", ")),
     };
     match waiting {
         [] => changed,
-        keys => format!("{changed}\nafter the next start: {}", keys.join(", ")),
+        keys => format!("{changed}\neffective after a restart: {}", keys.join(", ")),
     }
 }
 
@@ -108,13 +109,13 @@ pub(super) fn seen(seen: &Seen, json: bool, terminal: &mut Terminal) -> Result<(
         }
         Seen::Gap { session, from } => {
             let text = format!(
-                "{session}: events from {from} on are missing here; `oracle ctl tail` tells them"
+                "{session}: missed events from {from} on; read them with `oracle ctl tail`"
             );
             terminal.err.say(text);
         }
         Seen::Lost {} => terminal
             .err
-            .say("events of any session may be missing here"),
+            .say("events of any session may have been missed here"),
         Seen::End { why } => terminal.err.say(why),
     }
     Ok(terminal.out.flush()?)

@@ -24,7 +24,8 @@ impl Servers<'_> {
                 let pids = self.all.iter().filter_map(|server| server.pid);
                 let pids: Vec<String> = pids.map(|pid| pid.to_string()).collect();
                 return Err(CliError::usage(format_args!(
-                    "several servers run over this data directory: name one with `oracle ctl --pid`, of {}",
+                    "several servers use this data directory: choose one with `oracle ctl --pid`, \
+                     out of {}",
                     pids.join(", ")
                 )));
             }
@@ -51,7 +52,7 @@ impl Servers<'_> {
         };
         let is_it = |server: &&Server| owner.as_ref().is_some_and(|owner| owner.pid == server.pid);
         let one = self.all.iter().find(is_it).or(self.all.first());
-        let one = one.ok_or_else(|| CliError::failed("no server can be asked"))?;
+        let one = one.ok_or_else(|| CliError::failed("no server responds"))?;
         Ok(&one.client)
     }
 
@@ -90,7 +91,7 @@ fn until_end(events: Events<Seen>) -> impl Stream<Item = Result<Seen, CliError>>
             Ok(Some(end @ Seen::End { .. })) => Some((Ok(end), None)),
             Ok(Some(seen)) => Some((Ok(seen), Some(events))),
             Ok(None) => {
-                let why = "the control channel was closed at its other end";
+                let why = "the server closed the control channel";
                 Some((Err(CliError::failed(why)), None))
             }
             Err(error) => Some((Err(error.into()), None)),

@@ -23,9 +23,9 @@ fn each_stop_has_its_message_and_exit_code() {
     let broken = || io::Error::from(ErrorKind::BrokenPipe);
     let full = || io::Error::from(ErrorKind::StorageFull);
     let busy = || AskError::Refused(Refusal::Busy);
-    let busy_text = "oracle: the session is busy with a query: wait for it, queue the message, or \
-                     interrupt it\n";
-    let full_text = "oracle: standard output cannot be written: no storage space\n";
+    let busy_text = "oracle: the session is running a query: wait for its end, queue the message, \
+                     or interrupt the query\n";
+    let full_text = "oracle: cannot write to standard output: no storage space\n";
     for (name, stop, code, err) in [
         ("usage", CliError::usage("no"), 2, "oracle: no\n"),
         (

@@ -91,7 +91,7 @@ impl From<String> for Item {
 
 #[test]
 fn a_record_is_an_object_a_string_or_blank() {
-    let end = ": with `--jsonl` every line is a JSON object or string, see `--help`";
+    let end = ": with `--jsonl`, every line must be a JSON object or string; see `--help`";
     let at = "line 2 of standard input: ";
     for (line, want) in [
         ("{\"text\": \"a\"}", Ok("a")),
@@ -127,7 +127,7 @@ fn a_record_is_an_object_a_string_or_blank() {
 #[test]
 fn question_is_read_from_argument_or_stdin() {
     let most = "x".repeat(MAX_QUESTION);
-    let empty = "the question is empty: say what you want to know".to_owned();
+    let empty = "the question is empty: enter a question".to_owned();
     for (name, argument, piped, want) in [
         ("argument", Some("why?"), "not read", Ok("why?")),
         ("dash", Some("-"), "why?\n", Ok("why?")),
@@ -170,8 +170,8 @@ fn oversized_question_is_refused_without_reading_it_all() {
     let mut piped = input(much.as_bytes());
     assert_eq!(
         question(None, &mut piped).unwrap_err().to_string(),
-        "the question on standard input has more than 1048576 bytes, which is the most: put the \
-         text into a file of the project and ask about that"
+        "the question on standard input exceeds the maximum of 1048576 bytes: put the text into a \
+         file of the project and ask about the file"
     );
     let mut rest = Vec::new();
     piped.reader.read_to_end(&mut rest).unwrap();
@@ -181,8 +181,8 @@ fn oversized_question_is_refused_without_reading_it_all() {
         question(Some(&argument), &mut input(b""))
             .unwrap_err()
             .to_string(),
-        "the question has 1048577 bytes, at most 1048576 are allowed: put the text into a file of \
-         the project and ask about that"
+        "the question has 1048577 bytes, the maximum is 1048576: put the text into a file of the \
+         project and ask about the file"
     );
     let not_text = question(None, &mut input(b"why \xff?")).unwrap_err();
     assert_eq!(
@@ -200,7 +200,7 @@ fn ask_without_a_question_fails_at_a_terminal() {
     let mut typed = Input::new(Cursor::new(b"why?\n"), person);
     assert_eq!(
         question(None, &mut typed).unwrap_err().to_string(),
-        "there is no question: write it behind `ask`, or `-` to type it on standard input"
+        "missing question: write it after `ask`, or `-` to read it from standard input"
     );
     assert_eq!(question(Some("-"), &mut typed).unwrap(), "why?");
 }

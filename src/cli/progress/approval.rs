@@ -17,7 +17,7 @@ use crate::{
 const PREVIEW: (usize, usize) = (1_600, 20);
 
 const QUESTION: &str = "run it? [y/N] ";
-const REPEATED_QUESTION: &str = "`y` or `n`, please: run it? [y/N] ";
+const REPEATED_QUESTION: &str = "please answer `y` or `n`: run it? [y/N] ";
 
 #[derive(Default)]
 pub(super) struct Approvals {
@@ -54,7 +54,7 @@ impl Follower<'_, '_> {
             self.approvals.asked = None;
             self.user.asked();
             if !self.pressed {
-                terminal.note("\n(the call does not wait any more)");
+                terminal.note("\n(the call no longer waits for approval)");
             }
         }
         let next = question.waiting().first().cloned();
@@ -102,7 +102,7 @@ impl Follower<'_, '_> {
                 return;
             }
             None => {
-                terminal.note("\n(there is no end to what is typed: the call is refused)");
+                terminal.note("\n(the input does not end: the call is denied)");
                 ApprovalVerdict::Denied
             }
         };

@@ -24,21 +24,21 @@ pub(super) fn status(record: &Record, most: Option<u32>) -> Option<String> {
         None => format!("turn {turn}"),
     };
     let doing = match &record.fact {
-        Fact::Query(QueryFact::Accepted(_)) => return Some("reading the question".into()),
+        Fact::Query(QueryFact::Accepted(_)) => return Some("classifying the question".into()),
         Fact::Query(QueryFact::Doubted(Doubted { model, .. })) => {
-            return Some(format!("reading the question · asking {model} what it is"));
+            return Some(format!("classifying the question · asking {model}"));
         }
         Fact::Query(QueryFact::Classified(classified)) => {
             let kind = classified.classification.query_type;
-            return Some(format!("it is a question of the type {kind}"));
+            return Some(format!("question type: {kind}"));
         }
         Fact::Turn(TurnFact::Started(started)) => format!("asking {}", started.model),
         Fact::Turn(TurnFact::Restarted(again)) => format!("asking {} again", again.model),
         Fact::Tool(ToolFact::Started(call)) => tool(&call.name),
         Fact::Approval(ApprovalFact::Requested(request)) => {
-            format!("waiting for somebody to approve {}", request.name)
+            format!("waiting for approval of {}", request.name)
         }
-        Fact::Agent(AgentFact::DelegationStarted(_)) => "a sub-agent is at work".to_owned(),
+        Fact::Agent(AgentFact::DelegationStarted(_)) => "a sub-agent is running".to_owned(),
         Fact::Agent(AgentFact::DelegationCancelled(_)) => {
             "waiting for the sub-agent to end".to_owned()
         }
@@ -48,7 +48,7 @@ pub(super) fn status(record: &Record, most: Option<u32>) -> Option<String> {
         }
         Fact::Budget(BudgetFact::ContextCompacted(compacted)) => {
             let after = grouped(compacted.after);
-            format!("the conversation is compacted (≈ {after} tokens now)")
+            format!("the conversation was compacted to ≈ {after} tokens")
         }
         Fact::Budget(BudgetFact::ContextCompactionFailed(_)) => {
             "the conversation could not be compacted".to_owned()
@@ -69,7 +69,7 @@ fn retried(retried: &Retried, now: Timestamp) -> String {
     let reason = match retried.fault.class {
         FaultClass::Unavailable { .. } if retried.fault.is_outage() => WaitReason::Unavailable,
         FaultClass::Unavailable { .. } => WaitReason::RateLimit,
-        _ => return "waiting to ask again".to_owned(),
+        _ => return "waiting to retry".to_owned(),
     };
     waits(&retried.model, reason, Some(retried.not_before), now)
 }
@@ -78,8 +78,11 @@ fn retried(retried: &Retried, now: Timestamp) -> String {
 fn waits(model: &str, reason: WaitReason, until: Option<Timestamp>, now: Timestamp) -> String {
     let provider = model.split('/').next().unwrap_or_default();
     match until {
-        Some(until) => format!("waits for {provider}: {reason}, {}", Span(until.since(now))),
-        None => format!("waits for {provider}: {reason}"),
+        Some(until) => format!(
+            "waiting for {provider}: {reason}, {}",
+            Span(until.since(now))
+        ),
+        None => format!("waiting for {provider}: {reason}"),
     }
 }
 
@@ -87,7 +90,7 @@ fn tool(name: &str) -> String {
     match name {
         "code_search" => "searching the code".to_owned(),
         "file_read" => "reading files".to_owned(),
-        "repo_map" => "looking over the project".to_owned(),
+        "repo_map" => "mapping the project".to_owned(),
         "history_search" => "searching the history".to_owned(),
         "note_search" => "searching the notes".to_owned(),
         "note_read" => "reading notes".to_owned(),

@@ -112,7 +112,7 @@ async fn interrupt_before_acceptance_waits_and_a_second_does_not() {
     let (answer, recording) = pressed(&oracle, PERSON, press).await;
     assert_eq!(answer.unwrap().outcome, Outcome::Cancelled);
     let said = recording.err();
-    assert!(said.contains("taking the question back"), "{said:?}");
+    assert!(said.contains("cancelling the question"), "{said:?}");
 
     journal.set(Obstacle::SilentAppends);
     let (left, _) = pressed(&oracle, PERSON, async |presses, recording| {
@@ -163,8 +163,9 @@ fn failure_line_names_cause_and_remedy() {
     for (code, detail, said) in [
         (
             "unauthorized",
-            "the provider answered 401",
-            "the provider answered 401 (unauthorized); `oracle doctor` says which key was used",
+            "the provider responded with status 401",
+            "the provider responded with status 401 (unauthorized); run `oracle doctor` to see \
+             which key was used",
         ),
         ("empty_answer", "no text", "no text (empty_answer)"),
     ] {

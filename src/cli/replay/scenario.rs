@@ -46,12 +46,10 @@ fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
     /// Not the JSON of a scenario.
-    #[error(
-        "the scenario is not readable: {0}; it needs `query` and `turns`, see `oracle dev replay --help`"
-    )]
+    #[error("invalid scenario: {0}; it needs `query` and `turns`, see `oracle dev replay --help`")]
     Json(#[from] serde_json::Error),
     /// A configuration value that is no text, number or boolean.
-    #[error("`config.{key}` of the scenario is `{value}`: use a text, a number, true or false")]
+    #[error("`config.{key}` of the scenario is `{value}`: use a string, a number, true or false")]
     Config {
         /// The key.
         key: String,
@@ -134,7 +132,7 @@ impl Scenario {
                 FnTool::new(spec(name), move |_: IgnoredAny, context| {
                     let unscripted = || {
                         Err(ToolError::for_model(
-                            "the script has no answer to this call",
+                            "the script has no result for this call",
                         ))
                     };
                     let answer = answers.get(&context.call).cloned();
@@ -148,7 +146,7 @@ impl Scenario {
 
 fn spec(name: &str) -> ToolSpec {
     let schema = serde_json::json!({ "type": "object" });
-    ToolSpec::new(name, "Answers by the script.", schema).read_only()
+    ToolSpec::new(name, "Returns what the script says.", schema).read_only()
 }
 
 fn section_of(key: &str) -> Option<&'static str> {

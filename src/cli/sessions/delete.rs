@@ -58,13 +58,10 @@ pub async fn delete(
     }
     let with = match sub_agents {
         0 => String::new(),
-        1 => " and of its sub-agent".to_owned(),
-        many => format!(" and of its {many} sub-agents"),
+        1 => " and its sub-agent".to_owned(),
+        many => format!(" and its {many} sub-agents"),
     };
-    writeln!(
-        terminal.out,
-        "session `{id}` is deleted; nothing of it{with} is kept"
-    )?;
+    writeln!(terminal.out, "deleted session `{id}`{with}")?;
     Ok(())
 }
 
@@ -77,7 +74,7 @@ fn check_idle(known: &Known, args: &DeleteArgs) -> Result<(), CliError> {
 
 fn busy(args: &DeleteArgs) -> CliError {
     CliError::busy(format_args!(
-        "session `{}` is in the middle of a query: let it end, or delete it with --force",
+        "session `{}` is running a query: wait for its end, or delete it with --force",
         args.id
     ))
 }
@@ -86,11 +83,11 @@ fn confirm(known: &Known, terminal: &mut Terminal) -> Result<(), CliError> {
     let (name, records) = (&known.key.name, known.last);
     if !terminal.input.is_terminal() || !terminal.err_is_terminal() {
         return Err(CliError::usage(format_args!(
-            "nobody can be asked whether session `{name}` is to be deleted: say so with --yes"
+            "cannot ask for confirmation to delete session `{name}`: confirm with --yes"
         )));
     }
     terminal.prompt(&format!(
-        "delete session `{name}` with its {records} records for good? [y/N] "
+        "permanently delete session `{name}` with its {records} records? [y/N] "
     ));
     let mut word = String::new();
     let read = terminal.input.reader.read_line(&mut word);

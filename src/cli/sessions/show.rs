@@ -127,7 +127,7 @@ fn print(shown: &Shown, terminal: &mut Terminal) -> Result<(), CliError> {
     }
     let ended = shown.conversation.iter().filter(|one| one.end.is_some());
     let (ended, all) = (ended.count(), shown.conversation.len());
-    writeln!(out, "{:<15}{all}, {ended} of them ended", "questions")?;
+    writeln!(out, "{:<15}{all}, {ended} of them finished", "questions")?;
     for exchange in &shown.conversation {
         let number = exchange
             .query

@@ -288,8 +288,5 @@ async fn usage_without_calls_prints_a_note() {
         .await
         .unwrap();
     assert_eq!(recording.out(), "");
-    assert_eq!(
-        recording.err(),
-        "oracle: no calls of models are recorded yet\n"
-    );
+    assert_eq!(recording.err(), "oracle: no model calls are recorded yet\n");
 }

@@ -128,8 +128,7 @@ pub(super) async fn tell(
     let follow = session.follow(after, frames).await?;
     if after > follow.end() {
         let last = follow.end();
-        let what =
-            format!("`{param}` is beyond the session's last event, which has the number {last}");
+        let what = format!("`{param}` exceeds the number of the session's last event, {last}");
         return Err(Problem::bad(param, what));
     }
     let telling = EventBody {
@@ -153,7 +152,7 @@ fn after(headers: &HeaderMap, parameter: Option<u64>) -> Result<(Seq, &'static s
     match last.to_str().ok().and_then(|text| text.parse().ok()) {
         Some(number) => Ok((Seq(number), "last-event-id")),
         None => {
-            let what = "`last-event-id` has to be the number of an event";
+            let what = "`last-event-id` must be an event number";
             Err(Problem::bad("last-event-id", what))
         }
     }
@@ -237,7 +236,7 @@ pub(super) async fn body(
             &entry.record,
         ))),
         _ => {
-            let what = format!("the log of `{name}` has no event {seq}");
+            let what = format!("session `{name}` has no event {seq}");
             Err(Problem::new(StatusCode::NOT_FOUND, "no_event", what).of("seq"))
         }
     }

@@ -108,7 +108,7 @@ fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
         Some(text) => Ok(Some(text.to_owned())),
         None => {
             let what = format!(
-                "`idempotency-key` has to be 1 to {MAX_KEY} visible ASCII characters without spaces"
+                "`idempotency-key` must be 1 to {MAX_KEY} visible ASCII characters without spaces"
             );
             Err(Problem::bad("idempotency-key", what))
         }

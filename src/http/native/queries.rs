@@ -279,7 +279,7 @@ pub(super) async fn show(
     let account = session.account(QueryId(query)).await?;
     let account = account.ok_or_else(|| {
         let name = &session.key().name;
-        let what = format!("`{name}` has no query {query}");
+        let what = format!("session `{name}` has no query {query}");
         Problem::new(StatusCode::NOT_FOUND, "no_query", what).of("query")
     })?;
     Ok(Answer(whole(&session.key().name, account)))

@@ -88,7 +88,7 @@ fn profile(host: &Host, wanted: Option<ProfileName>) -> Result<ProfileName, Prob
     }
     let names: Vec<&str> = names.iter().map(ProfileName::as_str).collect();
     let there = names.join("`, `");
-    let what = format!("there is no profile `{wanted}`; there are `{there}`");
+    let what = format!("unknown profile `{wanted}`; use one of `{there}`");
     Err(Problem::bad("profile", what))
 }
 

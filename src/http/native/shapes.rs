@@ -67,6 +67,6 @@ pub(super) fn limit(wanted: Option<u16>, default: u16, most: u16) -> Result<usiz
     if (1..=most).contains(&limit) {
         return Ok(limit.into());
     }
-    let what = format!("`limit` has to be from 1 to {most}");
+    let what = format!("`limit` must be from 1 to {most}");
     Err(Problem::bad("limit", what))
 }

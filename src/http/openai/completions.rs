@@ -209,7 +209,7 @@ pub(super) fn failure(outcome: &Outcome) -> Option<Problem> {
             Some(Problem::new(status, code.to_string(), detail.clone()))
         }
         Outcome::Cancelled => {
-            let what = "the question was taken back before it was answered";
+            let what = "the question was cancelled before it was answered";
             Some(Problem::new(StatusCode::CONFLICT, "cancelled", what))
         }
         _ => None,
@@ -233,13 +233,13 @@ impl ChatHeaders {
             None => None,
             Some("1" | "true") => Some(true),
             Some("0" | "false") => Some(false),
-            Some(_) => return Err(wrong(&PROGRESS, "it has to be `1` or `0`")),
+            Some(_) => return Err(wrong(&PROGRESS, "must be `1` or `0`")),
         };
         let busy = text(headers, &BUSY)?.map(str::parse).transpose();
         let busy = busy.map_err(|error: UnknownBusyPolicy| wrong(&BUSY, error.to_string()))?;
         let key = text(headers, &KEY)?;
         if key.is_some_and(|key| key.len() > MAX_KEY) {
-            let what = format!("it is too long: at most {MAX_KEY} characters");
+            let what = format!("too long: use at most {MAX_KEY} characters");
             return Err(wrong(&KEY, what));
         }
         let retries = text(headers, &RETRIES)?.and_then(|count| count.parse::<u32>().ok());
@@ -265,8 +265,8 @@ impl ChatHeaders {
 fn named(name: &str) -> Result<SessionName, Problem> {
     let name = SessionName::new(name).map_err(|error| wrong(&SESSION, error.to_string()))?;
     if name.is_ephemeral() {
-        let what =
-            "that session lasted for one request and cannot be continued: choose another name";
+        let what = "this session existed for a single request and cannot be continued: choose another \
+             name";
         return Err(wrong(&SESSION, what));
     }
     if name.is_reserved() {
@@ -289,9 +289,12 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>
     let Some(value) = headers.get(name) else {
         return Ok(None);
     };
-    let text = value
-        .to_str()
-        .map_err(|_| wrong(name, "it has characters that a header may not have"))?;
+    let text = value.to_str().map_err(|_| {
+        wrong(
+            name,
+            "it contains characters that are not allowed in headers",
+        )
+    })?;
     Ok(Some(text.trim()).filter(|text| !text.is_empty()))
 }
 

@@ -64,7 +64,7 @@ fn unknown(profiles: &Profiles, name: &str) -> Problem {
     let there = profiles.all().map(|(profile, _)| format!("`{profile}`"));
     let there: Vec<String> = there.collect();
     let what = format!(
-        "there is no model `{}`: there is {}",
+        "unknown model `{}`: use {}",
         name.escape_default(),
         there.join(", ")
     );

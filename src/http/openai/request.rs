@@ -127,7 +127,7 @@ impl<'de> Deserialize<'de> for Text {
             type Value = Text;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or a list of parts")
+                f.write_str("a string or a list of parts")
             }
 
             fn visit_str<E>(self, text: &str) -> Result<Text, E> {
@@ -253,8 +253,8 @@ impl ParsedChat {
 impl ChatRequest {
     /// Refuses unsupported fields, and invalid values even of ignored fields.
     fn check(&self) -> Result<(), Problem> {
-        let own_tools = "Oracle calls tools of its own (see its configuration) and hands none to clients: \
-                         leave it out";
+        let own_tools = "Oracle calls its own, configured tools and does not pass calls to \
+                         clients: omit it";
         let texts = |kinds: &Vec<String>| kinds.iter().all(|kind| kind == "text");
         for (name, fits, what) in [
             ("tools", is_empty(self.tools.as_ref()), own_tools),
@@ -262,19 +262,20 @@ impl ChatRequest {
             (
                 "n",
                 self.n.is_none_or(|n| n == 1.0),
-                "one answer at a time: leave it out, and ask again for another",
+                "a request yields one answer: omit it, and send another request for another \
+                 answer",
             ),
             (
                 "response_format",
                 self.response_format
                     .as_ref()
                     .is_none_or(|format| format.kind == "text"),
-                "answers are text: leave it out, and say in the question how the answer is to look",
+                "answers are text: omit it, and describe the wanted format in the question",
             ),
             (
                 "modalities",
                 self.modalities.as_ref().is_none_or(texts),
-                "answers are text: leave it out",
+                "answers are text: omit it",
             ),
         ] {
             if !fits {
@@ -313,8 +314,7 @@ fn conversation(messages: Vec<ChatMessage>) -> Result<(Option<String>, Vec<Excha
     let mut asks = false;
     for (number, message) in messages.into_iter().enumerate() {
         if !is_empty(message.tool_calls.as_ref()) {
-            let calls =
-                "calls of tools that clients have are not supported: leave such messages out";
+            let calls = "client-side tool calls are not available: omit such messages";
             return Err(unsupported(format!("messages[{number}].tool_calls"), calls));
         }
         let text = message.content.map_or_else(String::new, |Text(text)| text);
@@ -323,7 +323,7 @@ fn conversation(messages: Vec<ChatMessage>) -> Result<(Option<String>, Vec<Excha
             Role::System | Role::Developer if text.trim().is_empty() => {}
             Role::System | Role::Developer => instructions.push(text),
             Role::User if text.trim().is_empty() => {
-                let what = "it is empty: say what you want to know";
+                let what = "the message is empty: enter a question";
                 return Err(Problem::bad(format!("messages[{number}].content"), what));
             }
             Role::User => past.push(Exchange {
@@ -342,13 +342,13 @@ fn conversation(messages: Vec<ChatMessage>) -> Result<(Option<String>, Vec<Excha
         }
     }
     let Some(Exchange { question, .. }) = past.last().filter(|_| asks) else {
-        let what = "the last message has to be the question, of the role `user`";
+        let what = "the last message must be the question, with the role `user`";
         return Err(Problem::bad(format!("messages[{last}].role"), what));
     };
     if question.len() > MAX_QUESTION {
         let what = format!(
-            "it has {} bytes, at most {MAX_QUESTION} are allowed: put the text into a file of the project \
-             and ask about that",
+            "the question has {} bytes, the maximum is {MAX_QUESTION}: put the text into a file \
+             of the project and ask about the file",
             question.len()
         );
         return Err(Problem::bad(format!("messages[{last}].content"), what));
@@ -358,7 +358,7 @@ fn conversation(messages: Vec<ChatMessage>) -> Result<(Option<String>, Vec<Excha
 }
 
 fn wrong(param: &'static str, wanted: &str) -> Problem {
-    Problem::bad(param, format!("it has to be {wanted}"))
+    Problem::bad(param, format!("must be {wanted}"))
 }
 
 fn unsupported(param: impl Into<Cow<'static, str>>, what: &str) -> Problem {

@@ -182,11 +182,11 @@ fn line(record: &Record) -> Option<String> {
     let turn = record.turn.map_or(0, |turn| turn.0 + 1);
     let line = match &record.fact {
         Fact::Query(QueryFact::Doubted(doubted)) => {
-            format!("Asking {} what kind of question this is.", doubted.model)
+            format!("Asking {} to classify the question.", doubted.model)
         }
         Fact::Query(QueryFact::Classified(classified)) => {
             let kind = classified.classification.query_type;
-            format!("Taken for a {kind} question.")
+            format!("Question type: {kind}.")
         }
         Fact::Turn(TurnFact::Started(started)) => format!("Turn {turn}: asking {}.", started.model),
         Fact::Turn(TurnFact::Restarted(again)) => {
@@ -197,12 +197,12 @@ fn line(record: &Record) -> Option<String> {
         }
         Fact::Tool(ToolFact::Started(call)) => format!("Turn {turn}: tool {}.", call.name),
         Fact::Agent(AgentFact::DelegationStarted(_)) => {
-            format!("Turn {turn}: a sub-agent is at work.")
+            format!("Turn {turn}: a sub-agent is running.")
         }
         Fact::Budget(BudgetFact::ContextCompacting(_)) => {
             format!("Turn {turn}: compacting the conversation.")
         }
-        Fact::Llm(LlmFact::Retried(_)) => format!("Turn {turn}: waiting to ask again."),
+        Fact::Llm(LlmFact::Retried(_)) => format!("Turn {turn}: waiting to retry."),
         Fact::Supervisor(SupervisorFact::Restarted(_)) => format!("Turn {turn}: restarted."),
         Fact::Agent(AgentFact::EscalationRaised(raised)) => raised.notice.clone(),
         _ => return None,

@@ -10,7 +10,7 @@ use crate::journal::Error;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// A file or the directory cannot be created, read or locked.
-    #[error("`{}` cannot be used: {source}; use another data directory", path.display())]
+    #[error("cannot use `{}`: {source}; choose another data directory", path.display())]
     File {
         /// File or directory.
         path: PathBuf,
@@ -19,8 +19,8 @@ pub enum OpenError {
     },
     /// The directory is on a network file system, where SQLite cannot be shared.
     #[error(
-        "`{}` is on a network file system ({kind}), where a journal is not safe: use a data directory on a \
-         local disk",
+        "`{}` is on a network file system ({kind}), which is unsafe for a journal: use a data \
+         directory on a local disk",
         path.display()
     )]
     Network {
@@ -31,7 +31,8 @@ pub enum OpenError {
     },
     /// Another process does not finish opening the journal.
     #[error(
-        "`{}` is locked by another process, perhaps an earlier Oracle: end it, or use another data directory",
+        "`{}` is locked by another process, perhaps an older version of Oracle: end it, or use \
+         another data directory",
         path.display()
     )]
     Locked {
@@ -40,8 +41,7 @@ pub enum OpenError {
     },
     /// The file is no journal of Oracle.
     #[error(
-        "`{}` is not a journal of Oracle and was left as it is: move it away, or use another data \
-         directory",
+        "`{}` is not an Oracle journal: move it away, or use another data directory",
         path.display()
     )]
     NotAJournal {
@@ -50,8 +50,7 @@ pub enum OpenError {
     },
     /// A later version wrote the file.
     #[error(
-        "`{}` has layout {found}, this program knows layouts up to {known}, so it was left as it is: \
-         use the newer program",
+        "`{}` has layout {found}, but this version supports layouts up to {known}: upgrade Oracle",
         path.display()
     )]
     Newer {
@@ -63,14 +62,15 @@ pub enum OpenError {
         known: u32,
     },
     /// There is no journal to inspect.
-    #[error("there is no journal `{}`", path.display())]
+    #[error("no journal at `{}`", path.display())]
     Absent {
         /// Missing file.
         path: PathBuf,
     },
     /// An earlier version wrote the file.
     #[error(
-        "`{}` has the earlier layout {found}, which this program does not read: use another data directory",
+        "`{}` has the old layout {found}, which this version cannot read: use another data \
+         directory",
         path.display()
     )]
     Older {
@@ -81,7 +81,7 @@ pub enum OpenError {
     },
     /// The journal is missing but its write-ahead log is not. A new journal would adopt that log.
     #[error(
-        "`{}` is there without its journal: put the journal back, or move the log away too",
+        "`{}` exists without its journal: restore the journal, or move the log away too",
         log.display()
     )]
     Orphaned {
@@ -89,7 +89,7 @@ pub enum OpenError {
         log: PathBuf,
     },
     /// The linked SQLite has known faults in its write-ahead log.
-    #[error("SQLite {found} is too old: link {wanted} or a later one")]
+    #[error("SQLite {found} is too old: link version {wanted} or later")]
     OldSqlite {
         /// Linked version.
         found: String,
@@ -97,7 +97,7 @@ pub enum OpenError {
         wanted: String,
     },
     /// A setting that durability depends on is not in force.
-    #[error("SQLite has `{name}` at {found}, not at {want}: records would not be safe")]
+    #[error("SQLite set `{name}` to {found} instead of {want}: records would not be durable")]
     Setting {
         /// Name.
         name: &'static str,
@@ -107,7 +107,7 @@ pub enum OpenError {
         found: String,
     },
     /// SQLite failed.
-    #[error("`{}` cannot be opened: {detail}", path.display())]
+    #[error("cannot open `{}`: {detail}", path.display())]
     Store {
         /// File.
         path: PathBuf,

@@ -66,7 +66,8 @@ impl Files {
         if others_may(&self.directory, WRITE) {
             tracing::warn!(
                 directory = %self.directory.display(),
-                "others may write to the data directory, and so remove or replace what is in it: chmod go-w"
+                "other users can write to the data directory, and so replace its files: restrict \
+                 it with chmod go-w"
             );
         }
         let index = self.directory.join("journal.db-shm");
@@ -74,7 +75,7 @@ impl Files {
             if others_may(file, ANYTHING)
                 && let Err(error) = make_private(file)
             {
-                tracing::warn!(file = %file.display(), %error, "others may read the journal");
+                tracing::warn!(file = %file.display(), %error, "other users can read the journal: restrict it with chmod 600");
             }
         }
     }

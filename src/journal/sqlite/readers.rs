@@ -75,7 +75,7 @@ impl Readers {
         drop(ready);
         for _ in 1..=THREADS {
             let heard = started.recv();
-            let heard = heard.unwrap_or_else(|_| Err("a reader did not start".to_owned()));
+            let heard = heard.unwrap_or_else(|_| Err("a reader thread failed to start".to_owned()));
             heard.map_err(|detail| OpenError::Store {
                 path: path.to_owned(),
                 detail,
@@ -124,7 +124,7 @@ impl Readers {
                 let _ = reply.send(found.map_err(Failed::of_reading));
             }
         });
-        let gone = || Error::Unavailable("its readers have ended".to_owned());
+        let gone = || Error::Unavailable("its reader threads have ended".to_owned());
         let queue = self.queue.as_ref().ok_or_else(gone)?;
         queue.send(question).map_err(|_| gone())?;
         answer.await.unwrap_or_else(|_| Err(gone()))

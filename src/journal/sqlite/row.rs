@@ -77,7 +77,7 @@ impl Batch {
 impl Row {
     fn of(record: &Record, sid: Sid, seq: Seq, epoch: Epoch) -> Result<Self, Error> {
         let body = codec::encode(record).map_err(|error| {
-            let why = format!("it cannot be written: {error}");
+            let why = format!("it cannot be serialized: {error}");
             Error::Unreadable { sid, seq, why }
         })?;
         let (at, kind) = (record.at.as_millis(), record.fact.kind());
@@ -170,7 +170,7 @@ impl<'a> Stored<'a> {
             epoch: self.epoch,
         };
         if place.sum(self.at, self.kind, self.body) != self.sum {
-            return Err(unreadable("its checksum does not fit".to_owned()));
+            return Err(unreadable("its checksum does not match".to_owned()));
         }
         let body = str::from_utf8(self.body).map_err(|error| unreadable(error.to_string()))?;
         let record = codec::decode(body).map_err(|error| unreadable(error.to_string()))?;

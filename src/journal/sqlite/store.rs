@@ -360,7 +360,7 @@ fn head(row: &Row<'_>) -> rusqlite::Result<(Sid, Head)> {
 }
 
 fn unavailable(error: io::Error) -> Error {
-    Error::Unavailable(format!("the owner of a session cannot be found: {error}"))
+    Error::Unavailable(format!("cannot find the owner of a session: {error}"))
 }
 
 const fn busy(standing: SessionStatus) -> i64 {

@@ -165,7 +165,7 @@ impl Of<'_> {
             tenant, name, sum, ..
         } = self.session;
         if row::sum_of_key(tenant, name) != *sum {
-            self.says(None, "the checksum of its name does not fit");
+            self.says(None, "the checksum of its name does not match");
         }
         if let Err(error) = TenantId::new(tenant).and(SessionName::new(name).map(drop)) {
             self.says(None, error.to_string());
@@ -199,17 +199,20 @@ impl Of<'_> {
                     let tenant = &self.session.tenant;
                     let want = entry.record.said().map(|text| row::words(tenant, text));
                     if words != want {
-                        self.says(Some(seq), "the search index has other words of it");
+                        self.says(Some(seq), "the search index does not match it");
                     }
                 }
                 Err(unreadable) => self.says(Some(seq), why(unreadable)),
             }
         }
         if end != self.session.last {
-            let what = format!("its last record is {end}, it says {}", self.session.last);
+            let what = format!(
+                "its last record is {end}, but its row says {}",
+                self.session.last
+            );
             self.says(None, what);
         } else if at != self.session.at {
-            self.says(None, "it has another time than its last record");
+            self.says(None, "its time differs from that of its last record");
         }
         Ok(())
     }
@@ -225,9 +228,9 @@ impl Of<'_> {
             })
             .optional()?;
         match kept {
-            Some((_, false)) => self.says(None, "the checksum of its snapshot does not fit"),
+            Some((_, false)) => self.says(None, "the checksum of its snapshot does not match"),
             Some((seq, true)) if seq > last => {
-                self.says(None, format!("its snapshot stands for record {seq}"));
+                self.says(None, format!("its snapshot is of record {seq}"));
             }
             Some((_, true)) | None => {}
         }
@@ -255,7 +258,7 @@ fn strays(connection: &Connection, found: &mut Found) -> rusqlite::Result<()> {
     let sql = "SELECT count(*) FROM thread WHERE rowid NOT IN (SELECT pos FROM record)";
     let strays: i64 = connection.query_row(sql, (), |row| row.get(0))?;
     if strays > 0 {
-        let what = format!("the search index has words of {strays} records that are not there");
+        let what = format!("the search index has words of {strays} missing records");
         found.push(None, None, None, what);
     }
     Ok(())

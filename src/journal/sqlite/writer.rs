@@ -34,7 +34,7 @@ const QUEUE: usize = 1_024;
 const BATCH: usize = 256;
 /// Longest wait for others to share a commit with.
 const COMPANY: Duration = Duration::from_millis(2);
-const PANICKED: &str = "its writer has panicked";
+const PANICKED: &str = "its writer panicked";
 const ERASE_AGAIN: Duration = Duration::from_millis(100);
 
 type Run<T> = Box<dyn for<'s, 'c> Fn(&'s mut Store<'c>) -> Result<T, Failed> + Send>;
@@ -131,7 +131,7 @@ impl Writer {
         let thread = thread.map_err(|error| error.to_string())?;
         started
             .recv()
-            .unwrap_or_else(|_| Err("its writer did not start".to_owned()))?;
+            .unwrap_or_else(|_| Err("its writer failed to start".to_owned()))?;
         Ok(Self {
             queue: Some(queue),
             room: Arc::new(Semaphore::new(QUEUE)),
@@ -349,7 +349,10 @@ impl Writing<'_> {
         self.log.owe(BUSY);
         self.tidy();
         if self.log.owes() {
-            tracing::warn!("deleted content may still be in the journal's log: somebody reads it");
+            tracing::warn!(
+                "deleted content may remain in the journal's log, because a reader \
+                            still uses it"
+            );
         }
     }
 

@@ -23,7 +23,7 @@ const MAX_TOKENS: u64 = 8192;
 const SILENT: &str = "(no output)";
 
 /// User message before a conversation that would begin with the assistant.
-const BEGIN: &str = "(The conversation goes on.)";
+const BEGIN: &str = "(The conversation continues.)";
 
 pub(in crate::llm) fn body(
     request: &Request,

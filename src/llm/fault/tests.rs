@@ -398,25 +398,31 @@ fn fault_detail_quotes_the_provider() {
     for (body, expected) in [
         (
             r#"{"error":{"message":"No such model.","type":"t","code":"C1"}}"#,
-            "the provider answered 400: No such model. (c1)",
+            "the provider responded with status 400: No such model. (c1)",
         ),
         (
             r#"{"error":{"message":"code c here","code":"c"}}"#,
-            "the provider answered 400: code c here",
+            "the provider responded with status 400: code c here",
         ),
         (
             r#"{"detail":[{"loc":["body"]}]}"#,
-            r#"the provider answered 400: [{"loc":["body"]}]"#,
+            r#"the provider responded with status 400: [{"loc":["body"]}]"#,
         ),
         (
             r#"{"detail":"Not here"}"#,
-            "the provider answered 400: Not here",
+            "the provider responded with status 400: Not here",
         ),
-        (r#"{"error":"text"}"#, "the provider answered 400: text"),
-        ("plain words", "the provider answered 400: plain words"),
-        ("", "the provider answered 400"),
-        ("[]", "the provider answered 400"),
-        ("7", "the provider answered 400"),
+        (
+            r#"{"error":"text"}"#,
+            "the provider responded with status 400: text",
+        ),
+        (
+            "plain words",
+            "the provider responded with status 400: plain words",
+        ),
+        ("", "the provider responded with status 400"),
+        ("[]", "the provider responded with status 400"),
+        ("7", "the provider responded with status 400"),
     ] {
         assert_eq!(
             of_answer(400, &HeaderMap::new(), body.as_bytes()).detail,

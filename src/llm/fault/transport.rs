@@ -11,11 +11,17 @@ pub(in crate::llm) fn of_send(error: &reqwest::Error, place: &str) -> Fault {
     if error.is_builder() {
         return Fault::permanent(
             Code::BadRequest,
-            format!("no request to {place} can be made: {why}"),
+            format!("cannot build a request to {place}: {why}"),
         );
     }
     if let Some(tls) = tls(error) {
-        return Fault::permanent(Code::Tls, format!("no secure connection to {place}: {tls}"));
+        return Fault::permanent(
+            Code::Tls,
+            format!(
+                "cannot establish a secure connection to \
+                                                    {place}: {tls}"
+            ),
+        );
     }
     if error.is_dns() {
         return reach(Code::Dns);
@@ -26,7 +32,7 @@ pub(in crate::llm) fn of_send(error: &reqwest::Error, place: &str) -> Fault {
     // The server may have read the request.
     Fault::unavailable(
         Code::HungUp,
-        format!("{place} hung up before it answered: {why}"),
+        format!("{place} closed the connection before it responded: {why}"),
     )
 }
 
@@ -36,7 +42,7 @@ pub(in crate::llm) fn of_body(error: &reqwest::Error) -> Fault {
 }
 
 pub(in crate::llm) fn headers_late(place: &str, waited: Duration) -> Fault {
-    let detail = format!("{place} did not begin to answer within {waited:?}");
+    let detail = format!("{place} did not respond within {waited:?}");
     Fault::unavailable(Code::HeadersTimeout, detail)
 }
 
@@ -44,14 +50,14 @@ fn told(error: &rustls::Error) -> String {
     use rustls::{CertificateError as Bad, Error::InvalidCertificate};
     match error {
         InvalidCertificate(Bad::UnknownIssuer) => {
-            "its certificate is from an authority that is not trusted here; one of your own goes into \
+            "its certificate is from an untrusted authority; to trust a private authority, set \
              `ca_file`"
         }
         InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
-            "its certificate is for another name"
+            "its certificate is for another host name"
         }
         InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => {
-            "its certificate has expired, or the clock here is wrong"
+            "its certificate has expired, or this machine's clock is wrong"
         }
         other => return other.to_string(),
     }

@@ -141,12 +141,12 @@ fn invalid_settings_are_refused_without_leaking_secrets() {
         with(&|settings| settings.headers = vec![("x".into(), SecretString::from("can\0ary"))]),
     ];
     let begins = [
-        "the base URL of the provider `p` is not one (relative URL without a base)",
-        "the base URL of the provider `p` is not one (it has to begin with `https://`",
-        "the base URL of the provider `p` is not one (",
-        "the key of the provider `p` cannot be sent",
-        "the header `x y` of the provider `p` cannot be sent",
-        "the header `x` of the provider `p` cannot be sent",
+        "invalid base URL of provider `p` (relative URL without a base)",
+        "invalid base URL of provider `p` (it must begin with `https://`",
+        "invalid base URL of provider `p` (",
+        "invalid key of provider `p`",
+        "invalid header `x y` of provider `p`",
+        "invalid header `x` of provider `p`",
     ];
     for (shown, begin) in wrong.iter().zip(begins) {
         assert!(shown.starts_with(begin), "{shown}");

@@ -46,11 +46,11 @@ pub(super) fn plain() -> Result<ClientConfig, String> {
 fn read(pem: &[u8]) -> Result<Authorities, String> {
     let read: Result<Authorities, _> = CertificateDer::pem_slice_iter(pem).collect();
     let authorities = read.map_err(|error| match error {
-        pem::Error::MissingSectionEnd { .. } => "one of them has no end".to_owned(),
+        pem::Error::MissingSectionEnd { .. } => "one of them is incomplete".to_owned(),
         error => error.to_string(),
     })?;
     if authorities.is_empty() {
-        return Err("there is none in it".to_owned());
+        return Err("it contains none".to_owned());
     }
     let mut roots = RootCertStore::empty();
     for authority in &authorities {
@@ -107,15 +107,15 @@ mod tests {
     #[test]
     fn invalid_certificate_is_refused() {
         for (pem, why) in [
-            ("", "there is none in it"),
-            ("a key\n", "there is none in it"),
+            ("", "it contains none"),
+            ("a key\n", "it contains none"),
             (
                 "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
                 "invalid peer certificate: BadEncoding",
             ),
             (
                 "-----BEGIN CERTIFICATE-----\nAAAA\n",
-                "one of them has no end",
+                "one of them is incomplete",
             ),
         ] {
             assert_eq!(read(pem.as_bytes()).unwrap_err(), why, "{pem}");

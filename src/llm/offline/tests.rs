@@ -182,8 +182,9 @@ fn best_match_is_quoted_and_four_more_are_listed() {
     ));
     let (text, _) = read(&reply);
     let expected = format!(
-        "`src/1.rs:1`\n```\nlet x = 1;\n```\n\nSee also:\n\n- `src/2.rs:2`\n- `src/3.rs:3`\n\
-         - `src/4.rs:4`\n- `src/5.rs:5`\n\nMatch of the first place by words: 80 %. {HINT}"
+        "`src/1.rs:1`\n```\nlet x = 1;\n```\n\nSee also:\n\n- `src/2.rs:2`\n- `src/3.rs:3`\n- \
+         `src/4.rs:4`\n- `src/5.rs:5`\n\nThe first place matches 80 % of the question by words. \
+         {HINT}"
     );
     assert_eq!(text, expected);
 }
@@ -238,10 +239,13 @@ fn missing_search_tool_is_explained() {
     let mut request = request(&[TOOL], vec![Message::text(Role::User, "Where?")]);
     request.tool_choice = ToolChoice::None;
     let (text, _) = read(&reply(&request));
-    assert!(text.contains("no tool may be used in this turn"), "{text}");
+    assert!(
+        text.contains("no tools are available in this turn"),
+        "{text}"
+    );
     request.tools = [].into();
     let (text, _) = read(&reply(&request));
-    assert!(text.contains("has no tool for that"), "{text}");
+    assert!(text.contains("has no search tool"), "{text}");
 }
 
 #[test]
@@ -256,7 +260,7 @@ fn search_failure_is_quoted_in_one_bounded_line() {
     let (text, name) = read(&reply(&request(&[TOOL], messages)));
     assert_eq!(name, "stuck");
     assert!(
-        text.starts_with("The search did not work: ‹signal› no "),
+        text.starts_with("The search failed: ‹signal› no "),
         "{text}"
     );
 }

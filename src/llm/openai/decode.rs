@@ -133,7 +133,7 @@ impl OpenAiDecoder {
             self.finish = choice.finish_reason.0.to_ascii_lowercase();
         }
         if self.finish == "error" {
-            let detail = "the provider ended its reply with an error that it did not name";
+            let detail = "the provider ended its reply with an unspecified error";
             return Err(Fault::retryable(FaultCode::ServerError, detail));
         }
         Ok(())
@@ -147,7 +147,7 @@ impl OpenAiDecoder {
         for block in &said.reasoning_details.0 {
             let added = self.thoughts.add(block);
             let text = added.map_err(|thoughts::TooManyThoughts| {
-                fault::too_much("the reply has too many blocks of reasoning")
+                fault::too_much("the reply has too many reasoning blocks")
             })?;
             detailed.push_str(&text);
         }

@@ -78,7 +78,7 @@ impl Exchange {
         let asked = shared.ask(&request).map_err(|error| Fault {
             class: FaultClass::Bug,
             code: FaultCode::BadRequest,
-            detail: format!("the request cannot be written: {error}"),
+            detail: format!("cannot serialize the request: {error}"),
         })?;
         let connection = &shared.connection;
         let asked = connection.client.execute(asked);

@@ -83,7 +83,7 @@ pub(super) async fn list(shared: &Shared) -> Result<Vec<ModelSettings>, Fault> {
     let body = timeout(LIST_TIME, whole(response)).await.map_err(|_| {
         Fault::retryable(
             FaultCode::Stall,
-            "the list of models did not come to its end",
+            "the list of models did not arrive in time",
         )
     })??;
     models(&String::from_utf8_lossy(&body))

@@ -132,7 +132,7 @@ fn script_errors_name_their_line() {
         (
             "a text of another type",
             "{\"turns\": [\n{\"reply\": 3}\n]\n}",
-            "line 2 of the script `s.json`: expected a text, or the list of its pieces",
+            "line 2 of the script `s.json`: expected a string, or a list of its pieces",
         ),
         (
             "an unknown fault",
@@ -154,6 +154,6 @@ fn script_errors_name_their_line() {
 #[test]
 fn missing_script_is_named() {
     let error = Script::read(Path::new("no/such.json")).unwrap_err();
-    let said = "the script `no/such.json` cannot be read (";
+    let said = "cannot read the script `no/such.json` (";
     assert!(error.to_string().starts_with(said), "{error}");
 }

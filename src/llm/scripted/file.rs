@@ -49,7 +49,7 @@ impl Backend for Scripts {
             Some(script) => script.call(request),
             None => {
                 let detail = format!(
-                    "the script `{}` was not read at the start: name it in `model.chain`",
+                    "the script `{}` was not loaded at startup: name it in `model.chain`",
                     request.model
                 );
                 stream::iter([Err(Fault::permanent(FaultCode::NoModel, detail))]).boxed()

@@ -95,7 +95,7 @@ async fn script_step_follows_the_count_of_assistant_messages() {
 #[tokio::test]
 async fn exhausted_script_is_a_permanent_fault() {
     let script = Scripted::new().reply("only one");
-    let detail = "the script has 1 steps and was asked for step 2: add the missing replies";
+    let detail = "the script has 1 steps, but step 2 was requested: add the missing replies";
     let expected = vec![Err(Fault::permanent("script exhausted", detail))];
     assert_eq!(items(&script, after(1)).await, expected);
 }

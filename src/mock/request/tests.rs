@@ -123,31 +123,34 @@ mod openai {
     fn each_broken_rule_is_named() {
         let tools = json!([{"type": "function", "function": {"name": "t"}}]);
         for (messages, want) in [
-            (json!([]), vec!["form: there are no messages"]),
+            (json!([]), vec!["form: the request has no messages"]),
             (
                 json!([user("q"), {"role": "assistant", "content": "x"}]),
-                vec!["ending: message 2: the assistant's is the last one"],
+                vec!["ending: message 2: the last message is the assistant's"],
             ),
             (
                 json!([user("q"), calls(&["a", "b"]), result("a"), user("q")]),
-                vec!["unanswered: message 4: the call `b` has no result before it"],
+                vec!["unanswered: message 4: the call `b` has no result before this message"],
             ),
             (
                 json!([user("q"), calls(&["a"])]),
                 vec![
-                    "unanswered: message 3: the call `a` has no result before it",
-                    "ending: message 2: the assistant's is the last one",
+                    "unanswered: message 3: the call `a` has no result before this message",
+                    "ending: message 2: the last message is the assistant's",
                 ],
             ),
             (
                 json!([user("q"), calls(&["a"]), result("a"), result("a")]),
-                vec!["unasked: message 4: the result `a` answers no call of the message before it"],
+                vec![
+                    "unasked: message 4: the result `a` belongs to no call of the message before \
+                      it",
+                ],
             ),
             (
                 json!([user(" "), {"role": "critic", "content": "x"}]),
                 vec![
-                    "empty: message 1: its content is empty",
-                    "roles: message 2: there is no role `critic`",
+                    "empty: message 1: it has no content",
+                    "roles: message 2: unknown role `critic`",
                 ],
             ),
         ] {
@@ -167,9 +170,9 @@ mod openai {
         cut["tool_calls"][0]["function"]["arguments"] = "{\"q\":".into();
         let body = json!({"model": "", "messages": [user("q"), cut, result("a")]});
         let want = [
-            "arguments: message 2: the arguments of the call `a` are no JSON",
-            "tools: the history has calls, but no tools are listed",
-            "model: no model is named",
+            "arguments: message 2: the arguments of the call `a` are not valid JSON",
+            "tools: the history has tool calls, but `tools` is empty",
+            "model: `model` is missing",
         ];
         assert_eq!(broken(Dialect::OpenAi, body), want);
     }
@@ -244,33 +247,34 @@ mod anthropic {
         let late = json!({"role": "user", "content": [{"type": "text", "text": "x"},
             {"type": "tool_result", "tool_use_id": "a"}]});
         for (messages, want) in [
-            (json!([]), vec!["form: there are no messages"]),
+            (json!([]), vec!["form: the request has no messages"]),
             (
                 json!([calls(&[]), user("q"), user("q"), {"role": "system", "content": "x"}]),
                 vec![
-                    "roles: message 1: the first one is not the user's",
-                    "roles: message 3: it follows another one of the role `user`",
-                    "roles: message 4: there is no role `system`",
+                    "roles: message 1: the first message is not the user's",
+                    "roles: message 3: it follows another message of the role `user`",
+                    "roles: message 4: unknown role `system`",
                 ],
             ),
             (
                 json!([user(""), {"role": "assistant", "content": [{"type": "text", "text": " "}]}]),
                 vec![
-                    "empty: message 1: its content is empty",
-                    "empty: message 2: a text of it is empty",
-                    "ending: message 2: the assistant's is the last one",
+                    "empty: message 1: it has no content",
+                    "empty: message 2: it has an empty text",
+                    "ending: message 2: the last message is the assistant's",
                 ],
             ),
             (
                 json!([user("q"), calls(&["a", "b"]), results(&["a", "c"])]),
                 vec![
-                    "unasked: message 3: the result `c` answers no call of the message before it",
-                    "unanswered: message 3: the call `b` has no result before it",
+                    "unasked: message 3: the result `c` belongs to no call of the message before \
+                     it",
+                    "unanswered: message 3: the call `b` has no result before this message",
                 ],
             ),
             (
                 json!([user("q"), calls(&["a"]), late]),
-                vec!["roles: message 3: the result `a` does not stand before everything else"],
+                vec!["roles: message 3: the result `a` is not before all other content"],
             ),
         ] {
             let body = json!({"messages": messages, "tools": [{"name": "t"}]});
@@ -306,9 +310,9 @@ mod anthropic {
         let body =
             json!({"model": "", "max_tokens": 0, "messages": [user("q"), call, results(&["a"])]});
         let want = [
-            "arguments: message 2: the input of the call `a` is no object",
-            "tools: the history has calls, but no tools are listed",
-            "model: no model is named",
+            "arguments: message 2: the input of the call `a` is not an object",
+            "tools: the history has tool calls, but `tools` is empty",
+            "model: `model` is missing",
             "form: `max_tokens` is missing",
         ];
         assert_eq!(broken(Dialect::Anthropic, body), want);

@@ -122,7 +122,7 @@ fn script_turn_follows_the_replies_in_the_conversation() {
         (over.status, &*over.message),
         (
             400,
-            "script exhausted: it has 2 turns and was asked for turn 3"
+            "script exhausted: it has 2 turns, but turn 3 was requested"
         )
     );
 }

@@ -22,17 +22,18 @@ pub const VERSION: u32 = 2;
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     /// The text is not JSON, or its payload does not fit its type.
-    #[error("the record is not readable: {0}")]
+    #[error("cannot read the record: {0}")]
     Json(#[from] serde_json::Error),
     /// Its type is unknown.
-    #[error("the record type `{kind}` is unknown; was it written by a newer version?")]
+    #[error("the record type `{kind}` is unknown: use a newer version of Oracle")]
     UnknownKind {
         /// The type.
         kind: String,
     },
     /// Its version is not [`VERSION`].
     #[error(
-        "the record has version {found}, this program reads {VERSION}: use the one that wrote it"
+        "the record has version {found}, but this version of Oracle reads {VERSION}: use the \
+         version that wrote it"
     )]
     Version {
         /// Its version.
@@ -217,14 +218,14 @@ mod tests {
             ),
             (
                 line(9, "query.accepted"),
-                "has version 9, this program reads 2",
+                "has version 9, but this version of Oracle reads 2",
             ),
             (
                 line(1, "query.accepted"),
-                "has version 1, this program reads 2",
+                "has version 1, but this version of Oracle reads 2",
             ),
             (line(2, "query.accepted"), "missing field `text`"),
-            ("{".to_owned(), "not readable"),
+            ("{".to_owned(), "cannot read the record"),
         ] {
             let error = decode(&json).unwrap_err().to_string();
             assert!(error.contains(says), "{error}");

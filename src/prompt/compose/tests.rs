@@ -20,7 +20,7 @@ fn code() -> ComposeInput {
 
 const TO_NEEDS: &str = "tool list cut to the 2 of 3 tools that serve this type of query, to stay \
                         within the token budget";
-const CODE_BLANK: &str = "segment `code` left out: its file renders to nothing";
+const CODE_BLANK: &str = "omitted segment `code`: its file renders to nothing";
 
 fn to_names(kept: usize) -> String {
     format!("tool list cut to the bare names of {kept} tools, to stay within the token budget")
@@ -29,7 +29,7 @@ fn to_names(kept: usize) -> String {
 /// The warning about an omitted code segment.
 fn left_out(tokens: u64, used: u64, budget: u64) -> String {
     format!(
-        "segment `code` left out: {tokens} tokens after {used} exceed the token budget of {budget}"
+        "omitted segment `code`: {tokens} tokens after {used} exceed the token budget of {budget}"
     )
 }
 
@@ -87,9 +87,9 @@ fn optional_segment_is_dropped_over_budget() {
 fn required_segment_over_budget_is_an_error() {
     let long = "x".repeat(40_000);
     for (name, file, segment, used) in [
-        ("T038: base", "base.md", SegmentId::Base, 0),
-        ("T038: signals", "signals.md", SegmentId::Signals, 1),
-        ("T038: tools", "tools-reference.md", SegmentId::Tools, 4),
+        ("base", "base.md", SegmentId::Base, 0),
+        ("signals", "signals.md", SegmentId::Signals, 1),
+        ("tools", "tools-reference.md", SegmentId::Tools, 4),
     ] {
         let error = composer(&[(file, &long)], 100)
             .compose(&code())

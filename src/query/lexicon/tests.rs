@@ -20,12 +20,12 @@ fn errors_name_the_place_the_problem_and_the_remedy() {
         (
             "no word",
             "[[code]]\nentries = [\"file\",\n\"?\"]",
-            "mine.toml:3: `?` holds no word: write a word or remove it",
+            "mine.toml:3: `?` contains no word: add a word or remove it",
         ),
         (
             "anchor inside",
             "[[code]]\nentries = [\"a ^b\"]",
-            "mine.toml:2: `a ^b`: `^` may only open an entry and `$` only end it, move it",
+            "mine.toml:2: `a ^b`: `^` may only start an entry and `$` only end it; move it",
         ),
         (
             "too long",
@@ -35,12 +35,12 @@ fn errors_name_the_place_the_problem_and_the_remedy() {
         (
             "weight out of range",
             "[[code]]\nweight = 11.5\nentries = []",
-            "mine.toml:2: weight `11.5` is out of range: use -10 to 10, or 0 to switch an entry off",
+            "mine.toml:2: weight `11.5` is out of range: use -10 to 10, or 0 to disable an entry",
         ),
         (
             "weight that is no number",
             "[[code]]\nweight = nan\nentries = []",
-            "mine.toml:2: weight `NaN` is out of range: use -10 to 10, or 0 to switch an entry off",
+            "mine.toml:2: weight `NaN` is out of range: use -10 to 10, or 0 to disable an entry",
         ),
         (
             "listed twice",

@@ -41,39 +41,39 @@ fn built_in_weights_load_and_stay_small() {
 #[test]
 fn invalid_weights_are_refused_by_name() {
     for (name, error, want) in [
-        ("empty", refused(Vec::clear), "holds no weights"),
+        ("empty", refused(Vec::clear), "is not a weights file"),
         (
             "other bytes",
             refused(|all| all[0] = b'x'),
-            "holds no weights",
+            "is not a weights file",
         ),
         (
             "a later layout",
             refused(|all| all[FORMAT_AT] = 9),
-            "is of version 9.2, this program reads 1.2",
+            "has version 9.2, but this version of Oracle reads 1.2",
         ),
         (
             "other features",
             refused(|all| all[FORMAT_AT + 4] = 7),
-            "is of version 1.7, this program reads 1.2",
+            "has version 1.7, but this version of Oracle reads 1.2",
         ),
         (
             "a flipped bit",
             refused(|all| all[MIDDLE] ^= 1),
-            "is damaged",
+            "is corrupt",
         ),
-        ("cut off", refused(|all| all.truncate(MIDDLE)), "is damaged"),
-        ("longer", refused(|all| all.push(0)), "is damaged"),
+        ("cut off", refused(|all| all.truncate(MIDDLE)), "is corrupt"),
+        ("longer", refused(|all| all.push(0)), "is corrupt"),
         (
             "no number",
             refused(number(BIAS_AT, f32::NAN)),
-            "is damaged",
+            "is corrupt",
         ),
-        ("absurd", refused(number(BIAS_AT, -3e38)), "is damaged"),
+        ("absurd", refused(number(BIAS_AT, -3e38)), "is corrupt"),
         (
             "no temperature",
             refused(number(TEMPERATURE_AT, 1e-45)),
-            "is damaged",
+            "is corrupt",
         ),
     ] {
         assert!(error.starts_with("`my.bin` "), "{name}: {error}");

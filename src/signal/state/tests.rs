@@ -1,4 +1,4 @@
-//! The transitions of docs/protocol.md, "Signal state", and the loop rows of T033.
+//! The transitions of docs/protocol.md, "Signal state", and the loop rows of the reference design.
 
 use super::*;
 use crate::{
@@ -122,12 +122,12 @@ fn three_turns_with_the_same_reason_are_a_loop() {
     let found = |kind, words: &str| Some((kind, words.to_owned()));
     for (name, turns, expected) in [
         (
-            "T033: three of the same reason",
+            "three of the same reason",
             vec![a, a, a],
             found(LoopKind::Reason, "retrying failed tool"),
         ),
-        ("T033: two do not", vec![a, a], None),
-        ("T033: nothing recorded", vec![], None),
+        ("two do not", vec![a, a], None),
+        ("nothing recorded", vec![], None),
         (
             "more than three",
             vec![a, a, a, a],
@@ -151,7 +151,7 @@ fn three_turns_with_the_same_reason_are_a_loop() {
     ] {
         assert_eq!(after(&turns).reason_loop(), expected, "{name}");
     }
-    assert_eq!(LOOP_THRESHOLD, 3, "T033: the threshold");
+    assert_eq!(LOOP_THRESHOLD, 3, "the threshold");
 }
 
 #[test]

@@ -21,7 +21,8 @@ impl Pattern {
     pub(super) fn literal(query: &str) -> Result<Self, ToolError> {
         if query.contains(['\n', '\r']) {
             return Err(ToolError::for_model(
-                "`query` has a line break, but matches are single lines: look for one of its lines",
+                "`query` has a line break, but matches are single lines: search for one of its \
+                 lines",
             ));
         }
         Self::new(query, &regex::escape(query))
@@ -87,8 +88,8 @@ fn bad_pattern(query: &str, error: &grep_regex::Error) -> ToolError {
     let built = RegexBuilder::new(query).size_limit(MAX_COMPILED).build();
     if matches!(built, Err(regex::Error::CompiledTooBig(_))) {
         return ToolError::ForModel(format!(
-            "the pattern {} is too costly: say `[a-z]` or `(?-u:\\w)` for `\\w` where that is enough, or repeat \
-             less often, such as `{{1,20}}`",
+            "the pattern {} is too complex: use `[a-z]` or `(?-u:\\w)` instead of `\\w` where \
+             that is enough, or fewer repetitions, such as `{{1,20}}`",
             text::quoted(query)
         ));
     }
@@ -98,7 +99,7 @@ fn bad_pattern(query: &str, error: &grep_regex::Error) -> ToolError {
     let fault = lines.find(|line| !line.is_empty()).unwrap_or("");
     let fault = fault.strip_prefix("error: ").unwrap_or(fault);
     ToolError::ForModel(format!(
-        "{} is no usable pattern: {fault}; mend it, or use mode `literal`",
+        "invalid pattern {}: {fault}; correct it, or use mode `literal`",
         text::quoted(query)
     ))
 }

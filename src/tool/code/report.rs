@@ -235,12 +235,12 @@ pub(super) fn answer(
     }
     if let Some(age) = known.age {
         let seconds = counted(age.as_secs().max(1), "second", "seconds");
-        notes.push(format!("as the files were {seconds} ago"));
+        notes.push(format!("files as of {seconds} ago"));
     }
     if left_out > 0 {
         let left_out = counted(left_out, "file", "files");
         notes.push(format!(
-            "{left_out} beyond the index: look there with `literal`"
+            "{left_out} beyond the index: search there with `literal`"
         ));
     }
     notes.extend(skipped.note(limits.file_bytes));

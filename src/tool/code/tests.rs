@@ -351,7 +351,7 @@ fn search_never_leaves_the_project_folder() {
     ] {
         let error = run(json!(path)).unwrap_err().to_string();
         assert!(
-            error.contains("lies outside of the project folder"),
+            error.contains("is outside of the project folder"),
             "{name}: {error}"
         );
     }
@@ -497,24 +497,25 @@ fn out_of_range_numbers_are_explained() {
     for (arguments, says) in [
         (
             json!({"query": "hit", "context": 6}),
-            "`context` is 6, allowed is 0 to 5: read more with `file_read`",
+            "`context` is 6, the range is 0 to 5: read more with `file_read`",
         ),
         (
             json!({"query": "hit", "max_results": 0}),
-            "`max_results` is 0, allowed is 1 to 100: narrow the query instead",
+            "`max_results` is 0, the range is 1 to 100: narrow the query instead",
         ),
         (
             json!({"query": "hit", "max_results": 101}),
-            "`max_results` is 101, allowed is 1 to 100: narrow the query instead",
+            "`max_results` is 101, the range is 1 to 100: narrow the query instead",
         ),
         (
             json!({"query": "hit", "path": "src/[a.rs"}),
-            "`src/[a.rs` is no usable glob: unclosed character class; missing ']'",
+            "invalid glob `src/[a.rs`: unclosed character class; missing ']'",
         ),
         // The depth of glob compilation follows the depth of braces.
         (
             json!({"query": "hit", "path": format!("*{}", "{".repeat(9))}),
-            "`*{{{{{{{{{` is no usable glob: it has 10 bytes and braces 9 deep, allowed are 4096 and 8",
+            "invalid glob `*{{{{{{{{{`: it has 10 bytes and braces 9 deep, the limits are 4096 \
+             and 8",
         ),
     ] {
         let root = tree.folder.path().to_owned();
@@ -536,37 +537,38 @@ fn invalid_queries_are_explained() {
             "blank",
             " \t",
             "literal",
-            "`query` is empty: say what to look for",
+            "`query` is empty: name what to search for",
         ),
         (
             "too long",
             &long,
             "literal",
-            "`query` is longer than 1000 characters: look for a part of it",
+            "`query` is longer than 1000 characters: search for a part of it",
         ),
         (
             "line break",
             "a\nb",
             "literal",
-            "`query` has a line break, but matches are single lines: look for one of its lines",
+            "`query` has a line break, but matches are single lines: search for one of its lines",
         ),
         (
             "unclosed group",
             "fn (",
             "regex",
-            "`fn (` is no usable pattern: unclosed group; mend it, or use mode `literal`",
+            "invalid pattern `fn (`: unclosed group; correct it, or use mode `literal`",
         ),
         (
             "line break in a pattern",
             "a\\nb",
             "regex",
-            "`a\\nb` is no usable pattern: the literal \"\\n\" is not allowed in a regex; mend it, or use mode `literal`",
+            "invalid pattern `a\\nb`: the literal \"\\n\" is not allowed in a regex; correct it, \
+             or use mode `literal`",
         ),
         (
             "too big",
             "(a{1000}){1000}",
             "regex",
-            "the pattern `(a{1000}){1000}` is too costly: say `[a-z]` or `(?-u:\\w)` for `\\w` where that is enough, or repeat less often, such as `{1,20}`",
+            "the pattern `(a{1000}){1000}` is too complex: use `[a-z]` or `(?-u:\\w)` instead of `\\w` where that is enough, or fewer repetitions, such as `{1,20}`",
         ),
     ] {
         let root = tree.folder.path().to_owned();

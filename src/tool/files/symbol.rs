@@ -32,7 +32,7 @@ pub(super) fn find(file: &File, shown: &str, wanted: &str) -> Result<FoundSymbol
     let segments = segments(wanted);
     if segments.is_empty() || clipped(wanted, MAX_NAME).1 {
         return Err(ToolError::ForModel(format!(
-            "`symbol` is {}, but has to be a name such as `run`, `Type::method` or `Class.method`",
+            "`symbol` is {}, but must be a name such as `run`, `Type::method` or `Class.method`",
             quoted(wanted)
         )));
     }
@@ -135,7 +135,8 @@ fn missing(shown: &str, wanted: &str, symbols: &[Symbol], segments: &[&str]) -> 
     let wanted = quoted(wanted);
     if symbols.is_empty() {
         return format!(
-            "no symbols are known in `{shown}`, so there is no {wanted}: read it by lines, or look for the name with `code_search`"
+            "`{shown}` has no known symbols, so there is no {wanted}: read it by lines, or search \
+             for the name with `code_search`"
         );
     }
     let name = segments.last().copied().unwrap_or("").to_lowercase();
@@ -177,7 +178,7 @@ pub(super) fn note(place: &FoundSymbol, last: Option<u64>) -> String {
     let (words, end) = (&place.words, place.span.end);
     let mut note = match last {
         Some(last) if last < end => format!(
-            "\n… {words} goes on to line {end}; go on with start_line={}",
+            "\n… {words} continues to line {end}; continue with start_line={}",
             last + 1
         ),
         _ => format!("\n… all of {words}"),

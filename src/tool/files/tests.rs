@@ -49,7 +49,7 @@ fn window_returns_the_requested_lines() {
         (
             "from the start",
             json!({}),
-            "f (lines 1–3 of 10)\n1: l1\n2: l2\n3: l3\n… 7 more lines; go on with start_line=4",
+            "f (lines 1–3 of 10)\n1: l1\n2: l2\n3: l3\n… 7 more lines; continue with start_line=4",
         ),
         (
             "from a line",
@@ -59,7 +59,7 @@ fn window_returns_the_requested_lines() {
         (
             "one line",
             json!({"start_line": 4, "end_line": 4}),
-            "f (lines 4–4 of 10)\n4: l4\n… 6 more lines; go on with start_line=5",
+            "f (lines 4–4 of 10)\n4: l4\n… 6 more lines; continue with start_line=5",
         ),
         (
             "the last line",
@@ -69,7 +69,7 @@ fn window_returns_the_requested_lines() {
         (
             "to a line",
             json!({"end_line": 2}),
-            "f (lines 1–2 of 10)\n1: l1\n2: l2\n… 8 more lines; go on with start_line=3",
+            "f (lines 1–2 of 10)\n1: l1\n2: l2\n… 8 more lines; continue with start_line=3",
         ),
         (
             "beyond the end",
@@ -79,22 +79,23 @@ fn window_returns_the_requested_lines() {
         (
             "more than the cap",
             json!({"end_line": 10}),
-            "f (lines 1–5 of 10)\n1: l1\n2: l2\n3: l3\n4: l4\n5: l5\n… 5 more lines; go on with start_line=6",
+            "f (lines 1–5 of 10)\n1: l1\n2: l2\n3: l3\n4: l4\n5: l5\n… 5 more lines; continue \
+             with start_line=6",
         ),
         (
             "around",
             json!({"around": 8, "radius": 1}),
-            "f (lines 7–9 of 10)\n7: l7\n8: l8\n9: l9\n… 1 more line; go on with start_line=10",
+            "f (lines 7–9 of 10)\n7: l7\n8: l8\n9: l9\n… 1 more line; continue with start_line=10",
         ),
         (
             "around, none beside",
             json!({"around": 8, "radius": 0}),
-            "f (lines 8–8 of 10)\n8: l8\n… 2 more lines; go on with start_line=9",
+            "f (lines 8–8 of 10)\n8: l8\n… 2 more lines; continue with start_line=9",
         ),
         (
             "around the first",
             json!({"around": 1, "radius": 1}),
-            "f (lines 1–2 of 10)\n1: l1\n2: l2\n… 8 more lines; go on with start_line=3",
+            "f (lines 1–2 of 10)\n1: l1\n2: l2\n… 8 more lines; continue with start_line=3",
         ),
         (
             "around, more than the cap",
@@ -131,7 +132,7 @@ fn invalid_window_is_explained() {
         (
             "backwards",
             json!({"start_line": 5, "end_line": 4}),
-            "`end_line` 4 lies before `start_line` 5: swap them",
+            "`end_line` 4 is before `start_line` 5: swap them",
         ),
         (
             "from nought",
@@ -156,7 +157,7 @@ fn invalid_window_is_explained() {
         (
             "no such file",
             json!({"path": "g"}),
-            "there is no `g`: find the right path with `code_search`",
+            "`g` does not exist: find the right path with `code_search`",
         ),
         (
             "negative",
@@ -219,7 +220,7 @@ fn utf16_text_is_reported_as_such() {
         ("without a zero", b"\xff\xfe\x41\x30"),
         ("empty", b"\xff\xfe"),
     ] {
-        let says = "`f` is text in UTF-16, which is not read: save it as UTF-8";
+        let says = "`f` is UTF-16, which cannot be read: save it as UTF-8";
         let got = read_with(FileReadSettings::default(), bytes, json!({}));
         assert_eq!(got, Err(ToolError::for_model(says)), "{name}");
     }
@@ -273,7 +274,7 @@ fn read_caps_apply_and_name_the_next_line() {
     let got = read_with(settings, fifty.as_bytes(), json!({})).unwrap();
     assert!(got.starts_with("f (lines 1–102 of 200)\n"), "{got}");
     assert!(
-        got.ends_with("\n… 98 more lines; go on with start_line=103"),
+        got.ends_with("\n… 98 more lines; continue with start_line=103"),
         "{got}"
     );
 }
@@ -315,8 +316,8 @@ fn a_huge_file_is_read_as_far_as_needed() {
     assert!(source.0 < 1_100_000, "{}", source.0);
     let text = render("f", span, &window).unwrap();
     let says = format!(
-        "f (lines 100–101 of at least {})\n100: xxxxxxx\n101: xxxxxxx\n\
-         … more lines follow; go on with start_line=102",
+        "f (lines 100–101 of at least {})\n100: xxxxxxx\n101: xxxxxxx\n… more lines follow; \
+         continue with start_line=102",
         source.0 / 8
     );
     assert_eq!(text, says);

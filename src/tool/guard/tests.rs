@@ -110,7 +110,7 @@ fn paths_inside_the_root_resolve() {
 fn paths_outside_or_reserved_are_refused() {
     let tree = tree();
     let beside = format!("{}-beside/x", tree.root.path().display());
-    let out = "lies outside of the project folder";
+    let out = "is outside of the project folder";
     let kept = "belongs to version control";
     for (name, wanted, says) in [
         ("git's own", ".git", kept),
@@ -150,8 +150,8 @@ fn paths_outside_or_reserved_are_refused() {
         ("share", "\\\\server\\share", out),
         ("empty", "", "the path is empty"),
         ("blank", " \t", "the path is empty"),
-        ("NUL", "src/lib.rs\0.png", "holds a NUL character"),
-        ("pipe", "pipe", "neither a file nor a folder"),
+        ("NUL", "src/lib.rs\0.png", "contains a NUL character"),
+        ("pipe", "pipe", "not a file or folder"),
         ("loop", "loop_a", "`loop_a` cannot be read: "),
         ("below a loop", "loop_a/x", "`loop_a` cannot be read: "),
         (
@@ -180,32 +180,32 @@ fn missing_path_error_suggests_a_remedy() {
         (
             "another case",
             "src/LIB.rs",
-            "there is no `src/LIB.rs`: did you mean `src/lib.rs`?",
+            "`src/LIB.rs` does not exist: did you mean `src/lib.rs`?",
         ),
         (
             "another case of a folder",
             "SRC/lib.rs",
-            "there is no `SRC`: did you mean `src`?",
+            "`SRC` does not exist: did you mean `src`?",
         ),
         (
             "same stem",
             "docs/notes.txt",
-            "there is no `docs/notes.txt`: did you mean `docs/notes.md`?",
+            "`docs/notes.txt` does not exist: did you mean `docs/notes.md`?",
         ),
         (
             "case before stem",
             "src/deep/config.TOML",
-            "there is no `src/deep/config.TOML`: did you mean `src/deep/Config.toml`?",
+            "`src/deep/config.TOML` does not exist: did you mean `src/deep/Config.toml`?",
         ),
         (
             "nothing near",
             "src/gone.py",
-            &format!("there is no `src/gone.py`: {search}"),
+            &format!("`src/gone.py` does not exist: {search}"),
         ),
         (
             "nothing near, absolute",
             &absolute,
-            &format!("there is no `src/gone.py`: {search}"),
+            &format!("`src/gone.py` does not exist: {search}"),
         ),
         (
             "below a file",
@@ -222,10 +222,10 @@ fn only_files_are_opened() {
     let tree = tree();
     let opened = tree.root.open_file("file_in").unwrap();
     assert_eq!((opened.size, opened.shown.as_str()), (5, "src/lib.rs"));
-    let says = "`src` is a folder: name a file in it, or look into it with `code_search`";
+    let says = "`src` is a folder: name a file in it, or search it with `code_search`";
     assert_eq!(said(tree.root.open_file("src").unwrap_err()), says);
     let pipe = said(tree.root.open_file("pipe").unwrap_err());
-    assert!(pipe.contains("it is never opened"), "{pipe}");
+    assert!(pipe.contains("it cannot be opened"), "{pipe}");
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn root_must_be_an_existing_folder() {
         assert_eq!(ProjectRoot::open(folder).unwrap_err(), error, "{name}");
         let text = error.to_string();
         assert!(
-            text.contains(folder.to_str().unwrap()) && text.contains(": name "),
+            text.contains(folder.to_str().unwrap()) && text.contains(": use "),
             "{text}"
         );
     }

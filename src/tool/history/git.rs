@@ -65,7 +65,8 @@ impl Git {
         let mut folders = self.root.path().ancestors();
         let Some(top) = folders.find(|folder| folder.join(".git").exists()) else {
             return Err(ToolError::for_model(
-                "the project is no git repository, so there is no history to search: go on without it",
+                "the project is not a git repository and has no history to search: continue \
+                 without it",
             ));
         };
         let mut repository = Repository {
@@ -127,9 +128,9 @@ impl Repository<'_> {
             .kill_on_drop(true);
         let mut child = command.spawn().map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => ToolError::for_model(
-                "git is not installed here, so the history cannot be searched: go on without it",
+                "git is not installed, so the history cannot be searched: continue without it",
             ),
-            kind => ToolError::ForModel(format!("git cannot be started: {kind}")),
+            kind => ToolError::ForModel(format!("cannot start git: {kind}")),
         })?;
         limit_memory(&child);
         let mut output = Vec::new();
@@ -211,11 +212,12 @@ fn environment() -> Vec<(OsString, OsString)> {
 pub(super) fn git_error(ended: &GitOutput) -> ToolError {
     ToolError::for_model(match ended.success {
         None => {
-            "git did not answer in time: try a smaller part of the project, or go on without it"
+            "git did not finish in time: try a smaller part of the project, or continue without \
+             it"
         }
         Some(_) => {
-            "git refuses this repository, which is damaged, too large, or belongs to another user \
-             (then its owner or `safe.directory` helps): go on without the history"
+            "git refuses this repository, which is damaged, too large, or owned by another user \
+             (who can set `safe.directory`): continue without the history"
         }
     })
 }

@@ -287,7 +287,7 @@ async fn commit_is_listed_with_its_details() {
     let found = search(folder.path(), json!({})).await.unwrap();
     assert!(
         found.ends_with(
-            "the newest 20 commits; there are more: narrow the search, or go on with `until`"
+            "the newest 20 commits; there are more: narrow the search, or continue with `until`"
         ),
         "{found}"
     );
@@ -488,7 +488,7 @@ async fn missing_empty_broken_or_shallow_repository_is_reported() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.starts_with("the project is no git repository"),
+        error.starts_with("the project is not a git repository"),
         "{error}"
     );
 
@@ -519,7 +519,10 @@ async fn missing_empty_broken_or_shallow_repository_is_reported() {
         .await
         .unwrap();
     assert!(
-        found.ends_with("all 2 commits; the clone is shallow: older commits are not here, and its first one seems to add everything"),
+        found.ends_with(
+            "all 2 commits; the clone is shallow: older commits are missing, and its \
+                         first one seems to add everything"
+        ),
         "{found}"
     );
 }
@@ -558,7 +561,7 @@ async fn missing_or_hanging_git_is_reported() {
         .await
         .unwrap_err();
     assert!(
-        error.to_string().starts_with("git is not installed here"),
+        error.to_string().starts_with("git is not installed, so"),
         "{error}"
     );
 
@@ -572,7 +575,7 @@ async fn missing_or_hanging_git_is_reported() {
         .await
         .unwrap_err();
     assert!(
-        error.to_string().starts_with("git did not answer in time"),
+        error.to_string().starts_with("git did not finish in time"),
         "{error}"
     );
 }
@@ -705,7 +708,7 @@ async fn a_large_diff_is_cut() {
         .unwrap();
     assert!(found.len() < 24 * 1024, "{}", found.len());
     assert!(
-        found.ends_with("… the diff goes on: name a `path` to see its part"),
+        found.ends_with("… the diff continues: name a `path` to see its part"),
         "{found}"
     );
     let folder = repository();
@@ -762,17 +765,20 @@ async fn out_of_range_history_arguments_are_explained() {
         (json!({"query": "a\0b"}), "NUL"),
         (
             json!({"since": "--output=x"}),
-            "`since` is `--output=x`, which is no day",
+            "`since` is `--output=x`, which is not a date",
         ),
-        (json!({"until": "2024-02-30"}), "which is no day"),
-        (json!({"until": "x days ago"}), "which is no day"),
+        (json!({"until": "2024-02-30"}), "which is not a date"),
+        (json!({"until": "x days ago"}), "which is not a date"),
         (
             json!({"commit": "abc"}),
-            "`commit` is `abc`, which is no hash of a commit",
+            "`commit` is `abc`, which is not a commit hash",
         ),
-        (json!({"commit": "a".repeat(65)}), "which is no hash"),
-        (json!({"commit": "HEAD"}), "which is no hash"),
-        (json!({"commit": "abcd^{/x}"}), "which is no hash"),
+        (
+            json!({"commit": "a".repeat(65)}),
+            "which is not a commit hash",
+        ),
+        (json!({"commit": "HEAD"}), "which is not a commit hash"),
+        (json!({"commit": "abcd^{/x}"}), "which is not a commit hash"),
         (
             json!({"commit": "abcd", "query": "x"}),
             "`commit` names one commit",

@@ -120,7 +120,7 @@ async fn map_of_a_path_shows_only_that_part() {
         json!({"path": "../x"}),
     )
     .await;
-    assert!(error.unwrap_err().to_string().contains("lies outside"));
+    assert!(error.unwrap_err().to_string().contains("is outside"));
 }
 
 #[tokio::test]
@@ -160,11 +160,11 @@ async fn out_of_range_map_arguments_are_explained() {
     for (arguments, says) in [
         (
             json!({"max_tokens": 199}),
-            "`max_tokens` is 199, allowed is 200 to 16000",
+            "`max_tokens` is 199, the range is 200 to 16000",
         ),
         (
             json!({"max_tokens": 16_001}),
-            "`max_tokens` is 16001, allowed is 200 to 16000",
+            "`max_tokens` is 16001, the range is 200 to 16000",
         ),
     ] {
         let result = called(sample().path(), RepoMapSettings::default(), arguments).await;
@@ -234,7 +234,7 @@ async fn map_honours_its_file_limits() {
         "{map}"
     );
     assert!(map.contains("90 files not read for an outline"), "{map}");
-    assert!(map.contains("more files than are looked at"), "{map}");
+    assert!(map.contains("too many files to read them all"), "{map}");
     let read = RepoMapSettings {
         max_outlined: 10,
         ..RepoMapSettings::default()

@@ -241,12 +241,12 @@ impl Index {
         if left_out.beyond > 0 {
             let beyond = counted(left_out.beyond, "note", "notes");
             notes.push(format!(
-                "{beyond} or more beyond what is searched: name fewer by `notes.dir`"
+                "at least {beyond} beyond the limit: choose a smaller folder with `notes.dir`"
             ));
         }
         if left_out.late > 0 || left_out.unlisted {
             notes.push(format!(
-                "stopped at the deadline: {} not read yet, ask again",
+                "stopped at the deadline: {} not read yet, try again",
                 left_out.late
             ));
         }

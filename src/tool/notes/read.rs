@@ -51,12 +51,12 @@ struct NoteSearchArguments {
 #[must_use]
 pub fn note_search(notes: Arc<Notes>) -> FnTool {
     let outside = match notes.prefix {
-        EXTERNAL_PREFIX => " They lie outside of the project, where no other search looks.",
+        EXTERNAL_PREFIX => " They are outside of the project, where no other search looks.",
         _ => "",
     };
     let description = format!(
-        "Finds sections of notes and documents (Markdown) that answer a question, the best first, as \
-         `path:line: text`. Read on with note_read.{outside}"
+        "Finds sections of notes and documents (Markdown) that answer a question, the best first, \
+         as `path:line: text`. Read more with note_read.{outside}"
     );
     let spec = arguments::spec::<NoteSearchArguments>("note_search", description, ToolNeed::Vault);
     let blocking = BlockingRunner::new(CONCURRENT, notes.settings.deadline);
@@ -71,12 +71,12 @@ fn search(
     let query = wanted.query.trim();
     if clipped(query, MAX_QUERY).1 {
         return Err(ToolError::ForModel(format!(
-            "`query` is longer than {MAX_QUERY} characters: ask for a part of it"
+            "`query` is longer than {MAX_QUERY} characters: use a part of it"
         )));
     }
     if Question::read(query).wanted.is_empty() {
         return Err(ToolError::for_model(
-            "`query` has only common words or letters: name what to look for",
+            "`query` has only common words or letters: name what to search for",
         ));
     }
     let most = wanted.max_results.unwrap_or(RESULTS);
@@ -166,9 +166,9 @@ fn read(
         let ((path, page), heading) = named.or_else(|error| linked().ok_or(error))?;
         Ok((path.to_owned(), page.file.clone(), heading))
     })?;
-    let text = notes.text(&file).ok_or_else(|| {
-        ToolError::ForModel(format!("`{path}` cannot be read any more: try again"))
-    })?;
+    let text = notes
+        .text(&file)
+        .ok_or_else(|| ToolError::ForModel(format!("`{path}` is no longer readable: try again")))?;
     let note = Note::read(&path, &text);
     let given = wanted.section.as_deref().map(str::trim);
     let given = given.filter(|name| !name.is_empty());
@@ -193,7 +193,7 @@ fn read(
     };
     if next <= last {
         let more = counted(u64::from(last - next + 1), "more line", "more lines");
-        let _ = writeln!(shown, "… {more}; go on with start_line={next}");
+        let _ = writeln!(shown, "… {more}; continue with start_line={next}");
     }
     let title = note.title.as_deref().unwrap_or_else(|| stem(&path));
     let _ = write!(shown, "  title: {}", on_one_line(title));
@@ -284,7 +284,7 @@ pub(super) fn find<'a>(
             let named = found.iter().take(MAX_NAMED);
             let named: Vec<String> = named.map(|(path, _)| format!("`{path}`")).collect();
             Err(ToolError::ForModel(format!(
-                "{} notes are called {}: name one by its path, such as {}",
+                "{} notes are named {}: use the path of one, such as {}",
                 found.len(),
                 quoted(given),
                 named.join(", ")

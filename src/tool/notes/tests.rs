@@ -218,15 +218,15 @@ async fn note_search_can_be_limited_to_a_path() {
         ),
         (
             json!({"query": "size", "max_results": 51}),
-            "`max_results` is 51, allowed is 1 to 50",
+            "`max_results` is 51, the range is 1 to 50",
         ),
         (
             json!({"query": "size", "path": "../x"}),
-            "`../x` is no folder and no note",
+            "`../x` is not a folder or note",
         ),
         (
             json!({"query": "size", "path": "none"}),
-            "`none` is no folder and no note",
+            "`none` is not a folder or note",
         ),
     ] {
         let told = call(&tool, arguments).await.unwrap_err().to_string();
@@ -337,7 +337,7 @@ async fn deepest_notes_are_dropped_beyond_the_limit() {
     };
     let found = search(&notes_with(&folder, settings), "journal").await;
     assert!(
-        found.contains("in 2 notes searched; 1 note or more beyond"),
+        found.contains("in 2 notes searched; at least 1 note beyond the limit"),
         "{found}"
     );
     assert!(!found.contains("docs/adr/"), "{found}");
@@ -389,17 +389,17 @@ async fn note_is_found_by_any_of_its_names() {
     for (arguments, says) in [
         (
             json!({"note": "limits"}),
-            "2 notes are called `limits`: name one by its path, such as `a/limits.md`",
+            "2 notes are named `limits`: use the path of one, such as `a/limits.md`",
         ),
         (
             json!({"note": "journals"}),
-            "there is no note `journals`: perhaps one of `",
+            "no note `journals`: perhaps one of `",
         ),
         (
             json!({"note": "elephants"}),
-            "there is no note `elephants`: find it with",
+            "no note `elephants`: find it with",
         ),
-        (json!({"note": "../../etc/passwd"}), "there is no note"),
+        (json!({"note": "../../etc/passwd"}), "no note"),
         (json!({"note": " "}), "`note` is empty"),
         (
             json!({"note": "sample", "start_line": 0}),
@@ -431,7 +431,7 @@ async fn long_note_names_the_next_line() {
         "{long}"
     );
     assert!(
-        long.contains("\n… 599 more lines; go on with start_line=402\n"),
+        long.contains("\n… 599 more lines; continue with start_line=402\n"),
         "{long}"
     );
     let empty = read(&notes, json!({"note": "empty"})).await.unwrap();

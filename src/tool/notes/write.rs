@@ -102,7 +102,7 @@ fn write(
             })?;
             if !is_markdown(&path) {
                 return Err(ToolError::ForModel(format!(
-                    "`{path}` is no Markdown: it can be read, and is not written to"
+                    "`{path}` is not Markdown: it can be read but not written"
                 )));
             }
             let place = folder.place(notes.below_folder(&path))?;
@@ -118,7 +118,8 @@ fn write(
             let (now, given) = (version(old), wanted.version.as_deref().unwrap_or_default());
             if edit.text != *old && given.trim() != now {
                 return Err(ToolError::ForModel(format!(
-                    "`{shown}` has the version {now}, not {}: read it again, and replace what it is now",
+                    "`{shown}` has version {now}, not {}: read it again, and replace its current \
+                     text",
                     quoted(given)
                 )));
             }
@@ -128,7 +129,7 @@ fn write(
     };
     if edit.text.len() as u64 > notes.settings.max_file_bytes {
         return Err(ToolError::ForModel(format!(
-            "`{shown}` would be larger than {} bytes: write into another note",
+            "`{shown}` would exceed {} bytes: write into another note",
             notes.settings.max_file_bytes
         )));
     }
@@ -139,7 +140,7 @@ fn write(
         && replace_file(notes, &place, &shown, old.as_deref(), &edit.text)?;
     let how = match changed {
         true => "written",
-        false => "it said so before, and nothing was written",
+        false => "it already has this text, and nothing was written",
     };
     let Edit { text, first, last } = edit;
     let (all, version) = (text.lines().count(), version(&text));
@@ -156,22 +157,22 @@ impl NoteWriteArguments {
         }
         if self.text.len() > MAX_TEXT {
             return Err(ToolError::ForModel(format!(
-                "`text` has {} bytes, allowed are {MAX_TEXT}: write it in parts, by `append`",
+                "`text` has {} bytes, the maximum is {MAX_TEXT}: write it in parts, with `append`",
                 self.text.len()
             )));
         }
         if self.text.contains('\0') {
-            return say("`text` holds a NUL character: no note has one");
+            return say("`text` contains a NUL character: remove it");
         }
         if self.section.is_some() && mode != WriteMode::Append {
-            return say("`section` goes with the mode `append` only");
+            return say("`section` is valid only with mode `append`");
         }
         match (mode, &self.version) {
             (WriteMode::Replace, None) => {
                 say("`replace` needs the `version` that `note_read` shows")
             }
             (WriteMode::Create | WriteMode::Append, Some(_)) => {
-                say("`version` goes with the mode `replace` only")
+                say("`version` is valid only with mode `replace`")
             }
             _ => Ok(()),
         }
@@ -188,7 +189,7 @@ fn new_target(notes: &Notes, folder: &ProjectRoot, given: &str) -> Result<WriteT
     }
     let refused = |why: &str| {
         Err(ToolError::ForModel(format!(
-            "{} is no name of a note: {why}",
+            "invalid note name {}: {why}",
             quoted(given)
         )))
     };
@@ -196,7 +197,7 @@ fn new_target(notes: &Notes, folder: &ProjectRoot, given: &str) -> Result<WriteT
         let name = path.rsplit('/').next().unwrap_or_default();
         let ending = name.rsplit_once('.').map(|(_, ending)| ending);
         if ending.is_some_and(|ending| ending.len() <= 5 && !ending.contains(' ')) {
-            return refused("it has to end with `.md`");
+            return refused("it must end with `.md`");
         }
         path.push_str(".md");
     }
@@ -204,7 +205,8 @@ fn new_target(notes: &Notes, folder: &ProjectRoot, given: &str) -> Result<WriteT
     let odd = |part: &str| hidden(part) || part.len() > MAX_NAME;
     if path.split('/').any(odd) || path.contains(char::is_control) {
         return refused(&format!(
-            "no part of it may be hidden, longer than {MAX_NAME} bytes or hold control characters"
+            "no part of it may be hidden, be longer than {MAX_NAME} bytes or contain control \
+             characters"
         ));
     }
     folder.place(&path)
@@ -314,7 +316,7 @@ fn text_of(notes: &Notes, place: &WriteTarget) -> Result<String, ToolError> {
     // It may have become a link or a pipe.
     let (file, _) = notes.root.open_found(&path).ok_or_else(|| {
         for_model(
-            "cannot be read: it is gone, not readable, or no file of the notes any more".to_owned(),
+            "cannot be read: it is missing, unreadable, or no longer among the notes".to_owned(),
         )
     })?;
     let read = file.take(most + 1).read_to_end(&mut bytes);
@@ -336,13 +338,12 @@ fn replace_file(
     new: &str,
 ) -> Result<bool, ToolError> {
     let path = place.path();
-    let failed = |error: io::Error| {
-        ToolError::ForModel(format!("`{shown}` cannot be written: {}", error.kind()))
-    };
+    let failed =
+        |error: io::Error| ToolError::ForModel(format!("cannot write `{shown}`: {}", error.kind()));
     let exists = || {
         ToolError::ForModel(format!(
-            "`{shown}` exists already and says something else: read it, then add to it (`append`) or replace it \
-             (`replace`)"
+            "`{shown}` already exists with another text: read it, then add to it (`append`) or \
+             replace it (`replace`)"
         ))
     };
     if old.is_none() && path.exists() {

@@ -134,8 +134,8 @@ async fn current_query_is_excluded_from_its_results() {
     assert!(!found.contains("now"), "{found}");
     assert!(found.contains("before") && found.contains("elsewhere"));
     let only = call(&of([places[0].clone()]), json!({"query": "x"})).await;
-    let none = "Nobody has said all words of `x` in an earlier conversation. Words are compared as \
-                wholes: try fewer, other forms of them, or other words.";
+    let none = "No message has all words of `x` in an earlier conversation. Whole words are \
+                compared: try fewer words, other forms, or other words.";
     assert_eq!(only, Ok(none.to_owned()));
 }
 
@@ -187,8 +187,8 @@ async fn session_filter_widens_the_search_up_to_a_bound() {
             "too far behind",
             others(4_096).chain(rare()),
             &[64, 512, 4_096],
-            "Nobody has said all words of `text` in the session rare among the latest places with \
-             these words. Words are compared as wholes: try fewer, other forms of them, or other words.",
+            "No message has all words of `text` in the session rare among the latest places with \
+             these words. Whole words are compared: try fewer words, other forms, or other words.",
         ),
     ] {
         let threads = of(places);
@@ -206,15 +206,15 @@ async fn invalid_thread_search_arguments_are_explained() {
     for (arguments, says) in [
         (
             json!({"query": " -* "}),
-            "`query` has no word in it: give words that were said",
+            "`query` contains no word: use words that were said",
         ),
         (
             json!({"query": "x", "limit": 21}),
-            "`limit` is 21, allowed is 1 to 20: add words instead",
+            "`limit` is 21, the range is 1 to 20: add words instead",
         ),
         (
             json!({"query": "x", "session": "../b"}),
-            "`session` is no name of a session: take one that a search has shown, or leave it out",
+            "`session` is not a session name: use one that a search has shown, or omit it",
         ),
         (
             json!({"query": "x", "tenant": "other"}),
@@ -246,7 +246,7 @@ async fn search_failure_is_explained() {
             "for now",
             failing(Fault::retryable("journal_unavailable", "/data is busy")),
             ToolError::for_model(
-                "earlier conversations cannot be searched at the moment: try again later, or go on \
+                "earlier conversations are currently not searchable: try again later, or continue \
                  without them",
             ),
         ),
@@ -260,7 +260,7 @@ async fn search_failure_is_explained() {
             hanging,
             ToolError::for_model(
                 "the search over earlier conversations took too long: search for rarer words, or \
-                 go on without it",
+                 continue without it",
             ),
         ),
     ] {

@@ -428,8 +428,8 @@ async fn parent_ends_without_a_hanging_child_and_retries_its_cancel() {
         (&end["outcome"], &end["code"]),
         (&json!("failed"), &json!("child"))
     );
-    let detail = "it was taken back and did not end within 120s; what it recorded of its use until \
-                  then counts";
+    let detail = "it was cancelled but did not end within 120s; the usage that it recorded until \
+                  then is counted";
     assert_eq!(end["detail"], detail);
     assert_eq!(usage(&finished), sum([cost(10, 1_000), cost(20, 2_000)]));
     // The parent is free, and the child is cancelled as soon as its journal works.
@@ -463,7 +463,7 @@ async fn unreadable_child_counts_as_zero_usage_and_is_recorded() {
     assert_eq!(usage(&finished), cost(10, 1_000));
     let end = last(&parent, "delegation.finished").await;
     let detail = end["detail"].as_str().unwrap();
-    let said = "; what it used is not known and counts as nothing";
+    let said = "; its usage is unknown and not counted";
     assert!(detail.ends_with(said), "{detail}");
 }
 

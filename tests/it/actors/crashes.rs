@@ -260,10 +260,7 @@ async fn quarantined_session_refuses_with_its_reason_until_released() {
     let AskError::Refused(Refusal::Quarantined { reason }) = &refused else {
         panic!("{refused}");
     };
-    assert!(
-        reason.contains("it crashed while coming to life"),
-        "{reason}"
-    );
+    assert!(reason.contains("it crashed while activating"), "{reason}");
     let view = session.view().await.unwrap();
     assert_eq!(
         (view.state.as_str(), view.quarantine.as_ref()),

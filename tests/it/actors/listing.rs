@@ -391,7 +391,7 @@ async fn only_its_own_request_opens_an_ephemeral_session() {
             };
             assert_eq!(*name, key.name);
             let said = refused.unwrap().to_string();
-            assert!(said.contains("lasts for one request"), "{said}");
+            assert!(said.contains("sessions of a single request"), "{said}");
         }
     }
     // While it lives, an operator can control it like any other.

@@ -107,8 +107,8 @@ async fn model_receives_errors_of_its_note_calls() {
         .reply(done("Not found."));
     let results = results(&script).await;
     let told = [
-        "`query` has only common words or letters: name what to look for",
-        "there is no note `doc/adr/0003-use-sqlit.md`: perhaps one of `doc/adr/0003-use-sqlite.md`",
+        "`query` has only common words or letters: name what to search for",
+        "no note `doc/adr/0003-use-sqlit.md`: perhaps one of `doc/adr/0003-use-sqlite.md`",
     ];
     for ((status, content), says) in results.iter().zip(told) {
         assert_eq!(*status, ToolStatus::Failed, "{content}");

@@ -183,7 +183,7 @@ async fn session_with_only_its_own_appends_refused_is_quarantined() {
     let AskError::Refused(Refusal::Quarantined { reason }) = refused else {
         panic!("{refused}");
     };
-    let why = "the journal does not take its records: ";
+    let why = "the journal rejects its records: ";
     assert!(reason.starts_with(why), "{reason}");
     assert!(reason.contains("there is no room for so much"), "{reason}");
     assert_eq!((journal.hits(), script.requests().len()), (16, 16));

@@ -128,7 +128,10 @@ async fn search_never_finds_sessions_of_another_tenant() {
     ] {
         // Also from a session of the same name.
         let found = search(&journal, &key(tenant, "talk"), 0, arguments).await;
-        assert!(found.starts_with("Ok: Nobody has said"), "{found}");
+        assert!(
+            found.starts_with("Ok: No message has all words of"),
+            "{found}"
+        );
     }
     let found = search(
         &journal,
@@ -158,7 +161,7 @@ async fn failed_journal_search_is_reported_and_the_query_continues() {
     let plan = Plan::new().fail_every(Operation::Search, 1, Failure::NotExecuted);
     let journal: Arc<dyn Journal> = Arc::new(FaultyJournal::new(Memory::new(), plan));
     let found = search(&journal, &key("acme", "new"), 0, json!({"query": "retry"})).await;
-    let words = "Failed: earlier conversations cannot be searched at the moment: try again later, or \
-                 go on without them";
+    let words = "Failed: earlier conversations are currently not searchable: try again later, or \
+                 continue without them";
     assert_eq!(found, words);
 }

@@ -48,13 +48,13 @@ async fn any_tool_outcome_becomes_text_for_the_model() {
         (
             "it hangs",
             TestTool::new("t").hangs(),
-            "Failed: The tool t did not answer within 30s and was stopped. Ask for less, or go on \
-             without it.",
+            "Failed: The tool t did not answer within 30s and was stopped. Ask for less, or \
+             continue without it.",
         ),
         (
             "it panics",
             TestTool::new("t").panics(Panics::times(1)),
-            "Failed: The tool t is broken. Go on without it.",
+            "Failed: The tool t is broken. Continue without it.",
         ),
     ] {
         let script = script(&["t"]);

@@ -51,7 +51,7 @@ fn training_set_excludes_evaluation_queries() {
     let lexicon = Lexicon::builtin().unwrap();
     for (name, text) in TRAIN {
         let rows = rows(text);
-        // "ok" is in the shared file and in T009: the lexicon decides it, so the training skips it.
+        // "ok" is in the shared file and in the reference table: the lexicon decides it, so the training skips it.
         for row in training::training_rows(&lexicon, &rows) {
             assert!(!measured.contains(&bare(&row.query)), "{name}: {row:?}");
         }

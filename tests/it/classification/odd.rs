@@ -119,7 +119,7 @@ fn explanation_matches_the_classification() {
         let first = format!("{query_type}, confidence {sure:.2}, {by}");
         assert_eq!(shown.lines().next(), Some(&*first), "{query}");
         assert_eq!(*got, classifier().classify(query, context), "{query}");
-        let counted = !shown.contains("did not count");
+        let counted = !shown.contains("did not decide");
         let asked = !explained.shares.is_empty();
         assert_eq!(
             counted,

@@ -1,5 +1,5 @@
-//! Facts of the reference design that classification keeps: the rows of T009 and T041, and the
-//! keywords of T008. Never training data.
+//! Facts of the reference design that classification keeps: its rows and its
+//! keywords. Never training data.
 
 use oracle_agent::model::QueryType;
 
@@ -8,7 +8,7 @@ use QueryType::{Action, Code, Conversational, Documentation, Research};
 /// Queries with their types, under the name of the reference test.
 pub(super) const ROWS: &[(&str, &[(QueryType, &str)])] = &[
     (
-        "T009 TestCodeClassification",
+        "code",
         &[
             (Code, "Where is the authentication function?"),
             (Code, "How does the login method work?"),
@@ -23,7 +23,7 @@ pub(super) const ROWS: &[(&str, &[(QueryType, &str)])] = &[
         ],
     ),
     (
-        "T009 TestDocumentationClassification",
+        "documentation",
         &[
             (Documentation, "Why did we choose PostgreSQL?"),
             (Documentation, "What's the architecture decision for auth?"),
@@ -37,7 +37,7 @@ pub(super) const ROWS: &[(&str, &[(QueryType, &str)])] = &[
         ],
     ),
     (
-        "T009 TestResearchClassification",
+        "research",
         &[
             (Research, "What are the best practices for API design?"),
             (Research, "Compare React vs Vue for this project"),
@@ -51,7 +51,7 @@ pub(super) const ROWS: &[(&str, &[(QueryType, &str)])] = &[
         ],
     ),
     (
-        "T009 TestActionClassification",
+        "action",
         &[
             (Action, "Create a new note about the meeting"),
             (Action, "Update the README with installation steps"),
@@ -65,7 +65,7 @@ pub(super) const ROWS: &[(&str, &[(QueryType, &str)])] = &[
         ],
     ),
     (
-        "T009 TestConversationalClassification",
+        "conversational",
         &[
             (Conversational, "Thanks!"),
             (Conversational, "Ok, got it"),
@@ -80,7 +80,7 @@ pub(super) const ROWS: &[(&str, &[(QueryType, &str)])] = &[
         ],
     ),
     (
-        "T009 TestEdgeCases",
+        "edge cases",
         &[
             (Conversational, ""),
             (Conversational, "   "),
@@ -90,18 +90,18 @@ pub(super) const ROWS: &[(&str, &[(QueryType, &str)])] = &[
         ],
     ),
     (
-        "T009 TestContextNeeds",
+        "context needs",
         &[
             (Code, "What function handles auth?"),
             (Conversational, "Thanks!"),
         ],
     ),
     (
-        "T041 test_code_query_full_composition",
+        "composition of a code query",
         &[(Code, "How does the auth middleware work?")],
     ),
     (
-        "T041 test_classification_to_composition_pipeline",
+        "classification and composition",
         &[
             (Code, "How does the auth middleware work?"),
             (Documentation, "What did we decide about caching?"),
@@ -112,7 +112,7 @@ pub(super) const ROWS: &[(&str, &[(QueryType, &str)])] = &[
 ];
 
 #[rustfmt::skip]
-pub(super) const T008: [(QueryType, &[&str]); 5] = [
+pub(super) const KEYWORDS: [(QueryType, &[&str]); 5] = [
     (
         Code,
         &[

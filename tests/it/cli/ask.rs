@@ -222,7 +222,7 @@ fn ask_with_closed_stdin_reports_an_empty_question() {
     place.isolate(&mut shell);
     let output = shell.output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
-    let empty = "oracle: the question is empty: say what you want to know\n";
+    let empty = "oracle: the question is empty: enter a question\n";
     assert_eq!((said.as_str(), output.status.code()), (empty, Some(2)));
 }
 

@@ -103,7 +103,8 @@ fn worst_outcome_gives_the_exit_code() {
     let place = Workspace::new(&FILES);
     let key = |session: &str, question: &str| json!({"session": session, "question": question, "idempotency_key": "k"});
     let invoices = json!("invoices");
-    let reused = "line 2, session `r`: the idempotency key `k` was used for another message";
+    let reused =
+        "line 2, session `r`: the idempotency key `k` was already used for another message";
     for (name, asked, note, code) in [
         ("nothing", vec![], "", 0),
         ("answered", vec![invoices.clone(), invoices.clone()], "", 0),
@@ -141,7 +142,7 @@ fn worst_outcome_gives_the_exit_code() {
     );
     let error = object["error"].as_str().unwrap();
     assert!(
-        error.contains("`k` was used for another message"),
+        error.contains("`k` was already used for another message"),
         "{error}"
     );
 }

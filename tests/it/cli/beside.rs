@@ -234,7 +234,7 @@ fn unattended_ask_leaves_a_servers_call_to_its_operators() {
         .unwrap();
     let mut err = BufReader::new(child.stderr.take().unwrap()).lines();
     let said = err.next().unwrap().unwrap();
-    let (_, how) = said.split_once("consent: `oracle ").unwrap();
+    let (_, how) = said.split_once("approval: run `oracle ").unwrap();
     let (line, _) = how.split_once('`').unwrap();
     assert!(line.starts_with("ctl approve s "), "{said}");
     let is_passivated = (0..600).any(|_| {

@@ -43,7 +43,7 @@ fn torn_write_ends_the_program_and_loses_nothing_acknowledged() {
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(6), "{told}");
     assert!(
-        told.contains("the journal cannot be trusted any more"),
+        told.contains("the journal failed and cannot be trusted any more"),
         "{told}"
     );
     assert_eq!(output.stdout, b"", "nothing is acknowledged");

@@ -9,7 +9,8 @@ use super::{
 };
 
 const NOT_THERE: &str = "where is the zygote capacitor implemented?";
-const NOT_UTF_8: &str = "oracle: the line is not UTF-8 and was not asked: convert it to UTF-8\n";
+const NOT_UTF_8: &str = "oracle: the line was skipped because it is not UTF-8: convert it to \
+                         UTF-8\n";
 
 #[test]
 fn piped_questions_share_one_session() {

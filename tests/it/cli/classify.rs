@@ -189,7 +189,7 @@ fn labelled_queries_are_evaluated() {
     let out = String::from_utf8(output.stdout).unwrap();
     assert!(out.contains("1 of     2 right"), "{out}");
     assert!(
-        out.contains("0.80 code taken for conversational: ok"),
+        out.contains("0.80 code classified as conversational: ok"),
         "{out}"
     );
     assert_transcript!(

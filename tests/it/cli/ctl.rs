@@ -59,7 +59,7 @@ fn operator_controls_a_server_with_ctl() {
         .next()
         .unwrap()
         .unwrap()
-        .contains("keeps conversations")
+        .contains("data directory")
     {}
     let control = place.data.path().join("oracle/control.sock");
     while !control.exists() {
@@ -133,7 +133,10 @@ fn operator_controls_a_server_with_ctl() {
     // Restarts are in the log, which shares the stream with the server's own lines.
     let mut own = said.iter().filter(|line| line.starts_with("oracle: "));
     let last = own.next_back().map(String::as_str);
-    assert_eq!(last, Some("oracle: ends: lets queries come to their ends"));
+    assert_eq!(
+        last,
+        Some("oracle: shutting down: waiting for running queries to finish")
+    );
     assert_eq!(code, Some(0));
     let last: Vec<String> = seen.map(Result::unwrap).collect();
     let last: Value = serde_json::from_str(last.last().unwrap()).unwrap();
@@ -157,7 +160,7 @@ fn configuration_reloads_by_command_and_by_signal() {
         .next()
         .unwrap()
         .unwrap()
-        .contains("asks nobody for a key")
+        .contains("requests need no key")
     {}
     let control = place.data.path().join("oracle/control.sock");
     while !control.exists() {
@@ -171,12 +174,12 @@ fn configuration_reloads_by_command_and_by_signal() {
     let reloaded = run(&place, "ctl reload");
     assert_eq!(
         reloaded,
-        (Some(0), "nothing has changed\n".to_owned(), String::new())
+        (Some(0), "no changes\n".to_owned(), String::new())
     );
     let more = format!("{CONFIG}[oracle]\nmax_turns = 7\n[server]\nprogress = true\n");
     std::fs::write(&config, &more).unwrap();
     let (code, out, err) = run(&place, "ctl reload");
-    let told = "changed: oracle.max_turns\nafter the next start: server.progress\n";
+    let told = "changed: oracle.max_turns\neffective after a restart: server.progress\n";
     assert_eq!((code, out.as_str(), err.as_str()), (Some(0), told, ""));
     std::fs::write(
         &config,
@@ -195,7 +198,7 @@ fn configuration_reloads_by_command_and_by_signal() {
     let told = server.err.next().unwrap().unwrap();
     assert_eq!(
         told,
-        "oracle: read the configuration: changed: oracle.max_turns"
+        "oracle: reloaded the configuration: changed: oracle.max_turns"
     );
     let (_, out, _) = run(&place, "ctl tail system");
     assert!(out.contains("control.reloaded"), "{out}");

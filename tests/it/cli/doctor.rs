@@ -103,10 +103,12 @@ fn doctor_warns_about_a_weak_model_with_remedies() {
 /// The mock model checks that requests keep the protocol's rules.
 #[tokio::test(flavor = "multi_thread")]
 async fn doctor_reports_refused_or_unused_tool_results() {
-    let refused = "fail  results     the provider answered 400: mock fault 400: refused as a bad request (invalid_request_error) (bad_request); it calls \
-                   tools and takes no results: update the server, or switch on all that it needs for tools";
-    let unused = "warn  results     the answer has nothing of what the tool returned; check the server's template";
-    let late = "warn  results     called again instead of answering; check the server's template";
+    let refused = "fail  results     the provider responded with status 400: mock fault 400: bad request (invalid_request_error) (bad_request); \
+                   the model calls tools, but the server rejects their results: update the server, or enable its tool support";
+    let unused = "warn  results     the answer does not use the tool's result; check the server's \
+                  template";
+    let late = "warn  results     the model called the tool again instead of answering; check the \
+                server's template";
     for (fault, told, code) in [
         (Some("400@3"), refused, 1),
         (None, unused, 0),

@@ -177,7 +177,7 @@ async fn end_in_the_middle(place: &Workspace, told: ShutdownSignal) -> Vec<Messa
     let (said, code) = ended.expect("it ends in time").unwrap();
     let want = match told {
         ShutdownSignal::Once => (
-            Some("oracle: ends: lets queries come to their ends"),
+            Some("oracle: shutting down: waiting for running queries to finish"),
             Some(0),
         ),
         ShutdownSignal::Twice => (Some("oracle: interrupted"), Some(130)),

@@ -136,7 +136,7 @@ fn chat_explains_what_an_interrupt_did() {
     chat.ask("one?");
     assert_eq!(chat.out.next().unwrap().unwrap(), "Fine.");
     chat.interrupt();
-    chat.logged("nothing is running; Ctrl-D leaves");
+    chat.logged("no question is running; press Ctrl-D to exit");
     chat.ask("two?");
     chat.logged(RUNS);
     chat.interrupt();

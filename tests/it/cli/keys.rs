@@ -139,8 +139,8 @@ impl Served {
             log,
             seen: String::new(),
         };
-        let line = served.line_with("listens on http://");
-        let (_, address) = line.trim().split_once("listens on http://").unwrap();
+        let line = served.line_with("listening on http://");
+        let (_, address) = line.trim().split_once("listening on http://").unwrap();
         served.address = address.to_owned();
         served
     }
@@ -211,7 +211,7 @@ fn server_never_reveals_a_key() {
     assert_eq!(answers.matches("HTTP/1.1 404").count(), 2, "{answers}");
     assert_eq!(answers.matches("HTTP/1.1 401").count(), 3, "{answers}");
     let log = served.end();
-    assert!(log.contains("asks everybody for a key"), "{log}");
+    assert!(log.contains("every request needs a key"), "{log}");
     assert!(
         log.contains("by=\"ann\""),
         "who asked is in the log:\n{log}"
@@ -235,7 +235,7 @@ fn server_requires_keys_as_soon_as_one_exists() {
     let shown = format!("x-api-key: {key}\r\n");
     assert!(served.get("/nowhere", &shown).starts_with("HTTP/1.1 404"));
     let log = served.end();
-    assert!(log.contains("asks nobody for a key"), "{log}");
+    assert!(log.contains("requests need no key"), "{log}");
 }
 
 #[test]

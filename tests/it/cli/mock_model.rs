@@ -62,7 +62,7 @@ fn mock_model_serves_until_ctrl_c_and_reports_protocol_violations() {
         assert_eq!(output.status.code(), Some(0), "{err}");
         assert_eq!(err.lines().count(), 1, "{err}");
         assert!(
-            err.contains("there are no messages") && err.contains("rule=\"form\""),
+            err.contains("the request has no messages") && err.contains("rule=\"form\""),
             "{err}"
         );
     }
@@ -97,7 +97,7 @@ fn mock_model_explains_why_it_cannot_start() {
     let port = taken.local_addr().unwrap().port();
     let output = place.oracle(&format!("mock-model --port {port}")).output();
     let err = String::from_utf8(output.stderr).unwrap();
-    assert!(err.contains("name a free port, or 0 for any"), "{err}");
+    assert!(err.contains("choose a free port, or 0 for any"), "{err}");
     assert_eq!(output.status.code(), Some(1));
 }
 

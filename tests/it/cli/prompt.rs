@@ -114,7 +114,7 @@ fn project_context_is_part_of_the_prompt() {
     );
     let missing = run("nowhere.md");
     assert!(
-        missing.contains("the project's context `nowhere.md` cannot be read"),
+        missing.contains("cannot read the project's context `nowhere.md`"),
         "{missing}"
     );
     assert!(missing.ends_with("[exit 2]\n"), "{missing}");
@@ -150,8 +150,7 @@ fn note_writing_needs_configuration() {
     }
     for (folder, why) in [("nowhere", "entity not found"), ("file", "not a directory")] {
         let prompt = run(&[("ORACLE_NOTES__DIR", folder)]);
-        let says =
-            format!("the folder of notes `{folder}` cannot be used: {why}; check `notes.dir`");
+        let says = format!("cannot use the notes folder `{folder}`: {why}; check `notes.dir`");
         assert!(
             prompt.contains(&says) && prompt.ends_with("[exit 2]\n"),
             "{prompt}"
@@ -164,8 +163,8 @@ fn note_writing_needs_configuration() {
         assert!(prompt.ends_with("[exit 0]\n"), "{prompt}");
         let prompt = run(&[dir, ("ORACLE_NOTES__WRITE", "true")]);
         let says = format!(
-            "the folder of notes `{folder}` is the project, or holds it, and with `notes.write` all of the \
-             project could be written to; set `notes.dir` to a folder for notes alone"
+            "the notes folder `{folder}` is or contains the project, so that `notes.write` would allow \
+             writing to all of it; set `notes.dir` to a folder that holds only notes"
         );
         assert!(
             prompt.contains(&says) && prompt.ends_with("[exit 2]\n"),

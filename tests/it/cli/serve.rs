@@ -49,7 +49,7 @@ impl Served {
                 panic!("it ended: {before:?}");
             };
             let line = line.unwrap();
-            match line.strip_prefix("oracle: listens on http://") {
+            match line.strip_prefix("oracle: listening on http://") {
                 Some(address) => break address.to_owned(),
                 None => before.push(line),
             }
@@ -133,14 +133,17 @@ fn serve_prints_its_address_and_shuts_down_gracefully() {
         assert_eq!(asks, "oracle: asks scripted/script.json, by option --model");
         let keeps = server.err.next().unwrap().unwrap();
         let data = place.data.path().join("oracle");
-        let want = format!("oracle: keeps conversations in {}", data.display());
+        let want = format!("oracle: data directory: {}", data.display());
         assert_eq!(keeps, want);
-        let keys = "oracle: asks nobody for a key: `oracle keys create` makes one";
+        let keys = "oracle: requests need no key; run `oracle keys create` to require keys";
         assert_eq!(server.err.next().unwrap().unwrap(), keys);
         assert!(server.get("/readyz").starts_with("HTTP/1.1 200"));
         server.signal(signal);
         let (said, code) = server.end();
-        assert_eq!(said, ["oracle: ends: lets queries come to their ends"]);
+        assert_eq!(
+            said,
+            ["oracle: shutting down: waiting for running queries to finish"]
+        );
         assert_eq!(code, Some(0), "{signal}");
     }
 }
@@ -151,13 +154,13 @@ fn serve_does_not_start_where_it_cannot_listen() {
     let server = Served::start(&place, SERVE);
     let taken = format!("serve --listen {}", server.address);
     for (line, code, what) in [
-        (taken.as_str(), 1, "is taken"),
+        (taken.as_str(), 1, "is already in use"),
         ("serve --listen 0.0.0.0:0", 2, "there are no keys"),
         ("serve --listen 192.0.2.1:1", 2, "there are no keys"),
         (
             "serve --listen here",
             2,
-            "allowed is an IP address and a port",
+            "expected an IP address and a port",
         ),
     ] {
         let output = place.oracle(line).output();

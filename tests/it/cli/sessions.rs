@@ -70,7 +70,7 @@ fn sessions_are_listed_the_last_used_first() {
     let limited = place.oracle("sessions list --limit 1").output();
     let said = String::from_utf8(limited.stderr).unwrap();
     assert!(limited.stdout.starts_with(b"a\t"));
-    assert_eq!(said, "oracle: 2 more sessions: see more with --limit\n");
+    assert_eq!(said, "oracle: 2 more sessions: show them with --limit\n");
 }
 
 #[test]
@@ -211,10 +211,10 @@ fn deleted_session_leaves_nothing_on_disk() {
     let refused = place.oracle("sessions delete s").output();
     assert_eq!(refused.status.code(), Some(2));
     let said = String::from_utf8(refused.stderr).unwrap();
-    assert!(said.contains("say so with --yes"), "{said}");
+    assert!(said.contains("confirm with --yes"), "{said}");
     assert!(kept(&folder, "zanzibar"));
     let told = out(&place, "sessions delete s --yes");
-    assert_eq!(told, "session `s` is deleted; nothing of it is kept\n");
+    assert_eq!(told, "deleted session `s`\n");
     assert!(!kept(&folder, "zanzibar"));
     let gone = place.oracle("sessions show s").output();
     assert_eq!(gone.status.code(), Some(1));
@@ -223,7 +223,7 @@ fn deleted_session_leaves_nothing_on_disk() {
         3,
         "the others stay"
     );
-    assert_eq!(out(&place, "journal verify"), "the journal is in order\n");
+    assert_eq!(out(&place, "journal verify"), "no corruption found\n");
 }
 
 const SLOW: &str = r#"{ "turns": [{ "reply": "zanzibar", "delay_ms": 600000 }] }"#;
@@ -525,7 +525,8 @@ async fn released_session_leaves_quarantine() {
     assert_eq!(refused.status.code(), Some(1));
     assert_eq!(
         out(&place, "sessions release b"),
-        "session `b` goes on; it was set aside: it crashed while idle: boom\n"
+        "session `b` was released from quarantine; it was quarantined because: it crashed while \
+         idle: boom\n"
     );
     out(&place, "ask --session b invoices");
     assert_eq!(

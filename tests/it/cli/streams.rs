@@ -109,7 +109,7 @@ fn a_full_disk_is_a_failure() {
             .unwrap();
         let output = place.oracle(line).command().stdout(full).output().unwrap();
         let err = String::from_utf8(output.stderr).unwrap();
-        let says = "oracle: standard output cannot be written: No space left on device";
+        let says = "oracle: cannot write to standard output: No space left on device";
         assert!(err.starts_with(says), "{line}: {err}");
         assert_eq!(output.status.code(), Some(1), "{line}");
     }

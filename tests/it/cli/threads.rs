@@ -63,6 +63,6 @@ fn session_finds_messages_of_another_session() {
             "{line}"
         );
     }
-    let nobody = "Nobody has said all words of `deploy window` in the session b.";
+    let nobody = "No message has all words of `deploy window` in the session b.";
     assert!(own.starts_with(nobody), "{own}");
 }

@@ -172,25 +172,30 @@ fn untrusted_server_is_reported_and_receives_no_request() {
         (
             "127.0.0.1",
             "",
-            "its certificate is from an authority that is not trusted here; one of your own goes into `ca_file`",
+            "its certificate is from an untrusted authority; to trust a private authority, set \
+             `ca_file`",
         ),
         (
             "elsewhere.test",
             "ca_file = 'ca.pem'",
-            "its certificate is for another name",
+            "its certificate is for another host name",
         ),
     ] {
         let server = Tls::start(name, BOTH);
         let place = server.place(more);
         let (answer, errors, code) = came(&place, ASK, &[]);
-        let told = format!("no secure connection to {}: {told}", server.url);
+        let told = format!(
+            "cannot establish a secure connection to {}: {told}",
+            server.url
+        );
         assert_eq!(code, 1, "{answer} {errors}");
         assert!(errors.contains(&told), "{errors}");
         assert!(server.versions().is_empty());
         let (answer, _, code) = came(&place, "doctor --config o.toml --model local/small", &[]);
         let told = format!(
-            "fail  connection  {told}; check the address, and the certificates of this machine; an authority \
-             of your own is trusted by `ca_file`; the other checks were left out"
+            "fail  connection  {told}; check the address and this machine's certificates; to \
+             trust a private certificate authority, set `ca_file`; the remaining checks were \
+             skipped"
         );
         assert!(answer.contains(&told) && code == 1, "{answer}");
     }
@@ -202,11 +207,14 @@ fn invalid_ca_file_is_reported_before_any_request() {
     for (file, told) in [
         (
             "away.pem",
-            "the certificates of the provider `local` cannot be read from `away.pem`: No such file or directory (os error 2); check `ca_file`",
+            "cannot read the certificates of provider `local` from `away.pem`: No such file or \
+             directory (os error 2); check `ca_file`",
         ),
         (
             "none.pem",
-            "the file `ca_file` of the provider `local` has no certificates that can be used (there is none in it): it has to hold certificates of authorities in PEM, each between BEGIN CERTIFICATE and END CERTIFICATE",
+            "the `ca_file` of provider `local` has no usable certificates (it contains none): it \
+             must contain CA certificates in PEM, each between BEGIN CERTIFICATE and END \
+             CERTIFICATE",
         ),
     ] {
         let place = server.place(&format!("ca_file = '{file}'"));

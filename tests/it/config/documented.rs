@@ -138,7 +138,7 @@ fn examples_of_optional_keys_are_valid() {
 #[test]
 fn defaults_have_the_required_values() {
     let config = Config::default();
-    // T031
+    // Bounds of the reference design.
     assert_eq!(config.oracle.max_turns, 30);
     assert_eq!(
         config.oracle.iteration_warning_threshold,

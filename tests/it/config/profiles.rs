@@ -76,41 +76,47 @@ fn profile_problems_are_one_line_each_and_reported_together() {
         (
             "no name",
             "[[profiles]]\n",
-            "oracle.toml:1: [[profiles]] has no `name`, which it needs",
+            "oracle.toml:1: [[profiles]] lacks the required key `name`",
         ),
         (
             "a name that is taken",
             "[[profiles]]\nname = 'oracle'\n",
-            "oracle.toml:2: `profiles.name` is `'oracle'`, allowed is 1 to 128 characters from A-Z a-z 0-9 . _ : -, but not \"oracle\", which is what the sections describe",
+            "oracle.toml:2: `profiles.name` is `'oracle'`, expected 1 to 128 characters from A-Z \
+             a-z 0-9 . _ : -, but not \"oracle\", which the sections configure",
         ),
         (
             "no list",
             "[profiles]\nname = 'x'\n",
-            "oracle.toml:1: `profiles` is `…`, allowed is only a list: the line `[[profiles]]` and keys below it",
+            "oracle.toml:1: `profiles` is `…`, expected only a list: write the line \
+             `[[profiles]]` with its keys below",
         ),
         (
             "twice the same, a wrong key and a wrong value",
             "[[profiles]]\nname = 'x'\nmax_turn = 1\n[[profiles]]\nname = 'x'\nmax_turns = 0\ntools = 'a b'\n",
-            "oracle.toml:3: `profiles.max_turn` is `1`, but there is no such key; the nearest is `profiles.max_turns`\n\
-             oracle.toml:6: `profiles.max_turns` is `0`, allowed is a whole number from 1 to 100\n\
-             oracle.toml:7: `profiles.tools` is `'a b'`, allowed is a list of names of tools, each 1 to 64 characters from A-Z a-z 0-9 _ -, none twice\n\
-             oracle.toml:5: `profiles.name` is `x`, allowed is a name that no other profile has",
+            "oracle.toml:3: unknown key `profiles.max_turn` (set to `1`); did you mean \
+             `profiles.max_turns`?\noracle.toml:6: `profiles.max_turns` is `0`, allowed is a \
+             whole number from 1 to 100\noracle.toml:7: `profiles.tools` is `'a b'`, expected a \
+             list of distinct tool names, each 1 to 64 characters from A-Z a-z 0-9 _ \
+             -\noracle.toml:5: `profiles.name` is `x`, expected a name that no other profile has",
         ),
         (
             "a tool in both lists",
             "[tools]\nattachable = ['b']\n[[profiles]]\nname = 'x'\ntools = ['a', 'b']\n",
-            "oracle.toml:5: `profiles.tools` is `b`, allowed is a tool in only one of the two lists: of those that are there from the start, and `attachable`",
+            "oracle.toml:5: `profiles.tools` is `b`, expected a tool that is not both available \
+             from the start and in `attachable`",
         ),
         (
             "the same in a section",
             "[tools]\nonly = ['a']\nattachable = ['a']\n",
-            "oracle.toml:3: `tools.attachable` is `a`, allowed is a tool in only one of the two lists: of those that are there from the start, and `attachable`",
+            "oracle.toml:3: `tools.attachable` is `a`, expected a tool that is not both available \
+             from the start and in `attachable`",
         ),
         (
             "a blank instruction",
             "[[profiles]]\nname = 'x'\ninstructions = ' '\ndescription = \"\"\"a\nb\"\"\"\n",
-            "oracle.toml:3: `profiles.instructions` is `…`, allowed is a text of 1 to 20000 characters that is not blank\n\
-             oracle.toml:4: `profiles.description` is `\"\"\"a\\nb\"\"\"`, allowed is 1 to 200 characters on one line",
+            "oracle.toml:3: `profiles.instructions` is `…`, expected 1 to 20000 characters, not \
+             all of them blank\noracle.toml:4: `profiles.description` is `\"\"\"a\\nb\"\"\"`, \
+             expected 1 to 200 characters on one line",
         ),
     ];
     for (name, file, says) in table {

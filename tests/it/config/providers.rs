@@ -89,154 +89,177 @@ fn problems_name_line_key_value_and_what_is_allowed() {
         (
             "nothing but the head",
             "[[providers]]\n".to_owned(),
-            "oracle.toml:1: [[providers]] has no `name`, which it needs\n\
-             oracle.toml:1: [[providers]] has no `dialect`, which it needs\n\
-             oracle.toml:1: [[providers]] has no `base_url`, which it needs",
+            "oracle.toml:1: [[providers]] lacks the required key `name`\noracle.toml:1: \
+             [[providers]] lacks the required key `dialect`\noracle.toml:1: [[providers]] has no \
+             `base_url`, which it needs",
         ),
         (
             "a dialect",
             SHORT.replace("'openai'", "'grpc'"),
-            "oracle.toml:3: `providers.dialect` is `'grpc'`, allowed is \"openai\" or \"anthropic\"",
+            "oracle.toml:3: `providers.dialect` is `'grpc'`, expected \"openai\" or \"anthropic\"",
         ),
         (
             "a name that is taken by what is built in",
             SHORT.replace("local", "offline"),
-            "oracle.toml:2: `providers.name` is `'offline'`, allowed is lower-case letters, digits, `-` and `_`, but not \"offline\" or \"scripted\", which are built in",
+            "oracle.toml:2: `providers.name` is `'offline'`, expected lower-case letters, digits, \
+             `-` and `_`, but not \"offline\" or \"scripted\", which are built in",
         ),
         (
             "a name of another kind",
             SHORT.replace("'local'", "5"),
-            "oracle.toml:2: `providers.name` is `5`, allowed is lower-case letters, digits, `-` and `_`, but not \"offline\" or \"scripted\", which are built in",
+            "oracle.toml:2: `providers.name` is `5`, expected lower-case letters, digits, `-` and \
+             `_`, but not \"offline\" or \"scripted\", which are built in",
         ),
         (
             "no address",
             SHORT.replace("http://h:1/v1", "h:1"),
-            "oracle.toml:4: `providers.base_url` is `'h:1'`, allowed is an address that begins with http:// or https://, without user, password, `?` and `#`",
+            "oracle.toml:4: `providers.base_url` is `'h:1'`, expected an http:// or https:// URL \
+             without user, password, `?` and `#`",
         ),
         (
             "a password in the address",
             SHORT.replace("h:1", "me:canary@h:1"),
-            "oracle.toml:4: `providers.base_url` is `…`, allowed is an address that begins with http:// or https://, without user, password, `?` and `#`",
+            "oracle.toml:4: `providers.base_url` is `…`, expected an http:// or https:// URL \
+             without user, password, `?` and `#`",
         ),
         (
             "a key in the address",
             SHORT.replace("/v1", "/v1?key=canary"),
-            "oracle.toml:4: `providers.base_url` is `…`, allowed is an address that begins with http:// or https://, without user, password, `?` and `#`",
+            "oracle.toml:4: `providers.base_url` is `…`, expected an http:// or https:// URL \
+             without user, password, `?` and `#`",
         ),
         (
             "the key itself for its variable",
             with("key_env = 'sk-canary'"),
-            "oracle.toml:5: `providers.key_env` is `…`, allowed is the name of an environment variable: capital letters, digits and `_`",
+            "oracle.toml:5: `providers.key_env` is `…`, expected the name of an environment \
+             variable: capital letters, digits and `_`",
         ),
         (
             "the key itself",
             with("key = 'sk-canary'"),
-            "oracle.toml:5: `providers.key` is `…`, but there is no such key; `[[providers]]` has name, dialect, base_url, key_env, key_file, ca_file, stream, requests_per_minute, tokens_per_minute, concurrency, queue, headers, header_env, models",
+            "oracle.toml:5: unknown key `providers.key` (set to `…`); `[[providers]]` has name, dialect, base_url, key_env, key_file, ca_file, stream, requests_per_minute, tokens_per_minute, concurrency, queue, headers, header_env, models",
         ),
         (
             "a key almost right",
             with("key_en = 'canary'"),
-            "oracle.toml:5: `providers.key_en` is `…`, but there is no such key; the nearest is `providers.key_env`",
+            "oracle.toml:5: unknown key `providers.key_en` (set to `…`); did you mean \
+             `providers.key_env`?",
         ),
         (
             "a number for no key",
             with("timeout = 5"),
-            "oracle.toml:5: `providers.timeout` is `5`, but there is no such key; `[[providers]]` has name, dialect, base_url, key_env, key_file, ca_file, stream, requests_per_minute, tokens_per_minute, concurrency, queue, headers, header_env, models",
+            "oracle.toml:5: unknown key `providers.timeout` (set to `5`); `[[providers]]` has name, dialect, base_url, key_env, key_file, ca_file, stream, requests_per_minute, tokens_per_minute, concurrency, queue, headers, header_env, models",
         ),
         (
             "too many places for the key",
             with("key_env = 'KEY'\nkey_file = 'f'"),
-            "oracle.toml:5: `providers.key_env` is `KEY`, allowed is only one of `key_env` and `key_file`; the other one is not needed",
+            "oracle.toml:5: `providers.key_env` is `KEY`, expected only one of `key_env` and \
+             `key_file`",
         ),
         (
             "a switch for a choice",
             with("stream = true"),
-            "oracle.toml:5: `providers.stream` is `true`, allowed is \"always\" or \"never\"",
+            "oracle.toml:5: `providers.stream` is `true`, expected \"always\" or \"never\"",
         ),
         (
             "no calls at all",
             with("requests_per_minute = 0"),
-            "oracle.toml:5: `providers.requests_per_minute` is `0`, allowed is a whole number from 1 to 10000000",
+            "oracle.toml:5: `providers.requests_per_minute` is `0`, expected a whole number from \
+             1 to 10000000",
         ),
         (
             "a secret in an open header",
             with("headers = { Authorization = 'Bearer canary' }"),
-            "oracle.toml:5: `providers.headers` is `Authorization`, allowed is only what anybody may see; what may be a secret stands in a variable that `header_env` names",
+            "oracle.toml:5: `providers.headers` is `Authorization`, expected headers without \
+             secrets; put secret values into environment variables and name these in `header_env`",
         ),
         (
             "a secret for a variable of a header",
             with("header_env = { X-Token = 'canary' }"),
-            "oracle.toml:5: `providers.header_env` is `…`, allowed is a table of headers with the name of an environment variable: capital letters, digits and `_`",
+            "oracle.toml:5: `providers.header_env` is `…`, expected a table of headers with the \
+             name of an environment variable: capital letters, digits and `_`",
         ),
         (
             "a header that is none",
             with("[providers.headers]\n'X Title' = 'canary'"),
-            "oracle.toml:5: `providers.headers` is `…`, allowed is a table of headers with names of headers: letters, digits and `-`",
+            "oracle.toml:5: `providers.headers` is `…`, expected a table of headers with header \
+             names of letters, digits and `-`",
         ),
         (
             "headers of another kind",
             with("headers = 'X-Title: canary'"),
-            "oracle.toml:5: `providers.headers` is `…`, allowed is a table of headers with their names and what they are set to",
+            "oracle.toml:5: `providers.headers` is `…`, expected a table of header names and \
+             values",
         ),
         (
             "a header from two places",
             with("headers = { X-A = 'a' }\nheader_env = { X-A = 'A' }"),
-            "oracle.toml:5: `providers.headers` is `X-A`, allowed is a header that is not in `header_env` too",
+            "oracle.toml:5: `providers.headers` is `X-A`, expected a header that is not also in \
+             `header_env`",
         ),
         (
             "no list of models",
             with("models = ['m']"),
-            "oracle.toml:5: `providers.models` is `…`, allowed is only a list: the line `[[providers.models]]` and keys below it",
+            "oracle.toml:5: `providers.models` is `…`, expected only a list: write the line \
+             `[[providers.models]]` with its keys below",
         ),
         (
             "a model without a name",
             format!("{SHORT}[[providers.models]]\ncontext_window = 100000\n"),
-            "oracle.toml:5: [[providers.models]] has no `name`, which it needs",
+            "oracle.toml:5: [[providers.models]] lacks the required key `name`",
         ),
         (
             "a window too small",
             model("context_window = 100"),
-            "oracle.toml:7: `providers.models.context_window` is `100`, allowed is a whole number from 256 to 100000000",
+            "oracle.toml:7: `providers.models.context_window` is `100`, expected a whole number \
+             from 256 to 100000000",
         ),
         (
             "too exact a price",
             model("output = 1\ninput = 0.0000001"),
-            "oracle.toml:8: `providers.models.input` is `0.0000001`, allowed is US dollars from 0 to 1000000, with at most 6 decimals",
+            "oracle.toml:8: `providers.models.input` is `0.0000001`, expected US dollars from 0 \
+             to 1000000, with at most 6 decimals",
         ),
         (
             "half a price",
             model("input = 1"),
-            "oracle.toml:7: `providers.models.input` is `1`, allowed is only a price beside which both `input` and `output` are set",
+            "oracle.toml:7: `providers.models.input` is `1`, expected no price unless both \
+             `input` and `output` are set",
         ),
         (
             "a key of a model almost right",
             model("context_windows = 9000"),
-            "oracle.toml:7: `providers.models.context_windows` is `9000`, but there is no such key; the nearest is `providers.models.context_window`",
+            "oracle.toml:7: unknown key `providers.models.context_windows` (set to `9000`); did \
+             you mean `providers.models.context_window`?",
         ),
         (
             "a model twice",
             model("[[providers.models]]\nname = 'm'"),
-            "oracle.toml:8: `providers.models.name` is `m`, allowed is a name that no other model of the provider has",
+            "oracle.toml:8: `providers.models.name` is `m`, expected a name that no other model \
+             of the provider has",
         ),
         (
             "a provider twice",
             format!("{SHORT}{SHORT}"),
-            "oracle.toml:6: `providers.name` is `local`, allowed is a name that no other provider has",
+            "oracle.toml:6: `providers.name` is `local`, expected a name that no other provider \
+             has",
         ),
         (
             "a section for a list",
             "[providers]\nname = 'canary'\n".to_owned(),
-            "oracle.toml:1: `providers` is `…`, allowed is only a list: the line `[[providers]]` and keys below it",
+            "oracle.toml:1: `providers` is `…`, expected only a list: write the line \
+             `[[providers]]` with its keys below",
         ),
         (
             "a value for a list",
             "providers = 'canary'\n".to_owned(),
-            "oracle.toml:1: `providers` is `…`, allowed is only a list: the line `[[providers]]` and keys below it",
+            "oracle.toml:1: `providers` is `…`, expected only a list: write the line \
+             `[[providers]]` with its keys below",
         ),
         (
             "a list almost right",
             SHORT.replace("providers", "provider"),
-            "oracle.toml:1: there is no section `[provider]`; the nearest is `[[providers]]`",
+            "oracle.toml:1: unknown section `[provider]`; did you mean `[[providers]]`?",
         ),
     ] {
         let said = problems(&sources(&file, &[], &[])).join("\n");

@@ -1,4 +1,4 @@
-//! Sources of values and their precedence (T031).
+//! Sources of values and their precedence.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -10,7 +10,7 @@ use oracle_agent::{
 
 use super::{from_file, problems, sources};
 
-/// T031, and T032's custom limit of 5.
+/// Environment variables, among them a custom limit of 5 turns.
 #[test]
 fn max_turns_and_thresholds_hold_to_their_bounds() {
     for (name, key, allowed, good, bad) in [
@@ -71,10 +71,10 @@ fn max_turns_and_thresholds_hold_to_their_bounds() {
                 "{name}={value}"
             );
         }
-        // Where T031 falls back to the default, the start fails.
+        // Where the reference design falls back to the default, the start fails.
         for value in bad {
             let line =
-                format!("environment variable {name}: `{key}` is `{value}`, allowed is {allowed}");
+                format!("environment variable {name}: `{key}` is `{value}`, expected {allowed}");
             assert_eq!(problems(&sources("", &[(name, value)], &[])), [line]);
         }
     }
@@ -102,7 +102,7 @@ fn thresholds_are_exact() {
         problems(&sources(file, &[], &[])),
         [
             "oracle.toml:2: `oracle.iteration_warning_threshold` is `0.70000000000000000001`, \
-          allowed is a number from 0.0 to 1.0 with at most 4 decimals"
+             expected a number from 0.0 to 1.0 with at most 4 decimals"
         ]
     );
 }
@@ -234,7 +234,7 @@ fn unreadable_file_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("none.toml");
     let problem = ConfigFile::read(&path).unwrap_err().to_string();
-    let start = format!("{}: the file cannot be read: ", path.display());
+    let start = format!("{}: cannot read the file: ", path.display());
     assert!(problem.starts_with(&start), "{problem}");
     std::fs::write(&path, "[oracle]\nmax_turns = 9\n").unwrap();
     let sources = Sources {

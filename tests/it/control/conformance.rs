@@ -448,7 +448,7 @@ async fn watchers_receive_the_end_of_the_system() {
         loop {
             let seen = watched.next().await;
             if seen["seen"] == "end" {
-                assert_eq!(seen["why"], "the system has ended", "{name}");
+                assert_eq!(seen["why"], "the server has shut down", "{name}");
                 break;
             }
         }

@@ -141,13 +141,15 @@ async fn invalid_configuration_changes_nothing_and_reports_every_problem() {
     for (file, says) in [
         (
             "[oracle]\nmax_turns = 0\n[prompt]\ndri = 'x'\n",
-            "oracle.toml:2: `oracle.max_turns` is `0`, allowed is a whole number from 1 to 100\n\
-             oracle.toml:4: `prompt.dri` is `'x'`, but there is no such key; `[prompt]` has dir, context, instructions, token_budget",
+            "oracle.toml:2: unknown key `oracle.max_turns` (set to `0`, allowed is a whole number \
+             from 1 to 100\noracle.toml:4: `prompt.dri` is `'x'`); `[prompt]` has dir, context, \
+             instructions, token_budget",
         ),
         (
             "[oracle]\nmax_turns = 3\n[prompt]\ncontext = '/nowhere/x'\n[[profiles]]\nname = 'p'\ntools = ['fly']\n",
-            "the project's context `/nowhere/x` cannot be read: No such file or directory (os error 2); check `prompt.context`\n\
-             the profile `p` names the tool `fly`, and there is none: there is `look`; check its tools and `attachable`",
+            "cannot read the project's context `/nowhere/x`: No such file or directory (os error \
+             2); check `prompt.context`\nprofile `p` names the unknown tool `fly`: use `look` in \
+             its `tools` and `attachable`",
         ),
     ] {
         *text.lock().unwrap() = file.to_owned();
@@ -156,7 +158,7 @@ async fn invalid_configuration_changes_nothing_and_reports_every_problem() {
         let (head, problems) = message.split_once('\n').unwrap();
         assert_eq!(
             head,
-            "nothing was changed, because the configuration is not in order:"
+            "the configuration is invalid, and nothing was changed:"
         );
         assert_eq!(problems, says);
     }

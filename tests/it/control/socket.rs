@@ -39,7 +39,10 @@ async fn unknown_verb_is_refused_and_the_connection_stays_open() {
         (r#"{"verb":19}"#, "`verb`"),
         (r#"["drain"]"#, "object"),
         (r#"{"verb":"pause"}"#, "`session`"),
-        (r#"{"verb":"pause","session":"a b"}"#, "has the character"),
+        (
+            r#"{"verb":"pause","session":"a b"}"#,
+            "contains the character",
+        ),
         (r#"{"verb":"pause","session":"s","query":1}"#, "`query`"),
         (r#"{"verb":"drain","now":true}"#, "`now`"),
         (r#"{"verb":"list","limit":-1}"#, "`limit`"),

@@ -245,12 +245,12 @@ mod without_sockets {
         assert_eq!(readiness(&routes).await.0, 200);
         journal.set(Obstacle::Down);
         let (status, body) = readiness(&routes).await;
-        assert_eq!((status, &body["journal"]), (503, &"cannot be read".into()));
+        assert_eq!((status, &body["journal"]), (503, &"not readable".into()));
         journal.set(Obstacle::RefusedAppends);
         assert_eq!(readiness(&routes).await.0, 200, "nobody tried to write");
         system.session("s").unwrap().ask("hello").await.unwrap_err();
         let (status, body) = readiness(&routes).await;
-        let word = "cannot be written";
+        let word = "not writable";
         assert_eq!((status, &body["journal"]), (503, &word.into()));
         journal.set(Obstacle::None);
         system.session("t").unwrap().ask("hello").await.unwrap();

@@ -1,4 +1,4 @@
-//! The rows of T011, with these differences: action loads the docs segment, a required segment over
+//! The composition rows of the reference design, with these differences: action loads the docs segment, a required segment over
 //! budget is an error, and the row of the low budget has a budget of 30.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use oracle_agent::{
 
 use super::{compose, composer};
 
-const T011: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 7] = [
     ("base.md", "# Base Prompt\n\nYou are the Oracle."),
     ("signals.md", "# Signals\n\nEmit signals at response end."),
     ("tools-reference.md", "# Tools\n\nYou have access to tools."),
@@ -27,41 +27,41 @@ const T011: [(&str, &str); 7] = [
 
 #[test]
 fn each_type_includes_its_own_segment_and_no_other() {
-    let composer = composer(&T011, 8_000);
+    let composer = composer(&FILES, 8_000);
     for (name, query_type, own, heading) in [
         (
-            "T011: code includes code, excludes others",
+            "code includes code, excludes others",
             QueryType::Code,
             SegmentId::Code,
             "# Code Analysis",
         ),
         (
-            "T011: documentation includes docs",
+            "documentation includes docs",
             QueryType::Documentation,
             SegmentId::Docs,
             "# Documentation",
         ),
         (
-            "T011: research includes research",
+            "research includes research",
             QueryType::Research,
             SegmentId::Research,
             "# Research",
         ),
         (
-            "T011: conversational includes conversation",
+            "conversational includes conversation",
             QueryType::Conversational,
             SegmentId::Conversation,
             "# Conversation",
         ),
         (
-            "T011: action includes docs",
+            "action includes docs",
             QueryType::Action,
             SegmentId::Docs,
             "# Documentation",
         ),
     ] {
         let prompt = compose(&composer, &Variables::default(), query_type);
-        // T011, always included and ordered in the result: base, signals and tools come first.
+        // Always included, and ordered in the result: base, signals and tools come first.
         let expected = [SegmentId::Base, SegmentId::Signals, SegmentId::Tools, own];
         assert_eq!(prompt.segments_included, expected, "{name}");
         assert_eq!(
@@ -86,33 +86,26 @@ fn each_type_includes_its_own_segment_and_no_other() {
 #[test]
 fn dividers_separate_segments_and_keep_their_content() {
     let prompt = compose(
-        &composer(&T011, 8_000),
+        &composer(&FILES, 8_000),
         &Variables::default(),
         QueryType::Code,
     );
-    let [base, signals, tools, code, ..] = T011.map(|(_, text)| text);
+    let [base, signals, tools, code, ..] = FILES.map(|(_, text)| text);
     let expected = format!("{base}\n\n---\n\n{signals}\n\n---\n\n{tools}\n\n---\n\n{code}");
-    assert_eq!(
-        *prompt.content, expected,
-        "T011: dividers, content preserved"
-    );
+    assert_eq!(*prompt.content, expected, "dividers, content preserved");
     assert_eq!(
         prompt.token_estimate,
         expected.len() as u64 / 4,
-        "T011: tracks the estimate"
+        "tracks the estimate"
     );
 }
 
 #[test]
 fn a_low_budget_leaves_optional_segments_out() {
-    // The required segments of T011's files have 122 characters, the separators included: 30
+    // The required segments of these files have 122 characters, the separators included: 30
     // tokens.
     for (name, budget, kept) in [
-        (
-            "T011: low budget (30)",
-            30,
-            vec!["base", "signals", "tools"],
-        ),
+        ("low budget (30)", 30, vec!["base", "signals", "tools"]),
         (
             "one token short of everything",
             41,
@@ -124,13 +117,13 @@ fn a_low_budget_leaves_optional_segments_out() {
             vec!["base", "signals", "tools", "code"],
         ),
         (
-            "T011: budget 500 holds everything",
+            "budget 500 holds everything",
             500,
             vec!["base", "signals", "tools", "code"],
         ),
     ] {
         let prompt = compose(
-            &composer(&T011, budget),
+            &composer(&FILES, budget),
             &Variables::default(),
             QueryType::Code,
         );
@@ -156,7 +149,7 @@ fn a_low_budget_leaves_optional_segments_out() {
 #[test]
 fn a_required_segment_over_the_low_budget_is_an_error() {
     let input = ComposeInput::new(Arc::new(Variables::default().prepare()), QueryType::Code);
-    let error = composer(&T011, 29).compose(&input).unwrap_err();
+    let error = composer(&FILES, 29).compose(&input).unwrap_err();
     assert!(
         matches!(
             error,
@@ -180,7 +173,7 @@ fn a_segment_is_included_by_its_condition() {
         assert_eq!(
             some.is_included_for(query_type),
             expected,
-            "T011: condition, {query_type}"
+            "condition, {query_type}"
         );
         let always = Segment {
             included: Inclusion::Always,
@@ -188,7 +181,7 @@ fn a_segment_is_included_by_its_condition() {
         };
         assert!(
             always.is_included_for(query_type),
-            "T011: no condition, {query_type}"
+            "no condition, {query_type}"
         );
     }
 }
@@ -217,7 +210,7 @@ fn registry_lists_every_segment_in_prompt_order() {
             segment.presence,
         )
     });
-    // T011: all expected segments, base, signals and tools required, the others optional, signals
+    // All expected segments, base, signals and tools required, the others optional, signals
     // without a condition.
     let expected = [
         ("base", "base.md", 0, Inclusion::Always, Required),
@@ -270,12 +263,12 @@ fn registry_lists_every_segment_in_prompt_order() {
 #[test]
 fn every_segment_has_file_information() {
     let prompts = Prompts::builtin().unwrap();
-    assert_eq!(prompts.files().len(), REGISTRY.len(), "T011: all segments");
+    assert_eq!(prompts.files().len(), REGISTRY.len(), "all segments");
     for (file, segment) in prompts.files().iter().zip(&REGISTRY) {
         assert_eq!(
             file.segment, segment,
-            "T011: id, file, priority, conditions, required"
+            "id, file, priority, conditions, required"
         );
-        assert!(file.token_estimate() > 0, "T011: token estimate");
+        assert!(file.token_estimate() > 0, "token estimate");
     }
 }

@@ -1,4 +1,4 @@
-//! The rows of T040 and T041 about composition; action loads the docs segment. The classifier's
+//! Composition rows of the reference design; action loads the docs segment. The classifier's
 //! tests cover classification.
 
 use std::sync::Arc;
@@ -29,7 +29,7 @@ fn a_segment_is_loaded_from_its_file() {
             file.token_estimate()
         ),
         (SegmentId::Base, "# Base\n{{project_name}}", 0, 5),
-        "T040: load existing segment"
+        "load existing segment"
     );
 }
 
@@ -42,7 +42,7 @@ fn segment_ids_parse_and_unknown_ones_are_refused() {
     assert_eq!(
         unknown,
         UnknownSegment("nonexistent".to_owned()),
-        "T040: unknown segment"
+        "unknown segment"
     );
     assert_eq!(
         unknown.to_string(),
@@ -61,27 +61,27 @@ fn segments_are_filtered_and_ordered() {
     let composer = composer(&files, 8_000);
     for (name, query_type, expected) in [
         (
-            "T040: code includes code, excludes research, priority order",
+            "code includes code, excludes research, priority order",
             QueryType::Code,
             "# base\n\n---\n\n# signals\n\n---\n\n# tools\n\n---\n\n# code",
         ),
         (
-            "T040: research includes research",
+            "research includes research",
             QueryType::Research,
             "# base\n\n---\n\n# signals\n\n---\n\n# tools\n\n---\n\n# research",
         ),
         (
-            "T040: conversational excludes code",
+            "conversational excludes code",
             QueryType::Conversational,
             "# base\n\n---\n\n# signals\n\n---\n\n# tools\n\n---\n\n# conversation",
         ),
         (
-            "T040: signals for all types: documentation",
+            "signals for all types: documentation",
             QueryType::Documentation,
             "# base\n\n---\n\n# signals\n\n---\n\n# tools\n\n---\n\n# docs",
         ),
         (
-            "T040: signals for all types: action",
+            "signals for all types: action",
             QueryType::Action,
             "# base\n\n---\n\n# signals\n\n---\n\n# tools\n\n---\n\n# docs",
         ),
@@ -107,7 +107,7 @@ fn budget_skips_optional_segments_and_keeps_required_ones() {
     );
     assert!(
         !prompt.content.contains("xxx"),
-        "T040: optional segment skipped over budget"
+        "optional segment skipped over budget"
     );
     assert_eq!(prompt.segments_included.last(), Some(&SegmentId::Tools));
 
@@ -123,7 +123,7 @@ fn budget_skips_optional_segments_and_keeps_required_ones() {
             used: 0,
             budget: 100,
         },
-        "T040: required segment over budget"
+        "required segment over budget"
     );
 }
 
@@ -131,20 +131,20 @@ fn budget_skips_optional_segments_and_keeps_required_ones() {
 fn real_code_prompt_is_complete() {
     let prompt = compose(&builtin(), &session(), QueryType::Code);
     let lower = prompt.content.to_lowercase();
-    assert!(lower.contains("code"), "T041: code-analysis is there");
+    assert!(lower.contains("code"), "code-analysis is there");
     assert!(
         lower.contains("cite sources") || lower.contains("file paths"),
-        "T041: citations"
+        "citations"
     );
     assert!(
         prompt.content.contains("<signal type="),
-        "T041: signals are there"
+        "signals are there"
     );
     assert!(
         !(lower.contains("web research") && lower.contains("research methodology")),
-        "T041: research is not"
+        "research is not"
     );
-    assert!(prompt.token_estimate <= 8_000, "T041: within the budget");
+    assert!(prompt.token_estimate <= 8_000, "within the budget");
 }
 
 #[test]
@@ -158,16 +158,13 @@ fn research_prompt_contains_its_methodology() {
 #[test]
 fn real_prompts_compose_deterministically() {
     for (name, query_type) in [
-        ("T041: How does the auth middleware work?", QueryType::Code),
+        ("How does the auth middleware work?", QueryType::Code),
         (
-            "T041: What did we decide about caching?",
+            "What did we decide about caching?",
             QueryType::Documentation,
         ),
-        (
-            "T041: What's the latest React 19 features?",
-            QueryType::Research,
-        ),
-        ("T041: Thanks, that helps!", QueryType::Conversational),
+        ("What's the latest React 19 features?", QueryType::Research),
+        ("Thanks, that helps!", QueryType::Conversational),
         ("an action", QueryType::Action),
     ] {
         let once = || compose(&builtin(), &session(), query_type);
@@ -189,10 +186,7 @@ fn signals_segment_is_in_every_prompt() {
             "need_turn",
             "context_sufficient",
         ] {
-            assert!(
-                content.contains(marker),
-                "T039, T041: {query_type} lacks `{marker}`"
-            );
+            assert!(content.contains(marker), "{query_type} lacks `{marker}`");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! T007: one whole reply for each of the six types.
+//! One whole reply for each of the six types.
 
 use oracle_agent::{
     model::{

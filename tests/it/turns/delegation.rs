@@ -301,7 +301,7 @@ fn empty_child_answer_is_reported() {
     let mut play = Play::asked(open_to_children());
     play.says(&delegate("all of src"));
     child_ends(&mut play, "");
-    let told = ["The sub-agent ended (answered) without an answer. Go on without it."];
+    let told = ["The sub-agent ended (answered) without an answer. Continue without it."];
     assert_eq!(play.guidance(), told);
 }
 

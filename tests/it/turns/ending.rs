@@ -67,7 +67,7 @@ fn order(play: &mut Play) -> Vec<(u32, String)> {
 
 #[test]
 fn query_waits_for_its_child_and_ends_as_decided() {
-    let crash = "restarted 3 times, which is the limit; the last time: lost";
+    let crash = "restarted 3 times, which is the limit; last cause: lost";
     for (name, mut play) in steps::ending() {
         let (first, ending, outcome, reason) = match name {
             "cancelled" => ("control.cancelled", Ending::Cancelled, "cancelled", ""),

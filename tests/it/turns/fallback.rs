@@ -167,9 +167,7 @@ fn heuristic_judges_silence_by_question_text_and_calls() {
             "",
             [Failed, Failed, Denied],
             RetryWithHint,
-            Some(
-                "The last turns brought nothing new. These tools failed: search. Try another way.",
-            ),
+            Some("The last turns made no progress. These tools failed: search. Try another way."),
         ),
         (
             "rule 2: enough text",
@@ -185,9 +183,7 @@ fn heuristic_judges_silence_by_question_text_and_calls() {
             "",
             [Ok, Ok, Ok],
             RetryWithHint,
-            Some(
-                "The last turns brought nothing new. Try another way, or answer with what you have.",
-            ),
+            Some("The last turns made no progress. Try another way, or answer with what you have."),
         ),
         (
             "rule 4: a short question with tools",
@@ -195,9 +191,7 @@ fn heuristic_judges_silence_by_question_text_and_calls() {
             "",
             [Ok, Ok, Ok],
             RetryWithHint,
-            Some(
-                "The last turns brought nothing new. Try another way, or answer with what you have.",
-            ),
+            Some("The last turns made no progress. Try another way, or answer with what you have."),
         ),
     ] {
         let mut play = Play::new(policy());

@@ -135,7 +135,7 @@ fn rate_limited(seconds: u64) -> Fault {
     Fault {
         class: FaultClass::Retryable { after_ms },
         code: "rate_limited".into(),
-        detail: "the provider answered 429".into(),
+        detail: "the provider responded with status 429".into(),
     }
 }
 
@@ -161,7 +161,8 @@ fn long_retry_after_fails_over_when_another_model_exists() {
     let Outcome::Failed { code, detail } = play.outcome() else {
         panic!("{:?}", play.end());
     };
-    let told = "the provider answered 429; it is not to be asked for 24 h: try again then, or add a model to `model.chain`";
+    let told = "the provider responded with status 429; the provider asks for a wait of 24 h: try \
+                again later, or add a model to `model.chain`";
     assert_eq!((code.as_str(), detail.as_str()), ("rate_limited", told));
 }
 
@@ -190,7 +191,7 @@ fn refusals_use_patience_instead_of_attempts() {
     let Outcome::Failed { code, detail } = play.outcome() else {
         panic!("{:?}", play.end());
     };
-    let told = "busy; that went on for 10 min: try again later, or add a model to `model.chain`";
+    let told = "busy; it persisted for 10 min: try again later, or add a model to `model.chain`";
     assert_eq!((code.as_str(), detail.as_str()), ("http_503", told));
 }
 

@@ -1,4 +1,4 @@
-//! The seed's test tables about turns, row by row: T032, T033, T034, T048, T049.
+//! The tables of the reference design about turns, row by row.
 //!
 //! The types rule out the rows about a missing blackboard.
 

@@ -168,7 +168,7 @@ fn call_that_needs_approval_waits_for_it() {
             ApprovalVerdict::Unattended,
             vec![],
             ToolStatus::Denied,
-            "This call needs a person's consent, and nobody is here who could be asked",
+            "This call needs a person's approval, and nobody is available to give it",
         ),
     ] {
         let mut play = Play::asked(policy());

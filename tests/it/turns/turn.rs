@@ -55,7 +55,7 @@ fn a_partial_answer_keeps_its_caveat() {
 #[test]
 fn continuation_turns_carry_the_needed_guidance() {
     let tools = "\"a shell\" is not available. The tools here are: search, read, write, deploy. \
-                 Go on with these, or answer with what you have.";
+                 Continue with these, or answer with what you have.";
     let alone = "No sub-agent is available. Do the work yourself with the tools there are, or \
                  answer with what you have.";
     let reminder = "Your last reply had no signal. End every reply with exactly one <signal \
@@ -183,7 +183,7 @@ fn a_rejected_signal_is_explained_twice_at_most() {
 
 #[test]
 fn cut_reply_continues_more_briefly() {
-    let cut = "Your last reply was cut off by the output limit. Go on from where it stopped, more \
+    let cut = "Your last reply was cut off by the output limit. Continue where it stopped, more \
                briefly, and end with a signal.";
     let finish = oracle_agent::kernel::OnMissingSignal::Finish;
     let kinds = [

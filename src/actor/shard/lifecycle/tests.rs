@@ -46,7 +46,7 @@ fn next_activation_follows_from_cause_and_stage() {
             Stage::Waking,
             on_demand.clone(),
             None,
-            Next::Restart(aside("coming to life")),
+            Next::Restart(aside("activating")),
         ),
         (
             "a crash while being brought back from one counts again",
@@ -62,7 +62,7 @@ fn next_activation_follows_from_cause_and_stage() {
             Stage::Waking,
             over(),
             None,
-            Next::Restart(aside("coming to life")),
+            Next::Restart(aside("activating")),
         ),
         (
             "a crash even while being set aside",
@@ -174,7 +174,7 @@ fn next_activation_follows_from_cause_and_stage() {
             Stage::Waking,
             Activation::Again,
             None,
-            Next::Restart(aside("coming to life")),
+            Next::Restart(aside("activating")),
         ),
         (
             "unreadable",

@@ -35,7 +35,7 @@ pub(super) fn check(
         loaded.choice.chain.models().join(", "),
         loaded.model_choice_reason(),
     );
-    let seen = format!("{file}; asked are {chain}, {why}");
+    let seen = format!("{file}; using {chain}, {why}");
     report.add(Finding::ok("config", seen))?;
     let builder = Oracle::builder().config(config.clone());
     let parts = [
@@ -54,17 +54,22 @@ pub(super) fn check(
     if problems.is_empty() {
         report.add(Finding::ok(
             "parts",
-            "project folder, lexicon and prompts are in order",
+            "project folder, lexicon and prompts are valid",
         ))?;
     }
     for problem in problems {
-        let mend = "`oracle config check` looks at all of it";
+        let mend = "run `oracle config check` for all problems";
         report.add(Finding::fail("parts", problem, mend))?;
     }
     let folder = match stored::directory(config, environment) {
         Ok(folder) => folder,
         Err(stop) => {
-            return report.add(Finding::fail("data", stop.to_string(), "or use --data-dir"));
+            return report.add(Finding::fail(
+                "data",
+                stop.to_string(),
+                "or choose a directory with \
+                                                                       --data-dir",
+            ));
         }
     };
     report.add(writable(&folder))?;
@@ -78,14 +83,19 @@ fn writable(folder: &Path) -> Finding {
     let existing = existing.next().unwrap_or_else(|| Path::new("."));
     let shown = folder.display();
     match try_to_write(existing) {
-        Ok(()) if existing == folder => Finding::ok("data", format!("`{shown}` can be written")),
-        Ok(()) => Finding::ok("data", format!("`{shown}` is made with the first question")),
+        Ok(()) if existing == folder => Finding::ok("data", format!("`{shown}` is writable")),
+        Ok(()) => Finding::ok(
+            "data",
+            format!("`{shown}` will be created with the first question"),
+        ),
         Err(error) => {
-            let seen = format!(
-                "nothing can be written to `{}`: {error}",
-                existing.display()
-            );
-            Finding::fail("data", seen, "change its permissions, or use --data-dir")
+            let seen = format!("`{}` is not writable: {error}", existing.display());
+            Finding::fail(
+                "data",
+                seen,
+                "change its permissions, or choose another directory with \
+                                         --data-dir",
+            )
         }
     }
 }
@@ -100,16 +110,21 @@ fn journal(folder: &Path) -> Finding {
     const CHECK: &str = "journal";
     let inspection = match Inspection::open(folder) {
         Ok(inspection) => inspection,
-        Err(OpenError::Absent { .. }) => return Finding::ok(CHECK, "there is none yet"),
+        Err(OpenError::Absent { .. }) => return Finding::ok(CHECK, "no journal yet"),
         Err(error) => {
-            return Finding::fail(CHECK, error.to_string(), "or use another --data-dir");
+            return Finding::fail(
+                CHECK,
+                error.to_string(),
+                "or choose another directory with \
+                                                            --data-dir",
+            );
         }
     };
     match inspection.verify() {
-        Ok(problems) if problems.is_empty() => Finding::ok(CHECK, "as it was written"),
+        Ok(problems) if problems.is_empty() => Finding::ok(CHECK, "no corruption found"),
         Ok(problems) => {
-            let seen = format!("{} records are not as they were written", problems.len());
-            Finding::fail(CHECK, seen, "`oracle dev journal verify` names them")
+            let seen = format!("{} records are corrupt", problems.len());
+            Finding::fail(CHECK, seen, "run `oracle dev journal verify` for a list")
         }
         Err(error) => Finding::fail(CHECK, error.to_string(), "check the disk"),
     }

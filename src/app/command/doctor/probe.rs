@@ -50,7 +50,7 @@ pub(super) async fn call(
             Ok(Some(Ok(Delta::Done(reply)))) => break Ok(reply),
             Ok(Some(Err(fault))) => break Err(fault),
             Ok(None) => {
-                let detail = "the reply broke off without an end";
+                let detail = "the reply ended prematurely";
                 break Err(Fault::retryable(FaultCode::Cut, detail));
             }
             Err(_) => {
@@ -185,10 +185,10 @@ pub(super) fn of_reply(probe_reply: &ProbeReply, provider: &Provider) -> Vec<Fin
     let (text, ms) = (probe_reply.text(), probe_reply.whole.as_millis());
     let first = if text.trim().is_empty() {
         let seen = match reply.stop == StopReason::MaxTokens {
-            true => "the output limit cut the reply before it had any text",
+            true => "the output limit cut the reply off before any text",
             false => "the reply has no text",
         };
-        let mend = "choose a model that is made for conversations";
+        let mend = "choose a model that is made for chat";
         Finding::warn("reply", seen, mend)
     } else {
         let seen = format!("{} characters in {ms} ms", text.chars().count());
@@ -196,12 +196,12 @@ pub(super) fn of_reply(probe_reply: &ProbeReply, provider: &Provider) -> Vec<Fin
     };
     let pieces = probe_reply.pieces;
     let streaming = match provider.stream {
-        Streaming::Never => Finding::ok("streaming", "not wanted: `stream` is \"never\""),
+        Streaming::Never => Finding::ok("streaming", "disabled: `stream` is \"never\""),
         Streaming::Always if pieces > 1 => Finding::ok("streaming", format!("in {pieces} pieces")),
         Streaming::Always => Finding::warn(
             "streaming",
             "the reply came in one piece",
-            "it works, but is seen late; check whether something before the server collects replies",
+            "replies work but appear late; check whether a proxy buffers them",
         ),
     };
     let Usage {
@@ -213,12 +213,8 @@ pub(super) fn of_reply(probe_reply: &ProbeReply, provider: &Provider) -> Vec<Fin
         let seen = format!("{input_tokens} tokens sent, {output_tokens} received");
         Finding::ok("usage", seen)
     } else {
-        let seen = "the server does not say how many tokens it used";
-        Finding::warn(
-            "usage",
-            seen,
-            "budgets of tokens and money go by an estimate",
-        )
+        let seen = "the server does not report token usage";
+        Finding::warn("usage", seen, "token and cost budgets rely on estimates")
     };
     vec![first, streaming, usage]
 }
@@ -230,13 +226,13 @@ pub(super) fn of_call(probe_reply: &ProbeReply, provider: &Provider) -> Finding 
     }
     let Some(call) = probe_reply.said.calls().next() else {
         let seen = "the model did not call the tool it was told to call";
-        let mend = "choose a model that can call tools, and switch it on where the server needs \
-                    that; without it no files are searched";
+        let mend = "choose a model that supports tool calls, and enable them in the server if \
+                    needed; without them no files are searched";
         return Finding::fail(CHECK, seen, mend);
     };
     let number = call.parsed().map(|arguments| arguments["number"].as_u64());
     if call.name == TOOL && number.is_ok_and(|number| number == Some(NUMBER)) {
-        return Finding::ok(CHECK, "called as told");
+        return Finding::ok(CHECK, "the tool was called as instructed");
     }
     let seen = format!("called `{}` with `{}`", call.name, call.arguments);
     Finding::warn(CHECK, seen, "a larger model calls tools more reliably")
@@ -247,18 +243,19 @@ pub(super) fn of_answer(probe_reply: &ProbeReply, provider: &Provider) -> Findin
     match &probe_reply.reply {
         Ok(_) => {}
         Err(fault) if fault.code == FaultCode::BadRequest => {
-            let mend = "it calls tools and takes no results: update the server, or switch on all that it \
-                        needs for tools (`--jinja` at llama.cpp, `--enable-auto-tool-choice` at vLLM)";
+            let mend = "the model calls tools, but the server rejects their results: update the \
+                        server, or enable its tool support (`--jinja` for llama.cpp, \
+                        `--enable-auto-tool-choice` for vLLM)";
             return Finding::fail(CHECK, format!("{fault} ({})", fault.code), mend);
         }
         Err(fault) => return failed(CHECK, fault, provider),
     }
     if probe_reply.text().to_lowercase().contains(CODE) {
-        return Finding::ok(CHECK, "answered with what the tool returned");
+        return Finding::ok(CHECK, "the answer uses the tool's result");
     }
     let seen = match probe_reply.said.calls().next() {
-        Some(_) => "called again instead of answering",
-        None => "the answer has nothing of what the tool returned",
+        Some(_) => "the model called the tool again instead of answering",
+        None => "the answer does not use the tool's result",
     };
     let mend = "check the server's template for conversations with tools; a larger model uses results more \
                 reliably";
@@ -270,18 +267,19 @@ pub(super) fn of_signal(probe_reply: &ProbeReply, provider: &Provider) -> Findin
     if let Err(fault) = &probe_reply.reply {
         return failed(CHECK, fault, provider);
     }
-    let mend = "Oracle asks once for the signal alone, which takes a call; a larger model keeps the protocol \
-                better, and `turn.on_missing_signal = \"finish\"` takes such replies as answers at once";
+    let mend = "Oracle then makes one more call to ask for the signal; a larger model follows the \
+                protocol better, and `turn.on_missing_signal = \"finish\"` accepts such replies \
+                as answers at once";
     match signal::read(&probe_reply.text(), Timestamp::default()).finding {
         Read::Signal(signal) => {
             let (kind, confidence) = (signal.kind(), signal.confidence);
             Finding::ok(CHECK, format!("{kind} with confidence {confidence}"))
         }
         Read::Rejection(rejection) => {
-            let seen = format!("a signal that does not count: {}", rejection.reason);
+            let seen = format!("an invalid signal: {}", rejection.reason);
             Finding::warn(CHECK, seen, mend)
         }
-        Read::Nothing => Finding::warn(CHECK, "the reply ends without a signal", mend),
+        Read::Nothing => Finding::warn(CHECK, "the reply has no signal", mend),
     }
 }
 
@@ -289,27 +287,27 @@ pub(super) fn remedy(fault: &Fault, provider: &Provider) -> String {
     let key = match (&provider.key_env, &provider.key_file) {
         (Some(variable), _) => format!("check the key in {variable}"),
         (None, Some(path)) => format!("check the key in `{}`", path.as_path().display()),
-        (None, None) => "it wants a key: set `key_env` or `key_file`".to_owned(),
+        (None, None) => "it requires a key: set `key_env` or `key_file`".to_owned(),
     };
     match fault.code {
-        FaultCode::Connect => "start the server, or correct its address".into(),
-        FaultCode::Dns => "correct the host in its address, or check the network".into(),
+        FaultCode::Connect => "start the server, or correct `base_url`".into(),
+        FaultCode::Dns => "correct the host in `base_url`, or check the network".into(),
         FaultCode::Tls => {
-            "check the address, and the certificates of this machine; an authority of your own is trusted \
-             by `ca_file`"
+            "check the address and this machine's certificates; to trust a private certificate \
+             authority, set `ca_file`"
                 .into()
         }
         FaultCode::HeadersTimeout | FaultCode::Stall | FaultCode::TotalTimeout => {
-            "try again; if it is always that slow, raise the deadlines in `[model]`".into()
+            "try again; if it is always this slow, raise the deadlines in `[model]`".into()
         }
         FaultCode::Unauthorized => key,
-        FaultCode::Forbidden => format!("{key}, and what it may be used for"),
+        FaultCode::Forbidden => format!("{key}, and its permissions"),
         FaultCode::ModelNotFound => {
-            "choose one of the models that `oracle models` shows, or correct the address".into()
+            "choose a model that `oracle models` lists, or correct `base_url`".into()
         }
         FaultCode::RateLimited | FaultCode::Overloaded => "wait a little and try again".into(),
-        FaultCode::Quota => "check plan and credit of the account".into(),
-        FaultCode::BadRequest => "check `dialect` and the name of the model".into(),
+        FaultCode::Quota => "check the plan and credit of the account".into(),
+        FaultCode::BadRequest => "check `dialect` and the model's name".into(),
         FaultCode::Cut | FaultCode::BadStream | FaultCode::EmptyReply => {
             "check `dialect`; for servers that cannot stream, set `stream = \"never\"`".into()
         }
@@ -331,7 +329,7 @@ mod tests {
             "check the key in OPENAI_API_KEY"
         );
         provider.key_env = None;
-        let none = "it wants a key: set `key_env` or `key_file`";
+        let none = "it requires a key: set `key_env` or `key_file`";
         assert_eq!(told(&provider, "unauthorized"), none);
         assert_eq!(told(&provider, "new"), "try again later");
     }

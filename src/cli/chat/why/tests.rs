@@ -307,8 +307,8 @@ fn why_shows_unfinished_steps_as_open() {
     ];
     let shown = shown(facts);
     for row in [
-        "  tool        code_search {\"query\": \"parser\"}: has not ended",
-        "  tool        file_read {\"query\": \"parser\"}: has not begun",
+        "  tool        code_search {\"query\": \"parser\"}: still running",
+        "  tool        file_read {\"query\": \"parser\"}: not started yet",
         "ended         not yet",
     ] {
         assert!(shown.lines().any(|line| line == row), "{row}: {shown}");

@@ -39,17 +39,17 @@ fn status_line_describes_each_event() {
         json!({ "attempt": 1, "model": "openai/m", "fault": fault, "not_before": not_before })
     };
     for (kind, payload, said) in [
-        ("query.accepted", Value::Null, Some("reading the question")),
+        (
+            "query.accepted",
+            Value::Null,
+            Some("classifying the question"),
+        ),
         (
             "query.doubted",
             model.clone(),
-            Some("reading the question · asking p/m what it is"),
+            Some("classifying the question · asking p/m"),
         ),
-        (
-            "query.classified",
-            Value::Null,
-            Some("it is a question of the type code"),
-        ),
+        ("query.classified", Value::Null, Some("question type: code")),
         (
             "turn.started",
             model.clone(),
@@ -68,7 +68,7 @@ fn status_line_describes_each_event() {
         (
             "tool.started",
             named("repo_map"),
-            Some("looking over the project · turn 3 of 5"),
+            Some("mapping the project · turn 3 of 5"),
         ),
         (
             "tool.started",
@@ -98,7 +98,7 @@ fn status_line_describes_each_event() {
         (
             "approval.requested",
             named("weather"),
-            Some("waiting for somebody to approve weather · turn 3 of 5"),
+            Some("waiting for approval of weather · turn 3 of 5"),
         ),
         (
             "budget.context.compacting",
@@ -108,7 +108,7 @@ fn status_line_describes_each_event() {
         (
             "budget.context.compacted",
             json!({ "after": 912 }),
-            Some("the conversation is compacted (≈ 912 tokens now) · turn 3 of 5"),
+            Some("the conversation was compacted to ≈ 912 tokens · turn 3 of 5"),
         ),
         (
             "budget.context.compaction_failed",
@@ -119,27 +119,27 @@ fn status_line_describes_each_event() {
             "llm.waiting",
             json!({ "attempt": 1, "model": "openai/m", "reason": "rate_limit",
                     "until": "1970-01-01T00:00:02.500Z" }),
-            Some("waits for openai: rate limit, 3 s · turn 3 of 5"),
+            Some("waiting for openai: rate limit, 3 s · turn 3 of 5"),
         ),
         (
             "llm.waiting",
             json!({ "attempt": 1, "model": "openai/m", "reason": "other_calls" }),
-            Some("waits for openai: other calls · turn 3 of 5"),
+            Some("waiting for openai: other calls · turn 3 of 5"),
         ),
         (
             "llm.retried",
             retried("unavailable", "connect"),
-            Some("waits for openai: server unavailable, 4 s · turn 3 of 5"),
+            Some("waiting for openai: server unavailable, 4 s · turn 3 of 5"),
         ),
         (
             "llm.retried",
             retried("unavailable", "rate_limited"),
-            Some("waits for openai: rate limit, 4 s · turn 3 of 5"),
+            Some("waiting for openai: rate limit, 4 s · turn 3 of 5"),
         ),
         (
             "llm.retried",
             retried("retryable", "cut"),
-            Some("waiting to ask again · turn 3 of 5"),
+            Some("waiting to retry · turn 3 of 5"),
         ),
         (
             "llm.admitted",
@@ -157,7 +157,7 @@ fn status_line_describes_each_event() {
         assert_eq!(status.as_deref(), said, "{kind}");
     }
     let unlimited = status(&record("llm.retried", &Value::Null), None);
-    assert_eq!(unlimited.as_deref(), Some("waiting to ask again · turn 3"));
+    assert_eq!(unlimited.as_deref(), Some("waiting to retry · turn 3"));
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn invalid_field_is_refused_by_name() {
         message(json!({ "role": "user", "content": [{ "type": "text", "text": "a" }, part] }))
     };
     for (body, param, says) in [
-        (json!([]), "body", "an object"),
+        (json!([]), "body", "a JSON object"),
         (
             json!({ "messages": [user("q?")] }),
             "model",

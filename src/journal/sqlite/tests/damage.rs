@@ -45,7 +45,7 @@ async fn flipped_bit_in_a_record_affects_only_its_session() {
     let unreadable = Error::Unreadable {
         sid: b,
         seq: Seq(2),
-        why: "its checksum does not fit".into(),
+        why: "its checksum does not match".into(),
     };
     assert_eq!(texts(&journal, b).await, Err(unreadable.clone()));
     assert_eq!(journal.read(b, Seq(1), 1).await, Err(unreadable));
@@ -70,7 +70,7 @@ async fn flipped_bit_in_a_record_affects_only_its_session() {
     assert_eq!(
         told(&journal).await,
         [format!(
-            "session `default/b` ({b}), record 2: its checksum does not fit"
+            "session `default/b` ({b}), record 2: its checksum does not match"
         )]
     );
 }
@@ -94,13 +94,13 @@ async fn damaged_record_behind_a_snapshot_does_not_stop_recovery() {
     let unreadable = Error::Unreadable {
         sid: b,
         seq: Seq(1),
-        why: "its checksum does not fit".into(),
+        why: "its checksum does not match".into(),
     };
     assert_eq!(texts(&journal, b).await, Err(unreadable));
     assert_eq!(
         told(&journal).await,
         [format!(
-            "session `default/b` ({b}), record 1: its checksum does not fit"
+            "session `default/b` ({b}), record 1: its checksum does not match"
         )]
     );
 }
@@ -118,7 +118,7 @@ async fn damaged_snapshot_is_ignored() {
     assert_eq!(
         told(&journal).await,
         [format!(
-            "session `default/b` ({b}): the checksum of its snapshot does not fit"
+            "session `default/b` ({b}): the checksum of its snapshot does not match"
         )]
     );
 }
@@ -135,25 +135,25 @@ async fn verify_names_every_inconsistency() {
         (
             "the last record is gone",
             "DELETE FROM thread WHERE rowid = 6; DELETE FROM record WHERE pos = 6",
-            &["session `default/b` (2): its last record is 2, it says 3"],
+            &["session `default/b` (2): its last record is 2, but its row says 3"],
             Err((3, "it is missing")),
         ),
         (
             "a record of another place",
             "UPDATE record SET body = (SELECT body FROM record WHERE pos = 1) WHERE pos = 4",
-            &["session `default/b` (2), record 1: its checksum does not fit"],
-            Err((1, "its checksum does not fit")),
+            &["session `default/b` (2), record 1: its checksum does not match"],
+            Err((1, "its checksum does not match")),
         ),
         (
             "a time",
             "UPDATE record SET at = 0 WHERE pos = 5",
-            &["session `default/b` (2), record 2: its checksum does not fit"],
-            Err((2, "its checksum does not fit")),
+            &["session `default/b` (2), record 2: its checksum does not match"],
+            Err((2, "its checksum does not match")),
         ),
         (
             "another last time",
             "UPDATE session SET at = 0 WHERE sid = 2",
-            &["session `default/b` (2): it has another time than its last record"],
+            &["session `default/b` (2): its time differs from that of its last record"],
             Ok(3),
         ),
         (
@@ -169,16 +169,16 @@ async fn verify_names_every_inconsistency() {
         (
             "a name",
             "UPDATE session SET name = 'x' WHERE sid = 2",
-            &["session `default/x` (2): the checksum of its name does not fit"],
+            &["session `default/x` (2): the checksum of its name does not match"],
             Ok(3),
         ),
         (
             "a name that cannot be one",
             "UPDATE session SET name = '/' WHERE sid = 2",
             &[
-                "session `default//` (2): the checksum of its name does not fit",
-                "session `default//` (2): the session name `/` has the character `/`: use 1 to 128 \
-                 characters from A-Z a-z 0-9 . _ : -",
+                "session `default//` (2): the checksum of its name does not match",
+                "session `default//` (2): the session name `/` contains the character `/`: use 1 \
+                 to 128 characters from A-Z a-z 0-9 . _ : -",
             ],
             Ok(3),
         ),
@@ -194,13 +194,13 @@ async fn verify_names_every_inconsistency() {
         (
             "words in the index",
             "UPDATE thread SET words = 'other words' WHERE rowid = 5",
-            &["session `default/b` (2), record 2: the search index has other words of it"],
+            &["session `default/b` (2), record 2: the search index does not match it"],
             Ok(3),
         ),
         (
             "words of nobody",
             "INSERT INTO thread (rowid, words) VALUES (99, 'lost words')",
-            &["the file: the search index has words of 1 records that are not there"],
+            &["the file: the search index has words of 1 missing records"],
             Ok(3),
         ),
     ] {

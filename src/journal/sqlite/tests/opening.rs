@@ -78,8 +78,11 @@ fn journal_files(directory: &Path) -> Vec<(String, Vec<u8>)> {
 fn unknown_layout_is_refused_and_left_unchanged() {
     let fresh = Fresh::new();
     for (layout, says) in [
-        (schema::LAYOUT - 1, "the earlier layout 1"),
-        (schema::LAYOUT + 1, "has layout 3, this program knows"),
+        (schema::LAYOUT - 1, "the old layout 1"),
+        (
+            schema::LAYOUT + 1,
+            "has layout 3, but this version supports",
+        ),
     ] {
         let directory = fresh.directory();
         of_layout(&directory, layout);
@@ -172,7 +175,10 @@ fn leftover_draft_database_is_recreated() {
 #[test]
 fn an_old_sqlite_is_refused() {
     for (found, says) in [
-        (3_051_002, Some("SQLite 3.51.2 is too old: link 3.51.3")),
+        (
+            3_051_002,
+            Some("SQLite 3.51.2 is too old: link version 3.51.3"),
+        ),
         (3_051_003, None),
         (4_000_000, None),
     ] {

@@ -189,10 +189,10 @@ async fn writer_panic_breaks_the_journal() {
     let journal = Sqlite::open_tuned(&fresh.directory(), reasons.keeper(), tuning).unwrap();
     for _ in 0..2 {
         let error = journal.claim(key("a")).await.unwrap_err();
-        assert_eq!(error, Error::Broken("its writer has panicked".into()));
+        assert_eq!(error, Error::Broken("its writer panicked".into()));
     }
     drop(journal);
-    assert_eq!(*reasons.lock(), ["its writer has panicked"]);
+    assert_eq!(*reasons.lock(), ["its writer panicked"]);
 }
 
 #[tokio::test]

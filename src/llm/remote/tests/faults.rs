@@ -88,7 +88,7 @@ async fn each_response_status_maps_to_a_fault() {
                 (code, class),
                 "{status}"
             );
-            let detail = format!("the provider answered {status}: because (x)");
+            let detail = format!("the provider responded with status {status}: because (x)");
             assert_eq!(fault.detail, detail);
             assert_eq!(server.requests().len(), 1, "{status}: one try");
         }

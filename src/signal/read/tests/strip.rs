@@ -15,7 +15,7 @@ fn unclosed_opening_tag_is_stripped_with_its_fields() {
             "Done.",
         ),
         (
-            "a cut field (T007)",
+            "a cut field",
             "Answer here.\n<signal type=\"need_turn\">\n  <reason>Unclosed signal",
             "Answer here.",
         ),

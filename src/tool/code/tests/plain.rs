@@ -126,11 +126,9 @@ fn match_is_shown_with_its_enclosing_symbols() {
         "src/gateway.rs",
         "use a;\n\nimpl Gateway {\n    /// Refuses a call over its budget.\n    fn admit(&self) {\n        check();\n    }\n}\n",
     )]);
-    let want = "src/gateway.rs (lines 3–8): Gateway > admit\n\
-                3: impl Gateway {\n\
-                4:     /// Refuses a call over its budget.\n\
-                5-     fn admit(&self) {\n\n\
-                all 1 place shown; 1 file searched; the best place has 100 % of the question";
+    let want = "src/gateway.rs (lines 3–8): Gateway > admit\n3: impl Gateway {\n4:     /// \
+                Refuses a call over its budget.\n5-     fn admit(&self) {\n\nall 1 place shown; 1 \
+                file searched; the best place matches 100 % of the question";
     assert_eq!(tree.ask("where does the gateway refuse calls?"), want);
 }
 
@@ -274,17 +272,16 @@ fn missing_words_are_reported() {
 #[test]
 fn empty_file_does_not_answer_a_question() {
     let tree = Tree::of(&[("src/gateway.rs", ""), ("src/blank.rs", "\n\n")]);
-    let want = "src/gateway.rs (lines 1–0)\n\n\
-                all 1 place shown; 2 files searched; \
-                the best place has 0 % of the question, not `gateway`";
+    let want = "src/gateway.rs (lines 1–0)\n\nall 1 place shown; 2 files searched; the best place \
+                matches 0 % of the question, not `gateway`";
     assert_eq!(tree.ask("where is the gateway"), want);
     let blank = tree.ask("what is blank");
-    assert!(blank.contains("the best place has 0 %"), "{blank}");
+    assert!(blank.contains("the best place matches 0 %"), "{blank}");
     tree.write("src/desk.rs", b"fn of_the_gateway() {}\n");
     let text = tree.ask("where is the gateway");
     assert!(text.starts_with("src/desk.rs (lines 1–1)"), "{text}");
     assert!(text.contains("src/gateway.rs (lines 1–0)"), "{text}");
-    assert!(text.contains("has 100 % of the question"), "{text}");
+    assert!(text.contains("matches 100 % of the question"), "{text}");
 }
 
 #[test]
@@ -358,7 +355,7 @@ fn files_beyond_the_index_limit_are_reported() {
     let tree = Tree::within(&files, settings, Duration::ZERO);
     let text = tree.ask("cookie");
     assert!(
-        text.contains("3 files beyond the index: look there with `literal`"),
+        text.contains("3 files beyond the index: search there with `literal`"),
         "{text}"
     );
     assert_eq!(tree.files("cookie"), ["f0.rs", "f1.rs"], "the first ones");
@@ -454,7 +451,7 @@ fn stale_results_state_their_age() {
     tree.write("a.rs", b"fn biscuit() {}\n");
     let wanted = json!({"query": "the cookie", "mode": "words"});
     let text = tree.search(wanted, &stopped);
-    assert!(text.contains("; as the files were 1 second ago"), "{text}");
+    assert!(text.contains("; files as of 1 second ago"), "{text}");
 }
 
 #[test]
@@ -480,7 +477,8 @@ fn search_before_the_index_is_ready_reports_progress() {
     stopped.cancel();
     let wanted = arguments::arguments(json!({"query": "the cookie", "mode": "words"})).unwrap();
     let error = search(&root, &index, &wanted, &settings, &stopped).unwrap_err();
-    let want = "the index is not ready yet (indexing the project: 7 of 90): ask again, or use `literal` or `regex`";
+    let want = "the index is not ready yet (indexing the project: 7 of 90): try again, or use \
+                `literal` or `regex`";
     assert_eq!(error.to_string(), want);
 }
 
@@ -499,11 +497,9 @@ fn cancelled_search_shows_partial_results() {
     let stopped = CancellationToken::new();
     stopped.cancel();
     let wanted = json!({"query": "the cookie", "mode": "words"});
-    let want = "cookie.rs (lines 1–1): cookie\n\
-                1: fn cookie() {}\n\n\
-                the best 1 place; 3 files searched; \
-                the best place has 100 % of the question; \
-                stopped at the deadline: there may be better places";
+    let want = "cookie.rs (lines 1–1): cookie\n1: fn cookie() {}\n\nthe best 1 place; 3 files \
+                searched; the best place matches 100 % of the question; stopped at the deadline: \
+                there may be better places";
     assert_eq!(tree.search(wanted, &stopped), want);
 }
 
@@ -537,8 +533,12 @@ fn equal_trees_give_equal_results() {
 fn misspelt_short_word_is_corrected_but_does_not_count() {
     let tree = Tree::of(&[("a.rs", "fn gate() {}\n"), ("b.rs", "fn cookie() {}\n")]);
     for (question, read_as, covered) in [
-        ("where is the gaze?", "`gaze` read as `gate`", "has 0 %"),
-        ("where is the cokie?", "`cokie` read as `cooki`", "has 70 %"),
+        ("where is the gaze?", "`gaze` read as `gate`", "matches 0 %"),
+        (
+            "where is the cokie?",
+            "`cokie` read as `cooki`",
+            "matches 70 %",
+        ),
     ] {
         let text = tree.ask(question);
         assert!(text.contains(read_as), "{text}");
@@ -567,7 +567,7 @@ fn file_with_unbounded_vocabulary_keeps_the_index_small() {
     tree.write("a.txt", words.as_bytes());
     let text = tree.ask("where is w7q?");
     assert!(text.starts_with("a.txt (lines 1–"), "{text}");
-    let left_out = "1 file beyond the index: look there with `literal`";
+    let left_out = "1 file beyond the index: search there with `literal`";
     assert!(text.ends_with(left_out), "{text}");
     assert!(tree.bytes() < MIB / 4, "{}", tree.bytes());
     fs::remove_file(tree.path("a.txt")).unwrap();

@@ -25,10 +25,10 @@ fn read_of(path: &str, text: &[u8], symbol: &str, max_lines: u64) -> Result<Stri
 #[test]
 fn symbol_is_found_by_plain_or_qualified_name() {
     let get = "a.rs (lines 9–12 of 19)\n9:     /// Gets.\n10:     fn get(&self) -> u8 {\n\
-               11:         1\n12:     }\n… 7 more lines; go on with start_line=13\n\
+               11:         1\n12:     }\n… 7 more lines; continue with start_line=13\n\
                … all of method `Store::get`";
-    let show = "a.rs (lines 16–16 of 19)\n16:     fn show(&self) {}\n\
-                … 3 more lines; go on with start_line=17\n… all of method `Store::show`";
+    let show = "a.rs (lines 16–16 of 19)\n16:     fn show(&self) {}\n… 3 more lines; continue \
+                with start_line=17\n… all of method `Store::show`";
     for (symbol, want) in [
         ("Store::get", get),
         ("Store.get()", get),
@@ -63,9 +63,9 @@ fn ambiguous_symbol_reads_the_first_and_lists_the_others() {
 #[test]
 fn long_symbol_is_read_from_its_head() {
     let text = format!("def long():\n{}", "    x = 1\n".repeat(50));
-    let want = "a.py (lines 1–3 of 51)\n1: def long():\n2:     x = 1\n3:     x = 1\n\
-                … 48 more lines; go on with start_line=4\n\
-                … function `long` goes on to line 51; go on with start_line=4";
+    let want = "a.py (lines 1–3 of 51)\n1: def long():\n2:     x = 1\n3:     x = 1\n… 48 more \
+                lines; continue with start_line=4\n… function `long` continues to line 51; \
+                continue with start_line=4";
     assert_eq!(
         read_of("a.py", text.as_bytes(), "long", 3),
         Ok(want.to_owned())
@@ -136,7 +136,8 @@ fn missing_symbol_error_suggests_alternatives() {
         (
             "a.rs",
             "Stor",
-            "there is no `Stor` in `a.rs`: did you mean `Store` (line 4), `Store` (line 8), `Store` (line 15), `Store::show` (line 16)?",
+            "there is no `Stor` in `a.rs`: did you mean `Store` (line 4), `Store` (line 8), \
+             `Store` (line 15), `Store::show` (line 16)?",
         ),
         (
             "a.rs",
@@ -148,8 +149,8 @@ fn missing_symbol_error_suggests_alternatives() {
             "absolutely_other",
             "it begins with `Store` (line 4), `Store` (line 8)",
         ),
-        ("a.txt", "Store", "no symbols are known in `a.txt`"),
-        ("a.rs", " :: ", "`symbol` is `::`, but has to be a name"),
+        ("a.txt", "Store", "`a.txt` has no known symbols"),
+        ("a.rs", " :: ", "`symbol` is `::`, but must be a name"),
     ] {
         let error = read_of(path, CODE.as_bytes(), symbol, 400)
             .unwrap_err()

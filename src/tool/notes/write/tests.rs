@@ -104,7 +104,7 @@ async fn note_creation_is_idempotent() {
             "{said}"
         );
         let how = if note.ends_with("md") {
-            "it said so before"
+            "it already has this text"
         } else {
             "written; its version is "
         };
@@ -127,7 +127,7 @@ async fn note_creation_is_idempotent() {
     assert!(
         other
             .unwrap_err()
-            .starts_with("`notes/ideas/new/cache.md` exists already and says something else")
+            .starts_with("`notes/ideas/new/cache.md` already exists with another text")
     );
     assert_eq!(
         text(&folder, "notes/ideas/new/cache.md"),
@@ -149,7 +149,7 @@ async fn append_is_idempotent_and_keeps_the_file_mode() {
     );
     let again = call(&tool, add).await.unwrap();
     assert!(
-        again.starts_with("notes/a.md (lines 4–4 of 6): it said so before"),
+        again.starts_with("notes/a.md (lines 4–4 of 6): it already has this text"),
         "{again}"
     );
     assert_eq!(
@@ -173,7 +173,7 @@ async fn append_requires_the_exact_note_name() {
     let add = |note: &str| json!({"note": note, "text": "more", "mode": "append"});
     for missing in ["C#.md", "C#", "C|x", "[[C#Usage]]"] {
         let refused = call(&tool, add(missing)).await.unwrap_err();
-        assert!(refused.starts_with("there is no note `"), "{refused}");
+        assert!(refused.starts_with("no note `"), "{refused}");
     }
     fs::write(at("C#.md"), "# Sharp\n").unwrap();
     call(&tool, add("C#.md")).await.unwrap();
@@ -185,7 +185,7 @@ async fn append_requires_the_exact_note_name() {
         let wanted = json!({"note": "a.rst", "text": "x", "mode": mode, "version": version});
         let refused = call(&tool, wanted).await.unwrap_err();
         assert!(
-            refused.starts_with("`notes/a.rst` is no Markdown"),
+            refused.starts_with("`notes/a.rst` is not Markdown"),
             "{refused}"
         );
     }
@@ -244,7 +244,7 @@ fn note_replaced_by_a_pipe_or_link_is_not_read() {
             .success()
     );
     let says =
-        "`notes/a.md` cannot be read: it is gone, not readable, or no file of the notes any more";
+        "`notes/a.md` cannot be read: it is missing, unreadable, or no longer among the notes";
     let told = |read: Result<String, ToolError>| read.unwrap_err().to_string();
     assert_eq!(told(text_of(&notes, &place)), says);
     fs::remove_file(&path).unwrap();
@@ -261,7 +261,7 @@ async fn replace_requires_the_current_version() {
     let refused = call(&tool, replace("000000000000")).await.unwrap_err();
     assert!(
         refused.starts_with(&format!(
-            "`notes/a.md` has the version {now}, not `000000000000`"
+            "`notes/a.md` has version {now}, not `000000000000`"
         )),
         "{refused}"
     );
@@ -270,7 +270,7 @@ async fn replace_requires_the_current_version() {
     assert_eq!(text(&folder, "notes/a.md"), "# New\n");
     // Repeats the call, as after a crash.
     let said = call(&tool, replace(&now)).await.unwrap();
-    assert!(said.contains("it said so before"), "{said}");
+    assert!(said.contains("it already has this text"), "{said}");
 }
 
 #[tokio::test]
@@ -293,19 +293,19 @@ async fn invalid_write_is_explained_and_changes_nothing() {
         (json!({"note": "b", "text": " \n"}), "`text` is empty"),
         (
             json!({"note": "b", "text": long}),
-            "`text` has 65537 bytes, allowed are 65536",
+            "`text` has 65537 bytes, the maximum is 65536",
         ),
         (
             json!({"note": "b", "text": "a\0"}),
-            "`text` holds a NUL character",
+            "`text` contains a NUL character",
         ),
         (
             json!({"note": "b", "text": "a", "section": "x"}),
-            "`section` goes with the mode `append` only",
+            "`section` is valid only with mode `append`",
         ),
         (
             json!({"note": "b", "text": "a", "version": "x"}),
-            "`version` goes with the mode `replace` only",
+            "`version` is valid only with mode `replace`",
         ),
         (
             json!({"note": "a", "text": "a", "mode": "replace"}),
@@ -317,35 +317,35 @@ async fn invalid_write_is_explained_and_changes_nothing() {
         ),
         (
             json!({"note": "b.txt", "text": "a"}),
-            "`b.txt` is no name of a note: it has to end with `.md`",
+            "invalid note name `b.txt`: it must end with `.md`",
         ),
         (
             json!({"note": ".git/hooks", "text": "a"}),
-            "`.git/hooks` is no name of a note: no part of it may be hidden",
+            "invalid note name `.git/hooks`: no part of it may be hidden",
         ),
         (
             json!({"note": "a\nb", "text": "a"}),
-            "`a\\nb` is no name of a note",
+            "invalid note name `a\\nb`",
         ),
         (
             json!({"note": "odd\\n.md", "text": "a", "mode": "append"}),
-            "there is no note `odd\\n.md`",
+            "no note `odd\\n.md`",
         ),
         (
             json!({"note": "../other", "text": "a"}),
-            "`../other.md` lies outside",
+            "`../other.md` is outside",
         ),
         (
             json!({"note": "x/../y.md", "text": "a"}),
-            "`x/../y.md` goes back by `..`: name the place without",
+            "`x/../y.md` contains `..`: write the path without it",
         ),
         (
             json!({"note": "/etc/x", "text": "a"}),
-            "`/etc/x.md` lies outside",
+            "`/etc/x.md` is outside",
         ),
         (
             json!({"note": "out/b", "text": "a"}),
-            "`out/b.md` lies outside",
+            "`out/b.md` is outside",
         ),
         (
             json!({"note": "lost/b", "text": "a"}),
@@ -353,20 +353,20 @@ async fn invalid_write_is_explained_and_changes_nothing() {
         ),
         (
             json!({"note": "link", "text": "a"}),
-            "`link.md` is no regular file",
+            "`link.md` is a folder, a link or a device",
         ),
         (
             json!({"note": "a.md/b", "text": "a"}),
-            "`a.md` is no folder",
+            "`a.md` is not a folder",
         ),
         (json!({"note": format!("{deep}b"), "text": "a"}), "`x/x/x"),
         (
             json!({"note": "b", "text": "a", "mode": "append"}),
-            "there is no note `b`",
+            "no note `b`",
         ),
         (
             json!({"note": "other", "text": "a", "mode": "append"}),
-            "there is no note `other`",
+            "no note `other`",
         ),
         (
             json!({"note": "a", "text": "# B", "mode": "append", "section": "Tasks"}),
@@ -386,11 +386,11 @@ async fn invalid_write_is_explained_and_changes_nothing() {
         ),
         (
             json!({"note": "shut", "text": "a", "mode": "append"}),
-            "`notes/shut.md` cannot be written: permission denied",
+            "cannot write `notes/shut.md`: permission denied",
         ),
         (
             json!({"note": "full", "text": "a", "mode": "append"}),
-            "`notes/full.md` would be larger than 100000 bytes",
+            "`notes/full.md` would exceed 100000 bytes",
         ),
     ] {
         let told = call(&tool, arguments).await.unwrap_err();

@@ -44,7 +44,7 @@ fn rate_limited(seconds: u64) -> Fault {
             after_ms: Some(seconds * 1_000),
         },
         code: "rate_limited".into(),
-        detail: "the provider answered 429".into(),
+        detail: "the provider responded with status 429".into(),
     }
 }
 

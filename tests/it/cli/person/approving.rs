@@ -58,7 +58,7 @@ fn a_chat_beside_a_server_shows_its_text_and_answers_its_calls() {
             .unwrap();
     });
     let mut chat = Screen::oracle(&place, "chat --session s --model scripted/own.json");
-    chat.shows("question 1 is being answered by the server");
+    chat.shows("the server is answering question 1");
     for number in 0..2 {
         chat.shows("May I?");
         chat.has_written(ASKED, number + 1);
@@ -115,7 +115,7 @@ fn call_runs_only_after_approval() {
         written.contains("  | # Cache\r\n  | \u{fffd}]0;title\u{fffd}\u{fffd}\r\n"),
         "{written:?}"
     );
-    assert_eq!(written.matches("`y` or `n`, please").count(), 1);
+    assert_eq!(written.matches("please answer `y` or `n`").count(), 1);
     chat.say("/why");
     chat.shows("approval    denied");
     chat.prompt();
@@ -289,7 +289,7 @@ fn call_without_a_terminal_is_refused_and_the_model_sees_the_reason() {
             .unwrap();
         let content = read["payload"]["content"].as_str().unwrap();
         assert!(
-            content.starts_with("This call needs a person's consent"),
+            content.starts_with("This call needs a person's approval"),
             "{content}"
         );
     }

@@ -34,7 +34,7 @@ fn stable(text: &str) -> String {
 fn chat_answers_with_citations_and_why_explains_them() {
     let place = Workspace::new(&FILES);
     let mut chat = Screen::oracle(&place, "chat --model offline");
-    chat.shows("/help lists commands, Ctrl-D leaves");
+    chat.shows("/help lists the commands, Ctrl-D exits");
     chat.say(QUESTION);
     chat.prompt();
     let answer = chat.text();
@@ -48,7 +48,7 @@ fn chat_answers_with_citations_and_why_explains_them() {
     chat.shows("used  ");
     chat.prompt();
     let told = chat.text();
-    let rows = ["taken for", "prompt", "turn 1", "tool", "signal", "ended"];
+    let rows = ["type", "prompt", "turn 1", "tool", "signal", "ended"];
     for row in rows
         .into_iter()
         .chain(["code_search", "base, signals, tools, code"])
@@ -74,7 +74,7 @@ fn why_output_is_readable() {
     // Wide enough that figures of another length do not change line breaks.
     let mut chat = Screen::with(&place, line, (50, 200), &[]);
     chat.say("/why");
-    chat.shows("nothing was asked in this session yet");
+    chat.shows("this session has no questions yet");
     chat.say("/usage");
     chat.say("what is in notes.md?");
     chat.shows("Fine.");
@@ -85,7 +85,7 @@ fn why_output_is_readable() {
     let told = shown.split("> /why 1\n").nth(1).unwrap();
     insta::assert_snapshot!("why", stable(told));
     chat.say("/why 2");
-    chat.shows("there is no question 2 in this session: the last one is question 1");
+    chat.shows("unknown question 2: the last question of this session is 1");
     chat.say("/usage");
     chat.shows("session       ");
 }
@@ -109,16 +109,16 @@ fn chat_switches_sessions() {
         "{rows:?}"
     );
     chat.say("/resume nobody");
-    chat.shows("there is no session `nobody`");
+    chat.shows("unknown session `nobody`");
     chat.say("/resume s");
-    chat.shows("going on with session s, last used ");
+    chat.shows("continuing session s, last used ");
     chat.say("/hlep");
     chat.shows("did you mean `/help`?");
     chat.say("/help");
     chat.shows("Ctrl-R");
     chat.say("//help me");
     chat.say("/quit");
-    chat.shows("to come back: oracle chat --model scripted/s.json --session s");
+    chat.shows("to resume: oracle chat --model scripted/s.json --session s");
     assert_eq!(chat.end(), End::Code(0));
     assert_eq!(super::asked(&place), ["what is one?", "/help me"]);
 }
@@ -131,7 +131,7 @@ fn empty_new_session_does_not_hide_the_previous_one() {
     chat.say("/new");
     chat.prompt();
     chat.press("\x04");
-    chat.shows("to come back: oracle chat --model scripted/s.json --session s");
+    chat.shows("to resume: oracle chat --model scripted/s.json --session s");
     assert_eq!(chat.end(), End::Code(0));
 }
 
@@ -151,7 +151,7 @@ fn output_to_a_file_is_not_wrapped_and_editing_still_works() {
     let told = std::fs::read_to_string(place.path("why.txt")).unwrap();
     for row in [
         "question 1    what is two?",
-        "/why [N]      what became of the last question, or of question N, and why",
+        "/why [N]      explain how the last question, or question N, was answered",
     ] {
         assert!(told.lines().any(|line| line == row), "{row}: {told}");
     }

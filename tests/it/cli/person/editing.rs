@@ -109,7 +109,7 @@ fn external_interrupt_keeps_the_typed_text() {
     chat.press("half a ");
     chat.shows("> half a");
     chat.signal("INT");
-    chat.shows("nothing is running; Ctrl-D leaves\n> half a");
+    chat.shows("no question is running; press Ctrl-D to exit\n> half a");
     chat.press("question\r");
     chat.shows("Fine.");
     chat.prompt();
@@ -155,7 +155,7 @@ fn commands_are_completed() {
     let place = answering(1);
     let mut chat = Screen::oracle(&place, CHAT);
     chat.say("/wh\t");
-    chat.shows("nothing was asked in this session yet");
+    chat.shows("this session has no questions yet");
     chat.say("/qu\t");
     assert_eq!(chat.end(), End::Code(0));
 }

@@ -29,13 +29,13 @@ fn ctrl_c_cancels_the_question_and_the_conversation_continues() {
     chat.shows("taken back  by local");
     chat.prompt();
     chat.press(CTRL_D);
-    chat.shows("to come back: oracle chat --model scripted/s.json --session s");
+    chat.shows("to resume: oracle chat --model scripted/s.json --session s");
     assert_eq!(chat.end(), End::Code(0));
     assert!(chat.is_sane());
     assert_eq!(asked(&place), ["one?", "two?"]);
 
     let mut chat = Screen::oracle(&place, CHAT);
-    chat.shows("going on with session s, last used ");
+    chat.shows("continuing session s, last used ");
     chat.shows("> two?\n  Fine.\n  [answered]\n>");
     chat.say("/why");
     chat.shows("question 2");
@@ -53,7 +53,7 @@ fn chat_resumes_a_query_cut_off_by_a_kill() {
     // Each process plays its script from the start, so it stalls again.
     let mut chat = Screen::oracle(&place, CHAT);
     chat.shows("> one?");
-    chat.shows("question 1 was not answered to the end and goes on; Ctrl-C takes it back");
+    chat.shows("question 1 was interrupted and goes on; Ctrl-C cancels it");
     chat.shows("Let me");
     chat.press(CTRL_C);
     chat.shows("oracle: cancelled");
@@ -95,12 +95,12 @@ fn signal_restores_the_terminal() {
         assert_eq!(chat.end(), End::Code(0), "{at}, {signal}");
         assert!(chat.is_sane(), "{at}, {signal}");
         let text = chat.text();
-        let told = text.contains("Let me\nto come back: oracle chat");
+        let told = text.contains("Let me\nto resume: oracle chat");
         assert_eq!(told, at == "work", "{at}, {signal}: {text}");
     }
     // The running query was parked gracefully, so it continues.
     let mut chat = Screen::oracle(&place, CHAT);
-    chat.shows("question 1 was not answered to the end and goes on");
+    chat.shows("question 1 was interrupted and goes on");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn suspended_chat_resumes_unchanged() {
     shell.shows("Fine.");
     shell.prompt();
     shell.press(CTRL_D);
-    shell.shows("to come back: ");
+    shell.shows("to resume: ");
     shell.press("exit\r");
     shell.end();
     assert!(shell.is_sane());

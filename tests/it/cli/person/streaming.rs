@@ -64,7 +64,7 @@ fn ctrl_d_during_an_answer_exits_after_it() {
     assert_eq!(chat.end(), End::Code(0));
     let shown = chat.text();
     assert!(
-        shown.contains("Looking for it: it is there.\nto come back: "),
+        shown.contains("Looking for it: it is there.\nto resume: "),
         "{shown}"
     );
     assert!(chat.is_sane());
@@ -88,7 +88,7 @@ fn a_chat_can_be_suspended_while_an_answer_comes() {
     shell.shows("Fine.");
     shell.prompt();
     shell.press("\x04");
-    shell.shows("to come back: ");
+    shell.shows("to resume: ");
     assert_eq!(asked(&place), ["what is one?", "ahead?"]);
 }
 
@@ -128,7 +128,8 @@ fn retracted_text_is_announced() {
     let mut chat = Screen::oracle(&place, CHAT);
     chat.say("what is it?");
     chat.shows(
-        "Half a\n(the model is asked anew; what follows replaces the text above)\n\nFine.\n>",
+        "Half a\n(the model is called again; the following reply replaces the text \
+         above)\n\nFine.\n>",
     );
 }
 

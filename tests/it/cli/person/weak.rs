@@ -57,12 +57,12 @@ fn a_chat_shows_what_a_call_waits_for() {
     for (fault, shown, outcome) in [
         (
             "retry-seconds=2@1",
-            "waits for openai: rate limit, 2 s · turn 1 of 30",
+            "waiting for openai: rate limit, 2 s · turn 1 of 30",
             "The handler",
         ),
         (
             "503@1..2",
-            "waits for openai: server unavailable, ",
+            "waiting for openai: server unavailable, ",
             "The handler",
         ),
     ] {

@@ -146,7 +146,7 @@ async fn models_list_the_profiles() {
     assert_eq!(served.get("/v1/models/other").await.json(), model("other"));
     let unknown = served.get("/v1/models/gpt-4o").await;
     let error = json!({ "error": {
-        "message": "there is no model `gpt-4o`: there is `oracle`, `other`",
+        "message": "unknown model `gpt-4o`: use `oracle`, `other`",
         "type": "invalid_request_error",
         "param": "model",
         "code": "model_not_found",
@@ -263,7 +263,8 @@ async fn error_has_the_openai_shape() {
     body["n"] = json!(2);
     let got = served.post(&[], body).await;
     let error = json!({ "error": {
-        "message": "not supported; one answer at a time: leave it out, and ask again for another",
+        "message": "not supported; a request yields one answer: omit it, and send another request \
+                    for another answer",
         "type": "invalid_request_error",
         "param": "n",
         "code": "invalid_value",
