@@ -53,7 +53,7 @@ impl Served {
         let mut lines = BufReader::new(err).lines();
         let address = loop {
             let line = lines.next().ok_or("it did not start")??;
-            match line.strip_prefix("oracle: listens on http://") {
+            match line.strip_prefix("oracle: listening on http://") {
                 Some(address) => break address.parse()?,
                 None => eprintln!("{line}"),
             }

@@ -90,8 +90,8 @@ fn problems_name_line_key_value_and_what_is_allowed() {
             "nothing but the head",
             "[[providers]]\n".to_owned(),
             "oracle.toml:1: [[providers]] lacks the required key `name`\noracle.toml:1: \
-             [[providers]] lacks the required key `dialect`\noracle.toml:1: [[providers]] has no \
-             `base_url`, which it needs",
+             [[providers]] lacks the required key `dialect`\noracle.toml:1: [[providers]] lacks the \
+             required key `base_url`",
         ),
         (
             "a dialect",
