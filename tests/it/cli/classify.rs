@@ -187,7 +187,7 @@ fn labelled_queries_are_evaluated() {
     ]);
     let output = place.oracle("classify --evaluate ours.tsv").output();
     let out = String::from_utf8(output.stdout).unwrap();
-    assert!(out.contains("1 of     2 right"), "{out}");
+    assert!(out.contains("1 of     2 correct"), "{out}");
     assert!(
         out.contains("0.80 code classified as conversational: ok"),
         "{out}"

@@ -108,7 +108,7 @@ fn command_stops_at_configuration_problems() {
     ];
     for line in lines {
         let output = place.oracle(line).output();
-        let problems = "oracle: option --max-turns: `oracle.max_turns` is `0`, allowed is a whole number from 1 to 100
+        let problems = "oracle: option --max-turns: `oracle.max_turns` is `0`, expected a whole number from 1 to 100
 oracle: option --model: `model.chain` is `x`, expected 1 to 8 different models, each written provider/model
 ";
         assert_eq!(

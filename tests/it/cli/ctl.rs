@@ -39,14 +39,14 @@ fn ctl_without_a_server_explains_what_to_do() {
     let place = Workspace::new(&[]);
     let (code, out, err) = run(&place, "ctl list");
     assert_eq!((code, out.as_str()), (Some(1), ""));
-    assert!(err.starts_with("oracle: no server runs over "), "{err}");
+    assert!(
+        err.starts_with("oracle: no server uses the data directory "),
+        "{err}"
+    );
     assert!(err.contains("start one with `oracle serve`"), "{err}");
     let (code, _, err) = run(&place, &format!("ctl --url {NOWHERE} list"));
     assert_eq!(code, Some(1));
-    assert!(
-        err.contains("/api/control cannot be asked: Connection refused"),
-        "{err}"
-    );
+    assert!(err.contains("/api/control: Connection refused"), "{err}");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn operator_controls_a_server_with_ctl() {
         (
             "ctl fork review copy --query 1",
             0,
-            "copied as default/copy\n",
+            "forked as default/copy\n",
         ),
         ("ctl close copy", 0, "done\n"),
         ("ctl delete copy", 0, "deleted "),

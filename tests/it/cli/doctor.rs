@@ -131,7 +131,10 @@ async fn doctor_reports_refused_or_unused_tool_results() {
                 .oracle("doctor --config o.toml --model local/mock-model")
                 .output();
             let said = String::from_utf8(output.stdout).unwrap();
-            assert!(said.contains("ok    tools       called as told"), "{said}");
+            assert!(
+                said.contains("ok    tools       the tool was called as instructed"),
+                "{said}"
+            );
             assert!(said.contains(told), "{dialect}: {said}");
             assert_eq!(output.status.code(), Some(code), "{said}");
             let stats = mock.stats();

@@ -77,7 +77,7 @@ fn running_ollama_is_the_default_model() {
     let (answer, said) = ask("ask --json");
     assert_eq!(answer, "It is 42.", "{said}");
     assert!(
-        said.contains("asking ollama/newest:8b, because ollama answers"),
+        said.contains("using ollama/newest:8b, because ollama is running"),
         "{said}"
     );
     assert!(server.heard().contains("\"model\":\"newest:8b\""));

@@ -116,8 +116,9 @@ fn is_refused(place: &Workspace, line: &str, session: &str, owner: u32) {
     let refused = place.oracle(line).output();
     let said = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(5), "{line}: {said}");
-    let owned =
-        format!("session `{session}` is open in process {owner}: go on there, or end that process");
+    let owned = format!(
+        "session `{session}` is open in process {owner}: continue there, or end that process"
+    );
     assert!(said.contains(&owned), "{line}: {said}");
 }
 

@@ -48,7 +48,7 @@ fn invalid_field_is_refused_by_name() {
         (
             message(json!({ "role": 1 })),
             "messages[1].role",
-            "not in order",
+            "invalid `messages[1].role`",
         ),
         (
             message(json!({ "role": "robot", "content": "x" })),
@@ -89,7 +89,7 @@ fn invalid_field_is_refused_by_name() {
         (
             message(json!({ "role": "user", "content": 1 })),
             "messages[1].content",
-            "a text or a list",
+            "a string or a list",
         ),
         (part(json!("x")), "messages[1].content[1]", "an object"),
         (
@@ -132,16 +132,16 @@ fn invalid_field_is_refused_by_name() {
         (
             with("tools", json!([{ "type": "function" }])),
             "tools",
-            "tools of its own",
+            "its own, configured tools",
         ),
         (with("tools", json!({})), "tools", "a sequence"),
         (
             with("functions", json!([{ "name": "f" }])),
             "functions",
-            "tools of its own",
+            "its own, configured tools",
         ),
-        (with("n", json!(2)), "n", "one answer at a time"),
-        (with("n", json!(0)), "n", "one answer at a time"),
+        (with("n", json!(2)), "n", "a request yields one answer"),
+        (with("n", json!(0)), "n", "a request yields one answer"),
         (with("n", json!("1")), "n", "expected f64"),
         (
             with("response_format", json!({ "type": "json_object" })),

@@ -278,7 +278,8 @@ fn call_without_a_terminal_is_refused_and_the_model_sees_the_reason() {
             .output();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(0), "{command}: {said}");
-        let why = "a call of note_write needs a person's consent and is refused, for nobody can be asked here";
+        let why =
+            "a call of note_write needs approval and was refused, because nobody can be asked here";
         assert!(said.contains(why), "{command}: {said}");
         assert!(!is_written(&place, 0), "{command}");
         let log = place.oracle("sessions export s").output();

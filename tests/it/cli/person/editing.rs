@@ -61,7 +61,7 @@ fn invalid_utf_8_is_not_asked_and_the_conversation_continues() {
     let mut chat = Screen::oracle(&place, CHAT);
     chat.prompt();
     chat.send(b"caf\xe9 what is it?\r");
-    chat.shows("oracle: the line is not UTF-8 and was not asked");
+    chat.shows("oracle: the line was skipped because it is not UTF-8");
     chat.say("\x1b[200~a\x07b\tc\x1b[201~");
     chat.prompt();
     chat.press(CTRL_D);

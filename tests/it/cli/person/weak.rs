@@ -79,7 +79,7 @@ fn a_chat_shows_what_a_call_waits_for() {
         screen.shows(outcome);
         screen.prompt();
         screen.say("/why");
-        screen.shows("it is tried again");
+        screen.shows("retrying");
         screen.say("/quit");
         screen.end();
         runtime.block_on(mock.shut_down());
