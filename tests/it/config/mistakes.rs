@@ -231,8 +231,8 @@ fn problems_name_their_variable_or_option() {
             "a long name for a short one",
             &[("ORACLE_ORACLE__MAX_TURNS", "5")],
             &[],
-            "environment variable ORACLE_ORACLE__MAX_TURNS: unknown key `oracle.max_turns` (set \
-             to `5`); the variable is ORACLE_MAX_TURNS",
+            "environment variable ORACLE_ORACLE__MAX_TURNS: `oracle.max_turns` is `5`, but \
+             the variable must be spelled ORACLE_MAX_TURNS",
         ),
         (
             "a bad value",

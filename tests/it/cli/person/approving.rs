@@ -223,7 +223,7 @@ fn a_call_in_another_process_is_left_to_its_terminal() {
     chat.say("write it down");
     chat.has_written(ASKED, 1);
     let mut other = Screen::oracle(&place, &line(CHAT));
-    other.shows("is left: session `s` is open in process");
+    other.shows("cannot continue here: session `s` is open in process");
     assert!(!is_written(&place, 0));
     chat.press("y\r");
     chat.shows("Fine.");

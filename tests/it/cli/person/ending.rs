@@ -26,7 +26,7 @@ fn ctrl_c_cancels_the_question_and_the_conversation_continues() {
     chat.say("two?");
     chat.shows("Fine.");
     chat.say("/why 1");
-    chat.shows("taken back  by local");
+    chat.shows("cancelled   by local");
     chat.prompt();
     chat.press(CTRL_D);
     chat.shows("to resume: oracle chat --model scripted/s.json --session s");
@@ -53,7 +53,7 @@ fn chat_resumes_a_query_cut_off_by_a_kill() {
     // Each process plays its script from the start, so it stalls again.
     let mut chat = Screen::oracle(&place, CHAT);
     chat.shows("> one?");
-    chat.shows("question 1 was interrupted and goes on; Ctrl-C cancels it");
+    chat.shows("question 1 was interrupted and continues; Ctrl-C cancels it");
     chat.shows("Let me");
     chat.press(CTRL_C);
     chat.shows("oracle: cancelled");
@@ -100,7 +100,7 @@ fn signal_restores_the_terminal() {
     }
     // The running query was parked gracefully, so it continues.
     let mut chat = Screen::oracle(&place, CHAT);
-    chat.shows("question 1 was interrupted and goes on");
+    chat.shows("question 1 was interrupted and continues");
 }
 
 #[test]
