@@ -236,7 +236,7 @@ async fn watch_streams_records_and_the_text_of_the_answer() {
     assert!(matches!(last.fact, Fact::Query(QueryFact::Finished(_))));
     let error = system.oracle().session("a b").err().unwrap().to_string();
     assert!(
-        error.starts_with("the session name `a b` has the character ` `"),
+        error.starts_with("the session name `a b` contains the character ` `"),
         "{error}"
     );
 }

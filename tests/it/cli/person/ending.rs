@@ -68,7 +68,7 @@ fn chat_does_not_open_a_session_of_another_process() {
     chat.say("one?");
     chat.shows("Let me");
     let mut other = Screen::oracle(&place, CHAT);
-    other.shows("is left: session `s` is open in process");
+    other.shows("cannot continue here: session `s` is open in process");
     other.say("two?");
     other.shows("oracle: session `s` is open in process");
     chat.press(CTRL_C);
