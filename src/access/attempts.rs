@@ -57,15 +57,13 @@ impl Attempts {
         }
         let room = self.buckets.len() < MAX_NETWORKS || self.buckets.contains_key(&network);
         let per_minute = self.per_minute;
-        let bucket = if room {
-            let bucket = self.buckets.entry(network);
-            bucket.or_insert_with(|| Bucket::new(per_minute))
-        } else {
-            &mut self.others
+        let own = room.then(|| self.buckets.entry(network));
+        let bucket = match own {
+            Some(own) => own.or_insert_with(|| Bucket::new(per_minute)),
+            None => &mut self.others,
         };
-        bucket
-            .take(now)
-            .map_err(|retry_after| TooManyAttempts { retry_after })
+        let taken = bucket.take(now);
+        taken.map_err(|retry_after| TooManyAttempts { retry_after })
     }
 
     fn sweep(&mut self, now: Duration) {

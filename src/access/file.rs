@@ -154,10 +154,8 @@ impl KeyFile {
         let failed = |error| self.error_with(error);
         let of_file = file.metadata().map_err(failed)?;
         let of_directory = fs::metadata(&self.directory).map_err(failed)?;
-        let in_directory = |fault| FileError {
-            path: self.directory.clone(),
-            fault,
-        };
+        let path = self.directory.clone();
+        let in_directory = |fault| FileError { path, fault };
         let (is_trusted, mode) = owner_and_mode(&of_file);
         if !is_trusted {
             return Err(self.error_with(FileFault::Foreign));
@@ -184,15 +182,12 @@ impl KeyFile {
         }
         // The content is not quoted: a user may have pasted a key into it.
         let why = |error: serde_json::Error| {
-            let what = if error.is_data() {
-                "invalid data"
-            } else {
-                "invalid JSON"
+            let line = error.line();
+            let what = match error.is_data() {
+                true => "invalid data",
+                false => "invalid JSON",
             };
-            self.error_with(FileFault::Broken(format!(
-                "{what} in line {}",
-                error.line()
-            )))
+            self.error_with(FileFault::Broken(format!("{what} in line {line}")))
         };
         let Head { version: found } = serde_json::from_str(text).map_err(why)?;
         if found != u64::from(VERSION) {

@@ -146,8 +146,7 @@ fn hex(bytes: &[u8]) -> String {
 
 /// Accepts lower case only, so that a key has one form.
 fn is_hex(text: &str) -> bool {
-    text.bytes()
-        .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 fn unhex(text: &str) -> Option<[u8; 32]> {

@@ -44,17 +44,20 @@ const MOST_TOKENS: u64 = 16_000_000;
 impl Tokens {
     pub(super) fn so_far(self) -> Option<Delta> {
         let told = self.believed();
-        let input_tokens = told.input.unwrap_or(0);
-        let cached_tokens = told.cached.unwrap_or(0).min(input_tokens);
-        let kept = told.kept.unwrap_or(0);
-        let usage = Usage {
+        let usage = told.usage(told.input.unwrap_or(0), told.output.unwrap_or(0));
+        (!usage.is_none()).then_some(Delta::Used(usage))
+    }
+
+    fn usage(self, input_tokens: u64, output_tokens: u64) -> Usage {
+        let cached_tokens = self.cached.unwrap_or(0).min(input_tokens);
+        let kept = self.kept.unwrap_or(0);
+        Usage {
             input_tokens,
             cached_tokens,
             cache_write_tokens: kept.min(input_tokens - cached_tokens),
-            output_tokens: told.output.unwrap_or(0),
+            output_tokens,
             cost: NanoUsd(0),
-        };
-        (!usage.is_none()).then_some(Delta::Used(usage))
+        }
     }
 
     fn believed(self) -> Self {
@@ -92,22 +95,14 @@ impl Context {
     pub(super) fn finish(&self, parts: Vec<Part>, stop: StopReason, told: Tokens) -> Reply {
         let told = told.believed();
         let told_fully = told.input.is_some_and(|n| n > 0) && told.output.is_some();
-        let estimate = if told_fully {
-            Usage::default()
-        } else {
-            estimate_usage(&self.request, &parts)
+        let estimate = match told_fully {
+            true => Usage::default(),
+            false => estimate_usage(&self.request, &parts),
         };
         let input = told.input.filter(|n| *n > 0);
-        let input_tokens = input.unwrap_or_else(|| estimate.input_tokens.max(1));
-        let cached_tokens = told.cached.unwrap_or(0).min(input_tokens);
-        let kept = told.kept.unwrap_or(0);
-        let usage = Usage {
-            input_tokens,
-            cached_tokens,
-            cache_write_tokens: kept.min(input_tokens - cached_tokens),
-            output_tokens: told.output.unwrap_or_else(|| estimate.output_tokens.max(1)),
-            cost: NanoUsd(0),
-        };
+        let input = input.unwrap_or_else(|| estimate.input_tokens.max(1));
+        let output = told.output.unwrap_or_else(|| estimate.output_tokens.max(1));
+        let usage = told.usage(input, output);
         Reply {
             parts,
             stop,

@@ -4,7 +4,7 @@
 //! The texts may contain a key that the server echoed: they pass through
 //! [`Secrets`](super::secrets::Secrets) before they are shown.
 
-use std::{error::Error, fmt};
+use std::{error::Error, fmt::Write as _};
 
 use reqwest::header::HeaderMap;
 
@@ -77,10 +77,8 @@ pub(super) fn in_reply(json: &str) -> Fault {
 pub(super) fn of_answer(status: u16, headers: &HeaderMap, body: &[u8]) -> Fault {
     let message = Message::read(body);
     // Some statuses have several meanings, which only the body distinguishes.
-    let code = message
-        .code()
-        .filter(|code| overrides(code, status))
-        .unwrap_or_else(|| code_of_status(status));
+    let own = message.code().filter(|code| overrides(code, status));
+    let code = own.unwrap_or_else(|| code_of_status(status));
     let after_ms = delay::asked(headers, status).or_else(|| message.retry_ms());
     let what = format!("the provider responded with status {status}");
     let mut fault = fault(code, &what, &message, after_ms);
@@ -134,29 +132,17 @@ fn fault(code: Code, what: &str, message: &Message, after_ms: Option<u64>) -> Fa
         Code::RateLimited | Code::Overloaded => FaultClass::Unavailable { after_ms },
         _ => FaultClass::Permanent,
     };
-    let detail = Detail { what, message }.to_string();
+    let mut detail = what.to_owned();
+    if !message.text.is_empty() {
+        let _ = write!(detail, ": {}", message.text);
+    }
+    if let Some(name) = message.name().filter(|name| !message.text.contains(name)) {
+        let _ = write!(detail, " ({name})");
+    }
     Fault {
         class,
         code,
         detail,
-    }
-}
-
-struct Detail<'a> {
-    what: &'a str,
-    message: &'a Message,
-}
-
-impl fmt::Display for Detail<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.what)?;
-        if !self.message.text.is_empty() {
-            write!(f, ": {}", self.message.text)?;
-        }
-        match self.message.name() {
-            Some(name) if !self.message.text.contains(name) => write!(f, " ({name})"),
-            Some(_) | None => Ok(()),
-        }
     }
 }
 

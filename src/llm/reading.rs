@@ -73,9 +73,8 @@ impl Reading {
         self.bytes = self.bytes.saturating_add(chunk.len());
         if self.bytes > self.bounds.reply {
             let limit = self.bounds.reply;
-            return Err(fault::too_much(&format!(
-                "the reply is longer than {limit} bytes"
-            )));
+            let what = format!("the reply is longer than {limit} bytes");
+            return Err(fault::too_much(&what));
         }
         let chunk = match self.form {
             ReplyForm::Unknown => self.begin(chunk)?,

@@ -166,10 +166,8 @@ impl Scripted {
         calls: impl IntoIterator<Item = (N, Value)>,
     ) -> Self {
         let reply = ScriptedReply::text(text);
-        let with = calls
-            .into_iter()
-            .fold(reply, |reply, (name, args)| reply.call(name, args));
-        self.play(with)
+        let calls = calls.into_iter();
+        self.play(calls.fold(reply, |reply, (name, args)| reply.call(name, args)))
     }
 
     /// Adds a step with any reply.
@@ -196,26 +194,22 @@ impl Scripted {
     /// Like [`Self::fault`], but shows some text first.
     #[must_use]
     pub fn fault_after(self, shown: impl Into<String>, fault: Fault) -> Self {
-        self.with_try(Try::Fault {
-            shown: shown.into(),
-            fault,
-        })
+        let shown = shown.into();
+        self.with_try(Try::Fault { shown, fault })
     }
 
     /// Adds a try to the next step that shows some text and then never ends.
     #[must_use]
     pub fn stall(self, shown: impl Into<String>) -> Self {
-        self.with_try(Try::Stall {
-            shown: shown.into(),
-        })
+        let shown = shown.into();
+        self.with_try(Try::Stall { shown })
     }
 
     /// Adds a try to the next step whose stream ends without its end mark.
     #[must_use]
     pub fn cut(self, shown: impl Into<String>) -> Self {
-        self.with_try(Try::Cut {
-            shown: shown.into(),
-        })
+        let shown = shown.into();
+        self.with_try(Try::Cut { shown })
     }
 
     /// Pauses the last step this long before the first piece of each try, and before each further
@@ -270,10 +264,8 @@ impl Scripted {
     }
 
     fn index(&self, request: &Request) -> usize {
-        let replies = request
-            .messages
-            .iter()
-            .filter(|message| message.role == Role::Assistant);
+        let messages = request.messages.iter();
+        let replies = messages.filter(|message| message.role == Role::Assistant);
         replies.count().saturating_sub(self.start)
     }
 

@@ -23,12 +23,8 @@ pub(super) fn room(messages: &[Arc<Message>], common: &[&RawValue]) -> usize {
         Part::ToolResult(result) => result.content.len(),
         Part::Opaque(opaque) => opaque.body.len(),
     };
-    let said = messages.iter().map(|message| {
-        let parts = message.parts.iter();
-        parts
-            .map(|part| of(part) + of(part) / 16 + 96)
-            .sum::<usize>()
-    });
+    let parts = messages.iter().flat_map(|message| &message.parts);
+    let said = parts.map(|part| of(part) + of(part) / 16 + 96);
     let common = common.iter().map(|text| text.get().len());
     said.sum::<usize>() + common.sum::<usize>() + 512
 }

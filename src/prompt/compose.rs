@@ -67,13 +67,10 @@ impl ComposedPrompt {
     /// The form that the journal keeps.
     #[must_use]
     pub fn summary(&self) -> PromptSummary {
+        let segments = self.segments_included.iter();
         PromptSummary {
             hash: self.hash.clone(),
-            segments_included: self
-                .segments_included
-                .iter()
-                .map(SegmentId::to_string)
-                .collect(),
+            segments_included: segments.map(SegmentId::to_string).collect(),
             token_estimate: self.token_estimate,
             warnings: self.warnings.clone(),
         }
@@ -112,12 +109,9 @@ impl Composer {
     /// [`Error::PromptBudgetExceeded`] when a required segment does not fit, [`Error::Template`]
     /// when a file fails on these values.
     pub fn compose(&self, input: &ComposeInput) -> Result<ComposedPrompt, Error> {
-        let shorter = |error: Error, cut| {
-            if error.is_over_budget() {
-                self.fit(input, cut)
-            } else {
-                Err(error)
-            }
+        let shorter = |error: Error, cut| match error.is_over_budget() {
+            true => self.fit(input, cut),
+            false => Err(error),
         };
         self.fit(input, ToolDetail::Whole)
             .or_else(|error| shorter(error, ToolDetail::Needed))
@@ -132,11 +126,8 @@ impl Composer {
             ..Draft::default()
         };
         for file in self.selected(input) {
-            let text = self
-                .prompts
-                .render(file, &values)
-                .map_err(Error::Template)?;
-            draft.add(file, &text)?;
+            let text = self.prompts.render(file, &values);
+            draft.add(file, &text.map_err(Error::Template)?)?;
         }
         Ok(draft.finish())
     }
@@ -162,30 +153,23 @@ impl Draft {
     /// Adds a segment, omits it with a warning, or fails if it is required.
     fn add(&mut self, file: &PromptFile, text: &str) -> Result<(), Error> {
         let (segment, presence) = (file.segment.id, file.segment.presence);
-        let separator = if self.included.is_empty() {
-            ""
-        } else {
-            SEPARATOR
-        };
+        let is_first = self.included.is_empty();
+        let separator = if is_first { "" } else { SEPARATOR };
         let characters = text.chars().count();
         let whole = self.characters + separator.len() + characters;
         let (size, used, budget) = (tokens(characters), tokens(self.characters), self.budget);
         match presence {
-            Presence::Required if text.is_empty() => {
-                return Err(Error::Template(file.blank()));
-            }
+            Presence::Required if text.is_empty() => return Err(Error::Template(file.blank())),
             Presence::Optional if text.is_empty() => {
                 self.warnings.push(format!(
                     "omitted segment `{segment}`: its file renders to nothing"
                 ));
             }
             Presence::Required if tokens(whole) > budget => {
-                let file = file.segment.file.to_owned();
-                let tokens = size;
                 return Err(Error::PromptBudgetExceeded {
                     segment,
-                    file,
-                    tokens,
+                    file: file.segment.file.to_owned(),
+                    tokens: size,
                     used,
                     budget,
                 });

@@ -114,9 +114,6 @@ impl Display for BrokenFile {
 }
 
 fn lines<T: Display>(problems: &[T]) -> String {
-    problems
-        .iter()
-        .map(T::to_string)
-        .collect::<Vec<_>>()
-        .join("\n")
+    let lines: Vec<String> = problems.iter().map(T::to_string).collect();
+    lines.join("\n")
 }

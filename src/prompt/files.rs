@@ -70,26 +70,18 @@ pub(super) fn overlaid(folder: &Path) -> Result<(Vec<PromptFile>, Vec<BrokenFile
     for name in entries {
         let path = folder.join(&name);
         let shown = path.display().to_string();
-        match files
-            .iter_mut()
-            .find(|file| OsStr::new(file.segment.file) == name)
-        {
-            None => problems.push(BrokenFile {
-                file: shown,
-                line: None,
-                fault: FileFault::UnknownName,
-            }),
-            Some(file) => match read(&path) {
-                Ok(text) => {
-                    file.text = Cow::Owned(text);
-                    file.origin = Origin::Folder(shown);
-                }
-                Err((line, fault)) => problems.push(BrokenFile {
-                    file: shown,
-                    line,
-                    fault,
-                }),
-            },
+        let mut known = files.iter_mut();
+        let known = known.find(|file| OsStr::new(file.segment.file) == name);
+        let found = known.ok_or((None, FileFault::UnknownName));
+        match found.and_then(|file| Ok((file, read(&path)?))) {
+            Ok((file, text)) => {
+                file.text = Cow::Owned(text);
+                file.origin = Origin::Folder(shown);
+            }
+            Err((line, fault)) => {
+                let file = shown;
+                problems.push(BrokenFile { file, line, fault });
+            }
         }
     }
     Ok((files, problems))
@@ -111,10 +103,7 @@ fn read(path: &Path) -> Result<String, (Option<usize>, FileFault)> {
         let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
         (Some(line), FileFault::NotUtf8)
     })?;
-    if text
-        .trim_matches(|c: char| c.is_whitespace() || c == BOM)
-        .is_empty()
-    {
+    if text.chars().all(|c| c.is_whitespace() || c == BOM) {
         return Err((None, FileFault::Empty));
     }
     Ok(unix_lines(Cow::Owned(text)).into_owned())

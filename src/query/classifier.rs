@@ -263,11 +263,9 @@ pub(super) fn is_terse(text: &str, reading: &Reading, none: bool) -> bool {
 }
 
 fn is_brief(text: &str) -> bool {
-    let unspaced = text.chars().any(is_unspaced);
-    let limit = if unspaced {
-        MAX_FOLLOWUP_CHARS_UNSPACED
-    } else {
-        MAX_FOLLOWUP_CHARS
+    let limit = match text.chars().any(is_unspaced) {
+        true => MAX_FOLLOWUP_CHARS_UNSPACED,
+        false => MAX_FOLLOWUP_CHARS,
     };
     text.chars().nth(limit - 1).is_none()
 }
@@ -422,11 +420,8 @@ impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let got = &self.classification;
         let (query_type, confidence) = (got.query_type, got.confidence);
-        writeln!(
-            f,
-            "{query_type}, confidence {confidence:.2}, by {}",
-            self.basis
-        )?;
+        let basis = self.basis;
+        writeln!(f, "{query_type}, confidence {confidence:.2}, by {basis}")?;
         if !self.lexicon.is_empty() {
             writeln!(f, "lexicon:")?;
         }

@@ -72,9 +72,7 @@ impl Lexicon {
     pub fn keywords(&self, query_type: QueryType) -> BTreeSet<&str> {
         let entries = self.entries.iter();
         let speak = entries.filter(|((of, _), weight)| *of == query_type && **weight > 0.0);
-        speak
-            .map(|((_, pattern), _)| pattern.label.as_str())
-            .collect()
+        speak.map(|((_, pattern), _)| &*pattern.label).collect()
     }
 }
 
@@ -138,10 +136,8 @@ fn read(toml: &str, origin: &str) -> Result<Lexicon, LexiconError> {
             place.group(query_type, &group, &mut entries)?;
         }
     }
-    Ok(Lexicon {
-        entries,
-        grammar: place.grammar(&file.grammar)?,
-    })
+    let grammar = place.grammar(&file.grammar)?;
+    Ok(Lexicon { entries, grammar })
 }
 
 struct LexiconSource<'a> {
@@ -219,10 +215,8 @@ impl LexiconSource<'_> {
     }
 
     fn word(&self, written: &Spanned<String>) -> Result<String, LexiconError> {
-        let mut words = words(written.get_ref()).into_iter();
-        words
-            .next()
-            .ok_or_else(|| self.fault(written, PatternFault::NoWord))
+        let first = words(written.get_ref()).into_iter().next();
+        first.ok_or_else(|| self.fault(written, PatternFault::NoWord))
     }
 
     fn fault(&self, written: &Spanned<String>, fault: PatternFault) -> LexiconError {

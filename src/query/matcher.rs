@@ -74,12 +74,7 @@ impl Matcher {
         reading.cut(text, |word| {
             self.words.get(word).copied().unwrap_or(UNKNOWN)
         });
-        let Reading {
-            tokens,
-            found,
-            seen,
-            ..
-        } = reading;
+        let (tokens, found, seen) = (&mut reading.tokens, &mut reading.found, &mut reading.seen);
         found.clear();
         // A bit per entry, because bytes would take long to clear.
         seen.clear();

@@ -61,11 +61,9 @@ impl LineProbe {
                     }
                     Some(_) | None => return Line::Plain,
                 },
-                FenceState::Marks(fence) if byte == Some(fence.mark) => {
-                    self.state = FenceState::Marks(Fence {
-                        length: fence.length + 1,
-                        ..fence
-                    });
+                FenceState::Marks(Fence { mark, length }) if byte == Some(mark) => {
+                    let length = length + 1;
+                    self.state = FenceState::Marks(Fence { mark, length });
                 }
                 FenceState::Marks(fence) if fence.fits(purpose) => {
                     self.state = FenceState::Tail(fence);

@@ -33,6 +33,13 @@ struct FieldTag<'a> {
     mate: Option<usize>,
 }
 
+impl<'a> FieldTag<'a> {
+    fn field(&self, text: &'a str) -> Field<'a> {
+        let name = self.name.clone();
+        Field { name, text }
+    }
+}
+
 /// Returns the elements of a block in order; `nested` blocks are ranges in `inside`.
 pub(super) fn elements<'a>(
     inside: &'a str,
@@ -46,17 +53,10 @@ pub(super) fn elements<'a>(
         next += 1;
         match (tag.side, tag.mate) {
             (Side::Open, Some(closing)) => {
-                let text = inside[tag.end..tags[closing].start].trim();
-                fields.push(Field {
-                    name: tag.name.clone(),
-                    text,
-                });
+                fields.push(tag.field(inside[tag.end..tags[closing].start].trim()));
                 next = closing + 1;
             }
-            (Side::Empty, _) => fields.push(Field {
-                name: tag.name.clone(),
-                text: "",
-            }),
+            (Side::Empty, _) => fields.push(tag.field("")),
             (Side::Open, None) | (Side::Close, _) => {}
         }
     }
@@ -125,10 +125,8 @@ fn tag_at<'a>(text: &'a str, start: usize, meter: &mut impl Meter) -> Option<Fie
     let bytes = text.as_bytes();
     let closing = bytes.get(start + 1) == Some(&b'/');
     let from = start + 1 + usize::from(closing);
-    let length = bytes[from..]
-        .iter()
-        .take_while(|byte| is_name_byte(**byte))
-        .count();
+    let name = bytes[from..].iter().take_while(|byte| is_name_byte(**byte));
+    let length = name.count();
     // One pass finds the name's end, another its letter case.
     meter.visit(2 * length + 2);
     if !bytes.get(from).is_some_and(|byte| begins_name(*byte)) {
@@ -147,13 +145,10 @@ fn tag_at<'a>(text: &'a str, start: usize, meter: &mut impl Meter) -> Option<Fie
         (false, _) => Side::Open,
     };
     let name = &text[from..from + length];
-    let name = if name
-        .bytes()
-        .any(|byte| !byte.is_ascii_lowercase() && byte != b'_')
-    {
-        Cow::Owned(name.to_lowercase())
-    } else {
-        Cow::Borrowed(name)
+    let is_lower = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
+    let name = match name.bytes().all(is_lower) {
+        true => Cow::Borrowed(name),
+        false => Cow::Owned(name.to_lowercase()),
     };
     Some(FieldTag {
         start,
@@ -198,13 +193,11 @@ fn pair_neighbours(tags: &mut [FieldTag<'_>]) -> bool {
 
 fn pair_by_name(tags: &mut [FieldTag<'_>]) {
     let mut ids: HashMap<&str, usize> = HashMap::new();
-    let names: Vec<usize> = tags
-        .iter()
-        .map(|tag| {
-            let next = ids.len();
-            *ids.entry(&tag.name).or_insert(next)
-        })
-        .collect();
+    let names = tags.iter().map(|tag| {
+        let next = ids.len();
+        *ids.entry(&tag.name).or_insert(next)
+    });
+    let names: Vec<usize> = names.collect();
     let mut open: Vec<Vec<usize>> = vec![Vec::new(); ids.len()];
     let mut mates: Vec<Option<usize>> = vec![None; tags.len()];
     for (index, tag) in tags.iter().enumerate() {

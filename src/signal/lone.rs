@@ -89,9 +89,8 @@ pub(super) fn check_blank(token: Token, view: View<'_>, meter: &mut impl Meter) 
     let text = view.slice(token.span);
     let rest = text.trim_start();
     meter.visit(text.len() - rest.len() + 1);
-    if rest.is_empty() {
-        FenceStatus::Candidate
-    } else {
-        FenceStatus::Rejected
+    match rest.is_empty() {
+        true => FenceStatus::Candidate,
+        false => FenceStatus::Rejected,
     }
 }

@@ -95,9 +95,8 @@ fn interpret(block: &Block, view: View<'_>, at: Timestamp, meter: &mut impl Mete
     let fields = kind(opening).and_then(|kind| {
         let own = elements
             .into_iter()
-            .filter(|field| field.name != "confidence")
-            .collect();
-        schema::parse_fields(kind, own)
+            .filter(|field| field.name != "confidence");
+        schema::parse_fields(kind, own.collect())
     });
     match fields {
         Ok(fields) => Finding::Signal(Signal {
@@ -116,11 +115,8 @@ fn kind(opening: &str) -> Result<SignalType, FieldError> {
         .ok_or_else(|| format!("the signal has no `type`; use one of {}", allowed()))?
         .trim();
     SignalType::parse(name).ok_or_else(|| {
-        format!(
-            "the signal type {} is unknown; use one of {}",
-            quoted(name),
-            allowed()
-        )
+        let (name, allowed) = (quoted(name), allowed());
+        format!("the signal type {name} is unknown; use one of {allowed}")
     })
 }
 
@@ -133,10 +129,8 @@ fn attribute<'a>(opening: &'a str, wanted: &str) -> Option<&'a str> {
 /// Takes the first element if its value is finite, else the attribute, else the default.
 fn confidence(elements: &[Field<'_>], opening: &str) -> f64 {
     let finite = |text: &str| {
-        text.trim()
-            .parse::<f64>()
-            .ok()
-            .filter(|number| number.is_finite())
+        let number = text.trim().parse::<f64>().ok();
+        number.filter(|number| number.is_finite())
     };
     let element = elements.iter().find(|field| field.name == "confidence");
     let given = element

@@ -118,15 +118,12 @@ impl Scanner {
             }
         };
         let end = special.map_or(self.at, |token| token.span.start);
-        let before = Token {
-            kind,
-            span: Span::new(start, end),
-        };
         if start == end {
             return special;
         }
         self.queued = special;
-        Some(before)
+        let span = Span::new(start, end);
+        Some(Token { kind, span })
     }
 
     fn prose(&mut self, view: View<'_>, meter: &mut impl Meter) -> Option<Token> {
@@ -242,9 +239,8 @@ impl Scanner {
         let LinePosition::Start(probe) = &mut self.line else {
             return Line::Plain;
         };
-        let line = probe
-            .get_or_insert(LineProbe::new(self.at))
-            .run(purpose, view, meter);
+        let probe = probe.get_or_insert(LineProbe::new(self.at));
+        let line = probe.run(purpose, view, meter);
         if line == Line::Plain {
             self.line = LinePosition::Middle;
         }

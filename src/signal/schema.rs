@@ -121,15 +121,8 @@ impl<'a> Fields<'a> {
 
     /// Takes the last element of the name.
     fn take(&mut self, name: &str) -> Option<&'a str> {
-        let mut last = None;
-        self.elements.retain(|element| {
-            let other = element.name != name;
-            if !other {
-                last = Some(element.text);
-            }
-            other
-        });
-        last
+        let of_name = self.elements.extract_if(.., |element| element.name == name);
+        of_name.last().map(|element| element.text)
     }
 
     /// Returns the fields outside the schema, the last of each name.
@@ -157,15 +150,14 @@ fn text(limits: RangeInclusive<usize>) -> impl FnOnce(&str) -> Result<String, Fi
 
 fn integer(limits: RangeInclusive<u64>) -> impl FnOnce(&str) -> Result<u64, FieldError> {
     move |value| {
-        whole_number(value)
-            .filter(|number| limits.contains(number))
-            .ok_or_else(|| {
-                let allowed = match (*limits.start(), *limits.end()) {
-                    (least, u64::MAX) => format!("of at least {least}"),
-                    (least, most) => format!("from {least} to {most}"),
-                };
-                format!("an integer {allowed}, it is {}", quoted(value))
-            })
+        let number = whole_number(value).filter(|number| limits.contains(number));
+        number.ok_or_else(|| {
+            let allowed = match (*limits.start(), *limits.end()) {
+                (least, u64::MAX) => format!("of at least {least}"),
+                (least, most) => format!("from {least} to {most}"),
+            };
+            format!("an integer {allowed}, it is {}", quoted(value))
+        })
     }
 }
 
@@ -188,9 +180,8 @@ fn list(value: &str) -> Result<Vec<String>, FieldError> {
 
 fn nonempty_list(value: &str) -> Result<Vec<String>, FieldError> {
     let entries = list(value)?;
-    if entries.is_empty() {
-        Err("at least 1 entry, it has none".to_owned())
-    } else {
-        Ok(entries)
+    match entries.is_empty() {
+        true => Err("at least 1 entry, it has none".to_owned()),
+        false => Ok(entries),
     }
 }

@@ -106,6 +106,13 @@ struct RequestBlock<'a> {
     marked: bool,
 }
 
+impl<'a> RequestBlock<'a> {
+    const fn of(content: Content<'a>) -> Self {
+        let marked = false;
+        Self { content, marked }
+    }
+}
+
 enum Content<'a> {
     Prompt(&'a RawValue),
     Said(MessageText<'a>),
@@ -134,15 +141,9 @@ fn messages<'a>(request: &'a Request, provider: &str) -> Vec<Turn<'a>> {
         .first()
         .is_none_or(|first| first.role == Side::Assistant)
     {
-        let content = Content::Said(MessageText::Plain(BEGIN));
-        let begin = Turn {
-            role: Side::User,
-            content: vec![RequestBlock {
-                content,
-                marked: false,
-            }],
-        };
-        turns.insert(0, begin);
+        let begin = RequestBlock::of(Content::Said(MessageText::Plain(BEGIN)));
+        let (role, content) = (Side::User, vec![begin]);
+        turns.insert(0, Turn { role, content });
     }
     for turn in &mut turns {
         let is_result = |block: &RequestBlock<'_>| matches!(block.content, Content::Result(_));
@@ -177,16 +178,10 @@ fn blocks<'a>(message: &'a Message, provider: &str) -> Vec<RequestBlock<'a>> {
         }
         Part::Opaque(_) => None,
     });
-    let block = |content| RequestBlock {
-        content,
-        marked: false,
-    };
-    let mut blocks: Vec<RequestBlock<'_>> = content.map(block).collect();
+    let mut blocks: Vec<RequestBlock<'_>> = content.map(RequestBlock::of).collect();
+    let is_opaque = |block: &RequestBlock<'_>| matches!(block.content, Content::Opaque(_));
     // Reasoning alone is no valid message.
-    if blocks
-        .iter()
-        .all(|block| matches!(block.content, Content::Opaque(_)))
-    {
+    if blocks.iter().all(is_opaque) {
         blocks.clear();
     }
     blocks

@@ -104,17 +104,12 @@ fn reset(headers: &HeaderMap, told: &str) -> Option<Duration> {
     if let Ok(moment) = told.parse::<jiff::Timestamp>() {
         return until(headers, moment.into());
     }
-    match told.parse::<u64>() {
-        Ok(number) if number >= 1_000_000_000_000 => until(
-            headers,
-            SystemTime::UNIX_EPOCH + Duration::from_millis(number.min(1 << 45)),
-        ),
-        Ok(number) if number >= 1_000_000_000 => until(
-            headers,
-            SystemTime::UNIX_EPOCH + Duration::from_secs(number),
-        ),
-        Ok(_) | Err(_) => seconds(told).or_else(|| span(told)),
-    }
+    let since_epoch = match told.parse::<u64>() {
+        Ok(number) if number >= 1_000_000_000_000 => Duration::from_millis(number.min(1 << 45)),
+        Ok(number) if number >= 1_000_000_000 => Duration::from_secs(number),
+        Ok(_) | Err(_) => return seconds(told).or_else(|| span(told)),
+    };
+    until(headers, SystemTime::UNIX_EPOCH + since_epoch)
 }
 
 fn seconds(told: &str) -> Option<Duration> {
@@ -133,10 +128,8 @@ pub(super) fn span(told: &str) -> Option<Duration> {
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let (figure, tail) = rest.split_at(digits);
-        let unit = tail
-            .find(|c: char| c.is_ascii_digit())
-            .unwrap_or(tail.len());
-        let (unit, tail) = tail.split_at(unit);
+        let unit = tail.find(|c: char| c.is_ascii_digit());
+        let (unit, tail) = tail.split_at(unit.unwrap_or(tail.len()));
         let scale = match unit {
             "d" => 86_400.0,
             "h" => 3_600.0,

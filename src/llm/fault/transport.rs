@@ -9,19 +9,12 @@ pub(in crate::llm) fn of_send(error: &reqwest::Error, place: &str) -> Fault {
     let why = cause(error);
     let reach = |code| Fault::unavailable(code, format!("cannot reach {place}: {why}"));
     if error.is_builder() {
-        return Fault::permanent(
-            Code::BadRequest,
-            format!("cannot build a request to {place}: {why}"),
-        );
+        let detail = format!("cannot build a request to {place}: {why}");
+        return Fault::permanent(Code::BadRequest, detail);
     }
     if let Some(tls) = tls(error) {
-        return Fault::permanent(
-            Code::Tls,
-            format!(
-                "cannot establish a secure connection to \
-                                                    {place}: {tls}"
-            ),
-        );
+        let detail = format!("cannot establish a secure connection to {place}: {tls}");
+        return Fault::permanent(Code::Tls, detail);
     }
     if error.is_dns() {
         return reach(Code::Dns);
@@ -30,10 +23,8 @@ pub(in crate::llm) fn of_send(error: &reqwest::Error, place: &str) -> Fault {
         return reach(Code::Connect);
     }
     // The server may have read the request.
-    Fault::unavailable(
-        Code::HungUp,
-        format!("{place} closed the connection before it responded: {why}"),
-    )
+    let detail = format!("{place} closed the connection before it responded: {why}");
+    Fault::unavailable(Code::HungUp, detail)
 }
 
 pub(in crate::llm) fn of_body(error: &reqwest::Error) -> Fault {
@@ -71,9 +62,7 @@ fn tls(error: &(dyn Error + 'static)) -> Option<String> {
         if let Some(tls) = error.downcast_ref::<rustls::Error>() {
             return Some(told(tls));
         }
-        let held = error
-            .downcast_ref::<io::Error>()
-            .and_then(io::Error::get_ref);
+        let held = error.downcast_ref().and_then(io::Error::get_ref);
         if let Some(found) = held.and_then(|held| tls(held)) {
             return Some(found);
         }

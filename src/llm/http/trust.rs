@@ -19,28 +19,24 @@ use super::{ProviderSettings, SetupError};
 type Authorities = Vec<CertificateDer<'static>>;
 
 pub(super) fn tls(settings: &ProviderSettings) -> Result<ClientConfig, SetupError> {
-    let provider = || settings.name.clone();
-    let failed = |why| SetupError::Client {
-        provider: provider(),
-        why,
-    };
+    let provider = settings.name.clone();
     let Some(pem) = &settings.authorities else {
-        return plain().map_err(failed);
+        return plain().map_err(|why| SetupError::Client { provider, why });
     };
-    let refused = |why| SetupError::Authorities {
-        provider: provider(),
-        why,
-    };
-    let authorities = read(pem).map_err(refused)?;
-    new(authorities).map_err(|error| failed(error.to_string()))
+    match read(pem) {
+        Ok(authorities) => new(authorities).map_err(|error| {
+            let why = error.to_string();
+            SetupError::Client { provider, why }
+        }),
+        Err(why) => Err(SetupError::Authorities { provider, why }),
+    }
 }
 
 /// Built once, because reading the platform's authorities takes milliseconds.
 pub(super) fn plain() -> Result<ClientConfig, String> {
     static CONFIG: OnceLock<Result<ClientConfig, String>> = OnceLock::new();
-    CONFIG
-        .get_or_init(|| new(Vec::new()).map_err(|error| error.to_string()))
-        .clone()
+    let config = CONFIG.get_or_init(|| new(Vec::new()).map_err(|error| error.to_string()));
+    config.clone()
 }
 
 fn read(pem: &[u8]) -> Result<Authorities, String> {
@@ -54,9 +50,8 @@ fn read(pem: &[u8]) -> Result<Authorities, String> {
     }
     let mut roots = RootCertStore::empty();
     for authority in &authorities {
-        roots
-            .add(authority.clone())
-            .map_err(|error| error.to_string())?;
+        let added = roots.add(authority.clone());
+        added.map_err(|error| error.to_string())?;
     }
     Ok(authorities)
 }

@@ -163,8 +163,7 @@ fn entries<'a>(
 fn say<'a>(entries: &mut Vec<Entry<'a>>, voices: impl Iterator<Item = MessageText<'a>>) {
     match entries.last_mut() {
         Some(Entry::User(said)) => said.extend(voices),
-        Some(Entry::Prompt(_) | Entry::System(_) | Entry::Assistant(..) | Entry::Result(..))
-        | None => {
+        _ => {
             let said: Vec<MessageText<'_>> = voices.collect();
             if !said.is_empty() {
                 entries.push(Entry::User(said));
@@ -216,25 +215,18 @@ impl Serialize for Entry<'_> {
             }
             Self::User(said) => {
                 map.serialize_entry("role", "user")?;
-                let texts = Joined {
-                    texts: said,
-                    between: "\n\n",
-                };
-                map.serialize_entry("content", &Shown(texts))?;
+                let (texts, between) = (said, "\n\n");
+                map.serialize_entry("content", &Shown(Joined { texts, between }))?;
             }
-            Self::Assistant(Spoken {
-                texts,
-                calls,
-                reasoning,
-            }) => {
+            Self::Assistant(spoken) => {
                 map.serialize_entry("role", "assistant")?;
-                let joined = Joined { texts, between: "" };
-                let content = (!texts.is_empty()).then_some(Shown(joined));
+                let (texts, between) = (&spoken.texts, "");
+                let content = (!texts.is_empty()).then_some(Shown(Joined { texts, between }));
                 map.serialize_entry("content", &content)?;
-                if !calls.is_empty() {
-                    map.serialize_entry("tool_calls", calls)?;
+                if !spoken.calls.is_empty() {
+                    map.serialize_entry("tool_calls", &spoken.calls)?;
                 }
-                if let Some(reasoning) = reasoning {
+                if let Some(reasoning) = spoken.reasoning {
                     map.serialize_entry("reasoning_details", reasoning)?;
                 }
             }
