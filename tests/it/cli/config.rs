@@ -21,7 +21,6 @@ fn config_show_names_the_source_of_every_value() {
             place
                 .oracle("config show --config mine.toml --model offline --data-dir kept")
                 .env("ORACLE_MAX_TURNS", "25")
-                .env("ORACLE_MAXTOKENS", "25")
                 .env("ORACLE_MODEL__ATTEMPTS", "2")
                 .env("ORACLE_HOME", "not ours"),
             place.oracle("config show"),
@@ -138,4 +137,16 @@ fn init_creates_a_file_that_loads_and_never_overwrites_one() {
             place.oracle("config init").env("HOME", ""),
         ]
     );
+}
+
+#[test]
+fn variable_that_resembles_a_setting_is_named_in_a_warning() {
+    let place = Workspace::new(&[]);
+    let run = place
+        .oracle("config check")
+        .env("ORACLE_MAXTOKENS", "25")
+        .output();
+    let warning = String::from_utf8(run.stderr).unwrap();
+    let wanted = "ORACLE_MAXTOKENS is not a setting and is ignored; did you mean ORACLE_BUDGET__MAX_TOKENS?";
+    assert!(warning.contains(wanted), "{warning}");
 }
