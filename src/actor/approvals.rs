@@ -102,7 +102,7 @@ impl PendingCalls {
     }
 }
 
-/// Known tool calls of a tenant that wait for approval.
+/// Result of [`Oracle::approvals`]: known tool calls of a tenant that wait for approval.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WaitingCalls {
     /// The calls, oldest first.

@@ -8,7 +8,7 @@ use std::{iter, time::Duration};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    handle::{AskError, Oracle, Router},
+    handle::{AskError, Oracle, SessionRouter},
     mailbox::Admission,
     replay::within,
     shard::ShardMsg,
@@ -94,7 +94,7 @@ impl Oracle {
     }
 }
 
-impl Router {
+impl SessionRouter {
     /// Asks the actor of a session to end, even in the middle of a query.
     pub(super) fn stop_session(&self, key: &SessionKey) {
         if let Some(shard) = self.shards.at(self.shards.index_of(key)) {

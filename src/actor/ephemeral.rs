@@ -13,7 +13,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use uuid::Uuid;
 
 use super::{
-    handle::{Oracle, Router, SessionHandle},
+    handle::{Oracle, SessionHandle, SessionRouter},
     system_log::SystemLog,
     task::Task,
 };
@@ -37,7 +37,7 @@ const FIRST: Sid = Sid(1 << 62);
 /// any query that still runs.
 pub struct Ephemeral {
     session: SessionHandle,
-    router: Router,
+    router: SessionRouter,
 }
 
 impl Deref for Ephemeral {
@@ -244,7 +244,7 @@ impl UsageLog {
     }
 
     /// Makes the estimated usage of a call durable before the call is made.
-    pub(super) async fn begin(&self, call: &Metered) -> Result<(), Fault> {
+    pub(super) async fn begin(&self, call: &MeteredCall) -> Result<(), Fault> {
         let estimate = Usage {
             input_tokens: call.tokens,
             ..Usage::default()
@@ -256,12 +256,12 @@ impl UsageLog {
         })
     }
 
-    pub(super) async fn end(&self, call: Metered, usage: Usage) {
+    pub(super) async fn end(&self, call: MeteredCall, usage: Usage) {
         self.log.send(LlmFact::Used(call.usage(usage))).await;
     }
 }
 
-pub(super) struct Metered {
+pub(super) struct MeteredCall {
     pub session: SessionKey,
     pub token: CallToken,
     pub model: Arc<str>,
@@ -269,7 +269,7 @@ pub(super) struct Metered {
     pub price: Option<crate::model::Price>,
 }
 
-impl Metered {
+impl MeteredCall {
     fn usage(&self, usage: Usage) -> ModelUsage {
         let cost = match self.price {
             Some(price) if usage.cost == NanoUsd(0) => price.of(&usage),

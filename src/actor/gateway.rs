@@ -27,7 +27,7 @@ use super::{
     bus::BusHandle,
     call_progress::CallProgress,
     clock::Clock,
-    ephemeral::{Metered, UsageLog},
+    ephemeral::{MeteredCall, UsageLog},
     ledger::Ledger,
     mailbox::{Counted, Depth, Full, overloaded},
     message::local_messages,
@@ -56,7 +56,7 @@ use call_task::{CallEnd, TextPublisher};
 use dispatch::GatewayState;
 pub use status::{CircuitState, ModelState, ProviderState};
 pub(super) use status::{ProviderStatuses, SharedStatus};
-use waiting::WaiterUpdate;
+use waiting::WaiterEvent;
 
 const TOKENS_OF_A_TOOL: u64 = 100;
 
@@ -65,7 +65,7 @@ pub(super) enum GatewayMsg {
     Waiter {
         model: Arc<str>,
         call: u64,
-        news: WaiterUpdate,
+        news: WaiterEvent,
     },
     /// The provider announced its limits.
     LimitsReported {
@@ -279,7 +279,7 @@ pub(super) struct Ticket {
     pub session: Option<ActorRef<SessionMsg>>,
     pub show: Option<TextPublisher>,
     /// Present for ephemeral sessions, whose usage is recorded apart.
-    pub metered: Option<Metered>,
+    pub metered: Option<MeteredCall>,
     pub span: Span,
     pub progress_tracker: Arc<ProgressTracker>,
     pub call_progress: Arc<CallProgress>,

@@ -58,7 +58,7 @@ pub use watch::{Answer, Watch};
 pub(crate) use watch::{AnswerText, QueryStream};
 
 #[derive(Clone)]
-pub(super) struct Router {
+pub(super) struct SessionRouter {
     pub shards: Pool<ShardMsg>,
     pub bus: BusHandle,
     pub ledger: Ledger,
@@ -74,7 +74,7 @@ pub(super) struct Router {
     pub ended: CancellationToken,
 }
 
-impl Router {
+impl SessionRouter {
     /// Activates a session whose query was cut off.
     pub(super) async fn recover(&self, key: &SessionKey) -> Result<(), AskError> {
         let message = |reply| ShardMsg::Ask {
@@ -136,7 +136,7 @@ impl Oracle {
         Self { by, ..self.clone() }
     }
 
-    pub(super) fn router(&self) -> &Router {
+    pub(super) fn router(&self) -> &SessionRouter {
         &self.services.router
     }
 
@@ -238,7 +238,7 @@ impl Oracle {
 /// ```
 #[derive(Clone)]
 pub struct SessionHandle {
-    router: Router,
+    router: SessionRouter,
     key: SessionKey,
     opening: Opening,
     by: By,

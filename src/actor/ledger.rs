@@ -20,7 +20,7 @@ use super::{
 use crate::model::{QueryId, SessionKey, Turn};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ruling {
+pub(super) enum ChargeResult {
     Allowed,
     /// The query is over its turn limit.
     Violated {
@@ -31,7 +31,7 @@ pub(super) enum Ruling {
     NotLive,
 }
 
-/// The shared table. Cheap to clone; no reference into it is held across an await.
+/// Live sessions and charged turns. Cheap to clone; no reference is held across an await.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ledger(Arc<Tables>);
 
@@ -109,19 +109,19 @@ impl Ledger {
     }
 
     /// Charges a turn, once over all its calls.
-    pub(super) fn charge(&self, key: &SessionKey, query: QueryId, turn: Turn) -> Ruling {
+    pub(super) fn charge(&self, key: &SessionKey, query: QueryId, turn: Turn) -> ChargeResult {
         let mut live = self.0.live.get_mut(key);
         let running = live.as_mut().and_then(|live| live.running.as_mut());
         let Some(charged) = running.filter(|charged| charged.query == query) else {
-            return Ruling::NotLive;
+            return ChargeResult::NotLive;
         };
         let (started, limit) = (turn.0.saturating_add(1), charged.max_turns);
         // An admitted turn may be retried, even if the budget was lowered since.
         if started > limit && started > charged.turns {
-            return Ruling::Violated { started, limit };
+            return ChargeResult::Violated { started, limit };
         }
         charged.turns = charged.turns.max(started);
-        Ruling::Allowed
+        ChargeResult::Allowed
     }
 
     pub(super) fn running(&self) -> usize {
@@ -190,34 +190,40 @@ mod tests {
         let key = SessionKey::local(SessionName::new("s").unwrap());
         let (first, second) = (QueryId(1), QueryId(2));
         let charge = |query, turn| ledger.charge(&key, query, Turn(turn));
-        let violated = |started, limit| Ruling::Violated { started, limit };
-        assert_eq!(charge(first, 0), Ruling::NotLive, "no session");
+        let violated = |started, limit| ChargeResult::Violated { started, limit };
+        assert_eq!(charge(first, 0), ChargeResult::NotLive, "no session");
         ledger.enter(&key, Arc::default());
-        assert_eq!(charge(first, 0), Ruling::NotLive, "no query");
+        assert_eq!(charge(first, 0), ChargeResult::NotLive, "no query");
         ledger.runs(&key, Some((first, 2, 0)));
         for (name, query, turn, ruling) in [
-            ("first turn", first, 0, Ruling::Allowed),
-            ("its retry", first, 0, Ruling::Allowed),
-            ("second turn", first, 1, Ruling::Allowed),
+            ("first turn", first, 0, ChargeResult::Allowed),
+            ("its retry", first, 0, ChargeResult::Allowed),
+            ("second turn", first, 1, ChargeResult::Allowed),
             ("one too many", first, 2, violated(3, 2)),
-            ("an admitted turn again", first, 1, Ruling::Allowed),
-            ("another query", second, 0, Ruling::NotLive),
+            ("an admitted turn again", first, 1, ChargeResult::Allowed),
+            ("another query", second, 0, ChargeResult::NotLive),
         ] {
             assert_eq!(charge(query, turn), ruling, "{name}");
         }
         for (name, max_turns, turn, ruling) in [
-            ("lowered below what runs", 1, 1, Ruling::Allowed),
-            ("raised", 5, 3, Ruling::Allowed),
+            ("lowered below what runs", 1, 1, ChargeResult::Allowed),
+            ("raised", 5, 3, ChargeResult::Allowed),
             ("no number wraps around", 5, u32::MAX, violated(u32::MAX, 5)),
         ] {
             ledger.runs(&key, Some((first, max_turns, 0)));
             assert_eq!(charge(first, turn), ruling, "{name}");
         }
         ledger.runs(&key, Some((second, 1, 0)));
-        assert_eq!(charge(second, 0), Ruling::Allowed, "a new query");
-        assert_eq!((charge(first, 0), ledger.running()), (Ruling::NotLive, 1));
+        assert_eq!(charge(second, 0), ChargeResult::Allowed, "a new query");
+        assert_eq!(
+            (charge(first, 0), ledger.running()),
+            (ChargeResult::NotLive, 1)
+        );
         ledger.runs(&key, None);
-        assert_eq!((charge(second, 0), ledger.running()), (Ruling::NotLive, 0));
+        assert_eq!(
+            (charge(second, 0), ledger.running()),
+            (ChargeResult::NotLive, 0)
+        );
     }
 
     #[test]
@@ -232,9 +238,9 @@ mod tests {
         ledger.enter(&key, Arc::default());
         ledger.runs(&key, Some((query, 1, 3)));
         let admitted = ledger.charge(&key, query, Turn(2));
-        assert_eq!(admitted, Ruling::Allowed, "it was made before");
+        assert_eq!(admitted, ChargeResult::Allowed, "it was made before");
         let (started, limit) = (4, 1);
         let next = ledger.charge(&key, query, Turn(3));
-        assert_eq!(next, Ruling::Violated { started, limit });
+        assert_eq!(next, ChargeResult::Violated { started, limit });
     }
 }

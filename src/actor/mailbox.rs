@@ -43,26 +43,26 @@ impl Depth {
         self.0.waiting.load(Ordering::Relaxed)
     }
 
-    pub(super) fn admit(&self) -> Result<WaitGuard, Full> {
+    pub(super) fn admit(&self) -> Result<DepthGuard, Full> {
         let most = self.0.most;
         let one_more = |waiting| (waiting < most).then_some(waiting + 1);
         let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
         match self.0.waiting.fetch_update(set, fetch, one_more) {
-            Ok(_) => Ok(WaitGuard(self.clone())),
+            Ok(_) => Ok(DepthGuard(self.clone())),
             Err(waiting) => Err(Full { waiting }),
         }
     }
 
-    pub(super) fn count(&self) -> WaitGuard {
+    pub(super) fn count(&self) -> DepthGuard {
         self.0.waiting.fetch_add(1, Ordering::Relaxed);
-        WaitGuard(self.clone())
+        DepthGuard(self.clone())
     }
 }
 
 #[derive(Debug)]
-pub(super) struct WaitGuard(Depth);
+pub(super) struct DepthGuard(Depth);
 
-impl Drop for WaitGuard {
+impl Drop for DepthGuard {
     fn drop(&mut self) {
         self.0.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
@@ -91,7 +91,7 @@ pub(super) fn overloaded(code: FaultCode, after: Duration, detail: String) -> Fa
 
 pub(super) struct Counted<M> {
     message: M,
-    waiting: WaitGuard,
+    waiting: DepthGuard,
 }
 
 impl<M> Counted<M> {
@@ -191,7 +191,7 @@ impl<M: Send + 'static> Mailbox<M> {
     }
 }
 
-pub(super) const fn counted<M>(message: M, waiting: WaitGuard) -> Counted<M> {
+pub(super) const fn counted<M>(message: M, waiting: DepthGuard) -> Counted<M> {
     Counted { message, waiting }
 }
 

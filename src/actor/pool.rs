@@ -13,6 +13,7 @@ use ractor::ActorRef;
 
 use super::mailbox::{Counted, Depth, Mailbox};
 
+/// The current actors of one kind, chosen by key or in turn. Cheap to clone.
 pub(super) struct Pool<M>(Arc<Table<M>>);
 
 struct Table<M> {

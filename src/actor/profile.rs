@@ -94,6 +94,7 @@ impl Profile {
     }
 }
 
+/// The values for prompts of a profile, and its composer if it has its own.
 #[derive(Clone)]
 pub(super) struct PromptSource {
     pub values: Arc<PreparedVariables>,

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 
 use super::{
     clock::Clock,
-    handle::{AskError, Router},
+    handle::{AskError, SessionRouter},
     mailbox::Counted,
     session::Opening,
     shard::ShardMsg,
@@ -47,8 +47,8 @@ const LATER: Duration = Duration::from_secs(30);
 /// others.
 const LONGEST: Duration = Duration::from_secs(900);
 
-pub(super) struct Recovering {
-    pub router: Router,
+pub(super) struct RecoveryTask {
+    pub router: SessionRouter,
     pub clock: Clock,
     pub concurrency: usize,
     pub scope: RecoveryScope,
@@ -61,7 +61,7 @@ pub(super) enum RecoveryScope {
     These(HashSet<SessionKey>),
 }
 
-impl Recovering {
+impl RecoveryTask {
     pub(super) async fn run(self) {
         let (mut held, mut sids) = (HashMap::new(), ALL);
         // Sessions that wait for a person, with their last records: of this pass, and of the one

@@ -10,11 +10,11 @@ use super::{
     clock::Clock,
     ephemeral::UsageLog,
     gateway::{GatewayMsg, ProviderStatuses},
-    handle::Router,
+    handle::SessionRouter,
     meter::Meter,
     pool::Pool,
     signal_tracker::SignalTracker,
-    workers::{Composition, Preparation},
+    workers::{ComposerMsg, Preparation},
 };
 use crate::access::Tenants;
 
@@ -53,9 +53,9 @@ pub(super) type Gateways = Arc<HashMap<String, Pool<GatewayMsg>>>;
 pub(super) struct All {
     pub clock: Clock,
     pub classifiers: Pool<Preparation>,
-    pub composers: Pool<Composition>,
+    pub composers: Pool<ComposerMsg>,
     pub usage: Arc<UsageLog>,
-    pub router: Router,
+    pub router: SessionRouter,
     pub gateways: Gateways,
     pub providers: ProviderStatuses,
     pub meter: Meter,

@@ -28,6 +28,7 @@ mod work;
 
 pub(super) use state::SessionShell;
 
+/// Why a session is activated, which decides what it records first.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Activation {
     /// For a message, or by recovery. A running query that was not passivated was cut off with its

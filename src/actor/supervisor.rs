@@ -22,14 +22,14 @@ use super::{
     deletion::Deletions,
     ephemeral::{Ephemerals, JournalRouter, UsageLog},
     gateway::{GatewayActor, GatewayArgs, SharedStatus},
-    handle::{Oracle, Router},
+    handle::{Oracle, SessionRouter},
     ledger::Ledger,
     mailbox::Counted,
     message::local_messages,
     meter::Meter,
     pool::Pool,
     profile::{ProfileStore, Profiles},
-    recovery::{Recovering, RecoveryScope},
+    recovery::{RecoveryScope, RecoveryTask},
     reload::Source,
     services::{All, Services},
     shard::{ShardActor, ShardArgs, ShardSettings},
@@ -118,7 +118,7 @@ impl SupervisorActor {
             ephemerals: Arc::clone(&ephemerals),
         });
         let usage = UsageLog::new(Self::log(args, SessionName::usage(), bus.clone()));
-        let router = Router {
+        let router = SessionRouter {
             shards: Pool::new(settings.shards.clamp(1, 64), capacity),
             bus,
             ledger: Ledger::default(),
@@ -326,7 +326,7 @@ impl SupervisorState {
     }
 
     fn recover(&self, scope: RecoveryScope) -> Task {
-        let recovering = Recovering {
+        let recovering = RecoveryTask {
             router: self.services.router.clone(),
             clock: self.args.clock.clone(),
             concurrency: match self.args.settings.recovery {

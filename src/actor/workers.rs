@@ -45,7 +45,7 @@ impl Preparation {
     }
 }
 
-pub(super) enum Composition {
+pub(super) enum ComposerMsg {
     /// Composes the prompt of a classified query, and answers its session.
     Prepare(Preparation, QueryClassification),
     /// Composes a prompt.
@@ -55,9 +55,9 @@ pub(super) enum Composition {
         reply: RpcReplyPort<Result<Arc<ComposedPrompt>, Fault>>,
     },
 }
-local_messages!(Preparation, Composition);
+local_messages!(Preparation, ComposerMsg);
 
-pub(super) type Job<Q> = Box<dyn FnMut(Q) + Send>;
+pub(super) type Handler<Q> = Box<dyn FnMut(Q) + Send>;
 
 pub(super) struct WorkerActor<Q>(PhantomData<fn(Q)>);
 
@@ -67,8 +67,8 @@ impl<Q> WorkerActor<Q> {
 
 impl<Q: Send + 'static> Actor for WorkerActor<Q> {
     type Msg = Counted<Q>;
-    type State = Job<Q>;
-    type Arguments = Job<Q>;
+    type State = Handler<Q>;
+    type Arguments = Handler<Q>;
 
     async fn pre_start(
         &self,
@@ -96,8 +96,8 @@ pub(super) fn silent(kind: FaultCode) -> Fault {
 
 pub(super) fn classifier(
     classifier: Arc<dyn QueryClassifier>,
-    composers: Pool<Composition>,
-) -> Job<Preparation> {
+    composers: Pool<ComposerMsg>,
+) -> Handler<Preparation> {
     Box::new(move |asked| {
         let context = QueryContext::from(asked.previous.as_deref());
         match classify(&*classifier, &asked.text, context) {
@@ -105,7 +105,7 @@ pub(super) fn classifier(
             Ok(found) => drop(
                 composers
                     .any()
-                    .map(|composer| composer.offer(Composition::Prepare(asked, found))),
+                    .map(|composer| composer.offer(ComposerMsg::Prepare(asked, found))),
             ),
             Err(fault) => asked.end(Err(fault)),
         }
@@ -130,7 +130,7 @@ fn classify(
     Ok(QueryClassification::new(kind, confidence, keywords))
 }
 
-pub(super) fn composer(composer: Arc<Composer>) -> Job<Composition> {
+pub(super) fn composer(composer: Arc<Composer>) -> Handler<ComposerMsg> {
     let mut cache = Cache::default();
     let mut compose = move |prompt_source: PromptSource, query_type| {
         let input = ComposeInput::new(prompt_source.values, query_type);
@@ -139,11 +139,11 @@ pub(super) fn composer(composer: Arc<Composer>) -> Job<Composition> {
         composed.map_err(|error| Fault::permanent(FaultCode::Prompt, error.to_string()))
     };
     Box::new(move |composition| match composition {
-        Composition::Prepare(asked, found) => {
+        ComposerMsg::Prepare(asked, found) => {
             let prompt = compose(asked.prompt_source.clone(), found.query_type);
             asked.end(prompt.map(|prompt| (found, prompt)));
         }
-        Composition::Prompt {
+        ComposerMsg::Prompt {
             prompt_source,
             query_type,
             reply,
@@ -152,13 +152,13 @@ pub(super) fn composer(composer: Arc<Composer>) -> Job<Composition> {
 }
 
 pub(super) async fn compose(
-    composers: &Pool<Composition>,
+    composers: &Pool<ComposerMsg>,
     prompt_source: PromptSource,
     query_type: QueryType,
     within: Duration,
 ) -> Result<Arc<ComposedPrompt>, Fault> {
     let composer = composers.any().ok_or_else(|| silent(FaultCode::Composer))?;
-    let question = |reply| Composition::Prompt {
+    let question = |reply| ComposerMsg::Prompt {
         prompt_source,
         query_type,
         reply,

@@ -19,7 +19,7 @@ use super::{
     exit,
     input::{self, Source},
     interrupts::Interrupts,
-    question::Question,
+    question::QueryHandle,
     terminal::{Input, Terminal},
 };
 use crate::{
@@ -48,7 +48,7 @@ pub struct BatchRequest {
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct BatchLine {
+struct QuestionLine {
     question: String,
     #[serde(default)]
     session: Option<SessionName>,
@@ -56,7 +56,7 @@ struct BatchLine {
     idempotency_key: Option<String>,
 }
 
-impl From<String> for BatchLine {
+impl From<String> for QuestionLine {
     fn from(question: String) -> Self {
         Self {
             question,
@@ -74,7 +74,7 @@ pub struct Questions(Vec<SessionQuestions>);
 struct SessionQuestions {
     session: SessionName,
     /// Questions with their line numbers.
-    lines: Vec<(usize, BatchLine)>,
+    lines: Vec<(usize, QuestionLine)>,
 }
 
 impl Questions {
@@ -83,7 +83,7 @@ impl Questions {
     pub fn read(session: Option<&SessionName>, input: &mut Input) -> Result<Self, CliError> {
         let mut source = Source::standard(input);
         let (mut talks, mut places) = (Vec::<SessionQuestions>::new(), HashMap::new());
-        while let Some((number, item)) = source.item::<BatchLine>()? {
+        while let Some((number, item)) = source.item::<QuestionLine>()? {
             input::checked(&item.question).map_err(|error| source.bad_line(error))?;
             let named = item.session.as_ref().or(session);
             if named.is_none() && item.idempotency_key.is_some() {
@@ -162,7 +162,7 @@ struct SessionWorker<'a, 't> {
 }
 
 impl SessionWorker<'_, '_> {
-    async fn ask(mut self, lines: &[(usize, BatchLine)]) -> Result<u8, CliError> {
+    async fn ask(mut self, lines: &[(usize, QuestionLine)]) -> Result<u8, CliError> {
         for (line, asked) in lines {
             let answered = match self.cancelled.is_cancelled() {
                 true => Err((exit::CANCELLED, "cancelled before it was asked".to_owned())),
@@ -191,7 +191,7 @@ impl SessionWorker<'_, '_> {
         Ok(self.code)
     }
 
-    async fn answer(&self, line: usize, asked: &BatchLine) -> Result<(u8, Value), CliError> {
+    async fn answer(&self, line: usize, asked: &QuestionLine) -> Result<(u8, Value), CliError> {
         let BatchRequest {
             busy, format, root, ..
         } = self.request;
@@ -201,7 +201,7 @@ impl SessionWorker<'_, '_> {
             ..Submission::new(asked.question.clone())
         };
         ask::reject_if_busy(self.journal, self.session.key(), &submission).await?;
-        let mut question = Question::ask(&self.session, submission).await?;
+        let mut question = QueryHandle::ask(&self.session, submission).await?;
         let mut cancelled = pin!(self.cancelled.cancelled().fuse());
         loop {
             let record = tokio::select! {

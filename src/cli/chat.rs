@@ -12,7 +12,7 @@ use super::{
     exit,
     interrupts::{self, Interrupts, Signals},
     progress::Follower,
-    question::Question,
+    question::QueryHandle,
     terminal::Terminal,
     user::{self, TerminalModeGuard},
 };
@@ -31,7 +31,7 @@ mod perform;
 mod reader;
 mod why;
 
-use command::Message;
+use command::ChatInput;
 use reader::{Reader, ReaderEvent};
 
 /// A session and the format of its answers.
@@ -117,7 +117,7 @@ struct Chat<'a> {
 
 enum QueryToFollow {
     Now(String),
-    Before(Box<Question>),
+    Before(Box<QueryHandle>),
 }
 
 impl Chat<'_> {
@@ -160,15 +160,15 @@ impl Chat<'_> {
             };
             // From a pipe, every line is a question.
             let message = match user {
-                true => Message::read(&text),
-                false if text.trim().is_empty() => Message::Blank,
-                false => Message::Question(text),
+                true => ChatInput::read(&text),
+                false if text.trim().is_empty() => ChatInput::Blank,
+                false => ChatInput::Question(text),
             };
             match message {
-                Message::Blank => {}
-                Message::Question(question) => self.follow(QueryToFollow::Now(question)).await?,
-                Message::Mistake(mistake) => self.terminal.note(&format!("oracle: {mistake}")),
-                Message::Command(command) => self.perform(command).await?,
+                ChatInput::Blank => {}
+                ChatInput::Question(question) => self.follow(QueryToFollow::Now(question)).await?,
+                ChatInput::Mistake(mistake) => self.terminal.note(&format!("oracle: {mistake}")),
+                ChatInput::Command(command) => self.perform(command).await?,
             }
         }
         Ok(())

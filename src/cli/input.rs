@@ -27,7 +27,7 @@ const STANDARD: &str = "standard input";
 const LINE_END: u64 = 2;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum LinePosition {
+enum InputPosition {
     Beginning,
     Later,
 }
@@ -77,7 +77,7 @@ impl<'a> Source<'a> {
         reader
             .read_to_end(&mut bytes)
             .map_err(|error| unreadable(&name, &error))?;
-        text(bytes, LinePosition::Beginning, &name)
+        text(bytes, InputPosition::Beginning, &name)
     }
 
     /// Reads the next line, without its end.
@@ -94,16 +94,16 @@ impl<'a> Source<'a> {
         let Some(mut bytes) = self.bytes()? else {
             return Ok(None);
         };
-        if self.place() == LinePosition::Beginning && bytes.starts_with(BOM) {
+        if self.place() == InputPosition::Beginning && bytes.starts_with(BOM) {
             bytes.drain(..BOM.len());
         }
         Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    fn place(&self) -> LinePosition {
+    fn place(&self) -> InputPosition {
         match self.lines {
-            1 => LinePosition::Beginning,
-            _ => LinePosition::Later,
+            1 => InputPosition::Beginning,
+            _ => InputPosition::Later,
         }
     }
 
@@ -187,9 +187,9 @@ impl<'a> Source<'a> {
     }
 }
 
-fn text(mut bytes: Vec<u8>, place: LinePosition, name: &str) -> Result<String, CliError> {
+fn text(mut bytes: Vec<u8>, place: InputPosition, name: &str) -> Result<String, CliError> {
     let mut cut = 0;
-    if place == LinePosition::Beginning && bytes.starts_with(BOM) {
+    if place == InputPosition::Beginning && bytes.starts_with(BOM) {
         cut = BOM.len();
         bytes.drain(..cut);
     }
@@ -246,7 +246,7 @@ fn piped_question(input: &mut Input) -> Result<String, CliError> {
              into a file of the project and ask about the file"
         )));
     }
-    let mut question = text(bytes, LinePosition::Beginning, STANDARD)?;
+    let mut question = text(bytes, InputPosition::Beginning, STANDARD)?;
     question.truncate(question.trim_end_matches(['\n', '\r']).len());
     Ok(question)
 }

@@ -13,7 +13,7 @@ use super::{
     CliError,
     ask::Format,
     interrupts::Interrupts,
-    question::Question,
+    question::QueryHandle,
     terminal::{Terminal, harmless},
     user::TerminalUser,
 };
@@ -33,6 +33,7 @@ mod status;
 use approval::Approvals;
 use bars::Bars;
 
+/// Follows a query to its end: shows its progress, cancels it on Ctrl-C, asks for approvals.
 pub(super) struct Follower<'a, 'b> {
     session: &'a SessionHandle,
     format: Format,
@@ -86,7 +87,7 @@ impl<'a, 'b> Follower<'a, 'b> {
     /// Follows a question that was already asked.
     pub(super) async fn follow_query(
         mut self,
-        mut question: Question,
+        mut question: QueryHandle,
         terminal: &mut Terminal,
         interrupts: &mut Interrupts,
     ) -> Result<Answer, CliError> {
@@ -137,8 +138,8 @@ impl<'a, 'b> Follower<'a, 'b> {
         submission: Submission,
         terminal: &mut Terminal,
         interrupts: &mut Interrupts,
-    ) -> Result<Question, CliError> {
-        let mut asked = pin!(Question::ask(self.session, submission));
+    ) -> Result<QueryHandle, CliError> {
+        let mut asked = pin!(QueryHandle::ask(self.session, submission));
         loop {
             tokio::select! {
                 question = &mut asked => return Ok(question?),

@@ -13,7 +13,7 @@ pub struct PromptArgs {
     pub subject: Subject,
 }
 
-/// The subject of the prompt; without one, the type is `conversational`.
+/// The type of query, or the query, to print the prompt for; `conversational` without either.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 #[group(required = false, multiple = false)]
 pub struct Subject {

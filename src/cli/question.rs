@@ -22,7 +22,7 @@ use crate::{
 const TRIES: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(250);
 
-pub(super) struct Question {
+pub(super) struct QueryHandle {
     session: SessionHandle,
     query: QueryStream,
     /// The server that runs the question, if this process does not.
@@ -65,7 +65,7 @@ impl OwningServer {
     }
 }
 
-impl Question {
+impl QueryHandle {
     pub(super) async fn ask(
         session: &SessionHandle,
         submission: Submission,

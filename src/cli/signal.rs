@@ -13,7 +13,7 @@ use crate::{
     signal,
 };
 
-/// `oracle dev signal`.
+/// `oracle dev signal`: reads the signals in replies of models.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct SignalArgs {
     /// File that contains the reply; standard input if it is `-` or omitted
@@ -36,7 +36,7 @@ impl From<String> for ReplyLine {
 }
 
 #[derive(Serialize)]
-struct Printed {
+struct SignalReport {
     signal: Option<Value>,
     rejected: Option<String>,
     text: String,
@@ -55,14 +55,14 @@ pub fn run(args: &SignalArgs, terminal: &mut Terminal) -> Result<(), CliError> {
     Ok(())
 }
 
-fn read(reply: &str) -> Printed {
+fn read(reply: &str) -> SignalReport {
     let signal::Reading { finding, text } = signal::read(reply, Timestamp::default());
     let (signal, rejected) = match finding {
         signal::Finding::Nothing => (None, None),
         signal::Finding::Signal(signal) => (Some(shown(&signal)), None),
         signal::Finding::Rejection(rejection) => (None, Some(rejection.reason)),
     };
-    Printed {
+    SignalReport {
         signal,
         rejected,
         text,

@@ -77,7 +77,7 @@ impl UsageTotals {
 type TotalsByGroup = BTreeMap<String, UsageTotals>;
 
 #[derive(Serialize)]
-struct Row<'a> {
+struct GroupTotals<'a> {
     by: By,
     of: &'a str,
     #[serde(flatten)]
@@ -116,7 +116,7 @@ pub async fn usage(
     }
     if json {
         for (of, &sum) in &sums {
-            terminal.out.json(&Row { by, of, sum })?;
+            terminal.out.json(&GroupTotals { by, of, sum })?;
         }
         return Ok(());
     }

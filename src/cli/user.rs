@@ -19,12 +19,14 @@ pub(super) use modes::TerminalModeGuard;
 const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PASTE: Duration = Duration::from_secs(5);
 
+/// The user during a query: answers approvals and, in an editor chat, types ahead.
 pub(super) enum TerminalUser<'a> {
     Absent,
     Keys(Keyboard),
     Lines(&'a mut Lines),
 }
 
+/// Input during a query: a line that answers an approval, the end instead of one, or Ctrl-Z.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum UserInput {
     Line(String),

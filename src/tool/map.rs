@@ -35,7 +35,7 @@ use super::{
 use crate::model::tool::ToolNeed;
 
 use focus::Focus;
-use read::{OutlinedFile, Outlines, ShownSymbol};
+use read::{MapSymbol, OutlinedFile, Outlines};
 
 /// Range of the token budget.
 const MIN_TOKENS: u32 = 200;
@@ -209,7 +209,7 @@ fn endings(files: &[ListedFile]) -> String {
     }
 }
 
-fn line(path: &str, symbol: &ShownSymbol) -> String {
+fn line(path: &str, symbol: &MapSymbol) -> String {
     let indent = "  ".repeat(symbol.depth.min(6).into());
     format!("{path}:{}: {indent}{}\n", symbol.line, symbol.text)
 }

@@ -7,7 +7,7 @@ use std::{borrow::Cow, fmt::Write as _, path::Path};
 /// Longest quotation of the model's input, in characters.
 const MAX_ECHO: usize = 200;
 
-/// The first `limit` characters, and whether that is all.
+/// The first `limit` characters, and whether more follow.
 pub(super) fn clipped(text: &str, limit: usize) -> (&str, bool) {
     match text.char_indices().nth(limit) {
         Some((end, _)) => (&text[..end], true),

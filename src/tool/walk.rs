@@ -61,6 +61,7 @@ pub(super) struct Listing {
     pub(super) stopped: bool,
 }
 
+/// Numbers of skipped entries, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Skipped {
     pub(super) binary: u64,

@@ -18,14 +18,14 @@ use super::{
     BreakerSettings, Failover, GatewayArgs, GatewayMsg, Ticket,
     breaker::{self, Breaker, BreakerPermit, Change, Health},
     call_task::{CallContext, CallEnd, CallReporter},
-    limits::{InFlight, RateLimiter, Refused},
+    limits::{InFlightLoad, RateLimiter, Refused},
     queue::FairQueue,
     tokens_of,
     waiting::{refuse_at_open_circuit, refuse_held},
 };
 use crate::{
     actor::{
-        ledger::Ruling,
+        ledger::ChargeResult,
         mailbox::{Counted, Mailbox},
         shard::ShardMsg,
         task::Task,
@@ -78,12 +78,12 @@ impl GatewayState {
     pub(super) fn admit(&mut self, ticket: Box<Ticket>) {
         let CallToken { query, turn, .. } = ticket.token;
         match self.args.ledger.charge(&ticket.key, query, turn) {
-            Ruling::Allowed => {}
-            Ruling::NotLive => {
+            ChargeResult::Allowed => {}
+            ChargeResult::NotLive => {
                 let detail = "the supervisor knows no such running query";
                 return ticket.refuse(Fault::permanent(FaultCode::NotLive, detail));
             }
-            Ruling::Violated { started, limit } => {
+            ChargeResult::Violated { started, limit } => {
                 let shards = &self.args.shards;
                 if let Some(shard) = shards.at(shards.index_of(&ticket.key)) {
                     let _ = shard.cast(ShardMsg::Violated {
@@ -134,7 +134,7 @@ impl GatewayState {
         };
         run.counted = true;
         let model = Arc::clone(&run.model);
-        let mut in_flight = InFlight::default();
+        let mut in_flight = InFlightLoad::default();
         for run in self.running.values() {
             if !run.counted && run.model == model {
                 in_flight.requests += 1;

@@ -29,6 +29,7 @@ pub(super) struct RateLimiter {
     in_a_row: u32,
 }
 
+/// Limits per minute in force, as configured or announced by the provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Limits {
     pub requests: Option<u64>,
@@ -36,11 +37,12 @@ pub(super) struct Limits {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct InFlight {
+pub(super) struct InFlightLoad {
     pub requests: u64,
     pub tokens: u64,
 }
 
+/// A call that the provider refused with a 429.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Refused {
     pub started: Duration,
@@ -91,7 +93,7 @@ impl RateLimiter {
         self.aimd.answered();
     }
 
-    pub(super) fn reported(&mut self, now: Duration, limits: &RateLimits, in_flight: InFlight) {
+    pub(super) fn reported(&mut self, now: Duration, limits: &RateLimits, in_flight: InFlightLoad) {
         let requests = (&mut self.requests, Kind::Requests);
         let until = reported(requests, now, &limits.requests, in_flight.requests);
         let tokens = (&mut self.tokens, Kind::Tokens);

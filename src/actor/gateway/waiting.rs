@@ -21,7 +21,7 @@ const HINTS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 const NOTICE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::actor) enum WaiterUpdate {
+pub(in crate::actor) enum WaiterEvent {
     /// The session no longer waits for the call.
     GaveUp,
     /// The call has waited long enough for that to be recorded.
@@ -33,19 +33,19 @@ pub(in crate::actor) enum WaiterUpdate {
 }
 
 impl GatewayState {
-    pub(super) fn observe_waiter(&mut self, model: &str, call: u64, news: WaiterUpdate) {
+    pub(super) fn observe_waiter(&mut self, model: &str, call: u64, news: WaiterEvent) {
         let now = self.now();
         match news {
-            WaiterUpdate::StillWaits => return self.report_waiting(model, call, now),
+            WaiterEvent::StillWaits => return self.report_waiting(model, call, now),
             // If the outage began after the call was enqueued, its patience is not spent yet; a
             // later failed probe refuses it.
-            WaiterUpdate::OutOfPatience => {
+            WaiterEvent::OutOfPatience => {
                 let after = self.circuit(model, now).err().unwrap_or_default();
                 return self.reject_waiting(model, after, now);
             }
             // The call now waits for the outage to end, which has a limit of its own.
-            WaiterUpdate::TimedOut if self.circuit(model, now).is_err() => return,
-            WaiterUpdate::GaveUp | WaiterUpdate::TimedOut => {}
+            WaiterEvent::TimedOut if self.circuit(model, now).is_err() => return,
+            WaiterEvent::GaveUp | WaiterEvent::TimedOut => {}
         }
         let Some(model_queue) = self.model_queues.get_mut(model) else {
             return;
@@ -54,7 +54,7 @@ impl GatewayState {
             return;
         };
         self.record_dequeue(&waiter.ticket);
-        if news == WaiterUpdate::TimedOut {
+        if news == WaiterEvent::TimedOut {
             let (waited, after) = (now.saturating_sub(waiter.since), self.hint(model, now));
             let detail = format!("the call waited {} in the queue of `{model}`", Span(waited));
             waiter
@@ -120,15 +120,15 @@ impl GatewayState {
         let gave_up = ticket.caller.gave_up.clone();
         let longest = self.args.settings.queue_deadline.min(ticket.within);
         let mut times = [
-            (NOTICE, WaiterUpdate::StillWaits),
-            (ticket.outage, WaiterUpdate::OutOfPatience),
-            (longest, WaiterUpdate::TimedOut),
+            (NOTICE, WaiterEvent::StillWaits),
+            (ticket.outage, WaiterEvent::OutOfPatience),
+            (longest, WaiterEvent::TimedOut),
         ];
         times.sort_by_key(|(at, _)| *at);
         Task::spawn(async move {
             for (at, news) in times {
                 let gone = timeout_at(begin + at, gave_up.cancelled()).await.is_ok();
-                let news = if gone { WaiterUpdate::GaveUp } else { news };
+                let news = if gone { WaiterEvent::GaveUp } else { news };
                 let model = Arc::clone(&model);
                 let _ = me.cast(GatewayMsg::Waiter { model, call, news });
                 if gone {

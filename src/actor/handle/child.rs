@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::{Answer, AskError, Detail, QueryAccount, Router, SessionHandle};
+use super::{Answer, AskError, Detail, QueryAccount, SessionHandle, SessionRouter};
 use crate::{
     actor::session::Opening,
     journal,
@@ -29,7 +29,7 @@ pub(in crate::actor) struct ChildSession {
     patience: Duration,
 }
 
-impl Router {
+impl SessionRouter {
     /// Returns a child of a session; its first command creates it.
     pub(in crate::actor) fn child(
         &self,

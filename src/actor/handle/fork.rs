@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{AskError, Oracle, Router, SessionHandle, look::PAGE};
+use super::{AskError, Oracle, SessionHandle, SessionRouter, look::PAGE};
 use crate::{
     actor::replay::{Replayed, within},
     journal::{self, Entry, SessionStatus},
@@ -167,7 +167,7 @@ fn ends(point: ForkPoint, record: &Record) -> bool {
     record.query == Some(point.query) && reached
 }
 
-impl Router {
+impl SessionRouter {
     /// Begins a session with these records, and publishes those after `copied`.
     pub(super) async fn begin_with(
         &self,

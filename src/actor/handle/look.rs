@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
-use super::{AskError, Router, SessionHandle, ShardMsg};
+use super::{AskError, SessionHandle, SessionRouter, ShardMsg};
 use crate::{
     actor::{
         approvals::Approval,
@@ -162,7 +162,7 @@ impl SessionHandle {
     }
 
     pub(in crate::actor) async fn replayed(&self) -> Result<Replayed, AskError> {
-        let Router {
+        let SessionRouter {
             journal,
             profiles,
             acknowledge,

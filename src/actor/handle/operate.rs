@@ -4,7 +4,7 @@ use std::sync::{Arc, atomic::Ordering};
 
 use prometheus_client::collector::Collector;
 
-use super::{AskError, Oracle, Router};
+use super::{AskError, Oracle, SessionRouter};
 use crate::{
     actor::{gateway::SharedStatus, meter::Metrics},
     kernel::Refusal,
@@ -93,7 +93,7 @@ impl Oracle {
     }
 }
 
-impl Router {
+impl SessionRouter {
     pub(super) fn check_accepting(&self) -> Result<(), AskError> {
         match (self.is_draining(), self.ended.is_cancelled()) {
             (false, _) => Ok(()),

@@ -12,7 +12,7 @@ use tokio_util::sync::DropGuard;
 use super::{SessionMsg, state::SessionShell, work::Work};
 use crate::{
     actor::{
-        ephemeral::Metered,
+        ephemeral::MeteredCall,
         gateway::{Caller, Failed, Failover, GatewayMsg, Ticket},
         pool::Pool,
         profile::PromptSource,
@@ -199,7 +199,7 @@ impl SessionShell {
         let wall = self.services.clock.now();
         let waited = |outage| self.session.waited(wall, outage);
         let leaves_nothing = self.key.name.is_ephemeral();
-        let metered = leaves_nothing.then(|| Metered {
+        let metered = leaves_nothing.then(|| MeteredCall {
             session: self.key.clone(),
             token,
             model: Arc::clone(&model),

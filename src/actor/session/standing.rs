@@ -34,6 +34,7 @@ pub(super) struct ExposedState {
     running: Option<RunningQuery>,
 }
 
+/// The query that runs, if one does: its number, turn limit and turns.
 type RunningQuery = Option<(QueryId, u32, u32)>;
 
 impl ExposedState {

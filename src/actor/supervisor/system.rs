@@ -154,7 +154,7 @@ async fn start(
             return Err(error.into());
         }
     };
-    let kept = Kept {
+    let kept = ShutdownTask {
         services,
         supervisor,
         oracle: oracle.clone(),
@@ -175,7 +175,7 @@ async fn start(
     })
 }
 
-struct Kept {
+struct ShutdownTask {
     services: Services,
     supervisor: ActorRef<SupervisorMsg>,
     oracle: Oracle,
@@ -185,7 +185,7 @@ struct Kept {
     hosted: bool,
 }
 
-impl Kept {
+impl ShutdownTask {
     async fn keep(
         self,
         mut gone: JoinHandle<()>,

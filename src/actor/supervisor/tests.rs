@@ -10,7 +10,7 @@ use crate::{
     actor::{
         Answer, AskError,
         gateway::{Caller, Failed, Failover, GatewayMsg, Ticket},
-        ledger::Ruling,
+        ledger::ChargeResult,
         services::Gateways,
         session::{Activation, Opening, SessionActor, SessionMsg, SessionShell},
         shard::ShardMsg,
@@ -288,7 +288,7 @@ async fn ledger_ends_a_session_that_exceeds_its_turn_budget() {
     let ledger = &parts.services.router.ledger;
     let key = SessionKey::local(SessionName::new("s").unwrap());
     let next = ledger.charge(&key, QueryId(1), Turn(0));
-    assert_eq!(next, Ruling::NotLive);
+    assert_eq!(next, ChargeResult::NotLive);
 }
 
 /// A parent that waits for its child, which waits for its model.

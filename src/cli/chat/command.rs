@@ -9,7 +9,7 @@ use strsim::osa_distance;
 use crate::model::{QueryId, SessionName};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Message {
+pub(super) enum ChatInput {
     Blank,
     Question(String),
     Command(ChatCommand),
@@ -43,7 +43,7 @@ pub(super) const ALL: [(&str, &str, &str); 7] = [
     ("/quit", "", "exit, like Ctrl-D"),
 ];
 
-impl Message {
+impl ChatInput {
     pub(super) fn read(typed: &str) -> Self {
         let text = typed.trim();
         if text.is_empty() {
@@ -127,11 +127,11 @@ mod tests {
 
     #[test]
     fn typed_text_is_parsed_as_question_or_command() {
-        let question = |text: &str| Message::Question(text.to_owned());
-        let command = Message::Command;
+        let question = |text: &str| ChatInput::Question(text.to_owned());
+        let command = ChatInput::Command;
         for (typed, message) in [
-            ("", Message::Blank),
-            (" \t\n", Message::Blank),
+            ("", ChatInput::Blank),
+            (" \t\n", ChatInput::Blank),
             ("where is it?", question("where is it?")),
             ("  where\nis it? ", question("  where\nis it? ")),
             ("/help", command(ChatCommand::Help)),
@@ -162,7 +162,7 @@ mod tests {
             ("/help\n/why", question("/help\n/why")),
             ("//a\n//b", question("//a\n//b")),
         ] {
-            assert_eq!(Message::read(typed), message, "{typed:?}");
+            assert_eq!(ChatInput::read(typed), message, "{typed:?}");
         }
     }
 
@@ -199,7 +199,11 @@ mod tests {
                 SessionName::new("a b").unwrap_err().to_string(),
             ),
         ] {
-            assert_eq!(Message::read(typed), Message::Mistake(said), "{typed:?}");
+            assert_eq!(
+                ChatInput::read(typed),
+                ChatInput::Mistake(said),
+                "{typed:?}"
+            );
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     actor::QueryAccount,
     cli::{
         CliError,
-        question::Question,
+        question::QueryHandle,
         sessions,
         text::{cut, used},
     },
@@ -94,7 +94,7 @@ impl Chat<'_> {
 
     async fn follow_query(&mut self, query: QueryId) -> Result<bool, CliError> {
         let what = format!("question {query} was interrupted");
-        let question = match Question::resume_query(&self.session, query).await {
+        let question = match QueryHandle::resume_query(&self.session, query).await {
             Ok(question) => question,
             Err(refused) if refused.code == Code::Owned => {
                 self.terminal

@@ -124,7 +124,7 @@ session.quarantined:   quarantined: {{ p.reason }}
 session.released:   released: from quarantine";
 
 pub(super) fn why(records: &[Entry]) -> Rows {
-    let mut account = Account {
+    let mut explainer = Explainer {
         environment: environment(),
         rows: Rows::default(),
         accepted: None,
@@ -133,9 +133,9 @@ pub(super) fn why(records: &[Entry]) -> Rows {
         ended: false,
     };
     for entry in records {
-        account.take(&entry.record);
+        explainer.take(&entry.record);
     }
-    account.close()
+    explainer.close()
 }
 
 fn templates() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
@@ -161,7 +161,7 @@ fn environment() -> Environment<'static> {
     environment
 }
 
-struct Account {
+struct Explainer {
     environment: Environment<'static>,
     rows: Rows,
     accepted: Option<Timestamp>,
@@ -171,7 +171,7 @@ struct Account {
     ended: bool,
 }
 
-impl Account {
+impl Explainer {
     fn take(&mut self, record: &Record) {
         let took = |since: Option<Timestamp>| since.map(|since| Span(record.at.since(since)));
         let (mut since, mut arguments, mut reason) = (None, String::new(), None);

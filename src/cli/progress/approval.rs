@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 
 use super::{CliError, Follower};
 use crate::{
-    cli::{question::Question, terminal::Terminal, user::UserInput},
+    cli::{question::QueryHandle, terminal::Terminal, user::UserInput},
     control::Refused,
     model::{CallId, ToolCall, record::ApprovalVerdict},
 };
@@ -19,6 +19,7 @@ const PREVIEW: (usize, usize) = (1_600, 20);
 const QUESTION: &str = "run it? [y/N] ";
 const REPEATED_QUESTION: &str = "please answer `y` or `n`: run it? [y/N] ";
 
+/// The call that the user is asked about, or the answer on its way to the query.
 #[derive(Default)]
 pub(super) struct Approvals {
     asked: Option<CallId>,
@@ -45,7 +46,7 @@ impl Follower<'_, '_> {
     pub(super) fn calls(
         &mut self,
         terminal: &mut Terminal,
-        question: &mut Question,
+        question: &mut QueryHandle,
     ) -> Result<(), CliError> {
         if let Some(asked) = &self.approvals.asked {
             if question.waiting().iter().any(|call| call.id == *asked) {
@@ -80,7 +81,7 @@ impl Follower<'_, '_> {
     pub(super) async fn user_input(
         &mut self,
         terminal: &mut Terminal,
-        question: &mut Question,
+        question: &mut QueryHandle,
         user_input: UserInput,
     ) {
         let said = match user_input {

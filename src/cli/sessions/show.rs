@@ -16,7 +16,7 @@ use crate::{
 };
 
 #[derive(Serialize)]
-struct Shown {
+struct SessionReport {
     session: SessionName,
     #[serde(flatten)]
     view: SessionView,
@@ -59,7 +59,7 @@ pub async fn show(
         .session_by_key(SessionKey::local(id.clone()))
         .view()
         .await?;
-    let shown = Shown {
+    let shown = SessionReport {
         session: id.clone(),
         view,
         last_activity: known.at,
@@ -111,7 +111,7 @@ async fn conversation(journal: &dyn Journal, known: &Known) -> Result<Vec<Exchan
     Ok(exchanges)
 }
 
-fn print(shown: &Shown, terminal: &mut Terminal) -> Result<(), CliError> {
+fn print(shown: &SessionReport, terminal: &mut Terminal) -> Result<(), CliError> {
     let person = terminal.out_is_terminal();
     let said = |text: &str| match person {
         true => harmless(text.trim_end()),

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     CodeSearchSettings,
     kind::FileKind,
-    passages::{FileStatus, IndexedFile, Shard, Spellings},
+    passages::{FileStatus, IndexedFile, Shard, TermCache},
 };
 use crate::tool::{
     Progress, ProgressGuard, ProgressSnapshot, ProjectRoot,
@@ -150,7 +150,7 @@ impl ProjectIndex {
             &Shard::default(),
             &files.collect(),
             self.shared.settings.index_bytes,
-            &mut Spellings::default(),
+            &mut TermCache::default(),
             None,
             stop,
         );
@@ -231,7 +231,7 @@ impl Shared {
         if !due.is_empty() {
             let work = self.progress.begin("indexing the project", Some(count));
             let some = || {
-                let (mut read, mut spellings) = (Vec::new(), Spellings::default());
+                let (mut read, mut spellings) = (Vec::new(), TermCache::default());
                 while let Some((at, files)) = due.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let most = self.settings.index_bytes / SHARDS;
                     let mut of = |before: &Shard| {
@@ -274,7 +274,7 @@ impl Shared {
         before: &Shard,
         files: &BTreeMap<PathBuf, FileStamp>,
         most: usize,
-        spellings: &mut Spellings,
+        spellings: &mut TermCache,
         work: Option<&ProgressGuard>,
         quit: &CancellationToken,
     ) -> Shard {

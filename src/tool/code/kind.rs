@@ -11,6 +11,7 @@ pub(in crate::tool) enum FileKind {
     Generated,
 }
 
+/// Whether a question asks for changelogs or guides, which then rank higher.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::tool) struct FilePreference {
     pub(in crate::tool) change: bool,

@@ -71,6 +71,7 @@ fn has(list: &str, word: &str) -> bool {
     list.split_ascii_whitespace().any(|entry| entry == word)
 }
 
+/// English stems that a word can stand for, with weights.
 type Meanings = Vec<(String, f32)>;
 
 /// Keyed by stem; foreign words also by spelling, since `Fehler` and `fehlen` share a stem.

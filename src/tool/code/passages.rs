@@ -66,7 +66,7 @@ pub(in crate::tool) struct Shard {
 }
 
 #[derive(Default)]
-pub(in crate::tool) struct Spellings {
+pub(in crate::tool) struct TermCache {
     terms: HashMap<Box<str>, Vec<String>>,
     pub(in crate::tool) numbers: HashMap<Box<str>, Box<[u32]>>,
 }
@@ -103,7 +103,7 @@ impl Shard {
     /// `note` has its sections and title.
     pub(in crate::tool) fn read(
         &mut self,
-        spellings: &mut Spellings,
+        spellings: &mut TermCache,
         (shown, text): (&str, &str),
         mut entry: IndexedFile,
         most: usize,
@@ -156,7 +156,7 @@ impl Shard {
         self.files.push(entry);
     }
 
-    fn take(&mut self, spellings: &mut Spellings, passage: u32, text: &str, weight: u32) -> usize {
+    fn take(&mut self, spellings: &mut TermCache, passage: u32, text: &str, weight: u32) -> usize {
         let mut count = 0;
         for run in lexemes(text).take(LINE_WORDS) {
             count += 1;

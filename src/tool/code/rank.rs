@@ -242,6 +242,7 @@ pub(in crate::tool) fn candidates(
     found
 }
 
+/// The second stage of ranking: scores the lines of selected passages.
 pub(in crate::tool) struct PassageScorer<'a> {
     resolved_terms: &'a [ResolvedTerm],
     run: &'a [String],
@@ -249,6 +250,7 @@ pub(in crate::tool) struct PassageScorer<'a> {
     spellings: HashMap<String, Vec<(usize, f32)>>,
 }
 
+/// A factor for the score of the first stage, and the weight of each line.
 #[derive(Debug)]
 pub(in crate::tool) struct PassageScore {
     pub(in crate::tool) factor: f32,

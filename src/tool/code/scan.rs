@@ -38,6 +38,7 @@ pub(super) struct FileHits {
     pub(super) lines: Vec<(u64, String)>,
 }
 
+/// The result of a scan: the matches of the best files, and counts of the rest.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) hits: Vec<FileHits>,

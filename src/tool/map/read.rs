@@ -38,12 +38,12 @@ pub(super) struct Outlines {
 pub(super) struct OutlinedFile {
     pub(super) path: String,
     pub(super) rank: i64,
-    pub(super) symbols: Vec<ShownSymbol>,
+    pub(super) symbols: Vec<MapSymbol>,
     pub(super) total: usize,
 }
 
 #[derive(Debug)]
-pub(super) struct ShownSymbol {
+pub(super) struct MapSymbol {
     pub(super) line: u32,
     pub(super) depth: u16,
     pub(super) kind: SymbolKind,
@@ -171,7 +171,7 @@ fn outlined(
     let shown = kept.iter().map(|&at| {
         let symbol = &symbols[at];
         let text = shown(line(symbol).unwrap_or_default());
-        ShownSymbol {
+        MapSymbol {
             line: symbol.line,
             depth: symbol.depth,
             kind: symbol.kind,

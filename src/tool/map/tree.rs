@@ -9,8 +9,8 @@ use crate::tool::{text::counted, walk::ListedFile};
 
 const MAX_DEPTH: usize = 6;
 /// Maximum number of files named in a folder, and in the top one.
-const MIN_FOLDER_FILES: usize = 6;
-const MAX_TOP_FOLDERS: usize = 40;
+const MAX_FOLDER_FILES: usize = 6;
+const MAX_TOP_FILES: usize = 40;
 
 #[derive(Debug, Default)]
 struct Folder<'a> {
@@ -77,8 +77,8 @@ fn expanded_folders<'a>(
 fn lines(files: &[ListedFile], top: &str, whole: &HashSet<&str>, depth: usize) -> Vec<String> {
     // Files at the top describe the project, or are what the caller asked for.
     let most = |shown: &str| match shown == top {
-        true => MAX_TOP_FOLDERS,
-        false => MIN_FOLDER_FILES,
+        true => MAX_TOP_FILES,
+        false => MAX_FOLDER_FILES,
     };
     let mut folders: BTreeMap<&str, Folder<'_>> = BTreeMap::new();
     for file in files {

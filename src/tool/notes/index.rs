@@ -14,7 +14,7 @@ use crate::tool::{
     ProgressGuard,
     code::{
         kind::FileKind,
-        passages::{FileStatus, IndexedFile, Shard, Spellings},
+        passages::{FileStatus, IndexedFile, Shard, TermCache},
         question::Question,
         rank::{PassageScorer, ResolvedTerm, candidates, resolved_terms},
     },
@@ -111,7 +111,7 @@ impl Index {
         }
         self.unread.clear();
         let old = Arc::clone(&self.shard);
-        let (mut shard, mut spellings) = (Shard::default(), Spellings::default());
+        let (mut shard, mut spellings) = (Shard::default(), TermCache::default());
         let mut moved = vec![None; old.passages.len()];
         let known = old.files.iter().enumerate();
         let known = known.map(|(at, entry)| (entry.path.as_path(), at));

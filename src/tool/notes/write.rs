@@ -60,7 +60,7 @@ enum WriteMode {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Edit {
+struct EditedNote {
     text: String,
     first: usize,
     last: usize,
@@ -142,7 +142,7 @@ fn write(
         true => "written",
         false => "it already has this text, and nothing was written",
     };
-    let Edit { text, first, last } = edit;
+    let EditedNote { text, first, last } = edit;
     let (all, version) = (text.lines().count(), version(&text));
     let data = json!({ "path": shown, "start": first, "end": last, "version": version, "changed": changed });
     let said = format!("{shown} (lines {first}–{last} of {all}): {how}; its version is {version}");
@@ -212,19 +212,19 @@ fn new_target(notes: &Notes, folder: &ProjectRoot, given: &str) -> Result<WriteT
     folder.place(&path)
 }
 
-fn whole(text: &str) -> Edit {
+fn whole(text: &str) -> EditedNote {
     let mut text = text.replace("\r\n", "\n");
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    Edit {
+    EditedNote {
         first: 1,
         last: text.lines().count(),
         text,
     }
 }
 
-fn append(shown: &str, old: &str, wanted: &NoteWriteArguments) -> Result<Edit, ToolError> {
+fn append(shown: &str, old: &str, wanted: &NoteWriteArguments) -> Result<EditedNote, ToolError> {
     let note = Note::read(shown, old);
     let heading = wanted.section.as_deref().map(str::trim);
     let Some(heading) = heading.filter(|name| !name.is_empty()) else {
@@ -250,7 +250,7 @@ fn append(shown: &str, old: &str, wanted: &NoteWriteArguments) -> Result<Edit, T
 }
 
 /// Inserts the text after the content of the first `end` lines, unless they already end with it.
-fn insert_text(old: &str, end: usize, addition: &str) -> Edit {
+fn insert_text(old: &str, end: usize, addition: &str) -> EditedNote {
     let blank = |line: &&str| line.trim().is_empty();
     let lines: Vec<&str> = old.split_inclusive('\n').collect();
     let addition = addition.trim_matches(['\n', '\r']).trim_end();
@@ -261,7 +261,7 @@ fn insert_text(old: &str, end: usize, addition: &str) -> Edit {
     let had = lines[..before].iter().rev().map(|line| line.trim_end());
     let wanted = new.iter().rev().map(|line| line.trim_end());
     if new.len() <= before && had.zip(wanted).all(|(had, wanted)| had == wanted) {
-        return Edit {
+        return EditedNote {
             text: old.to_owned(),
             first: before + 1 - new.len(),
             last: before,
@@ -289,7 +289,7 @@ fn insert_text(old: &str, end: usize, addition: &str) -> Edit {
     }
     text.extend(lines[before..].iter().copied());
     let first = before + 1 + usize::from(apart);
-    Edit {
+    EditedNote {
         text,
         first,
         last: first + new.len() - 1,

@@ -15,7 +15,7 @@ const MAX_OPEN: usize = 256;
 
 pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<'a>) {
     let mut lexer = Lexer::new(language, text);
-    let mut blocks = Blocks {
+    let mut blocks = BlockScanner {
         language,
         found,
         head: Head::default(),
@@ -44,7 +44,7 @@ struct Block<'a> {
     is_group: bool,
 }
 
-struct Blocks<'a, 'f> {
+struct BlockScanner<'a, 'f> {
     language: Language,
     found: &'f mut Collector<'a>,
     head: Head<'a>,
@@ -57,7 +57,7 @@ struct Blocks<'a, 'f> {
     end: usize,
 }
 
-impl<'a> Blocks<'a, '_> {
+impl<'a> BlockScanner<'a, '_> {
     fn take(&mut self, token: Token<'a>) {
         if token.kind == TokenKind::Directive {
             self.directive(token);
@@ -351,6 +351,7 @@ impl<'a> Head<'a> {
     }
 }
 
+/// The tokens of a statement's head outside of its brackets.
 #[derive(Debug)]
 pub(super) struct Top<'a>(pub(super) Vec<Token<'a>>);
 

@@ -14,6 +14,7 @@ use super::{
     lex::Token,
 };
 
+/// What encloses a statement: the file, or a block by what it is the body of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role<'a> {
     File,

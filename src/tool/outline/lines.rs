@@ -86,7 +86,7 @@ static COMPILED: LazyLock<Vec<Rule>> = LazyLock::new(|| {
 });
 
 pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<'a>) {
-    let mut reader = Reader {
+    let mut reader = LineScanner {
         language,
         levels: Vec::new(),
         last: 0,
@@ -111,15 +111,15 @@ pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<
     reader.close(0, reader.last, found);
 }
 
-struct BraceLevel {
+struct IndentLevel {
     depth: usize,
     symbol: Option<usize>,
     is_type: bool,
 }
 
-struct Reader {
+struct LineScanner {
     language: Language,
-    levels: Vec<BraceLevel>,
+    levels: Vec<IndentLevel>,
     last: usize,
     text: Option<&'static str>,
     brackets: usize,
@@ -131,7 +131,7 @@ struct Reader {
     has_table: bool,
 }
 
-impl Reader {
+impl LineScanner {
     fn line<'a>(&mut self, line: &'a str, at: usize, found: &mut Collector<'a>) {
         let code = line.trim();
         let depth = depth(line);
@@ -224,7 +224,7 @@ impl Reader {
         let symbol = found.add(definition, start, if whole { end } else { from });
         if continues && !whole {
             let is_type = matches!(definition.kind, Type | Module);
-            self.levels.push(BraceLevel {
+            self.levels.push(IndentLevel {
                 depth,
                 symbol,
                 is_type,
@@ -402,7 +402,7 @@ pub(super) fn json<'a>(text: &'a str, found: &mut Collector<'a>) {
     open.into_iter().for_each(|open| found.end(open, last));
 }
 
-enum Create {
+enum SqlStage {
     Begin,
     Made(usize),
     Named(usize, SymbolKind),
@@ -420,7 +420,7 @@ pub(super) fn sql<'a>(text: &'a str, found: &mut Collector<'a>) {
     let Some(pieces) = PIECES.as_ref() else {
         return;
     };
-    let (mut stage, mut symbol, mut is_routine) = (Create::Begin, None, false);
+    let (mut stage, mut symbol, mut is_routine) = (SqlStage::Begin, None, false);
     let (mut blocks, mut at, mut last, mut tries) = (0_usize, 0, 0, MAX_TRIES);
     while let Some(piece) = pieces.find_at(text, at).filter(|_| !found.is_full()) {
         at = piece.end();
@@ -452,7 +452,7 @@ pub(super) fn sql<'a>(text: &'a str, found: &mut Collector<'a>) {
                     .take()
                     .into_iter()
                     .for_each(|symbol| found.end(symbol, piece.start()));
-                (stage, is_routine) = (Create::Begin, false);
+                (stage, is_routine) = (SqlStage::Begin, false);
                 continue;
             }
             "begin" | "case" if is_routine => blocks += 1,
@@ -467,20 +467,20 @@ pub(super) fn sql<'a>(text: &'a str, found: &mut Collector<'a>) {
             _ => {}
         }
         stage = match stage {
-            Create::Begin if word == "create" => Create::Made(piece.start()),
-            Create::Made(start) if is_one_of(BETWEEN, &word) => Create::Made(start),
-            Create::Made(start) => match &*word {
-                "table" | "view" => Create::Named(start, SymbolKind::Table),
-                "function" | "procedure" | "trigger" => Create::Named(start, Function),
-                "type" | "domain" | "enum" => Create::Named(start, Type),
-                "schema" | "database" | "extension" => Create::Named(start, Module),
-                "index" | "sequence" | "policy" | "role" => Create::Named(start, Variable),
-                _ => Create::Rest,
+            SqlStage::Begin if word == "create" => SqlStage::Made(piece.start()),
+            SqlStage::Made(start) if is_one_of(BETWEEN, &word) => SqlStage::Made(start),
+            SqlStage::Made(start) => match &*word {
+                "table" | "view" => SqlStage::Named(start, SymbolKind::Table),
+                "function" | "procedure" | "trigger" => SqlStage::Named(start, Function),
+                "type" | "domain" | "enum" => SqlStage::Named(start, Type),
+                "schema" | "database" | "extension" => SqlStage::Named(start, Module),
+                "index" | "sequence" | "policy" | "role" => SqlStage::Named(start, Variable),
+                _ => SqlStage::Rest,
             },
-            Create::Named(start, kind) if is_one_of("if not exists concurrently", &word) => {
-                Create::Named(start, kind)
+            SqlStage::Named(start, kind) if is_one_of("if not exists concurrently", &word) => {
+                SqlStage::Named(start, kind)
             }
-            Create::Named(start, kind) => {
+            SqlStage::Named(start, kind) => {
                 // The last part of `schema.name`.
                 let quote: &[char] = &['"', '`', '[', ']'];
                 let name = piece.as_str().trim_end_matches(quote);
@@ -488,9 +488,9 @@ pub(super) fn sql<'a>(text: &'a str, found: &mut Collector<'a>) {
                 let name = name.trim_start_matches(quote);
                 is_routine = kind == Function;
                 symbol = found.add(Definition::new(kind, name, piece.start()), start, at);
-                Create::Rest
+                SqlStage::Rest
             }
-            Create::Begin | Create::Rest => Create::Rest,
+            SqlStage::Begin | SqlStage::Rest => SqlStage::Rest,
         };
         last = at - 1;
     }

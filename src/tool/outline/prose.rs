@@ -12,7 +12,7 @@ use super::{
 const MAX_LINE: usize = 400;
 
 pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<'a>) {
-    let mut sections = Sections {
+    let mut sections = OpenSections {
         found,
         open: Vec::new(),
     };
@@ -23,12 +23,12 @@ pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<
     sections.close(0, text.trim_end().len().saturating_sub(1));
 }
 
-struct Sections<'a, 'f> {
+struct OpenSections<'a, 'f> {
     found: &'f mut Collector<'a>,
     open: Vec<(usize, Option<usize>)>,
 }
 
-impl<'a> Sections<'a, '_> {
+impl<'a> OpenSections<'a, '_> {
     /// Adds a heading with its text at `at`; its first line begins at `start`.
     fn heading(&mut self, level: usize, name: &'a str, at: usize, start: usize) {
         self.close(level, start.saturating_sub(1));
@@ -46,7 +46,7 @@ impl<'a> Sections<'a, '_> {
     }
 }
 
-fn markdown<'a>(text: &'a str, sections: &mut Sections<'a, '_>) {
+fn markdown<'a>(text: &'a str, sections: &mut OpenSections<'a, '_>) {
     let front = Options::ENABLE_YAML_STYLE_METADATA_BLOCKS
         | Options::ENABLE_PLUSES_DELIMITED_METADATA_BLOCKS;
     let mut nested = 0_usize;
@@ -80,7 +80,7 @@ fn without_anchor(name: &str) -> &str {
     }
 }
 
-fn rest<'a>(text: &'a str, sections: &mut Sections<'a, '_>) {
+fn rest<'a>(text: &'a str, sections: &mut OpenSections<'a, '_>) {
     // Heading styles, in order of appearance.
     let mut styles: Vec<(u8, bool)> = Vec::new();
     // Start and text of the two previous lines.

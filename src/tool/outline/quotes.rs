@@ -26,7 +26,7 @@ fn ended(text: &[u8], start: usize, mark: u8) -> Result<usize, usize> {
     }
 }
 
-/// Applies [`on_line`] to all marks of a text in linear time.
+/// Finds ends of strings on their line, like [`on_line`], in linear time over all marks.
 #[derive(Debug, Default)]
 pub(super) struct OnLine {
     endless: [usize; 3],

@@ -147,6 +147,7 @@ fn variable_that_resembles_a_setting_is_named_in_a_warning() {
         .env("ORACLE_MAXTOKENS", "25")
         .output();
     let warning = String::from_utf8(run.stderr).unwrap();
-    let wanted = "ORACLE_MAXTOKENS is not a setting and is ignored; did you mean ORACLE_BUDGET__MAX_TOKENS?";
+    let wanted =
+        "ORACLE_MAXTOKENS is not a setting and is ignored; did you mean ORACLE_BUDGET__MAX_TOKENS?";
     assert!(warning.contains(wanted), "{warning}");
 }

@@ -53,7 +53,11 @@ fn unlimited_calls_start_at_once() {
 #[test]
 fn extreme_provider_limit_counts_as_unlimited() {
     let mut limiter = RateLimiter::default();
-    limiter.reported(at(100), &told_requests(u64::MAX, 5, 1), InFlight::default());
+    limiter.reported(
+        at(100),
+        &told_requests(u64::MAX, 5, 1),
+        InFlightLoad::default(),
+    );
     limiter.refused(at(101), refused(at(100), Some(at(2))));
     limiter.take(at(103), u64::MAX);
     limiter.settle(u64::MAX, 1);
@@ -63,22 +67,22 @@ fn extreme_provider_limit_counts_as_unlimited() {
 #[test]
 fn provider_limit_replaces_the_current_one() {
     let mut limiter = RateLimiter::default();
-    limiter.reported(at(100), &told_requests(60, 59, 1), InFlight::default());
+    limiter.reported(at(100), &told_requests(60, 59, 1), InFlightLoad::default());
     assert_eq!(limiter.limits().requests, Some(60));
     assert!(starts(&mut limiter, at(100), at(160)) <= 60);
     limiter.reported(
         at(160),
         &told_requests(6_000, 5_999, 1),
-        InFlight::default(),
+        InFlightLoad::default(),
     );
     assert!(starts(&mut limiter, at(160), at(220)) > 5_000, "raised");
-    limiter.reported(at(220), &told_requests(60, 59, 1), InFlight::default());
+    limiter.reported(at(220), &told_requests(60, 59, 1), InFlightLoad::default());
     assert!(starts(&mut limiter, at(280), at(340)) <= 60, "lowered");
 }
 
 #[test]
 fn remaining_allowance_subtracts_requests_in_flight() {
-    let in_flight = InFlight {
+    let in_flight = InFlightLoad {
         requests: 5,
         tokens: 0,
     };
@@ -130,7 +134,7 @@ fn token_estimates_are_settled_by_actual_usage() {
         },
         ..RateLimits::default()
     };
-    let in_flight = InFlight {
+    let in_flight = InFlightLoad {
         requests: 1,
         tokens: 600,
     };

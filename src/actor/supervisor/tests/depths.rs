@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     actor::{
         QueueDepths,
-        mailbox::{Depth, WaitGuard},
+        mailbox::{Depth, DepthGuard},
         workers::compose,
     },
     model::{FaultClass, QueryType, Seq},
@@ -33,7 +33,7 @@ async fn settled(parts: &Parts) {
     }
 }
 
-fn fill(depth: &Depth) -> Vec<WaitGuard> {
+fn fill(depth: &Depth) -> Vec<DepthGuard> {
     let waiting = (0..CAPACITY).map(|_| depth.admit().unwrap()).collect();
     assert!(depth.admit().is_err());
     waiting

@@ -531,7 +531,7 @@ fn append_goes_to_the_end_of_its_section() {
             version: None,
         };
         let edit = append("a.md", text, &wanted).unwrap();
-        let want = Edit {
+        let want = EditedNote {
             text: want.to_owned(),
             first,
             last,
