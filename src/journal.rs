@@ -127,8 +127,9 @@ pub struct Entry {
 impl Entry {
     /// Numbers records from `after` + 1.
     pub(crate) fn numbered(after: Seq, records: Vec<Arc<Record>>) -> Vec<Self> {
-        let numbered = (after.0 + 1..).map(Seq).zip(records);
-        numbered.map(|(seq, record)| Self { seq, record }).collect()
+        let numbers = (after.0..).map(|before| Seq(before).next());
+        let numbered = records.into_iter().zip(numbers);
+        numbered.map(|(record, seq)| Self { seq, record }).collect()
     }
 
     /// Converts the entry to an event of this session, with long texts by reference.
@@ -241,11 +242,14 @@ fn opened_below(after: Seq, records: &[Arc<Record>]) -> Option<(&SessionName, &S
     Some((&opened.key.name, parent))
 }
 
+/// What a call to a journal returns: a future of its answer.
+pub(crate) type JournalFuture<'a, T> = BoxFuture<'a, Result<T, Error>>;
+
 /// The port to the journal; the module documentation has the contract.
 pub trait Journal: Send + Sync + 'static {
     /// Claims a session for this owner, and creates it if it is new. Each claim has a higher
     /// [`Epoch`]. A session that another live process owns is refused as [`Error::Owned`].
-    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>>;
+    fn claim(&self, key: SessionKey) -> JournalFuture<'_, Claim>;
 
     /// Claims a session that has no records and appends its first ones, in one step. A session with
     /// records is refused as [`Error::StatusConflict`], and its owner is not fenced.
@@ -254,19 +258,19 @@ pub trait Journal: Send + Sync + 'static {
         key: SessionKey,
         records: Vec<Arc<Record>>,
         leaves: SessionStatus,
-    ) -> BoxFuture<'_, Result<Claim, Error>>;
+    ) -> JournalFuture<'_, Claim>;
 
     /// Allows other processes to claim the session. This claim stays valid until one does.
-    fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>>;
+    fn release(&self, sid: Sid, epoch: Epoch) -> JournalFuture<'_, ()>;
 
     /// Appends records. Returns the number of the last one once they are durable.
-    fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>>;
+    fn append(&self, append: Append) -> JournalFuture<'_, Seq>;
 
     /// Reads up to `limit` records after `after`, in order.
-    fn read(&self, sid: Sid, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>>;
+    fn read(&self, sid: Sid, after: Seq, limit: usize) -> JournalFuture<'_, Vec<Entry>>;
 
     /// Finds a session by its name.
-    fn find(&self, key: SessionKey) -> BoxFuture<'_, Result<Option<Known>, Error>>;
+    fn find(&self, key: SessionKey) -> JournalFuture<'_, Option<Known>>;
 
     /// Lists up to `limit` sessions of a tenant after the name `after`, in byte order.
     fn list(
@@ -274,38 +278,29 @@ pub trait Journal: Send + Sync + 'static {
         tenant: TenantId,
         after: Option<SessionName>,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Known>, Error>>;
+    ) -> JournalFuture<'_, Vec<Known>>;
 
     /// Lists up to `limit` tenants with sessions after the name `after`, in byte order.
-    fn tenants(
-        &self,
-        after: Option<TenantId>,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>>;
+    fn tenants(&self, after: Option<TenantId>, limit: usize) -> JournalFuture<'_, Vec<TenantId>>;
 
     /// Lists up to `limit` [`SessionStatus::Busy`] sessions of all tenants by id, without those that
     /// another live process owns.
-    fn unfinished(&self, sids: Sids, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>>;
+    fn unfinished(&self, sids: Sids, limit: usize) -> JournalFuture<'_, Vec<Known>>;
 
     /// Replaces the session's snapshot by a newer one that is not ahead of the log, and ignores any
     /// other.
-    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>>;
+    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> JournalFuture<'_, ()>;
 
     /// Returns the latest snapshot, if it exists and is readable.
-    fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>>;
+    fn snapshot(&self, sid: Sid) -> JournalFuture<'_, Option<Snapshot>>;
 
     /// Deletes a session and those of its sub-agents in one step. Returns their last states, the
     /// session first. Refused if `only` fails for one of them, or another live process owns it.
-    fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>>;
+    fn delete(&self, sid: Sid, only: Only) -> JournalFuture<'_, Vec<Known>>;
 
     /// Finds up to `limit` records of a tenant whose text ([`Record::said`]) has all of these
     /// words, latest first. A word is a run of letters and digits, matched as a whole in any letter
     /// case. The first 32 different words count, each by its first 64 characters. Damaged records
     /// are left out.
-    fn search(
-        &self,
-        tenant: TenantId,
-        words: String,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Hit>, Error>>;
+    fn search(&self, tenant: TenantId, words: String, limit: usize) -> JournalFuture<'_, Vec<Hit>>;
 }

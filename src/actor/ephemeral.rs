@@ -9,7 +9,6 @@
 use std::{ops::Deref, sync::Arc};
 
 use dashmap::DashSet;
-use futures_util::{FutureExt, future::BoxFuture};
 use uuid::Uuid;
 
 use super::{
@@ -19,8 +18,8 @@ use super::{
 };
 use crate::{
     journal::{
-        Append, Claim, Entry, Error, Hit, Journal, Known, Memory, Only, SessionStatus, Sids,
-        Snapshot,
+        Append, Claim, Entry, Error, Hit, Journal, JournalFuture, Known, Memory, Only,
+        SessionStatus, Sids, Snapshot,
     },
     kernel::CallToken,
     model::{
@@ -131,12 +130,11 @@ impl JournalRouter {
 }
 
 impl Journal for JournalRouter {
-    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
-        async move {
+    fn claim(&self, key: SessionKey) -> JournalFuture<'_, Claim> {
+        Box::pin(async move {
             let claim = self.named(&key.name).claim(key.clone()).await?;
             self.ephemerals.reject_if_ended(&key, claim)
-        }
-        .boxed()
+        })
     }
 
     fn begin(
@@ -144,28 +142,27 @@ impl Journal for JournalRouter {
         key: SessionKey,
         records: Vec<Arc<Record>>,
         leaves: SessionStatus,
-    ) -> BoxFuture<'_, Result<Claim, Error>> {
-        async move {
+    ) -> JournalFuture<'_, Claim> {
+        Box::pin(async move {
             let journal = self.named(&key.name);
             let claim = journal.begin(key.clone(), records, leaves).await?;
             self.ephemerals.reject_if_ended(&key, claim)
-        }
-        .boxed()
+        })
     }
 
-    fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+    fn release(&self, sid: Sid, epoch: Epoch) -> JournalFuture<'_, ()> {
         self.of(sid).release(sid, epoch)
     }
 
-    fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
+    fn append(&self, append: Append) -> JournalFuture<'_, Seq> {
         self.of(append.sid).append(append)
     }
 
-    fn read(&self, sid: Sid, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
+    fn read(&self, sid: Sid, after: Seq, limit: usize) -> JournalFuture<'_, Vec<Entry>> {
         self.of(sid).read(sid, after, limit)
     }
 
-    fn find(&self, key: SessionKey) -> BoxFuture<'_, Result<Option<Known>, Error>> {
+    fn find(&self, key: SessionKey) -> JournalFuture<'_, Option<Known>> {
         self.named(&key.name).find(key)
     }
 
@@ -174,28 +171,23 @@ impl Journal for JournalRouter {
         tenant: TenantId,
         after: Option<SessionName>,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        async move {
+    ) -> JournalFuture<'_, Vec<Known>> {
+        Box::pin(async move {
             let (durable, memory) = (&self.durable, &self.ephemerals.memory);
             let mut all = memory.list(tenant.clone(), after.clone(), limit).await?;
             all.extend(durable.list(tenant, after, limit).await?);
             all.sort_by(|one, other| one.key.name.cmp(&other.key.name));
             all.truncate(limit);
             Ok(all)
-        }
-        .boxed()
+        })
     }
 
-    fn tenants(
-        &self,
-        after: Option<TenantId>,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>> {
+    fn tenants(&self, after: Option<TenantId>, limit: usize) -> JournalFuture<'_, Vec<TenantId>> {
         self.durable.tenants(after, limit)
     }
 
-    fn unfinished(&self, sids: Sids, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        async move {
+    fn unfinished(&self, sids: Sids, limit: usize) -> JournalFuture<'_, Vec<Known>> {
+        Box::pin(async move {
             let mut all = match *sids.start() <= FIRST {
                 true => self.durable.unfinished(sids.clone(), limit).await?,
                 false => Vec::new(),
@@ -203,28 +195,22 @@ impl Journal for JournalRouter {
             let room = limit - all.len();
             all.extend(self.ephemerals.memory.unfinished(sids, room).await?);
             Ok(all)
-        }
-        .boxed()
+        })
     }
 
-    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>> {
+    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> JournalFuture<'_, ()> {
         self.of(sid).save(sid, epoch, snapshot)
     }
 
-    fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>> {
+    fn snapshot(&self, sid: Sid) -> JournalFuture<'_, Option<Snapshot>> {
         self.of(sid).snapshot(sid)
     }
 
-    fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+    fn delete(&self, sid: Sid, only: Only) -> JournalFuture<'_, Vec<Known>> {
         self.of(sid).delete(sid, only)
     }
 
-    fn search(
-        &self,
-        tenant: TenantId,
-        words: String,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
+    fn search(&self, tenant: TenantId, words: String, limit: usize) -> JournalFuture<'_, Vec<Hit>> {
         self.durable.search(tenant, words, limit)
     }
 }

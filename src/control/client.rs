@@ -22,7 +22,7 @@
 //! # }
 //! ```
 
-use std::{io, marker::PhantomData, path::Path, time::Duration};
+use std::{fmt, io, marker::PhantomData, path::Path, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream::BoxStream};
@@ -173,9 +173,10 @@ impl Client {
     /// If the URL is invalid, or TLS cannot be set up.
     pub fn http(url: &str, key: Option<SecretString>) -> Result<Self, ClientError> {
         let base = Url::parse(url).ok().filter(|base| !base.cannot_be_a_base());
-        let base = base.ok_or_else(|| ClientError::Url {
-            url: url.to_owned(),
-        })?;
+        let Some(base) = base else {
+            let url = url.to_owned();
+            return Err(ClientError::Url { url });
+        };
         let http = plain_client(reqwest::Client::builder(), &base);
         Ok(Self {
             http: http.map_err(ClientError::Setup)?,
@@ -198,8 +199,7 @@ impl Client {
     /// # Errors
     /// See [`ClientError`].
     pub async fn watch(&self, wanted: &Watching) -> Result<Events<Seen>, ClientError> {
-        let query = serde_urlencoded::to_string(wanted);
-        let query = query.map_err(|error| ClientError::NotUnderstood(error.to_string()))?;
+        let query = serde_urlencoded::to_string(wanted).map_err(not_understood)?;
         self.stream(&["api", "control", "watch"], &query).await
     }
 
@@ -218,8 +218,8 @@ impl Client {
             "busy": message.busy,
             "limits": message.limits,
         });
-        self.post(&path, &body, message.idempotency_key.as_deref())
-            .await
+        let key = message.idempotency_key.as_deref();
+        self.post(&path, &body, key).await
     }
 
     /// Follows a session's events after a number, with streamed text.
@@ -249,16 +249,14 @@ impl Client {
         body: &impl Serialize,
         key: Option<&str>,
     ) -> Result<T, ClientError> {
-        let body = serde_json::to_vec(body).map_err(|error| not_understood(&error))?;
+        let body = serde_json::to_vec(body).map_err(not_understood)?;
         let mut request = self.http.post(self.url(path)).timeout(ANSWER);
         if let Some(key) = key {
             request = request.header("idempotency-key", key);
         }
-        let request = request
-            .header(header::CONTENT_TYPE, "application/json")
-            .body(body);
-        let body = self.send(request).await?.bytes().await.map_err(broken)?;
-        read(&body)
+        let request = request.header(header::CONTENT_TYPE, "application/json");
+        let response = self.send(request.body(body)).await?;
+        read(&response.bytes().await.map_err(broken)?)
     }
 
     async fn stream<T>(&self, path: &[&str], query: &str) -> Result<Events<T>, ClientError> {
@@ -268,10 +266,7 @@ impl Client {
         let request = self.http.get(url);
         let request = request.header(header::ACCEPT, "text/event-stream");
         let begun = timeout(ANSWER, self.send(request)).await;
-        let response = begun.map_err(|_| ClientError::Silent {
-            place: place.clone(),
-            since: ANSWER,
-        })??;
+        let response = begun.map_err(|_| silent(&place, ANSWER))??;
         let pieces = response.bytes_stream().map(|piece| piece.map_err(broken));
         Ok(Events::of(place, pieces))
     }
@@ -357,18 +352,12 @@ impl<T> Events<T> {
                 continue;
             }
             if self.read.len() > LINE {
-                let what = "a line of its stream is too long".to_owned();
-                return Err(ClientError::NotUnderstood(what));
+                return Err(not_understood("a line of its stream is too long"));
             }
             match timeout(SILENCE, self.pieces.next()).await {
                 Ok(Some(more)) => self.read.extend_from_slice(&more?),
                 Ok(None) => return Ok(None),
-                Err(_) => {
-                    return Err(ClientError::Silent {
-                        place: self.place.clone(),
-                        since: SILENCE,
-                    });
-                }
+                Err(_) => return Err(silent(&self.place, SILENCE)),
             }
         }
     }
@@ -420,7 +409,7 @@ impl Events<SessionUpdate> {
 }
 
 fn read<T: DeserializeOwned>(data: &[u8]) -> Result<T, ClientError> {
-    serde_json::from_slice(data).map_err(|error| not_understood(&error))
+    serde_json::from_slice(data).map_err(not_understood)
 }
 
 fn broken(error: reqwest::Error) -> ClientError {
@@ -430,8 +419,13 @@ fn broken(error: reqwest::Error) -> ClientError {
     }
 }
 
-fn not_understood(error: &serde_json::Error) -> ClientError {
+fn not_understood(error: impl fmt::Display) -> ClientError {
     ClientError::NotUnderstood(error.to_string())
+}
+
+fn silent(place: &str, since: Duration) -> ClientError {
+    let place = place.to_owned();
+    ClientError::Silent { place, since }
 }
 
 #[cfg(test)]

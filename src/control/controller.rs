@@ -2,7 +2,7 @@
 
 use super::{Answer, Code, Follow, Refused, Verb, Watching, limits, subject::Subject};
 use crate::{
-    actor::{AskError, Changes, Oracle, SessionFilter, SessionHandle},
+    actor::{AskError, Changes, Oracle, SessionFilter, SessionHandle, SessionPage, TenantPage},
     journal::{Entry, Only},
     kernel::{Command, CommandReply},
     model::{
@@ -78,7 +78,7 @@ struct TenantController<'a> {
 
 impl TenantController<'_> {
     async fn carry_out(&self, verb: Verb) -> Result<Answer, Refused> {
-        match verb {
+        let (session, command) = match verb {
             Verb::List {
                 tenant,
                 state,
@@ -94,32 +94,27 @@ impl TenantController<'_> {
                     ..SessionFilter::default()
                 };
                 let tenant = tenant.as_ref().unwrap_or(self.tenant);
-                let listing = self.oracle.list(tenant, &filter, after, limit as usize);
-                let listing = listing.await?;
-                Ok(Answer::Sessions {
-                    sessions: listing.sessions,
-                    next: listing.next,
-                })
+                let page = self.oracle.list(tenant, &filter, after, limit as usize);
+                let SessionPage { sessions, next, .. } = page.await?;
+                return Ok(Answer::Sessions { sessions, next });
             }
             Verb::Tenants { after, limit } => {
-                let page = self.oracle.stored_tenants(after, limit as usize).await?;
-                Ok(Answer::Tenants {
-                    tenants: page.tenants,
-                    next: page.next,
-                })
+                let page = self.oracle.stored_tenants(after, limit as usize);
+                let TenantPage { tenants, next, .. } = page.await?;
+                return Ok(Answer::Tenants { tenants, next });
             }
             Verb::Approvals { tenant, limit } => {
                 let tenant = tenant.as_ref().unwrap_or(self.tenant);
                 let waiting = self.oracle.approvals(tenant, limit as usize).await?;
-                Ok(Answer::Approvals {
+                return Ok(Answer::Approvals {
                     approvals: waiting.approvals,
                     incomplete: waiting.incomplete,
                     more: waiting.more,
-                })
+                });
             }
             Verb::Inspect { session } => {
                 let session = Box::new(self.existing_session(&session).await?.view().await?);
-                Ok(Answer::Session { session })
+                return Ok(Answer::Session { session });
             }
             Verb::Tail {
                 session,
@@ -130,7 +125,7 @@ impl TenantController<'_> {
                 let entries = handle.page(after, limit as usize).await?.entries;
                 let event = |entry: Entry| entry.event(&session.name);
                 let events = entries.into_iter().map(event).collect();
-                Ok(Answer::Events { events })
+                return Ok(Answer::Events { events });
             }
             Verb::Fork {
                 session,
@@ -142,60 +137,52 @@ impl TenantController<'_> {
                 let source = self.key(&session);
                 let copy = self.oracle.fork(&source, point, into).await?;
                 let session = copy.key().clone().into();
-                Ok(Answer::Forked { session })
+                return Ok(Answer::Forked { session });
             }
-            Verb::Delete { session, anyway } => self.delete(&session, anyway).await,
+            Verb::Delete { session, anyway } => return self.delete(&session, anyway).await,
             Verb::Drain {} => {
                 self.oracle.drain();
-                Ok(Answer::Done {})
+                return Ok(Answer::Done {});
             }
             Verb::ShutDown {} => {
                 self.oracle.shut_down();
-                Ok(Answer::Done {})
+                return Ok(Answer::Done {});
             }
             Verb::Reload {} => {
                 let Changes { changed, waiting } = self.oracle.reload().await?;
-                Ok(Answer::Reloaded { changed, waiting })
+                return Ok(Answer::Reloaded { changed, waiting });
             }
-            Verb::Pause { session } => self.command(&session, Command::Pause).await,
-            Verb::Resume { session } => self.command(&session, Command::Resume).await,
-            Verb::Interrupt { session, query } => {
-                self.command(&session, Command::Cancel { query }).await
-            }
-            Verb::FinishNow { session } => self.command(&session, Command::FinishNow).await,
+            Verb::Pause { session } => (session, Command::Pause),
+            Verb::Resume { session } => (session, Command::Resume),
+            Verb::Interrupt { session, query } => (session, Command::Cancel { query }),
+            Verb::FinishNow { session } => (session, Command::FinishNow),
             Verb::Steer {
                 session,
                 text,
                 author,
-            } => {
-                let steer = steer(text, author)?;
-                self.command(&session, steer).await
-            }
+            } => (session, steer(text, author)?),
             Verb::SetBudget { session, limits } => {
                 limits::check(&limits)?;
-                self.command(&session, Command::SetBudget(limits)).await
+                (session, Command::SetBudget(limits))
             }
             Verb::Continue { session, limits } => {
                 limits::check(&limits)?;
-                self.command(&session, Command::Continue(limits)).await
+                (session, Command::Continue(limits))
             }
-            Verb::Restart { session } => self.command(&session, Command::Restart).await,
-            Verb::Release { session } => self.command(&session, Command::Release).await,
-            Verb::Close { session } => self.command(&session, Command::Close).await,
+            Verb::Restart { session } => (session, Command::Restart),
+            Verb::Release { session } => (session, Command::Release),
+            Verb::Close { session } => (session, Command::Close),
             Verb::Approve { session, call } => {
                 let verdict = ApprovalVerdict::Approved;
-                let answer = Command::AnswerApproval { call, verdict };
-                self.command(&session, answer).await
+                (session, Command::AnswerApproval { call, verdict })
             }
             Verb::Deny { session, call } => {
                 let verdict = ApprovalVerdict::Denied;
-                let answer = Command::AnswerApproval { call, verdict };
-                self.command(&session, answer).await
+                (session, Command::AnswerApproval { call, verdict })
             }
-            Verb::AttachTool { session, tool } => {
-                self.command(&session, Command::AttachTool { tool }).await
-            }
-        }
+            Verb::AttachTool { session, tool } => (session, Command::AttachTool { tool }),
+        };
+        self.command(&session, command).await
     }
 
     fn key(&self, subject: &Subject) -> SessionKey {

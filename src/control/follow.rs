@@ -37,20 +37,14 @@ impl Follow {
         who: &Principal,
         wanted: Watching,
     ) -> Result<Self, Refused> {
-        let Watching {
-            session,
-            tenant,
-            after,
-            types,
-            severity,
-        } = wanted;
+        let tenant = wanted.tenant;
         let filter = Filter {
-            kinds: types,
-            severity,
+            kinds: wanted.types,
+            severity: wanted.severity,
             capacity: Some(WAITING),
             ..Filter::default()
         };
-        let source = match (session, after) {
+        let source = match (wanted.session, wanted.after) {
             (Some(session), after) => {
                 let key = session.of(tenant.as_ref().unwrap_or(&who.tenant));
                 one(&oracle, key, after).await?
@@ -143,10 +137,8 @@ async fn one(oracle: &Oracle, key: SessionKey, after: Option<Seq>) -> Result<Sou
     };
     let follow = session.follow(after.unwrap_or(last), Frames::No).await?;
     if let Some(after) = after.filter(|after| *after > follow.end()) {
-        let why = format!(
-            "`after` is {after}, but the session's last event is {}",
-            follow.end()
-        );
+        let end = follow.end();
+        let why = format!("`after` is {after}, but the session's last event is {end}");
         return Err(Refused::new(Code::InvalidValue, why));
     }
     Ok(Source::One(Box::new(follow)))

@@ -88,10 +88,9 @@ impl Actor for Port {
         _: ActorRef<ControlMsg>,
         controller: Controller,
     ) -> Result<State, ActorProcessingErr> {
-        let in_flight = JoinSet::new();
         Ok(State {
             controller,
-            in_flight,
+            in_flight: JoinSet::new(),
         })
     }
 
@@ -102,16 +101,16 @@ impl Actor for Port {
         state: &mut State,
     ) -> Result<(), ActorProcessingErr> {
         while state.in_flight.try_join_next().is_some() {}
-        let full = (state.in_flight.len() >= MAX_IN_FLIGHT).then(full);
+        let is_full = state.in_flight.len() >= MAX_IN_FLIGHT;
         let controller = state.controller.clone();
-        match (message, full) {
-            (ControlMsg::Do { reply, .. }, Some(full)) => drop(reply.send(Err(full))),
-            (ControlMsg::Watch { reply, .. }, Some(full)) => drop(reply.send(Err(full))),
-            (ControlMsg::Do { who, verb, reply }, None) => {
+        match message {
+            ControlMsg::Do { reply, .. } if is_full => drop(reply.send(Err(full()))),
+            ControlMsg::Watch { reply, .. } if is_full => drop(reply.send(Err(full()))),
+            ControlMsg::Do { who, verb, reply } => {
                 let work = async move { drop(reply.send(controller.carry_out(&who, verb).await)) };
                 state.in_flight.spawn(work);
             }
-            (ControlMsg::Watch { who, wanted, reply }, None) => {
+            ControlMsg::Watch { who, wanted, reply } => {
                 let work = async move { drop(reply.send(controller.watch(&who, wanted).await)) };
                 state.in_flight.spawn(work);
             }

@@ -145,7 +145,6 @@ impl Refused {
         }
     }
 
-    #[cfg(any(feature = "cli", feature = "server"))]
     pub(super) fn unavailable(message: impl Into<String>) -> Self {
         Self::retryable(Code::Unavailable, message, SOON)
     }
@@ -166,9 +165,9 @@ impl From<AskError> for Refused {
         let text = error.to_string();
         match error {
             AskError::Refused(refusal) => refused(&refusal, text),
-            AskError::Busy { retry_after, .. } => {
-                Self::retryable(Code::Overloaded, text, retry_after)
-            }
+            AskError::Busy {
+                retry_after: wait, ..
+            } => Self::retryable(Code::Overloaded, text, wait),
             AskError::EmptyQuestion => Self::new(Code::EmptyQuestion, text),
             AskError::QuestionTooLong { .. } => Self::new(Code::QuestionTooLong, text),
             AskError::Key { .. } => Self::new(Code::InvalidValue, text),
@@ -176,9 +175,7 @@ impl From<AskError> for Refused {
             AskError::Reserved { .. } => Self::new(Code::Reserved, text),
             AskError::NoSession { .. } => Self::new(Code::NoSession, text),
             AskError::Deleted { .. } => Self::new(Code::Deleted, text),
-            AskError::Timeout(_) | AskError::Stopped => {
-                Self::retryable(Code::Unavailable, text, SOON)
-            }
+            AskError::Timeout(_) | AskError::Stopped => Self::unavailable(text),
             AskError::Journal(_) => Self::retryable(Code::Journal, text, LATER),
         }
     }
@@ -190,9 +187,7 @@ impl From<ReloadError> for Refused {
         match error {
             ReloadError::NotHere => Self::new(Code::NotReloadable, text),
             ReloadError::Wrong(_) => Self::new(Code::Configuration, text),
-            ReloadError::Timeout(_) | ReloadError::Broken => {
-                Self::retryable(Code::Unavailable, text, SOON)
-            }
+            ReloadError::Timeout(_) | ReloadError::Broken => Self::unavailable(text),
         }
     }
 }

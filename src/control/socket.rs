@@ -179,9 +179,8 @@ pub(super) struct Address {
 impl Address {
     pub(super) fn of(socket: &Path) -> io::Result<Self> {
         if socket.as_os_str().len() <= LONGEST {
-            let path = socket.to_path_buf();
             return Ok(Self {
-                path,
+                path: socket.to_path_buf(),
                 _folder: None,
             });
         }

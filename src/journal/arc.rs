@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
-
 use super::{
-    Append, Claim, Entry, Error, Hit, Journal, Known, Only, SessionStatus, Sids, Snapshot,
+    Append, Claim, Entry, Hit, Journal, JournalFuture, Known, Only, SessionStatus, Sids, Snapshot,
 };
 use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId};
 
 impl<J: Journal + ?Sized> Journal for Arc<J> {
-    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
+    fn claim(&self, key: SessionKey) -> JournalFuture<'_, Claim> {
         (**self).claim(key)
     }
 
@@ -19,23 +17,23 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
         key: SessionKey,
         records: Vec<Arc<Record>>,
         leaves: SessionStatus,
-    ) -> BoxFuture<'_, Result<Claim, Error>> {
+    ) -> JournalFuture<'_, Claim> {
         (**self).begin(key, records, leaves)
     }
 
-    fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+    fn release(&self, sid: Sid, epoch: Epoch) -> JournalFuture<'_, ()> {
         (**self).release(sid, epoch)
     }
 
-    fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
+    fn append(&self, append: Append) -> JournalFuture<'_, Seq> {
         (**self).append(append)
     }
 
-    fn read(&self, sid: Sid, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
+    fn read(&self, sid: Sid, after: Seq, limit: usize) -> JournalFuture<'_, Vec<Entry>> {
         (**self).read(sid, after, limit)
     }
 
-    fn find(&self, key: SessionKey) -> BoxFuture<'_, Result<Option<Known>, Error>> {
+    fn find(&self, key: SessionKey) -> JournalFuture<'_, Option<Known>> {
         (**self).find(key)
     }
 
@@ -44,40 +42,31 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
         tenant: TenantId,
         after: Option<SessionName>,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+    ) -> JournalFuture<'_, Vec<Known>> {
         (**self).list(tenant, after, limit)
     }
 
-    fn tenants(
-        &self,
-        after: Option<TenantId>,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>> {
+    fn tenants(&self, after: Option<TenantId>, limit: usize) -> JournalFuture<'_, Vec<TenantId>> {
         (**self).tenants(after, limit)
     }
 
-    fn unfinished(&self, sids: Sids, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+    fn unfinished(&self, sids: Sids, limit: usize) -> JournalFuture<'_, Vec<Known>> {
         (**self).unfinished(sids, limit)
     }
 
-    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>> {
+    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> JournalFuture<'_, ()> {
         (**self).save(sid, epoch, snapshot)
     }
 
-    fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>> {
+    fn snapshot(&self, sid: Sid) -> JournalFuture<'_, Option<Snapshot>> {
         (**self).snapshot(sid)
     }
 
-    fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+    fn delete(&self, sid: Sid, only: Only) -> JournalFuture<'_, Vec<Known>> {
         (**self).delete(sid, only)
     }
 
-    fn search(
-        &self,
-        tenant: TenantId,
-        words: String,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
+    fn search(&self, tenant: TenantId, words: String, limit: usize) -> JournalFuture<'_, Vec<Hit>> {
         (**self).search(tenant, words, limit)
     }
 }

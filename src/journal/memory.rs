@@ -12,16 +12,11 @@ use std::{
     },
 };
 
-use futures_util::{FutureExt, future::BoxFuture};
-
 use super::{
-    Append, Claim, Entry, Error, Hit, Journal, Known, Only, SessionStatus, Sids, Snapshot,
-    opened_below, search::SearchQuery,
+    Append, Claim, Entry, Error, Hit, Journal, JournalFuture, Known, Only, SessionStatus, Sids,
+    Snapshot, opened_below, search::SearchQuery,
 };
-use crate::model::{
-    Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId,
-    record::{Fact, SessionFact},
-};
+use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId};
 
 mod log;
 
@@ -71,9 +66,8 @@ impl Memory {
         let names = names.flat_map(|names| names.range(root.name.clone()..));
         let theirs = names.take_while(|(name, _)| name.as_str().starts_with(root.name.as_str()));
         let sids: Vec<Sid> = theirs.map(|(_, sid)| *sid).collect();
-        sids.into_iter()
-            .filter_map(|sid| sessions.forget(sid))
-            .collect()
+        let forgotten = sids.into_iter().filter_map(|sid| sessions.forget(sid));
+        forgotten.collect()
     }
 
     fn known(&self, sid: Sid) -> Option<Known> {
@@ -98,9 +92,6 @@ impl Slot {
             standing: log.standing,
         }
     }
-}
-
-impl Slot {
     fn hits(&self, wanted: &SearchQuery) -> Vec<((u64, usize), Hit)> {
         let log = lock(&self.log);
         let hit = |&(landed, index): &(u64, usize)| {
@@ -151,15 +142,9 @@ impl Sessions {
     fn below(&self, parent: &SessionKey) -> Vec<Sid> {
         let names = self.by_tenant.get(&parent.tenant).into_iter().flatten();
         let below = names.filter(|(name, sid)| {
-            let first = self
-                .slot(**sid)
-                .and_then(|slot| lock(&slot.log).records.first().cloned());
-            first.is_some_and(|first| match &first.fact {
-                Fact::Session(SessionFact::Opened(opened)) => {
-                    let above = opened.parent.as_ref().map(|parent| &parent.session);
-                    opened.key.name == **name && above == Some(&parent.name)
-                }
-                _ => false,
+            self.slot(**sid).is_some_and(|slot| {
+                let log = lock(&slot.log);
+                opened_below(Seq(0), &log.records) == Some((*name, &parent.name))
             })
         });
         below.map(|(_, sid)| *sid).collect()
@@ -206,15 +191,13 @@ fn write(sessions: &RwLock<Sessions>) -> RwLockWriteGuard<'_, Sessions> {
 }
 
 impl Journal for Memory {
-    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
-        async move {
+    fn claim(&self, key: SessionKey) -> JournalFuture<'_, Claim> {
+        Box::pin(async move {
             let known = read(&self.sessions).sid(&key);
             let sid = known.unwrap_or_else(|| write(&self.sessions).open(key));
             let log = self.log(sid)?;
-            let mut log = lock(&log);
-            Ok(log.claim(sid))
-        }
-        .boxed()
+            Ok(lock(&log).claim(sid))
+        })
     }
 
     fn begin(
@@ -222,8 +205,8 @@ impl Journal for Memory {
         key: SessionKey,
         records: Vec<Arc<Record>>,
         leaves: SessionStatus,
-    ) -> BoxFuture<'_, Result<Claim, Error>> {
-        async move {
+    ) -> JournalFuture<'_, Claim> {
+        Box::pin(async move {
             if records.is_empty() {
                 return Err(Error::Empty);
             }
@@ -250,20 +233,18 @@ impl Journal for Memory {
             };
             let last = log.append(&append, &self.landed)?;
             Ok(Claim { last, ..claim })
-        }
-        .boxed()
+        })
     }
 
-    fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
-        async move {
+    fn release(&self, sid: Sid, epoch: Epoch) -> JournalFuture<'_, ()> {
+        Box::pin(async move {
             let log = self.log(sid)?;
             lock(&log).owned(sid, epoch)
-        }
-        .boxed()
+        })
     }
 
-    fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
-        async move {
+    fn append(&self, append: Append) -> JournalFuture<'_, Seq> {
+        Box::pin(async move {
             if append.records.is_empty() {
                 return Err(Error::Empty);
             }
@@ -273,36 +254,24 @@ impl Journal for Memory {
             sessions.has_parent(&slot.key, sid, append.after, &append.records)?;
             // Under both locks, so that the parent cannot be deleted in between.
             lock(&slot.log).append(&append, &self.landed)
-        }
-        .boxed()
+        })
     }
 
-    fn read(&self, sid: Sid, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
-        async move {
+    fn read(&self, sid: Sid, after: Seq, limit: usize) -> JournalFuture<'_, Vec<Entry>> {
+        Box::pin(async move {
             let log = self.log(sid)?;
             let log = lock(&log);
-            let start = usize::try_from(after.0)
-                .unwrap_or(usize::MAX)
-                .min(log.records.len());
-            let numbers = (after.0..).map(|before| Seq(before).next());
-            let records = log.records[start..].iter().take(limit);
-            Ok(records
-                .zip(numbers)
-                .map(|(record, seq)| Entry {
-                    seq,
-                    record: record.clone(),
-                })
-                .collect())
-        }
-        .boxed()
+            let start = usize::try_from(after.0).unwrap_or(usize::MAX);
+            let records = log.records.iter().skip(start).take(limit);
+            Ok(Entry::numbered(after, records.cloned().collect()))
+        })
     }
 
-    fn find(&self, key: SessionKey) -> BoxFuture<'_, Result<Option<Known>, Error>> {
-        async move {
+    fn find(&self, key: SessionKey) -> JournalFuture<'_, Option<Known>> {
+        Box::pin(async move {
             let sid = read(&self.sessions).sid(&key);
             Ok(sid.and_then(|sid| self.known(sid)))
-        }
-        .boxed()
+        })
     }
 
     fn list(
@@ -310,68 +279,57 @@ impl Journal for Memory {
         tenant: TenantId,
         after: Option<SessionName>,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        async move {
+    ) -> JournalFuture<'_, Vec<Known>> {
+        Box::pin(async move {
             let page = read(&self.sessions).page(&tenant, after, limit);
             let known = page.into_iter().filter_map(|sid| self.known(sid));
             Ok(known.collect())
-        }
-        .boxed()
+        })
     }
 
-    fn tenants(
-        &self,
-        after: Option<TenantId>,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>> {
-        async move {
+    fn tenants(&self, after: Option<TenantId>, limit: usize) -> JournalFuture<'_, Vec<TenantId>> {
+        Box::pin(async move {
             let from = after.map_or(Bound::Unbounded, Bound::Excluded);
             let sessions = read(&self.sessions);
             let page = sessions.by_tenant.range((from, Bound::Unbounded));
             let page = page.map(|(tenant, _)| tenant.clone());
             Ok(page.take(limit).collect())
-        }
-        .boxed()
+        })
     }
 
-    fn unfinished(&self, sids: Sids, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        async move {
+    fn unfinished(&self, sids: Sids, limit: usize) -> JournalFuture<'_, Vec<Known>> {
+        Box::pin(async move {
             let sessions = read(&self.sessions);
             let slots = sessions.slots.range(sids);
             let known = slots.map(|(sid, slot)| slot.known(*sid));
             let busy = known.filter(|known| known.standing == SessionStatus::Busy);
             Ok(busy.take(limit).collect())
-        }
-        .boxed()
+        })
     }
 
-    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>> {
-        async move {
+    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> JournalFuture<'_, ()> {
+        Box::pin(async move {
             let log = self.log(sid)?;
             let mut log = lock(&log);
             log.owned(sid, epoch)?;
-            let newer = log
-                .snapshot
-                .as_ref()
-                .is_none_or(|kept| kept.seq < snapshot.seq);
+            let kept = log.snapshot.as_ref();
+            let newer = kept.is_none_or(|kept| kept.seq < snapshot.seq);
             if newer && snapshot.seq <= log.last() {
                 log.snapshot = Some(snapshot);
             }
             Ok(())
-        }
-        .boxed()
+        })
     }
 
-    fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>> {
-        async move {
+    fn snapshot(&self, sid: Sid) -> JournalFuture<'_, Option<Snapshot>> {
+        Box::pin(async move {
             let log = self.log(sid)?;
             Ok(lock(&log).snapshot.clone())
-        }
-        .boxed()
+        })
     }
 
-    fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        async move {
+    fn delete(&self, sid: Sid, only: Only) -> JournalFuture<'_, Vec<Known>> {
+        Box::pin(async move {
             let mut sessions = write(&self.sessions);
             let mut family = vec![sid];
             let mut gone = Vec::new();
@@ -388,17 +346,11 @@ impl Journal for Memory {
                 sessions.forget(sid);
             }
             Ok(gone)
-        }
-        .boxed()
+        })
     }
 
-    fn search(
-        &self,
-        tenant: TenantId,
-        words: String,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
-        async move {
+    fn search(&self, tenant: TenantId, words: String, limit: usize) -> JournalFuture<'_, Vec<Hit>> {
+        Box::pin(async move {
             let Some(wanted) = SearchQuery::of(&words) else {
                 return Ok(Vec::new());
             };
@@ -409,8 +361,7 @@ impl Journal for Memory {
             let mut found: Vec<_> = slots.flat_map(|slot| slot.hits(&wanted)).collect();
             found.sort_by_key(|&(landed, _)| Reverse(landed));
             Ok(found.into_iter().map(|(_, hit)| hit).take(limit).collect())
-        }
-        .boxed()
+        })
     }
 }
 

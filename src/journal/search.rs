@@ -75,8 +75,7 @@ impl SearchQuery {
     pub(super) fn excerpt(&self, text: &str) -> String {
         let is_wanted = |word: &str| self.words.iter().any(|wanted| **wanted == *folded(word));
         let found = spans(text).find(|(_, word)| is_wanted(word));
-        let found = found.map_or(0, |(at, _)| at);
-        let start = start_before(text, found);
+        let start = start_before(text, found.map_or(0, |(at, _)| at));
         let mut excerpt = String::new();
         if start > 0 {
             excerpt.push_str(CUT);
@@ -123,14 +122,10 @@ fn folded(word: &str) -> Cow<'_, str> {
 
 fn start_before(text: &str, found: usize) -> usize {
     let far = text[..found].char_indices().rev().nth(BEFORE - 1);
-    let Some((far, _)) = far else {
-        return 0;
-    };
+    let Some((far, _)) = far else { return 0 };
     let whole = |(at, c): (usize, char)| c.is_whitespace().then(|| far + at + c.len_utf8());
-    text[far..found]
-        .char_indices()
-        .find_map(whole)
-        .unwrap_or(far)
+    let start = text[far..found].char_indices().find_map(whole);
+    start.unwrap_or(far)
 }
 
 fn on_one_line(text: &str) -> impl Iterator<Item = char> {

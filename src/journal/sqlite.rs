@@ -12,12 +12,11 @@
 
 use std::{fmt, io, path::Path, sync::Arc, thread, time::Duration};
 
-use futures_util::{FutureExt, future::BoxFuture};
 use tokio::{sync::oneshot, task::spawn_blocking, time::sleep};
 
 use super::{
-    Append, Claim, Entry, Error, Hit, Journal, Known, Only, SessionStatus, Sids, Snapshot,
-    search::SearchQuery,
+    Append, Claim, Entry, Error, Hit, Journal, JournalFuture, Known, Only, SessionStatus, Sids,
+    Snapshot, search::SearchQuery,
 };
 use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId};
 
@@ -109,17 +108,12 @@ impl Sqlite {
         files.make_directory()?;
         let opening = files.lock()?;
         let connection = connection::open(&files, tuning.most_pages)?;
-        let process = Process::enter(directory).map_err(|source| OpenError::File {
-            path: directory.to_owned(),
-            source,
-        })?;
+        let process = Process::enter(directory);
+        let process = process.map_err(|source| OpenError::file(directory, source))?;
         let (process, health) = (Arc::new(process), Arc::new(Health::new(on_broken)));
         let of_writer = Arc::clone(&process);
         let writer = Writer::start(connection, of_writer, tuning, Arc::clone(&health));
-        let writer = writer.map_err(|detail| OpenError::Store {
-            path: files.journal.clone(),
-            detail,
-        })?;
+        let writer = writer.map_err(|detail| OpenError::store(&files.journal, detail))?;
         let readers = Readers::start(&files.journal, &process, health)?;
         drop(opening);
         let inner = Arc::new(Inner {
@@ -194,16 +188,15 @@ impl Sqlite {
 
 impl fmt::Debug for Sqlite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Sqlite")
-            .field(&self.inner.files.journal)
-            .finish()
+        let journal = &self.inner.files.journal;
+        f.debug_tuple("Sqlite").field(journal).finish()
     }
 }
 
 impl Journal for Sqlite {
-    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
+    fn claim(&self, key: SessionKey) -> JournalFuture<'_, Claim> {
         let writer = &self.inner.writer;
-        writer.ask(move |store| store.claim(&key)).boxed()
+        writer.ask(move |store| store.claim(&key))
     }
 
     fn begin(
@@ -211,8 +204,8 @@ impl Journal for Sqlite {
         key: SessionKey,
         records: Vec<Arc<Record>>,
         leaves: SessionStatus,
-    ) -> BoxFuture<'_, Result<Claim, Error>> {
-        async move {
+    ) -> JournalFuture<'_, Claim> {
+        Box::pin(async move {
             let append = Append {
                 sid: Sid::default(),
                 epoch: Epoch::default(),
@@ -226,37 +219,33 @@ impl Journal for Sqlite {
             let batch = Batch::of(&append)?;
             let writer = &self.inner.writer;
             writer.ask(move |store| store.open(&key, &batch)).await
-        }
-        .boxed()
+        })
     }
 
-    fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+    fn release(&self, sid: Sid, epoch: Epoch) -> JournalFuture<'_, ()> {
         let writer = &self.inner.writer;
-        writer.ask(move |store| store.release(sid, epoch)).boxed()
+        writer.ask(move |store| store.release(sid, epoch))
     }
 
-    fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
-        async move {
+    fn append(&self, append: Append) -> JournalFuture<'_, Seq> {
+        Box::pin(async move {
             if append.records.is_empty() {
                 return Err(Error::Empty);
             }
             let batch = Batch::of(&append)?;
             let writer = &self.inner.writer;
             writer.ask(move |store| store.append(&batch)).await
-        }
-        .boxed()
+        })
     }
 
-    fn read(&self, sid: Sid, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
+    fn read(&self, sid: Sid, after: Seq, limit: usize) -> JournalFuture<'_, Vec<Entry>> {
         let readers = &self.inner.readers;
-        readers
-            .ask(move |reader| reader.read(sid, after, limit))
-            .boxed()
+        readers.ask(move |reader| reader.read(sid, after, limit))
     }
 
-    fn find(&self, key: SessionKey) -> BoxFuture<'_, Result<Option<Known>, Error>> {
+    fn find(&self, key: SessionKey) -> JournalFuture<'_, Option<Known>> {
         let readers = &self.inner.readers;
-        readers.ask(move |reader| reader.find(&key)).boxed()
+        readers.ask(move |reader| reader.find(&key))
     }
 
     fn list(
@@ -264,66 +253,47 @@ impl Journal for Sqlite {
         tenant: TenantId,
         after: Option<SessionName>,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+    ) -> JournalFuture<'_, Vec<Known>> {
         let readers = &self.inner.readers;
-        readers
-            .ask(move |reader| reader.list(&tenant, after.as_ref(), limit))
-            .boxed()
+        readers.ask(move |reader| reader.list(&tenant, after.as_ref(), limit))
     }
 
-    fn tenants(
-        &self,
-        after: Option<TenantId>,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>> {
+    fn tenants(&self, after: Option<TenantId>, limit: usize) -> JournalFuture<'_, Vec<TenantId>> {
         let readers = &self.inner.readers;
-        readers
-            .ask(move |reader| reader.tenants(after.as_ref(), limit))
-            .boxed()
+        readers.ask(move |reader| reader.tenants(after.as_ref(), limit))
     }
 
-    fn unfinished(&self, sids: Sids, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+    fn unfinished(&self, sids: Sids, limit: usize) -> JournalFuture<'_, Vec<Known>> {
         let readers = &self.inner.readers;
-        readers
-            .ask(move |reader| reader.unfinished(&sids, limit))
-            .boxed()
+        readers.ask(move |reader| reader.unfinished(&sids, limit))
     }
 
-    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>> {
+    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> JournalFuture<'_, ()> {
         let writer = &self.inner.writer;
-        writer
-            .ask(move |store| store.save(sid, epoch, &snapshot))
-            .boxed()
+        writer.ask(move |store| store.save(sid, epoch, &snapshot))
     }
 
-    fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>> {
+    fn snapshot(&self, sid: Sid) -> JournalFuture<'_, Option<Snapshot>> {
         let readers = &self.inner.readers;
-        readers.ask(move |reader| reader.snapshot(sid)).boxed()
+        readers.ask(move |reader| reader.snapshot(sid))
     }
 
-    fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+    fn delete(&self, sid: Sid, only: Only) -> JournalFuture<'_, Vec<Known>> {
         let writer = &self.inner.writer;
-        writer.ask(move |store| store.delete(sid, only)).boxed()
+        writer.ask(move |store| store.delete(sid, only))
     }
 
-    fn search(
-        &self,
-        tenant: TenantId,
-        words: String,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
-        async move {
+    fn search(&self, tenant: TenantId, words: String, limit: usize) -> JournalFuture<'_, Vec<Hit>> {
+        Box::pin(async move {
             let Some(wanted) = SearchQuery::of(&words) else {
                 return Ok(Vec::new());
             };
             let readers = &self.inner.readers;
-            readers
-                .ask_at_length(move |reader, given_up| {
-                    reader.search(&tenant, &wanted, limit, given_up)
-                })
-                .await
-        }
-        .boxed()
+            let hits = readers.ask_at_length(move |reader, given_up| {
+                reader.search(&tenant, &wanted, limit, given_up)
+            });
+            hits.await
+        })
     }
 }
 

@@ -11,7 +11,6 @@ use std::{
     },
 };
 
-use futures_util::{FutureExt, future::BoxFuture};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -20,7 +19,7 @@ use super::{
     intercept::{InterceptedCall, InterceptedJournal, Operation},
 };
 use crate::{
-    journal::{Error, Journal},
+    journal::{Journal, JournalFuture},
     model::{Record, Sid},
 };
 
@@ -186,9 +185,9 @@ impl InterceptedJournal for CrashingJournal {
     fn intercept<'a, T: Send + 'a>(
         &'a self,
         call: InterceptedCall,
-        done: impl FnOnce() -> BoxFuture<'a, Result<T, Error>> + Send + 'a,
-    ) -> BoxFuture<'a, Result<T, Error>> {
-        async move {
+        done: impl FnOnce() -> JournalFuture<'a, T> + Send + 'a,
+    ) -> JournalFuture<'a, T> {
+        Box::pin(async move {
             let is_write = matches!(call.operation, Operation::Claim | Operation::Append);
             if is_write && self.target == CrashTarget::System && self.has_crashed() {
                 std::future::pending::<()>().await;
@@ -205,8 +204,7 @@ impl InterceptedJournal for CrashingJournal {
                 self.crash().await;
             }
             Ok(answer)
-        }
-        .boxed()
+        })
     }
 
     fn on_appended(&self, sid: Sid, records: &[Arc<Record>]) {

@@ -6,11 +6,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use futures_util::{FutureExt, future::BoxFuture};
-
 pub use super::intercept::Operation;
 use super::intercept::{InterceptedCall, InterceptedJournal};
-use crate::journal::{Error, Journal};
+use crate::journal::{Error, Journal, JournalFuture};
 
 /// How a call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,9 +147,9 @@ impl<J: Journal> InterceptedJournal for FaultyJournal<J> {
     fn intercept<'a, T: Send + 'a>(
         &'a self,
         call: InterceptedCall,
-        done: impl FnOnce() -> BoxFuture<'a, Result<T, Error>> + Send + 'a,
-    ) -> BoxFuture<'a, Result<T, Error>> {
-        async move {
+        done: impl FnOnce() -> JournalFuture<'a, T> + Send + 'a,
+    ) -> JournalFuture<'a, T> {
+        Box::pin(async move {
             let operation = call.operation;
             let number = self.counts[operation as usize].fetch_add(1, Ordering::Relaxed) + 1;
             let lost = || {
@@ -163,8 +161,7 @@ impl<J: Journal> InterceptedJournal for FaultyJournal<J> {
                 Some(Failure::NotExecuted) => Err(lost()),
                 Some(Failure::ExecutedWithoutReply) => done().await.and_then(|_| Err(lost())),
             }
-        }
-        .boxed()
+        })
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use futures_util::{FutureExt, future::BoxFuture};
+use futures_util::FutureExt;
 
 use crate::{
     journal::{
-        Append, Claim, Entry, Error, Hit, Journal, Known, Only, SessionStatus, Sids, Snapshot,
+        Append, Claim, Entry, Hit, Journal, JournalFuture, Known, Only, SessionStatus, Sids,
+        Snapshot,
     },
     model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId},
 };
@@ -58,8 +59,8 @@ pub trait InterceptedJournal: Send + Sync + 'static {
     fn intercept<'a, T: Send + 'a>(
         &'a self,
         call: InterceptedCall,
-        done: impl FnOnce() -> BoxFuture<'a, Result<T, Error>> + Send + 'a,
-    ) -> BoxFuture<'a, Result<T, Error>>;
+        done: impl FnOnce() -> JournalFuture<'a, T> + Send + 'a,
+    ) -> JournalFuture<'a, T>;
 
     /// Observes how many records a call has read.
     fn on_read(&self, _: usize) {}
@@ -77,7 +78,7 @@ fn call(operation: Operation, sid: Option<Sid>) -> InterceptedCall {
 }
 
 impl<A: InterceptedJournal> Journal for A {
-    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
+    fn claim(&self, key: SessionKey) -> JournalFuture<'_, Claim> {
         let done = move || self.inner().claim(key);
         self.intercept(call(Operation::Claim, None), done)
     }
@@ -87,7 +88,7 @@ impl<A: InterceptedJournal> Journal for A {
         key: SessionKey,
         records: Vec<Arc<Record>>,
         leaves: SessionStatus,
-    ) -> BoxFuture<'_, Result<Claim, Error>> {
+    ) -> JournalFuture<'_, Claim> {
         let call = InterceptedCall {
             records: records.clone(),
             ..call(Operation::Append, None)
@@ -103,11 +104,11 @@ impl<A: InterceptedJournal> Journal for A {
         self.intercept(call, done)
     }
 
-    fn release(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+    fn release(&self, sid: Sid, epoch: Epoch) -> JournalFuture<'_, ()> {
         self.inner().release(sid, epoch)
     }
 
-    fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
+    fn append(&self, append: Append) -> JournalFuture<'_, Seq> {
         let call = InterceptedCall {
             records: append.records.clone(),
             ..call(Operation::Append, Some(append.sid))
@@ -124,7 +125,7 @@ impl<A: InterceptedJournal> Journal for A {
         self.intercept(call, done)
     }
 
-    fn read(&self, sid: Sid, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
+    fn read(&self, sid: Sid, after: Seq, limit: usize) -> JournalFuture<'_, Vec<Entry>> {
         let done = move || {
             async move {
                 let entries = self.inner().read(sid, after, limit).await?;
@@ -136,7 +137,7 @@ impl<A: InterceptedJournal> Journal for A {
         self.intercept(call(Operation::Read, Some(sid)), done)
     }
 
-    fn find(&self, key: SessionKey) -> BoxFuture<'_, Result<Option<Known>, Error>> {
+    fn find(&self, key: SessionKey) -> JournalFuture<'_, Option<Known>> {
         let done = move || self.inner().find(key);
         self.intercept(call(Operation::Find, None), done)
     }
@@ -146,46 +147,37 @@ impl<A: InterceptedJournal> Journal for A {
         tenant: TenantId,
         after: Option<SessionName>,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+    ) -> JournalFuture<'_, Vec<Known>> {
         let done = move || self.inner().list(tenant, after, limit);
         self.intercept(call(Operation::List, None), done)
     }
 
-    fn tenants(
-        &self,
-        after: Option<TenantId>,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>> {
+    fn tenants(&self, after: Option<TenantId>, limit: usize) -> JournalFuture<'_, Vec<TenantId>> {
         let done = move || self.inner().tenants(after, limit);
         self.intercept(call(Operation::Tenants, None), done)
     }
 
-    fn unfinished(&self, sids: Sids, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+    fn unfinished(&self, sids: Sids, limit: usize) -> JournalFuture<'_, Vec<Known>> {
         let done = move || self.inner().unfinished(sids, limit);
         self.intercept(call(Operation::Unfinished, None), done)
     }
 
-    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>> {
+    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> JournalFuture<'_, ()> {
         let done = move || self.inner().save(sid, epoch, snapshot);
         self.intercept(call(Operation::Save, Some(sid)), done)
     }
 
-    fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>> {
+    fn snapshot(&self, sid: Sid) -> JournalFuture<'_, Option<Snapshot>> {
         let done = move || self.inner().snapshot(sid);
         self.intercept(call(Operation::Snapshot, Some(sid)), done)
     }
 
-    fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+    fn delete(&self, sid: Sid, only: Only) -> JournalFuture<'_, Vec<Known>> {
         let done = move || self.inner().delete(sid, only);
         self.intercept(call(Operation::Delete, Some(sid)), done)
     }
 
-    fn search(
-        &self,
-        tenant: TenantId,
-        words: String,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
+    fn search(&self, tenant: TenantId, words: String, limit: usize) -> JournalFuture<'_, Vec<Hit>> {
         let done = move || self.inner().search(tenant, words, limit);
         self.intercept(call(Operation::Search, None), done)
     }

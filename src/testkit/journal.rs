@@ -9,7 +9,6 @@ use std::{
     time::Duration,
 };
 
-use futures_util::{FutureExt, future::BoxFuture};
 use parking_lot::Mutex;
 
 use super::{
@@ -17,7 +16,7 @@ use super::{
     intercept::{InterceptedCall, InterceptedJournal, Operation},
 };
 use crate::{
-    journal::{Error, Journal},
+    journal::{Error, Journal, JournalFuture},
     model::{Record, Seq, Sid},
 };
 
@@ -134,9 +133,9 @@ impl InterceptedJournal for ObstructedJournal {
     fn intercept<'a, T: Send + 'a>(
         &'a self,
         call: InterceptedCall,
-        done: impl FnOnce() -> BoxFuture<'a, Result<T, Error>> + Send + 'a,
-    ) -> BoxFuture<'a, Result<T, Error>> {
-        async move {
+        done: impl FnOnce() -> JournalFuture<'a, T> + Send + 'a,
+    ) -> JournalFuture<'a, T> {
+        Box::pin(async move {
             if call.operation == Operation::List {
                 self.listed.fetch_add(1, Ordering::Relaxed);
                 // As if it waited for a disk.
@@ -180,8 +179,7 @@ impl InterceptedJournal for ObstructedJournal {
                 }
                 Obstacle::None => done().await,
             }
-        }
-        .boxed()
+        })
     }
 
     fn on_read(&self, records: usize) {

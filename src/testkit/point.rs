@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
+use futures_util::{StreamExt, future::BoxFuture, stream};
 use serde_json::Value;
 
 use super::{AppendPoint, CrashPointError, CrashTarget, CrashingJournal};
@@ -141,14 +141,13 @@ impl Tool for CrashAfter<Arc<dyn Tool>> {
     ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let is_due = self.due.is_due();
         let call = self.inner.call(arguments, context);
-        async move {
+        Box::pin(async move {
             let given = call.await;
             if is_due {
                 process::abort();
             }
             given
-        }
-        .boxed()
+        })
     }
 }
 

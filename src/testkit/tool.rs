@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use futures_util::{FutureExt, future::BoxFuture};
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::Panics;
@@ -144,7 +144,7 @@ impl Tool for TestTool {
         self.panics.panic_if_due();
         let does = self.does.clone();
         let mut unwanted = CancellationCounter(Some((context, Arc::clone(&self.cancelled))));
-        async move {
+        Box::pin(async move {
             let answer = match does {
                 Does::Answer(text) => Ok(text.into()),
                 Does::HangOnce(text) if before > 0 => Ok(text.into()),
@@ -154,8 +154,7 @@ impl Tool for TestTool {
             };
             unwanted.answered();
             answer
-        }
-        .boxed()
+        })
     }
 }
 

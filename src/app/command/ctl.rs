@@ -25,10 +25,10 @@ pub(super) fn ctl(
     (args, environment, terminal): CommandContext<'_>,
 ) -> Result<u8, CliError> {
     let far = match &ctl.url {
-        Some(url) => Some(Client::http(
-            url,
-            key(ctl.key_file.as_deref(), environment)?,
-        )?),
+        Some(url) => {
+            let key = key(ctl.key_file.as_deref(), environment)?;
+            Some(Client::http(url, key)?)
+        }
         None => None,
     };
     let folder = stored::directory(config, environment)?;
@@ -82,12 +82,9 @@ fn key(file: Option<&Path>, environment: &Environment) -> Result<Option<SecretSt
         let key = environment.get(KEY).and_then(|key| key.to_str());
         return Ok(key.map(|key| key.trim().into()));
     };
-    let read = fs::read_to_string(path);
-    let key = read.map_err(|error| {
-        CliError::usage(format_args!(
-            "the key file {} cannot be read: {error}",
-            path.display()
-        ))
+    let key = fs::read_to_string(path).map_err(|error| {
+        let path = path.display();
+        CliError::usage(format_args!("the key file {path} cannot be read: {error}"))
     })?;
     Ok(Some(key.trim().into()))
 }

@@ -47,16 +47,15 @@ pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Re
             for approval in approvals {
                 line(terminal, &waiting(approval))?;
             }
+            let err = &mut terminal.err;
             match (*more, incomplete) {
-                (0, false) if approvals.is_empty() => {
-                    terminal.err.say("no tool call waits for approval");
-                }
+                (0, false) if approvals.is_empty() => err.say("no tool call waits for approval"),
                 (0, false) => {}
-                (0, true) => terminal.err.say(
+                (0, true) => err.say(
                     "the list may be incomplete, because some sessions could not be read: \
                           try again",
                 ),
-                (more, _) => terminal.err.say(format_args!(
+                (more, _) => err.say(format_args!(
                     "{more} newer calls are not shown: answer some of these first"
                 )),
             }
@@ -64,16 +63,14 @@ pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Re
         Answer::Done {} => line(terminal, "done")?,
         Answer::Query { query } => line(terminal, &format!("query {query} continues"))?,
         Answer::Forked { session } => line(terminal, &format!("forked as {session}"))?,
-        Answer::Reloaded { changed, waiting } => {
-            line(terminal, &reloaded(changed, waiting))?;
-        }
+        Answer::Reloaded { changed, waiting } => line(terminal, &reloaded(changed, waiting))?,
         Answer::Deleted {
             records,
-            sub_agents,
-        } => {
-            let deleted = format!("deleted {records} records and {sub_agents} sub-agents");
-            line(terminal, &deleted)?;
-        }
+            sub_agents: agents,
+        } => line(
+            terminal,
+            &format!("deleted {records} records and {agents} sub-agents"),
+        )?,
     }
     Ok(())
 }
@@ -108,14 +105,14 @@ pub(super) fn seen(seen: &Seen, json: bool, terminal: &mut Terminal) -> Result<(
             line(terminal, &text)?;
         }
         Seen::Gap { session, from } => {
-            let text = format!(
+            terminal.err.say(format_args!(
                 "{session}: missed events from {from} on; read them with `oracle ctl tail`"
-            );
-            terminal.err.say(text);
+            ));
         }
-        Seen::Lost {} => terminal
-            .err
-            .say("events of any session may have been missed here"),
+        Seen::Lost {} => {
+            let lost = "events of any session may have been missed here";
+            terminal.err.say(lost);
+        }
         Seen::End { why } => terminal.err.say(why),
     }
     Ok(terminal.out.flush()?)

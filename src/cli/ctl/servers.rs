@@ -34,10 +34,8 @@ impl Servers<'_> {
         if !is_for_all {
             return Ok(self.one(verb.session())?.carry_out(verb).await?);
         }
-        let answers = stream::iter(self.all)
-            .then(|server| server.client.carry_out(verb))
-            .try_collect();
-        let answers: Vec<Answer> = answers.await?;
+        let answers = stream::iter(self.all).then(|server| server.client.carry_out(verb));
+        let answers: Vec<Answer> = answers.try_collect().await?;
         Ok(match verb {
             Verb::List { state, limit, .. } => sessions(answers, *state, *limit),
             _ => approvals(answers),
@@ -103,21 +101,17 @@ fn until_end(events: Events<Seen>) -> impl Stream<Item = Result<Seen, CliError>>
 /// owns.
 fn sessions(answers: Vec<Answer>, wanted: Option<SessionState>, limit: u32) -> Answer {
     let servers = answers.len();
-    let (mut all, mut next) = (Vec::<SessionSummary>::new(), None);
+    let (mut all, mut next) = (Vec::<SessionSummary>::new(), None::<SessionName>);
     for answer in answers {
-        let Answer::Sessions {
+        if let Answer::Sessions {
             sessions,
             next: other,
         } = answer
-        else {
-            continue;
-        };
-        all.extend(sessions);
-        // Pages are complete only up to the smallest cursor.
-        next = match (next, other) {
-            (Some(one), Some(other)) => Some(SessionName::min(one, other)),
-            (one, other) => one.or(other),
-        };
+        {
+            all.extend(sessions);
+            // Pages are complete only up to the smallest cursor.
+            next = next.into_iter().chain(other).min();
+        }
     }
     all.retain(|listed| next.as_ref().is_none_or(|end| listed.key.name <= *end));
     // The owner's entry comes first.
@@ -136,24 +130,27 @@ fn sessions(answers: Vec<Answer>, wanted: Option<SessionState>, limit: u32) -> A
 
 /// Merges pending calls, without duplicates: every server reports those of passivated sessions.
 fn approvals(answers: Vec<Answer>) -> Answer {
-    let (mut all, mut incomplete, mut more) = (Vec::<Approval>::new(), false, 0);
+    let (mut approvals, mut incomplete, mut more) = (Vec::<Approval>::new(), false, 0);
     for answer in answers {
-        if let Answer::Approvals {
-            approvals,
-            incomplete: some,
+        let Answer::Approvals {
+            approvals: some,
+            incomplete: unread,
             more: others,
         } = answer
-        {
-            let new = |one: &Approval| !all.iter().any(|known| known == one);
-            let new: Vec<Approval> = approvals.into_iter().filter(new).collect();
-            all.extend(new);
-            incomplete |= some;
-            more = more.max(others);
+        else {
+            continue;
+        };
+        for approval in some {
+            if !approvals.contains(&approval) {
+                approvals.push(approval);
+            }
         }
+        incomplete |= unread;
+        more = more.max(others);
     }
-    all.sort_by_key(|one| one.since);
+    approvals.sort_by_key(|one| one.since);
     Answer::Approvals {
-        approvals: all,
+        approvals,
         incomplete,
         more,
     }

@@ -33,35 +33,27 @@ impl MemoryLog {
     pub(super) fn claim(&mut self, sid: Sid) -> Claim {
         self.epoch = self.epoch.next();
         self.claimed_at = self.records.len();
-        Claim {
-            sid,
-            epoch: self.epoch,
-            last: self.last(),
-        }
+        let (epoch, last) = (self.epoch, self.last());
+        Claim { sid, epoch, last }
     }
 
     pub(super) fn append(&mut self, append: &Append, landed: &AtomicU64) -> Result<Seq, Error> {
-        let Append {
-            sid,
-            epoch,
-            after,
-            ref records,
-            leaves,
-        } = *append;
-        self.owned(sid, epoch)?;
-        if after == self.last() {
+        let (sid, expected, records) = (append.sid, append.after, &append.records);
+        self.owned(sid, append.epoch)?;
+        let last = self.last();
+        if expected == last {
             self.note_what_is_said(records, landed);
             self.records.extend(records.iter().cloned());
-            self.standing = leaves;
+            self.standing = append.leaves;
             return Ok(self.last());
         }
-        if self.repeats(after, records) {
-            return Ok(Seq(after.0 + records.len() as u64));
+        if self.repeats(expected, records) {
+            return Ok(Seq(expected.0 + records.len() as u64));
         }
         Err(Error::Conflict {
             sid,
-            expected: after,
-            last: self.last(),
+            expected,
+            last,
         })
     }
 
@@ -74,35 +66,22 @@ impl MemoryLog {
         }
     }
 
-    pub(super) fn owned(&self, sid: Sid, by: Epoch) -> Result<(), Error> {
+    pub(super) fn owned(&self, sid: Sid, mine: Epoch) -> Result<(), Error> {
+        let current = self.epoch;
         if self.deleted {
             return Err(Error::Unknown { sid });
         }
-        if by == self.epoch {
+        if mine == current {
             return Ok(());
         }
-        Err(Error::Fenced {
-            sid,
-            mine: by,
-            current: self.epoch,
-        })
+        Err(Error::Fenced { sid, mine, current })
     }
 
     /// Whether the owner has already appended these records here.
     fn repeats(&self, after: Seq, records: &[Arc<Record>]) -> bool {
-        let Ok(start) = usize::try_from(after.0) else {
-            return false;
-        };
-        let there = start
-            .checked_add(records.len())
-            .and_then(|end| self.records.get(start..end));
-        start >= self.claimed_at && there.is_some_and(|there| same(there, records))
+        let start = usize::try_from(after.0).unwrap_or(usize::MAX);
+        let there = self.records.get(start..start.saturating_add(records.len()));
+        let same = |(a, b): (&Arc<Record>, &Arc<Record>)| Arc::ptr_eq(a, b) || a == b;
+        start >= self.claimed_at && there.is_some_and(|there| there.iter().zip(records).all(same))
     }
-}
-
-fn same(there: &[Arc<Record>], again: &[Arc<Record>]) -> bool {
-    there
-        .iter()
-        .zip(again)
-        .all(|(a, b)| Arc::ptr_eq(a, b) || a == b)
 }

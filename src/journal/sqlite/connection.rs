@@ -55,9 +55,8 @@ pub(super) fn open(files: &Files, most_pages: u32) -> Result<Connection, OpenErr
     // SQLite creates its other files with the permissions of the database.
     files.keep_to_owner();
     let connection = writing(&files.journal)?;
-    connection
-        .pragma_update(None, "max_page_count", most_pages)
-        .map_err(|error| refused(&files.journal, &error))?;
+    let limited = connection.pragma_update(None, "max_page_count", most_pages);
+    limited.map_err(|error| refused(&files.journal, &error))?;
     Ok(connection)
 }
 
@@ -95,11 +94,10 @@ pub(super) fn inspecting(files: &Files) -> Result<Connection, OpenError> {
     match found.cmp(&LAYOUT) {
         Ordering::Less => Err(OpenError::Older { path, found }),
         Ordering::Equal => Ok(connection),
-        Ordering::Greater => Err(OpenError::Newer {
-            path,
-            found,
-            known: LAYOUT,
-        }),
+        Ordering::Greater => {
+            let known = LAYOUT;
+            Err(OpenError::Newer { path, found, known })
+        }
     }
 }
 
@@ -143,20 +141,13 @@ pub(super) fn check_version(found: i32) -> Result<(), OpenError> {
     if found >= OLDEST.0 {
         return Ok(());
     }
+    let (major, minor, patch) = (found / 1_000_000, found / 1_000 % 1_000, found % 1_000);
     Err(OpenError::OldSqlite {
-        found: format!(
-            "{}.{}.{}",
-            found / 1_000_000,
-            found / 1_000 % 1_000,
-            found % 1_000
-        ),
+        found: format!("{major}.{minor}.{patch}"),
         wanted: OLDEST.1.to_owned(),
     })
 }
 
 fn refused(path: &Path, error: &rusqlite::Error) -> OpenError {
-    OpenError::Store {
-        path: path.to_owned(),
-        detail: told(error),
-    }
+    OpenError::store(path, told(error))
 }

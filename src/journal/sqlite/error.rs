@@ -1,6 +1,9 @@
 //! Errors of opening, and the reach of later failures of SQLite.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use rusqlite::{ErrorCode, ffi};
 
@@ -116,6 +119,18 @@ pub enum OpenError {
     },
 }
 
+impl OpenError {
+    pub(super) fn file(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        Self::File { path, source }
+    }
+
+    pub(super) fn store(path: &Path, detail: String) -> Self {
+        let path = path.to_owned();
+        Self::Store { path, detail }
+    }
+}
+
 #[derive(Debug)]
 pub(super) enum Failed {
     /// The request was refused. Nothing was changed.
@@ -180,15 +195,12 @@ fn reach_by(error: &rusqlite::Error, said: io::ErrorKind) -> FailureScope {
     let rusqlite::Error::SqliteFailure(error, _) = error else {
         return FailureScope::Request;
     };
+    // SQLite has no code for a full quota. Only a failed write counts as one: a failed fsync may
+    // have lost earlier writes.
+    let is_passing = PASSING_IO.contains(&error.extended_code)
+        || is_write(*error) && said == io::ErrorKind::QuotaExceeded;
     match error.code {
-        ErrorCode::SystemIoFailure if PASSING_IO.contains(&error.extended_code) => {
-            FailureScope::Batch
-        }
-        // SQLite has no code for a full quota. Only a failed write counts as one: a failed fsync
-        // may have lost earlier writes.
-        ErrorCode::SystemIoFailure if is_write(*error) && said == io::ErrorKind::QuotaExceeded => {
-            FailureScope::Batch
-        }
+        ErrorCode::SystemIoFailure if is_passing => FailureScope::Batch,
         ErrorCode::SystemIoFailure | ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
             FailureScope::Journal
         }
@@ -219,8 +231,9 @@ pub(super) fn told(error: &rusqlite::Error) -> String {
 }
 
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
     matches!(
-        error.sqlite_error_code(),
+        code,
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
     )
 }

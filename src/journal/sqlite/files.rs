@@ -44,10 +44,7 @@ impl Files {
     /// long as it runs.
     pub(super) fn lock(&self) -> Result<File, OpenError> {
         let path = self.directory.join("lock");
-        let failed = |source| OpenError::File {
-            path: path.clone(),
-            source,
-        };
+        let failed = |source| OpenError::file(&path, source);
         let file = private().create(true).truncate(false).open(&path);
         let file = file.map_err(failed)?;
         for _ in 0..500 {
@@ -82,20 +79,13 @@ impl Files {
 
     /// Creates an empty private file for a new database, whose log inherits its permissions.
     pub(super) fn start_draft(&self) -> Result<(), OpenError> {
-        let failed = |source| OpenError::File {
-            path: self.draft.clone(),
-            source,
-        };
+        let failed = |source| OpenError::file(&self.draft, source);
         match fs::remove_file(&self.draft) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failed(error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            Ok(()) | Err(_) => {}
         }
-        private()
-            .create_new(true)
-            .open(&self.draft)
-            .map_err(failed)?;
-        Ok(())
+        let draft = private().create_new(true).open(&self.draft);
+        draft.map(drop).map_err(failed)
     }
 
     pub(super) fn finish_draft(&self) -> Result<(), OpenError> {
@@ -103,10 +93,7 @@ impl Files {
             .and_then(|file| file.sync_all())
             .and_then(|()| fs::rename(&self.draft, &self.journal))
             .and_then(|()| sync_directory(&self.directory));
-        renamed.map_err(|source| OpenError::File {
-            path: self.journal.clone(),
-            source,
-        })
+        renamed.map_err(|source| OpenError::file(&self.journal, source))
     }
 
     pub(super) fn has_log(&self) -> bool {
@@ -115,6 +102,7 @@ impl Files {
 }
 
 /// Network file systems lack the locks and the shared memory that SQLite needs.
+
 #[cfg(target_os = "linux")]
 fn network(directory: &Path) -> io::Result<Option<&'static str>> {
     // Numbers from statfs(2).
@@ -137,17 +125,10 @@ fn network(_: &Path) -> io::Result<Option<&'static str>> {
     Ok(None)
 }
 
-#[cfg(unix)]
-pub(super) fn private() -> OpenOptions {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).mode(0o600);
-    options
-}
-
-#[cfg(not(unix))]
 pub(super) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.read(true).write(true);
     options
 }
@@ -180,10 +161,8 @@ fn make_private(_: &Path) -> io::Result<()> {
 #[cfg(unix)]
 pub(super) fn private_directory(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
+    let mut private = fs::DirBuilder::new();
+    private.recursive(true).mode(0o700).create(path)
 }
 
 #[cfg(not(unix))]

@@ -2,12 +2,12 @@
 
 use std::{fs, path::Path};
 
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::{Connection, OptionalExtension as _, Row};
 use serde::{Serialize, Serializer};
 
 use super::{
     connection,
-    error::{OpenError, told},
+    error::{Failed, OpenError},
     files::Files,
     processes,
     verify::{self, Problem},
@@ -44,7 +44,7 @@ impl Inspection {
     /// # Errors
     /// [`Error::Unavailable`] if the file cannot be read at all.
     pub fn verify(&self) -> Result<Vec<Problem>, Error> {
-        verify::verify(&self.connection).map_err(|error| Error::Unavailable(told(&error)))
+        verify::verify(&self.connection).map_err(unavailable)
     }
 
     /// Returns the live process that owns a session, if any.
@@ -55,9 +55,7 @@ impl Inspection {
         let sql = "SELECT owner FROM session WHERE tenant = ? AND name = ?";
         let names = (key.tenant.as_str(), key.name.as_str());
         let found = self.connection.query_row(sql, names, |row| row.get(0));
-        let found = found
-            .optional()
-            .map_err(|error| Error::Unavailable(told(&error)))?;
+        let found = found.optional().map_err(unavailable)?;
         let Some(id) = found.flatten() else {
             return Ok(None);
         };
@@ -70,8 +68,7 @@ impl Inspection {
     /// # Errors
     /// [`Error::Unavailable`] if the file cannot be read.
     pub fn stats(&self) -> Result<Stats, Error> {
-        let stats = stats(&self.connection, &self.files);
-        stats.map_err(|error| Error::Unavailable(told(&error)))
+        stats(&self.connection, &self.files).map_err(unavailable)
     }
 }
 
@@ -104,6 +101,10 @@ fn by_kind<S: Serializer>(kinds: &[(String, u64)], serializer: S) -> Result<S::O
     serializer.collect_map(kinds.iter().map(|(kind, many)| (kind, many)))
 }
 
+fn unavailable(error: rusqlite::Error) -> Error {
+    Failed::Store(error).of_reading()
+}
+
 fn stats(connection: &Connection, files: &Files) -> rusqlite::Result<Stats> {
     let one = |sql: &str| {
         let number = connection.query_row(sql, (), |row| row.get(0));
@@ -115,9 +116,8 @@ fn stats(connection: &Connection, files: &Files) -> rusqlite::Result<Stats> {
     };
     let sql = "SELECT kind, count(*) AS many FROM record GROUP BY kind ORDER BY many DESC, kind";
     let mut kinds = connection.prepare(sql)?;
-    let kinds = kinds.query_map((), |row| {
-        Ok((row.get(0)?, row.get(1).map(i64::cast_unsigned)?))
-    })?;
+    let kind = |row: &Row<'_>| Ok((row.get(0)?, row.get(1).map(i64::cast_unsigned)?));
+    let kinds = kinds.query_map((), kind)?;
     let kinds: Vec<(String, u64)> = kinds.collect::<Result<_, _>>()?;
     let bytes = |path| fs::metadata(path).map_or(0, |file| file.len());
     Ok(Stats {

@@ -81,9 +81,8 @@ impl<'c> Reader<'c> {
         let after = after.map_or("", SessionName::as_str);
         let arguments = (tenant.as_str(), after, limit(rows));
         let found = self.sql.list.query_map(arguments, known)?;
-        Ok(found
-            .filter_map(Result::transpose)
-            .collect::<Result<_, _>>()?)
+        let found = found.filter_map(Result::transpose);
+        Ok(found.collect::<Result<_, _>>()?)
     }
 
     /// Steps through the index, because `DISTINCT` would read all sessions.
@@ -97,9 +96,8 @@ impl<'c> Reader<'c> {
             let mut after = after.map_or("", TenantId::as_str).to_owned();
             while found.len() < rows {
                 let next = |row: &Row<'_>| row.get::<_, Option<String>>(0);
-                let Some(next) = reader.sql.tenant.query_row([&after], next)? else {
-                    break;
-                };
+                let next = reader.sql.tenant.query_row([&after], next)?;
+                let Some(next) = next else { break };
                 found.extend(TenantId::new(&next).ok());
                 after = next;
             }
@@ -135,9 +133,8 @@ impl<'c> Reader<'c> {
     pub(super) fn read(&mut self, sid: Sid, after: Seq, rows: usize) -> Result<Vec<Entry>, Failed> {
         self.at_one_time(|reader| {
             let last = reader.last(sid)?;
-            reader
-                .records(sid, after, rows, last)
-                .map_err(|failed| damaged(failed, sid, after.next()))
+            let records = reader.records(sid, after, rows, last);
+            records.map_err(|failed| damaged(failed, sid, after.next()))
         })
     }
 
@@ -183,10 +180,8 @@ impl<'c> Reader<'c> {
                 let (seq, body, sum): (i64, Vec<u8>, i64) = row.try_into()?;
                 let seq = Seq(seq.cast_unsigned());
                 let whole = row::sum_of_snapshot(sid, seq, &body) == sum;
-                Ok(whole.then(|| Snapshot {
-                    seq,
-                    body: body.into(),
-                }))
+                let body = body.into();
+                Ok(whole.then_some(Snapshot { seq, body }))
             };
             let kept = reader.sql.snapshot.query_row([int(sid.0)], kept);
             Ok(kept.optional()?.flatten())
@@ -210,12 +205,9 @@ impl<'c> Reader<'c> {
             }
             let (name, sid): (String, i64) = (row.get(0)?, row.get(1)?);
             let entry = Stored::of(row, 2)?.entry(Sid(sid.cast_unsigned()));
-            let key = SessionName::new(&name).map(|name| SessionKey {
-                tenant: tenant.clone(),
-                name,
-            });
-            if let (Ok(key), Ok(entry)) = (key, entry) {
-                hits.extend(Hit::of(&key, &entry, wanted));
+            if let (Ok(name), Ok(entry)) = (SessionName::new(&name), entry) {
+                let tenant = tenant.clone();
+                hits.extend(Hit::of(&SessionKey { tenant, name }, &entry, wanted));
             }
         }
         Ok(hits)

@@ -21,7 +21,7 @@ use super::{
     processes::Process,
     query::Reader,
 };
-use crate::journal::Error;
+use crate::journal::{Error, JournalFuture};
 
 const THREADS: usize = 3;
 /// Threads that long reads may occupy.
@@ -66,29 +66,23 @@ impl Readers {
             let process = Arc::clone(process);
             let thread = thread::Builder::new().name(format!("journal-reader-{number}"));
             let thread = thread.spawn(move || serve((&connection, &process), &questions, &ready));
-            let thread = thread.map_err(|source| OpenError::File {
-                path: path.to_owned(),
-                source,
-            })?;
+            let thread = thread.map_err(|source| OpenError::file(path, source))?;
             readers.threads.push(thread);
         }
         drop(ready);
         for _ in 1..=THREADS {
             let heard = started.recv();
             let heard = heard.unwrap_or_else(|_| Err("a reader thread failed to start".to_owned()));
-            heard.map_err(|detail| OpenError::Store {
-                path: path.to_owned(),
-                detail,
-            })?;
+            heard.map_err(|detail| OpenError::store(path, detail))?;
         }
         Ok(readers)
     }
 
-    pub(super) async fn ask<T: Send + 'static>(
+    pub(super) fn ask<T: Send + 'static>(
         &self,
         look: impl for<'r, 'c> FnOnce(&'r mut Reader<'c>) -> Result<T, Failed> + Send + 'static,
-    ) -> Result<T, Error> {
-        self.put(move |reader, _| look(reader)).await
+    ) -> JournalFuture<'_, T> {
+        Box::pin(self.put(move |reader, _| look(reader)))
     }
 
     /// Runs a long read, which checks from time to time whether it is abandoned. One thread stays

@@ -32,28 +32,19 @@ pub(super) struct Row {
 impl Batch {
     /// Encodes in the caller's task, to relieve the writer.
     pub(super) fn of(append: &Append) -> Result<Self, Error> {
-        let Append {
-            sid,
-            epoch,
-            after,
-            ref records,
-            leaves,
-        } = *append;
+        let (sid, epoch, after) = (append.sid, append.epoch, append.after);
         // A number that wraps belongs to an append that will be refused.
         let numbers = (1..).map(|behind| Seq(after.0.wrapping_add(behind)));
-        let rows = records
-            .iter()
-            .zip(numbers)
-            .map(|(record, seq)| Row::of(record, sid, seq, epoch))
-            .collect::<Result<_, Error>>()?;
+        let rows = append.records.iter().zip(numbers);
+        let rows = rows.map(|(record, seq)| Row::of(record, sid, seq, epoch));
+        let parent = opened_below(after, &append.records);
         Ok(Self {
             sid,
             epoch,
             after,
-            rows,
-            parent: opened_below(after, records)
-                .map(|(name, parent)| (name.clone(), parent.clone())),
-            leaves,
+            rows: rows.collect::<Result<_, Error>>()?,
+            parent: parent.map(|(name, parent)| (name.clone(), parent.clone())),
+            leaves: append.leaves,
         })
     }
 
@@ -109,14 +100,7 @@ pub(super) fn word_of_tenant(tenant: &str) -> String {
 }
 
 fn distinct(text: &str) -> String {
-    let mut words = String::with_capacity(text.len());
-    for word in search::distinct(text) {
-        if !words.is_empty() {
-            words.push(' ');
-        }
-        words.push_str(&word);
-    }
-    words
+    search::distinct(text).collect::<Vec<_>>().join(" ")
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -162,22 +146,16 @@ impl<'a> Stored<'a> {
 
     /// Checks the checksum.
     pub(super) fn entry(&self, sid: Sid) -> Result<Entry, Error> {
-        let seq = self.seq;
+        let Self { seq, epoch, .. } = *self;
         let unreadable = |why| Error::Unreadable { sid, seq, why };
-        let place = Place {
-            sid,
-            seq,
-            epoch: self.epoch,
-        };
+        let place = Place { sid, seq, epoch };
         if place.sum(self.at, self.kind, self.body) != self.sum {
             return Err(unreadable("its checksum does not match".to_owned()));
         }
         let body = str::from_utf8(self.body).map_err(|error| unreadable(error.to_string()))?;
         let record = codec::decode(body).map_err(|error| unreadable(error.to_string()))?;
-        Ok(Entry {
-            seq,
-            record: record.into(),
-        })
+        let record = record.into();
+        Ok(Entry { seq, record })
     }
 }
 

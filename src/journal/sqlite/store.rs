@@ -124,19 +124,12 @@ impl<'c> Store<'c> {
         let (tenant, name) = (key.tenant.as_str(), key.name.as_str());
         // Every process writes to Oracle's own logs.
         let owner = (!key.name.is_reserved()).then_some(self.process.id);
-        let found = self
-            .sql
-            .by_name
-            .query_row((tenant, name), head)
-            .optional()?;
-        let Some((sid, before)) = found else {
+        let found = self.sql.by_name.query_row((tenant, name), head);
+        let Some((sid, before)) = found.optional()? else {
             let sum = row::sum_of_key(tenant, name);
             let sid = self.sql.open.insert((tenant, name, owner, sum))?;
-            return Ok(Claim {
-                sid: Sid(sid.cast_unsigned()),
-                epoch: Epoch(1),
-                last: Seq(0),
-            });
+            let (sid, epoch, last) = (Sid(sid.cast_unsigned()), Epoch(1), Seq(0));
+            return Ok(Claim { sid, epoch, last });
         };
         if let Some(id) = before.owner
             && let Some(by) = self.process.other(id).map_err(unavailable)?
@@ -162,9 +155,7 @@ impl<'c> Store<'c> {
 
     /// The fence is part of the statement that moves the session's end: it changes one row or none.
     pub(super) fn append(&mut self, batch: &Batch) -> Result<Seq, Failed> {
-        let &Batch {
-            sid, epoch, after, ..
-        } = batch;
+        let (sid, epoch, after) = (batch.sid, batch.epoch, batch.after);
         let seq = Seq(after.0.saturating_add(batch.rows.len() as u64));
         let at = batch.rows.last().map(|row| row.at);
         let parent = self.parent(batch)?;
@@ -188,12 +179,11 @@ impl<'c> Store<'c> {
             return Ok(seq);
         }
         let (expected, last) = (after, head.last);
-        Err(Error::Conflict {
+        Err(Failed::Refused(Error::Conflict {
             sid,
             expected,
             last,
-        }
-        .into())
+        }))
     }
 
     pub(super) fn save(
@@ -266,13 +256,8 @@ impl<'c> Store<'c> {
         let sid = Sid(member.cast_unsigned());
         let found = self.sql.member.query_row([member], |row| {
             let (last, busy) = (row.get::<_, i64>(3)?, row.get(5)?);
-            let owner: Option<i64> = row.get(6)?;
-            Ok((
-                known(row)?,
-                Seq(last.cast_unsigned()),
-                standing(busy),
-                owner,
-            ))
+            let (last, owner) = (Seq(last.cast_unsigned()), row.get::<_, Option<i64>>(6)?);
+            Ok((known(row)?, last, standing(busy), owner))
         });
         let (known, last, standing, owner) = found.optional()?.ok_or(Error::Unknown { sid })?;
         if let (Some(known), Some(owner)) = (&known, owner)

@@ -55,10 +55,7 @@ pub(super) fn verify(connection: &Connection) -> rusqlite::Result<Vec<Problem>> 
     let mut after = 0;
     while let Some(sid) = next_session(connection, after)? {
         after = sid;
-        let seen = in_transaction(connection, |connection| {
-            check_session(connection, sid, &mut found)
-        });
-        if let Err(error) = seen {
+        if let Err(error) = check_session(connection, sid, &mut found) {
             let sid = Some(Sid(sid.cast_unsigned()));
             found.push(sid, None, None, format!("it cannot be read: {error}"));
         }
@@ -75,15 +72,6 @@ pub(super) fn verify(connection: &Connection) -> rusqlite::Result<Vec<Problem>> 
     Ok(found.problems)
 }
 
-fn in_transaction(
-    connection: &Connection,
-    look: impl FnOnce(&Connection) -> rusqlite::Result<()>,
-) -> rusqlite::Result<()> {
-    let transaction = connection.unchecked_transaction()?;
-    look(&transaction)?;
-    transaction.commit()
-}
-
 fn next_session(connection: &Connection, after: i64) -> rusqlite::Result<Option<i64>> {
     let sql = "SELECT sid FROM session WHERE sid > ?1 ORDER BY sid LIMIT 1";
     let mut next = connection.prepare(sql)?;
@@ -91,31 +79,27 @@ fn next_session(connection: &Connection, after: i64) -> rusqlite::Result<Option<
 }
 
 fn check_session(connection: &Connection, sid: i64, found: &mut Found) -> rusqlite::Result<()> {
+    let transaction = connection.unchecked_transaction()?;
     let sql = "SELECT sid, tenant, name, epoch, last, at, sum FROM session WHERE sid = ?1";
-    let session = connection
-        .query_row(sql, [sid], |row| {
-            let number = |index| row.get(index).map(i64::cast_unsigned);
-            Ok(Session {
-                sid: Sid(number(0)?),
-                tenant: row.get(1)?,
-                name: row.get(2)?,
-                epoch: Epoch(number(3)?),
-                last: Seq(number(4)?),
-                at: row.get(5)?,
-                sum: row.get(6)?,
-            })
+    let session = transaction.query_row(sql, [sid], |row| {
+        let number = |index| row.get(index).map(i64::cast_unsigned);
+        Ok(Session {
+            sid: Sid(number(0)?),
+            tenant: row.get(1)?,
+            name: row.get(2)?,
+            epoch: Epoch(number(3)?),
+            last: Seq(number(4)?),
+            at: row.get(5)?,
+            sum: row.get(6)?,
         })
-        .optional()?;
-    let Some(session) = session else {
-        return Ok(());
-    };
-    let mut of = Of {
-        session: &session,
-        found,
-    };
-    of.check_names();
-    of.check_records(connection)?;
-    of.check_snapshot(connection)
+    });
+    if let Some(session) = session.optional()? {
+        let mut of = Of { session, found };
+        of.check_names();
+        of.check_records(&transaction)?;
+        of.check_snapshot(&transaction)?;
+    }
+    transaction.commit()
 }
 
 #[derive(Default)]
@@ -147,27 +131,24 @@ impl Found {
 }
 
 struct Of<'a> {
-    session: &'a Session,
+    session: Session,
     found: &'a mut Found,
 }
 
 impl Of<'_> {
     fn says(&mut self, seq: Option<Seq>, what: impl Into<String>) {
-        let Session {
-            sid, tenant, name, ..
-        } = self.session;
+        let Session { tenant, name, .. } = &self.session;
         let session = Some(format!("{tenant}/{name}"));
-        self.found.push(Some(*sid), session, seq, what);
+        self.found.push(Some(self.session.sid), session, seq, what);
     }
 
     fn check_names(&mut self) {
-        let Session {
-            tenant, name, sum, ..
-        } = self.session;
-        if row::sum_of_key(tenant, name) != *sum {
+        let Session { tenant, name, .. } = &self.session;
+        let valid = TenantId::new(tenant).and(SessionName::new(name).map(drop));
+        if row::sum_of_key(tenant, name) != self.session.sum {
             self.says(None, "the checksum of its name does not match");
         }
-        if let Err(error) = TenantId::new(tenant).and(SessionName::new(name).map(drop)) {
+        if let Err(error) = valid {
             self.says(None, error.to_string());
         }
     }
@@ -193,12 +174,10 @@ impl Of<'_> {
             (end, epoch, at) = (seq, epoch.max(stored.epoch), Some(stored.at));
             match stored.entry(sid) {
                 Ok(entry) => {
-                    let words = indexed
-                        .query_row([pos], |row| row.get::<_, String>(0))
-                        .optional()?;
+                    let words = indexed.query_row([pos], |row| row.get::<_, String>(0));
                     let tenant = &self.session.tenant;
                     let want = entry.record.said().map(|text| row::words(tenant, text));
-                    if words != want {
+                    if words.optional()? != want {
                         self.says(Some(seq), "the search index does not match it");
                     }
                 }
@@ -218,16 +197,14 @@ impl Of<'_> {
     }
 
     fn check_snapshot(&mut self, connection: &Connection) -> rusqlite::Result<()> {
-        let Session { sid, last, .. } = *self.session;
+        let Session { sid, last, .. } = self.session;
         let sql = "SELECT seq, body, sum FROM snapshot WHERE sid = ?1";
-        let kept = connection
-            .query_row(sql, [int(sid.0)], |row| {
-                let (seq, body, sum): (i64, Vec<u8>, i64) = row.try_into()?;
-                let seq = Seq(seq.cast_unsigned());
-                Ok((seq, row::sum_of_snapshot(sid, seq, &body) == sum))
-            })
-            .optional()?;
-        match kept {
+        let kept = connection.query_row(sql, [int(sid.0)], |row| {
+            let (seq, body, sum): (i64, Vec<u8>, i64) = row.try_into()?;
+            let seq = Seq(seq.cast_unsigned());
+            Ok((seq, row::sum_of_snapshot(sid, seq, &body) == sum))
+        });
+        match kept.optional()? {
             Some((_, false)) => self.says(None, "the checksum of its snapshot does not match"),
             Some((seq, true)) if seq > last => {
                 self.says(None, format!("its snapshot is of record {seq}"));

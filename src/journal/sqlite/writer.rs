@@ -27,7 +27,7 @@ use super::{
     processes::Process,
     store::Store,
 };
-use crate::journal::Error;
+use crate::journal::{Error, JournalFuture};
 
 /// Requests queued or in flight; further ones wait for a permit.
 const QUEUE: usize = 1_024;
@@ -59,13 +59,8 @@ fn request<T: Send + 'static>(
     run: impl for<'s, 'c> Fn(&'s mut Store<'c>) -> Result<T, Failed> + Send + 'static,
 ) -> (Box<dyn Work>, oneshot::Receiver<Result<T, Error>>) {
     let (reply, answer) = oneshot::channel();
-    let run = Box::new(run);
-    let request = Request {
-        run,
-        kept: None,
-        reply,
-    };
-    (Box::new(request), answer)
+    let (run, kept) = (Box::new(run), None);
+    (Box::new(Request { run, kept, reply }), answer)
 }
 
 impl<T: Send> Work for Request<T> {
@@ -111,27 +106,18 @@ impl Writer {
     ) -> Result<Self, String> {
         let (queue, requests) = mpsc::channel();
         let (ready, started) = mpsc::sync_channel(1);
-        let of_thread = Arc::clone(&health);
+        let shared = Arc::clone(&health);
         let thread = thread::Builder::new().name("journal-writer".to_owned());
         let thread = thread.spawn(move || {
-            let work = || {
-                write(
-                    (&connection, &process),
-                    tuning,
-                    &requests,
-                    &of_thread,
-                    &ready,
-                )
-            };
+            let work = || write((&connection, &process), tuning, &requests, &shared, &ready);
             if catch_unwind(AssertUnwindSafe(work)).is_err() {
-                of_thread.give_up(PANICKED.to_owned());
+                shared.give_up(PANICKED.to_owned());
             }
-            close(connection, &of_thread);
+            close(connection, &shared);
         });
         let thread = thread.map_err(|error| error.to_string())?;
-        started
-            .recv()
-            .unwrap_or_else(|_| Err("its writer failed to start".to_owned()))?;
+        let started = started.recv();
+        started.unwrap_or_else(|_| Err("its writer failed to start".to_owned()))?;
         Ok(Self {
             queue: Some(queue),
             room: Arc::new(Semaphore::new(QUEUE)),
@@ -141,25 +127,27 @@ impl Writer {
     }
 
     /// Answers once the transaction is durable.
-    pub(super) async fn ask<T: Send + 'static>(
+    pub(super) fn ask<T: Send + 'static>(
         &self,
         run: impl for<'s, 'c> Fn(&'s mut Store<'c>) -> Result<T, Failed> + Send + 'static,
-    ) -> Result<T, Error> {
-        self.health.check()?;
-        let room = Arc::clone(&self.room).acquire_owned().await;
-        let (work, answer) = request(run);
-        let sent = room.ok().and_then(|room| {
-            let queued = Queued { work, _room: room };
-            self.queue.as_ref()?.send(queued).ok()
-        });
-        let answer = match sent {
-            Some(()) => answer.await.ok(),
-            None => None,
-        };
-        // Only a panic ends the writer before its handle.
-        answer.unwrap_or_else(|| {
+    ) -> JournalFuture<'_, T> {
+        Box::pin(async move {
             self.health.check()?;
-            Err(Error::Broken(PANICKED.to_owned()))
+            let room = Arc::clone(&self.room).acquire_owned().await;
+            let (work, answer) = request(run);
+            let sent = room.ok().and_then(|room| {
+                let queued = Queued { work, _room: room };
+                self.queue.as_ref()?.send(queued).ok()
+            });
+            let answer = match sent {
+                Some(()) => answer.await.ok(),
+                None => None,
+            };
+            // Only a panic ends the writer before its handle.
+            answer.unwrap_or_else(|| {
+                self.health.check()?;
+                Err(Error::Broken(PANICKED.to_owned()))
+            })
         })
     }
 }
@@ -181,9 +169,8 @@ fn write(
     health: &Health,
     ready: &mpsc::SyncSender<Result<(), String>>,
 ) {
-    let store = Store::new(connection, process)
-        .and_then(|store| Ok((store, WalEraser::new(connection, tuning)?)));
-    let (store, log) = match store {
+    let store = Store::new(connection, process);
+    let (store, log) = match store.and_then(|it| Ok((it, WalEraser::new(connection, tuning)?))) {
         Ok(started) => started,
         Err(error) => {
             let _ = ready.send(Err(told(&error)));
