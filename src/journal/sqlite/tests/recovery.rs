@@ -1,5 +1,7 @@
 //! After a crash every acknowledged record is there, even if the end of the log is not.
 
+use futures_util::FutureExt as _;
+
 use super::*;
 
 /// Frequent checkpoints of a small log, so that a crash meets every state of it.
