@@ -163,13 +163,13 @@ fn search(
     let context = wanted.context.unwrap_or(0);
     if context > MAX_CONTEXT {
         return Err(ToolError::ForModel(format!(
-            "`context` is {context}, allowed is 0 to {MAX_CONTEXT}: read more with `file_read`"
+            "`context` is {context}, the range is 0 to {MAX_CONTEXT}: read more with `file_read`"
         )));
     }
     let results = wanted.max_results.unwrap_or(settings.max_results);
     if !(1..=MAX_RESULTS).contains(&results) {
         return Err(ToolError::ForModel(format!(
-            "`max_results` is {results}, allowed is 1 to {MAX_RESULTS}: narrow the query instead"
+            "`max_results` is {results}, the range is 1 to {MAX_RESULTS}: narrow the query instead"
         )));
     }
     if wanted.query.trim().is_empty() {

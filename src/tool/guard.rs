@@ -136,7 +136,7 @@ impl ProjectRoot {
             return Ok(found);
         }
         Err(ToolError::ForModel(format!(
-            "`{shown}` is neither a file nor a folder but a pipe, socket or device: it is never opened"
+            "`{shown}` is a pipe, socket or device, not a file or folder: it cannot be opened"
         )))
     }
 
@@ -344,7 +344,7 @@ impl ProjectRoot {
         }
         if missing.len() > MAX_FOLDERS {
             return Err(ToolError::ForModel(format!(
-                "`{shown}` lies more than {MAX_FOLDERS} folders below anything that exists"
+                "`{shown}` is more than {MAX_FOLDERS} folders below any existing folder"
             )));
         }
         let place = WriteTarget {

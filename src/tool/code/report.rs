@@ -224,7 +224,7 @@ pub(super) fn answer(
     }
     if shown > 0 {
         let share = answer.coverage * 100.0;
-        let mut judged = format!("the best place has {share:.0} % of the question");
+        let mut judged = format!("the best place matches {share:.0} % of the question");
         if !answer.missing_terms.is_empty() {
             let _ = write!(judged, ", not {}", list(&answer.missing_terms));
         }

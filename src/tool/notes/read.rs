@@ -82,7 +82,7 @@ fn search(
     let most = wanted.max_results.unwrap_or(RESULTS);
     if !(1..=MAX_RESULTS).contains(&most) {
         return Err(ToolError::ForModel(format!(
-            "`max_results` is {most}, allowed is 1 to {MAX_RESULTS}"
+            "`max_results` is {most}, the range is 1 to {MAX_RESULTS}"
         )));
     }
     let within = match &wanted.path {
@@ -276,9 +276,7 @@ pub(super) fn find<'a>(
                 false => format!("perhaps one of {}", near.join(", ")),
             };
             let given = quoted(given);
-            Err(ToolError::ForModel(format!(
-                "there is no note {given}: {hint}"
-            )))
+            Err(ToolError::ForModel(format!("no note {given}: {hint}")))
         }
         _ => {
             let named = found.iter().take(MAX_NAMED);
