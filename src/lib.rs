@@ -57,6 +57,7 @@
 //! | 5 | [`control`]: commands of operators, in process and over a local socket |
 //! | 6 | [`cli`], [`http`]: the command line and the server; [`telemetry`]: the log |
 //! | 7 | [`app`]: the composition root |
+//! | 8 | [`prelude`]: what most programs import |
 //!
 //! The feature `testkit` builds whole systems for tests; `cluster` is for hosts that use ractor's
 //! feature of that name.

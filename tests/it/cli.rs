@@ -190,6 +190,8 @@ impl<'a> Run<'a> {
         text += "\n";
         text += &shown(&output.stdout);
         for line in shown(&output.stderr).lines() {
+            // The log begins its lines with the time.
+            let line = line.find("Z  WARN ").map_or(line, |end| &line[end + 3..]);
             text += format!("! {line}").trim_end();
             text += "\n";
         }

@@ -29,6 +29,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("mcp", 6),
     ("telemetry", 6),
     ("app", 7),
+    ("prelude", 8),
 ];
 
 /// Rooms without I/O, clock or runtime, and the names that they must not contain.
