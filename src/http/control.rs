@@ -88,7 +88,7 @@ async fn watch(
 ) -> Result<Response, Problem> {
     let controller = Controller::new(host.oracle.clone());
     let follow = controller.watch(&who, wanted).await.map_err(refused)?;
-    tracing::debug!(by = %By::from(&who), "somebody watches");
+    tracing::debug!(by = %By::from(&who), "a client watches events");
     let shown = stream::unfold(Some((follow, host)), |showing| async {
         let (mut follow, host) = showing?;
         let seen = next(&mut follow, &host).await;

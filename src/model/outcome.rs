@@ -41,8 +41,8 @@ impl ForcedBy {
                  Raise the limit or ask a narrower question."
             ),
             Self::Loop => "Stopped: the model kept repeating the same step. Rephrase the question or split it.".into(),
-            Self::Tokens => "Stopped: the token budget is spent. Raise it to go on.".into(),
-            Self::Cost => "Stopped: the cost budget is spent. Raise it to go on.".into(),
+            Self::Tokens => "Stopped: the token budget is spent. Raise it to continue.".into(),
+            Self::Cost => "Stopped: the cost budget is spent. Raise it to continue.".into(),
             Self::Operator => "Stopped by an operator before the answer was complete.".into(),
         }
     }
@@ -154,11 +154,11 @@ mod tests {
             ),
             (
                 ForcedBy::Tokens,
-                "Stopped: the token budget is spent. Raise it to go on.",
+                "Stopped: the token budget is spent. Raise it to continue.",
             ),
             (
                 ForcedBy::Cost,
-                "Stopped: the cost budget is spent. Raise it to go on.",
+                "Stopped: the cost budget is spent. Raise it to continue.",
             ),
             (
                 ForcedBy::Operator,

@@ -200,7 +200,7 @@ impl<'c> Reader<'c> {
         let mut hits = Vec::new();
         while let Some(row) = found.next()? {
             if given_up() {
-                let why = "nobody waits for what is searched".to_owned();
+                let why = "the search was cancelled".to_owned();
                 return Err(Error::Unavailable(why).into());
             }
             let (name, sid): (String, i64) = (row.get(0)?, row.get(1)?);

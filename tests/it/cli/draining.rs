@@ -169,7 +169,13 @@ async fn end_in_the_middle(place: &Workspace, told: ShutdownSignal) -> Vec<Messa
     server.signal("TERM");
     if told == ShutdownSignal::Twice {
         // Waits until the first signal is handled.
-        while !server.err.next().unwrap().unwrap().contains("ends: ") {}
+        while !server
+            .err
+            .next()
+            .unwrap()
+            .unwrap()
+            .contains("shutting down: ")
+        {}
         server.signal("TERM");
     }
     let ended = tokio::task::spawn_blocking(|| server.end());

@@ -130,7 +130,10 @@ fn serve_prints_its_address_and_shuts_down_gracefully() {
         let place = place(&json!([{ "reply": DONE }]));
         let mut server = Served::start(&place, SERVE);
         let asks = server.err.next().unwrap().unwrap();
-        assert_eq!(asks, "oracle: asks scripted/script.json, by option --model");
+        assert_eq!(
+            asks,
+            "oracle: using scripted/script.json, by option --model"
+        );
         let keeps = server.err.next().unwrap().unwrap();
         let data = place.data.path().join("oracle");
         let want = format!("oracle: data directory: {}", data.display());
@@ -261,7 +264,13 @@ fn second_signal_ends_the_server_at_once_without_loss() {
     let mut server = Served::start(&place, &format!("{SERVE} --config oracle.toml"));
     server.comes_to(CALLING, ACCEPTED);
     server.signal("TERM");
-    while !server.err.next().unwrap().unwrap().contains("ends: ") {}
+    while !server
+        .err
+        .next()
+        .unwrap()
+        .unwrap()
+        .contains("shutting down: ")
+    {}
     server.signal("TERM");
     let (said, code) = server.end();
     assert_eq!(

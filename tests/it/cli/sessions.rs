@@ -106,10 +106,7 @@ fn usage_sums_the_recorded_usage() {
     assert_eq!(row.split('\t').count(), 7, "{row}");
     let empty = Workspace::new(&[]).oracle("usage").output();
     assert_eq!(empty.status.code(), Some(0));
-    assert_eq!(
-        empty.stderr,
-        b"oracle: no calls of models are recorded yet\n"
-    );
+    assert_eq!(empty.stderr, b"oracle: no model calls are recorded yet\n");
 }
 
 #[test]
@@ -185,7 +182,7 @@ fn search_prints_hits_with_their_session() {
     assert!(text.starts_with(&format!("shop-1:{first}\t")), "{text}");
     assert_eq!(text.lines().count(), 1);
     let none = place.oracle("sessions search zanzibar").output();
-    assert_eq!(none.stderr, b"oracle: nobody has said that\n");
+    assert_eq!(none.stderr, b"oracle: no match\n");
     assert_eq!((none.stdout, none.status.code()), (vec![], Some(0)));
 }
 

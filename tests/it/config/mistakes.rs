@@ -161,13 +161,13 @@ fn each_problem_is_one_line() {
         (
             "a value for a section",
             "budget = 5",
-            "oracle.toml:1: `budget` is `5`, expected only a section: write the line `[budget]` \
+            "oracle.toml:1: `budget` is `5`, expected a section: write the line `[budget]` \
              with its keys below",
         ),
         (
             "a long value of many lines",
             "[data]\ndir = []\n[model]\nchain = '''\nline\n\tx 0123456789012345678901234567890123456789012345678901234567890123456789'''",
-            "oracle.toml:2: `data.dir` is `[]`, allowed is a non-empty path\noracle.toml:4: \
+            "oracle.toml:2: `data.dir` is `[]`, expected a non-empty path\noracle.toml:4: \
              `model.chain` is `'''\\nline\\n\\tx \
              012345678901234567890123456789012345678901234567…`, expected 1 to 8 different \
              models, each written provider/model",
@@ -245,7 +245,7 @@ fn problems_name_their_variable_or_option() {
             "an empty value",
             &[("ORACLE_DATA__DIR", "")],
             &[],
-            "environment variable ORACLE_DATA__DIR: `data.dir` is ``, allowed is a non-empty path",
+            "environment variable ORACLE_DATA__DIR: `data.dir` is ``, expected a non-empty path",
         ),
         (
             "an option out of range",

@@ -87,14 +87,14 @@ fn profile_problems_are_one_line_each_and_reported_together() {
         (
             "no list",
             "[profiles]\nname = 'x'\n",
-            "oracle.toml:1: `profiles` is `…`, expected only a list: write the line \
+            "oracle.toml:1: `profiles` is `…`, expected a list: write the line \
              `[[profiles]]` with its keys below",
         ),
         (
             "twice the same, a wrong key and a wrong value",
             "[[profiles]]\nname = 'x'\nmax_turn = 1\n[[profiles]]\nname = 'x'\nmax_turns = 0\ntools = 'a b'\n",
             "oracle.toml:3: unknown key `profiles.max_turn` (set to `1`); did you mean \
-             `profiles.max_turns`?\noracle.toml:6: `profiles.max_turns` is `0`, allowed is a \
+             `profiles.max_turns`?\noracle.toml:6: `profiles.max_turns` is `0`, expected a \
              whole number from 1 to 100\noracle.toml:7: `profiles.tools` is `'a b'`, expected a \
              list of distinct tool names, each 1 to 64 characters from A-Z a-z 0-9 _ \
              -\noracle.toml:5: `profiles.name` is `x`, expected a name that no other profile has",

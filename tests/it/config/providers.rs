@@ -200,7 +200,7 @@ fn problems_name_line_key_value_and_what_is_allowed() {
         (
             "no list of models",
             with("models = ['m']"),
-            "oracle.toml:5: `providers.models` is `…`, expected only a list: write the line \
+            "oracle.toml:5: `providers.models` is `…`, expected a list: write the line \
              `[[providers.models]]` with its keys below",
         ),
         (
@@ -247,13 +247,13 @@ fn problems_name_line_key_value_and_what_is_allowed() {
         (
             "a section for a list",
             "[providers]\nname = 'canary'\n".to_owned(),
-            "oracle.toml:1: `providers` is `…`, expected only a list: write the line \
+            "oracle.toml:1: `providers` is `…`, expected a list: write the line \
              `[[providers]]` with its keys below",
         ),
         (
             "a value for a list",
             "providers = 'canary'\n".to_owned(),
-            "oracle.toml:1: `providers` is `…`, expected only a list: write the line \
+            "oracle.toml:1: `providers` is `…`, expected a list: write the line \
              `[[providers]]` with its keys below",
         ),
         (
@@ -313,9 +313,9 @@ fn provider_conflicts_are_reported_with_other_problems() {
         [
             "oracle.toml:5: `providers.stream` is `1`",
             "oracle.toml:9: `providers.models.name` is `''`",
-            "oracle.toml:10: [[providers.models]] has no `name`",
+            "oracle.toml:10: [[providers.models]] lacks the required key `name`",
             "oracle.toml:14: `providers.models.input` is `…`",
-            "oracle.toml:16: [[providers]] has no `name`",
+            "oracle.toml:16: [[providers]] lacks the required key `name`",
             "oracle.toml:6: `providers.key_env` is `KEY`",
             "oracle.toml:11: `providers.models.cached` is `2`",
         ]

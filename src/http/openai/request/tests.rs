@@ -115,7 +115,7 @@ fn invalid_field_is_refused_by_name() {
         (
             message(user(&"x".repeat(MAX_QUESTION + 1))),
             "messages[1].content",
-            "at most",
+            "the maximum is",
         ),
         (with("stream", json!("yes")), "stream", "a boolean"),
         (
