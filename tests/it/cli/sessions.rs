@@ -310,7 +310,10 @@ fn a_question_with_a_key_is_asked_once() {
     let other = ask("invoices");
     assert_eq!((other.stdout, other.status.code()), (vec![], Some(1)));
     let said = String::from_utf8(other.stderr).unwrap();
-    assert!(said.contains("`k` was used for another message"), "{said}");
+    assert!(
+        said.contains("`k` was already used for another message"),
+        "{said}"
+    );
     assert_eq!(
         objects(&place, "sessions events s --type query.accepted").len(),
         1

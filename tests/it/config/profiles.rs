@@ -35,7 +35,7 @@ fn profile_overrides_only_what_it_sets() {
 fn every_profile_key_overrides_a_section_key() {
     let documented = include_str!("../../../config/oracle.toml");
     let (_, body) = documented.split_once("#[[profiles]]\n").unwrap();
-    let (body, _) = body.split_once("# Servers of models").unwrap();
+    let (body, _) = body.split_once("# Model servers").unwrap();
     let lines = body.lines().filter_map(|line| line.strip_prefix('#'));
     let settings: Vec<&str> = lines.filter(|line| !line.starts_with(' ')).collect();
     for setting in settings {

@@ -141,8 +141,8 @@ async fn invalid_configuration_changes_nothing_and_reports_every_problem() {
     for (file, says) in [
         (
             "[oracle]\nmax_turns = 0\n[prompt]\ndri = 'x'\n",
-            "oracle.toml:2: unknown key `oracle.max_turns` (set to `0`, allowed is a whole number \
-             from 1 to 100\noracle.toml:4: `prompt.dri` is `'x'`); `[prompt]` has dir, context, \
+            "oracle.toml:2: `oracle.max_turns` is `0`, expected a whole number from 1 to 100\n\
+             oracle.toml:4: unknown key `prompt.dri` (set to `'x'`); `[prompt]` has dir, context, \
              instructions, token_budget",
         ),
         (
