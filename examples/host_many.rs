@@ -3,10 +3,11 @@
 //! `cargo run --release --example host_many -- 50000`
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::stream;
 use oracle_agent::{config::Config, prelude::*};
+use tokio::time::Instant;
 
 const FOUND: &str = r#"It is in the attic.
 <signal type="context_sufficient"><sources_found>1</sources_found><confidence>0.9</confidence></signal>"#;

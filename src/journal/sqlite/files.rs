@@ -102,7 +102,6 @@ impl Files {
 }
 
 /// Network file systems lack the locks and the shared memory that SQLite needs.
-
 #[cfg(target_os = "linux")]
 fn network(directory: &Path) -> io::Result<Option<&'static str>> {
     // Numbers from statfs(2).
