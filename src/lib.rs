@@ -30,7 +30,7 @@
 //! | operators: pause, steer, approve | [`control`], as calls or as an actor: [`control::port`] |
 //! | a system supervised by your own actor | [`app::Builder::start_under`] |
 //! | conversations as children of your own actors | [`actor::port`] |
-//! | metrics | [`actor::Oracle::figures`] |
+//! | metrics | [`actor::Oracle::metrics`] |
 //! | an HTTP server, or routes for your own | [`http::Server`], [`http::router`] |
 //! | settings | [`config`] |
 //! | tests of your own program | `testkit`, a feature |
