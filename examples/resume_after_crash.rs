@@ -1,7 +1,7 @@
-//! A process is killed during a query, and the next one continues it.
+//! A process dies during a query, and the next one continues it.
 //!
-//! The program starts itself again, kills that process after its tool call, and completes the query
-//! from the journal without repeating completed steps.
+//! The program starts itself as a child process, which aborts after its tool call, and then completes
+//! the query from the journal without repeating completed steps.
 //!
 //! `cargo run --example resume_after_crash`
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
@@ -13,7 +13,8 @@ use oracle_agent::{journal::Sqlite, model::Turn, prelude::*};
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Letter {}
 
-/// A system whose tool has a side effect that must happen once.
+/// A system whose tool has a side effect that must happen at most once: it is not `read_only`, so it is
+/// never repeated after a crash.
 async fn start(folder: &Path) -> Result<System, Box<dyn Error>> {
     let post = tool_fn("post_letter", "Posts the letter.", async |_: Letter| {
         println!("     process {} posts the letter", process::id());

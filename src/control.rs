@@ -12,17 +12,16 @@
 //! use oracle_agent::{
 //!     actor::Oracle,
 //!     control::{Answer, Controller, Verb},
-//!     model::{Principal, SessionName, Submission},
+//!     model::{Principal, SessionName},
 //! };
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let system = Oracle::builder().start().await?;
-//! let name = SessionName::new("s")?;
-//! system.oracle().session(name.clone()).answer(Submission::new("hello")).await?;
+//! system.oracle().session("s")?.answer("hello").await?;
 //!
 //! let control = Controller::new(system.oracle().clone());
-//! let session = name.into();
+//! let session = SessionName::new("s")?.into();
 //! control.carry_out(&Principal::local(), Verb::Pause { session }).await?;
 //!
 //! // As it comes over HTTP, or from the command line.

@@ -35,7 +35,6 @@ use crate::testkit::CrashPoint;
 ///     actor::Oracle,
 ///     kernel::{DecisionTable, TurnEnd, TurnPolicy, Verdict},
 ///     llm::Scripted,
-///     model::{SessionName, Submission},
 /// };
 ///
 /// /// The first reply is the answer, whatever its signal says.
@@ -57,15 +56,14 @@ use crate::testkit::CrashPoint;
 ///     .model("scripted/any")
 ///     .turn_policy(OneTurn);
 /// let system = builder.clone().start().await?;
-/// let letters = SessionName::new("letters")?;
-/// let session = system.oracle().session(letters.clone());
-/// let answer = session.answer(Submission::new("Where are the letters?")).await?;
+/// let session = system.oracle().session("letters")?;
+/// let answer = session.answer("Where are the letters?").await?;
 /// assert_eq!((answer.text.as_str(), answer.turns), ("It might be in the attic.", 1));
 /// system.shut_down(Duration::ZERO).await;
 ///
 /// // The next system has the same journal, and so the same conversations.
 /// let system = builder.start().await?;
-/// let session = system.oracle().session(letters);
+/// let session = system.oracle().session("letters")?;
 /// assert_eq!(session.view().await?.state, "idle");
 /// # system.shut_down(Duration::ZERO).await;
 /// # Ok(())

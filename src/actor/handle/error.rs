@@ -60,7 +60,9 @@ pub enum AskError {
     Timeout(Duration),
     /// The session or the system stopped before it answered. As for `Timeout`, the request may have
     /// been recorded.
-    #[error("the session stopped before it answered: try again")]
+    #[error(
+        "the session stopped before it answered and may have recorded the message: check it before you repeat the message, or use an idempotency key"
+    )]
     Stopped,
     /// No session has this name; a first message creates it.
     #[error("{}", no_session(name))]

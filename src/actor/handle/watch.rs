@@ -23,7 +23,7 @@ use crate::{
 /// A query in progress: a [`Stream`] of its records and, with [`Detail::All`], of its text as the
 /// model writes it. It ends with the query.
 ///
-/// An error is an item; polling again tries again.
+/// An error does not end the stream: polling again tries again. The text ends with its first error.
 pub struct Watch {
     query: QueryId,
     progress: BoxStream<'static, Result<Progress, AskError>>,

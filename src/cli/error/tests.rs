@@ -54,7 +54,7 @@ fn each_stop_has_its_message_and_exit_code() {
             "stopped",
             AskError::Stopped.into(),
             1,
-            "oracle: the session stopped before it answered: try again\n",
+            "oracle: the session stopped before it answered and may have recorded the message: check it before you repeat the message, or use an idempotency key\n",
         ),
     ] {
         let want = (code, String::new(), err.to_owned());
