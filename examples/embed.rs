@@ -20,11 +20,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let system = builder.tool(weather).start().await?;
 
     let mut watch = system.oracle().session("trip")?.ask("How is Rome?").await?;
-    let show = async |piece| {
+    while let Some(piece) = watch.text().try_next().await? {
         print!("{piece}");
-        std::io::stdout().flush().map_err(|_| AskError::Stopped)
-    };
-    watch.text().try_for_each(show).await?;
+        std::io::stdout().flush()?;
+    }
     println!("\n({})", watch.answer().await?.outcome.name());
+    system.shut_down(std::time::Duration::from_secs(1)).await;
     Ok(())
 }

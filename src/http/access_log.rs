@@ -78,7 +78,7 @@ pub(super) async fn log_request(
     request.extensions_mut().insert(id.clone());
     let answer = AssertUnwindSafe(next.run(request)).catch_unwind();
     let answered = within_request(id.as_str().into(), span, answer).await;
-    let mut response = answered.unwrap_or_else(|panic| broken(&id, &*panic));
+    let mut response = answered.unwrap_or_else(|panic| line.span.in_scope(|| broken(&id, &*panic)));
     response.headers_mut().insert(REQUEST_ID, id.0);
     line.answered(response)
 }

@@ -98,6 +98,12 @@ macro_rules! name_type {
             }
         }
 
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                self.as_str()
+            }
+        }
+
         impl FromStr for $name {
             type Err = IdError;
             fn from_str(name: &str) -> Result<Self, IdError> {

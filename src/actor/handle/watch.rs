@@ -27,6 +27,7 @@ use crate::{
 pub struct Watch {
     query: QueryId,
     progress: BoxStream<'static, Result<Progress, AskError>>,
+    text: AnswerText,
     end: Option<Answer>,
 }
 
@@ -40,6 +41,7 @@ impl Watch {
         Self {
             query,
             progress: progress.fuse().boxed(),
+            text: AnswerText::default(),
             end: None,
         }
     }
@@ -67,17 +69,17 @@ impl Watch {
     /// and replaces it; [`Frame`](crate::actor::Frame) has the number of the attempt. With
     /// [`Detail::Events`], each turn's text arrives at once when it is final.
     ///
-    /// Afterwards, [`answer`](Self::answer) returns the outcome.
+    /// A later call continues where an earlier one stopped, also after an error. Afterwards,
+    /// [`answer`](Self::answer) returns the outcome.
     pub fn text(&mut self) -> BoxStream<'_, Result<String, AskError>> {
-        let start = (self, AnswerText::default());
-        let pieces = stream::try_unfold(start, |(watch, mut text)| async {
+        let pieces = stream::try_unfold(self, |watch| async {
             while let Some(progress) = watch.next().await? {
-                if let Some(piece) = text.next(&progress) {
-                    return Ok(Some((piece, (watch, text))));
+                if let Some(piece) = watch.text.next(&progress) {
+                    return Ok(Some((piece, watch)));
                 }
             }
-            let rest = watch.end.as_ref().and_then(|answer| text.end(answer));
-            Ok(rest.map(|rest| (rest, (watch, text))))
+            let rest = watch.end.as_ref().and_then(|end| watch.text.end(end));
+            Ok(rest.map(|rest| (rest, watch)))
         });
         pieces.boxed()
     }
@@ -117,6 +119,8 @@ pub(crate) struct AnswerText {
     /// Where the text of this turn begins, and how much there is of this attempt.
     begin: usize,
     written: usize,
+    /// Length of the text of calls that were completed; only their text is part of the answer.
+    complete: usize,
     /// Whether any text was returned, also of failed attempts.
     any: bool,
 }
@@ -138,15 +142,30 @@ impl AnswerText {
             return None;
         };
         let turn = record.turn.unwrap_or_default();
-        self.add((turn, replied.attempt), 0, &replied.text)
+        self.replied((turn, replied.attempt), &replied.text)
+    }
+
+    fn replied(&mut self, writer: (Turn, Attempt), text: &str) -> Option<String> {
+        let piece = self.add(writer, 0, text);
+        self.complete = self.text.len();
+        piece
     }
 
     /// Returns what the answer adds to the texts of the turns, such as the reason of a forced end.
     pub(crate) fn end(&mut self, answer: &Answer) -> Option<String> {
         let readable = answer.outcome.readable(&answer.text, answer.turns);
-        let rest = readable.strip_prefix(&self.text)?.to_owned();
+        let interrupted = self.text.len() > self.complete;
+        self.text.truncate(self.complete);
+        let rest = readable.strip_prefix(&self.text)?;
+        let begin = if interrupted && !rest.starts_with('\n') {
+            "\n\n"
+        } else {
+            ""
+        };
+        let rest = (!rest.is_empty()).then(|| format!("{begin}{rest}"));
+        self.complete = readable.len();
         self.text = readable;
-        (!rest.is_empty()).then_some(rest)
+        rest
     }
 
     fn add(&mut self, writer: (Turn, Attempt), offset: usize, text: &str) -> Option<String> {
@@ -343,6 +362,14 @@ mod tests {
     }
 
     #[test]
+    fn forced_end_is_explained_after_text_of_an_unfinished_call() {
+        let mut text = AnswerText::default();
+        assert_eq!(text.next(&frame(0, 1, 0, "Begun")).unwrap(), "Begun");
+        let end = text.end(&forced("")).unwrap();
+        assert!(end.starts_with("\n\nStopped by an operator"), "{end}");
+    }
+
+    #[test]
     fn text_comes_once_and_that_of_a_new_attempt_replaces_it() {
         let mut text = AnswerText::default();
         let pieces = [
@@ -351,17 +378,13 @@ mod tests {
             // A frame is missing before this one.
             frame(0, 1, 9, "four"),
             frame(0, 2, 0, "Uno"),
-            frame(1, 1, 0, "Due"),
         ];
         let pieces: Vec<_> = pieces.iter().map(|piece| text.next(piece)).collect();
-        let new = [
-            Some("One "),
-            Some("two"),
-            None,
-            Some("\n\nUno"),
-            Some("\n\nDue"),
-        ];
+        let new = [Some("One "), Some("two"), None, Some("\n\nUno")];
         assert_eq!(pieces, new.map(|new| new.map(str::to_owned)));
+        assert_eq!(text.replied((Turn(0), Attempt(2)), "Uno"), None);
+        let next = text.replied((Turn(1), Attempt(1)), "Due").unwrap();
+        assert_eq!(next, "\n\nDue");
         let end = text.end(&forced("Uno\n\nDue")).unwrap();
         assert!(end.starts_with("\n\nStopped by an operator"), "{end}");
         assert_eq!(text.end(&forced("Uno\n\nDue")), None);

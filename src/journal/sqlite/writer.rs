@@ -337,8 +337,7 @@ impl Writing<'_> {
         self.tidy();
         if self.log.owes() {
             tracing::warn!(
-                "deleted content may remain in the journal's log, because a reader \
-                            still uses it"
+                "deleted content may remain in the journal's log while a reader uses it"
             );
         }
     }
