@@ -109,15 +109,15 @@ impl QueryHandle {
         session: &SessionHandle,
         query: QueryId,
     ) -> Result<Self, Refused> {
-        let server = match session.recover().await {
-            Ok(()) => None,
-            Err(error) => match OwningServer::of(&error, session).await? {
-                None => return Err(error.into()),
-                server => server,
-            },
+        let error = match session.resume_query(query).await {
+            Ok(watch) => return Ok(Self::new(session, watch, None)),
+            Err(error) => error,
+        };
+        let Some(server) = OwningServer::of(&error, session).await? else {
+            return Err(error.into());
         };
         let watch = session.follow_query(query, Detail::All).await?;
-        Ok(Self::new(session, watch, server))
+        Ok(Self::new(session, watch, Some(server)))
     }
 
     fn new(session: &SessionHandle, query: QueryStream, server: Option<OwningServer>) -> Self {

@@ -75,6 +75,14 @@ impl SessionHandle {
         self.router.recover(&self.key).await
     }
 
+    /// Recovers the session and follows one of its queries. It subscribes first, so that no text of
+    /// the recovered query is missed.
+    pub(crate) async fn resume_query(&self, query: QueryId) -> Result<QueryStream, AskError> {
+        let notices = self.listen(Detail::All);
+        self.recover().await?;
+        QueryStream::from_the_journal(self, query, Detail::All, notices).await
+    }
+
     pub(crate) async fn begin_query(
         &self,
         submission: Submission,
