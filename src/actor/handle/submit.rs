@@ -67,7 +67,8 @@ impl SessionHandle {
     }
 
     /// Activates the session, and continues a query that was cut off with its process, as the
-    /// session's next message would do.
+    /// session's next message would do. Text that its model writes before you [watch](Self::watch)
+    /// the query arrives with the record of the reply.
     ///
     /// # Errors
     /// See [`AskError`].
