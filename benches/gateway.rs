@@ -130,7 +130,7 @@ impl Direct {
             .pool_idle_timeout(Duration::from_secs(60))
             .tcp_keepalive(Duration::from_secs(30))
             .build()?;
-        let mut body = json!({ "model": "test", "messages": asked().await?, "stream": false });
+        let mut body = json!({ "model": "test", "messages": messages().await?, "stream": false });
         let mut accept = "application/json";
         if streaming == Streaming::Always {
             body["stream"] = true.into();
@@ -161,7 +161,7 @@ impl Direct {
 }
 
 /// Oracle's request for the question, as messages of the dialect.
-async fn asked() -> BenchResult<Vec<Value>> {
+async fn messages() -> BenchResult<Vec<Value>> {
     #[derive(Clone, Default)]
     struct Listener(Arc<OnceLock<Request>>);
 

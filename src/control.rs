@@ -49,7 +49,7 @@ pub mod socket;
 mod subject;
 pub(crate) mod verb;
 
-pub use answer::{Accepted, Answer, Seen, Update};
+pub use answer::{Accepted, Answer, Update, WireUpdate};
 #[cfg(any(feature = "cli", feature = "server"))]
 pub use client::{Client, ClientError, Events, SessionUpdate, TextFrame};
 pub use controller::Controller;

@@ -17,7 +17,7 @@
 //! - After an error or a dropped future an append may have landed, unless the error says otherwise:
 //!   repeat it, or claim anew and read.
 //!
-//! This room decides nothing. Of a record it reads only the words for the search ([`Record::said`])
+//! This room decides nothing. Of a record it reads only the words for the search ([`Record::text`])
 //! and, of the first one, the parent of a sub-agent's session: without it the session is unknown.
 
 use std::{ops::RangeInclusive, sync::Arc};
@@ -298,7 +298,7 @@ pub trait Journal: Send + Sync + 'static {
     /// session first. Refused if `only` fails for one of them, or another live process owns it.
     fn delete(&self, sid: Sid, only: Only) -> JournalFuture<'_, Vec<Known>>;
 
-    /// Finds up to `limit` records of a tenant whose text ([`Record::said`]) has all of these
+    /// Finds up to `limit` records of a tenant whose text ([`Record::text`]) has all of these
     /// words, latest first. A word is a run of letters and digits, matched as a whole in any letter
     /// case. The first 32 different words count, each by its first 64 characters. Damaged records
     /// are left out.

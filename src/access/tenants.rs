@@ -269,7 +269,7 @@ impl Account {
         Some(decided.map(|()| SessionReservation(Some(self.clone()))))
     }
 
-    /// Begins a count of the sessions, whose result goes to [`SessionCount::found`]; `None` while another
+    /// Begins a count of the sessions, whose result goes to [`SessionCount::set`]; `None` while another
     /// one runs.
     #[must_use]
     pub fn count(&self) -> Option<SessionCount> {
@@ -305,7 +305,7 @@ pub struct SessionCount {
 
 impl SessionCount {
     /// Sets the number of stored sessions.
-    pub fn found(self, sessions: usize) {
+    pub fn set(self, sessions: usize) {
         let now = self.account.now();
         self.account.usage().counted(now, sessions);
     }

@@ -52,7 +52,7 @@ struct PendingCalls {
 }
 
 impl Approvals {
-    pub(super) fn tell(&self, key: &SessionKey, session: &Session, last: Seq) {
+    pub(super) fn update(&self, key: &SessionKey, session: &Session, last: Seq) {
         self.0
             .insert(key.clone(), PendingCalls::of(key, session, last));
     }
@@ -172,7 +172,7 @@ impl Oracle {
             return;
         }
         match self.session_by_key(known.key.clone()).replayed().await {
-            Ok(replayed) => approvals.tell(&known.key, &replayed.session, replayed.last),
+            Ok(replayed) => approvals.update(&known.key, &replayed.session, replayed.last),
             Err(error) => {
                 tracing::warn!(session = %known.key, %error, "cannot read the pending approvals of a session");
             }

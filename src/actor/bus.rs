@@ -365,7 +365,7 @@ impl BusState {
         self.behind = false;
         let some = self.by_session.values_mut().flatten();
         for subscriber in some.chain(&mut self.everything) {
-            subscriber.tell_gaps();
+            subscriber.send_gaps();
             self.behind |= subscriber.is_behind();
         }
     }
@@ -408,7 +408,7 @@ impl Subscriber {
         if self.is_lost || !self.filter.wants_session(&record.session) {
             return;
         }
-        self.tell_gaps();
+        self.send_gaps();
         if !self.filter.wants(record) {
             return;
         }
@@ -436,7 +436,7 @@ impl Subscriber {
         }
     }
 
-    fn tell_gaps(&mut self) {
+    fn send_gaps(&mut self) {
         while let Some((session, from)) = self.behind.first_key_value() {
             let gap = Notice::Gap {
                 session: session.clone(),

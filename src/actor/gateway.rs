@@ -239,10 +239,10 @@ impl Caller {
     }
 
     fn end(mut self, answer: Result<Reply, Failed>) {
-        self.tell(answer);
+        self.send(answer);
     }
 
-    fn tell(&mut self, answer: Result<Reply, Failed>) {
+    fn send(&mut self, answer: Result<Reply, Failed>) {
         let Some(end) = self.end.take() else { return };
         if self.gave_up.is_cancelled() {
             return self.meter.called(Some(&FaultClass::Cancelled));
@@ -256,7 +256,7 @@ impl Caller {
 impl Drop for Caller {
     fn drop(&mut self) {
         let detail = "the call was lost before it was made; it is retried";
-        self.tell(Err(Fault::retryable(FaultCode::Gateway, detail).into()));
+        self.send(Err(Fault::retryable(FaultCode::Gateway, detail).into()));
     }
 }
 
@@ -286,7 +286,7 @@ pub(super) struct Ticket {
 }
 
 impl Ticket {
-    pub(super) fn shown_on(&mut self, bus: &BusHandle) {
+    pub(super) fn publish_text_on(&mut self, bus: &BusHandle) {
         self.show = Some(TextPublisher::new(
             bus.clone(),
             self.key.clone(),

@@ -28,8 +28,8 @@
 //!         oracle: Oracle,
 //!     ) -> Result<(), ActorProcessingErr> {
 //!         let session = oracle.session("desk")?;
-//!         let tell = |event| event;
-//!         let (session, _) = session.start_under(&me, Seq(0), Frames::No, tell).await?;
+//!         let convert = |event| event;
+//!         let (session, _) = session.start_under(&me, Seq(0), Frames::No, convert).await?;
 //!         cast!(session, PortMsg::Tell(Submission::new("hello")))?;
 //!         Ok(())
 //!     }

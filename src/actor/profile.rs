@@ -222,7 +222,7 @@ mod tests {
             (2, vec!["look".to_owned()])
         );
         let composer = Composer::new(Prompts::builtin().unwrap(), TOKEN_BUDGET);
-        let told = |profile: &Profile| {
+        let mentions_change = |profile: &Profile| {
             let prompt = Arc::clone(&profile.prompt);
             let input = ComposeInput::new(prompt, crate::model::QueryType::Code);
             composer
@@ -231,6 +231,6 @@ mod tests {
                 .content
                 .contains("`change`")
         };
-        assert!(told(&profile) && !told(&child));
+        assert!(mentions_change(&profile) && !mentions_change(&child));
     }
 }

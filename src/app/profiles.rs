@@ -103,7 +103,7 @@ impl ProfileFactory {
         let mut backends = self.own.clone();
         let mut problems: Vec<String> = Vec::new();
         // Problems common to several profiles are reported once.
-        let mut tell = |problem: Option<BuildError>| {
+        let mut report = |problem: Option<BuildError>| {
             let text = problem.map(|problem| problem.to_string());
             problems.extend(text.filter(|text| !problems.contains(text)));
         };
@@ -112,26 +112,26 @@ impl ProfileFactory {
             all_there &= backend.is_ok();
             match backend {
                 Ok(backend) => backends.push(backend),
-                Err(error) => tell(Some(error)),
+                Err(error) => report(Some(error)),
             }
         }
         let tools_known = no_tools.is_none();
-        tell(no_tools);
+        report(no_tools);
         let others = config.profiles.iter();
         let others = others.map(|profile| (profile.name.clone(), profile.over(config)));
         for (name, config) in iter::once((ProfileName::oracle(), config.clone())).chain(others) {
             // The missing back end has been reported.
             if all_there {
-                tell(self.choices(&config, &self.chain(&config), &backends).err());
-                tell(self.second_opinion(&config, &backends).err());
+                report(self.choices(&config, &self.chain(&config), &backends).err());
+                report(self.second_opinion(&config, &backends).err());
             }
             if tools_known {
-                tell(self.tools(&name, &config).err());
+                report(self.tools(&name, &config).err());
             }
-            tell(project_context(&config).err());
-            tell(prices(&config).err());
-            tell(classifier(&config).err());
-            tell(composer(&config).err());
+            report(project_context(&config).err());
+            report(prices(&config).err());
+            report(classifier(&config).err());
+            report(composer(&config).err());
         }
         problems
     }

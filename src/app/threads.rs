@@ -30,13 +30,13 @@ impl Threads for JournalThreads {
     ) -> BoxFuture<'_, Result<Vec<ThreadHit>, Fault>> {
         let found = self.0.search(tenant, words, limit);
         found
-            .map_ok(|hits| hits.into_iter().map(said).collect())
+            .map_ok(|hits| hits.into_iter().map(thread_hit).collect())
             .map_err(|error| fault(&error))
             .boxed()
     }
 }
 
-fn said(hit: Hit) -> ThreadHit {
+fn thread_hit(hit: Hit) -> ThreadHit {
     ThreadHit {
         session: hit.key.name,
         seq: hit.seq,

@@ -54,11 +54,11 @@ pub(super) fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     all: [T; N],
     name: fn(T) -> &'static str,
 ) -> impl TypedValueParser<Value = T> {
-    let found = move |word: String| {
+    let find = move |word: String| {
         let one = all.into_iter().find(|one| name(*one) == word);
         one.ok_or("no such value")
     };
-    PossibleValuesParser::new(all.map(name)).try_map(found)
+    PossibleValuesParser::new(all.map(name)).try_map(find)
 }
 
 /// `oracle chat`.

@@ -80,7 +80,7 @@ fn lifetime(text: &str) -> Result<Duration, &'static str> {
 }
 
 /// The public properties of a key.
-fn shown(entry: &StoredKey, now: Timestamp) -> Value {
+fn public_properties(entry: &StoredKey, now: Timestamp) -> Value {
     json!({
         "id": entry.id,
         "name": entry.name,
@@ -124,7 +124,7 @@ fn create(
     };
     let entry = file.change(|book| Ok::<_, CliError>(book.add(&key, new, now)?))?;
     if json {
-        let mut made = shown(&entry, now);
+        let mut made = public_properties(&entry, now);
         made["key"] = key.reveal().into();
         return terminal.out.json(&made);
     }
@@ -149,7 +149,7 @@ fn list(
     let book = file.read()?.unwrap_or_default();
     if json {
         let mut keys = book.keys().iter();
-        return keys.try_for_each(|entry| terminal.out.json(&shown(entry, now)));
+        return keys.try_for_each(|entry| terminal.out.json(&public_properties(entry, now)));
     }
     let rows = book.keys().iter().map(|entry| {
         let expires = entry.expires.map(|at| at.to_string());
@@ -188,7 +188,7 @@ fn revoke(
         None => return Err(KeySetError::Unknown(args.key.clone()).into()),
     };
     if json {
-        return terminal.out.json(&shown(&entry, now));
+        return terminal.out.json(&public_properties(&entry, now));
     }
     let StoredKey { id, name, .. } = &entry;
     writeln!(

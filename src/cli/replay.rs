@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{
     CliError, exit,
-    signal::shown,
+    signal::without_time,
     terminal::{Terminal, harmless},
     text::event_line,
 };
@@ -119,7 +119,7 @@ fn turns(log: &[Entry]) -> Vec<TurnReport> {
             }
             Fact::Signal(SignalFact::Emitted(signal)) => {
                 state.record_signal(signal);
-                signalled = Some(shown(signal));
+                signalled = Some(without_time(signal));
             }
             Fact::Agent(AgentFact::FallbackTriggered(fallback)) => {
                 if let Some(turn) = turns.last_mut() {

@@ -59,7 +59,7 @@ fn read(reply: &str) -> SignalReport {
     let signal::Reading { finding, text } = signal::read(reply, Timestamp::default());
     let (signal, rejected) = match finding {
         signal::Finding::Nothing => (None, None),
-        signal::Finding::Signal(signal) => (Some(shown(&signal)), None),
+        signal::Finding::Signal(signal) => (Some(without_time(&signal)), None),
         signal::Finding::Rejection(rejection) => (None, Some(rejection.reason)),
     };
     SignalReport {
@@ -70,7 +70,7 @@ fn read(reply: &str) -> SignalReport {
 }
 
 /// A signal without its time of reading.
-pub(super) fn shown(signal: &Signal) -> Value {
+pub(super) fn without_time(signal: &Signal) -> Value {
     let mut shown = json!(signal);
     if let Some(fields) = shown.as_object_mut() {
         fields.remove("timestamp");

@@ -66,11 +66,11 @@ impl TerminalUser<'_> {
         passed
     }
 
-    pub(super) fn asked(&mut self) {
+    pub(super) fn stop_asking(&mut self) {
         match self {
             Self::Absent => {}
-            Self::Keys(keys) => keys.asked(),
-            Self::Lines(lines) => lines.asked(),
+            Self::Keys(keys) => keys.stop_asking(),
+            Self::Lines(lines) => lines.stop_asking(),
         }
     }
 

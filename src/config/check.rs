@@ -6,9 +6,9 @@ use toml::{Table, Value};
 
 use super::{
     Config, Origin, Problem, Provider,
-    load::{may_be_secret, shown_unless_secret},
+    load::{mask_secret, may_be_secret},
     models::usd,
-    rule::{ROOT, Rule, join, path, shown_time},
+    rule::{ROOT, Rule, format_span, join, path},
 };
 
 impl Config {
@@ -45,7 +45,7 @@ fn values(of: Rule, path: &str, table: &Table, problems: &mut Vec<Problem>) {
                 }
             }
             _ => problems.extend(rule.read(value, None).err().map(|allowed| {
-                let value = shown_unless_secret(path, key, Some(rule), &value.to_string());
+                let value = mask_secret(path, key, Some(rule), &value.to_string());
                 Problem::not_allowed(&Origin::Code, &full, &value, &allowed)
             })),
         }
@@ -107,7 +107,7 @@ impl Conflicts<'_> {
             let (Some(_), Some(of_deadline)) = ((self.origin)(STALL), (self.origin)(key)) else {
                 continue;
             };
-            let (of_stall, of_key) = (shown_time(stall), shown_time(span));
+            let (of_stall, of_key) = (format_span(stall), format_span(span));
             // The problem names the value that the user has set, if it is only one of the two.
             if span < stall {
             } else if of_deadline == Origin::Default {

@@ -147,7 +147,7 @@ pub fn may_be_secret(name: &str) -> bool {
 }
 
 /// A value for a message: control characters escaped, at most 60 characters.
-pub(super) fn shown(value: &str) -> String {
+pub(super) fn printable(value: &str) -> String {
     const MOST: usize = 60;
     let visible = |c: char| match c.is_control() {
         true => c.escape_default().to_string(),
@@ -162,7 +162,7 @@ pub(super) fn shown(value: &str) -> String {
 
 /// A rejected value for a message. Of possible secrets, such as addresses with a password, only
 /// numbers and switches are shown.
-pub(super) fn shown_unless_secret(path: &str, key: &str, rule: Option<Rule>, raw: &str) -> String {
+pub(super) fn mask_secret(path: &str, key: &str, rule: Option<Rule>, raw: &str) -> String {
     let is_open = match path.split('.').next() {
         Some("providers") => {
             ["name", "dialect", "stream"].contains(&key)
@@ -176,7 +176,7 @@ pub(super) fn shown_unless_secret(path: &str, key: &str, rule: Option<Rule>, raw
     };
     let is_plain = raw.parse::<f64>().is_ok() || ["true", "false", "[]", "{}"].contains(&raw);
     match is_open || is_plain {
-        true => shown(raw),
+        true => printable(raw),
         false => "…".to_owned(),
     }
 }
@@ -319,7 +319,7 @@ impl Draft {
         let mut lines = BTreeMap::new();
         for error in &errors {
             let origin = file.origin(error.span().unwrap_or_default().start);
-            let problem = Problem::at(&origin, format!("not TOML: {}", shown(error.message())));
+            let problem = Problem::at(&origin, format!("not TOML: {}", printable(error.message())));
             lines.entry(problem.line).or_insert(problem);
         }
         self.problems.extend(lines.into_values());
@@ -352,7 +352,7 @@ impl Draft {
                         && (found.is_table()
                             || tables.as_ref().is_some_and(|all| !all.is_empty())) =>
                 {
-                    let (name, remedy) = (shown(key), rule::remedy(ROOT, "", key));
+                    let (name, remedy) = (printable(key), rule::remedy(ROOT, "", key));
                     let what = format!("unknown section `[{name}]`; {remedy}");
                     self.problems.push(Problem::at(&origin, what));
                     None
@@ -394,9 +394,9 @@ impl Draft {
         read: impl FnOnce(Rule) -> Result<Value, String>,
     ) -> Option<Value> {
         let path = join(&path(place), key);
-        let shown_value = shown_unless_secret(place, key, of.of(key), raw);
+        let shown_value = mask_secret(place, key, of.of(key), raw);
         let Some(rule) = of.of(key) else {
-            let (path, remedy) = (shown(&path), rule::remedy(of, place, key));
+            let (path, remedy) = (printable(&path), rule::remedy(of, place, key));
             let what = format!("unknown key `{path}` (set to `{shown_value}`); {remedy}");
             self.problems.push(Problem::at(&origin, what));
             return None;
@@ -449,14 +449,14 @@ impl Draft {
             let (origin, full) = (Origin::Environment(name.clone()), join(&section, &key));
             let usual = variable(&section, &key);
             let problem = if *name != usual && is_key(&section, &key) {
-                let value = shown_unless_secret(&section, &key, None, &value.to_string_lossy());
+                let value = mask_secret(&section, &key, None, &value.to_string_lossy());
                 let remedy = format!("the variable must be spelled {usual}");
                 Problem::at(&origin, format!("`{full}` is `{value}`, but {remedy}"))
             } else if let Some(text) = value.to_str() {
                 self.text(&section, &key, text, origin);
                 continue;
             } else {
-                let value = shown(&value.to_string_lossy());
+                let value = printable(&value.to_string_lossy());
                 Problem::not_allowed(&origin, &full, &value, "UTF-8 text")
             };
             self.problems.push(problem);
@@ -473,7 +473,7 @@ impl Draft {
             Ok(config) => config,
             // The rule allows a value that the type does not.
             Err(error) => {
-                let allowed = shown(error.message());
+                let allowed = printable(error.message());
                 let problem = Problem::not_allowed(&Origin::Code, "configuration", "…", &allowed);
                 self.problems.push(problem);
                 return Err(self.problems);

@@ -108,7 +108,7 @@ impl Rule {
                     span.subsec_nanos().is_multiple_of(1_000_000)
                         && millis.is_ok_and(|millis| (least..=most).contains(&millis))
                 };
-                span.filter(fits).map(|span| shown_time(span).into())
+                span.filter(fits).map(|span| format_span(span).into())
             }
             Share => {
                 let share = decimal().parse::<BasisPoints>().ok();
@@ -187,7 +187,7 @@ impl Rule {
             List(_) => "a list",
             Whole(least, most) => return format!("a whole number from {least} to {most}"),
             Time(least, most) => {
-                let [least, most] = [least, most].map(Duration::from_millis).map(shown_time);
+                let [least, most] = [least, most].map(Duration::from_millis).map(format_span);
                 return format!("a duration from {least} to {most}, such as 250ms, 30s, 10m or 1h");
             }
             OneOf(names) => {
@@ -201,7 +201,7 @@ impl Rule {
 }
 
 /// A duration as it is written in a file.
-pub(super) fn shown_time(span: Duration) -> String {
+pub(super) fn format_span(span: Duration) -> String {
     const PRINTER: SpanPrinter = SpanPrinter::new().designator(Designator::Compact);
     PRINTER.unsigned_duration_to_string(&span)
 }

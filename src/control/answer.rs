@@ -113,7 +113,7 @@ pub enum Update {
     },
 }
 
-impl From<Update> for Seen {
+impl From<Update> for WireUpdate {
     fn from(update: Update) -> Self {
         match update {
             Update::Record(record) => Self::Event {
@@ -133,7 +133,7 @@ impl From<Update> for Seen {
 /// An [`Update`] on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "seen", rename_all = "snake_case")]
-pub enum Seen {
+pub enum WireUpdate {
     /// A record that matches the filter.
     Event {
         /// The tenant that the session belongs to.

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::json;
 use tokio::{net::UnixStream, time::timeout};
 
-use super::{Accepted, Answer, Code, Refused, Seen, Verb, Watching, socket::Address};
+use super::{Accepted, Answer, Code, Refused, Verb, Watching, WireUpdate, socket::Address};
 use crate::{
     llm::{cause, plain_client},
     model::{Attempt, Event, QueryId, Seq, SessionName, Submission, Turn},
@@ -198,7 +198,7 @@ impl Client {
     ///
     /// # Errors
     /// See [`ClientError`].
-    pub async fn watch(&self, wanted: &Watching) -> Result<Events<Seen>, ClientError> {
+    pub async fn watch(&self, wanted: &Watching) -> Result<Events<WireUpdate>, ClientError> {
         let query = serde_urlencoded::to_string(wanted).map_err(not_understood)?;
         self.stream(&["api", "control", "watch"], &query).await
     }
@@ -363,12 +363,12 @@ impl<T> Events<T> {
     }
 }
 
-impl Events<Seen> {
+impl Events<WireUpdate> {
     /// Returns the next item, or `None` if the connection has ended.
     ///
     /// # Errors
     /// See [`ClientError`].
-    pub async fn next(&mut self) -> Result<Option<Seen>, ClientError> {
+    pub async fn next(&mut self) -> Result<Option<WireUpdate>, ClientError> {
         let data = self.data().await?;
         data.map(|data| read(&data)).transpose()
     }
@@ -437,7 +437,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn client_times_out_on_a_silent_server() {
-        let lost = serde_json::to_string(&Seen::Lost {}).unwrap();
+        let lost = serde_json::to_string(&WireUpdate::Lost {}).unwrap();
         let signs = [
             "event: lost\n",
             "data: LOST\n\n",
@@ -455,8 +455,8 @@ mod tests {
             Some((Ok(piece), (clock, signs)))
         });
         let place = "http://127.0.0.1:7770/api/control/watch".to_owned();
-        let mut events = Events::<Seen>::of(place, pieces.chain(stream::pending()));
-        assert_eq!(events.next().await.unwrap(), Some(Seen::Lost {}));
+        let mut events = Events::<WireUpdate>::of(place, pieces.chain(stream::pending()));
+        assert_eq!(events.next().await.unwrap(), Some(WireUpdate::Lost {}));
         let stopped = timeout(10 * SILENCE, events.next()).await;
         let told = stopped.unwrap().unwrap_err().to_string();
         assert!(told.contains("has not responded for 60s"), "{told}");

@@ -269,11 +269,11 @@ struct InFlight {
 }
 
 impl InFlight {
-    fn asked(&self) {
+    fn resume(&self) {
         self.activity.0.lock().waiting.remove(&self.number);
     }
 
-    fn gave(&self) {
+    fn await_client(&self) {
         let mut state = self.activity.0.lock();
         state.waiting.insert(self.number, Instant::now());
     }
@@ -306,10 +306,10 @@ impl http_body::Body for Sent {
             // On HTTP/1 the socket shows whether the client reads.
             return Pin::new(&mut self.body).poll_frame(context);
         }
-        self.in_flight.asked();
+        self.in_flight.resume();
         let polled = Pin::new(&mut self.body).poll_frame(context);
         if let Poll::Ready(Some(_)) = &polled {
-            self.in_flight.gave();
+            self.in_flight.await_client();
         }
         polled
     }
@@ -456,12 +456,12 @@ mod tests {
             activity.begin(Version::HTTP_11),
             activity.begin(Version::HTTP_11),
         );
-        one.gave();
+        one.await_client();
         pass(20).await;
-        other.gave();
+        other.await_client();
         pass(6).await;
         assert_eq!(next(&activity), wait(4));
-        one.asked();
+        one.resume();
         assert_eq!(next(&activity), wait(5));
         pass(24).await;
         assert_eq!(next(&activity), Step::Cut);

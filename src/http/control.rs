@@ -19,7 +19,7 @@ use super::{
     sse,
 };
 use crate::{
-    control::{Answer, Code, Controller, Follow, Refused, Seen, Verb, Watching},
+    control::{Answer, Code, Controller, Follow, Refused, Verb, Watching, WireUpdate},
     model::By,
 };
 
@@ -92,30 +92,30 @@ async fn watch(
     let shown = stream::unfold(Some((follow, host)), |showing| async {
         let (mut follow, host) = showing?;
         let seen = next(&mut follow, &host).await;
-        let is_end = matches!(seen, Seen::End { .. });
+        let is_end = matches!(seen, WireUpdate::End { .. });
         Some((event(&seen), (!is_end).then_some((follow, host))))
     });
     let why = Problem::no_key().body().message().to_owned();
-    let revocation = RevocationEvent::new(Some("end"), &Seen::End { why });
+    let revocation = RevocationEvent::new(Some("end"), &WireUpdate::End { why });
     Ok(sse::response(shown, revocation))
 }
 
-async fn next(follow: &mut Follow, host: &Host) -> Seen {
-    let ends = |why: &str| Seen::End {
+async fn next(follow: &mut Follow, host: &Host) -> WireUpdate {
+    let ends = |why: &str| WireUpdate::End {
         why: why.to_owned(),
     };
     tokio::select! {
-        update = follow.next() => update.map_or_else(|| ends("the stream has ended"), Seen::from),
+        update = follow.next() => update.map_or_else(|| ends("the stream has ended"), WireUpdate::from),
         () = host.drain().over() => ends("the server is shutting down"),
     }
 }
 
-fn event(seen: &Seen) -> Event {
+fn event(seen: &WireUpdate) -> Event {
     let kind = match seen {
-        Seen::Event { event, .. } => event.kind.as_str(),
-        Seen::Gap { .. } => "gap",
-        Seen::Lost {} => "lost",
-        Seen::End { .. } => "end",
+        WireUpdate::Event { event, .. } => event.kind.as_str(),
+        WireUpdate::Gap { .. } => "gap",
+        WireUpdate::Lost {} => "lost",
+        WireUpdate::End { .. } => "end",
     };
     sse::named(kind, seen)
 }

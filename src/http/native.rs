@@ -33,7 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::new()
         .routes(routes!(sessions::create, sessions::list))
         .routes(routes!(sessions::show, sessions::delete))
-        .routes(routes!(events::tell))
+        .routes(routes!(events::list))
         .routes(routes!(events::body))
         .routes(routes!(queries::list))
         .routes(routes!(queries::show))

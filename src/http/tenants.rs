@@ -133,7 +133,7 @@ impl Host {
             tokio::select! {
                 () = host.drain().over() => {}
                 session_count = host.session_count(&tenant, limit) => match session_count {
-                    Ok(session_count) => count.found(session_count),
+                    Ok(session_count) => count.set(session_count),
                     Err(error) => tracing::warn!(%tenant, %error, "cannot count the tenant's sessions"),
                 }
             }

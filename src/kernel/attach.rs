@@ -84,7 +84,7 @@ impl Session {
     }
 }
 
-pub(super) fn told(session: &Session) -> Option<Arc<Steered>> {
+pub(super) fn attached_tools(session: &Session) -> Option<Arc<Steered>> {
     let attached = &session.attached;
     (!attached.is_empty()).then(|| words(session.policy(), attached))
 }

@@ -20,7 +20,7 @@ use crate::model::{
 
 /// Renames duplicate call ids within a reply, because some providers number all of them 0 and each
 /// result has to name its call.
-pub(super) fn told_apart(mut parts: Vec<Part>) -> Vec<Part> {
+pub(super) fn with_unique_ids(mut parts: Vec<Part>) -> Vec<Part> {
     for index in 0..parts.len() {
         let (before, rest) = parts.split_at_mut(index);
         let Some(Part::ToolCall(call)) = rest.first_mut() else {

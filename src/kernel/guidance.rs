@@ -38,7 +38,7 @@ pub(super) fn rejected(reason: &str) -> String {
 }
 
 /// Follows a `need_capability`.
-pub(super) fn tools_there_are(wish: &NeedCapability, tools: &[ToolSpec]) -> String {
+pub(super) fn available_tools(wish: &NeedCapability, tools: &[ToolSpec]) -> String {
     let missing = quote(&wish.capability);
     if tools.is_empty() {
         return format!(

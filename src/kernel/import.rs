@@ -37,8 +37,8 @@ pub(super) fn check(
         return Err(Refusal::NotNew);
     }
     let there = session.instructions.as_ref();
-    let says = |text: &String| harmless(text).as_ref() != there;
-    import.instructions = import.instructions.filter(says);
+    let differs = |text: &String| harmless(text).as_ref() != there;
+    import.instructions = import.instructions.filter(differs);
     Ok((import != Import::default()).then_some(import))
 }
 
@@ -79,7 +79,7 @@ impl Session {
 
     /// Instructions of the profile and of the application, escaped.
     #[must_use]
-    pub fn told(&self) -> Option<Arc<str>> {
+    pub fn all_instructions(&self) -> Option<Arc<str>> {
         let profile = self.policy().instructions.as_ref();
         let profile = profile.and_then(|text| harmless(text));
         match (profile, self.instructions()) {
@@ -99,7 +99,7 @@ impl Session {
     }
 
     pub(super) fn instruction_tokens(&self) -> u64 {
-        self.told().map_or(0, |text| {
+        self.all_instructions().map_or(0, |text| {
             ((HEADING.len() + text.chars().count()) / 4) as u64
         })
     }

@@ -124,8 +124,8 @@ impl Step {
     }
 
     fn awaits_person(&self) -> bool {
-        let asked = |slot: &ToolSlot| slot.state == CallState::AwaitingApproval;
-        self.slots().iter().any(asked) && !self.runs_calls()
+        let awaits = |slot: &ToolSlot| slot.state == CallState::AwaitingApproval;
+        self.slots().iter().any(awaits) && !self.runs_calls()
     }
 
     pub(super) fn runs_calls(&self) -> bool {

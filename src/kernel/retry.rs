@@ -200,7 +200,7 @@ pub(super) fn next_model(
     let next = draft.policy().after(&draft.query.model);
     let next = next.filter(|_| draft.query.kept.is_none());
     let Some(to) = next.map(|next| next.name.to_string()) else {
-        let (code, detail) = (fault.code.clone(), given_up(&draft, &fault));
+        let (code, detail) = (fault.code.clone(), explain_failure(&draft, &fault));
         spent(&mut draft, token.attempt, fault, usage);
         return draft.give_up(code, detail);
     };
@@ -215,7 +215,7 @@ pub(super) fn next_model(
     due(draft, token)
 }
 
-fn given_up(draft: &Draft<'_>, fault: &Fault) -> String {
+fn explain_failure(draft: &Draft<'_>, fault: &Fault) -> String {
     let detail = &fault.detail;
     let patience = draft.policy().retry.patience;
     let outage = fault.is_outage();

@@ -153,12 +153,12 @@ pub(super) fn tokens_sent(draft: &Draft<'_>) -> u64 {
 }
 
 fn rendered(question: &str, previous: Option<&str>) -> String {
-    let shown = |label, text, most| {
+    let section = |label, text, most| {
         let quoted = compaction::quoted_as_data(text, most);
         format!("[{label}]\n{quoted}")
     };
-    let before = previous.map(|text| shown("before", text, PREVIOUS) + "\n");
-    before.unwrap_or_default() + &shown("question", question, QUESTION)
+    let before = previous.map(|text| section("before", text, PREVIOUS) + "\n");
+    before.unwrap_or_default() + &section("question", question, QUESTION)
 }
 
 pub(super) fn on_second_opinion(draft: Draft<'_>, opinion: Opinion) -> Decision {

@@ -419,7 +419,7 @@ impl Session {
         self.transcript.begin(&accepted.text);
         let mut query = Query::new(id, &accepted, from.as_ref());
         // The prompt does not name attached tools.
-        query.steers.extend(attach::told(self));
+        query.steers.extend(attach::attached_tools(self));
         self.phase = Phase::Running(Box::new(query));
     }
 

@@ -40,7 +40,7 @@ pub(super) fn priced(draft: &Draft<'_>, model: &str, usage: Usage) -> Usage {
 pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> Decision {
     let message = Message {
         role: Role::Assistant,
-        parts: calls::told_apart(reply.parts),
+        parts: calls::with_unique_ids(reply.parts),
     };
     let reading = signal::read(&whole(&message), draft.now.at);
     let cut = reply.stop == StopReason::MaxTokens;
@@ -106,7 +106,7 @@ fn whole(message: &Message) -> Cow<'_, str> {
 /// is repeated when the session resumes.
 pub(super) fn end(mut draft: Draft<'_>) -> Decision {
     let so_far = draft.session.paused.then(|| draft.clone());
-    let looped = found_loop(&draft);
+    let looped = find_loop(&draft);
     let judged = if looped.is_none() {
         consult(&mut draft)
     } else {
@@ -165,7 +165,7 @@ fn apply(
         }
         Verdict::NextWithTools => {
             if let Some(SignalFields::NeedCapability(wish)) = draft.query.signal_fields().cloned() {
-                notes.push(guidance::tools_there_are(&wish, &draft.policy().tools));
+                notes.push(guidance::available_tools(&wish, &draft.policy().tools));
                 draft.emit(AgentFact::CapabilityRequested(CapabilityRequested { wish }));
             }
             guard::begin_turn(draft, notes)
@@ -249,7 +249,7 @@ fn turn_end<'a>(draft: &'a Draft<'_>, repeats: bool, fallback: FallbackDone) -> 
 }
 
 /// A reason loop, or a tool loop after its hint. Final and last turns end the query anyway.
-fn found_loop(draft: &Draft<'_>) -> Option<LoopDetected> {
+fn find_loop(draft: &Draft<'_>) -> Option<LoopDetected> {
     if !matches!(draft.query.mode, TurnMode::Normal | TurnMode::Signal) {
         return None;
     }

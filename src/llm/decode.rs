@@ -153,7 +153,7 @@ pub(super) mod tests {
     }
 
     /// Deltas and outcome: `pieces → parts stop input/cached/output`, or the fault's code.
-    pub(in crate::llm) fn shown(deltas: &[Delta], reply: Result<Reply, Fault>) -> String {
+    pub(in crate::llm) fn render(deltas: &[Delta], reply: Result<Reply, Fault>) -> String {
         let deltas: Vec<String> = deltas
             .iter()
             .filter_map(|delta| match delta {

@@ -79,7 +79,7 @@ pub(super) fn of_answer(status: u16, headers: &HeaderMap, body: &[u8]) -> Fault 
     // Some statuses have several meanings, which only the body distinguishes.
     let own = message.code().filter(|code| overrides(code, status));
     let code = own.unwrap_or_else(|| code_of_status(status));
-    let after_ms = delay::asked(headers, status).or_else(|| message.retry_ms());
+    let after_ms = delay::minimum(headers, status).or_else(|| message.retry_ms());
     let what = format!("the provider responded with status {status}");
     let mut fault = fault(code, &what, &message, after_ms);
     match (delay::should_retry(headers), fault.class) {

@@ -108,7 +108,7 @@ impl Connection {
             client: client(settings, &base)?,
             headers: headers(settings)?,
             secrets: secrets(settings, &base),
-            place: shown(&base),
+            place: redact(&base),
             base,
         })
     }
@@ -253,11 +253,11 @@ fn wholly_and_in_words(value: &str) -> impl Iterator<Item = SecretString> {
 }
 
 /// A URL in a form that may be shown; anything else is hidden.
-pub(super) fn shown_text(base_url: &str) -> String {
-    Url::parse(base_url.trim()).map_or_else(|_| "(no address)".to_owned(), |base| shown(&base))
+pub(super) fn redact_text(base_url: &str) -> String {
+    Url::parse(base_url.trim()).map_or_else(|_| "(no address)".to_owned(), |base| redact(&base))
 }
 
-fn shown(base: &Url) -> String {
+fn redact(base: &Url) -> String {
     let mut shown = base.clone();
     // Both fail only for URLs without host.
     let _ = shown.set_username("");

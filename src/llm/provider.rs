@@ -82,7 +82,7 @@ impl fmt::Debug for ProviderSettings {
         f.debug_struct("ProviderSettings")
             .field("name", name)
             .field("dialect", dialect)
-            .field("base_url", &http::shown_text(base_url))
+            .field("base_url", &http::redact_text(base_url))
             .field("key", key)
             .field("headers", headers)
             .field("authorities", &authorities.as_ref().map(Vec::len))

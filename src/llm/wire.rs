@@ -30,9 +30,9 @@ pub(super) fn room(messages: &[Arc<Message>], common: &[&RawValue]) -> usize {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shown<T>(pub(super) T);
+pub(super) struct AsText<T>(pub(super) T);
 
-impl<T: fmt::Display> Serialize for Shown<T> {
+impl<T: fmt::Display> Serialize for AsText<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }
@@ -77,14 +77,14 @@ pub(super) fn name(asked: &str) -> Cow<'_, str> {
     if asked.is_empty() {
         return Cow::Borrowed("unnamed");
     }
-    only(asked, NAME)
+    sanitize(asked, NAME)
 }
 
 pub(super) fn id(given: &str) -> Cow<'_, str> {
-    only(given, usize::MAX)
+    sanitize(given, usize::MAX)
 }
 
-fn only(text: &str, most: usize) -> Cow<'_, str> {
+fn sanitize(text: &str, most: usize) -> Cow<'_, str> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if text.len() <= most && text.chars().all(fits) {
         return Cow::Borrowed(text);

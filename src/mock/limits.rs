@@ -167,7 +167,7 @@ mod tests {
         let start = Instant::now();
         let mut limits = limits(600, Some(10), Some(1_000), start);
         limits.take(250, start).unwrap();
-        let told = |dialect| {
+        let lines = |dialect| {
             let headers = limits.headers(dialect, |time| format!("+{}", time.as_millis()));
             headers
                 .into_iter()
@@ -175,7 +175,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(
-            told(Dialect::OpenAi),
+            lines(Dialect::OpenAi),
             [
                 "x-ratelimit-limit-requests: 600",
                 "x-ratelimit-remaining-requests: 9",
@@ -186,7 +186,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            told(Dialect::Anthropic)[2],
+            lines(Dialect::Anthropic)[2],
             "anthropic-ratelimit-requests-reset: +100"
         );
         let forms = [90_000, 1_500, 20, 60_000].map(|ms| short(Duration::from_millis(ms)));

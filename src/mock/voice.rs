@@ -149,7 +149,7 @@ impl ScriptedTurn {
             Some(_) => faults.get(tried),
             None => faults.get(tried).or(faults.last()),
         };
-        let shown = |shown: &str, kind| {
+        let fail_after = |shown: &str, kind| {
             let number = Some(AFTER_CONTENT);
             Ok(PlannedReply {
                 fault: Some(Fault { kind, number }),
@@ -158,10 +158,10 @@ impl ScriptedTurn {
             })
         };
         match (due, &self.turn.reply) {
-            (Some(ScriptFault::Stall { shown: text }), _) => shown(text, FaultKind::Stall),
-            (Some(ScriptFault::Cut { shown: text }), _) => shown(text, FaultKind::Cut),
+            (Some(ScriptFault::Stall { shown: text }), _) => fail_after(text, FaultKind::Stall),
+            (Some(ScriptFault::Cut { shown: text }), _) => fail_after(text, FaultKind::Cut),
             (Some(ScriptFault::Fault { shown: text, .. }), _) if !text.is_empty() => {
-                shown(text, FaultKind::ErrorLate)
+                fail_after(text, FaultKind::ErrorLate)
             }
             (
                 Some(ScriptFault::Fault {

@@ -87,7 +87,7 @@ impl Record {
 
     /// Text for the search over conversations: questions, additions and answers.
     #[must_use]
-    pub fn said(&self) -> Option<&str> {
+    pub fn text(&self) -> Option<&str> {
         self.utterance().map(|(_, text)| text)
     }
 
@@ -110,7 +110,7 @@ impl Record {
         }
     }
 
-    /// The text of [`Self::said`], with its kind.
+    /// The text of [`Self::text`], with its kind.
     #[must_use]
     pub fn utterance(&self) -> Option<(Utterance, &str)> {
         let (kind, text) = match &self.fact {

@@ -137,29 +137,29 @@ fn words(reading: &Reading, at: usize, sink: &mut impl FnMut(Feature)) {
     let tokens = &reading.tokens;
     let token = tokens[at];
     let next = tokens.get(at + 1);
-    let mut found = |kind, hash, end| sink(Feature::new(hash, kind, token.begin, end));
-    found(FeatureKind::Word, mix(seed::WORD, token.hash), token.end);
+    let mut emit = |kind, hash, end| sink(Feature::new(hash, kind, token.begin, end));
+    emit(FeatureKind::Word, mix(seed::WORD, token.hash), token.end);
     if let Some(next) = next.filter(|next| !next.alone && (token.opens || !next.opens)) {
         let pair = mix(mix(seed::PAIR, token.hash), next.hash);
-        found(FeatureKind::Pair, pair, next.end);
+        emit(FeatureKind::Pair, pair, next.end);
     }
     if let Some(second) = tokens.get(at + 2).filter(|second| !second.alone) {
         let around = mix(mix(seed::AROUND, token.hash), second.hash);
-        found(FeatureKind::Around, around, second.end);
+        emit(FeatureKind::Around, around, second.end);
     }
     if token.opens {
         let opening = mix(seed::OPENING, token.hash);
-        found(FeatureKind::Opening, opening, token.end);
+        emit(FeatureKind::Opening, opening, token.end);
         if let Some(next) = next {
             let pair = mix(mix(seed::OPENING_PAIR, token.hash), next.hash);
-            found(FeatureKind::Opening, pair, next.end);
+            emit(FeatureKind::Opening, pair, next.end);
         }
     }
     if at == 0 {
-        found(FeatureKind::First, mix(seed::FIRST, token.hash), token.end);
+        emit(FeatureKind::First, mix(seed::FIRST, token.hash), token.end);
     }
     if next.is_none() {
-        found(FeatureKind::Last, mix(seed::LAST, token.hash), token.end);
+        emit(FeatureKind::Last, mix(seed::LAST, token.hash), token.end);
     }
 }
 

@@ -65,7 +65,7 @@ impl SignalFilter {
             .map_or(self.scanner.position(), |pending| pending.token.span.start)
     }
 
-    pub(super) fn into_found(self) -> (Option<Block>, Option<NearMiss>) {
+    pub(super) fn into_parts(self) -> (Option<Block>, Option<NearMiss>) {
         (self.block, self.near_miss)
     }
 

@@ -66,7 +66,7 @@ pub(super) fn read_metered(reply: &str, at: Timestamp, meter: &mut impl Meter) -
     let mut text = String::with_capacity(reply.len());
     let mut filter = SignalFilter::default();
     filter.feed(view, &mut text, meter);
-    let finding = match filter.into_found() {
+    let finding = match filter.into_parts() {
         (Some(block), _) => interpret(&block, view, at, meter),
         (None, Some(near_miss)) => {
             let raw_xml = view.slice(near_miss.whole).to_owned();

@@ -47,7 +47,7 @@ impl TestSession {
         let answer = self.0.answer(Submission::new(question));
         match tokio::time::timeout(PATIENCE, answer).await {
             Ok(answer) => Ok(answer?),
-            Err(_) => Err(self.not_seen("query.finished").await?),
+            Err(_) => Err(self.missing_event("query.finished").await?),
         }
     }
 
@@ -76,7 +76,7 @@ impl TestSession {
         };
         match tokio::time::timeout(PATIENCE, seen).await {
             Ok(seen) => seen,
-            Err(_) => Err(self.not_seen(kind).await?),
+            Err(_) => Err(self.missing_event(kind).await?),
         }
     }
 
@@ -97,7 +97,7 @@ impl TestSession {
         Ok(events.into_iter().map(|event| event.kind).collect())
     }
 
-    async fn not_seen(&self, kind: &str) -> Result<TestError, TestError> {
+    async fn missing_event(&self, kind: &str) -> Result<TestError, TestError> {
         let seen = self.lines().await?;
         Ok(format!("`{kind}` did not come within {PATIENCE:?}; there is\n{seen}").into())
     }

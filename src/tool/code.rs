@@ -240,7 +240,7 @@ fn answer(
     let read = |path: &Path| {
         walk::read(root, path, settings.max_file_bytes, &mut buffer).ok()?;
         let text = String::from_utf8_lossy(&buffer).into_owned();
-        Some((root.shown(path), text))
+        Some((root.display_path(path), text))
     };
     let most = wanted
         .max_results

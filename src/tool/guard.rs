@@ -24,7 +24,7 @@ use std::{
 
 use super::{
     ToolError,
-    text::{quoted, shown_path},
+    text::{display_path, quoted},
 };
 
 /// Longest path that is resolved, in bytes; the limit of Linux.
@@ -123,7 +123,7 @@ impl ProjectRoot {
     /// (`.git`), or is neither file nor folder.
     pub fn resolve(&self, relative: &str) -> Result<PathBuf, ToolError> {
         let relative = self.normalize(relative)?;
-        let shown = shown_path(&relative);
+        let shown = display_path(&relative);
         let denied = |error: io::Error| self.access_error(&relative, &error);
         let found = self.canonical.join(&relative).canonicalize();
         let found = match found.map_err(denied)? {
@@ -142,8 +142,8 @@ impl ProjectRoot {
 
     /// A path from [`Self::resolve`] in the form that models see.
     #[must_use]
-    pub fn shown(&self, path: &Path) -> String {
-        shown_path(path.strip_prefix(&self.canonical).unwrap_or(path))
+    pub fn display_path(&self, path: &Path) -> String {
+        display_path(path.strip_prefix(&self.canonical).unwrap_or(path))
     }
 
     /// Normalizes a path that may not exist, relative to the root, with `/`.
@@ -165,7 +165,7 @@ impl ProjectRoot {
 
     pub(super) fn open_file(&self, relative: &str) -> Result<OpenedFile, ToolError> {
         let path = self.resolve(relative)?;
-        let shown = self.shown(&path);
+        let shown = self.display_path(&path);
         if path.is_dir() {
             return Err(ToolError::ForModel(format!(
                 "`{shown}` is a folder: name a file in it, or search it with `code_search`"
@@ -253,7 +253,7 @@ impl ProjectRoot {
 
     /// Explains why `relative` cannot be reached: the first failing part, and an alternative.
     fn access_error(&self, relative: &Path, error: &io::Error) -> ToolError {
-        let shown = shown_path(relative);
+        let shown = display_path(relative);
         let mut reached = self.canonical.to_path_buf();
         for part in relative.components() {
             let next = reached.join(part);
@@ -265,25 +265,25 @@ impl ProjectRoot {
                 Err(_) if reached.is_file() => {
                     return ToolError::ForModel(format!(
                         "`{}` is a file, not a folder: there is nothing below it",
-                        self.shown(&reached)
+                        self.display_path(&reached)
                     ));
                 }
                 Err(error) if is_absent(&error) => return self.not_found(&reached, &next),
-                Err(error) => return cannot_open(&self.shown(&next), &error),
+                Err(error) => return cannot_open(&self.display_path(&next), &error),
             }
         }
         cannot_open(&shown, error)
     }
 
     fn not_found(&self, folder: &Path, missing: &Path) -> ToolError {
-        let name = self.shown(missing);
+        let name = self.display_path(missing);
         if missing.is_symlink() {
             return ToolError::ForModel(format!(
                 "`{name}` is a link to something that does not exist"
             ));
         }
         let meant = missing.file_name().and_then(|name| nearest(folder, name));
-        let meant = meant.map(|meant| self.shown(&folder.join(meant)));
+        let meant = meant.map(|meant| self.display_path(&folder.join(meant)));
         let hint = match meant {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => "find the right path with `code_search`".to_owned(),
@@ -302,7 +302,7 @@ pub(super) struct WriteTarget {
 impl ProjectRoot {
     pub(super) fn place(&self, relative: &str) -> Result<WriteTarget, ToolError> {
         let relative = self.normalize(relative)?;
-        let shown = shown_path(&relative);
+        let shown = display_path(&relative);
         if relative.iter().any(|part| part == "..") {
             // Below a missing folder, `..` would lead nowhere.
             return Err(ToolError::ForModel(format!(
@@ -329,7 +329,7 @@ impl ProjectRoot {
                 Ok(next) => {
                     return Err(ToolError::ForModel(format!(
                         "`{}` is not a folder: nothing can be written below it",
-                        self.shown(&next)
+                        self.display_path(&next)
                     )));
                 }
                 // A dangling link exists; nothing is created below it.

@@ -105,8 +105,8 @@ fn tool(git: Git, deadline: Duration) -> FnTool {
 
 impl HistoryArguments {
     fn wanted(self, root: &ProjectRoot) -> Result<HistoryQuery, ToolError> {
-        let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
-        let query = given(self.query).unwrap_or_default();
+        let non_blank = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+        let query = non_blank(self.query).unwrap_or_default();
         let queried: Vec<&str> = query.split_whitespace().collect();
         if queried.len() > MAX_WORDS {
             return Err(ToolError::ForModel(format!(
@@ -114,7 +114,7 @@ impl HistoryArguments {
                  use fewer"
             )));
         }
-        let author = given(self.author);
+        let author = non_blank(self.author);
         let author = author.as_deref().map(str::trim);
         for text in queried.iter().copied().chain(author) {
             if text.contains('\0') || clipped(text, MAX_TEXT).1 {
@@ -124,10 +124,10 @@ impl HistoryArguments {
                 )));
             }
         }
-        let path = given(self.path).map(|path| root.inside(&path));
+        let path = non_blank(self.path).map(|path| root.inside(&path));
         let path = path.transpose()?.filter(|path| path != ".");
-        let (since, until) = (given(self.since), given(self.until));
-        let commit = given(self.commit).map(|text| hash(&text)).transpose()?;
+        let (since, until) = (non_blank(self.since), non_blank(self.until));
+        let commit = non_blank(self.commit).map(|text| hash(&text)).transpose()?;
         let has_day = since.is_some() || until.is_some();
         if commit.is_some() && (!queried.is_empty() || author.is_some() || has_day) {
             return Err(ToolError::for_model(

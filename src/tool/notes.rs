@@ -105,7 +105,7 @@ impl Notes {
         let canonical = own.path().to_path_buf();
         // Only if the project's tools resolve the shown path.
         let around = project.filter(|project| {
-            let again = project.resolve(&project.shown(&canonical));
+            let again = project.resolve(&project.display_path(&canonical));
             again.is_ok_and(|found| found == canonical)
         });
         let is_outside = project.is_some() && around.is_none();
@@ -163,7 +163,7 @@ impl Notes {
     }
 
     fn list(&self, stop: &CancellationToken) -> Listing {
-        let part = (self.folder != self.root.path()).then(|| self.root.shown(&self.folder));
+        let part = (self.folder != self.root.path()).then(|| self.root.display_path(&self.folder));
         let Ok(place) = Scope::find(&self.root, part.as_deref()) else {
             // The folder no longer exists.
             let mut none = Listing::default();
@@ -205,14 +205,14 @@ impl Notes {
         let given = given.trim();
         let given = given.strip_prefix(self.prefix).unwrap_or(given);
         let given = given.trim_start();
-        let folder = self.root.shown(&self.folder);
+        let folder = self.root.display_path(&self.folder);
         let below = given.strip_prefix(&folder);
         let below = below.and_then(|rest| rest.strip_prefix('/'));
         below.unwrap_or(given)
     }
 
-    fn shown(&self, path: &Path) -> String {
-        format!("{}{}", self.prefix, self.root.shown(path))
+    fn display_path(&self, path: &Path) -> String {
+        format!("{}{}", self.prefix, self.root.display_path(path))
     }
 
     fn part(&self, given: &str) -> Result<String, ToolError> {
@@ -223,7 +223,7 @@ impl Notes {
         let is_around = |folder: PathBuf| self.folder.starts_with(folder);
         match found {
             Ok(found) if found == self.folder || found == self.root.path() => Ok(String::new()),
-            Ok(found) => Ok(self.shown(&found)),
+            Ok(found) => Ok(self.display_path(&found)),
             // The project, or a folder of it that contains the notes.
             Err(_) if self.root.resolve(below).is_ok_and(is_around) => Ok(String::new()),
             Err(_) => Err(ToolError::ForModel(format!(

@@ -29,7 +29,7 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 /// A path in the form that a model reads and can send back: with `/`, lossy, on one line.
-pub(super) fn shown_path(path: &Path) -> String {
+pub(super) fn display_path(path: &Path) -> String {
     let mut shown = String::new();
     for part in path.components() {
         if !shown.is_empty() {
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn paths_are_shown_with_slashes() {
-        assert_eq!(shown_path(Path::new("src/a.rs")), "src/a.rs");
-        assert_eq!(shown_path(Path::new("")), ".");
+        assert_eq!(display_path(Path::new("src/a.rs")), "src/a.rs");
+        assert_eq!(display_path(Path::new("")), ".");
     }
 }

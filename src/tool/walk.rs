@@ -168,7 +168,7 @@ pub(super) fn list(
                 return;
             };
             let file = ListedFile {
-                shown: root.shown(entry.path()),
+                shown: root.display_path(entry.path()),
                 stamp: FileStamp {
                     bytes: about.len(),
                     changed: about.modified().ok(),
@@ -287,7 +287,7 @@ impl Scope {
         match root.resolve(wanted) {
             Ok(start) => {
                 let is_root = start == root.path();
-                let words = (!is_root).then(|| format!(" in `{}`", root.shown(&start)));
+                let words = (!is_root).then(|| format!(" in `{}`", root.display_path(&start)));
                 let whole = whole(Override::empty(), words.unwrap_or_default());
                 Ok(Self { start, ..whole })
             }

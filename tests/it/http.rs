@@ -46,8 +46,8 @@ async fn problem(response: reqwest::Response) -> (u16, String, String) {
     let status = response.status().as_u16();
     let text = response.text().await.unwrap();
     let body: Value = serde_json::from_str(&text).unwrap();
-    let said = |field: &str| body["error"][field].as_str().unwrap().to_owned();
-    (status, said("code"), said("message"))
+    let text_of = |field: &str| body["error"][field].as_str().unwrap().to_owned();
+    (status, text_of("code"), text_of("message"))
 }
 
 /// A bare TCP connection, for requests that no HTTP client would send.

@@ -193,14 +193,14 @@ async fn session_with_unknown_outcome_counts_until_the_next_count() {
     drop(count);
     account.counted().await;
     assert!(account.session().is_none(), "an aborted count says nothing");
-    account.count().unwrap().found(0);
+    account.count().unwrap().set(0);
     account.session().unwrap().unwrap().not_opened();
     let lost = account.session().unwrap().unwrap();
     drop(lost);
     assert!(account.session().unwrap().is_err(), "it may exist");
     tokio::time::advance(RECOUNT_AFTER_UNKNOWN).await;
     assert!(account.session().is_none(), "it is settled by a count");
-    account.count().unwrap().found(0);
+    account.count().unwrap().set(0);
     account.session().unwrap().unwrap().opened();
 }
 

@@ -15,28 +15,28 @@ fn text_frames_are_published_only_with_a_subscriber() {
         of_bus.next().unwrap()
     };
     let (one, other) = (key(0), key(1));
-    let heard = || [bus.has_subscribers(&one), bus.has_subscribers(&other)];
-    assert_eq!(heard(), [false, false]);
+    let subscribed = || [bus.has_subscribers(&one), bus.has_subscribers(&other)];
+    assert_eq!(subscribed(), [false, false]);
     let silent = Filter {
         frames: Frames::No,
         ..Filter::session(one.clone())
     };
     let _silent = bus.subscribe(silent, 16);
-    assert_eq!(heard(), [false, false], "events alone");
+    assert_eq!(subscribed(), [false, false], "events alone");
     let first = bus.subscribe(Filter::session(one.clone()), 16);
     let second = bus.subscribe(Filter::session(one.clone()), 16);
-    assert_eq!(heard(), [true, false]);
+    assert_eq!(subscribed(), [true, false]);
     let all = Filter {
         frames: Frames::Yes,
         ..Filter::default()
     };
     let everything = bus.subscribe(all, 16);
-    assert_eq!(heard(), [true, true]);
+    assert_eq!(subscribed(), [true, true]);
     drop(everything);
     drop(first);
-    assert_eq!(heard(), [true, false], "one is left");
+    assert_eq!(subscribed(), [true, false], "one is left");
     drop(second);
-    assert_eq!(heard(), [false, false]);
+    assert_eq!(subscribed(), [false, false]);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn slow_subscriber_gets_one_gap_marker_per_session() {
         "one marker for each session"
     );
     subscriber.offer(&record("a", 6, paused()));
-    subscriber.tell_gaps();
+    subscriber.send_gaps();
     assert_eq!(
         drain(&mut receiver),
         ["gap a5", "a6"],

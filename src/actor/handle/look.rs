@@ -311,7 +311,7 @@ impl SessionHandle {
         let Some(known) = self.known().await? else {
             return Ok(None);
         };
-        let said = |entry: &Entry| {
+        let user_text = |entry: &Entry| {
             let text = match &entry.record.fact {
                 Fact::Query(QueryFact::Accepted(accepted)) => &accepted.text,
                 Fact::Control(ControlFact::Steered(steered)) if steered.author == Author::User => {
@@ -321,7 +321,7 @@ impl SessionHandle {
             };
             Some((entry.record.query?, text.clone()))
         };
-        self.search_back(&known, said).await
+        self.search_back(&known, user_text).await
     }
 
     /// Finds the last record before those that lead up to a query's acceptance, if the log has the

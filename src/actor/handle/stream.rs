@@ -173,7 +173,7 @@ impl EventStream {
 
     /// Number of the last record that the stream returned.
     #[must_use]
-    pub fn seen(&self) -> Seq {
+    pub fn position(&self) -> Seq {
         self.seen.unwrap_or_default()
     }
 

@@ -68,9 +68,9 @@ impl SessionShell {
             (ticket.patience, ticket.outage) = (Duration::ZERO, Duration::ZERO);
             ticket.within = SIGNAL_WITHIN;
         } else {
-            ticket.shown_on(&self.services.router.bus);
+            ticket.publish_text_on(&self.services.router.bus);
         }
-        let instructions = self.session.told();
+        let instructions = self.session.all_instructions();
         if let Some(prompt) = &self.prompt {
             ticket.request.system = Session::system(&prompt.content, instructions.as_deref());
             send(ticket, &self.services.gateways);

@@ -65,7 +65,7 @@ pub(in crate::actor) struct SessionShell {
     pub(super) children: HashMap<SessionName, Task>,
     /// Refusal to all callers while another process owns the session.
     pub(super) owned: Option<Refusal>,
-    approvals_told: bool,
+    approvals_published: bool,
     /// Start of the running turn, in monotonic microseconds; `None` for a turn that is not
     /// measured.
     pub(super) turn_began: Option<u64>,
@@ -113,7 +113,7 @@ impl SessionShell {
             tools: HashMap::new(),
             children: HashMap::new(),
             owned: None,
-            approvals_told: false,
+            approvals_published: false,
             turn_began: None,
             origin: None,
             traces: BTreeMap::new(),
@@ -257,7 +257,7 @@ impl SessionShell {
         let was_closed = self.session.is_closed();
         let mut moved = !effects.is_empty();
         if records.is_empty() {
-            self.tell_approvals(0);
+            self.publish_approvals(0);
         } else {
             let began = self.services.clock.monotonic_micros();
             let records: Vec<_> = records.into_iter().map(Arc::new).collect();
@@ -271,7 +271,7 @@ impl SessionShell {
             self.count(&records, began, taken);
             self.trace(&records);
             // First, so that a client that sees the event finds the call.
-            self.tell_approvals(records.len());
+            self.publish_approvals(records.len());
             self.publish(records);
             self.keep();
         }
@@ -299,16 +299,16 @@ impl SessionShell {
 
     /// Publishes the calls that wait for approval, before that many records are published. With the
     /// number of its last record, the entry stays valid after passivation.
-    fn tell_approvals(&mut self, unpublished: usize) {
+    fn publish_approvals(&mut self, unpublished: usize) {
         let waits = self.session.waiting_calls().next().is_some();
         let approvals = &self.services.router.approvals;
         if waits {
             let last = (0..unpublished).fold(self.last, |last, _| last.next());
-            approvals.tell(&self.key, &self.session, last);
-        } else if self.approvals_told {
+            approvals.update(&self.key, &self.session, last);
+        } else if self.approvals_published {
             approvals.forget(&self.key);
         }
-        self.approvals_told = waits;
+        self.approvals_published = waits;
     }
 
     /// Appends records: the one deliberate await of a handler, bounded, and fatal to the actor on

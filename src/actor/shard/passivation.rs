@@ -200,8 +200,8 @@ impl ShardState {
         if live.actor.get_id() != who {
             return;
         }
-        let asked = |ending: &mut Ending| ending.why == EndReason::Asked;
-        let Some(ending) = live.ending.take_if(asked) else {
+        let was_asked = |ending: &mut Ending| ending.why == EndReason::Asked;
+        let Some(ending) = live.ending.take_if(was_asked) else {
             return;
         };
         for request in ending.waiting {

@@ -27,7 +27,7 @@ use crate::{
 const DONE: &str = "Fine.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
                     <confidence>0.9</confidence></signal>";
 
-enum Heard {
+enum RelayInput {
     Message(Counted<ShardMsg>),
     Event(SupervisionEvent),
 }
@@ -37,8 +37,8 @@ struct Relay;
 
 impl Actor for Relay {
     type Msg = Counted<ShardMsg>;
-    type State = UnboundedSender<Heard>;
-    type Arguments = UnboundedSender<Heard>;
+    type State = UnboundedSender<RelayInput>;
+    type Arguments = UnboundedSender<RelayInput>;
 
     async fn pre_start(
         &self,
@@ -54,7 +54,7 @@ impl Actor for Relay {
         message: Self::Msg,
         to: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        let _ = to.send(Heard::Message(message));
+        let _ = to.send(RelayInput::Message(message));
         Ok(())
     }
 
@@ -64,7 +64,7 @@ impl Actor for Relay {
         event: SupervisionEvent,
         to: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        let _ = to.send(Heard::Event(event));
+        let _ = to.send(RelayInput::Event(event));
         Ok(())
     }
 }
@@ -73,7 +73,7 @@ struct Bench {
     relay: ActorRef<Counted<ShardMsg>>,
     state: ShardState,
     depth: Depth,
-    heard: UnboundedReceiver<Heard>,
+    heard: UnboundedReceiver<RelayInput>,
 }
 
 fn key() -> SessionKey {
@@ -122,14 +122,14 @@ impl Bench {
         }
     }
 
-    async fn hear(&mut self, heard: Heard) {
+    async fn hear(&mut self, heard: RelayInput) {
         let relay = self.relay.clone();
         match heard {
-            Heard::Message(message) => {
+            RelayInput::Message(message) => {
                 let heard = ShardActor.handle(relay, message, &mut self.state).await;
                 heard.unwrap();
             }
-            Heard::Event(event) => {
+            RelayInput::Event(event) => {
                 let state = &mut self.state;
                 let heard = ShardActor.handle_supervisor_evt(relay, event, state).await;
                 heard.unwrap();
@@ -140,7 +140,7 @@ impl Bench {
     async fn say(&mut self, message: ShardMsg) {
         let counted = self.depth.count();
         let message = crate::actor::mailbox::counted(message, counted);
-        self.hear(Heard::Message(message)).await;
+        self.hear(RelayInput::Message(message)).await;
     }
 
     async fn until(&mut self, there: impl Fn(Option<&Slot>) -> bool) {
@@ -183,7 +183,7 @@ impl Bench {
     }
 
     /// Marks the session as asked to leave, without asking it.
-    fn asked_to_leave(&mut self) -> ActorId {
+    fn mark_asked_to_leave(&mut self) -> ActorId {
         let gone = self.state.ending(&key(), EndReason::Asked);
         gone.unwrap().get_id()
     }
@@ -324,7 +324,7 @@ async fn shutdown_waits_for_a_starting_session_to_record_its_requests() {
 #[tokio::test(start_paused = true)]
 async fn shutdown_asks_a_staying_session_again() {
     let mut bench = busy().await;
-    let actor = bench.asked_to_leave();
+    let actor = bench.mark_asked_to_leave();
     let mut parked = bench.park().await;
     bench.say(ShardMsg::Stays { key: key(), actor }).await;
     assert!(bench.ending().is_some());
@@ -336,7 +336,7 @@ async fn shutdown_asks_a_staying_session_again() {
 #[tokio::test(start_paused = true)]
 async fn messages_during_passivation_are_queued_up_to_a_bound() {
     let mut bench = busy().await;
-    let actor = bench.asked_to_leave();
+    let actor = bench.mark_asked_to_leave();
     let waits = bench.command(Command::Cancel { query: None }).await;
     let other = bench.relay.get_id();
     bench
@@ -425,7 +425,7 @@ async fn session_that_ignores_a_kill_is_quarantined() {
     let limit = Duration::from_secs(900);
     let mut bench = busy().await;
     // The shard does not see the end of the actor from here on, as if it blocked its thread.
-    bench.asked_to_leave();
+    bench.mark_asked_to_leave();
     let waits = bench.submit("and?").await;
     tokio::time::advance(limit - Duration::from_secs(1)).await;
     bench.say(ShardMsg::Sweep).await;
@@ -478,7 +478,7 @@ async fn asking() -> Bench {
 #[tokio::test(start_paused = true)]
 async fn stuck_session_awaiting_approval_is_not_charged_a_restart() {
     let mut bench = asking().await;
-    bench.asked_to_leave();
+    bench.mark_asked_to_leave();
     tokio::time::advance(Duration::from_secs(900)).await;
     bench.say(ShardMsg::Sweep).await;
     bench.until(resting).await;

@@ -33,7 +33,7 @@ pub(super) fn with_local_model(
     if loaded.choice.because != ChainReason::NoKey {
         return loaded;
     }
-    let Some(model) = found(&loaded.config, environment) else {
+    let Some(model) = find_model(&loaded.config, environment) else {
         return loaded;
     };
     // A name that is invalid in a chain cannot be used.
@@ -51,11 +51,11 @@ pub(super) fn with_local_model(
 
 /// The chat model that changed last, as `ollama/NAME`. Errors are ignored: the user did not ask for
 /// Ollama.
-fn found(config: &Config, environment: &Environment) -> Option<String> {
+fn find_model(config: &Config, environment: &Environment) -> Option<String> {
     let facts = app::prices(config).ok()?;
     let providers = Providers::new(config, environment, &facts);
     let provider = providers.find(NAME).ok()??;
-    if !is_there(&provider.base_url) {
+    if !is_reachable(&provider.base_url) {
         return None;
     }
     let remote = Remote::new(providers.settings(&provider, &[]).ok()?).ok()?;
@@ -68,7 +68,7 @@ fn found(config: &Config, environment: &Environment) -> Option<String> {
     Some(format!("{NAME}/{model}"))
 }
 
-fn is_there(base_url: &str) -> bool {
+fn is_reachable(base_url: &str) -> bool {
     let addresses = authority(base_url).map(|place| place.to_socket_addrs());
     let mut addresses = addresses.into_iter().flatten().flatten();
     addresses.any(|address| TcpStream::connect_timeout(&address, CONNECT).is_ok())

@@ -147,7 +147,7 @@ mod tests {
 
     /// The messages that these lines form.
     async fn messages(user: bool, lines: &[&str]) -> Vec<String> {
-        let mut lines = MessageLines::new(user::Lines::given(lines), user);
+        let mut lines = MessageLines::new(user::Lines::of_texts(lines), user);
         let mut messages = Vec::new();
         loop {
             match lines.typed().await {

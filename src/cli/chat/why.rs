@@ -217,12 +217,12 @@ impl Explainer {
             separator => SEPARATOR.to_string(),
         };
         for (_, word, text) in templates().filter(|saying| saying.0 == kind) {
-            let said = |template: &str| {
+            let render = |template: &str| {
                 let said = self.environment.render_str(template, &context);
                 said.unwrap_or_else(|error| error.to_string())
             };
-            let (depth, text) = (usize::from(word.starts_with(' ')), said(text));
-            let word = said(word.trim_start());
+            let (depth, text) = (usize::from(word.starts_with(' ')), render(text));
+            let word = render(word.trim_start());
             for text in text.split(SEPARATOR).filter(|text| !text.is_empty()) {
                 self.rows.push(depth, word.trim_end(), text);
             }

@@ -9,7 +9,7 @@ use crate::{
         terminal::{Terminal, harmless},
         text::{event_line, standing},
     },
-    control::{Answer, Seen},
+    control::{Answer, WireUpdate},
     model::Event,
 };
 
@@ -93,27 +93,31 @@ pub(in crate::cli) fn reloaded(changed: &[String], waiting: &[String]) -> String
     }
 }
 
-pub(super) fn seen(seen: &Seen, json: bool, terminal: &mut Terminal) -> Result<(), CliError> {
+pub(super) fn update(
+    seen: &WireUpdate,
+    json: bool,
+    terminal: &mut Terminal,
+) -> Result<(), CliError> {
     if json {
         terminal.out.json(seen)?;
         return Ok(terminal.out.flush()?);
     }
     match seen {
-        Seen::Event { tenant, event } => {
+        WireUpdate::Event { tenant, event } => {
             let Event { session, at, .. } = &**event;
             let text = format!("{at} {tenant}/{session} {}", event_line(event).trim_start());
             line(terminal, &text)?;
         }
-        Seen::Gap { session, from } => {
+        WireUpdate::Gap { session, from } => {
             terminal.err.say(format_args!(
                 "{session}: missed events from {from} on; read them with `oracle ctl tail`"
             ));
         }
-        Seen::Lost {} => {
+        WireUpdate::Lost {} => {
             let lost = "events of any session may have been missed here";
             terminal.err.say(lost);
         }
-        Seen::End { why } => terminal.err.say(why),
+        WireUpdate::End { why } => terminal.err.say(why),
     }
     Ok(terminal.out.flush()?)
 }

@@ -7,7 +7,7 @@ use super::{Server, output};
 use crate::{
     actor::{Approval, SessionState, SessionSummary},
     cli::{CliError, interrupts::Interrupts, terminal::Terminal},
-    control::{Answer, Client, Events, Seen, Subject, Verb, Watching},
+    control::{Answer, Client, Events, Subject, Verb, Watching, WireUpdate},
     model::{Owner, SessionKey, SessionName, TenantId},
 };
 
@@ -73,7 +73,7 @@ impl Servers<'_> {
         loop {
             tokio::select! {
                 seen = watched.next() => match seen {
-                    Some(seen) => output::seen(&seen?, json, terminal)?,
+                    Some(seen) => output::update(&seen?, json, terminal)?,
                     None => return Ok(()),
                 },
                 () = interrupts.pressed() => return Ok(()),
@@ -82,11 +82,11 @@ impl Servers<'_> {
     }
 }
 
-fn until_end(events: Events<Seen>) -> impl Stream<Item = Result<Seen, CliError>> {
+fn until_end(events: Events<WireUpdate>) -> impl Stream<Item = Result<WireUpdate, CliError>> {
     stream::unfold(Some(events), |events| async {
         let mut events = events?;
         match events.next().await {
-            Ok(Some(end @ Seen::End { .. })) => Some((Ok(end), None)),
+            Ok(Some(end @ WireUpdate::End { .. })) => Some((Ok(end), None)),
             Ok(Some(seen)) => Some((Ok(seen), Some(events))),
             Ok(None) => {
                 let why = "the server closed the control channel";

@@ -46,7 +46,7 @@ fn lines_lose_only_their_terminators() {
 
 #[test]
 fn input_that_is_not_utf_8_is_located_by_line_and_offset() {
-    let says = |text: &str| Some(format!("{text}: convert it to UTF-8"));
+    let with_remedy = |text: &str| Some(format!("{text}: convert it to UTF-8"));
     for (bytes, before, problem) in [
         (
             &b"a\nb\xffc\nd\n"[..],
@@ -72,7 +72,7 @@ fn input_that_is_not_utf_8_is_located_by_line_and_offset() {
         let (lines, problem_got) = lines(bytes);
         assert_eq!(
             (lines.len(), problem_got),
-            (before, says(problem)),
+            (before, with_remedy(problem)),
             "{bytes:?}"
         );
     }

@@ -53,7 +53,7 @@ impl Follower<'_, '_> {
                 return Ok(());
             }
             self.approvals.asked = None;
-            self.user.asked();
+            self.user.stop_asking();
             if !self.pressed {
                 terminal.note("\n(the call no longer waits for approval)");
             }
@@ -107,7 +107,7 @@ impl Follower<'_, '_> {
                 ApprovalVerdict::Denied
             }
         };
-        self.user.asked();
+        self.user.stop_asking();
         self.approvals.answering = Some(question.answer_call(call, verdict));
     }
 }

@@ -49,7 +49,7 @@ async fn pressed(
 }
 
 /// Waits until the output contains the text.
-async fn seen(recording: &Recording, text: &str) {
+async fn wait_for(recording: &Recording, text: &str) {
     /// More polls than any text here needs.
     const MOST: usize = 200_000;
     for _ in 0..MOST {
@@ -69,7 +69,7 @@ async fn first_interrupt_cancels_the_query() {
         let running = oracle.oracle().clone();
         let (answer, recording) = pressed(&oracle, device, async |presses, recording| {
             match device {
-                Device::Terminal { .. } => seen(recording, SHOWN).await,
+                Device::Terminal { .. } => wait_for(recording, SHOWN).await,
                 Device::Other => {
                     while running.running() == 0 {
                         tokio::task::yield_now().await;
@@ -91,7 +91,7 @@ async fn second_interrupt_does_not_wait_for_the_first() {
     let oracle = stalling(&journal).await;
     let began = tokio::time::Instant::now();
     let (left, recording) = pressed(&oracle, PERSON, async |presses, recording| {
-        seen(recording, SHOWN).await;
+        wait_for(recording, SHOWN).await;
         journal.set(Obstacle::SilentAppends);
         presses.send(()).await.unwrap();
         // Free capacity means that the press was received.
@@ -137,7 +137,7 @@ async fn tool_progress_is_shown_until_it_ends() {
     let asked = Submission::new("what is it?");
     let followed = follower.follow(asked, &mut terminal, &mut interrupts);
     let hand = async {
-        seen(&recording, "asking scripted/").await;
+        wait_for(&recording, "asking scripted/").await;
         let work = progress.begin("indexing", Some(10));
         work.add(5);
         // Lets the display task run before time advances.
@@ -145,11 +145,11 @@ async fn tool_progress_is_shown_until_it_ends() {
             tokio::task::yield_now().await;
         }
         tokio::time::advance(Duration::from_secs(2)).await;
-        seen(&recording, "\r\x1b[Kindexing ██████████░░░░░░░░░░ 5 of 10").await;
+        wait_for(&recording, "\r\x1b[Kindexing ██████████░░░░░░░░░░ 5 of 10").await;
         drop(work);
         tokio::time::advance(Duration::from_secs(1)).await;
         // The previous status appears again.
-        seen(&recording, "5 of 10\r\x1b[Kasking scripted/").await;
+        wait_for(&recording, "5 of 10\r\x1b[Kasking scripted/").await;
         presses.send(()).await.unwrap();
     };
     let (answer, ()) = tokio::join!(followed, hand);

@@ -113,14 +113,14 @@ async fn conversation(journal: &dyn Journal, known: &Known) -> Result<Vec<Exchan
 
 fn print(shown: &SessionReport, terminal: &mut Terminal) -> Result<(), CliError> {
     let person = terminal.out_is_terminal();
-    let said = |text: &str| match person {
+    let printable = |text: &str| match person {
         true => harmless(text.trim_end()),
         false => text.trim_end().to_owned(),
     };
     let (view, out) = (&shown.view, &mut terminal.out);
     writeln!(out, "{:<15}{}", "session", view.key.name)?;
     for (word, text) in standing(view) {
-        writeln!(out, "{word:<15}{}", said(&text))?;
+        writeln!(out, "{word:<15}{}", printable(&text))?;
     }
     if let Some(at) = shown.last_activity {
         writeln!(out, "{:<15}{at}", "last activity")?;
@@ -133,11 +133,11 @@ fn print(shown: &SessionReport, terminal: &mut Terminal) -> Result<(), CliError>
             .query
             .map_or_else(|| "-".to_owned(), |query| query.to_string());
         writeln!(out, "\n#{number}  {}", exchange.at)?;
-        for line in said(&exchange.question).lines() {
+        for line in printable(&exchange.question).lines() {
             writeln!(out, "> {line}")?;
         }
         for added in &exchange.added {
-            for line in said(added).lines() {
+            for line in printable(added).lines() {
                 writeln!(out, ">> {line}")?;
             }
         }
@@ -145,13 +145,13 @@ fn print(shown: &SessionReport, terminal: &mut Terminal) -> Result<(), CliError>
             None => writeln!(out, "[not ended]")?,
             Some(end) => {
                 if !end.readable.trim().is_empty() {
-                    writeln!(out, "{}", said(&end.readable))?;
+                    writeln!(out, "{}", printable(&end.readable))?;
                 }
                 let reason = end.reason.as_ref();
                 let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
                 let (outcome, turns, tokens) = (end.outcome, end.turns, end.usage.total_tokens());
                 let ended = format!("[{outcome}{reason}; {turns} turns, {tokens} tokens]");
-                writeln!(out, "{}", said(&ended))?;
+                writeln!(out, "{}", printable(&ended))?;
             }
         }
     }

@@ -39,11 +39,11 @@ impl Style {
     /// The style that the environment selects: no colours if `NO_COLOR` is set and not empty.
     #[must_use]
     pub fn wanted(environment: &Environment) -> Self {
-        let says = |name| environment.get(name).filter(|value| !value.is_empty());
-        if says("TERM").is_some_and(|term| DUMB.iter().any(|dumb| term.eq_ignore_ascii_case(dumb)))
+        let value = |name| environment.get(name).filter(|value| !value.is_empty());
+        if value("TERM").is_some_and(|term| DUMB.iter().any(|dumb| term.eq_ignore_ascii_case(dumb)))
         {
             Self::Dumb
-        } else if says("NO_COLOR").is_some() {
+        } else if value("NO_COLOR").is_some() {
             Self::Plain
         } else {
             Self::Coloured

@@ -58,8 +58,8 @@ fn stderr_output_neutralizes_control_sequences() {
         width,
         style: Style::Plain,
     };
-    type Tell = fn(&mut Terminal);
-    let tell: [(&str, Tell, &str); 3] = [
+    type Print = fn(&mut Terminal);
+    let tell: [(&str, Print, &str); 3] = [
         (
             "a note",
             |terminal| terminal.note(HOSTILE),

@@ -132,7 +132,7 @@ fn started() -> crate::model::record::TurnStarted {
     }
 }
 
-async fn said(by: By, json: bool, device: Device) -> String {
+async fn print_usage(by: By, json: bool, device: Device) -> String {
     let (mut terminal, recording) = Recording::terminal("", device);
     let journal = kept().await;
     usage(&journal, &UsageArgs { by }, json, &mut terminal)
@@ -159,7 +159,7 @@ async fn each_call_counts_once_in_every_grouping() {
             "2026-01-01\t2\t1070\t107\t107\t$0.002000\t2\n2026-01-02\t601\t1310\t71\t670\t$0.000005\t603\n",
         ),
     ] {
-        assert_eq!(said(by, false, Device::Other).await, rows, "{by:?}");
+        assert_eq!(print_usage(by, false, Device::Other).await, rows, "{by:?}");
     }
 }
 
@@ -238,8 +238,8 @@ async fn usage_prints_columns_at_a_terminal_and_json_objects_otherwise() {
         width: 120,
         style: Style::Plain,
     };
-    insta::assert_snapshot!(said(By::Model, false, device).await);
-    let json = said(By::Model, true, Device::Other).await;
+    insta::assert_snapshot!(print_usage(By::Model, false, device).await);
+    let json = print_usage(By::Model, true, Device::Other).await;
     assert_eq!(
         json.lines().next(),
         Some(

@@ -89,7 +89,7 @@ impl Keyboard {
         }
     }
 
-    pub(super) fn asked(&mut self) {
+    pub(super) fn stop_asking(&mut self) {
         self.answer = None;
         self.resume();
     }

@@ -43,7 +43,7 @@ impl Lines {
     }
 
     #[cfg(test)]
-    pub(in crate::cli) fn given(lines: &[&str]) -> Self {
+    pub(in crate::cli) fn of_texts(lines: &[&str]) -> Self {
         let (sender, receiver) = mpsc::channel(MOST);
         for line in lines {
             sender.try_send(Ok(line.as_bytes().to_vec())).unwrap();
@@ -79,7 +79,7 @@ impl Lines {
         }
     }
 
-    pub(super) const fn asked(&mut self) {
+    pub(super) const fn stop_asking(&mut self) {
         self.asks = false;
     }
 
@@ -119,14 +119,14 @@ mod tests {
     #[tokio::test]
     async fn input_before_a_prompt_does_not_answer_it() {
         let (sender, receiver) = mpsc::channel(MOST);
-        let say = async |line: &str| sender.send(Ok(line.as_bytes().to_vec())).await.unwrap();
+        let send = async |line: &str| sender.send(Ok(line.as_bytes().to_vec())).await.unwrap();
         let mut lines = Lines::of(receiver);
-        say("y").await;
+        send("y").await;
         lines.ask();
-        say("no").await;
+        send("no").await;
         assert_eq!(lines.user_input().await, UserInput::Line("no".to_owned()));
-        lines.asked();
-        say("what?").await;
+        lines.stop_asking();
+        send("what?").await;
         for line in ["y", "what?"] {
             assert_eq!(lines.next().await.unwrap().unwrap(), line.as_bytes());
         }

@@ -20,13 +20,13 @@ use crate::{
 
 /// Bytes that streams have produced, and the number of open streams.
 #[derive(Debug, Default)]
-struct Given {
+struct Output {
     streams: AtomicUsize,
     bytes: AtomicUsize,
 }
 
 /// A stream that is counted until it is dropped.
-struct Counted(Arc<Given>);
+struct Counted(Arc<Output>);
 
 impl Drop for Counted {
     fn drop(&mut self) {
@@ -34,7 +34,7 @@ impl Drop for Counted {
     }
 }
 
-fn endless(given: Arc<Given>) -> Body {
+fn endless(given: Arc<Output>) -> Body {
     given.streams.fetch_add(1, Ordering::SeqCst);
     let pieces = stream::repeat(Bytes::from_static(&[b'x'; 4_096]));
     let counted = Counted(given);
@@ -45,7 +45,7 @@ fn endless(given: Arc<Given>) -> Body {
 }
 
 /// Starts a server with an endless route and a short one.
-async fn serve(given: &Arc<Given>) -> (TestSystem, JoinSet<JoinSet<()>>, SocketAddr, DrainSignal) {
+async fn serve(given: &Arc<Output>) -> (TestSystem, JoinSet<JoinSet<()>>, SocketAddr, DrainSignal) {
     let oracle = TestOracle::new(Scripted::new().reply("Hello."));
     let system = oracle.start().await.unwrap();
     let settings = Settings {
@@ -72,14 +72,14 @@ async fn serve(given: &Arc<Given>) -> (TestSystem, JoinSet<JoinSet<()>>, SocketA
     (system, server, address, drain)
 }
 
-async fn said(address: SocketAddr, path: &str) -> TcpStream {
+async fn send_get(address: SocketAddr, path: &str) -> TcpStream {
     let mut tcp = TcpStream::connect(address).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
     tcp.write_all(request.as_bytes()).await.unwrap();
     tcp
 }
 
-async fn streams(given: &Given, wanted: usize) {
+async fn streams(given: &Output, wanted: usize) {
     while given.streams.load(Ordering::SeqCst) != wanted {
         tokio::task::yield_now().await;
     }
@@ -88,13 +88,13 @@ async fn streams(given: &Given, wanted: usize) {
 #[tokio::test(flavor = "multi_thread")]
 async fn stalled_reader_is_disconnected_and_buffers_little() {
     const STREAMS: usize = 200;
-    let given = Arc::new(Given::default());
+    let given = Arc::new(Output::default());
     let (_system, _server, address, _drain) = serve(&given).await;
-    let readers = join_all((0..STREAMS).map(|_| said(address, "/endless"))).await;
+    let readers = join_all((0..STREAMS).map(|_| send_get(address, "/endless"))).await;
     streams(&given, STREAMS).await;
     for _ in 0..20 {
         let mut answer = String::new();
-        let mut tcp = said(address, "/short").await;
+        let mut tcp = send_get(address, "/short").await;
         tcp.read_to_string(&mut answer).await.unwrap();
         assert!(answer.ends_with("short"), "{answer}");
     }
@@ -106,7 +106,7 @@ async fn stalled_reader_is_disconnected_and_buffers_little() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn stalled_http2_stream_is_cut_despite_connection_window() {
-    let given = Arc::new(Given::default());
+    let given = Arc::new(Output::default());
     let (_system, _server, address, _drain) = serve(&given).await;
     // Speaks HTTP/2, sends a request, and never extends the initial window of the stream.
     let mut tcp = TcpStream::connect(address).await.unwrap();

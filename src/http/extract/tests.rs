@@ -37,8 +37,8 @@ struct Wanted {
 
 fn param(problem: &Problem) -> (String, String) {
     let body = serde_json::to_value(problem.body()).unwrap();
-    let said = |field: &str| body["error"][field].as_str().unwrap().to_owned();
-    (said("code"), said("param"))
+    let text_of = |field: &str| body["error"][field].as_str().unwrap().to_owned();
+    (text_of("code"), text_of("param"))
 }
 
 #[test]

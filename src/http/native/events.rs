@@ -98,7 +98,7 @@ pub(super) struct EventsPage {
         (status = 404, description = "The session does not exist.", body = ProblemBody),
     )
 )]
-pub(super) async fn tell(
+pub(super) async fn list(
     State(host): State<Host>,
     caller: Caller,
     Path(InSession { id }): Path<InSession>,
@@ -131,7 +131,7 @@ pub(super) async fn tell(
         let what = format!("`{param}` exceeds the number of the session's last event, {last}");
         return Err(Problem::bad(param, what));
     }
-    let telling = EventBody {
+    let body = EventBody {
         follow,
         filter,
         drain: host.drain().clone(),
@@ -139,7 +139,7 @@ pub(super) async fn tell(
         over: false,
     };
     let retry = sse::Event::default().retry(RETRY);
-    let events = stream::once(async { retry }).chain(stream::unfold(telling, EventBody::next));
+    let events = stream::once(async { retry }).chain(stream::unfold(body, EventBody::next));
     let revocation = RevocationEvent::new(Some("end"), &Problem::no_key().body());
     Ok(response(events, revocation))
 }
@@ -294,7 +294,7 @@ impl EventBody {
             (Ok(Progress::Frame(frame)), _) => Ok(Some(named("frame", &*frame))),
             (Err(AskError::Journal(_)), None) => {
                 self.failing = Some(Instant::now());
-                let from = self.follow.seen().next();
+                let from = self.follow.position().next();
                 Ok(Some(named("gap", &json!({ "from": from }))))
             }
             (Err(AskError::Journal(_)), Some(since)) if since.elapsed() < PATIENCE => Ok(None),

@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::{
     models,
     request::{ChatRequest, ParsedChat},
-    shapes::{Choice, Chunk, Completion, FinishReason, Head, Told},
+    shapes::{AnswerDetails, Choice, Chunk, Completion, FinishReason, Head},
     stream::{self, StreamContext},
 };
 use crate::{
@@ -188,7 +188,7 @@ async fn whole(head: Head, session: Session, watch: Watch) -> Result<Response, P
     let completion = Completion {
         head,
         object: "chat.completion",
-        oracle: Told::of(session.handle.key(), &answer),
+        oracle: AnswerDetails::of(session.handle.key(), &answer),
         usage: answer.usage.into(),
         choices: [Choice::new(text, reason)],
     };
@@ -306,7 +306,7 @@ fn wrong(name: &HeaderName, what: impl Into<Cow<'static, str>>) -> Problem {
 mod tests {
     use super::*;
 
-    fn asked(more: &serde_json::Value, question: &str) -> ParsedChat {
+    fn parse(more: &serde_json::Value, question: &str) -> ParsedChat {
         let mut body = serde_json::json!({
             "model": "oracle",
             "messages": [{ "role": "user", "content": question }],
@@ -345,7 +345,7 @@ mod tests {
             (&[], &none, "### Task:\nA title.", true, true),
         ] {
             let chat_headers = read(headers).unwrap();
-            let name = chat_headers.durable(&asked(more, question), asks_people);
+            let name = chat_headers.durable(&parse(more, question), asks_people);
             assert_eq!(name.is_some(), durable, "{headers:?} {more}");
             let is_named = name.is_some_and(|name| name.as_str() == "s");
             assert_eq!(is_named, headers == [session] && durable, "{headers:?}");

@@ -236,11 +236,11 @@ impl ParsedChat {
     /// Returns the import for the question: for a new session with the conversation so far.
     pub(super) fn import(&self, is_new: bool) -> Import {
         let mut messages = Vec::new();
-        let mut say = |speaker, text| messages.push(ImportedMessage { speaker, text });
+        let mut push = |speaker, text| messages.push(ImportedMessage { speaker, text });
         for Exchange { question, answer } in self.past.iter().filter(|_| is_new) {
-            say(Speaker::User, question.clone());
+            push(Speaker::User, question.clone());
             if let Some(answer) = answer {
-                say(Speaker::Assistant, without_reasoning(answer));
+                push(Speaker::Assistant, without_reasoning(answer));
             }
         }
         Import {

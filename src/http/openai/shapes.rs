@@ -59,7 +59,7 @@ pub(super) struct Completion {
     /// The usage, over all turns.
     pub usage: TokenUsage,
     /// Details that OpenAI's format lacks.
-    pub oracle: Told,
+    pub oracle: AnswerDetails,
 }
 
 /// The choice of an answer.
@@ -127,7 +127,7 @@ pub(super) struct Chunk<'a> {
     pub usage: Option<Option<TokenUsage>>,
     /// Details that OpenAI's format lacks, at the end of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub oracle: Option<Told>,
+    pub oracle: Option<AnswerDetails>,
 }
 
 /// The choice of a chunk.
@@ -233,8 +233,8 @@ impl From<Usage> for TokenUsage {
 
 /// Details of an answer that OpenAI's format lacks; its clients ignore them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = ChatTold)]
-pub(super) struct Told {
+#[schema(as = ChatAnswerDetails)]
+pub(super) struct AnswerDetails {
     /// The session that answered; one in memory no longer exists.
     pub session: String,
     /// The query.
@@ -247,7 +247,7 @@ pub(super) struct Told {
     pub turns: u32,
 }
 
-impl Told {
+impl AnswerDetails {
     pub(super) fn of(session: &SessionKey, answer: &Answer) -> Self {
         Self {
             session: session.name.to_string(),

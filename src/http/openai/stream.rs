@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::{
     completions::{Session, failure},
-    shapes::{Chunk, ChunkChoice, Delta, FinishReason, Head, Told},
+    shapes::{AnswerDetails, Chunk, ChunkChoice, Delta, FinishReason, Head},
 };
 use crate::{
     actor::{Answer, AnswerText, Progress, SessionRecord, Watch},
@@ -139,7 +139,7 @@ impl ChunkBody {
         if let Some(rest) = self.text.end(answer) {
             self.text(&rest);
         }
-        let told = Told::of(self.context.session.handle.key(), answer);
+        let told = AnswerDetails::of(self.context.session.handle.key(), answer);
         let mut last = self
             .context
             .head

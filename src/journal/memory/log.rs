@@ -42,7 +42,7 @@ impl MemoryLog {
         self.owned(sid, append.epoch)?;
         let last = self.last();
         if expected == last {
-            self.note_what_is_said(records, landed);
+            self.index_texts(records, landed);
             self.records.extend(records.iter().cloned());
             self.standing = append.leaves;
             return Ok(self.last());
@@ -57,9 +57,9 @@ impl MemoryLog {
         })
     }
 
-    fn note_what_is_said(&mut self, records: &[Arc<Record>], landed: &AtomicU64) {
-        let says = |&(_, record): &(usize, &Arc<Record>)| record.said().is_some();
-        let mut behind = (self.records.len()..).zip(records).filter(says).peekable();
+    fn index_texts(&mut self, records: &[Arc<Record>], landed: &AtomicU64) {
+        let text = |&(_, record): &(usize, &Arc<Record>)| record.text().is_some();
+        let mut behind = (self.records.len()..).zip(records).filter(text).peekable();
         if behind.peek().is_some() {
             let landed = landed.fetch_add(1, Ordering::Relaxed);
             self.said.extend(behind.map(|(index, _)| (landed, index)));

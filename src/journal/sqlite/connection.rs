@@ -5,7 +5,7 @@ use std::{cmp::Ordering, path::Path, time::Duration};
 use rusqlite::{Connection, OpenFlags, config::DbConfig, types::Value};
 
 use super::{
-    error::{OpenError, is_damage, told},
+    error::{OpenError, describe, is_damage},
     files::Files,
     schema::{self, LAYOUT},
 };
@@ -149,5 +149,5 @@ pub(super) fn check_version(found: i32) -> Result<(), OpenError> {
 }
 
 fn refused(path: &Path, error: &rusqlite::Error) -> OpenError {
-    OpenError::store(path, told(error))
+    OpenError::store(path, describe(error))
 }

@@ -155,7 +155,7 @@ impl Failed {
     pub(super) fn of_reading(self) -> Error {
         match self {
             Self::Refused(error) => error,
-            Self::Store(error) => Error::Unavailable(told(&error)),
+            Self::Store(error) => Error::Unavailable(describe(&error)),
         }
     }
 }
@@ -223,7 +223,7 @@ pub(super) fn is_full(error: &rusqlite::Error) -> bool {
 }
 
 /// Adds SQLite's code, because its message is the same for every failed read, write and fsync.
-pub(super) fn told(error: &rusqlite::Error) -> String {
+pub(super) fn describe(error: &rusqlite::Error) -> String {
     match error.sqlite_error() {
         Some(code) => format!("{error} (SQLite {})", code.extended_code),
         None => error.to_string(),

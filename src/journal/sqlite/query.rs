@@ -5,7 +5,7 @@ use std::collections::{HashMap, hash_map};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use super::{
-    error::{Failed, is_damage, told},
+    error::{Failed, describe, is_damage},
     processes::Process,
     readers::AbandonFlag,
     row::{self, COLUMNS, Stored},
@@ -249,7 +249,7 @@ fn missing(sid: Sid, seq: Seq) -> Error {
 fn damaged(failed: Failed, sid: Sid, seq: Seq) -> Failed {
     match failed {
         Failed::Store(error) if is_damage(&error) => {
-            let why = told(&error);
+            let why = describe(&error);
             Error::Unreadable { sid, seq, why }.into()
         }
         Failed::Store(_) | Failed::Refused(_) => failed,

@@ -16,7 +16,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use super::{
     connection,
-    error::{Failed, OpenError, told},
+    error::{Failed, OpenError, describe},
     health::Health,
     processes::Process,
     query::Reader,
@@ -140,7 +140,7 @@ fn serve(
     ready: &Sender<Result<(), String>>,
 ) {
     let reader = Reader::new(connection, process);
-    let heard = ready.send(reader.as_ref().map(drop).map_err(told));
+    let heard = ready.send(reader.as_ref().map(drop).map_err(describe));
     let (Ok(mut reader), Ok(())) = (reader, heard) else {
         return;
     };

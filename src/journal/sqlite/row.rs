@@ -78,7 +78,7 @@ impl Row {
             kind,
             sum: place.sum(at, kind.as_bytes(), body.as_bytes()),
             body,
-            words: record.said().map(distinct),
+            words: record.text().map(distinct),
         })
     }
 }

@@ -38,7 +38,7 @@ fn key(name: &str) -> SessionKey {
     SessionKey::local(SessionName::new(name).unwrap())
 }
 
-fn said(text: &str) -> Arc<Record> {
+fn steering(text: &str) -> Arc<Record> {
     let fact = ControlFact::Steered(Steered {
         text: text.into(),
         author: Author::User,
@@ -58,7 +58,7 @@ fn one(by: Claim, text: &str) -> Append {
         sid: by.sid,
         epoch: by.epoch,
         after: by.last,
-        records: vec![said(text)],
+        records: vec![steering(text)],
         leaves: SessionStatus::Idle,
     }
 }
@@ -72,7 +72,7 @@ async fn say(journal: &Sqlite, mut by: Claim, texts: &[&str]) -> Claim {
 
 async fn texts(journal: &Sqlite, sid: Sid) -> Result<Vec<String>, Error> {
     let log = journal.read(sid, Seq(0), usize::MAX).await?;
-    let said = log.iter().map(|entry| entry.record.said().unwrap().into());
+    let said = log.iter().map(|entry| entry.record.text().unwrap().into());
     Ok(said.collect())
 }
 
@@ -170,7 +170,7 @@ async fn stats_describe_the_journal() {
     journal.save(by.sid, by.epoch, snapshot).await.unwrap();
     journal.claim(key("b")).await.unwrap();
     let stats = journal.stats().await.unwrap();
-    let at = Some(said("").at);
+    let at = Some(steering("").at);
     let want = Stats {
         sessions: 2,
         busy: 1,

@@ -51,7 +51,7 @@ struct Session {
 }
 
 pub(super) fn verify(connection: &Connection) -> rusqlite::Result<Vec<Problem>> {
-    let mut found = Found::default();
+    let mut found = Problems::default();
     let mut after = 0;
     while let Some(sid) = next_session(connection, after)? {
         after = sid;
@@ -78,7 +78,7 @@ fn next_session(connection: &Connection, after: i64) -> rusqlite::Result<Option<
     next.query_row([after], |row| row.get(0)).optional()
 }
 
-fn check_session(connection: &Connection, sid: i64, found: &mut Found) -> rusqlite::Result<()> {
+fn check_session(connection: &Connection, sid: i64, found: &mut Problems) -> rusqlite::Result<()> {
     let transaction = connection.unchecked_transaction()?;
     let sql = "SELECT sid, tenant, name, epoch, last, at, sum FROM session WHERE sid = ?1";
     let session = transaction.query_row(sql, [sid], |row| {
@@ -103,11 +103,11 @@ fn check_session(connection: &Connection, sid: i64, found: &mut Found) -> rusqli
 }
 
 #[derive(Default)]
-struct Found {
+struct Problems {
     problems: Vec<Problem>,
 }
 
-impl Found {
+impl Problems {
     fn is_full(&self) -> bool {
         self.problems.len() >= MOST
     }
@@ -132,11 +132,11 @@ impl Found {
 
 struct Of<'a> {
     session: Session,
-    found: &'a mut Found,
+    found: &'a mut Problems,
 }
 
 impl Of<'_> {
-    fn says(&mut self, seq: Option<Seq>, what: impl Into<String>) {
+    fn report(&mut self, seq: Option<Seq>, what: impl Into<String>) {
         let Session { tenant, name, .. } = &self.session;
         let session = Some(format!("{tenant}/{name}"));
         self.found.push(Some(self.session.sid), session, seq, what);
@@ -146,10 +146,10 @@ impl Of<'_> {
         let Session { tenant, name, .. } = &self.session;
         let valid = TenantId::new(tenant).and(SessionName::new(name).map(drop));
         if row::sum_of_key(tenant, name) != self.session.sum {
-            self.says(None, "the checksum of its name does not match");
+            self.report(None, "the checksum of its name does not match");
         }
         if let Err(error) = valid {
-            self.says(None, error.to_string());
+            self.report(None, error.to_string());
         }
     }
 
@@ -165,23 +165,23 @@ impl Of<'_> {
             let stored = Stored::of(row, 1)?;
             let (seq, next) = (stored.seq, end.next());
             if seq != next {
-                self.says(Some(next), format!("it is missing; the next is {seq}"));
+                self.report(Some(next), format!("it is missing; the next is {seq}"));
             }
             if stored.epoch < epoch || stored.epoch > self.session.epoch {
                 let what = format!("its epoch {} is out of order", stored.epoch);
-                self.says(Some(seq), what);
+                self.report(Some(seq), what);
             }
             (end, epoch, at) = (seq, epoch.max(stored.epoch), Some(stored.at));
             match stored.entry(sid) {
                 Ok(entry) => {
                     let words = indexed.query_row([pos], |row| row.get::<_, String>(0));
                     let tenant = &self.session.tenant;
-                    let want = entry.record.said().map(|text| row::words(tenant, text));
+                    let want = entry.record.text().map(|text| row::words(tenant, text));
                     if words.optional()? != want {
-                        self.says(Some(seq), "the search index does not match it");
+                        self.report(Some(seq), "the search index does not match it");
                     }
                 }
-                Err(unreadable) => self.says(Some(seq), why(unreadable)),
+                Err(unreadable) => self.report(Some(seq), why(unreadable)),
             }
         }
         if end != self.session.last {
@@ -189,9 +189,9 @@ impl Of<'_> {
                 "its last record is {end}, but its row says {}",
                 self.session.last
             );
-            self.says(None, what);
+            self.report(None, what);
         } else if at != self.session.at {
-            self.says(None, "its time differs from that of its last record");
+            self.report(None, "its time differs from that of its last record");
         }
         Ok(())
     }
@@ -205,9 +205,9 @@ impl Of<'_> {
             Ok((seq, row::sum_of_snapshot(sid, seq, &body) == sum))
         });
         match kept.optional()? {
-            Some((_, false)) => self.says(None, "the checksum of its snapshot does not match"),
+            Some((_, false)) => self.report(None, "the checksum of its snapshot does not match"),
             Some((seq, true)) if seq > last => {
-                self.says(None, format!("its snapshot is of record {seq}"));
+                self.report(None, format!("its snapshot is of record {seq}"));
             }
             Some((_, true)) | None => {}
         }
@@ -215,7 +215,7 @@ impl Of<'_> {
     }
 }
 
-fn strays(connection: &Connection, found: &mut Found) -> rusqlite::Result<()> {
+fn strays(connection: &Connection, found: &mut Problems) -> rusqlite::Result<()> {
     for (what, sql) in [
         (
             "records without a session",
@@ -241,7 +241,7 @@ fn strays(connection: &Connection, found: &mut Found) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn structure(connection: &Connection, found: &mut Found) -> rusqlite::Result<()> {
+fn structure(connection: &Connection, found: &mut Problems) -> rusqlite::Result<()> {
     let mut check = connection.prepare("PRAGMA integrity_check")?;
     let said = check.query_map((), |row| row.get::<_, String>(0))?;
     for what in said {

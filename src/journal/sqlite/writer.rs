@@ -21,7 +21,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use super::{
     Tuning,
     connection::BUSY,
-    error::{Failed, FailureScope, is_full, reach, told},
+    error::{Failed, FailureScope, describe, is_full, reach},
     health::Health,
     log::{PATIENCE, WalEraser},
     processes::Process,
@@ -173,7 +173,7 @@ fn write(
     let (store, log) = match store.and_then(|it| Ok((it, WalEraser::new(connection, tuning)?))) {
         Ok(started) => started,
         Err(error) => {
-            let _ = ready.send(Err(told(&error)));
+            let _ = ready.send(Err(describe(&error)));
             return;
         }
     };
@@ -278,7 +278,7 @@ impl Writing<'_> {
                 }
                 Ended::Without(index, error) => {
                     let refused = batch.remove(index);
-                    refused.work.refuse(Error::Unavailable(told(&error)));
+                    refused.work.refuse(Error::Unavailable(describe(&error)));
                 }
                 Ended::TakenBack(error) => {
                     if is_full(&error) {
@@ -286,9 +286,9 @@ impl Writing<'_> {
                         self.log.owe(PATIENCE);
                         self.tidy();
                     }
-                    return refuse(batch, &Error::Unavailable(told(&error)));
+                    return refuse(batch, &Error::Unavailable(describe(&error)));
                 }
-                Ended::Doubtful(error) => self.health.give_up(told(&error)),
+                Ended::Doubtful(error) => self.health.give_up(describe(&error)),
             }
         }
     }
@@ -347,7 +347,7 @@ impl Writing<'_> {
             && let Err(error) = self.log.tidy()
             && reach(&error) == FailureScope::Journal
         {
-            self.health.give_up(told(&error));
+            self.health.give_up(describe(&error));
         }
     }
 }

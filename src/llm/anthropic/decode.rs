@@ -121,7 +121,7 @@ impl AnthropicDecoder {
                     let piece: Object<BlockDelta<'_>> = parsed(raw.get())?;
                     if let Some(piece) = piece.0 {
                         let news = self.blocks.piece(event.index.0, &piece);
-                        tell(news.map_err(too_many)?, out);
+                        push_event(news.map_err(too_many)?, out);
                     }
                 }
             }
@@ -160,7 +160,7 @@ impl AnthropicDecoder {
         let start: Object<Start<'_>> = parsed(raw.get())?;
         if let Some(start) = start.0 {
             let news = self.blocks.start(index, &start, raw.get());
-            tell(news.map_err(too_many)?, out);
+            push_event(news.map_err(too_many)?, out);
         }
         Ok(())
     }
@@ -228,7 +228,7 @@ fn opaque(context: &Context, body: String) -> Part {
     })
 }
 
-fn tell(news: Option<BlockEvent>, out: &mut Vec<Delta>) {
+fn push_event(news: Option<BlockEvent>, out: &mut Vec<Delta>) {
     out.extend(news.map(|news| match news {
         BlockEvent::Text(text) => Delta::Text(text),
         BlockEvent::Thinking(text) => Delta::Reasoning(text),

@@ -22,7 +22,7 @@ pub(super) fn should_retry(headers: &HeaderMap) -> Option<bool> {
 }
 
 /// Minimum delay in milliseconds, in any form that a server uses.
-pub(super) fn asked(headers: &HeaderMap, status: u16) -> Option<u64> {
+pub(super) fn minimum(headers: &HeaderMap, status: u16) -> Option<u64> {
     let exact = || {
         let told: f64 = text(headers, "retry-after-ms")?.parse().ok()?;
         Duration::try_from_secs_f64(told / 1000.0).ok()
@@ -81,11 +81,11 @@ fn tighter(one: Option<Allowance>, other: Option<Allowance>) -> Option<Allowance
 }
 
 fn allowance(headers: &HeaderMap, name: impl Fn(&str) -> String) -> Option<Allowance> {
-    let told = |field: &str| text(headers, &name(field));
+    let value = |field: &str| text(headers, &name(field));
     let found = Allowance {
-        limit: told("limit").and_then(number),
-        remaining: told("remaining").and_then(number),
-        reset: told("reset").and_then(|told| reset(headers, told)),
+        limit: value("limit").and_then(number),
+        remaining: value("remaining").and_then(number),
+        reset: value("reset").and_then(|told| reset(headers, told)),
     };
     (found != Allowance::default()).then_some(found)
 }

@@ -6,11 +6,11 @@ use super::*;
 use crate::llm::{Allowance, RateLimits};
 
 /// Names and values of headers.
-type Told = &'static [(&'static str, &'static str)];
+type HeaderPairs = &'static [(&'static str, &'static str)];
 
 const DATE: (&str, &str) = ("date", "Fri, 21 Nov 2025 12:00:00 GMT");
 
-fn headers(of: Told) -> HeaderMap {
+fn headers(of: HeaderPairs) -> HeaderMap {
     let pair = |(name, value): &(&'static str, &'static str)| {
         (
             HeaderName::from_static(name),
@@ -21,7 +21,7 @@ fn headers(of: Told) -> HeaderMap {
 }
 
 /// `code class`.
-fn shown(fault: &Fault) -> String {
+fn describe(fault: &Fault) -> String {
     let class = match fault.class {
         FaultClass::Unavailable { after_ms: None } => "away".to_owned(),
         FaultClass::Unavailable { after_ms: Some(ms) } => format!("away after {ms}"),
@@ -59,7 +59,7 @@ fn each_status_maps_to_a_fault() {
     ] {
         for body in ["", "no JSON", r#"{"error":{"message":"no","type":"x"}}"#] {
             let fault = of_answer(status, &HeaderMap::new(), body.as_bytes());
-            assert_eq!(shown(&fault), expected, "{status} with {body}");
+            assert_eq!(describe(&fault), expected, "{status} with {body}");
         }
     }
 }
@@ -147,7 +147,7 @@ fn error_code_refines_the_status() {
         ),
     ] {
         let fault = of_answer(status, &HeaderMap::new(), body.as_bytes());
-        assert_eq!(shown(&fault), expected, "{name}");
+        assert_eq!(describe(&fault), expected, "{name}");
     }
 }
 
@@ -182,13 +182,13 @@ fn errors_inside_a_reply_are_classified_by_code() {
         ("{}", "server_error retry"),
         ("no JSON", "server_error retry"),
     ] {
-        assert_eq!(shown(&in_reply(body)), expected, "{body}");
+        assert_eq!(describe(&in_reply(body)), expected, "{body}");
     }
 }
 
 #[test]
 fn retry_delay_is_parsed_in_every_form() {
-    let tables: &[(&str, Told, Option<u64>)] = &[
+    let tables: &[(&str, HeaderPairs, Option<u64>)] = &[
         ("none", &[DATE], None),
         ("milliseconds", &[("retry-after-ms", "1500.5")], Some(1500)),
         (
@@ -298,8 +298,8 @@ fn retry_delay_is_parsed_in_every_form() {
 
 #[test]
 fn should_retry_header_is_honoured_within_reason() {
-    let yes: Told = &[("x-should-retry", "true")];
-    let no: Told = &[("x-should-retry", "false")];
+    let yes: HeaderPairs = &[("x-should-retry", "true")];
+    let no: HeaderPairs = &[("x-should-retry", "false")];
     for (status, told, expected) in [
         (429, no, "rate_limited permanent"),
         (500, no, "server_error permanent"),
@@ -310,7 +310,7 @@ fn should_retry_header_is_honoured_within_reason() {
         (402, yes, "quota permanent"),
     ] {
         let fault = of_answer(status, &headers(told), b"");
-        assert_eq!(shown(&fault), expected, "{status} {told:?}");
+        assert_eq!(describe(&fault), expected, "{status} {told:?}");
     }
 }
 
@@ -321,7 +321,7 @@ fn rate_limit_headers_parse_in_both_dialects() {
         remaining,
         reset: reset.map(Duration::from_millis),
     };
-    let tables: &[(&str, Told, Option<RateLimits>)] = &[
+    let tables: &[(&str, HeaderPairs, Option<RateLimits>)] = &[
         ("none", &[DATE], None),
         (
             "OpenAI",

@@ -37,7 +37,7 @@ pub(in crate::llm) fn headers_late(place: &str, waited: Duration) -> Fault {
     Fault::unavailable(Code::HeadersTimeout, detail)
 }
 
-fn told(error: &rustls::Error) -> String {
+fn explain(error: &rustls::Error) -> String {
     use rustls::{CertificateError as Bad, Error::InvalidCertificate};
     match error {
         InvalidCertificate(Bad::UnknownIssuer) => {
@@ -60,7 +60,7 @@ fn tls(error: &(dyn Error + 'static)) -> Option<String> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(tls) = error.downcast_ref::<rustls::Error>() {
-            return Some(told(tls));
+            return Some(explain(tls));
         }
         let held = error.downcast_ref().and_then(io::Error::get_ref);
         if let Some(found) = held.and_then(|held| tls(held)) {

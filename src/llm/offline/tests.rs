@@ -30,7 +30,7 @@ fn request(tools: &[&str], messages: Vec<Message>) -> Request {
     }
 }
 
-fn asked(question: &str, status: ToolStatus, data: Option<Value>) -> Vec<Message> {
+fn transcript(question: &str, status: ToolStatus, data: Option<Value>) -> Vec<Message> {
     let call = Query::read(&[Arc::new(Message::text(Role::User, question))]).call();
     let Part::ToolCall(ToolCall { id, .. }) = call.clone() else {
         panic!("{call:?}")
@@ -61,7 +61,7 @@ fn place(path: &str, lines: (u64, u64), text: &str) -> Place {
     }
 }
 
-fn found(coverage: f64, places: &[Place]) -> Option<Value> {
+fn search_data(coverage: f64, places: &[Place]) -> Option<Value> {
     let places = places.to_vec();
     serde_json::to_value(SearchData { coverage, places }).ok()
 }
@@ -104,43 +104,43 @@ fn search_result_determines_the_signal() {
         (
             "sure",
             &[TOOL],
-            asked("a?", ToolStatus::Ok, found(SURE, &[best()])),
+            transcript("a?", ToolStatus::Ok, search_data(SURE, &[best()])),
             "context_sufficient",
         ),
         (
             "unsure",
             &[TOOL],
-            asked("a?", ToolStatus::Ok, found(SURE - 0.01, &[best()])),
+            transcript("a?", ToolStatus::Ok, search_data(SURE - 0.01, &[best()])),
             "partial_answer",
         ),
         (
             "nothing found",
             &[TOOL],
-            asked("a?", ToolStatus::Ok, found(0.0, &[])),
+            transcript("a?", ToolStatus::Ok, search_data(0.0, &[])),
             "stuck",
         ),
         (
             "text alone",
             &[TOOL],
-            asked("a?", ToolStatus::Ok, None),
+            transcript("a?", ToolStatus::Ok, None),
             "stuck",
         ),
         (
             "other data",
             &[TOOL],
-            asked("a?", ToolStatus::Ok, Some(json!([1]))),
+            transcript("a?", ToolStatus::Ok, Some(json!([1]))),
             "stuck",
         ),
         (
             "a search that failed once",
             &[TOOL],
-            asked("a?", ToolStatus::Failed, None),
+            transcript("a?", ToolStatus::Failed, None),
             "need_turn",
         ),
         (
             "a denied one",
             &[TOOL],
-            asked("a?", ToolStatus::Denied, None),
+            transcript("a?", ToolStatus::Denied, None),
             "stuck",
         ),
     ] {
@@ -154,7 +154,7 @@ fn search_result_determines_the_signal() {
 
 #[test]
 fn last_question_is_searched() {
-    let mut messages = asked("first?", ToolStatus::Ok, found(1.0, &[]));
+    let mut messages = transcript("first?", ToolStatus::Ok, search_data(1.0, &[]));
     messages.push(Message::text(Role::Assistant, "Nothing."));
     messages.push(Message::text(Role::User, "ä".repeat(LONGEST_QUESTION + 1)));
     messages.push(Message::text(Role::Guidance, "one more turn"));
@@ -178,7 +178,7 @@ fn best_match_is_quoted_and_four_more_are_listed() {
         .collect();
     let reply = reply(&request(
         &[TOOL],
-        asked("x?", ToolStatus::Ok, found(0.8, &places)),
+        transcript("x?", ToolStatus::Ok, search_data(0.8, &places)),
     ));
     let (text, _) = read(&reply);
     let expected = format!(
@@ -197,7 +197,7 @@ fn quoted_code_escapes_neither_its_fence_nor_the_reply() {
         let place = place(path, (1, 9), &hostile);
         let reply = reply(&request(
             &[TOOL],
-            asked("x?", ToolStatus::Ok, found(1.0, &[place])),
+            transcript("x?", ToolStatus::Ok, search_data(1.0, &[place])),
         ));
         let (text, name) = read(&reply);
         assert_eq!(name, "context_sufficient", "{text}");
@@ -213,7 +213,7 @@ fn quoted_code_escapes_neither_its_fence_nor_the_reply() {
 
 #[test]
 fn failed_search_is_retried_while_its_error_changes() {
-    let mut messages = asked("x?", ToolStatus::Failed, None);
+    let mut messages = transcript("x?", ToolStatus::Failed, None);
     let mut reasons = Vec::new();
     loop {
         let reply = reply(&request(&[TOOL], messages.clone()));
@@ -250,7 +250,7 @@ fn missing_search_tool_is_explained() {
 
 #[test]
 fn search_failure_is_quoted_in_one_bounded_line() {
-    let mut messages = asked("x?", ToolStatus::Failed, None);
+    let mut messages = transcript("x?", ToolStatus::Failed, None);
     let Some(Part::ToolResult(result)) = messages[2].parts.first_mut() else {
         panic!("no result")
     };

@@ -127,7 +127,7 @@ impl OpenAiDecoder {
             return Err(fault::in_reply(error.get()));
         }
         if let Some(said) = choice.delta.0.or(choice.message.0) {
-            self.said(said, out)?;
+            self.read_message(said, out)?;
         }
         if !choice.finish_reason.is_empty() {
             self.finish = choice.finish_reason.0.to_ascii_lowercase();
@@ -139,7 +139,7 @@ impl OpenAiDecoder {
         Ok(())
     }
 
-    fn said(&mut self, said: ChunkMessage<'_>, out: &mut Vec<Delta>) -> Result<(), Fault> {
+    fn read_message(&mut self, said: ChunkMessage<'_>, out: &mut Vec<Delta>) -> Result<(), Fault> {
         // Servers that send both repeat the text.
         let reasoning = [said.reasoning_content, said.reasoning];
         let told = reasoning.into_iter().find(|text| !text.is_empty());

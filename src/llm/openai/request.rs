@@ -11,7 +11,7 @@ use crate::{
     llm::{
         Request, ToolChoice,
         json_cache::JsonCache,
-        wire::{self, Ids, Joined, MessageText, Shown},
+        wire::{self, AsText, Ids, Joined, MessageText},
     },
     model::{Message, Part, Role, ToolCall, ToolResult, ToolSpec},
 };
@@ -107,11 +107,11 @@ enum Entry<'a> {
 
 struct Spoken<'a> {
     texts: Vec<&'a str>,
-    calls: Vec<Asked<'a>>,
+    calls: Vec<CallEntry<'a>>,
     reasoning: Option<&'a RawValue>,
 }
 
-struct Asked<'a> {
+struct CallEntry<'a> {
     call: &'a ToolCall,
     ids: Ids,
     extra: Option<&'a RawValue>,
@@ -145,9 +145,9 @@ fn entries<'a>(
                 entries.extend(message.texts().map(Entry::System));
             }
             Role::System | Role::Guidance => {
-                say(&mut entries, message.texts().map(MessageText::Runtime));
+                push_user_text(&mut entries, message.texts().map(MessageText::Runtime));
             }
-            Role::User => say(&mut entries, message.texts().map(MessageText::Plain)),
+            Role::User => push_user_text(&mut entries, message.texts().map(MessageText::Plain)),
             Role::Assistant => {
                 entries.extend(assistant(message, provider, &request.model, quirks.ids));
             }
@@ -160,7 +160,7 @@ fn entries<'a>(
     entries
 }
 
-fn say<'a>(entries: &mut Vec<Entry<'a>>, voices: impl Iterator<Item = MessageText<'a>>) {
+fn push_user_text<'a>(entries: &mut Vec<Entry<'a>>, voices: impl Iterator<Item = MessageText<'a>>) {
     match entries.last_mut() {
         Some(Entry::User(said)) => said.extend(voices),
         _ => {
@@ -182,13 +182,13 @@ fn assistant<'a>(message: &'a Message, provider: &str, model: &str, ids: Ids) ->
     let kept: Vec<Kept<'_>> = own.collect();
     let calls = message.calls().map(|call| {
         let extra = kept.iter().find(|kept| *kept.call == *call.id.0);
-        Asked {
+        CallEntry {
             call,
             ids,
             extra: extra.and_then(|kept| kept.extra_content),
         }
     });
-    let calls: Vec<Asked<'_>> = calls.collect();
+    let calls: Vec<CallEntry<'_>> = calls.collect();
     let texts: Vec<&str> = message.texts().filter(|text| !text.is_empty()).collect();
     let reasoning = kept.iter().find_map(|kept| {
         let details = kept.reasoning_details?;
@@ -216,12 +216,12 @@ impl Serialize for Entry<'_> {
             Self::User(said) => {
                 map.serialize_entry("role", "user")?;
                 let (texts, between) = (said, "\n\n");
-                map.serialize_entry("content", &Shown(Joined { texts, between }))?;
+                map.serialize_entry("content", &AsText(Joined { texts, between }))?;
             }
             Self::Assistant(spoken) => {
                 map.serialize_entry("role", "assistant")?;
                 let (texts, between) = (&spoken.texts, "");
-                let content = (!texts.is_empty()).then_some(Shown(Joined { texts, between }));
+                let content = (!texts.is_empty()).then_some(AsText(Joined { texts, between }));
                 map.serialize_entry("content", &content)?;
                 if !spoken.calls.is_empty() {
                     map.serialize_entry("tool_calls", &spoken.calls)?;
@@ -241,17 +241,17 @@ impl Serialize for Entry<'_> {
 }
 
 #[derive(Serialize)]
-struct AskedFunction<'a> {
+struct FunctionEntry<'a> {
     name: &'a str,
     arguments: &'a str,
 }
 
-impl Serialize for Asked<'_> {
+impl Serialize for CallEntry<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &self.ids.of(&self.call.id.0))?;
         map.serialize_entry("type", "function")?;
-        let function = AskedFunction {
+        let function = FunctionEntry {
             name: &wire::name(&self.call.name),
             arguments: &wire::arguments(&self.call.arguments),
         };

@@ -68,15 +68,15 @@ impl Scripted {
         };
         turns.iter().fold(empty, |script, turn| {
             let failing = turn.faults.iter().map(failing);
-            let given = turn.reply.as_ref().map(given);
+            let replying = turn.reply.as_ref().map(replying);
             script
-                .step(failing.chain(given))
+                .step(failing.chain(replying))
                 .slowly(Duration::from_millis(turn.delay_ms))
         })
     }
 }
 
-fn given(reply: &ScriptReply) -> Try {
+fn replying(reply: &ScriptReply) -> Try {
     let text = ScriptedReply::of(reply.text.clone());
     let calls = reply.tool_calls.iter();
     Try::Reply(calls.fold(text, |reply, call| reply.raw_call(&call.name, call.sent())))

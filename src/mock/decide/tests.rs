@@ -58,7 +58,7 @@ fn decide(server: &Server, dialect: Dialect, body: &str, fault: Option<&str>) ->
 }
 
 /// A readable answer: escapes control characters and cuts long texts.
-fn shown(answer: &Answer) -> String {
+fn render(answer: &Answer) -> String {
     let mut text = format!("{} {}", answer.status, answer.kind);
     for (name, value) in &answer.headers {
         let _ = write!(text, " | {name}: {value}");
@@ -121,13 +121,13 @@ fn all(dialect: Dialect, stream: bool) -> String {
     let server = server(Settings::default());
     let body = body(dialect, stream).to_string();
     let mut text = String::from("== no fault\n");
-    text += &shown(&decide(&server, dialect, &body, None));
+    text += &render(&decide(&server, dialect, &body, None));
     for kind in FaultKind::ALL {
         let name = name(*kind);
         let _ = write!(
             text,
             "\n== {name}\n{}",
-            shown(&decide(&server, dialect, &body, Some(name)))
+            render(&decide(&server, dialect, &body, Some(name)))
         );
     }
     text

@@ -16,7 +16,7 @@ impl Folder {
         Prompts::with_overlay(self.0.path())
     }
 
-    fn shown(&self, name: &str) -> String {
+    fn path_of(&self, name: &str) -> String {
         self.0.path().join(name).display().to_string()
     }
 }
@@ -32,7 +32,7 @@ fn overlay_files_replace_built_in_ones() {
     for (file, builtin) in loaded.files().iter().zip(builtin()) {
         let expected = match file.segment.id {
             SegmentId::Signals => PromptFile {
-                origin: Origin::Folder(folder.shown("signals.md")),
+                origin: Origin::Folder(folder.path_of("signals.md")),
                 text: "mine\n".into(),
                 ..builtin
             },
@@ -82,7 +82,7 @@ fn all_invalid_prompt_files_are_reported_at_once() {
     ]);
     fs::create_dir(folder.0.path().join("oracle")).unwrap();
     let broken = |name, line, fault| BrokenFile {
-        file: folder.shown(name),
+        file: folder.path_of(name),
         line,
         fault,
     };
@@ -109,7 +109,7 @@ fn unreadable_prompt_file_is_named() {
     match folder.load().unwrap_err() {
         Error::Files(found) => assert!(
             matches!(&found[..], [BrokenFile { file, line: None, fault: FileFault::Unreadable(_) }]
-                if *file == folder.shown("base.md")),
+                if *file == folder.path_of("base.md")),
             "{found:?}"
         ),
         other => panic!("{other}"),

@@ -20,12 +20,12 @@ entries = ["file", "^document", "write", "^new", "go on$", "new"]
 entries = ["^sure$", "file"]
 "#;
 
-fn found(text: &str) -> Vec<String> {
+fn labels(text: &str) -> Vec<String> {
     let matcher = Matcher::new(&Lexicon::parse(LEXICON, "test").unwrap());
     let mut reading = Reading::default();
     matcher.read(text, &mut reading);
-    let shown = |e: &Evidence| format!("{}: {}", e.query_type, e.label);
-    matcher.evidence(&reading).map(shown).collect()
+    let label = |e: &Evidence| format!("{}: {}", e.query_type, e.label);
+    matcher.evidence(&reading).map(label).collect()
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn entries_match_word_forms() {
         ("an incomplete phrase", "which", vec![]),
         ("nothing", "", vec![]),
     ] {
-        assert_eq!(found(text), want, "{name}");
+        assert_eq!(labels(text), want, "{name}");
     }
 }
 
@@ -119,6 +119,6 @@ fn anchors_bind_an_entry_to_clause_boundaries() {
         ("both ends", "Sure!", vec!["conversational: sure"]),
         ("only one end", "sure thing", vec![]),
     ] {
-        assert_eq!(found(text), want, "{name}");
+        assert_eq!(labels(text), want, "{name}");
     }
 }

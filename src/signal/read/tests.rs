@@ -32,7 +32,7 @@ fn rejected(reason: &str) -> Is {
     Is::Rejected(reason.to_owned())
 }
 
-fn found(reply: &str) -> (Is, String) {
+fn interpret(reply: &str) -> (Is, String) {
     let Reading { finding, text } = read(reply, Timestamp::default());
     let is = match finding {
         Finding::Nothing => Is::Nothing,
@@ -49,7 +49,7 @@ fn found(reply: &str) -> (Is, String) {
 /// Checks rows of name, reply, outcome and visible text.
 fn check(rows: &[(&str, &str, Is, &str)]) {
     for (name, reply, is, text) in rows {
-        let (got, seen) = found(reply);
+        let (got, seen) = interpret(reply);
         assert_eq!((&got, seen.as_str()), (is, *text), "{name}: {reply:?}");
     }
 }

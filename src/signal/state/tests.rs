@@ -119,19 +119,19 @@ fn counters_follow_the_turns() {
 #[test]
 fn three_turns_with_the_same_reason_are_a_loop() {
     let a = Need("retrying failed tool");
-    let found = |kind, words: &str| Some((kind, words.to_owned()));
+    let detected = |kind, words: &str| Some((kind, words.to_owned()));
     for (name, turns, expected) in [
         (
             "three of the same reason",
             vec![a, a, a],
-            found(LoopKind::Reason, "retrying failed tool"),
+            detected(LoopKind::Reason, "retrying failed tool"),
         ),
         ("two do not", vec![a, a], None),
         ("nothing recorded", vec![], None),
         (
             "more than three",
             vec![a, a, a, a],
-            found(LoopKind::Reason, "retrying failed tool"),
+            detected(LoopKind::Reason, "retrying failed tool"),
         ),
         ("broken by silence", vec![a, a, Silent, a], None),
         ("over with silence", vec![a, a, a, Silent], None),
@@ -139,13 +139,13 @@ fn three_turns_with_the_same_reason_are_a_loop() {
         (
             "capability",
             vec![Capability("shell"); 3],
-            found(LoopKind::Capability, "shell"),
+            detected(LoopKind::Capability, "shell"),
         ),
         ("two capabilities", vec![Capability("shell"); 2], None),
         (
             "scope",
             vec![Scope("all of auth"); 3],
-            found(LoopKind::Delegation, "all of auth"),
+            detected(LoopKind::Delegation, "all of auth"),
         ),
         ("the same terminal signal", vec![Enough; 3], None),
     ] {

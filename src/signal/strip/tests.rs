@@ -124,7 +124,7 @@ fn chunks<'a>(mut text: &'a str, sizes: &[usize]) -> Vec<&'a str> {
 }
 
 /// The output of each push and of the end.
-fn shown<'a>(parts: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+fn strip<'a>(parts: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut stripper = Stripper::new();
     let mut shown: Vec<_> = parts
         .into_iter()
@@ -143,7 +143,7 @@ proptest! {
         sizes in prop::collection::vec(1_usize..12, 1..6),
     ) {
         let whole = read(&reply, Timestamp::default()).text;
-        prop_assert_eq!(shown(chunks(&reply, &sizes)).concat(), whole);
+        prop_assert_eq!(strip(chunks(&reply, &sizes)).concat(), whole);
     }
 
     #[test]
@@ -155,7 +155,7 @@ proptest! {
         let thoughtful = format!(" \n<think>{}</think>\n{reply}", thought.concat());
         let [with, without] = [&thoughtful, &reply].map(|text| read(text, Timestamp::default()));
         prop_assert_eq!(&with, &without);
-        prop_assert_eq!(shown(chunks(&thoughtful, &sizes)).concat(), without.text);
+        prop_assert_eq!(strip(chunks(&thoughtful, &sizes)).concat(), without.text);
     }
 
     #[test]
@@ -170,7 +170,7 @@ proptest! {
             reply.push_str(&format!("<signal type='need_turn'>§{block}§</signal>"));
         }
         reply.push_str(&last);
-        for piece in shown(chunks(&reply, &sizes)) {
+        for piece in strip(chunks(&reply, &sizes)) {
             prop_assert!(!piece.contains('§'), "{piece:?} of {reply:?}");
         }
     }
@@ -205,7 +205,7 @@ proptest! {
     fn arbitrary_bytes_strip_alike_when_streamed(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let reply = String::from_utf8_lossy(&bytes);
         let whole = read(&reply, Timestamp::default()).text;
-        prop_assert_eq!(shown(chunks(&reply, &[1])).concat(), whole);
+        prop_assert_eq!(strip(chunks(&reply, &[1])).concat(), whole);
     }
 }
 
@@ -456,7 +456,7 @@ fn finish_resolves_open_tags() {
         ("trailing white space", "a \n ", "a", ""),
         ("a tag behind a backtick", "`a <signal> b", "`a", "  b"),
     ] {
-        let shown = shown([chunk]);
+        let shown = strip([chunk]);
         assert_eq!(shown, [pushed, finished], "{name}");
     }
 }

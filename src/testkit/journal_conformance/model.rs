@@ -178,8 +178,8 @@ impl Model {
         } else {
             (Sid(0), Epoch(0))
         };
-        let given = |session: &Session| session.sid == sid;
-        let free = !self.sessions.iter().any(given) && !self.gone.contains(&sid);
+        let has_sid = |session: &Session| session.sid == sid;
+        let free = !self.sessions.iter().any(has_sid) && !self.gone.contains(&sid);
         if let Some(session) = self.sessions.iter_mut().find(|session| session.key == *key) {
             session.epoch = epoch.max(session.epoch.next());
             return Claim {

@@ -81,7 +81,7 @@ type Items = Vec<Result<Delta, Fault>>;
 /// Name, behaviour, and the breach that the suite reports.
 type Row = (&'static str, fn(&Request, usize) -> Items, &'static str);
 
-fn shown(reply: Reply) -> Items {
+fn items(reply: Reply) -> Items {
     vec![
         Ok(Delta::Text("All is well.".to_owned())),
         Ok(Delta::Done(reply)),
@@ -96,7 +96,7 @@ async fn breach(broken: fn(&Request, usize) -> Items) -> Result<(), Breach> {
 #[tokio::test]
 async fn model_conformance_detects_violations() {
     let rows: Vec<Row> = vec![
-        ("nothing is", |r, _| shown(good(r)), ""),
+        ("nothing is", |r, _| items(good(r)), ""),
         (
             "no end",
             |_, _| vec![],
@@ -109,7 +109,7 @@ async fn model_conformance_detects_violations() {
         ),
         (
             "more after the end",
-            |r, _| [shown(good(r)), vec![Err(Fault::permanent("code", "why"))]].concat(),
+            |r, _| [items(good(r)), vec![Err(Fault::permanent("code", "why"))]].concat(),
             "Question: after its end the stream went on with Err(",
         ),
         (
@@ -119,23 +119,23 @@ async fn model_conformance_detects_violations() {
         ),
         (
             "arguments that are no object",
-            |r, _| shown(calling(r, "a", "[1]")),
+            |r, _| items(calling(r, "a", "[1]")),
             r#"Question: the arguments "[1]" of `code_search` are not a JSON object"#,
         ),
         (
             "an id that was given before",
-            |r, _| shown(calling(r, "conformance-1", "{}")),
+            |r, _| items(calling(r, "conformance-1", "{}")),
             "Results: the id `conformance-1` was given to two calls",
         ),
         (
             "a call that was not allowed",
-            |r, _| shown(calling(r, "a", "{}")),
+            |r, _| items(calling(r, "a", "{}")),
             "NoTools: `code_search` was asked for, and tools were not to be",
         ),
         (
             "a stop that does not fit",
             |r, _| {
-                shown(Reply {
+                items(Reply {
                     stop: StopReason::ToolCalls,
                     ..good(r)
                 })
@@ -145,7 +145,7 @@ async fn model_conformance_detects_violations() {
         (
             "no usage",
             |r, _| {
-                shown(Reply {
+                items(Reply {
                     usage: Usage::default(),
                     ..good(r)
                 })
@@ -155,7 +155,7 @@ async fn model_conformance_detects_violations() {
         (
             "another provider's model",
             |r, _| {
-                shown(Reply {
+                items(Reply {
                     model: "model".to_owned(),
                     ..good(r)
                 })
@@ -166,7 +166,7 @@ async fn model_conformance_detects_violations() {
             "another reply the second time",
             |r, before| {
                 let model = format!("broken/{before}");
-                shown(Reply { model, ..good(r) })
+                items(Reply { model, ..good(r) })
             },
             "Question: the same request gave two replies",
         ),
@@ -174,7 +174,7 @@ async fn model_conformance_detects_violations() {
             "a dropped stream that is missed",
             |r, before| match (r.tool_choice, before) {
                 (ToolChoice::Auto, 2) => vec![],
-                (ToolChoice::Auto | ToolChoice::None, _) => shown(good(r)),
+                (ToolChoice::Auto | ToolChoice::None, _) => items(good(r)),
             },
             "Dropped: the stream ended without a whole reply",
         ),

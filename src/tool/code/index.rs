@@ -296,7 +296,7 @@ impl Shared {
                 shard.keep(before, *file, &mut moved);
                 continue;
             }
-            let shown = self.root.shown(path);
+            let shown = self.root.display_path(path);
             let entry = IndexedFile {
                 path: path.clone(),
                 stamp: *stamp,

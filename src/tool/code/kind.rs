@@ -21,10 +21,10 @@ pub(in crate::tool) struct FilePreference {
 impl FilePreference {
     /// Classifies a `question` in lower case.
     pub(in crate::tool) fn of(question: &str, has_version: bool) -> Self {
-        let says = |phrases: &str| phrases.split('|').any(|phrase| question.contains(phrase));
+        let mentions = |phrases: &str| phrases.split('|').any(|phrase| question.contains(phrase));
         Self {
-            change: has_version || says(CHANGES),
-            guide: says(GUIDES),
+            change: has_version || mentions(CHANGES),
+            guide: mentions(GUIDES),
         }
     }
 }
@@ -47,7 +47,7 @@ impl FileKind {
             let mut names = names.split(' ');
             names.any(|name| folders.split('/').any(|folder| folder == name))
         };
-        let says = |words: &str| {
+        let has_word = |words: &str| {
             let mut parts = stem.split(['-', '_', '.', ' ']);
             parts.any(|part| words.split(' ').any(|word| word == part))
         };
@@ -56,14 +56,14 @@ impl FileKind {
         let name = path.rsplit('/').next().unwrap_or(path);
         let shouts = !name.contains(|c: char| c.is_lowercase() || c == '.');
         let is_prose = ends("md markdown mdx rst adoc txt org") || shouts;
-        if ends(MADE) || says("lock min pb2 generated shrinkwrap") || within(VENDORED) {
+        if ends(MADE) || has_word("lock min pb2 generated shrinkwrap") || within(VENDORED) {
             Self::Generated
-        } else if within(TESTING) || !is_prose && says("test tests spec conftest") {
+        } else if within(TESTING) || !is_prose && has_word("test tests spec conftest") {
             Self::Test
         } else if within("example examples samples demo demos") {
             Self::Example
         } else if is_prose
-            && (says(CHANGED) || within("changes changelogs releases migrations news"))
+            && (has_word(CHANGED) || within("changes changelogs releases migrations news"))
         {
             Self::Changes
         } else if is_prose {

@@ -149,7 +149,7 @@ impl<'a> Scanner<'a> {
         if found.lines.is_empty() {
             return Ok(None);
         }
-        Ok(Some(self.hits(self.root.shown(path), text, found)))
+        Ok(Some(self.hits(self.root.display_path(path), text, found)))
     }
 
     fn hits(&self, path: String, text: &[u8], mut found: LineMatches<'_>) -> FileHits {

@@ -93,7 +93,7 @@ fn pipe(path: PathBuf) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
-fn found(text: &str) -> Vec<&str> {
+fn matched_files(text: &str) -> Vec<&str> {
     let mut files: Vec<&str> = text
         .lines()
         .filter_map(|line| Some(line.split_once(':')?.0))
@@ -176,7 +176,7 @@ fn definitions_rank_before_uses_and_code_before_tests() {
     ];
     for (query, mode) in [("admit", "literal"), (r"ad\w+t", "regex")] {
         let text = tree.search(json!({"query": query, "mode": mode}));
-        assert_eq!(found(&text), order, "{mode}: {text}");
+        assert_eq!(matched_files(&text), order, "{mode}: {text}");
         let text = tree.search(json!({"query": query, "mode": mode, "max_results": 1}));
         let first = text.lines().next().unwrap();
         assert_eq!(first, "c/desk.rs:4: fn admit() {}", "{mode}: the best line");
@@ -249,7 +249,7 @@ fn search_path_may_be_a_folder_file_or_glob() {
         ("brackets that exist", "app/[id]", vec!["app/[id]/p.rs"]),
     ] {
         let text = tree.search(json!({"query": "hit", "path": path}));
-        assert_eq!(found(&text), want, "{name}: {text}");
+        assert_eq!(matched_files(&text), want, "{name}: {text}");
     }
     let none = tree.search(json!({"query": "hit", "path": "*.py"}));
     assert_eq!(
@@ -371,7 +371,7 @@ fn malformed_text_is_shown_lossily() {
                 all matches shown; 4 files searched";
     assert_eq!(tree.search(json!({"query": "hit"})), want);
     let first = tree.search(json!({"query": "^hit$", "mode": "regex"}));
-    assert_eq!(found(&first), ["bom.txt"], "{first}");
+    assert_eq!(matched_files(&first), ["bom.txt"], "{first}");
 }
 
 #[test]
@@ -410,7 +410,7 @@ fn result_caps_apply_and_omissions_are_counted() {
         7,
         "{text}"
     );
-    assert_eq!(found(&text), ["f00", "f01", "f02"]);
+    assert_eq!(matched_files(&text), ["f00", "f01", "f02"]);
     assert!(text.ends_with("…193 more matches in 20 files; narrow the query; 20 files searched"));
     let alone = tree.search(json!({"query": "hit", "path": "f00"}));
     assert!(

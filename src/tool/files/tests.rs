@@ -234,9 +234,9 @@ fn utf16_text_is_reported_as_such() {
 fn binary_files_are_refused() {
     let mut late = b"text\n".repeat(2_000);
     late.push(0);
-    let says = |size: usize| format!("`f` is a binary file of {size} bytes: only text can be read");
+    let text = |size: usize| format!("`f` is a binary file of {size} bytes: only text can be read");
     let early = read_with(FileReadSettings::default(), b"\x7fELF\0", json!({}));
-    assert_eq!(early, Err(ToolError::ForModel(says(5))), "at the start");
+    assert_eq!(early, Err(ToolError::ForModel(text(5))), "at the start");
     let window = read_with(
         FileReadSettings::default(),
         &late,
@@ -244,7 +244,7 @@ fn binary_files_are_refused() {
     );
     assert_eq!(
         window,
-        Err(ToolError::ForModel(says(late.len()))),
+        Err(ToolError::ForModel(text(late.len()))),
         "in the window"
     );
 }

@@ -55,7 +55,7 @@ fn tree() -> Tree {
     }
 }
 
-fn said(error: ToolError) -> String {
+fn text(error: ToolError) -> String {
     let ToolError::ForModel(text) = error else {
         panic!("{error:?}")
     };
@@ -101,7 +101,7 @@ fn paths_inside_the_root_resolve() {
             .root
             .resolve(wanted)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_eq!(tree.root.shown(&path), found, "{name}");
+        assert_eq!(tree.root.display_path(&path), found, "{name}");
         assert!(path.starts_with(tree.root.path()), "{name}");
     }
 }
@@ -160,10 +160,10 @@ fn paths_outside_or_reserved_are_refused() {
             "`dangling` is a link to something that does not exist",
         ),
     ] {
-        let text = said(tree.root.resolve(wanted).unwrap_err());
+        let text = text(tree.root.resolve(wanted).unwrap_err());
         assert!(text.contains(says), "{name}: {text}");
     }
-    let long = said(tree.root.resolve(&"x/".repeat(4_000)).unwrap_err());
+    let long = text(tree.root.resolve(&"x/".repeat(4_000)).unwrap_err());
     assert!(
         long.starts_with("the path is longer than 4096 bytes"),
         "{long}"
@@ -213,7 +213,7 @@ fn missing_path_error_suggests_a_remedy() {
             "`src/lib.rs` is a file, not a folder: there is nothing below it",
         ),
     ] {
-        assert_eq!(said(tree.root.resolve(wanted).unwrap_err()), says, "{name}");
+        assert_eq!(text(tree.root.resolve(wanted).unwrap_err()), says, "{name}");
     }
 }
 
@@ -223,8 +223,8 @@ fn only_files_are_opened() {
     let opened = tree.root.open_file("file_in").unwrap();
     assert_eq!((opened.size, opened.shown.as_str()), (5, "src/lib.rs"));
     let says = "`src` is a folder: name a file in it, or search it with `code_search`";
-    assert_eq!(said(tree.root.open_file("src").unwrap_err()), says);
-    let pipe = said(tree.root.open_file("pipe").unwrap_err());
+    assert_eq!(text(tree.root.open_file("src").unwrap_err()), says);
+    let pipe = text(tree.root.open_file("pipe").unwrap_err());
     assert!(pipe.contains("it cannot be opened"), "{pipe}");
 }
 

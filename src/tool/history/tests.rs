@@ -120,7 +120,7 @@ async fn commits(folder: &Path, arguments: Value) -> Value {
 }
 
 /// What git says, of one line.
-fn said(folder: &Path, arguments: &[&str]) -> String {
+fn git_output(folder: &Path, arguments: &[&str]) -> String {
     let run = Command::new("git")
         .args(arguments)
         .current_dir(folder)
@@ -133,7 +133,7 @@ fn said(folder: &Path, arguments: &[&str]) -> String {
 
 /// The whole hash of a revision.
 fn hash_of(folder: &Path, revision: &str) -> String {
-    said(folder, &["rev-parse", revision])
+    git_output(folder, &["rev-parse", revision])
 }
 
 /// The first lines of the messages that were found.
@@ -627,7 +627,7 @@ async fn a_commit_is_shown_with_its_diff() {
     // A file may be called like the commit.
     let hash = hash_of(folder.path(), "HEAD");
     fs::write(folder.path().join(&hash), "x").unwrap();
-    let short = said(folder.path(), &["rev-parse", "--short", "HEAD"]);
+    let short = git_output(folder.path(), &["rev-parse", "--short", "HEAD"]);
     for given in [&hash, &hash[..12], &hash.to_uppercase(), &short] {
         let found = search(folder.path(), json!({"commit": given}))
             .await
@@ -739,7 +739,7 @@ async fn unknown_or_ambiguous_hash_is_reported() {
         let message = format!("Number {}", made.len());
         let names = ["-c", "user.name=Ada", "-c", "user.email=a@example.org"];
         let commit = ["commit-tree", "-m", &message, &tree];
-        let new = said(folder.path(), &[&names[..], &commit[..]].concat());
+        let new = git_output(folder.path(), &[&names[..], &commit[..]].concat());
         if let Some(old) = made.iter().find(|old| old[..4] == new[..4]) {
             break [old.clone(), new];
         }

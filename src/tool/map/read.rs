@@ -170,7 +170,7 @@ fn outlined(
     let line = |symbol: &Symbol| lines.get(symbol.line as usize - 1).copied();
     let shown = kept.iter().map(|&at| {
         let symbol = &symbols[at];
-        let text = shown(line(symbol).unwrap_or_default());
+        let text = shorten(line(symbol).unwrap_or_default());
         MapSymbol {
             line: symbol.line,
             depth: symbol.depth,
@@ -194,7 +194,7 @@ fn outlined(
     }
 }
 
-fn shown(line: &str) -> String {
+fn shorten(line: &str) -> String {
     let bare = line.trim().trim_end_matches(['{', '(']).trim_end();
     on_one_line(&shortened(bare, MAX_LINE)).into_owned()
 }

@@ -135,10 +135,10 @@ mod tests {
         let files = ["a/b/c/one.rs", "a/b/search/two.rs", "three.rs"].map(listed);
         let focus = Focus::new("search");
         let stop = CancellationToken::new();
-        let shown = |room| tree(&files, "", &focus, room, &stop);
-        assert_eq!(shown(42), "./ three.rs\na/ 1 file\na/b/search/ two.rs");
+        let render = |room| tree(&files, "", &focus, room, &stop);
+        assert_eq!(render(42), "./ three.rs\na/ 1 file\na/b/search/ two.rs");
         stop.cancel();
-        assert_eq!(shown(100), "./ three.rs\na/ 2 files");
+        assert_eq!(render(100), "./ three.rs\na/ 2 files");
     }
 
     #[test]
@@ -150,13 +150,13 @@ mod tests {
         };
         let many = (0..20).map(|at| listed(format!("a/b/f{at}")));
         let files: Vec<ListedFile> = many.chain([listed("a/b/c/d/deep".to_owned())]).collect();
-        let shown = |top, room| {
+        let render = |top, room| {
             let stop = CancellationToken::new();
             tree(&files, top, &Focus::new(""), room, &stop)
         };
-        assert!(shown("a/b", 200).starts_with("a/b/ f0, f1,"));
-        assert!(shown("a/b", 200).ends_with("\na/b/c/d/ deep"));
-        assert_eq!(shown("", 200), "a/b/ 20 files\na/b/c/d/ deep");
-        assert_eq!(shown("a/b", 18), "a/b/ 21 files");
+        assert!(render("a/b", 200).starts_with("a/b/ f0, f1,"));
+        assert!(render("a/b", 200).ends_with("\na/b/c/d/ deep"));
+        assert_eq!(render("", 200), "a/b/ 20 files\na/b/c/d/ deep");
+        assert_eq!(render("a/b", 18), "a/b/ 21 files");
     }
 }

@@ -182,7 +182,7 @@ impl Index {
         let resolved_terms = resolved_terms(shards, &question);
         let is_within = |path: &Path| {
             within.is_empty() || {
-                let shown = notes.shown(path);
+                let shown = notes.display_path(path);
                 let below = shown.strip_prefix(within);
                 below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
             }
@@ -206,7 +206,7 @@ impl Index {
     fn hit(&self, notes: &Notes, lens: &mut PassageScorer<'_>, passage: usize) -> Option<Hit> {
         let passage = self.shard.passages[passage];
         let file = &self.shard.files[passage.file as usize].path;
-        let path = notes.shown(file);
+        let path = notes.display_path(file);
         let sections = &self.pages.get(&path)?.note.sections;
         let section = sections.iter().find(|one| one.first == passage.first)?;
         let text = notes.text(file)?;

@@ -250,7 +250,7 @@ pub(super) fn find<'a>(
         ));
     }
     let below = notes.below_folder(given);
-    let folder = notes.shown(&notes.folder);
+    let folder = notes.display_path(&notes.folder);
     let folder = folder.trim_end_matches('.');
     let is_top = folder.is_empty() || folder == notes.prefix;
     let slash = if is_top { "" } else { "/" };

@@ -110,7 +110,7 @@ fn write(
             (place, Some(old))
         }
     };
-    let shown = notes.shown(&place.path());
+    let shown = notes.display_path(&place.path());
     let edit = match (mode, &old) {
         (WriteMode::Append, Some(old)) => append(&shown, old, wanted)?,
         (WriteMode::Replace, Some(old)) => {
@@ -151,9 +151,9 @@ fn write(
 
 impl NoteWriteArguments {
     fn check(&self, mode: WriteMode) -> Result<(), ToolError> {
-        let say = |text: &str| Err(ToolError::for_model(text));
+        let refuse = |text: &str| Err(ToolError::for_model(text));
         if self.text.trim().is_empty() {
-            return say("`text` is empty: nothing would be written");
+            return refuse("`text` is empty: nothing would be written");
         }
         if self.text.len() > MAX_TEXT {
             return Err(ToolError::ForModel(format!(
@@ -162,17 +162,17 @@ impl NoteWriteArguments {
             )));
         }
         if self.text.contains('\0') {
-            return say("`text` contains a NUL character: remove it");
+            return refuse("`text` contains a NUL character: remove it");
         }
         if self.section.is_some() && mode != WriteMode::Append {
-            return say("`section` is valid only with mode `append`");
+            return refuse("`section` is valid only with mode `append`");
         }
         match (mode, &self.version) {
             (WriteMode::Replace, None) => {
-                say("`replace` needs the `version` that `note_read` shows")
+                refuse("`replace` needs the `version` that `note_read` shows")
             }
             (WriteMode::Create | WriteMode::Append, Some(_)) => {
-                say("`version` is valid only with mode `replace`")
+                refuse("`version` is valid only with mode `replace`")
             }
             _ => Ok(()),
         }
@@ -309,7 +309,7 @@ fn is_item(line: &str) -> bool {
 
 fn text_of(notes: &Notes, place: &WriteTarget) -> Result<String, ToolError> {
     let path = place.path();
-    let shown = notes.shown(&path);
+    let shown = notes.display_path(&path);
     let for_model = |why: String| ToolError::ForModel(format!("`{shown}` {why}"));
     let most = notes.settings.max_file_bytes;
     let mut bytes = Vec::new();

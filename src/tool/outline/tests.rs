@@ -11,7 +11,7 @@ mod lines;
 mod typed;
 
 /// Formats a symbol per line: kind, name, first line, line of the name, last line.
-fn shown(path: &str, text: &str) -> String {
+fn render(path: &str, text: &str) -> String {
     let symbols = outline(path, text);
     let fault = fault(&symbols, text);
     assert_eq!(fault, None, "{path}");
@@ -217,7 +217,7 @@ fn broken_symbol_ends_at_the_next_unindented_definition() {
             "function a 1:1-2\nfunction b 4:4-5\n",
         ),
     ] {
-        assert_eq!(shown(path, text), want, "{path}");
+        assert_eq!(render(path, text), want, "{path}");
     }
 }
 

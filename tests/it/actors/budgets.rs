@@ -46,7 +46,7 @@ async fn ask(session: &TestSession, limits: Limits) -> Answer {
 }
 
 /// Lists the budget events with their type, used amount and limit.
-async fn told(session: &TestSession) -> Vec<(String, Value, Value)> {
+async fn budget_events(session: &TestSession) -> Vec<(String, Value, Value)> {
     let events = session.events(Seq(0)).await.unwrap();
     let of_budgets = events
         .into_iter()
@@ -102,7 +102,7 @@ async fn cost_budget_warns_at_eighty_percent_and_ends_the_query() {
         let text = format!("{}{TRUNCATED}", "Found.\n\n".repeat(calls));
         let forced = ("forced".to_owned(), Some("cost"), text.as_str());
         assert_eq!(end(&answer), forced, "{name}");
-        assert_eq!(told(&session).await, expected, "{name}");
+        assert_eq!(budget_events(&session).await, expected, "{name}");
         assert_eq!(script.requests().len(), calls, "{name}");
         let spent: u64 = costs[..calls].iter().sum();
         assert_eq!(answer.usage.cost, NanoUsd(spent), "{name}");
@@ -121,7 +121,7 @@ async fn token_and_cost_budgets_are_independent() {
     let answer = ask(&session, limits).await;
     assert_eq!(answer.outcome.reason(), Some("tokens"));
     assert_eq!(answer.usage, cost(30, 3));
-    let told: Vec<String> = told(&session)
+    let told: Vec<String> = budget_events(&session)
         .await
         .into_iter()
         .map(|(kind, ..)| kind)
@@ -184,7 +184,7 @@ async fn child_cost_is_capped_by_the_parents_remainder_and_added_to_it() {
             1,
             "{name}: no call beyond it"
         );
-        let told = told(&parent).await;
+        let told = budget_events(&parent).await;
         assert_eq!(told, [exceeded(spent, 10_000)], "{name}");
     }
 }

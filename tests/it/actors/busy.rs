@@ -152,7 +152,7 @@ async fn cancel_without_a_running_query_is_refused() {
     ));
 }
 
-async fn told(mut watch: Watch) -> Vec<(u64, String)> {
+async fn collect(mut watch: Watch) -> Vec<(u64, String)> {
     let mut told = Vec::new();
     while let Some(progress) = watch.next().await.unwrap() {
         if let Progress::Record(record) = progress {
@@ -177,7 +177,7 @@ async fn query_log_has_its_own_and_session_events_up_to_its_end() {
     let second = ask("second").await.unwrap();
     let (ids, told) = (
         [first.query(), second.query()],
-        tokio::join!(told(first), told(second)),
+        tokio::join!(collect(first), collect(second)),
     );
     let recorded = async |query| {
         let events = events_of(&session, query).await;

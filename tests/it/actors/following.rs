@@ -23,12 +23,12 @@ fn keyed(number: usize) -> Submission {
     }
 }
 
-async fn asked(session: &TestSession, number: usize) -> Watch {
+async fn ask(session: &TestSession, number: usize) -> Watch {
     let session: &SessionHandle = session;
     session.ask(keyed(number)).await.unwrap()
 }
 
-async fn told(mut watch: Watch) -> Vec<Event> {
+async fn collect(mut watch: Watch) -> Vec<Event> {
     let mut told = Vec::new();
     while let Some(progress) = watch.next().await.unwrap() {
         if let Progress::Record(record) = progress {
@@ -56,9 +56,9 @@ async fn keyed_message_costs_the_same_in_a_long_session() {
     let (mut cost, mut all) = (Vec::new(), Vec::new());
     for number in 0..QUERIES {
         let before = journal.records_read();
-        let watch = asked(&session, number).await;
+        let watch = ask(&session, number).await;
         let query = watch.query();
-        let told = told(watch).await;
+        let told = collect(watch).await;
         assert_eq!(events_of(&session, query).await, told);
         cost.push(journal.records_read() - before);
         all.push(told);
@@ -71,7 +71,7 @@ async fn keyed_message_costs_the_same_in_a_long_session() {
 
     // A repeated submission is found at any position and yields the same events.
     for number in [0, 7, QUERIES - 1] {
-        let again = told(asked(&session, number).await).await;
+        let again = collect(ask(&session, number).await).await;
         assert_eq!(again, all[number], "{number}");
     }
     assert_eq!(session.kinds().await.unwrap().len() as u64, known.last.0);
@@ -159,9 +159,9 @@ async fn slow_follower_of_events_misses_nothing() {
     session.wait_for("query.finished").await.unwrap();
     let all = events_of(&session, query).await;
     assert!(all.len() > 32, "more than waits: {}", all.len());
-    assert_eq!(told(watch).await, all);
+    assert_eq!(collect(watch).await, all);
     let again = handle.watch(query).await.unwrap();
-    assert_eq!(told(again).await, all);
+    assert_eq!(collect(again).await, all);
 }
 
 #[tokio::test(start_paused = true)]

@@ -44,10 +44,10 @@ fn script() -> Scripted {
         .reply(done("Three."))
 }
 
-async fn said(oracle: &TestSystem, session: &str) -> Vec<String> {
+async fn texts(oracle: &TestSystem, session: &str) -> Vec<String> {
     let session = oracle.session(session).unwrap();
     let log = session.records(Seq(0)).await.unwrap();
-    let said = log.iter().filter_map(|entry| entry.record.said());
+    let said = log.iter().filter_map(|entry| entry.record.text());
     said.map(str::to_owned).collect()
 }
 
@@ -66,9 +66,9 @@ async fn fork_continues_after_a_query_without_touching_its_source() {
     // One answer of the copied history precedes it, so the script continues at its second reply.
     assert_eq!((asked.query, asked.text.as_str()), (QueryId(2), "Two."));
     let t = ["first", "One.", "another second", "Two."];
-    assert_eq!(said(&oracle, "t").await, t);
+    assert_eq!(texts(&oracle, "t").await, t);
     assert_eq!(
-        said(&oracle, "s").await,
+        texts(&oracle, "s").await,
         ["first", "One.", "second", "Two."]
     );
     assert_eq!(source.events(Seq(0)).await.unwrap(), before);
@@ -107,7 +107,7 @@ async fn fork_after_a_turn_keeps_only_that_turn() {
         .await
         .unwrap();
     let t = ["first", "One.", "second", "Half of two."];
-    assert_eq!(said(&oracle, "t").await, t);
+    assert_eq!(texts(&oracle, "t").await, t);
     assert_eq!(
         last(&oracle.session("t").unwrap(), "query.finished").await["turns"],
         1
@@ -121,7 +121,7 @@ async fn fork_after_a_turn_keeps_only_that_turn() {
         .fork(&key("s"), whole, name("u"))
         .await
         .unwrap();
-    assert_eq!(said(&oracle, "u").await, said(&oracle, "s").await);
+    assert_eq!(texts(&oracle, "u").await, texts(&oracle, "s").await);
 }
 
 #[tokio::test(start_paused = true)]
@@ -156,7 +156,7 @@ async fn fork_cuts_a_running_query_that_continues_in_its_source() {
         .fork(&key("s"), after(1), name("t"))
         .await
         .unwrap();
-    assert_eq!(said(&oracle, "t").await, ["first", "One."]);
+    assert_eq!(texts(&oracle, "t").await, ["first", "One."]);
     let end = session
         .wait_for_after(Seq(12), "query.finished")
         .await

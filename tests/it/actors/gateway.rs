@@ -133,7 +133,7 @@ impl Metered {
     }
 }
 
-fn who(request: &Request) -> String {
+fn question(request: &Request) -> String {
     let parts = request.messages.iter().flat_map(|message| &message.parts);
     let text = parts.filter_map(|part| match part {
         Part::Text { text } => Some(text.to_string()),
@@ -163,7 +163,7 @@ impl Backend for Metered {
     fn call(&self, request: Request) -> DeltaStream {
         let provider = self.clone();
         let call = async move {
-            let who = who(&request);
+            let who = question(&request);
             let (counted, limits) = provider.count(&who);
             advance_time(provider.takes).await;
             let mut pieces = Vec::new();

@@ -126,7 +126,7 @@ async fn session_list_is_paged() {
     assert_eq!(page.sessions, [], "a tenant sees its own");
 }
 
-fn asks() -> TestOracle {
+fn approving() -> TestOracle {
     let script = Scripted::new()
         .calls("May I?", [("deploy", json!({ "to": "prod" }))])
         .reply(done("Done."));
@@ -136,7 +136,7 @@ fn asks() -> TestOracle {
 #[tokio::test(start_paused = true)]
 async fn waiting_calls_are_listed_from_every_session() {
     let journal = memory();
-    let before = asks().journal(journal.clone()).start().await.unwrap();
+    let before = approving().journal(journal.clone()).start().await.unwrap();
     for each in ["a", "b"] {
         let session = before.session(each).unwrap();
         session.submit(Submission::new("deploy it")).await.unwrap();
@@ -155,7 +155,7 @@ async fn waiting_calls_are_listed_from_every_session() {
     assert_eq!(waiting(&before, 9).await, there);
     before.shut_down(Duration::ZERO).await;
 
-    let after = asks().journal(journal);
+    let after = approving().journal(journal);
     let after = after
         .settings(|settings| settings.recovery = oracle_agent::actor::Recovery::OnDemand)
         .start()
@@ -181,7 +181,7 @@ async fn waiting_calls_are_listed_from_every_session() {
 
 #[tokio::test(start_paused = true)]
 async fn deleted_session_has_no_waiting_calls() {
-    let oracle = asks().start().await.unwrap();
+    let oracle = approving().start().await.unwrap();
     let session = oracle.session("s").unwrap();
     session.submit(Submission::new("deploy it")).await.unwrap();
     session.wait_for("approval.requested").await.unwrap();
@@ -198,7 +198,7 @@ async fn deleted_session_has_no_waiting_calls() {
 #[tokio::test(start_paused = true)]
 async fn waiting_calls_are_read_in_batches_and_an_incomplete_list_says_so() {
     let journal = memory();
-    let before = asks().journal(journal.clone()).start().await.unwrap();
+    let before = approving().journal(journal.clone()).start().await.unwrap();
     for number in 0..20 {
         let session = before.session(&format!("s{number}")).unwrap();
         session.submit(Submission::new("deploy it")).await.unwrap();
@@ -207,7 +207,7 @@ async fn waiting_calls_are_read_in_batches_and_an_incomplete_list_says_so() {
     before.shut_down(Duration::ZERO).await;
 
     let slow = ObstructedJournal::new(journal);
-    let after = asks().journal(Arc::new(slow.clone()));
+    let after = approving().journal(Arc::new(slow.clone()));
     let after = after
         .settings(|settings| settings.recovery = oracle_agent::actor::Recovery::OnDemand)
         .start()
@@ -244,7 +244,7 @@ async fn waiting_calls_are_read_in_batches_and_an_incomplete_list_says_so() {
     // A session that cannot be read is missing, and the list says that it is incomplete.
     let broken = ObstructedJournal::new(after.journal());
     after.shut_down(Duration::ZERO).await;
-    let last = asks().journal(Arc::new(broken.clone()));
+    let last = approving().journal(Arc::new(broken.clone()));
     let last = last
         .settings(|settings| settings.recovery = oracle_agent::actor::Recovery::OnDemand)
         .start()

@@ -18,7 +18,7 @@ use super::{
 
 const QUESTION: &str = "where is the function a defined?";
 
-fn said(text: &str) -> Scripted {
+fn opinion(text: &str) -> Scripted {
     let usage = Usage {
         input_tokens: 300,
         output_tokens: 7,
@@ -50,7 +50,7 @@ async fn event(session: &TestSession, kind: &str) -> Event {
 
 #[tokio::test(start_paused = true)]
 async fn second_opinion_changes_the_type_and_is_not_streamed() {
-    let judge = said("research");
+    let judge = opinion("research");
     let family = answering(&judge);
     let oracle = start(&family, doubt).await;
     let session = oracle.session("s").unwrap();
@@ -117,10 +117,10 @@ async fn second_opinion_changes_the_type_and_is_not_streamed() {
 async fn first_opinion_wins_unless_the_second_names_another_type() {
     let passing = Fault::retryable("overloaded", "come back later");
     for (name, judge, outcome, used) in [
-        ("agrees", said("Code"), json!({"outcome": "agreed"}), 307),
+        ("agrees", opinion("Code"), json!({"outcome": "agreed"}), 307),
         (
             "nonsense",
-            said("It is research, I think."),
+            opinion("It is research, I think."),
             json!({"outcome": "not_understood", "said": "It is research, I think."}),
             307,
         ),
@@ -163,7 +163,7 @@ async fn first_opinion_wins_unless_the_second_names_another_type() {
 async fn late_second_opinion_is_dropped_and_its_usage_estimated() {
     for judge in [
         Scripted::new().stall("res"),
-        said("research").slowly(Duration::from_secs(6)),
+        opinion("research").slowly(Duration::from_secs(6)),
     ] {
         let family = answering(&judge);
         let oracle = start(&family, doubt).await;
@@ -201,7 +201,7 @@ async fn second_opinion_is_off_by_default_and_skipped_above_the_threshold() {
         },
     ];
     for policy in policies {
-        let judge = said("research");
+        let judge = opinion("research");
         let oracle = start(&answering(&judge), policy).await;
         let session = oracle.session("s").unwrap();
         session.ask(QUESTION).await.unwrap();
@@ -215,7 +215,7 @@ async fn second_opinion_is_off_by_default_and_skipped_above_the_threshold() {
 
 #[tokio::test(start_paused = true)]
 async fn second_opinion_counts_in_the_query_budget() {
-    let family = answering(&said("research"));
+    let family = answering(&opinion("research"));
     let oracle = start(&family, |policy| {
         doubt(policy);
         policy.limits.max_tokens = Some(300);
@@ -270,7 +270,7 @@ impl Backend for Elsewhere {
 #[tokio::test(start_paused = true)]
 async fn second_opinion_uses_another_provider_and_tolerates_an_unknown_one() {
     for (model, outcome) in [("elsewhere/small", "changed"), ("nobody/any", "failed")] {
-        let judge = said("research");
+        let judge = opinion("research");
         let oracle = TestOracle::new(Scripted::new().reply(done("There.")))
             .backend(Elsewhere(judge.clone()))
             .policy(move |policy| {

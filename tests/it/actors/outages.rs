@@ -52,7 +52,7 @@ fn write() -> TestTool {
 }
 
 /// Retries under one idempotency key until there is an answer.
-async fn asked(session: &TestSession, number: usize, pause: Duration) -> Answer {
+async fn ask(session: &TestSession, number: usize, pause: Duration) -> Answer {
     loop {
         let submission = Submission {
             idempotency_key: Some(format!("k{number}")),
@@ -73,7 +73,7 @@ async fn all_asked(system: &TestSystem, pause: Duration) -> Vec<Vec<Answer>> {
         async move {
             let mut told = Vec::new();
             for number in 0..QUESTIONS.len() {
-                told.push(asked(&session, number, pause).await);
+                told.push(ask(&session, number, pause).await);
             }
             told
         }

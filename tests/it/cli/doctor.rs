@@ -8,7 +8,7 @@ use super::{
     server::{KEY, NOWHERE, Server, ServerBehaviour},
 };
 
-fn told<'a>(server: &Server, place: &Workspace, runs: impl IntoIterator<Item = Run<'a>>) -> String {
+fn show<'a>(server: &Server, place: &Workspace, runs: impl IntoIterator<Item = Run<'a>>) -> String {
     let text = server.hide(&super::transcripts(runs));
     let data = place.data.path().display().to_string();
     let text = text.replace(&data, "[DATA]");
@@ -46,7 +46,7 @@ fn doctor_without_a_server_checks_the_local_setup() {
             .env("ORACLE_QUERY__LEXICON", "broken.toml"),
         place.oracle("doctor --max-turns 0"),
     ];
-    insta::assert_snapshot!("doctor_here", told(&server, &place, runs));
+    insta::assert_snapshot!("doctor_here", show(&server, &place, runs));
 }
 
 /// A missing prompt makes the question pointless, and without prices its cost is unknown.
@@ -72,7 +72,7 @@ fn doctor_asks_no_model_when_prices_or_prompts_are_invalid() {
             .filter(|finding| finding["verdict"] == "fail");
         let failed: Vec<_> = failed.map(|finding| &finding["check"]).collect();
         assert_eq!(failed, ["parts"], "{variable}: {told}");
-        assert_eq!(server.heard(), "", "{variable}");
+        assert_eq!(server.log(), "", "{variable}");
     }
 }
 
@@ -88,7 +88,7 @@ fn working_model_passes_every_doctor_check() {
         line("doctor --config o.toml --model local/small"),
         line("doctor --config o.toml --model local/tiny"),
     ];
-    insta::assert_snapshot!("doctor_good", told(&server, &place, runs));
+    insta::assert_snapshot!("doctor_good", show(&server, &place, runs));
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn doctor_warns_about_a_weak_model_with_remedies() {
     let place = Workspace::new(&[("o.toml", &server.config())]);
     let run = place.oracle("doctor --config o.toml --model local/small");
     let run = run.env("LOCAL_KEY", KEY).env("LOCAL_HEADER", "h");
-    insta::assert_snapshot!("doctor_poor", told(&server, &place, [run]));
+    insta::assert_snapshot!("doctor_poor", show(&server, &place, [run]));
 }
 
 /// The mock model checks that requests keep the protocol's rules.
@@ -161,5 +161,5 @@ fn doctor_explains_how_to_fix_a_broken_model() {
             .oracle("doctor --model ollama/x,nobody/y")
             .env("OLLAMA_HOST", NOWHERE),
     ];
-    insta::assert_snapshot!("doctor_bad", told(&server, &place, runs));
+    insta::assert_snapshot!("doctor_bad", show(&server, &place, runs));
 }

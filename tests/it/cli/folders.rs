@@ -16,7 +16,7 @@ use super::{
 
 const CODE: &str = "/// Reads one invoice.\npub fn parse_invoice() {}\n";
 
-fn asked(place: &Workspace, project: &OsStr) -> (Value, i32) {
+fn ask(place: &Workspace, project: &OsStr) -> (Value, i32) {
     let run = place.oracle("ask --json - --project").arg(project);
     let output = run.stdin(QUESTION.as_bytes()).output();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
@@ -44,7 +44,7 @@ fn project_folder_may_have_any_name() {
         for (file, text) in FILES {
             write(&folder.join(file), text);
         }
-        let (object, code) = asked(&place, &name);
+        let (object, code) = ask(&place, &name);
         assert_eq!(cited(&folder, &object)[0], "src/parser.rs", "{name:?}");
         assert_eq!(code, 0, "{name:?}");
     }
@@ -62,7 +62,7 @@ fn files_of_any_name_are_searched_and_shown_on_one_line() {
     for name in names {
         write(&place.path(".").join(OsStr::from_bytes(name)), CODE);
     }
-    let (object, code) = asked(&place, OsStr::new("."));
+    let (object, code) = ask(&place, OsStr::new("."));
     // A name that is not UTF-8 has no form in JSON, so the file is not cited.
     assert_eq!(cited(&place.path("."), &object), ["a b.rs"]);
     assert_eq!((&object["outcome"], code), (&"answered".into(), 0));
@@ -94,7 +94,7 @@ fn a_folder_without_text_has_no_answer() {
         for (file, bytes) in files {
             write(&place.path(file), bytes);
         }
-        let (object, code) = asked(&place, OsStr::new("."));
+        let (object, code) = ask(&place, OsStr::new("."));
         let got = (&object["outcome"], &object["citations"], code);
         assert_eq!(got, (&"stuck".into(), &Value::Array(vec![]), 3), "{name}");
         let events = object["events"].as_array().unwrap();

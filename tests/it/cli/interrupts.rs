@@ -46,12 +46,12 @@ impl Running {
         events.find(|event| event["type"] == kind).unwrap()
     }
 
-    fn said(&mut self) -> String {
+    fn next_line(&mut self) -> String {
         self.err.next().unwrap().unwrap()
     }
 
     fn logged(&mut self, what: &str) {
-        while !self.said().contains(what) {}
+        while !self.next_line().contains(what) {}
     }
 
     fn interrupt(&self) {

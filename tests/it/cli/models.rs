@@ -34,7 +34,7 @@ fn models_lists_a_servers_models_with_known_details() {
     ];
     let text = server.hide(&super::transcripts(runs));
     insta::assert_snapshot!("models", text);
-    assert!(server.heard().contains("tenant-1"), "{}", server.heard());
+    assert!(server.log().contains("tenant-1"), "{}", server.log());
 }
 
 #[test]
@@ -73,14 +73,14 @@ fn running_ollama_is_the_default_model() {
     let (answer, said) = ask("ask --json --model offline");
     assert_ne!(answer, "It is 42.");
     assert!(!said.contains("ollama"), "{said}");
-    assert_eq!(server.heard(), "", "it was not even looked for");
+    assert_eq!(server.log(), "", "it was not even looked for");
     let (answer, said) = ask("ask --json");
     assert_eq!(answer, "It is 42.", "{said}");
     assert!(
         said.contains("using ollama/newest:8b, because ollama is running"),
         "{said}"
     );
-    assert!(server.heard().contains("\"model\":\"newest:8b\""));
+    assert!(server.log().contains("\"model\":\"newest:8b\""));
     let models = place.oracle("models --json");
     let models = models.env("OLLAMA_HOST", host).output();
     let told: Value = serde_json::from_slice(&models.stdout).unwrap();
@@ -107,7 +107,7 @@ fn key_in_the_environment_selects_the_provider() {
     );
     assert_eq!(answer["usage"]["input_tokens"], 100);
     assert!(answer["usage"]["cost"].as_u64() > Some(0), "{answer}");
-    assert!(server.heard().contains("\"model\":\"gpt-4.1\""));
+    assert!(server.log().contains("\"model\":\"gpt-4.1\""));
 }
 
 #[test]

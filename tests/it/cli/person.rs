@@ -30,7 +30,7 @@ fn answering(times: usize) -> Workspace {
     scripted(&turns.into())
 }
 
-fn asked(place: &Workspace) -> Vec<String> {
+fn questions(place: &Workspace) -> Vec<String> {
     let output = place.oracle("sessions export s").output();
     let lines = super::ask::json_lines(&output.stdout);
     let accepted = lines.iter().filter(|line| line["type"] == "query.accepted");

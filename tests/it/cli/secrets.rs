@@ -76,7 +76,7 @@ fn no_output_log_or_file_holds_a_secret() {
             assert!(!said.is_empty(), "{line}");
         }
     }
-    let heard = server.heard();
+    let heard = server.log();
     for secret in [
         "Bearer sk-canary-in-a-variable",
         "Bearer sk-canary-in-a-file",
@@ -103,5 +103,5 @@ fn secrets_appear_in_no_event() {
         assert!(said.contains("It is 42."), "{said}");
         assert!(!said.contains(KEY) && !said.contains(CANARY), "{said}");
     }
-    assert!(server.heard().contains(&header) && !is_kept(place.data.path()));
+    assert!(server.log().contains(&header) && !is_kept(place.data.path()));
 }

@@ -42,7 +42,7 @@ impl Server {
         Self { url, heard }
     }
 
-    pub(super) fn heard(&self) -> String {
+    pub(super) fn log(&self) -> String {
         self.heard.lock().unwrap().join("\n")
     }
 

@@ -88,7 +88,7 @@ fn place() -> Workspace {
 }
 
 /// Starts a question that outlasts any test; later questions are answered at once.
-fn asked(place: &Workspace, session: &str) -> Running {
+fn start_long_question(place: &Workspace, session: &str) -> Running {
     model_takes(place, FOR_EVER);
     let mut asker = Running::start(place, &ask(session, "one"));
     asker.event("turn.started");
@@ -125,7 +125,7 @@ fn is_refused(place: &Workspace, line: &str, session: &str, owner: u32) {
 #[test]
 fn session_of_a_live_process_is_refused() {
     let place = place();
-    let first = asked(&place, "s");
+    let first = start_long_question(&place, "s");
     let owner = first.child.id();
     is_refused(&place, &ask("s", "two"), "s", owner);
     is_refused(&place, &ask("s", "--busy interrupt two"), "s", owner);
@@ -146,7 +146,7 @@ fn session_of_a_live_process_is_refused() {
 #[test]
 fn query_of_a_dead_process_continues_in_the_next() {
     let place = place();
-    let first = asked(&place, "s");
+    let first = start_long_question(&place, "s");
     first.signal("KILL");
     first.code();
     let (rest, code) = Running::start(&place, &ask("s", "two")).end();

@@ -81,7 +81,7 @@ async fn socket_is_private_and_exclusive() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o600);
-    assert_eq!(there(&deep), ["control.lock", NAME]);
+    assert_eq!(file_names(&deep), ["control.lock", NAME]);
     let taken = Socket::bind(&path).await;
     assert!(matches!(taken, Err(SocketError::Taken { .. })));
     let beside = Socket::within(&deep).await.unwrap();
@@ -95,12 +95,12 @@ async fn socket_is_private_and_exclusive() {
     };
     assert_eq!(sessions.len(), 3);
     server.close().await;
-    assert_eq!(there(&deep), ["control-2.lock", "control.lock"]);
+    assert_eq!(file_names(&deep), ["control-2.lock", "control.lock"]);
     let gone = client.carry_out(&verb(r#"{"verb":"list"}"#)).await;
     assert!(matches!(gone, Err(ClientError::Broken { .. })), "{gone:?}");
 }
 
-fn there(folder: &Path) -> Vec<String> {
+fn file_names(folder: &Path) -> Vec<String> {
     let files = std::fs::read_dir(folder).unwrap();
     let name =
         |file: std::io::Result<std::fs::DirEntry>| file.unwrap().file_name().into_string().unwrap();

@@ -9,7 +9,7 @@ use futures_util::StreamExt as _;
 use http_body_util::BodyExt as _;
 use oracle_agent::{
     control::{
-        Client, ClientError, Controller, Events, Follow, Seen, Verb, Watching, port,
+        Client, ClientError, Controller, Events, Follow, Verb, Watching, WireUpdate, port,
         socket::{self, Socket},
     },
     http::{Host, HostParts, LocalServer, Settings},
@@ -35,7 +35,7 @@ pub(super) enum Way {
 
 pub(super) enum Watched {
     Follow(Box<Follow>),
-    Socket(Events<Seen>),
+    Socket(Events<WireUpdate>),
     Http { body: Body, read: String },
 }
 
@@ -63,15 +63,15 @@ impl Way {
 
     pub(super) async fn ask(&mut self, who: Principal, verb: Verb) -> Answered {
         match self {
-            Self::Calls(controller) => told(controller.carry_out(&who, verb).await),
+            Self::Calls(controller) => json(controller.carry_out(&who, verb).await),
             Self::Port(port) => {
                 let message = |reply| port::ControlMsg::Do { who, verb, reply };
                 let CallResult::Success(answer) = port.call(message, None).await.unwrap() else {
                     panic!("the port does not answer")
                 };
-                told(answer)
+                json(answer)
             }
-            Self::Socket { client, .. } => told(refused(client.carry_out(&verb).await)),
+            Self::Socket { client, .. } => json(refused(client.carry_out(&verb).await)),
             Self::Http(routes) => {
                 let request = Request::post("/api/control")
                     .header(header::CONTENT_TYPE, "application/json")
@@ -132,7 +132,7 @@ impl Way {
 
 impl Watched {
     pub(super) async fn next(&mut self) -> Value {
-        let seen: Seen = match self {
+        let seen: WireUpdate = match self {
             Self::Follow(follow) => follow.next().await.unwrap().into(),
             Self::Socket(watched) => watched.next().await.unwrap().unwrap(),
             Self::Http { body, read } => loop {
@@ -186,7 +186,7 @@ fn refused<T>(answer: Result<T, ClientError>) -> Result<T, oracle_agent::control
     })
 }
 
-fn told(answer: Result<oracle_agent::control::Answer, oracle_agent::control::Refused>) -> Answered {
+fn json(answer: Result<oracle_agent::control::Answer, oracle_agent::control::Refused>) -> Answered {
     let told = answer.map(|answer| serde_json::to_value(answer).unwrap());
     told.map_err(why)
 }

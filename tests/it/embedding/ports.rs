@@ -21,15 +21,15 @@ use super::done;
 /// Forwards the events it receives and the ends of its children.
 struct Host;
 
-enum Told {
+enum HostInput {
     PortEvent(PortEvent),
     Ended(Option<String>),
 }
 
 impl Actor for Host {
     type Msg = PortEvent;
-    type State = UnboundedSender<Told>;
-    type Arguments = UnboundedSender<Told>;
+    type State = UnboundedSender<HostInput>;
+    type Arguments = UnboundedSender<HostInput>;
 
     async fn pre_start(
         &self,
@@ -45,7 +45,7 @@ impl Actor for Host {
         heard: PortEvent,
         told: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        Ok(told.send(Told::PortEvent(heard))?)
+        Ok(told.send(HostInput::PortEvent(heard))?)
     }
 
     async fn handle_supervisor_evt(
@@ -55,7 +55,7 @@ impl Actor for Host {
         told: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         if let SupervisionEvent::ActorTerminated(_, _, why) = event {
-            let _ = told.send(Told::Ended(why));
+            let _ = told.send(HostInput::Ended(why));
         }
         Ok(())
     }
@@ -66,7 +66,7 @@ struct Hosted {
     session: TestSession,
     host: ActorRef<PortEvent>,
     port: ActorRef<PortMsg>,
-    told: UnboundedReceiver<Told>,
+    told: UnboundedReceiver<HostInput>,
 }
 
 impl Hosted {
@@ -88,17 +88,17 @@ impl Hosted {
         }
     }
 
-    async fn heard(&mut self) -> (u64, String) {
+    async fn next_event(&mut self) -> (u64, String) {
         match self.told.recv().await.unwrap() {
-            Told::PortEvent(heard) => seen(&heard),
-            Told::Ended(why) => panic!("it has ended: {why:?}"),
+            HostInput::PortEvent(heard) => record_of(&heard),
+            HostInput::Ended(why) => panic!("it has ended: {why:?}"),
         }
     }
 
     async fn until_the_end(&mut self) -> Vec<u64> {
         let mut seqs = Vec::new();
         loop {
-            let (seq, kind) = self.heard().await;
+            let (seq, kind) = self.next_event().await;
             seqs.push(seq);
             if kind == "query.finished" {
                 return seqs;
@@ -108,14 +108,14 @@ impl Hosted {
 
     async fn end(&mut self) -> Option<String> {
         loop {
-            if let Told::Ended(why) = self.told.recv().await.unwrap() {
+            if let HostInput::Ended(why) = self.told.recv().await.unwrap() {
                 return why;
             }
         }
     }
 }
 
-fn seen(heard: &PortEvent) -> (u64, String) {
+fn record_of(heard: &PortEvent) -> (u64, String) {
     assert_eq!(heard.session.name.as_str(), "s");
     match &heard.progress {
         Progress::Record(record) => (record.seq.0, record.kind().to_owned()),
@@ -149,10 +149,10 @@ async fn port_answers_in_order_and_delivers_every_event_once() {
     let pause = |reply| PortMsg::Do(Command::Pause, reply);
     let paused = hosted.port.call(pause, None).await.unwrap();
     assert!(matches!(paused, CallResult::Success(Ok(_))));
-    let mut heard = hosted.heard().await.1;
+    let mut heard = hosted.next_event().await.1;
     // It may have been passivated and reactivated first, which are events too.
     while heard == "session.passivated" || heard == "session.revived" {
-        heard = hosted.heard().await.1;
+        heard = hosted.next_event().await.1;
     }
     assert_eq!(heard, "control.paused");
 }
@@ -172,7 +172,7 @@ async fn stopped_port_leaves_the_session_to_the_next_port() {
         .session
         .start_under(&hosted.host, after, Frames::No, |heard| heard);
     next.await.unwrap();
-    assert_eq!(hosted.heard().await.0, after.0 + 1);
+    assert_eq!(hosted.next_event().await.0, after.0 + 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -193,7 +193,7 @@ async fn port_reports_why_its_event_stream_ended() {
         system, mut told, ..
     } = Hosted::new(greeting(), Seq(0)).await;
     system.shut_down(Duration::ZERO).await;
-    let Told::Ended(Some(why)) = told.recv().await.unwrap() else {
+    let HostInput::Ended(Some(why)) = told.recv().await.unwrap() else {
         panic!("nothing was recorded")
     };
     assert_eq!(why, AskError::Stopped.to_string());

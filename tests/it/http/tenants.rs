@@ -81,9 +81,9 @@ async fn running_query_limit_refuses_further_queries() {
     let limits = only(|limits| limits.queries = Some(1));
     let model = SilentBackend::new(100, Scripted::new());
     let server = server(TestOracle::new(model), limits).await;
-    let (_, message) = asks(&server, "one").into_iter().next().unwrap();
+    let (_, message) = requests(&server, "one").into_iter().next().unwrap();
     assert_eq!(message.send().await.unwrap().status(), 202);
-    for (name, request) in asks(&server, "other") {
+    for (name, request) in requests(&server, "other") {
         refused(name, request, "too_many_queries").await;
     }
     let session = server.oracle().session_by_key(key("one"));
@@ -140,7 +140,7 @@ async fn used_tokens_count_toward_the_rate_limit() {
 }
 
 /// Requests that would open a session or send a message, each with its name.
-fn asks(server: &TestServer, session: &str) -> [(&'static str, RequestBuilder); 3] {
+fn requests(server: &TestServer, session: &str) -> [(&'static str, RequestBuilder); 3] {
     let post = |path: &str| client().post(server.url(path));
     let chat = json!({"model": "oracle", "messages": [{"role": "user", "content": "hello"}]});
     let message = post(&format!("/api/sessions/{session}/messages"));
@@ -172,7 +172,7 @@ async fn requests_over_the_session_limit_are_refused() {
     };
     let made = make("one").send().await.unwrap();
     assert_eq!(made.status(), 201);
-    let [message, chat, alone] = asks(&server, "other");
+    let [message, chat, alone] = requests(&server, "other");
     for (name, request) in [message, chat, ("session", make("other"))] {
         refused(name, request, "too_many_sessions").await;
     }
@@ -181,7 +181,7 @@ async fn requests_over_the_session_limit_are_refused() {
         let (name, request) = (alone.0, alone.1.try_clone().unwrap());
         assert_eq!(request.send().await.unwrap().status(), 200, "{name}");
     }
-    let (_, message) = self::asks(&server, "one").into_iter().next().unwrap();
+    let (_, message) = self::requests(&server, "one").into_iter().next().unwrap();
     assert_eq!(message.send().await.unwrap().status(), 202);
 }
 
@@ -191,10 +191,10 @@ async fn messages_over_the_queue_limit_are_refused() {
     let model = SilentBackend::new(100, Scripted::new());
     let server = server(TestOracle::new(model), limits).await;
     for _ in 0..2 {
-        let (_, message) = asks(&server, "one").into_iter().next().unwrap();
+        let (_, message) = requests(&server, "one").into_iter().next().unwrap();
         assert_eq!(message.send().await.unwrap().status(), 202);
     }
-    for (name, request) in asks(&server, "one") {
+    for (name, request) in requests(&server, "one") {
         refused(name, request, "too_many_queued").await;
     }
 }

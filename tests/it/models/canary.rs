@@ -87,7 +87,7 @@ fn is_kept(folder: &Path) -> bool {
     })
 }
 
-async fn asked(dialect: Dialect, no: No) {
+async fn check(dialect: Dialect, no: No) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (heard, hears) = std::sync::mpsc::channel();
@@ -145,7 +145,7 @@ async fn key_echoed_by_a_server_reaches_no_event_or_file() {
         No::Nonsense,
     ] {
         for dialect in [Dialect::OpenAi, Dialect::Anthropic] {
-            asked(dialect, no).await;
+            check(dialect, no).await;
         }
     }
 }

@@ -15,7 +15,7 @@ fn auto() -> Policy {
     }
 }
 
-fn asked() -> Play {
+fn signal_turn() -> Play {
     let mut play = Play::asked(auto());
     play.says("It is in a.rs.");
     assert_eq!(play.turn().mode, TurnMode::Signal);
@@ -48,7 +48,7 @@ fn kept_reply_is_the_answer_however_the_signal_turn_ends() {
         }),
     ];
     for (name, ends) in cases {
-        let mut play = asked();
+        let mut play = signal_turn();
         ends(&mut play);
         assert_eq!(play.end(), Some(("answered", "")), "{name}");
         assert_eq!(play.answer(), "It is in a.rs.", "{name}");
@@ -70,7 +70,7 @@ fn signal_of_a_signal_turn_applies_to_the_kept_reply() {
         (weak(&done()), None),
         (wants("a shell"), None),
     ] {
-        let mut play = asked();
+        let mut play = signal_turn();
         play.says(&signal);
         assert_eq!(play.end(), end, "{signal}");
         match end {
@@ -82,7 +82,7 @@ fn signal_of_a_signal_turn_applies_to_the_kept_reply() {
 
 #[test]
 fn signal_turn_survives_a_restart() {
-    let mut play = asked();
+    let mut play = signal_turn();
     play.reboot();
     assert_eq!(play.turn().mode, TurnMode::Signal);
     play.says("");

@@ -228,7 +228,7 @@ fn offered(play: &Play) -> Vec<&str> {
     tools.map(|tool| tool.name.as_str()).collect()
 }
 
-fn told(play: &Play) -> usize {
+fn notices(play: &Play) -> usize {
     let texts = play.messages().iter();
     let guidance = texts.filter(|message| message.role == Role::Guidance);
     let about = |text: &str| text.ends_with("- web: Looks into the web.");
@@ -250,19 +250,19 @@ fn attached_tool_is_offered_from_the_next_call_and_announced() {
         (offered(&play).len(), offered(&play)[before]),
         (before + 1, "web")
     );
-    assert_eq!(told(&play), 0, "the call under way is not disturbed");
+    assert_eq!(notices(&play), 0, "the call under way is not disturbed");
     play.says(&need("more to read"));
-    assert_eq!(told(&play), 1);
+    assert_eq!(notices(&play), 1);
     let used = play.uses("", call("w", "web"), "found");
     used.says(&format!("Good. {}", done()));
     let ran = play.effects.is_empty() && play.answer() == "Good.";
     assert!(ran, "it is run as any other");
     play.ask("And now?");
-    assert_eq!(told(&play), 1, "each query is told once");
+    assert_eq!(notices(&play), 1, "each query is told once");
     // A snapshot and a replay know it too.
     play.says(&format!("Good. {}", done())).revive();
     play.ask("And now?");
-    assert_eq!((told(&play), offered(&play).len()), (1, before + 1));
+    assert_eq!((notices(&play), offered(&play).len()), (1, before + 1));
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn tool_announcement_keeps_its_place_when_the_tool_is_gone() {
     let mut play = Play::asked(with_web());
     play.command(attach("web")).unwrap();
     play.says(&need("more to read")).says(&need("still more"));
-    let (places, said) = (play.messages().len(), told(&play));
+    let (places, said) = (play.messages().len(), notices(&play));
     let mut replayed = Session::new(Arc::new(policy()));
     play.log.iter().for_each(|record| replayed.evolve(record));
     play.session = replayed;

@@ -6,7 +6,7 @@ fn at(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn told_requests(limit: u64, remaining: u64, reset: u64) -> RateLimits {
+fn request_limits(limit: u64, remaining: u64, reset: u64) -> RateLimits {
     RateLimits {
         requests: Allowance {
             limit: Some(limit),
@@ -55,7 +55,7 @@ fn extreme_provider_limit_counts_as_unlimited() {
     let mut limiter = RateLimiter::default();
     limiter.reported(
         at(100),
-        &told_requests(u64::MAX, 5, 1),
+        &request_limits(u64::MAX, 5, 1),
         InFlightLoad::default(),
     );
     limiter.refused(at(101), refused(at(100), Some(at(2))));
@@ -67,16 +67,16 @@ fn extreme_provider_limit_counts_as_unlimited() {
 #[test]
 fn provider_limit_replaces_the_current_one() {
     let mut limiter = RateLimiter::default();
-    limiter.reported(at(100), &told_requests(60, 59, 1), InFlightLoad::default());
+    limiter.reported(at(100), &request_limits(60, 59, 1), InFlightLoad::default());
     assert_eq!(limiter.limits().requests, Some(60));
     assert!(starts(&mut limiter, at(100), at(160)) <= 60);
     limiter.reported(
         at(160),
-        &told_requests(6_000, 5_999, 1),
+        &request_limits(6_000, 5_999, 1),
         InFlightLoad::default(),
     );
     assert!(starts(&mut limiter, at(160), at(220)) > 5_000, "raised");
-    limiter.reported(at(220), &told_requests(60, 59, 1), InFlightLoad::default());
+    limiter.reported(at(220), &request_limits(60, 59, 1), InFlightLoad::default());
     assert!(starts(&mut limiter, at(280), at(340)) <= 60, "lowered");
 }
 
@@ -87,15 +87,15 @@ fn remaining_allowance_subtracts_requests_in_flight() {
         tokens: 0,
     };
     for (name, limits, ready) in [
-        ("enough is left", told_requests(600, 500, 10), at(100)),
+        ("enough is left", request_limits(600, 500, 10), at(100)),
         (
             "on its way already, and the window ends soon",
-            told_requests(600, 5, 7),
+            request_limits(600, 5, 7),
             at(107),
         ),
         (
             "nothing is left, and the window ends soon",
-            told_requests(600, 0, 7),
+            request_limits(600, 0, 7),
             at(107),
         ),
     ] {
@@ -104,7 +104,7 @@ fn remaining_allowance_subtracts_requests_in_flight() {
         assert_eq!(limiter.ready_at(0).max(at(100)), ready, "{name}");
     }
     let mut limiter = RateLimiter::default();
-    limiter.reported(at(100), &told_requests(600, 0, 60), in_flight);
+    limiter.reported(at(100), &request_limits(600, 0, 60), in_flight);
     let next = limiter.ready_at(0);
     assert!(
         next > at(100) && next < at(101),

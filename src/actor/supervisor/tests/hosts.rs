@@ -99,11 +99,11 @@ impl Hosted {
             journal,
         };
         hosted.host.cast(HostMsg::Start).unwrap();
-        assert_eq!(hosted.hears().await, "started");
+        assert_eq!(hosted.next_event().await, "started");
         hosted
     }
 
-    async fn hears(&mut self) -> String {
+    async fn next_event(&mut self) -> String {
         self.heard.recv().await.unwrap()
     }
 
@@ -155,7 +155,7 @@ fn is_answered(answer: Result<Answer, AskError>) -> bool {
 async fn host_is_notified_of_shutdown() {
     let (mut hosted, system) = busy().await;
     system.shut_down(Duration::ZERO).await;
-    assert_eq!(hosted.hears().await, "ended: Some(\"shut down\")");
+    assert_eq!(hosted.next_event().await, "ended: Some(\"shut down\")");
     assert_eq!(hosted.log("s").await.last().unwrap(), "session.passivated");
 }
 
@@ -185,7 +185,7 @@ async fn stopping_the_child_waits_for_the_system_to_end() {
     let (mut hosted, system) = busy().await;
     system.cell().stop_and_wait(None, None).await.unwrap();
     assert!(system.oracle().has_ended());
-    assert_eq!(hosted.hears().await, "ended: None");
+    assert_eq!(hosted.next_event().await, "ended: None");
     assert_eq!(hosted.log("s").await.last().unwrap(), "session.passivated");
 }
 
@@ -210,10 +210,10 @@ async fn host_restarts_a_failed_system_over_the_same_journal() {
     let first = hosted.system().await;
     begins(first.oracle(), &tool).await;
     kill(&first.oracle().router().shards);
-    let why = hosted.hears().await;
+    let why = hosted.next_event().await;
     assert!(why.starts_with("failed: Shard("), "{why}");
     assert!(first.oracle().has_ended());
-    assert_eq!(hosted.hears().await, "started");
+    assert_eq!(hosted.next_event().await, "started");
 
     // The query that was cut off is recovered without a request.
     let second = hosted.system().await;
@@ -224,7 +224,7 @@ async fn host_restarts_a_failed_system_over_the_same_journal() {
     assert!(log.contains(&"supervisor.restarted".to_owned()), "{log:?}");
     second.oracle().shut_down();
     assert_eq!(
-        hosted.hears().await,
+        hosted.next_event().await,
         "ended: Some(\"shut down\")",
         "told to end, it does"
     );

@@ -323,14 +323,15 @@ mod tests {
     #[test]
     fn remedy_names_the_source_of_the_key() {
         let mut provider = Preset::named("openai").unwrap().provider();
-        let told = |provider: &Provider, code: &str| remedy(&Fault::permanent(code, "x"), provider);
+        let advice =
+            |provider: &Provider, code: &str| remedy(&Fault::permanent(code, "x"), provider);
         assert_eq!(
-            told(&provider, "unauthorized"),
+            advice(&provider, "unauthorized"),
             "check the key in OPENAI_API_KEY"
         );
         provider.key_env = None;
         let none = "it requires a key: set `key_env` or `key_file`";
-        assert_eq!(told(&provider, "unauthorized"), none);
-        assert_eq!(told(&provider, "new"), "try again later");
+        assert_eq!(advice(&provider, "unauthorized"), none);
+        assert_eq!(advice(&provider, "new"), "try again later");
     }
 }

@@ -161,7 +161,7 @@ fn finished(outcome: Outcome) -> Fact {
     QueryFact::Finished(finished).into()
 }
 
-fn shown(facts: Vec<(Option<u32>, Fact)>) -> String {
+fn render(facts: Vec<(Option<u32>, Fact)>) -> String {
     why(&entries(facts)).lines(80).join("\n")
 }
 
@@ -201,7 +201,7 @@ fn why_traces_a_query_from_acceptance_to_end() {
         (second, replied(SignalPresence::Absent)),
         (second, finished(Outcome::Answered)),
     ];
-    insta::assert_snapshot!("why_answered", shown(facts));
+    insta::assert_snapshot!("why_answered", render(facts));
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn why_lists_failures_in_order() {
         (first, ControlFact::Cancelled(Act::from(By::local())).into()),
         (None, finished(Outcome::Cancelled)),
     ];
-    insta::assert_snapshot!("why_trouble", shown(facts));
+    insta::assert_snapshot!("why_trouble", render(facts));
 }
 
 #[test]
@@ -305,7 +305,7 @@ fn why_shows_unfinished_steps_as_open() {
         (first, requested("2", "file_read")),
         (first, ToolFact::Started(running("1", "code_search")).into()),
     ];
-    let shown = shown(facts);
+    let shown = render(facts);
     for row in [
         "  tool        code_search {\"query\": \"parser\"}: still running",
         "  tool        file_read {\"query\": \"parser\"}: not started yet",

@@ -273,7 +273,7 @@ fn conversation_is_parsed_into_questions_and_answers() {
 
 #[test]
 fn chat_page_background_tasks_are_recognized() {
-    let asked = |text: &str| {
+    let ask = |text: &str| {
         let messages = [user("one?"), user(text)];
         read(&json!({ "model": "m", "messages": messages })).unwrap()
     };
@@ -283,7 +283,7 @@ fn chat_page_background_tasks_are_recognized() {
         ("what does `### Task:` mean?", false),
         ("## Task: x", false),
     ] {
-        assert_eq!(asked(text).is_task, is_task, "{text}");
+        assert_eq!(ask(text).is_task, is_task, "{text}");
     }
 }
 

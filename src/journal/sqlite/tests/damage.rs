@@ -29,7 +29,7 @@ async fn three(directory: &Path) -> Vec<Claim> {
     claims
 }
 
-async fn told(journal: &Sqlite) -> Vec<String> {
+async fn problems(journal: &Sqlite) -> Vec<String> {
     let problems = journal.verify().await.unwrap();
     problems.iter().map(ToString::to_string).collect()
 }
@@ -68,7 +68,7 @@ async fn flipped_bit_in_a_record_affects_only_its_session() {
     let found: Vec<_> = found.unwrap().into_iter().map(|hit| hit.excerpt).collect();
     assert_eq!(found, ["Second of c", "Second of a"]);
     assert_eq!(
-        told(&journal).await,
+        problems(&journal).await,
         [format!(
             "session `default/b` ({b}), record 2: its checksum does not match"
         )]
@@ -87,7 +87,7 @@ async fn damaged_record_behind_a_snapshot_does_not_stop_recovery() {
     let kept = journal.snapshot(b).await.unwrap().unwrap();
     assert_eq!((kept.seq, &*kept.body), (Seq(2), &b"State of b"[..]));
     let rest = journal.read(b, kept.seq, usize::MAX).await.unwrap();
-    assert_eq!(rest[0].record.said(), Some("Third of b"));
+    assert_eq!(rest[0].record.text(), Some("Third of b"));
     let by = journal.claim(key("b")).await.unwrap();
     say(&journal, by, &["Fourth of b"]).await;
     // Showing or exporting events reads the damaged record.
@@ -98,7 +98,7 @@ async fn damaged_record_behind_a_snapshot_does_not_stop_recovery() {
     };
     assert_eq!(texts(&journal, b).await, Err(unreadable));
     assert_eq!(
-        told(&journal).await,
+        problems(&journal).await,
         [format!(
             "session `default/b` ({b}), record 1: its checksum does not match"
         )]
@@ -116,7 +116,7 @@ async fn damaged_snapshot_is_ignored() {
     assert_eq!(journal.snapshot(b).await, Ok(None));
     assert_eq!(texts(&journal, b).await.unwrap().len(), 3);
     assert_eq!(
-        told(&journal).await,
+        problems(&journal).await,
         [format!(
             "session `default/b` ({b}): the checksum of its snapshot does not match"
         )]
@@ -211,7 +211,7 @@ async fn verify_names_every_inconsistency() {
         connection.execute_batch(change).unwrap();
         drop(connection);
         let journal = open(&directory);
-        assert_eq!(told(&journal).await, tells, "{name}");
+        assert_eq!(problems(&journal).await, tells, "{name}");
         let sid = Sid(2);
         let read = journal.read(sid, Seq(0), 9).await.map(|log| log.len());
         let want = reads.map_err(|(seq, why)| match seq {
@@ -254,7 +254,7 @@ async fn verify_reports_damage_to_database_pages() {
         matches!(&error, Error::Unreadable { sid, .. } if *sid == claims[1].sid),
         "{error}"
     );
-    let problems = told(&journal).await.join("\n");
+    let problems = problems(&journal).await.join("\n");
     assert!(
         problems.contains("session 2: it cannot be read: "),
         "{problems}"

@@ -101,7 +101,7 @@ async fn dropped_append_is_atomic() {
     let journal = open(&directory);
     let by = journal.claim(key("a")).await.unwrap();
     let append = Append {
-        records: vec![said("one"), said("two")],
+        records: vec![steering("one"), steering("two")],
         ..one(by, "")
     };
     let answer = journal.append(append.clone()).now_or_never();

@@ -8,7 +8,7 @@ use super::*;
 use crate::{journal::ALL, model::Owner};
 
 /// Simulates the death of this journal's process, although it goes on writing.
-fn given_up(journal: &Sqlite) {
+fn simulate_death(journal: &Sqlite) {
     let process = &journal.inner.process;
     fs::remove_file(process.file()).unwrap();
 }
@@ -62,7 +62,7 @@ async fn fenced_owner_cannot_write() {
     let (one, other) = (open(&directory), open(&directory));
     let by = one.claim(key("a")).await.unwrap();
     let by = say(&one, by, &["one"]).await;
-    given_up(&one);
+    simulate_death(&one);
     let taken = other.claim(key("a")).await.unwrap();
     let fenced = Error::Fenced {
         sid: by.sid,
@@ -100,16 +100,16 @@ async fn sessions_of_a_live_owner_are_not_unfinished_for_others() {
             one.release(by.sid, by.epoch).await.unwrap();
         }
     }
-    let found = async |journal: &Sqlite, limit| {
+    let unfinished = async |journal: &Sqlite, limit| {
         let found = journal.unfinished(ALL, limit).await.unwrap();
         let names = found.iter().map(|known| known.key.name.to_string());
         names.collect::<Vec<_>>()
     };
-    assert_eq!(found(&one, 9).await, ["a", "b", "c"]);
-    assert_eq!(found(&other, 1).await, ["b"]);
-    assert_eq!(found(&other, 9).await, ["b"]);
+    assert_eq!(unfinished(&one, 9).await, ["a", "b", "c"]);
+    assert_eq!(unfinished(&other, 1).await, ["b"]);
+    assert_eq!(unfinished(&other, 9).await, ["b"]);
     drop(one);
-    assert_eq!(found(&other, 9).await, ["a", "b", "c"]);
+    assert_eq!(unfinished(&other, 9).await, ["a", "b", "c"]);
 }
 
 #[tokio::test]

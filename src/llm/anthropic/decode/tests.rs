@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    llm::decode::tests::{context, shown},
+    llm::decode::tests::{context, render},
     testkit::llm_conformance::Scenario,
 };
 
@@ -18,11 +18,11 @@ fn stream(events: &[&str]) -> String {
         match decoder.event(kind, &data, &mut deltas) {
             Ok(Flow::More) => {}
             Ok(Flow::End) => break,
-            Err(fault) => return shown(&deltas, Err(fault)),
+            Err(fault) => return render(&deltas, Err(fault)),
         }
     }
     let reply = decoder.reply();
-    shown(&deltas, reply)
+    render(&deltas, reply)
 }
 
 fn whole(body: &str) -> String {
@@ -30,7 +30,7 @@ fn whole(body: &str) -> String {
     let mut deltas = Vec::new();
     let read = decoder.whole(body, &mut deltas);
     let reply = read.and_then(|()| decoder.reply());
-    shown(&deltas, reply)
+    render(&deltas, reply)
 }
 
 const START: &str = r#"message_start {"message":{"type":"message","content":[],"usage":{"input_tokens":9,"cache_read_input_tokens":4,"cache_creation_input_tokens":2,"output_tokens":1}}}"#;

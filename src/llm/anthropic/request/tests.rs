@@ -30,7 +30,7 @@ fn opaque(provider: &str, body: &str) -> Part {
     })
 }
 
-fn says(role: Role, parts: Vec<Part>) -> Message {
+fn message(role: Role, parts: Vec<Part>) -> Message {
     Message { role, parts }
 }
 
@@ -39,7 +39,7 @@ fn conversation() -> Request {
     let signature = r#"{"type":"thinking","thinking":"h  m","signature":"c2ln\/"}"#;
     let messages = vec![
         Message::text(Role::User, "Where is \"it\"?\nHere — ü?"),
-        says(
+        message(
             Role::Assistant,
             vec![
                 opaque("p", signature),
@@ -51,7 +51,7 @@ fn conversation() -> Request {
                 call("functions.f:0", "", ""),
             ],
         ),
-        says(
+        message(
             Role::Tool,
             vec![
                 result("a", ToolStatus::Ok, "src/it.rs:1"),
@@ -60,7 +60,7 @@ fn conversation() -> Request {
             ],
         ),
         Message::text(Role::Guidance, "This is the last turn."),
-        says(
+        message(
             Role::Assistant,
             vec![opaque("p", signature), Part::text("")],
         ),
@@ -137,8 +137,8 @@ fn roles_alternate_and_the_cache_mark_precedes_guidance() {
     let user = || Message::text(Role::User, "u");
     let model = || Message::text(Role::Assistant, "a");
     let guidance = || Message::text(Role::Guidance, "g");
-    let asks = || says(Role::Assistant, vec![call("a", "f", "{}")]);
-    let results = || says(Role::Tool, vec![result("a", ToolStatus::Ok, "r")]);
+    let asks = || message(Role::Assistant, vec![call("a", "f", "{}")]);
+    let results = || message(Role::Tool, vec![result("a", ToolStatus::Ok, "r")]);
     for (name, messages, expected) in [
         ("a question", vec![user()], "User: text*"),
         ("two in a row", vec![user(), user()], "User: text text*"),

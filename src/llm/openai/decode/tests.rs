@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    llm::decode::tests::{context, shown},
+    llm::decode::tests::{context, render},
     testkit::llm_conformance::Scenario,
 };
 
@@ -15,11 +15,11 @@ fn stream(events: &[&str]) -> String {
         match decoder.event(name, data, &mut deltas) {
             Ok(Flow::More) => {}
             Ok(Flow::End) => break,
-            Err(fault) => return shown(&deltas, Err(fault)),
+            Err(fault) => return render(&deltas, Err(fault)),
         }
     }
     let reply = decoder.reply();
-    shown(&deltas, reply)
+    render(&deltas, reply)
 }
 
 fn whole(body: &str) -> String {
@@ -27,7 +27,7 @@ fn whole(body: &str) -> String {
     let mut deltas = Vec::new();
     let read = decoder.whole(body, &mut deltas);
     let reply = read.and_then(|()| decoder.reply());
-    shown(&deltas, reply)
+    render(&deltas, reply)
 }
 
 const DONE: &str = "[DONE]";

@@ -30,7 +30,7 @@ fn opaque(provider: &str, body: &str) -> Part {
     })
 }
 
-fn says(role: Role, parts: Vec<Part>) -> Message {
+fn message(role: Role, parts: Vec<Part>) -> Message {
     Message { role, parts }
 }
 
@@ -39,7 +39,7 @@ fn conversation() -> Request {
     let signature = r#"{"call":"b","extra_content":{"google":{"thought_signature":"s"}}}"#;
     let messages = vec![
         Message::text(Role::User, "Where is \"it\"?\nHere — ü?"),
-        says(
+        message(
             Role::Assistant,
             vec![
                 opaque("other", r#"{"type":"thinking"}"#),
@@ -51,7 +51,7 @@ fn conversation() -> Request {
                 call("c", "", ""),
             ],
         ),
-        says(
+        message(
             Role::Tool,
             vec![
                 result("a", ToolStatus::Ok, "src/it.rs:1"),
@@ -60,7 +60,7 @@ fn conversation() -> Request {
             ],
         ),
         Message::text(Role::Guidance, "This is the last turn."),
-        says(Role::Assistant, vec![opaque("p", "{}"), Part::text("")]),
+        message(Role::Assistant, vec![opaque("p", "{}"), Part::text("")]),
         Message::text(Role::User, "And now?"),
         Message::text(Role::Guidance, "Continue."),
     ];
@@ -137,7 +137,7 @@ fn reasoning_is_replayed_only_to_its_own_model() {
         let said = vec![opaque("p", &kept), Part::text("So.")];
         let messages = vec![
             Message::text(Role::User, "Why?"),
-            says(Role::Assistant, said),
+            message(Role::Assistant, said),
             Message::text(Role::User, "And?"),
         ];
         let request = Request {
@@ -198,7 +198,7 @@ fn tool_call_and_result_share_an_accepted_id() {
     let long = format!("chatcmpl-tool-{}", "0123456789abcdef".repeat(2));
     let messages = vec![
         Message::text(Role::User, "q"),
-        says(
+        message(
             Role::Assistant,
             vec![
                 call(&long, "f", r#"{"q":"\ud83d"}"#),
@@ -206,7 +206,7 @@ fn tool_call_and_result_share_an_accepted_id() {
                 call("b", "f", "{}"),
             ],
         ),
-        says(
+        message(
             Role::Tool,
             vec![
                 result(&long, ToolStatus::Ok, "r"),

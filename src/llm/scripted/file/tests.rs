@@ -9,7 +9,7 @@ use crate::{
     model::{Message, Role},
 };
 
-fn asked(model: &str) -> Request {
+fn request(model: &str) -> Request {
     Request {
         model: model.into(),
         system: "".into(),
@@ -26,7 +26,7 @@ fn script(text: &str) -> Scripted {
 /// Each piece, with the milliseconds since the call.
 async fn timed(script: &Scripted) -> Vec<(String, u128)> {
     let began = Instant::now();
-    let shown = |item: DeltaResult| {
+    let timed_item = |item: DeltaResult| {
         let text = match item {
             Ok(Delta::Text(text)) => text,
             Ok(Delta::Reasoning(_)) => "reasoning".to_owned(),
@@ -42,7 +42,7 @@ async fn timed(script: &Scripted) -> Vec<(String, u128)> {
         };
         (text, began.elapsed().as_millis())
     };
-    script.call(asked("m")).map(shown).collect().await
+    script.call(request("m")).map(timed_item).collect().await
 }
 
 #[tokio::test(start_paused = true)]
@@ -98,7 +98,7 @@ async fn chunks_follow_the_scripted_delays() {
 #[tokio::test(start_paused = true)]
 async fn scripted_stall_sends_its_text_on_time_and_hangs() {
     let stall = r#"{"turns": [{"delay_ms": 100, "faults": [{"stall": {"shown": "a"}}]}]}"#;
-    let mut stream = script(stall).call(asked("m"));
+    let mut stream = script(stall).call(request("m"));
     assert_eq!(stream.next().now_or_never(), None, "not yet");
     assert_eq!(stream.next().await, Some(Ok(Delta::Text("a".to_owned()))));
     tokio::time::advance(Duration::from_secs(3_600)).await;
@@ -121,7 +121,7 @@ async fn scripted_faults_precede_the_reply() {
         fault(FaultClass::Retryable { after_ms }, "busy", "later"),
         fault(FaultClass::Permanent, "gone", ""),
     ] {
-        let items: Vec<DeltaResult> = script.call(asked("m")).collect().await;
+        let items: Vec<DeltaResult> = script.call(request("m")).collect().await;
         assert_eq!(items, [Err(expected)]);
     }
     assert_eq!(timed(&script).await.last().unwrap().0, "done: at last");
@@ -137,12 +137,12 @@ async fn each_file_is_a_model() {
         fs::write(file, format!("{{\"turns\": [{{\"reply\": \"{reply}\"}}]}}")).unwrap();
     }
     let scripts = Scripts::read([&*one, &*two]).unwrap();
-    let told = async |model: &str| {
-        let items: Vec<DeltaResult> = scripts.call(asked(model)).collect().await;
+    let first = async |model: &str| {
+        let items: Vec<DeltaResult> = scripts.call(request(model)).collect().await;
         items.into_iter().next().unwrap()
     };
-    assert_eq!(told(&one).await, Ok(Delta::Text("One.".into())));
-    assert_eq!(told(&two).await, Ok(Delta::Text("Two.".into())));
-    assert_eq!(told("three").await.unwrap_err().code.as_str(), "no_model");
+    assert_eq!(first(&one).await, Ok(Delta::Text("One.".into())));
+    assert_eq!(first(&two).await, Ok(Delta::Text("Two.".into())));
+    assert_eq!(first("three").await.unwrap_err().code.as_str(), "no_model");
     assert!(Scripts::read(["no/such.json"]).is_err());
 }

@@ -88,7 +88,7 @@ fn near_miss_is_stripped_and_rejected() {
             ),
         ] {
             let expected = (rejected(fault), text.to_owned());
-            assert_eq!(found(&reply), expected, "{name}, {part}: {reply:?}");
+            assert_eq!(interpret(&reply), expected, "{name}, {part}: {reply:?}");
         }
     }
 }
@@ -124,7 +124,7 @@ fn near_miss_without_a_bracket_ends_at_its_line() {
         ),
     ] {
         let expected = (rejected(MALFORMED), text.to_owned());
-        assert_eq!(found(reply), expected, "{name}");
+        assert_eq!(interpret(reply), expected, "{name}");
     }
 }
 
@@ -219,7 +219,7 @@ fn near_miss_in_code_is_content() {
         ),
         ("closing", "a </signals> b"),
     ] {
-        assert_eq!(found(text), (Is::Nothing, text.to_owned()), "{name}");
+        assert_eq!(interpret(text), (Is::Nothing, text.to_owned()), "{name}");
     }
 }
 

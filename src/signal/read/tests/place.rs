@@ -62,7 +62,7 @@ fn inline_code_is_content() {
         ),
         ("the second of two", format!("`a` `{BLOCK}` `b`")),
     ] {
-        assert_eq!(found(&text), (Is::Nothing, text.clone()), "{name}");
+        assert_eq!(interpret(&text), (Is::Nothing, text.clone()), "{name}");
     }
 }
 
@@ -173,7 +173,7 @@ fn fenced_block_among_other_text_is_an_example() {
         ("nothing in it", "```\n```".to_owned()),
         ("a cut opening line", "```xml".to_owned()),
     ] {
-        assert_eq!(found(&text), (Is::Nothing, text.clone()), "{name}");
+        assert_eq!(interpret(&text), (Is::Nothing, text.clone()), "{name}");
     }
 }
 

@@ -70,7 +70,7 @@ fn unclosed_opening_tag_is_stripped_with_its_fields() {
             "a",
         ),
     ] {
-        assert_eq!(found(reply).1, text, "{name}");
+        assert_eq!(interpret(reply).1, text, "{name}");
     }
 }
 
@@ -88,7 +88,7 @@ fn stray_tags_outside_code_are_stripped() {
             "```\n</signal>\n```\nb",
         ),
     ] {
-        assert_eq!(found(reply), (Is::Nothing, text.to_owned()), "{name}");
+        assert_eq!(interpret(reply), (Is::Nothing, text.to_owned()), "{name}");
     }
 }
 
@@ -122,6 +122,6 @@ fn complete_blocks_are_stripped_and_whitespace_is_tidied() {
             "```\na\n\nb\n```",
         ),
     ] {
-        assert_eq!(found(&reply).1, text, "{name}");
+        assert_eq!(interpret(&reply).1, text, "{name}");
     }
 }

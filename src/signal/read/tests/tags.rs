@@ -31,7 +31,7 @@ fn opening_tags_parse_in_every_form() {
     ] {
         let reply = format!("Text {tag}{BODY} more");
         assert_eq!(
-            found(&reply),
+            interpret(&reply),
             (need("a good reason"), "Text  more".to_owned()),
             "{name}"
         );
@@ -79,7 +79,7 @@ fn lookalike_tags_stay_as_text() {
         ("half a name at the end", "ends in <sig"),
         ("a comparison", "if a < b && b > c"),
     ] {
-        assert_eq!(found(text), (Is::Nothing, text.to_owned()), "{name}");
+        assert_eq!(interpret(text), (Is::Nothing, text.to_owned()), "{name}");
     }
 }
 
@@ -88,7 +88,7 @@ fn closing_tags_allow_whitespace_and_any_case() {
     for closing in ["</signal>", "</signal  >", "</SIGNAL\n>", "</Signal\t>"] {
         let reply = format!("<signal type='need_turn'><reason>a good reason</reason>{closing}end");
         assert_eq!(
-            found(&reply),
+            interpret(&reply),
             (need("a good reason"), "end".to_owned()),
             "{closing:?}"
         );

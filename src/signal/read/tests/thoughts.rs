@@ -95,7 +95,7 @@ fn unclosed_thinking_runs_to_the_end() {
         ("a cut end", "<think>hm</thin".to_owned(), ""),
         ("another end", "<think>hm</thinking> b".to_owned(), ""),
     ] {
-        assert_eq!(found(&reply), (Is::Nothing, text.to_owned()), "{name}");
+        assert_eq!(interpret(&reply), (Is::Nothing, text.to_owned()), "{name}");
     }
 }
 
@@ -123,7 +123,7 @@ fn an_answer_may_mention_the_tags() {
         ("a cut tag at the end", "It begins with\n<think"),
         ("a closing tag cut at the end", "It ends with\n</think"),
     ] {
-        assert_eq!(found(text), (Is::Nothing, text.to_owned()), "{name}");
+        assert_eq!(interpret(text), (Is::Nothing, text.to_owned()), "{name}");
     }
 }
 

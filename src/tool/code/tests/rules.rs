@@ -51,11 +51,11 @@ fn ignored_files_are_skipped() {
         ),
     ] {
         let text = tree.search(json!({"query": "hit", "path": path}));
-        assert_eq!(found(&text), want, "{name}: {text}");
+        assert_eq!(matched_files(&text), want, "{name}: {text}");
     }
     fs::create_dir(tree.path(".git")).unwrap();
     assert_eq!(
-        found(&tree.search(json!({"query": "hit"}))),
+        matched_files(&tree.search(json!({"query": "hit"}))),
         all,
         "in a repository"
     );
@@ -74,7 +74,7 @@ fn nearer_rules_can_reinclude_files() {
     let want = ["sub/.shown/a.rs", "sub/deep/keep.log", "sub/keep.log"];
     for path in [".", "sub"] {
         let text = tree.search(json!({"query": "hit", "path": path}));
-        assert_eq!(found(&text), want, "{path}: {text}");
+        assert_eq!(matched_files(&text), want, "{path}: {text}");
     }
 }
 
@@ -89,13 +89,13 @@ fn ignore_patterns_match_as_in_git() {
         ("a.{log", "hit"),
     ]);
     let text = tree.search(json!({"query": "hit"}));
-    assert_eq!(found(&text), ["secretx.txt", "xa"], "{text}");
+    assert_eq!(matched_files(&text), ["secretx.txt", "xa"], "{text}");
     // Compiling this glob would recurse as deep.
     let deep = format!("{}a{}", "{".repeat(100_000), "}".repeat(100_000));
     tree.write("sub/.gitignore", deep.as_bytes());
     tree.write("sub/a.rs", b"hit");
     let text = tree.search(json!({"query": "hit"}));
-    assert_eq!(found(&text), ["secretx.txt", "xa"], "{text}");
+    assert_eq!(matched_files(&text), ["secretx.txt", "xa"], "{text}");
     assert!(text.ends_with("1 unreadable"), "{text}");
 }
 
@@ -137,7 +137,7 @@ fn hidden_names_need_explicit_rules() {
     ] {
         tree.write(".gitignore", rules.as_bytes());
         let text = tree.search(json!({"query": "hit"}));
-        let mut got = found(&text);
+        let mut got = matched_files(&text);
         got.sort_unstable();
         assert_eq!(got, want, "{rules:?}: {text}");
     }
@@ -149,7 +149,7 @@ fn hidden_names_need_explicit_rules() {
         assert!(refused.contains("version control"), "{path}: {refused}");
     }
     let text = tree.search(json!({"query": "hit", "path": "**/.git/**"}));
-    assert!(found(&text).is_empty(), "{text}");
+    assert!(matched_files(&text).is_empty(), "{text}");
 }
 
 /// Unreadable rules may forbid anything.
@@ -160,7 +160,7 @@ fn unreadable_ignore_rules_block_their_folder() {
     let link = |to: &str| symlink(to, &rules).unwrap();
     let searched = |name: &str, path: &str, want: &[&str], ends: &str| {
         let text = tree.search(json!({"query": "hit", "path": path}));
-        assert_eq!(found(&text), want, "{name}: {text}");
+        assert_eq!(matched_files(&text), want, "{name}: {text}");
         assert!(text.ends_with(ends), "{name}: {text}");
     };
     link(".gitignore");
@@ -206,5 +206,5 @@ fn nested_project_obeys_only_its_repository_rules() {
     let text = tree
         .try_search(tree.path("repo/web"), json!({"query": "hit"}), &stop)
         .unwrap();
-    assert_eq!(found(&text), ["a.ts"], "{text}");
+    assert_eq!(matched_files(&text), ["a.ts"], "{text}");
 }

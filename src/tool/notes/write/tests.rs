@@ -245,11 +245,11 @@ fn note_replaced_by_a_pipe_or_link_is_not_read() {
     );
     let says =
         "`notes/a.md` cannot be read: it is missing, unreadable, or no longer among the notes";
-    let told = |read: Result<String, ToolError>| read.unwrap_err().to_string();
-    assert_eq!(told(text_of(&notes, &place)), says);
+    let error_text = |read: Result<String, ToolError>| read.unwrap_err().to_string();
+    assert_eq!(error_text(text_of(&notes, &place)), says);
     fs::remove_file(&path).unwrap();
     symlink(folder.path().join("other.md"), &path).unwrap();
-    assert_eq!(told(text_of(&notes, &place)), says);
+    assert_eq!(error_text(text_of(&notes, &place)), says);
 }
 
 #[tokio::test]

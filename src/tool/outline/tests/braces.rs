@@ -1,6 +1,6 @@
 //! Further languages with braces. Comments and texts contain definitions that must not count.
 
-use super::shown;
+use super::render;
 
 const TYPESCRIPT: &str = r####"import React, { useState } from 'react';
 // function commented() {}
@@ -96,7 +96,7 @@ method go 52:52-52
 function inside 55:55-55
 function Memo 57:57-57
 "####;
-    assert_eq!(shown("c.tsx", TYPESCRIPT), want);
+    assert_eq!(render("c.tsx", TYPESCRIPT), want);
 }
 
 /// Ending a head at the first `{` would cut these to one line or lose them.
@@ -128,15 +128,15 @@ function keep 12:12-14
 function less 15:15-15
 function last 16:16-17
 ";
-    assert_eq!(shown("c.ts", text), want);
+    assert_eq!(render("c.ts", text), want);
 }
 
 #[test]
 fn conflict_markers_do_not_break_the_outline() {
     for path in ["a.js", "a.ts"] {
         let text = "foo();\n<<<<<<< HEAD\nbar();\n=======\nbaz();\n>>>>>>> x\nfunction f() {\n}\n";
-        assert_eq!(shown(path, text), "function f 7:7-8\n");
-        assert_eq!(shown(path, "======="), "");
+        assert_eq!(render(path, text), "function f 7:7-8\n");
+        assert_eq!(render(path, "======="), "");
     }
 }
 
@@ -214,7 +214,7 @@ interface Clicker 42:42-42
 function expr 43:43-45
 function name with spaces 46:46-46
 "####;
-    assert_eq!(shown("g.kt", KOTLIN), want);
+    assert_eq!(render("g.kt", KOTLIN), want);
 }
 
 const SWIFT: &str = r####"import Foundation
@@ -283,7 +283,7 @@ type Counter 36:36-36
 function free 37:37-37
 constant text 38:38-40
 "####;
-    assert_eq!(shown("h.swift", SWIFT), want);
+    assert_eq!(render("h.swift", SWIFT), want);
 }
 
 const PHP: &str = r####"<html><?php echo "class Fake {"; ?>
@@ -338,5 +338,5 @@ type Suit 31:31-31
   method label 31:31-31
 function helper 32:32-32
 "####;
-    assert_eq!(shown("i.php", PHP), want);
+    assert_eq!(render("i.php", PHP), want);
 }

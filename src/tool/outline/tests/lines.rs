@@ -1,6 +1,6 @@
 //! Line-based languages and documents. Comments and texts contain definitions that must not count.
 
-use super::shown;
+use super::render;
 
 const PYTHON: &str = r####""""Module.
 
@@ -79,7 +79,7 @@ function guarded 50:50-51
 function main 53:53-55
 variable x 57:58-58
 "####;
-    assert_eq!(shown("b.py", PYTHON), want);
+    assert_eq!(render("b.py", PYTHON), want);
 }
 
 const RUBY: &str = r####"# frozen_string_literal: true
@@ -141,7 +141,7 @@ function main 35:35-36
 type Foo.Bar 37:37-41
   method baz 38:38-40
 "####;
-    assert_eq!(shown("k.rb", RUBY), want);
+    assert_eq!(render("k.rb", RUBY), want);
 }
 
 const SHELL: &str = r####"#!/usr/bin/env bash
@@ -180,7 +180,7 @@ function build-all 14:14-18
 function one 19:19-19
 function both 20:20-23
 "####;
-    assert_eq!(shown("l.sh", SHELL), want);
+    assert_eq!(render("l.sh", SHELL), want);
 }
 
 const SQL: &str = r####"-- create table gone (a int);
@@ -213,7 +213,7 @@ function trg 13:13-16
 type mood 17:17-17
 table Orders 18:18-18
 "####;
-    assert_eq!(shown("m.sql", SQL), want);
+    assert_eq!(render("m.sql", SQL), want);
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn dollar_parameters_do_not_open_a_string() {
          create function g() as $$ create table no (a int); $$;\ncreate table t (a int);\n"
     );
     let want = "function f 41:41-41\nfunction g 42:42-42\ntable t 43:43-43\n";
-    assert_eq!(shown("a.sql", &text), want);
+    assert_eq!(render("a.sql", &text), want);
 }
 
 const MARKDOWN: &str = r####"---
@@ -260,7 +260,7 @@ heading Setext One 12:12-23
   heading two 14:14-23
     heading Deep 19:19-23
 "####;
-    assert_eq!(shown("n.md", MARKDOWN), want);
+    assert_eq!(render("n.md", MARKDOWN), want);
 }
 
 #[test]
@@ -310,7 +310,7 @@ fn heading_lookalikes_are_not_headings() {
         ),
         ("three spaces", "   # A\n", "heading A 1:1-1\n"),
     ] {
-        assert_eq!(shown("n.md", text), want, "{name}");
+        assert_eq!(render("n.md", text), want, "{name}");
     }
 }
 
@@ -343,7 +343,7 @@ fn restructured_text() {
     heading Sub 12:12-15
   heading Other 16:16-20
 "####;
-    assert_eq!(shown("o.rst", RESTRUCTURED_TEXT), want);
+    assert_eq!(render("o.rst", RESTRUCTURED_TEXT), want);
 }
 
 const TOML: &str = r####"title = "x"
@@ -369,7 +369,7 @@ key package 8:8-9
 key bin 10:10-11
 key dependencies."x.y" 12:12-12
 "####;
-    assert_eq!(shown("p.toml", TOML), want);
+    assert_eq!(render("p.toml", TOML), want);
 }
 
 const YAML: &str = r####"# c
@@ -395,7 +395,7 @@ key jobs 7:7-8
 key text 9:9-10
 key second 12:12-12
 "####;
-    assert_eq!(shown("q.yaml", YAML), want);
+    assert_eq!(render("q.yaml", YAML), want);
 }
 
 const JSON: &str = r####"{
@@ -412,5 +412,5 @@ fn json() {
 key scripts 2:2-2
 key deps 3:3-5
 "####;
-    assert_eq!(shown("r.json", JSON), want);
+    assert_eq!(render("r.json", JSON), want);
 }

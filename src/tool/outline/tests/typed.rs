@@ -1,6 +1,6 @@
 //! Typed languages with braces. Comments and texts contain definitions that must not count.
 
-use super::shown;
+use super::render;
 
 const RUST: &str = r####"//! Module doc.
 use std::fmt;
@@ -118,7 +118,7 @@ function exported 75:75-75
 module tests 78:79-87
   function it_works 82:83-86
 "####;
-    assert_eq!(shown("a.rs", RUST), want);
+    assert_eq!(render("a.rs", RUST), want);
 }
 
 const GO: &str = r####"// Package x does.
@@ -210,7 +210,7 @@ function Map 60:60-60
 function Empty 61:61-63
 function init 64:64-64
 "####;
-    assert_eq!(shown("d.go", GO), want);
+    assert_eq!(render("d.go", GO), want);
 }
 
 const JAVA: &str = r####"package com.example;
@@ -272,7 +272,7 @@ fn java() {
   interface Marker 33:33-33
     method value 33:33-33
 "####;
-    assert_eq!(shown("e.java", JAVA), want);
+    assert_eq!(render("e.java", JAVA), want);
 }
 
 const C_SHARP: &str = r####"using System;
@@ -328,7 +328,7 @@ fn c_sharp() {
   type Handler 29:29-29
   type P 30:30-30
 "####;
-    assert_eq!(shown("f.cs", C_SHARP), want);
+    assert_eq!(render("f.cs", C_SHARP), want);
 }
 
 const C_AND_CPP: &str = r####"#include <vector>
@@ -438,5 +438,5 @@ function StackTest.Pushes 65:65-65
 function main 66:66-66
 variable fops 67:68-70
 "####;
-    assert_eq!(shown("j.cpp", C_AND_CPP), want);
+    assert_eq!(render("j.cpp", C_AND_CPP), want);
 }

@@ -55,7 +55,7 @@ fn away() -> Fault {
     )
 }
 
-fn told(events: &[Event]) -> String {
+fn llm_events(events: &[Event]) -> String {
     let mut lines = String::new();
     let mut begin: Option<Timestamp> = None;
     for event in events.iter().filter(|event| event.kind.starts_with("llm.")) {
@@ -79,7 +79,7 @@ async fn events(session: &SessionHandle) -> Vec<Event> {
 
 async fn of_system(oracle: &TestSystem) -> String {
     let key = SessionKey::local(SessionName::system());
-    told(&events(&oracle.oracle().session_by_key(key)).await)
+    llm_events(&events(&oracle.oracle().session_by_key(key)).await)
 }
 
 async fn get(oracle: &TestSystem, path: &str) -> String {
@@ -97,7 +97,7 @@ async fn get(oracle: &TestSystem, path: &str) -> String {
     String::from_utf8(bytes.unwrap().to_vec()).unwrap()
 }
 
-async fn shown(oracle: &TestSystem) -> String {
+async fn providers(oracle: &TestSystem) -> String {
     let ready: serde_json::Value = serde_json::from_str(&get(oracle, "/readyz").await).unwrap();
     let mut providers = ready["providers"].clone();
     let models = providers["stumbling"].get_mut("models");
@@ -139,7 +139,7 @@ async fn two_sessions(oracle: &TestSystem, look_after: Duration) -> String {
         let second = second.ask("how?");
         let look = async {
             advance_time(look_after).await;
-            shown(oracle).await
+            providers(oracle).await
         };
         tokio::join!(second, look)
     };
@@ -148,7 +148,7 @@ async fn two_sessions(oracle: &TestSystem, look_after: Duration) -> String {
     assert_eq!(end(&one), answered("Fine."));
     assert_eq!(end(&two), answered("Fine."));
     let (one, two) = (events(&first).await, events(&second).await);
-    format!("a:\n{}b:\n{}\n{shown}", told(&one), told(&two))
+    format!("a:\n{}b:\n{}\n{shown}", llm_events(&one), llm_events(&two))
 }
 
 #[tokio::test(start_paused = true)]
@@ -158,7 +158,7 @@ async fn rate_limit_is_visible_until_lifted() {
     let seen = two_sessions(&oracle, Duration::from_secs(2)).await;
     advance_time(2 * MINUTE).await;
     let system = of_system(&oracle).await;
-    let lifted = shown(&oracle).await;
+    let lifted = providers(&oracle).await;
     insta::assert_snapshot!("rate_limit", format!("{seen}\nsystem:\n{system}\n{lifted}"));
 }
 
@@ -167,7 +167,7 @@ async fn outage_is_visible_until_the_server_recovers() {
     let oracle = TestOracle::new(Stumbling::over((0..6).map(|_| away())));
     let oracle = oracle.start().await.unwrap();
     let seen = two_sessions(&oracle, Duration::from_secs(5)).await;
-    let (system, back) = (of_system(&oracle).await, shown(&oracle).await);
+    let (system, back) = (of_system(&oracle).await, providers(&oracle).await);
     for kind in ["llm.retried", "llm.waiting", "llm.admitted"] {
         assert!(seen.contains(kind), "{kind}: {seen}");
     }

@@ -124,7 +124,7 @@ impl World {
             match act {
                 Act::Submit(submission) => self.submit(&session, submission).await,
                 Act::Order { after, nth, order } => {
-                    let after = self.seen(&session, after, nth).await;
+                    let after = self.wait_for(&session, after, nth).await;
                     self.order(&session, &after, order).await;
                 }
             }
@@ -173,7 +173,7 @@ impl World {
         found.nth(nth - 1)
     }
 
-    async fn seen(&self, session: &TestSession, kind: &str, nth: usize) -> Event {
+    async fn wait_for(&self, session: &TestSession, kind: &str, nth: usize) -> Event {
         for _ in 0..PATIENCE {
             if let Some(event) = self.find(session, kind, nth).await {
                 return event;

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{
     super::{Workspace, serve::Served},
-    CHAT, DONE, Screen, asked,
+    CHAT, DONE, Screen, questions,
     screen::End,
 };
 
@@ -75,7 +75,7 @@ fn a_chat_beside_a_server_shows_its_text_and_answers_its_calls() {
     chat.prompt();
     chat.press("\x04");
     assert_eq!(chat.end(), End::Code(0));
-    let log = asked(&place);
+    let log = questions(&place);
     assert_eq!(log, ["first", "and again"]);
 }
 
@@ -257,7 +257,7 @@ fn dumb_terminal_is_asked_for_approval() {
     assert!(is_written(&place, 0));
     chat.press("\x04");
     assert_eq!(chat.end(), End::Code(0));
-    assert_eq!(asked(&place), ["write it down"]);
+    assert_eq!(questions(&place), ["write it down"]);
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn chat_switches_sessions() {
     chat.say("/quit");
     chat.shows("to resume: oracle chat --model scripted/s.json --session s");
     assert_eq!(chat.end(), End::Code(0));
-    assert_eq!(super::asked(&place), ["what is one?", "/help me"]);
+    assert_eq!(super::questions(&place), ["what is one?", "/help me"]);
 }
 
 #[test]
@@ -199,5 +199,5 @@ fn dumb_terminal_gets_plain_text_only() {
     chat.press("\x04");
     assert_eq!(chat.end(), End::Code(0));
     assert!(!chat.written().contains('\x1b'), "{:?}", chat.written());
-    assert_eq!(super::asked(&place), ["one\ntwo?"]);
+    assert_eq!(super::questions(&place), ["one\ntwo?"]);
 }

@@ -1,6 +1,6 @@
 //! Editing of the input line.
 
-use super::{CHAT, Screen, answering, asked, screen::End};
+use super::{CHAT, Screen, answering, questions, screen::End};
 
 const CTRL_A: &str = "\x01";
 const CTRL_C: &str = "\x03";
@@ -34,7 +34,7 @@ fn multi_line_message_is_sent_as_typed() {
         "où est 日本語 e\u{301}tude 👩‍👧",
         "kept",
     ];
-    assert_eq!(asked(&place), want);
+    assert_eq!(questions(&place), want);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn backslash_enter_starts_a_line_and_ctrl_j_acts_as_enter() {
     chat.prompt();
     chat.press(CTRL_D);
     assert_eq!(chat.end(), End::Code(0));
-    assert_eq!(asked(&place), ["one \ntwo\nthree", "a\nb"]);
+    assert_eq!(questions(&place), ["one \ntwo\nthree", "a\nb"]);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn invalid_utf_8_is_not_asked_and_the_conversation_continues() {
     chat.prompt();
     chat.press(CTRL_D);
     assert_eq!(chat.end(), End::Code(0));
-    assert_eq!(asked(&place), ["ab\tc"]);
+    assert_eq!(questions(&place), ["ab\tc"]);
     assert!(!chat.written().contains('\x07'), "{:?}", chat.written());
 }
 
@@ -83,7 +83,7 @@ fn history_file_cannot_send_terminal_escapes() {
     assert!(!chat.written().contains('\x07'), "{:?}", chat.written());
     chat.press("\r");
     chat.shows("Fine.");
-    assert_eq!(asked(&place), ["what is it?"]);
+    assert_eq!(questions(&place), ["what is it?"]);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn external_interrupt_keeps_the_typed_text() {
     chat.prompt();
     chat.press(CTRL_D);
     assert_eq!(chat.end(), End::Code(0));
-    assert_eq!(asked(&place), ["half a question"]);
+    assert_eq!(questions(&place), ["half a question"]);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn history_survives_a_restart() {
         "the second one",
         "the first one again",
     ];
-    assert_eq!(asked(&place), want);
+    assert_eq!(questions(&place), want);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{super::Workspace, CHAT, DONE, Screen, answering, asked, screen::End, scripted};
+use super::{super::Workspace, CHAT, DONE, Screen, answering, questions, screen::End, scripted};
 
 const CTRL_C: &str = "\x03";
 const CTRL_D: &str = "\x04";
@@ -32,7 +32,7 @@ fn ctrl_c_cancels_the_question_and_the_conversation_continues() {
     chat.shows("to resume: oracle chat --model scripted/s.json --session s");
     assert_eq!(chat.end(), End::Code(0));
     assert!(chat.is_sane());
-    assert_eq!(asked(&place), ["one?", "two?"]);
+    assert_eq!(questions(&place), ["one?", "two?"]);
 
     let mut chat = Screen::oracle(&place, CHAT);
     chat.shows("continuing session s, last used ");
@@ -124,5 +124,5 @@ fn suspended_chat_resumes_unchanged() {
     shell.press("exit\r");
     shell.end();
     assert!(shell.is_sane());
-    assert_eq!(asked(&place), ["half a question more?"]);
+    assert_eq!(questions(&place), ["half a question more?"]);
 }

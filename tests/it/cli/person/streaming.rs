@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{CHAT, DONE, Screen, answering, asked, screen::End, scripted};
+use super::{CHAT, DONE, Screen, answering, questions, screen::End, scripted};
 
 const SIGNAL: &str = "<signal type='context_sufficient'><sources_found>1</sources_found></signal>";
 
@@ -44,13 +44,13 @@ fn type_ahead_waits_at_the_next_prompt_unsent() {
     chat.shows("Look");
     chat.press("what is\r\x1b[200~l1\r\nl2\r\x1b[201~l4\x7f3\x1b[D?\r");
     chat.ends_with_text("Looking for it: it is there.\n> what is\nl1\nl2\nl3?");
-    assert_eq!(asked(&place), ["what is one?"]);
+    assert_eq!(questions(&place), ["what is one?"]);
     chat.press("\r");
     chat.shows("Fine.");
     chat.prompt();
     chat.press("\x04");
     assert_eq!(chat.end(), End::Code(0));
-    assert_eq!(asked(&place), ["what is one?", "what is\nl1\nl2\nl3?"]);
+    assert_eq!(questions(&place), ["what is one?", "what is\nl1\nl2\nl3?"]);
     assert!(chat.is_sane());
 }
 
@@ -89,7 +89,7 @@ fn a_chat_can_be_suspended_while_an_answer_comes() {
     shell.prompt();
     shell.press("\x04");
     shell.shows("to resume: ");
-    assert_eq!(asked(&place), ["what is one?", "ahead?"]);
+    assert_eq!(questions(&place), ["what is one?", "ahead?"]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ fn file(at: usize) -> String {
     format!("{at}.json")
 }
 
-fn asked(at: usize) -> String {
+fn command(at: usize) -> String {
     format!("ask --model scripted/{}", file(at))
 }
 
@@ -27,11 +27,11 @@ fn an_answer_without_its_signal_is_shown_once() {
         .collect();
     let place = Workspace::new(&files);
     for (at, row, answer) in answered() {
-        let output = place.oracle(&asked(at)).arg(QUESTION).output();
+        let output = place.oracle(&command(at)).arg(QUESTION).output();
         let said = String::from_utf8(output.stdout).unwrap();
         assert_eq!(said.trim_end(), answer, "{}, in a pipe", row.name);
 
-        let mut screen = Screen::oracle(&place, &format!("{} {QUESTION}", asked(at)));
+        let mut screen = Screen::oracle(&place, &format!("{} {QUESTION}", command(at)));
         screen.end();
         let shown = row.streamed.unwrap_or(answer);
         let lines = |text: &str| -> Vec<String> {
