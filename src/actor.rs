@@ -1,4 +1,4 @@
-//! The actors: scheduling, ownership and failure handling around the pure rooms, which make every
+//! The actors: scheduling, ownership and failure handling around the pure modules, which make every
 //! decision that can be pure.
 //!
 //! | actor | how many | supervised by | failure |

@@ -1,5 +1,5 @@
-//! The composition root: builds a running system from a configuration and a project. The only room
-//! that names concrete back ends, tools and journals; a host can replace each of them.
+//! The composition root: builds a running system from a configuration and a project. The only
+//! module that names concrete back ends, tools and journals; a host can replace each of them.
 
 use std::{
     fs::{self, File},

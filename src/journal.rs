@@ -17,8 +17,9 @@
 //! - After an error or a dropped future an append may have landed, unless the error says otherwise:
 //!   repeat it, or claim anew and read.
 //!
-//! This room decides nothing. Of a record it reads only the words for the search ([`Record::text`])
-//! and, of the first one, the parent of a sub-agent's session: without it the session is unknown.
+//! This module decides nothing. Of a record it reads only the words for the search
+//! ([`Record::text`]) and, of the first one, the parent of a sub-agent's session: without it the
+//! session is unknown.
 
 use std::{ops::RangeInclusive, sync::Arc};
 

@@ -45,14 +45,14 @@
 //! follow; the shell *appends* the records to the journal, the kernel *evolves* by them, and only
 //! then does the shell *perform* the effects. Replay after a crash is `evolve` over the journal.
 //!
-//! The rooms (top-level modules); each imports only rooms on lower floors:
+//! The modules; each imports only modules of lower layers:
 //!
-//! | floor | rooms |
+//! | layer | modules |
 //! |---|---|
 //! | 0 | [`model`]: the shared vocabulary, plain data |
 //! | 1 | [`signal`]: the protocol by which a model reports its state |
 //! | 2 | [`query`], [`prompt`], [`kernel`], [`llm`], [`tool`], [`journal`], [`access`] |
-//! | 3 | [`config`]: all settings; most sections are the settings type of one room |
+//! | 3 | [`config`]: all settings; most sections are the settings type of one module |
 //! | 4 | [`actor`]: scheduling, ownership and failure; [`mock`]: a model server for tests |
 //! | 5 | [`control`]: commands of operators, in process and over a local socket |
 //! | 6 | [`cli`], [`http`]: the command line and the server; [`telemetry`]: the log |
@@ -72,7 +72,7 @@
     allow(
         dead_code,
         unused_imports,
-        reason = "helpers of rooms that are left out"
+        reason = "helpers of modules that are left out"
     )
 )]
 

@@ -1,4 +1,4 @@
-//! Types that all rooms share: ids, messages, records, events and outcomes.
+//! Types that all modules share: ids, messages, records, events and outcomes.
 //!
 //! Data and small total functions. No decisions, no I/O, no clock.
 

@@ -1,6 +1,6 @@
 //! The log on standard error, for diagnosis, and the export of spans (feature `otel`).
 //!
-//! The room `cli` reports to users about their own commands; results never pass through here.
+//! The module `cli` reports to users about their own commands; results never pass through here.
 
 use std::{
     ffi::OsStr,

@@ -269,8 +269,8 @@ impl Account {
         Some(decided.map(|()| SessionReservation(Some(self.clone()))))
     }
 
-    /// Begins a count of the sessions, whose result goes to [`SessionCount::set`]; `None` while another
-    /// one runs.
+    /// Begins a count of the sessions, whose result goes to [`SessionCount::set`]; `None` while
+    /// another one runs.
     #[must_use]
     pub fn count(&self) -> Option<SessionCount> {
         let lock = Arc::clone(&self.counting).try_lock_owned().ok()?;

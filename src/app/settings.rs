@@ -1,4 +1,4 @@
-//! Conversions from configuration sections to the settings of other rooms.
+//! Conversions from configuration sections to the settings of other modules.
 
 use crate::{
     actor::{GatewaySettings, Recovery, SystemSettings, Timeouts},

@@ -415,7 +415,7 @@ tables! {
 /// Keys that are required in every list item that can have them.
 pub(super) const REQUIRED: [&str; 3] = ["name", "dialect", "base_url"];
 
-// Sections that are structs of other rooms; a test compares their keys.
+// Sections that are structs of other modules; a test compares their keys.
 const FALLBACK: &[Key] = &[("silence_turns", Whole(1, 100)), ("low_confidence", Share)];
 const DELEGATION: &[Key] = &[
     ("max_depth", Whole(0, 3)),

@@ -1,6 +1,6 @@
 //! Signals as data: the six types and their fields.
 //!
-//! The `signal` room parses them from replies. A [`Signal`] is immutable.
+//! The module `signal` parses them from replies. A [`Signal`] is immutable.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Rules for the tree itself: imports point down, files stay short, pure rooms stay pure, and
+//! Rules for the tree itself: imports point down, files stay short, pure modules stay pure, and
 //! documents name what exists.
 //!
 //! The checks read lines, not syntax: a line that begins with `//` is a comment, and everything
@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The floor of every room: a room imports rooms of lower floors only. The test kit has no floor
-/// and sits behind its feature.
-const FLOORS: &[(&str, u8)] = &[
+/// The layer of every module: a module imports modules of lower layers only. The test kit has no
+/// layer and sits behind its feature.
+const LAYERS: &[(&str, u8)] = &[
     ("model", 0),
     ("signal", 1),
     ("access", 2),
@@ -32,7 +32,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("prelude", 8),
 ];
 
-/// Rooms without I/O, clock or runtime, and the names that they must not contain.
+/// Modules without I/O, clock or runtime, and the names that they must not contain.
 const PURE: &[&str] = &["kernel", "model", "query", "signal"];
 const IMPURE: &[&str] = &[
     "tokio::",
@@ -62,11 +62,11 @@ impl Source {
             .filter(|(_, line)| !line.trim_start().starts_with("//"))
     }
 
-    fn room(&self) -> Option<&str> {
+    fn module(&self) -> Option<&str> {
         let inner = self.path.strip_prefix("src/")?;
-        let room = inner.split('/').next()?;
-        Some(room.strip_suffix(".rs").unwrap_or(room))
-            .filter(|room| !["lib", "main"].contains(room))
+        let module = inner.split('/').next()?;
+        Some(module.strip_suffix(".rs").unwrap_or(module))
+            .filter(|module| !["lib", "main"].contains(module))
     }
 
     fn is_test(&self) -> bool {
@@ -87,7 +87,7 @@ impl Source {
 }
 
 /// Returns the first segments of every `crate::…` path, groups included.
-fn rooms_named(source: &Source) -> Vec<(usize, String)> {
+fn modules_named(source: &Source) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let lines: Vec<(usize, &str)> = source.code().collect();
     for (at, (number, line)) in lines.iter().enumerate() {
@@ -99,7 +99,7 @@ fn rooms_named(source: &Source) -> Vec<(usize, String)> {
             if let Some(group) = rest.strip_prefix('{') {
                 let following = lines[at + 1..].iter().map(|(_, line)| *line);
                 let text: String = std::iter::once(group).chain(following).collect();
-                found.extend(group_members(&text).map(|room| (*number, room)));
+                found.extend(group_members(&text).map(|module| (*number, module)));
             } else {
                 found.push((*number, first_word(rest)));
             }
@@ -134,28 +134,29 @@ fn group_members(text: &str) -> impl Iterator<Item = String> {
 }
 
 fn imports_point_down(source: &Source) -> Vec<String> {
-    let floors: HashMap<_, _> = FLOORS.iter().copied().collect();
-    let Some(own) = source.room() else {
+    let layers: HashMap<_, _> = LAYERS.iter().copied().collect();
+    let Some(own) = source.module() else {
         return Vec::new();
     };
-    let floor = match floors.get(own) {
-        Some(floor) => floor,
+    let layer = match layers.get(own) {
+        Some(layer) => layer,
         None if own == "testkit" => return Vec::new(),
-        None => return vec![format!("{}: the room `{own}` has no floor", source.path)],
+        None => return vec![format!("{}: the module `{own}` has no layer", source.path)],
     };
-    let mut found = rooms_named(source);
-    // A name without a floor is a word in a string, or the test kit.
-    found
-        .retain(|(_, room)| room != own && floors.get(room.as_str()).is_some_and(|to| to >= floor));
+    let mut found = modules_named(source);
+    // A name without a layer is a word in a string, or the test kit.
+    found.retain(|(_, module)| {
+        module != own && layers.get(module.as_str()).is_some_and(|to| to >= layer)
+    });
     found
         .into_iter()
-        .map(|(line, room)| format!("{}:{line}: `{own}` must not import `{room}`", source.path))
+        .map(|(line, module)| format!("{}:{line}: `{own}` must not import `{module}`", source.path))
         .collect()
 }
 
-fn pure_rooms_stay_pure(source: &Source) -> Vec<String> {
+fn pure_modules_stay_pure(source: &Source) -> Vec<String> {
     let tests = source.tests_begin();
-    if source.is_test() || !source.room().is_some_and(|room| PURE.contains(&room)) {
+    if source.is_test() || !source.module().is_some_and(|module| PURE.contains(&module)) {
         return Vec::new();
     }
     let found = source
@@ -225,7 +226,7 @@ fn sources() -> Vec<Source> {
 #[test]
 fn source_tree_follows_the_layout_rules() {
     let sources = sources();
-    let rules = [imports_point_down, pure_rooms_stay_pure, stays_short];
+    let rules = [imports_point_down, pure_modules_stay_pure, stays_short];
     let mut found: Vec<String> = sources
         .iter()
         .flat_map(|source| rules.iter().flat_map(|rule| rule(source)))
@@ -293,7 +294,7 @@ fn documents_name_files_that_exist() {
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
-/// Entries are `it/ROOM::name` and `ROOM::name`; a test may move within its room.
+/// Entries are `it/MODULE::name` and `MODULE::name`; a test may move within its module.
 #[test]
 fn tests_named_in_the_readme_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -306,15 +307,15 @@ fn tests_named_in_the_readme_exist() {
         .filter_map(|entry| entry.split_once("::"))
         .collect();
     assert!(named.len() > 300, "the list names {} tests", named.len());
-    let exists = |room: &str, name: &str| {
-        let room = if room.starts_with("it/") {
-            format!("tests/{room}")
+    let exists = |module: &str, name: &str| {
+        let module = if module.starts_with("it/") {
+            format!("tests/{module}")
         } else {
-            format!("src/{room}")
+            format!("src/{module}")
         };
         let line = format!("fn {name}(");
         let inside = |path: &str| {
-            path.strip_prefix(&room)
+            path.strip_prefix(&module)
                 .is_some_and(|rest| rest.starts_with(['.', '/']))
         };
         sources
@@ -323,7 +324,7 @@ fn tests_named_in_the_readme_exist() {
     };
     let missing: Vec<_> = named
         .into_iter()
-        .filter(|(r, n)| *r != "it/ROOM" && *r != "ROOM" && !exists(r, n))
+        .filter(|(r, n)| *r != "it/MODULE" && *r != "MODULE" && !exists(r, n))
         .collect();
     assert!(
         missing.is_empty(),
@@ -338,11 +339,11 @@ fn imports_are_found_in_paths_and_groups() {
         path: "src/kernel/phase.rs".into(),
         text: text.into(),
     };
-    let rooms: Vec<String> = rooms_named(&source)
+    let modules: Vec<String> = modules_named(&source)
         .into_iter()
-        .map(|(_, room)| room)
+        .map(|(_, module)| module)
         .collect();
-    assert_eq!(rooms, ["model", "tool", "actor"]);
+    assert_eq!(modules, ["model", "tool", "actor"]);
     assert_eq!(
         imports_point_down(&source),
         [

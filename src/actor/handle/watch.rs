@@ -222,7 +222,7 @@ impl Answer {
     }
 }
 
-/// The records and frames of one query, for rooms that need no [`Stream`].
+/// The records and frames of one query, for modules that need no [`Stream`].
 pub(crate) struct QueryStream {
     stream: EventStream,
     pub query: QueryId,

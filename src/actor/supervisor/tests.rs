@@ -1,4 +1,4 @@
-//! Actors that die from outside, which only a test in this room can cause.
+//! Actors that die from outside, which only a test in this module can cause.
 
 use std::time::Duration;
 
