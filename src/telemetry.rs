@@ -104,8 +104,8 @@ fn finish(last: Option<&str>) -> bool {
         return false;
     };
     let lost = writer.error_counter().dropped_lines();
-    let lost = (lost > 0)
-        .then(|| format!("oracle: {lost} lines of the log were dropped: it was read too slowly"));
+    let lost =
+        (lost > 0).then(|| format!("oracle: {lost} lines of the log were dropped: log less"));
     for line in lost.as_deref().into_iter().chain(last) {
         // Never fails: a line beyond the buffer is dropped.
         let _ = writer.write_all(format!("{line}\n").as_bytes());

@@ -178,8 +178,8 @@ impl Known {
                 if self.broken.is_none() {
                     tracing::error!(
                         %error,
-                        "the key file is unreadable; the last known keys stay valid for \
-                         {GRACE:?}, then all requests are rejected"
+                        "the key file is unreadable: correct it within {GRACE:?}, after which all \
+                         requests are rejected"
                     );
                 }
                 self.broken.get_or_insert(now);
@@ -192,7 +192,7 @@ impl Known {
         let stamp = file.stamp().ok().flatten();
         let key_set = file.read()?.unwrap_or_default();
         if key_set.is_empty() && self.guarded {
-            tracing::warn!("the key file contains no keys any more; all requests are rejected");
+            tracing::warn!("no keys are left, so requests are rejected: run `oracle keys create`");
         }
         self.guarded |= !key_set.is_empty();
         let keyed = |entry: &StoredKey| (entry.id.clone(), entry.clone());

@@ -205,7 +205,7 @@ impl Chat<'_> {
         };
         let user::TypedAhead { text, leaves, lost } = user.typed().await;
         if lost {
-            let how = "some of the text that you typed meanwhile was lost: it was too long";
+            let how = "some of the text typed meanwhile was too long and is lost: type it again";
             terminal.note(&format!("oracle: {how}"));
         }
         reader.begin_with(text);

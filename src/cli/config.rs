@@ -46,7 +46,7 @@ pub fn init(file: &Path, json: bool, terminal: &mut Terminal) -> Result<(), CliE
             io::ErrorKind::AlreadyExists => {
                 "it exists; edit it, or name another file with --config".to_owned()
             }
-            _ => error.to_string(),
+            _ => format!("{error}; name another file with --config"),
         };
         CliError::failed(format_args!("cannot create `{}`: {reason}", file.display()))
     };

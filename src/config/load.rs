@@ -63,7 +63,7 @@ impl ConfigFile {
         let text = fs::read_to_string(path).map_err(|error| Problem {
             place: path.display().to_string(),
             line: 0,
-            what: format!("cannot read the file: {error}"),
+            what: format!("cannot read the file ({error}): use a readable one with --config"),
         })?;
         Ok(Self {
             path: path.to_path_buf(),

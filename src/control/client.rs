@@ -57,7 +57,7 @@ pub enum ClientError {
     #[error("{0}")]
     Setup(String),
     /// The connection failed.
-    #[error("cannot reach the server at {place}: {}", cause(why))]
+    #[error("cannot reach {place} ({}): check that the server runs", cause(why))]
     Broken {
         /// The server's URL.
         place: String,
@@ -299,7 +299,7 @@ impl Client {
             Ok(Body { error }) => (error.code, error.message),
             Err(_) => (
                 String::new(),
-                format!("the server responded with status {status}"),
+                format!("the response has the status {status}: use the URL of an Oracle server"),
             ),
         };
         Err(match serde_json::from_value::<Code>(code.into()) {

@@ -55,7 +55,7 @@ fn require_admin(who: &Principal) -> Result<(), Refused> {
         Role::Admin => Ok(()),
         Role::User => Err(Refused::new(
             Code::AdminOnly,
-            "the control channel requires a key with the role `admin`",
+            "control needs a key with the role `admin`: run `oracle keys create --role admin`",
         )),
     }
 }

@@ -138,7 +138,7 @@ async fn one(oracle: &Oracle, key: SessionKey, after: Option<Seq>) -> Result<Sou
     let follow = session.follow(after.unwrap_or(last), Frames::No).await?;
     if let Some(after) = after.filter(|after| *after > follow.end()) {
         let end = follow.end();
-        let why = format!("`after` is {after}, but the session's last event is {end}");
+        let why = format!("`after` is {after}: use at most {end}, the session's last event");
         return Err(Refused::new(Code::InvalidValue, why));
     }
     Ok(Source::One(Box::new(follow)))

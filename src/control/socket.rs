@@ -25,13 +25,13 @@ const LONGEST: usize = 100;
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
     /// Another process listens on it.
-    #[error("another process uses the control channel of this data directory, at `{path}`")]
+    #[error("another process uses the control channel `{path}`: use another data directory")]
     Taken {
         /// The socket's path.
         path: PathBuf,
     },
     /// The operating system reports an error.
-    #[error("cannot open the control channel at `{path}`: {source}")]
+    #[error("cannot open the control channel at `{path}` ({source}): check the data directory")]
     Io {
         /// The socket's path.
         path: PathBuf,

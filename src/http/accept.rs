@@ -187,7 +187,7 @@ pub(super) async fn accept<A: Accept>(
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
+                tracing::warn!(%error, "cannot accept a connection: check `ulimit -n`");
                 if !of_one_connection(&error) {
                     tokio::time::sleep(PAUSE).await;
                 }

@@ -54,7 +54,8 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Path<T> {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let params = RawPathParams::from_request_parts(parts, state).await;
-        let params = params.map_err(|_| Problem::bad("path", "the path is not valid UTF-8"))?;
+        let params =
+            params.map_err(|_| Problem::bad("path", "the path is not UTF-8: percent-encode it"))?;
         let encoded = form_urlencoded::Serializer::new(String::new())
             .extend_pairs(&params)
             .finish();

@@ -197,13 +197,13 @@ impl Problem {
     }
 
     pub(super) fn slow_body(within: Duration) -> Self {
-        let what = format!("the request body did not arrive within {within:?}");
+        let what = format!("the request body did not arrive within {within:?}: send it faster");
         Self::new(StatusCode::REQUEST_TIMEOUT, "slow_body", what)
     }
 
     pub(super) fn broken_body(error: &(dyn Error + 'static)) -> Self {
         let why = cause(error);
-        let what = format!("the request body is incomplete or malformed: {why}");
+        let what = format!("the request body is incomplete or malformed ({why}): send it again");
         Self::new(StatusCode::BAD_REQUEST, "broken_body", what)
     }
 
@@ -218,7 +218,7 @@ impl Problem {
     /// The key lacks the role `admin`.
     #[must_use]
     pub fn admin_only() -> Self {
-        let what = "this request requires a key with the role `admin`";
+        let what = "this needs a key with the role `admin`: run `oracle keys create --role admin`";
         Self::new(StatusCode::FORBIDDEN, "admin_only", what)
     }
 
@@ -256,7 +256,7 @@ impl Problem {
     }
 
     pub(super) fn no_host() -> Self {
-        let what = "missing or invalid `host` header";
+        let what = "missing or invalid `host` header: send the server's address";
         Self::new(StatusCode::BAD_REQUEST, "no_host", what).of("host")
     }
 

@@ -265,7 +265,7 @@ fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
             let token = draft.next_turn_token(attempt);
             let detail = format!(
                 "the conversation is too long for the model and could not be summarized ({code}: \
-                 {detail})"
+                 {detail}): start a new session, or use a model with a larger context window"
             );
             let fault = Fault::permanent(FaultCode::Context, detail);
             retry::next_model(draft, token, fault, Usage::default())

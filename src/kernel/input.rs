@@ -294,7 +294,7 @@ pub enum Refusal {
     )]
     LimitsOfASteer,
     /// The turn limit is out of range.
-    #[error("max_turns is {found}, but must be from 1 to 100")]
+    #[error("`max_turns` is `{found}`: use 1 to 100")]
     TurnsOutOfRange {
         /// Limit.
         found: u32,
@@ -309,12 +309,12 @@ pub enum Refusal {
     },
     /// The last query was not forced.
     #[error(
-        "nothing to continue: the last query was not stopped by a limit, a loop or an \
-             operator"
+        "the last query was not stopped by a limit, a loop or an operator: send a message instead \
+         of continuing it"
     )]
     NothingToContinue,
     /// The session is already open.
-    #[error("the session is already open")]
+    #[error("the session already exists: choose another name")]
     AlreadyOpen,
     /// Another live process owns the session. The shell reports this.
     #[error(
@@ -349,7 +349,7 @@ pub enum Refusal {
     },
     /// The fork point does not exist, or its query or turn has not ended.
     #[error(
-        "cannot fork at query {query}{}: it has not ended, or is not in this session",
+        "cannot fork at query {query}{}: choose one of this session that has ended",
         .turn.map(|turn| format!(", turn {turn}")).unwrap_or_default()
     )]
     NoSuchTurn {
@@ -359,7 +359,7 @@ pub enum Refusal {
         turn: Option<Turn>,
     },
     /// The log is too long to copy at once.
-    #[error("the log up to this point is too long to fork ({records} records)")]
+    #[error("the log up to here is too long to fork ({records} records): fork at an earlier query")]
     TooLongToFork {
         /// Records read.
         records: usize,

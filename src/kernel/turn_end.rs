@@ -75,10 +75,11 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
     }
     match reply.stop {
         StopReason::Refusal => {
-            return draft.give_up(FaultCode::Refusal, "the model refused to answer");
+            let detail = "the model refused to answer: rephrase the question, or try another model";
+            return draft.give_up(FaultCode::Refusal, detail);
         }
         StopReason::ContentFilter => {
-            let detail = "the provider's content filter stopped the reply";
+            let detail = "the provider's content filter stopped the reply: rephrase the question";
             return draft.give_up(FaultCode::ContentFilter, detail);
         }
         _ => {}
@@ -147,7 +148,7 @@ fn apply(
         }
         Verdict::EmptyAnswer => draft.fail(
             FaultCode::EmptyAnswer,
-            "the model returned no text for the answer",
+            "the model returned no text for the answer: ask again, or use another model",
         ),
         Verdict::ForcedByBudget => guard::force_by_turns(draft),
         Verdict::ForcedByLoop => {

@@ -177,7 +177,7 @@ impl Draft {
             Presence::Optional if tokens(whole) > budget => {
                 self.warnings.push(format!(
                     "omitted segment `{segment}`: {size} tokens after {used} exceed the token \
-                     budget of {budget}"
+                     budget of {budget}: shorten its file, or those before it"
                 ));
             }
             Presence::Required | Presence::Optional => {

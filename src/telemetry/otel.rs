@@ -106,7 +106,7 @@ impl SpanExporter for Conventional {
         let exported = self.0.export(batch).await;
         let failed_before = self.1.swap(exported.is_err(), Ordering::Relaxed);
         if let (Err(error), false) = (&exported, failed_before) {
-            tracing::warn!(%error, "traces are not exported");
+            tracing::warn!(%error, "traces are not exported: check the collector");
         }
         exported
     }

@@ -226,7 +226,7 @@ pub(super) fn refuse_held(ticket: Ticket, held: Duration) {
 
 fn refuse_away(ticket: Ticket, away: Duration, trouble: &str) {
     let detail = format!(
-        "`{}` has been unavailable for {}; last error: {}",
+        "`{}` has been unavailable for {}; last error: {}; run `oracle doctor` for the cause",
         ticket.model,
         Span(away),
         if trouble.is_empty() { "none" } else { trouble }

@@ -71,7 +71,7 @@ pub enum AskError {
         name: SessionName,
     },
     /// The session was deleted while a query in it was being followed.
-    #[error("the session `{name}` was deleted before the question was answered")]
+    #[error("session `{name}` was deleted before the question was answered: ask in another one")]
     Deleted {
         /// Name of the session.
         name: SessionName,

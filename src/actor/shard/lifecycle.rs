@@ -415,7 +415,7 @@ impl ShardState {
     }
 
     pub(super) fn quarantine(&mut self, key: SessionKey, reason: String) {
-        tracing::error!(session = %key, %reason, "session quarantined");
+        tracing::error!(session = %key, %reason, "session quarantined: release it with `oracle ctl release`");
         self.drop_session(&key);
         self.ledger.quarantine(&key, reason);
     }

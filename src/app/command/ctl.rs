@@ -45,7 +45,10 @@ pub(super) fn ctl(
 
 async fn servers(folder: &Path, pid: Option<u32>) -> Result<Vec<Server>, CliError> {
     let unusable = |path: &Path, error: io::Error| {
-        CliError::failed(format_args!("{} cannot be used: {error}", path.display()))
+        CliError::failed(format_args!(
+            "cannot use `{}` ({error}): check its owner and permissions",
+            path.display()
+        ))
     };
     let mut there = processes(folder).map_err(|error| unusable(folder, error))?;
     there.retain(|owner| owner.socket.is_some() && (pid.is_none() || owner.pid == pid));
@@ -84,7 +87,9 @@ fn key(file: Option<&Path>, environment: &Environment) -> Result<Option<SecretSt
     };
     let key = fs::read_to_string(path).map_err(|error| {
         let path = path.display();
-        CliError::usage(format_args!("the key file {path} cannot be read: {error}"))
+        CliError::usage(format_args!(
+            "cannot read the key file `{path}` ({error}): name a readable one with --key-file"
+        ))
     })?;
     Ok(Some(key.trim().into()))
 }

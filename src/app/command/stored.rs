@@ -129,9 +129,8 @@ fn stored(config: &Config, environment: &Environment) -> Result<Option<PathBuf>,
 /// Ends the process at once: a broken journal may acknowledge nothing more, and the next start
 /// recovers from what is durable.
 fn broken(why: &str) {
-    telemetry::write_final_line(&format!(
-        "oracle: the journal failed and cannot be trusted any more, so this process exits: {why}"
-    ));
+    let error = journal::Error::Broken(why.to_owned());
+    telemetry::write_final_line(&format!("oracle: {error}"));
     std::process::exit(i32::from(exit::BROKEN));
 }
 

@@ -73,7 +73,7 @@ impl History {
         if let Err(problem) = what(file) {
             let file = file.display();
             self.warning = Some(format!(
-                "the input history is not saved, because of `{file}`: {problem}"
+                "the input history is not saved to `{file}` ({problem}): correct or remove the file"
             ));
             self.file = None;
         }

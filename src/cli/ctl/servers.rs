@@ -50,7 +50,8 @@ impl Servers<'_> {
         };
         let is_it = |server: &&Server| owner.as_ref().is_some_and(|owner| owner.pid == server.pid);
         let one = self.all.iter().find(is_it).or(self.all.first());
-        let one = one.ok_or_else(|| CliError::failed("no server responds"))?;
+        let one = one
+            .ok_or_else(|| CliError::failed("no server responds: start one with `oracle serve`"))?;
         Ok(&one.client)
     }
 
@@ -89,7 +90,7 @@ fn until_end(events: Events<WireUpdate>) -> impl Stream<Item = Result<WireUpdate
             Ok(Some(end @ WireUpdate::End { .. })) => Some((Ok(end), None)),
             Ok(Some(seen)) => Some((Ok(seen), Some(events))),
             Ok(None) => {
-                let why = "the server closed the control channel";
+                let why = "the server closed the control channel: check that it is still running";
                 Some((Err(CliError::failed(why)), None))
             }
             Err(error) => Some((Err(error.into()), None)),

@@ -209,7 +209,7 @@ pub(super) fn failure(outcome: &Outcome) -> Option<Problem> {
             Some(Problem::new(status, code.to_string(), detail.clone()))
         }
         Outcome::Cancelled => {
-            let what = "the question was cancelled before it was answered";
+            let what = "the question was cancelled before it was answered: send it again";
             Some(Problem::new(StatusCode::CONFLICT, "cancelled", what))
         }
         _ => None,
@@ -289,12 +289,9 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>
     let Some(value) = headers.get(name) else {
         return Ok(None);
     };
-    let text = value.to_str().map_err(|_| {
-        wrong(
-            name,
-            "it contains characters that are not allowed in headers",
-        )
-    })?;
+    let text = value
+        .to_str()
+        .map_err(|_| wrong(name, "use visible ASCII characters"))?;
     Ok(Some(text.trim()).filter(|text| !text.is_empty()))
 }
 

@@ -65,7 +65,7 @@ pub enum OpenError {
         known: u32,
     },
     /// There is no journal to inspect.
-    #[error("no journal at `{}`", path.display())]
+    #[error("no journal at `{}`: check the data directory", path.display())]
     Absent {
         /// Missing file.
         path: PathBuf,
@@ -100,7 +100,7 @@ pub enum OpenError {
         wanted: String,
     },
     /// A setting that durability depends on is not in force.
-    #[error("SQLite set `{name}` to {found} instead of {want}: records would not be durable")]
+    #[error("SQLite set `{name}` to {found}, but durability needs {want}: use another directory")]
     Setting {
         /// Name.
         name: &'static str,
@@ -110,7 +110,7 @@ pub enum OpenError {
         found: String,
     },
     /// SQLite failed.
-    #[error("cannot open `{}`: {detail}", path.display())]
+    #[error("cannot open `{}` ({detail}): check its permissions and the disk", path.display())]
     Store {
         /// File.
         path: PathBuf,
