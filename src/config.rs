@@ -14,7 +14,9 @@ mod models;
 mod rule;
 mod sections;
 
-pub use load::{ConfigFile, Loaded, Origin, Problem, Setting, Sources, load, may_be_secret};
+pub use load::{
+    ConfigFile, Loaded, Origin, Problem, Setting, Sources, load, may_be_secret, near_misses,
+};
 pub use models::{
     ChainReason, ModelChain, ModelChoice, NotAllowed, PRESETS, Preset, Prices, PricesError,
     base_url,

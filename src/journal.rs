@@ -215,7 +215,7 @@ pub enum Error {
     #[error("an append needs at least one record")]
     Empty,
     /// A record cannot be read.
-    #[error("record {seq} of session {sid} cannot be read ({why}): run `oracle journal verify`")]
+    #[error("record {seq} of session {sid} cannot be read: {why}; run `oracle journal verify`")]
     Unreadable {
         /// Session.
         sid: Sid,
@@ -225,10 +225,10 @@ pub enum Error {
         why: String,
     },
     /// The store fails at present; the call may be retried.
-    #[error("the journal is unavailable ({0}): check the disk, and try again")]
+    #[error("the journal is unavailable: {0}; check the disk, and try again")]
     Unavailable(String),
     /// Durable records may be lost. The process must end.
-    #[error("the journal failed and cannot be trusted any more ({0}): check the disk, and restart")]
+    #[error("the journal failed and cannot be trusted any more: {0}; check the disk, and restart")]
     Broken(String),
 }
 

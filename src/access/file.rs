@@ -36,7 +36,7 @@ pub struct FileError {
 #[derive(Debug, thiserror::Error)]
 pub enum FileFault {
     /// An I/O error.
-    #[error("the key file cannot be read or written ({0}): check its permissions and the disk")]
+    #[error("the key file cannot be read or written: {0}; check its permissions and the disk")]
     Io(#[from] io::Error),
     /// The content is malformed. The message never quotes it.
     #[error("the key file is invalid ({0}): correct it, or restore a backup")]

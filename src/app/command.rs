@@ -42,6 +42,15 @@ pub fn run(
     environment: &Environment,
     terminal: &mut Terminal,
 ) -> Result<u8, CliError> {
+    for (name, near) in config::near_misses(environment.pairs()) {
+        let why = format!("`{name}` is not a setting and is ignored: did you mean `{near}`?");
+        match args.command {
+            #[cfg(feature = "server")]
+            Command::Serve(_) => tracing::warn!("{why}"),
+            Command::Completions(_) => {}
+            _ => terminal.err.say(format_args!("warning: {why}")),
+        }
+    }
     let load = || configuration(args, environment);
     let done = match &args.command {
         Command::Dev(command) | Command::Bare(command) => {
@@ -166,11 +175,6 @@ fn find(args: &Args, environment: &Environment, more: ExtraSettings) -> FoundCon
         options: [more.before, args.options.settings(), more.after].concat(),
     };
     let loaded = config::load(&sources);
-    for (name, near) in loaded.iter().flat_map(|loaded| &loaded.near_misses) {
-        tracing::warn!(
-            "the environment variable {name} is not a setting and is ignored; did you mean {near}?"
-        );
-    }
     // The other sources are still checked, to report all problems at once.
     let loaded = match (unreadable, loaded) {
         (None, loaded) => loaded,

@@ -63,7 +63,7 @@ impl ConfigFile {
         let text = fs::read_to_string(path).map_err(|error| Problem {
             place: path.display().to_string(),
             line: 0,
-            what: format!("cannot read the file ({error}): use a readable one with --config"),
+            what: format!("cannot read the file: {error}; use a readable one with --config"),
         })?;
         Ok(Self {
             path: path.to_path_buf(),
@@ -188,8 +188,6 @@ pub struct Loaded {
     pub config: Config,
     /// The models that it selects in this environment, and the reason.
     pub choice: ModelChoice,
-    /// Environment variables that resemble ours but set nothing, each with the nearest that would.
-    pub near_misses: Vec<(String, String)>,
     /// By key with section, and with an index in lists; an absent key has its default.
     origins: BTreeMap<String, Origin>,
 }
@@ -204,13 +202,20 @@ pub fn load(sources: &Sources) -> Result<Loaded, Vec<Problem>> {
     if let Some(file) = &sources.file {
         draft.file(file);
     }
-    let near_misses = draft.environment(&sources.environment);
+    draft.environment(&sources.environment);
     for setting in &sources.options {
         let (section, key) = setting.key.split_once('.').unwrap_or(("", &setting.key));
         let origin = Origin::Option(setting.option.clone());
         draft.text(section, key, &setting.value, origin);
     }
-    draft.finish(&sources.environment, near_misses)
+    draft.finish(&sources.environment)
+}
+
+/// Environment variables that resemble ours but set nothing, each with the nearest that would.
+pub fn near_misses(variables: &[(OsString, OsString)]) -> impl Iterator<Item = (&str, String)> {
+    let names = variables.iter().filter_map(|(name, _)| name.to_str());
+    let others = names.filter(|name| target(name).is_none());
+    others.filter_map(|name| Some((name, near_miss(name)?)))
 }
 
 impl Loaded {
@@ -434,16 +439,14 @@ impl Draft {
     }
 
     /// Applies `ORACLE_<SECTION>__<KEY>`, and `ORACLE_<KEY>` for `[oracle]`, in the order of the
-    /// names. Returns other variables that resemble one of ours, with that one.
-    fn environment(&mut self, variables: &[(OsString, OsString)]) -> Vec<(String, String)> {
+    /// names.
+    fn environment(&mut self, variables: &[(OsString, OsString)]) {
         let named = |(name, value): &'_ (OsString, OsString)| {
             Some((name.to_str()?.to_owned(), value.clone()))
         };
         let variables: BTreeMap<String, OsString> = variables.iter().filter_map(named).collect();
-        let mut near_misses = Vec::new();
         for (name, value) in &variables {
             let Some((section, key)) = target(name) else {
-                near_misses.extend(near_miss(name).map(|near| (name.clone(), near)));
                 continue;
             };
             let (origin, full) = (Origin::Environment(name.clone()), join(&section, &key));
@@ -461,14 +464,9 @@ impl Draft {
             };
             self.problems.push(problem);
         }
-        near_misses
     }
 
-    fn finish(
-        mut self,
-        environment: &[(OsString, OsString)],
-        near_misses: Vec<(String, String)>,
-    ) -> Result<Loaded, Vec<Problem>> {
+    fn finish(mut self, environment: &[(OsString, OsString)]) -> Result<Loaded, Vec<Problem>> {
         let mut config: Config = match self.table.try_into() {
             Ok(config) => config,
             // The rule allows a value that the type does not.
@@ -496,7 +494,6 @@ impl Draft {
         Ok(Loaded {
             choice: config.choice(environment),
             config,
-            near_misses,
             origins: self.origins,
         })
     }

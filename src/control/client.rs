@@ -57,7 +57,7 @@ pub enum ClientError {
     #[error("{0}")]
     Setup(String),
     /// The connection failed.
-    #[error("cannot reach {place} ({}): check that the server runs", cause(why))]
+    #[error("cannot reach {place}: {}; check that the server runs", cause(why))]
     Broken {
         /// The server's URL.
         place: String,

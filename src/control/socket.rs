@@ -31,7 +31,7 @@ pub enum SocketError {
         path: PathBuf,
     },
     /// The operating system reports an error.
-    #[error("cannot open the control channel at `{path}` ({source}): check the data directory")]
+    #[error("cannot open the control channel at `{path}`: {source}; check the data directory")]
     Io {
         /// The socket's path.
         path: PathBuf,

@@ -46,7 +46,7 @@ pub(super) fn ctl(
 async fn servers(folder: &Path, pid: Option<u32>) -> Result<Vec<Server>, CliError> {
     let unusable = |path: &Path, error: io::Error| {
         CliError::failed(format_args!(
-            "cannot use `{}` ({error}): check its owner and permissions",
+            "cannot use `{}`: {error}; check its owner and permissions",
             path.display()
         ))
     };
@@ -88,7 +88,7 @@ fn key(file: Option<&Path>, environment: &Environment) -> Result<Option<SecretSt
     let key = fs::read_to_string(path).map_err(|error| {
         let path = path.display();
         CliError::usage(format_args!(
-            "cannot read the key file `{path}` ({error}): name a readable one with --key-file"
+            "cannot read the key file `{path}`: {error}; name a readable one with --key-file"
         ))
     })?;
     Ok(Some(key.trim().into()))

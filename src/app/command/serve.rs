@@ -82,7 +82,7 @@ pub(super) fn serve(
             && let Err(error) = stored.announce(socket.path())
         {
             terminal.err.say(format_args!(
-                "other processes cannot find the control socket ({error}): check the data directory"
+                "other processes cannot find the control socket: {error}; check the data directory"
             ));
         }
         let control = socket.map(|socket| LocalServer::start(socket, host.clone()));

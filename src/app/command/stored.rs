@@ -19,7 +19,7 @@ use crate::{
     },
     config::Config,
     journal::{
-        Journal, Memory, Sqlite,
+        self, Journal, Memory, Sqlite,
         sqlite::{Inspection, OpenError},
     },
     telemetry,

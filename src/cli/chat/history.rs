@@ -37,8 +37,8 @@ impl History {
         // `/dev/null` as the history file disables it.
         history.file.take_if(|file| is_null(file));
         history.update_file(|file| match fs::metadata(file) {
-            Ok(is) if !is.is_file() => Err("it is not a regular file".to_owned()),
-            Ok(is) if is.len() > LARGEST => Err(format!("it is larger than {LARGEST} bytes")),
+            Ok(is) if !is.is_file() => Err("it is not a regular file: remove it".to_owned()),
+            Ok(is) if is.len() > LARGEST => Err(format!("it exceeds {LARGEST} bytes: shorten it")),
             Ok(_) => {
                 is_free(file)?;
                 kept.load(file).map_err(|error| error.to_string())
@@ -73,7 +73,7 @@ impl History {
         if let Err(problem) = what(file) {
             let file = file.display();
             self.warning = Some(format!(
-                "the input history is not saved to `{file}` ({problem}): correct or remove the file"
+                "the input history is not saved, because of `{file}`: {problem}"
             ));
             self.file = None;
         }

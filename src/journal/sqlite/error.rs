@@ -110,7 +110,7 @@ pub enum OpenError {
         found: String,
     },
     /// SQLite failed.
-    #[error("cannot open `{}` ({detail}): check its permissions and the disk", path.display())]
+    #[error("cannot open `{}`: {detail}; check its permissions and the disk", path.display())]
     Store {
         /// File.
         path: PathBuf,

@@ -45,7 +45,7 @@ fn explain(error: &rustls::Error) -> String {
              `ca_file`"
         }
         InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
-            "its certificate is for another host name; correct the host in `base_url`"
+            "its certificate is for another host name"
         }
         InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => {
             "its certificate has expired, or this machine's clock is wrong"

@@ -29,7 +29,8 @@ fn to_names(kept: usize) -> String {
 /// The warning about an omitted code segment.
 fn left_out(tokens: u64, used: u64, budget: u64) -> String {
     format!(
-        "omitted segment `code`: {tokens} tokens after {used} exceed the token budget of {budget}"
+        "omitted segment `code`: {tokens} tokens after {used} exceed the token budget of {budget}: \
+         shorten its file, or those before it"
     )
 }
 

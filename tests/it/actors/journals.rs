@@ -201,7 +201,9 @@ async fn unreadable_records_quarantine_only_their_session() {
     };
     assert_eq!(
         reason,
-        format!("record 1 of session {sid} cannot be read: it is broken")
+        format!(
+            "record 1 of session {sid} cannot be read: it is broken; run `oracle journal verify`"
+        )
     );
     assert!(session.view().await.is_err());
     let answer = oracle

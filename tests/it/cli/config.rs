@@ -1,6 +1,6 @@
 //! `oracle config`: the origin of each value, and the reports of mistakes.
 
-use super::{Workspace, assert_transcript};
+use super::{Workspace, assert_transcript, serve::Served};
 
 #[test]
 fn config_show_names_the_source_of_every_value() {
@@ -142,12 +142,23 @@ fn init_creates_a_file_that_loads_and_never_overwrites_one() {
 #[test]
 fn variable_that_resembles_a_setting_is_named_in_a_warning() {
     let place = Workspace::new(&[]);
-    let run = place
-        .oracle("config check")
-        .env("ORACLE_MAXTOKENS", "25")
-        .output();
-    let warning = String::from_utf8(run.stderr).unwrap();
-    let wanted =
-        "ORACLE_MAXTOKENS is not a setting and is ignored; did you mean ORACLE_BUDGET__MAX_TOKENS?";
-    assert!(warning.contains(wanted), "{warning}");
+    let warning = "`ORACLE_MAXTOKENS` is not a setting and is ignored: did you mean \
+                   `ORACLE_BUDGET__MAX_TOKENS`?";
+    for line in ["config check", "ask what", "sessions list", "doctor"] {
+        let run = place.oracle(line).env("ORACLE_MAXTOKENS", "25").output();
+        let first = String::from_utf8(run.stderr).unwrap();
+        let first = first.lines().next();
+        assert_eq!(
+            first,
+            Some(&*format!("oracle: warning: {warning}")),
+            "{line}"
+        );
+    }
+    let serve = place.oracle("serve --listen 127.0.0.1:0");
+    let (_server, before) = Served::of(serve.env("ORACLE_MAXTOKENS", "25").command());
+    let [logged] = before.try_into().unwrap();
+    assert!(
+        logged.contains("WARN") && logged.ends_with(warning),
+        "{logged}"
+    );
 }
