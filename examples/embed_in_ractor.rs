@@ -8,7 +8,7 @@ use oracle_agent::{
     actor::port::{PortEvent, PortMsg},
     prelude::*,
 };
-use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 const TICKETS: [&str; 2] = [
     "Where are session names checked?",
@@ -17,59 +17,48 @@ const TICKETS: [&str; 2] = [
 
 struct Desk;
 
-struct DeskState {
-    /// A child actor too, like the conversations below.
-    _system: System,
-    open: Vec<(SessionKey, ActorRef<PortMsg>)>,
-}
-
 impl Actor for Desk {
     type Msg = PortEvent;
-    type State = DeskState;
+    /// Oracle, which is a child of the desk as well, and the number of open tickets.
+    type State = (System, usize);
     type Arguments = ();
 
     async fn pre_start(
         &self,
         me: ActorRef<PortEvent>,
         (): (),
-    ) -> Result<DeskState, ActorProcessingErr> {
+    ) -> Result<Self::State, ActorProcessingErr> {
         let builder = Oracle::builder().project(".");
         let system = builder.start_under(me.get_cell()).await?;
-        let mut open = Vec::new();
         for (number, question) in TICKETS.into_iter().enumerate() {
             let session = system.oracle().session(format!("ticket-{number}"))?;
             println!("{}: {question}", session.key());
-            let child = session.start_under(&me, Seq(0), Frames::No, |heard| heard);
-            let (child, _) = child.await?;
-            child.cast(PortMsg::Tell(question.into()))?;
-            open.push((session.key().clone(), child));
+            let child = session.start_under(&me, Seq(0), Frames::No, |event| event);
+            child.await?.0.cast(PortMsg::Tell(question.into()))?;
         }
-        Ok(DeskState {
-            _system: system,
-            open,
-        })
+        Ok((system, TICKETS.len()))
     }
 
     async fn handle(
         &self,
-        _: ActorRef<PortEvent>,
-        heard: PortEvent,
-        state: &mut DeskState,
+        me: ActorRef<PortEvent>,
+        PortEvent {
+            session, progress, ..
+        }: PortEvent,
+        (_, open): &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        let Progress::Record(record) = &heard.progress else {
+        let Progress::Record(record) = progress else {
             return Ok(());
         };
         match &record.fact {
-            Fact::Tool(ToolFact::Requested(tool)) => {
-                println!("{}: {}", heard.session, tool.call.name)
-            }
+            Fact::Tool(ToolFact::Requested(tool)) => println!("{session}: {}", tool.call.name),
             Fact::Query(QueryFact::Finished(end)) => {
-                // Only the first line of an answer: the rest quotes sources.
+                // The other lines quote sources.
                 let answer = end.answer.lines().next().unwrap_or_default();
-                println!("{}: {answer}", heard.session);
-                let mut open = state.open.iter();
-                if let Some((_, child)) = open.find(|(session, _)| *session == heard.session) {
-                    child.stop(Some("answered".into()));
+                println!("{session}: {answer}");
+                *open -= 1;
+                if *open == 0 {
+                    me.stop(None);
                 }
             }
             _ => {}
@@ -77,36 +66,11 @@ impl Actor for Desk {
         Ok(())
     }
 
-    async fn handle_supervisor_evt(
-        &self,
-        me: ActorRef<PortEvent>,
-        event: SupervisionEvent,
-        state: &mut DeskState,
-    ) -> Result<(), ActorProcessingErr> {
-        match event {
-            SupervisionEvent::ActorTerminated(cell, _, reason) => {
-                state
-                    .open
-                    .retain(|(_, child)| child.get_id() != cell.get_id());
-                println!("a child has ended: {}", reason.unwrap_or_default());
-                if state.open.is_empty() {
-                    me.stop(None);
-                }
-                Ok(())
-            }
-            // Oracle has failed, and the desk cannot work without it. A clone of its builder could
-            // start another system over the same journal.
-            SupervisionEvent::ActorFailed(_, why) => Err(why),
-            _ => Ok(()),
-        }
-    }
-
-    /// Waits for Oracle's graceful shutdown, which would otherwise go on after the desk has
-    /// stopped.
+    /// Waits for Oracle's graceful shutdown, which would otherwise go on without the desk.
     async fn post_stop(
         &self,
         me: ActorRef<PortEvent>,
-        _: &mut DeskState,
+        _: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         me.stop_children_and_wait(None, None).await;
         Ok(())

@@ -1,7 +1,7 @@
-//! A process dies during a query, and the next one continues it.
+//! A process dies during a query, and the next one completes it.
 //!
-//! The program starts itself as a child process, which aborts after its tool call, and then completes
-//! the query from the journal without repeating completed steps.
+//! The program starts itself as a child process, which aborts after its tool call, and then
+//! completes the query from the journal without repeating completed steps.
 //!
 //! `cargo run --example resume_after_crash`
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
@@ -13,9 +13,8 @@ use oracle_agent::{journal::Sqlite, model::Turn, prelude::*};
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Letter {}
 
-/// A system whose tool has a side effect that must happen at most once: it is not `read_only`, so it is
-/// never repeated after a crash.
-async fn start(folder: &Path) -> Result<System, Box<dyn Error>> {
+async fn run(folder: &Path, is_first: bool) -> Result<(), Box<dyn Error>> {
+    // It is not `read_only`: after a crash, the call is not repeated.
     let post = tool_fn("post_letter", "Posts the letter.", async |_: Letter| {
         println!("     process {} posts the letter", process::id());
         Ok("posted")
@@ -27,55 +26,40 @@ async fn start(folder: &Path) -> Result<System, Box<dyn Error>> {
     // A broken journal may acknowledge nothing more; the next process recovers what is durable.
     let journal = Sqlite::open(folder, Box::new(|_: &str| process::abort()))?;
     let builder = Oracle::builder().backend(model).model("scripted/postman");
-    Ok(builder.tool(post).journal(journal).start().await?)
-}
+    // The start recovers interrupted queries.
+    let system = builder.tool(post).journal(journal).start().await?;
 
-#[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
-    if let Some(folder) = env::args_os().nth(1) {
-        return first(Path::new(&folder)).await;
-    }
-    let folder = tempfile::tempdir()?;
-    let killed = process::Command::new(env::current_exe()?)
-        .arg(folder.path())
-        .status()?;
-    println!("the first process has ended: {killed}");
-
-    // The system recovers interrupted queries when it starts, without a new request.
-    let system = start(folder.path()).await?;
     let session = system.oracle().session("letter")?;
-    let mut follow = session.follow(Seq(0), Frames::No).await?;
-    println!("from the journal: records 1 to {}", follow.end());
-    loop {
-        if let Progress::Record(record) = follow.next().await? {
-            println!("{:>4} {}", record.seq, record.kind());
-            if let Fact::Query(QueryFact::Finished(finished)) = &record.fact {
+    if is_first {
+        session.submit("Please post the letter").await?;
+    }
+    let mut events = session.follow(Seq(0), Frames::No).await?;
+    while let Progress::Record(record) = events.next().await? {
+        println!("{:>4} {}", record.seq, record.kind());
+        match &record.fact {
+            // The tool's result is durable.
+            Fact::Turn(TurnFact::Started(_)) if is_first && record.turn > Some(Turn(0)) => {
+                process::abort();
+            }
+            Fact::Query(QueryFact::Finished(finished)) => {
                 println!("\n{}", finished.answer);
                 break;
             }
+            _ => {}
         }
     }
     system.shut_down(Duration::from_secs(1)).await;
     Ok(())
 }
 
-/// Is killed in its second turn, when the tool's result is durable.
-async fn first(folder: &Path) -> Result<(), Box<dyn Error>> {
-    let system = start(folder).await?;
-    let mut watch = system
-        .oracle()
-        .session("letter")?
-        .ask("Please post the letter")
-        .await?;
-    while let Some(progress) = watch.next().await? {
-        if let Progress::Record(record) = progress {
-            println!("{:>4} {}", record.seq, record.kind());
-            if matches!(record.fact, Fact::Turn(TurnFact::Started(_)))
-                && record.turn > Some(Turn(0))
-            {
-                process::abort();
-            }
-        }
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    if let Some(folder) = env::args_os().nth(1) {
+        return run(Path::new(&folder), true).await;
     }
-    Err("the query has ended before the crash".into())
+    let folder = tempfile::tempdir()?;
+    let mut child = process::Command::new(env::current_exe()?);
+    let status = child.arg(folder.path()).status()?;
+    println!("the first process has ended: {status}");
+    run(folder.path(), false).await
 }

@@ -49,7 +49,7 @@ mod view;
 mod workers;
 
 pub use approvals::{Approval, WaitingCalls};
-pub use bus::{Filter, Frame, Frames, Notice, SessionRecord, Subscription};
+pub use bus::{FactPredicate, Filter, Frame, Frames, Notice, SessionRecord, Subscription};
 pub use clock::Clock;
 pub use deletion::{Deletion, delete};
 pub use depths::QueueDepths;

@@ -53,6 +53,8 @@ pub use answer::{Accepted, Answer, Update, WireUpdate};
 #[cfg(any(feature = "cli", feature = "server"))]
 pub use client::{Client, ClientError, Events, SessionUpdate, TextFrame};
 pub use controller::Controller;
+#[cfg(feature = "server")]
+pub(crate) use follow::EventSelector;
 pub use follow::Follow;
 pub use refused::{Code, Refused};
 pub use subject::Subject;

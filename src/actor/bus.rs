@@ -7,6 +7,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    fmt,
     future::poll_fn,
     ops::Deref,
     pin::Pin,
@@ -26,7 +27,7 @@ use super::{
 };
 use crate::{
     journal::Entry,
-    model::{Attempt, Event, QueryId, Record, Seq, SessionKey, Severity, Turn, record::Fact},
+    model::{Attempt, Event, QueryId, Record, Seq, SessionKey, Turn, record::Fact},
 };
 
 /// How soon a lagging subscriber gets its gap markers when nothing else is published.
@@ -104,20 +105,22 @@ pub enum Notice {
 }
 
 /// Selects which records and frames a subscriber gets.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Clone, Default)]
 pub struct Filter {
     /// Restricts the subscription to one session.
     pub session: Option<SessionKey>,
-    /// Prefixes of the record types to include; empty for all.
-    pub kinds: Vec<String>,
-    /// Least severity of the records to include.
-    pub severity: Option<Severity>,
+    /// Selects records by their facts; `None` for all. It runs on the bus, so it must be quick and
+    /// must not panic.
+    pub facts: Option<FactPredicate>,
     /// Whether to include frames.
     pub frames: Frames,
     /// Most notices queued at each bus; further ones become a gap. The default is a setting of the
     /// system.
     pub capacity: Option<usize>,
 }
+
+/// Whether a subscriber wants a fact.
+pub type FactPredicate = Arc<dyn Fn(&Fact) -> bool + Send + Sync>;
 
 /// Whether a subscriber gets frames.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -127,6 +130,16 @@ pub enum Frames {
     No,
     /// Records and frames.
     Yes,
+}
+
+impl fmt::Debug for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Filter")
+            .field("session", &self.session)
+            .field("frames", &self.frames)
+            .field("capacity", &self.capacity)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Filter {
@@ -140,25 +153,25 @@ impl Filter {
         }
     }
 
-    /// Whether the filter selects a record.
+    /// Selects the records of all sessions whose fact is wanted, without frames.
     #[must_use]
-    pub fn wants(&self, record: &SessionRecord) -> bool {
+    pub fn facts(wanted: impl Fn(&Fact) -> bool + Send + Sync + 'static) -> Self {
+        Self {
+            facts: Some(Arc::new(wanted)),
+            ..Self::default()
+        }
+    }
+
+    fn wants(&self, record: &SessionRecord) -> bool {
         self.wants_session(&record.session) && self.wants_fact(&record.fact)
     }
 
-    /// Whether the filter selects a record of this fact, in any session.
-    #[must_use]
-    pub fn wants_fact(&self, fact: &Fact) -> bool {
-        let severe = |least| fact.severity() >= least;
-        self.wants_kind(fact.kind()) && self.severity.is_none_or(severe)
+    fn wants_fact(&self, fact: &Fact) -> bool {
+        self.facts.as_ref().is_none_or(|wanted| wanted(fact))
     }
 
     fn wants_session(&self, key: &SessionKey) -> bool {
         self.session.as_ref().is_none_or(|session| session == key)
-    }
-
-    fn wants_kind(&self, kind: &str) -> bool {
-        self.kinds.is_empty() || self.kinds.iter().any(|wanted| kind.starts_with(wanted))
     }
 }
 
@@ -307,11 +320,8 @@ impl BusState {
             return;
         }
         for Entry { seq, record } in entries {
-            let kind = record.fact.kind();
-            if !all
-                .iter()
-                .any(|subscriber| subscriber.filter.wants_kind(kind))
-            {
+            let fact = &record.fact;
+            if !all.iter().any(|to| to.filter.wants_fact(fact)) {
                 continue;
             }
             let told = Arc::new(SessionRecord {
@@ -465,10 +475,9 @@ impl Subscriber {
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let system = Oracle::builder().start().await?;
 /// let oracle = system.oracle();
-/// let mut ends = oracle.subscribe(Filter {
-///     kinds: vec!["query.finished".into()],
-///     ..Filter::default()
-/// });
+/// let mut ends = oracle.subscribe(Filter::facts(|fact| {
+///     matches!(fact, Fact::Query(QueryFact::Finished(_)))
+/// }));
 /// oracle.session("s")?.submit("hello").await?;
 /// match ends.next().await {
 ///     Some(Notice::Record(record)) => {

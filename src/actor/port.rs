@@ -11,7 +11,10 @@
 //! ```
 //! use oracle_agent::{
 //!     actor::{Frames, Oracle, Progress, port::{PortEvent, PortMsg}},
-//!     model::{Seq, SessionName, Submission},
+//!     model::{
+//!         Seq, SessionName, Submission,
+//!         record::{Fact, QueryFact},
+//!     },
 //! };
 //! use ractor::{Actor, ActorProcessingErr, ActorRef, cast};
 //!
@@ -40,7 +43,9 @@
 //!         event: PortEvent,
 //!         (): &mut (),
 //!     ) -> Result<(), ActorProcessingErr> {
-//!         if let Progress::Record(record) = &event.progress && record.kind() == "query.finished" {
+//!         if let Progress::Record(record) = &event.progress
+//!             && let Fact::Query(QueryFact::Finished(_)) = record.fact
+//!         {
 //!             me.stop(None);
 //!         }
 //!         Ok(())

@@ -10,7 +10,7 @@ use crate::{
     actor::{
         self, AskError, Filter, Frames, Notice, Oracle, Progress, SessionRecord, Subscription,
     },
-    model::{Principal, Seq, SessionKey, TenantId},
+    model::{Principal, Seq, SessionKey, Severity, TenantId, record::Fact},
 };
 
 const AGAIN: Duration = Duration::from_millis(100);
@@ -22,8 +22,25 @@ pub struct Follow {
     oracle: Oracle,
     source: Source,
     tenant: Option<TenantId>,
-    filter: Filter,
+    selector: Arc<EventSelector>,
     over: bool,
+}
+
+/// Selects events as clients name them.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct EventSelector {
+    /// Prefixes of the types to include; empty for all.
+    pub types: Vec<String>,
+    /// Least severity to include.
+    pub severity: Option<Severity>,
+}
+
+impl EventSelector {
+    pub(crate) fn selects(&self, fact: &Fact) -> bool {
+        let of_type = |wanted: &String| fact.kind().starts_with(wanted);
+        (self.types.is_empty() || self.types.iter().any(of_type))
+            && self.severity.is_none_or(|least| fact.severity() >= least)
+    }
 }
 
 enum Source {
@@ -38,18 +55,16 @@ impl Follow {
         wanted: Watching,
     ) -> Result<Self, Refused> {
         let tenant = wanted.tenant;
-        let filter = Filter {
-            kinds: wanted.types,
+        let selector = Arc::new(EventSelector {
+            types: wanted.types,
             severity: wanted.severity,
-            capacity: Some(WAITING),
-            ..Filter::default()
-        };
+        });
         let source = match (wanted.session, wanted.after) {
             (Some(session), after) => {
                 let key = session.of(tenant.as_ref().unwrap_or(&who.tenant));
                 one(&oracle, key, after).await?
             }
-            (None, None) => Source::All(oracle.subscribe(filter.clone())),
+            (None, None) => Source::All(subscribe(&oracle, &selector)),
             (None, Some(_)) => {
                 let why = "`after` is an event number of a single session: name the session too";
                 return Err(Refused::new(Code::InvalidValue, why));
@@ -59,7 +74,7 @@ impl Follow {
             oracle,
             source,
             tenant,
-            filter,
+            selector,
             over: false,
         })
     }
@@ -86,7 +101,7 @@ impl Follow {
     }
 
     fn update(&self, record: Arc<SessionRecord>) -> Option<Update> {
-        let wanted = self.filter.wants(&record);
+        let wanted = self.selector.selects(&record.fact);
         wanted.then_some(Update::Record(record))
     }
 
@@ -110,7 +125,7 @@ impl Follow {
         if self.oracle.has_ended() {
             return Some(self.end(ENDED.to_owned()));
         }
-        self.source = Source::All(self.oracle.subscribe(self.filter.clone()));
+        self.source = Source::All(subscribe(&self.oracle, &self.selector));
         Some(Update::Lost)
     }
 
@@ -118,6 +133,14 @@ impl Follow {
         self.over = true;
         Update::End { why }
     }
+}
+
+fn subscribe(oracle: &Oracle, selector: &Arc<EventSelector>) -> Subscription {
+    let selector = Arc::clone(selector);
+    oracle.subscribe(Filter {
+        capacity: Some(WAITING),
+        ..Filter::facts(move |fact| selector.selects(fact))
+    })
 }
 
 const ENDED: &str = "the server has shut down";

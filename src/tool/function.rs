@@ -31,7 +31,17 @@ type ToolFuture = BoxFuture<'static, Result<ToolOutput, ToolError>>;
 /// let words = tool_fn("word_count", "Counts words.", async |wanted: Arguments| {
 ///     Ok(wanted.text.split_whitespace().count().to_string())
 /// });
-/// let builder = Oracle::builder().tool(words.read_only());
+///
+/// // The closure owns what it captures; a call clones what its future needs.
+/// let notes = std::sync::Arc::new(tokio::sync::Mutex::new(Vec::new()));
+/// let note = tool_fn("note", "Remembers a text.", move |wanted: Arguments| {
+///     let notes = notes.clone();
+///     async move {
+///         notes.lock().await.push(wanted.text);
+///         Ok("noted")
+///     }
+/// });
+/// let builder = Oracle::builder().tool(words.read_only()).tool(note);
 /// ```
 pub fn tool_fn<A, T, F>(
     name: impl Into<String>,

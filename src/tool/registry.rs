@@ -18,6 +18,12 @@ pub enum RegistryError {
         .0.escape_debug()
     )]
     BadName(String),
+    /// Arguments that are not an object.
+    #[error(
+        "the arguments of tool `{0}` are not an object: give its function a struct with named \
+         fields, or its schema `\"type\": \"object\"`"
+    )]
+    NoObject(String),
     /// Two tools with the same name.
     #[error("two tools are named `{0}`: rename or remove one")]
     Duplicate(String),
@@ -34,7 +40,7 @@ impl Registry {
     /// Creates a registry in the order that models will see.
     ///
     /// # Errors
-    /// [`RegistryError`] for an invalid or duplicate name.
+    /// [`RegistryError`] for an invalid or duplicate name, or arguments that are not an object.
     pub fn new(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Result<Self, RegistryError> {
         let tools: Vec<_> = tools.into_iter().collect();
         let mut specs: Vec<ToolSpec> = Vec::with_capacity(tools.len());
@@ -42,6 +48,9 @@ impl Registry {
             let spec = tool.spec();
             if !is_name(&spec.name) {
                 return Err(RegistryError::BadName(spec.name.clone()));
+            }
+            if spec.schema["type"] != "object" {
+                return Err(RegistryError::NoObject(spec.name.clone()));
             }
             if specs.iter().any(|known| known.name == spec.name) {
                 return Err(RegistryError::Duplicate(spec.name.clone()));
@@ -99,7 +108,7 @@ mod tests {
     use super::*;
     use crate::{
         model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
-        tool::{ToolContext, ToolError, ToolOutput},
+        tool::{ToolContext, ToolError, ToolOutput, tool_fn},
     };
 
     struct Named(ToolSpec);
@@ -178,6 +187,15 @@ mod tests {
             };
             assert_eq!(Registry::new([named(name)]).err(), want, "{name:?}");
         }
+    }
+
+    #[test]
+    fn tool_whose_arguments_are_no_object_is_refused() {
+        let text = tool_fn("length", "Counts.", async |text: String| {
+            Ok(text.len().to_string())
+        });
+        let error = Registry::new([Arc::new(text) as Arc<dyn Tool>]).unwrap_err();
+        assert_eq!(error, RegistryError::NoObject("length".to_owned()));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::model::{
-    By, SessionName, Timestamp,
+    By, SessionName, Severity, Timestamp,
     record::{ControlFact, Fact, Quarantined, SessionFact},
 };
 
@@ -148,10 +148,7 @@ fn slow_subscriber_gets_one_gap_marker_per_session() {
 #[test]
 fn subscriber_behind_in_too_many_sessions_is_disconnected() {
     let (sender, mut receiver) = mpsc::channel(2);
-    let filter = Filter {
-        kinds: vec!["session.".into()],
-        ..Filter::default()
-    };
+    let filter = Filter::facts(|fact| matches!(fact, Fact::Session(_)));
     let mut subscriber = Subscriber::new(filter, sender);
     let mut offer = |number: usize, fact: Fact| {
         subscriber.offer(&record(&format!("s{number}"), 1, fact));
@@ -177,24 +174,18 @@ fn subscriber_behind_in_too_many_sessions_is_disconnected() {
 }
 
 #[test]
-fn filters_by_session_type_and_severity() {
+fn filters_by_session_and_fact() {
     let all = Filter::default();
     let one = Filter {
         session: Some(key("a")),
         ..Filter::default()
     };
-    let turns = Filter {
-        kinds: vec!["control.".into()],
-        ..Filter::default()
-    };
-    let grave = Filter {
-        severity: Some(Severity::Warning),
-        ..Filter::default()
-    };
+    let control = Filter::facts(|fact| matches!(fact, Fact::Control(_)));
+    let grave = Filter::facts(|fact| fact.severity() >= Severity::Warning);
     for (name, filter, expected) in [
         ("all", all, vec!["a1", "b2", "a3"]),
         ("one session", one, vec!["a1", "a3"]),
-        ("types", turns, vec!["a1", "b2"]),
+        ("facts", control, vec!["a1", "b2"]),
         ("severity", grave, vec!["a3"]),
     ] {
         let (sender, mut receiver) = mpsc::channel(8);

@@ -378,16 +378,16 @@ impl GatewayState {
         let model = Arc::clone(&run.model);
         let passes = (run.of_provider, run.of_model);
         (run.of_provider, run.of_model) = (BreakerPermit::Free, BreakerPermit::Free);
-        self.judge(&model, passes, (Health::Fine, Health::Fine), "", now);
+        self.judge(&model, passes, (Health::Fine, Health::Fine), None, now);
         self.dispatch();
     }
 
     fn learn(&mut self, run: &RunningCall, end: &CallEnd, now: Duration) {
         let healths = (breaker::of_provider(end), breaker::of_model(end));
         let passes = (run.of_provider, run.of_model);
-        let mut why = "";
+        let mut why = None;
         if let CallEnd::Failed(fault) = end {
-            why = fault.code.as_str();
+            why = Some(&fault.code);
             if let Some(model_queue) = self.model_queues.get_mut(&run.model)
                 && [healths.0, healths.1].contains(&Health::Failed)
             {
@@ -402,7 +402,7 @@ impl GatewayState {
         of: &Arc<str>,
         passes: (BreakerPermit, BreakerPermit),
         healths: (Health, Health),
-        why: &str,
+        why: Option<&FaultCode>,
         now: Duration,
     ) {
         let of_provider = self.breaker.ended(now, passes.0, healths.0);

@@ -17,7 +17,7 @@ use super::{GatewayArgs, breaker::Change, dispatch::GatewayState};
 use crate::{
     actor::clock::Clock,
     model::{
-        Timestamp,
+        FaultCode, Timestamp,
         record::{CircuitClosed, CircuitOpened, LlmFact, RateLimitCleared, RateLimited},
     },
 };
@@ -203,16 +203,22 @@ impl GatewayArgs {
             .note(LlmFact::RateLimitCleared(RateLimitCleared { model }));
     }
 
-    pub(super) fn log_circuit(&self, model: Option<&Arc<str>>, change: Change, why: &str) {
+    pub(super) fn log_circuit(
+        &self,
+        model: Option<&Arc<str>>,
+        change: Change,
+        why: Option<&FaultCode>,
+    ) {
         let provider = self.backend.provider().to_owned();
         let model = model.map(|model| model.to_string());
         self.log.note(match change {
             Change::Opened(cool_down) => {
-                tracing::warn!(%provider, ?model, %why, ?cool_down, "circuit breaker opened");
+                let code = why.map(FaultCode::as_str);
+                tracing::warn!(%provider, ?model, why = code, ?cool_down, "circuit breaker opened");
                 LlmFact::CircuitOpened(CircuitOpened {
                     provider,
                     model,
-                    why: why.to_owned(),
+                    why: why.cloned(),
                     cool_down_ms: millis(cool_down),
                 })
             }

@@ -2,7 +2,6 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use futures_util::stream::{self, Stream};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{AskError, Notice, SessionHandle, Subscription, look::PAGE};
@@ -12,7 +11,10 @@ use crate::{
         replay::within,
     },
     journal::{Entry, Known},
-    model::{QueryId, Seq, Sid},
+    model::{
+        QueryId, Seq, Sid,
+        record::{Fact, QueryFact, SessionFact},
+    },
 };
 
 /// Queued notices, and records per read, for readers that may be slow for long.
@@ -126,11 +128,14 @@ impl Detail {
                 ..all
             },
             Self::End => Filter {
-                kinds: ["query.finished", "session.quarantined"]
-                    .map(str::to_owned)
-                    .into(),
-                frames: Frames::No,
-                ..all
+                session: all.session,
+                ..Filter::facts(|fact| {
+                    matches!(
+                        fact,
+                        Fact::Query(QueryFact::Finished(_))
+                            | Fact::Session(SessionFact::Quarantined(_))
+                    )
+                })
             },
         }
     }
@@ -223,21 +228,10 @@ impl EventStream {
         }
     }
 
-    /// Converts into a [`Stream`], which ends after an error.
-    pub fn into_stream(self) -> impl Stream<Item = Result<Progress, AskError>> + Send {
-        stream::unfold(Some(self), |follow| async {
-            let mut follow = follow?;
-            match follow.next().await {
-                Ok(progress) => Some((Ok(progress), Some(follow))),
-                Err(error) => Some((Err(error), None)),
-            }
-        })
-    }
-
     /// Whether no record can be missing before this one: numbers have no gaps unless the filter
     /// leaves some out.
     fn follows(&self, seq: Seq) -> bool {
-        let filtered = !self.filter.kinds.is_empty();
+        let filtered = self.filter.facts.is_some();
         self.seen.is_none_or(|seen| filtered || seq <= seen.next())
     }
 

@@ -19,8 +19,8 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{InSession, session, shapes::limit};
 use crate::{
-    actor::{AskError, EventStream, Filter, Frames, Progress, RecordPage, SessionHandle},
-    control::verb::commas,
+    actor::{AskError, EventStream, Frames, Progress, RecordPage, SessionHandle},
+    control::{EventSelector, verb::commas},
     http::{
         Caller, DrainSignal, Host, Problem,
         auth::RevocationEvent,
@@ -108,13 +108,12 @@ pub(super) async fn list(
     let session = session(&host, &caller, id)?;
     let limit = limit(wanted.limit, 100, 500)?;
     let (after, param) = after(&headers, wanted.after)?;
-    let filter = Filter {
-        kinds: wanted.kinds,
+    let selector = EventSelector {
+        types: wanted.kinds,
         severity: wanted.severity,
-        ..Filter::default()
     };
     if !wants_stream(&headers) {
-        let page = page(&session, after, &filter, limit).await?;
+        let page = page(&session, after, &selector, limit).await?;
         return Ok(Answer(page).into_response());
     }
     if host.drain().has_begun() {
@@ -133,7 +132,7 @@ pub(super) async fn list(
     }
     let body = EventBody {
         follow,
-        filter,
+        selector,
         drain: host.drain().clone(),
         failing: None,
         over: false,
@@ -172,11 +171,11 @@ fn wants_stream(headers: &HeaderMap) -> bool {
 async fn page(
     session: &SessionHandle,
     after: Seq,
-    filter: &Filter,
+    selector: &EventSelector,
     limit: usize,
 ) -> Result<EventsPage, Problem> {
     // A filter may match few events, so larger pages are read.
-    let all = filter.kinds.is_empty() && filter.severity.is_none();
+    let all = *selector == EventSelector::default();
     let at_a_time = if all { limit } else { PAGE };
     let (mut events, mut read_to) = (Vec::new(), after);
     loop {
@@ -187,7 +186,7 @@ async fn page(
                 break;
             }
             read_to = entry.seq;
-            if filter.wants_fact(&entry.record.fact) {
+            if selector.selects(&entry.record.fact) {
                 events.push(entry.event(&session.key().name));
             }
         }
@@ -244,7 +243,7 @@ pub(super) async fn body(
 
 struct EventBody {
     follow: EventStream,
-    filter: Filter,
+    selector: EventSelector,
     drain: DrainSignal,
     failing: Option<Instant>,
     over: bool,
@@ -285,7 +284,7 @@ impl EventBody {
         match (happened, self.failing) {
             (Ok(Progress::Record(record)), _) => {
                 self.failing = None;
-                Ok(self.filter.wants(&record).then(|| {
+                Ok(self.selector.selects(&record.fact).then(|| {
                     let event = record.event();
                     let id = sse::Event::default().id(event.seq.to_string());
                     with(id.event(&event.kind), &event)

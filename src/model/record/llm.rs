@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::facts;
 use crate::model::{
-    fault::Fault,
+    fault::{Fault, FaultCode},
     id::{Attempt, QueryId, SessionKey, Turn},
     time::Timestamp,
     usage::Usage,
@@ -85,7 +85,8 @@ pub struct CircuitOpened {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Code of the last fault.
-    pub why: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<FaultCode>,
     /// Cool-down in milliseconds; then one call probes it.
     pub cool_down_ms: u64,
 }
@@ -203,7 +204,7 @@ mod tests {
             LlmFact::CircuitOpened(CircuitOpened {
                 provider: "openai".into(),
                 model: model.map(str::to_owned),
-                why: "server_error".into(),
+                why: Some(FaultCode::ServerError),
                 cool_down_ms: 5_000,
             })
         };

@@ -7,7 +7,10 @@ use oracle_agent::{
     journal::{Journal, Snapshot},
     kernel::Command,
     llm::Scripted,
-    model::{Seq, Submission, Timestamp, record::ApprovalVerdict},
+    model::{
+        Seq, Submission, Timestamp,
+        record::{ApprovalVerdict, Fact, SessionFact},
+    },
     testkit::{ObstructedJournal, TestOracle, TestTool, advance_time},
 };
 use serde_json::json;
@@ -181,10 +184,9 @@ async fn mass_passivation_is_gradual_and_spares_active_sessions() {
     let script = (0..21).fold(Scripted::new(), |script, _| script.reply(done("Yes.")));
     let oracle = forgetful(&script).settings(|settings| settings.shards = 1);
     let oracle = oracle.start().await.unwrap();
-    let mut leaving = oracle.oracle().subscribe(Filter {
-        kinds: vec!["session.passivated".to_owned()],
-        ..Filter::default()
-    });
+    let mut leaving = oracle.oracle().subscribe(Filter::facts(|fact| {
+        matches!(fact, Fact::Session(SessionFact::Passivated(_)))
+    }));
     let names: Vec<String> = (0..20).map(|number| format!("s{number}")).collect();
     for name in &names {
         let session = oracle.session(name).unwrap();

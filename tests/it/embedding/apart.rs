@@ -7,7 +7,10 @@ use oracle_agent::{
     actor::{Filter, Notice},
     journal::{Journal, Memory},
     llm::Scripted,
-    model::{Fault, SessionKey, SessionName, TenantId},
+    model::{
+        Fault, SessionKey, SessionName, TenantId,
+        record::{Fact, QueryFact},
+    },
     testkit::{Probe, TestOracle, TestSystem},
 };
 
@@ -37,10 +40,7 @@ async fn two_systems_have_separate_journals_limits_and_metrics() {
             .start()
     };
     let (a, b) = (start(0, 3).await.unwrap(), start(1, 30).await.unwrap());
-    let ends = || Filter {
-        kinds: vec!["query.finished".into()],
-        ..Filter::default()
-    };
+    let ends = || Filter::facts(|fact| matches!(fact, Fact::Query(QueryFact::Finished(_))));
     let heard = [a.oracle().subscribe(ends()), b.oracle().subscribe(ends())];
 
     let (from_a, from_b) = tokio::join!(all_ask(&a), all_ask(&b));
