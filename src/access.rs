@@ -4,7 +4,8 @@
 //! the time as an argument. Only [`KeyFile`] and [`Keyring`] touch the disk. Nothing here knows of
 //! HTTP: `http` decides which route needs which role.
 //!
-//! **Invariant:** the text of a key appears in no `Debug`, error or log, and is never stored.
+//! **Invariant:** the text of a key appears in no `Debug`, error or log, and is not stored, except
+//! for the admin key of a server without keys, in a file for its owner only.
 
 mod attempts;
 mod bucket;

@@ -14,7 +14,10 @@ use std::{
 use serde::Deserialize;
 use tempfile::NamedTempFile;
 
-use super::key_set::{KeySet, VERSION};
+use super::{
+    Key,
+    key_set::{KeySet, VERSION},
+};
 
 const MAX_BYTES: u64 = 16 << 20;
 /// Attempts to take the lock, `LOCK_RETRY_INTERVAL` apart.
@@ -133,8 +136,40 @@ impl KeyFile {
         let _mine = self.lock()?;
         let mut key_set = self.read()?.unwrap_or_default();
         let changed = change(&mut key_set)?;
-        self.write(&key_set)?;
+        let text = serde_json::to_string_pretty(&key_set).map_err(io::Error::from);
+        text.and_then(|text| self.write(&text))
+            .map_err(|error| self.error_with(error))?;
         Ok(changed)
+    }
+
+    /// Reads the key for operators' requests to a server without keys, from `admin.key` in the data
+    /// directory. Creates it if necessary.
+    ///
+    /// # Errors
+    /// When the file cannot be locked, read, trusted or written.
+    pub fn admin_key(&self) -> Result<Key, FileError> {
+        private_directory(&self.directory).map_err(|error| self.error_with(error))?;
+        let _mine = self.lock()?;
+        let path = self.directory.join("admin.key");
+        let file = Self {
+            directory: self.directory.clone(),
+            path,
+        };
+        let failed = |error| file.error_with(error);
+        match File::open(&file.path) {
+            Ok(open) => {
+                file.check_owner(&open)?;
+                let text = io::read_to_string(open.take(MAX_BYTES)).map_err(failed)?;
+                let broken = || FileFault::Broken("it has no key".to_owned());
+                Key::read(text.trim()).ok_or_else(|| file.error_with(broken()))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let key = Key::generate().map_err(|error| failed(io::Error::other(error)))?;
+                file.write(key.reveal()).map_err(failed)?;
+                Ok(key)
+            }
+            Err(error) => Err(failed(error)),
+        }
     }
 
     pub(super) fn stamp(&self) -> io::Result<Option<Stamp>> {
@@ -214,17 +249,13 @@ impl KeyFile {
         Err(self.error_with(FileFault::Locked))
     }
 
-    fn write(&self, key_set: &KeySet) -> Result<(), FileError> {
-        let written = || -> io::Result<()> {
-            // A `NamedTempFile` is readable by its owner only.
-            let mut draft = NamedTempFile::new_in(&self.directory)?;
-            draft.write_all(serde_json::to_string_pretty(key_set)?.as_bytes())?;
-            draft.write_all(b"\n")?;
-            draft.as_file().sync_all()?;
-            draft.persist(&self.path)?;
-            sync_directory(&self.directory)
-        };
-        written().map_err(|error| self.error_with(error))
+    fn write(&self, text: &str) -> io::Result<()> {
+        // A `NamedTempFile` is readable by its owner only.
+        let mut draft = NamedTempFile::new_in(&self.directory)?;
+        writeln!(draft, "{text}")?;
+        draft.as_file().sync_all()?;
+        draft.persist(&self.path)?;
+        sync_directory(&self.directory)
     }
 
     fn error_with(&self, fault: impl Into<FileFault>) -> FileError {

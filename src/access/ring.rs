@@ -25,7 +25,10 @@ const GRACE: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judgement {
     /// No key has ever existed, so none is required.
-    Open,
+    Open {
+        /// Whether the request has the admin key, or there is none.
+        is_admin: bool,
+    },
     /// The key is valid.
     Known {
         /// The caller.
@@ -45,6 +48,7 @@ pub enum Judgement {
 #[derive(Debug, Default)]
 pub struct Keyring {
     file: Option<KeyFile>,
+    admin: Option<KeyHash>,
     known: ArcSwap<Known>,
     // Serializes refreshes, so that an older read never replaces a newer one.
     refresh_lock: Mutex<()>,
@@ -62,20 +66,22 @@ struct Known {
 }
 
 impl Keyring {
-    /// A keyring without a file, and so without keys.
+    /// A keyring without a file, and so without keys. Every caller is an admin.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// The keys of this file, which does not have to exist.
+    /// The keys of this file, which does not have to exist, and the admin key beside it
+    /// ([`KeyFile::admin_key`]).
     ///
     /// # Errors
-    /// When the file exists but cannot be read or trusted.
+    /// When a file cannot be read, trusted or created.
     pub fn open(file: KeyFile) -> Result<Self, FileError> {
         let mut known = Known::default();
         known.read(&file)?;
         Ok(Self {
+            admin: Some(file.admin_key()?.hash()),
             file: Some(file),
             known: ArcSwap::from_pointee(known),
             refresh_lock: Mutex::default(),
@@ -115,7 +121,8 @@ impl Keyring {
             return Judgement::Unavailable;
         }
         if known.is_open() {
-            return Judgement::Open;
+            let is_admin = self.admin.is_none_or(|admin| admin.is(&hash));
+            return Judgement::Open { is_admin };
         }
         if presented.is_none() {
             return Judgement::MissingKey;
@@ -289,11 +296,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = KeyFile::within(folder.path());
         let ring = Keyring::open(file.clone()).unwrap();
-        assert_eq!(ring.judge(None, at(0), second(0)), Judgement::Open);
+        assert_eq!(
+            ring.judge(None, at(0), second(0)),
+            Judgement::Open { is_admin: false }
+        );
         let key = made(&file, "a");
         assert_eq!(
             ring.judge(None, at(0), second(0)),
-            Judgement::Open,
+            Judgement::Open { is_admin: false },
             "no look is due"
         );
         ring.refresh(second(1));
@@ -360,6 +370,9 @@ mod tests {
         ring.refresh(second(30));
         assert!(matches!(judge(31), Judgement::Known { .. }));
         let none = Keyring::none();
-        assert_eq!(none.judge(None, at(0), second(99)), Judgement::Open);
+        assert_eq!(
+            none.judge(None, at(0), second(99)),
+            Judgement::Open { is_admin: true }
+        );
     }
 }

@@ -8,7 +8,7 @@ use axum::{
     Extension,
     body::Body,
     extract::{FromRequestParts, Request, State},
-    http::{HeaderMap, HeaderName, header::AUTHORIZATION, request::Parts},
+    http::{HeaderMap, HeaderName, Method, header::AUTHORIZATION, request::Parts},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -117,7 +117,7 @@ fn authenticate(
     let at = host.oracle.clock().now();
     let attempt_limiter = host.attempt_limiter();
     let judged = match peer {
-        Some(Peer::Owner) => Judgement::Open,
+        Some(Peer::Owner) => Judgement::Open { is_admin: true },
         _ => host
             .keys
             .judge(presented_key(headers), at, attempt_limiter.now()),
@@ -126,7 +126,7 @@ fn authenticate(
         headers.remove(header);
     }
     let (principal, key) = match judged {
-        Judgement::Open => (principal_without_key(request)?, None),
+        Judgement::Open { is_admin } => (principal_without_key(request, is_admin)?, None),
         Judgement::Known { principal, key } => (principal, Some(key)),
         Judgement::MissingKey => return Err(Problem::no_key()),
         Judgement::InvalidKey => return Err(attempt_limiter.count_failure(from)),
@@ -147,7 +147,9 @@ fn authenticate(
     ))
 }
 
-fn principal_without_key(request: &Request) -> Result<Principal, Problem> {
+/// A server without keys trusts local callers with messages only: a browser's page or a proxy may
+/// speak through them.
+fn principal_without_key(request: &Request, is_admin: bool) -> Result<Principal, Problem> {
     let extensions = request.extensions();
     // Set by the host of a nested router.
     if let Some(known) = extensions.get::<Principal>() {
@@ -165,7 +167,12 @@ fn principal_without_key(request: &Request) -> Result<Principal, Problem> {
         .find(|name| request.headers().contains_key(*name));
     match by_proxy {
         Some(header) => Err(Problem::proxied_without_keys(header)),
-        None => Ok(Principal::local()),
+        None if is_admin => Ok(Principal::local()),
+        None if request.method() == Method::DELETE => Err(Problem::admin_only()),
+        None => Ok(Principal {
+            role: Role::User,
+            ..Principal::local()
+        }),
     }
 }
 

@@ -218,7 +218,9 @@ impl Problem {
     /// The key lacks the role `admin`.
     #[must_use]
     pub fn admin_only() -> Self {
-        let what = "this needs a key with the role `admin`: run `oracle keys create --role admin`";
+        let what = "this needs a key with the role `admin` (`oracle keys create --role admin`) or, \
+                    while the server has no keys, the one in `admin.key` in its data directory: \
+                    send it as `authorization: Bearer KEY`";
         Self::new(StatusCode::FORBIDDEN, "admin_only", what)
     }
 

@@ -77,7 +77,7 @@ pub struct Principal {
 }
 
 impl Principal {
-    /// The local user, or any caller of a server without keys.
+    /// The local user, in the role `admin`.
     #[must_use]
     pub fn local() -> Self {
         Self {

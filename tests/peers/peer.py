@@ -49,14 +49,6 @@ def get(url):
         return json.load(answer)
 
 
-def control(url, **verb):
-    """What a verb of the control channel is answered with."""
-    headers = {"content-type": "application/json"}
-    request = urllib.request.Request(f"{url}/api/control", json.dumps(verb).encode(), headers)
-    with urllib.request.urlopen(request, timeout=5) as answer:
-        return json.load(answer)
-
-
 class Place:
     """A project and a data directory for Oracle; `config` makes the text of a configuration of a chain."""
 

@@ -113,6 +113,81 @@ async fn nested_router_without_keys_admits_loopback_and_host_principals() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn server_without_keys_wants_its_admin_key_for_control_and_deletion() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = TestServer::guarded(greeter(), ring(folder.path()), |_| ());
+    let server = server.await.unwrap();
+    let admin = std::fs::read_to_string(folder.path().join("admin.key")).unwrap();
+    let other = Key::generate().unwrap();
+    let send = async |method: Method, path: &str, key: Option<&str>, body: serde_json::Value| {
+        let request = client().request(method, server.url(path));
+        let request = request
+            .header("content-type", "application/json")
+            .body(body.to_string());
+        let request = match key {
+            Some(key) => request.bearer_auth(key.trim()),
+            None => request,
+        };
+        request.send().await.unwrap().status().as_u16()
+    };
+    let pause = json!({ "verb": "pause", "session": "s" });
+    let approve = json!({ "verb": "approve", "session": "s", "call": "c1" });
+    for key in [None, Some("sk-anything"), Some(other.reveal())] {
+        let hello = json!({ "text": "hello" });
+        let (session, messages) = ("/api/sessions/s", "/api/sessions/s/messages");
+        assert_eq!(
+            send(Method::POST, messages, key, hello).await,
+            202,
+            "{key:?}"
+        );
+        assert_eq!(send(Method::GET, session, key, json!({})).await, 200);
+        assert_eq!(send(Method::GET, "/metrics", key, json!({})).await, 200);
+        for verb in [&pause, &approve] {
+            assert_eq!(
+                send(Method::POST, "/api/control", key, verb.clone()).await,
+                403
+            );
+        }
+        assert_eq!(
+            send(Method::DELETE, session, key, json!({})).await,
+            403,
+            "{key:?}"
+        );
+    }
+    let admin = Some(admin.as_str());
+    assert_eq!(send(Method::POST, "/api/control", admin, pause).await, 200);
+    assert_eq!(
+        send(Method::POST, "/api/control", admin, approve).await,
+        409
+    );
+    let forced = "/api/sessions/s?force=1";
+    assert_eq!(send(Method::DELETE, forced, admin, json!({})).await, 200);
+}
+
+#[cfg(unix)]
+#[test]
+fn admin_key_is_kept_and_readable_by_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("admin.key");
+    let read = || std::fs::read_to_string(&path).unwrap();
+    ring(folder.path());
+    let first = read();
+    ring(folder.path());
+    assert_eq!(read(), first);
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o620)).unwrap();
+    let refused = Keyring::open(KeyFile::within(folder.path())).unwrap_err();
+    assert!(
+        refused
+            .to_string()
+            .contains("admin.key: other users can write"),
+        "{refused}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn invalid_key_is_refused_like_a_missing_one() {
     let folder = tempfile::tempdir().unwrap();
     let good = key(folder.path(), &ADMIN);
