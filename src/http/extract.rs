@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use axum::{
     extract::{FromRequest, FromRequestParts, RawPathParams, Request},
-    http::{HeaderMap, StatusCode, header, request::Parts},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts},
 };
 use bytes::Bytes;
 use serde::{
@@ -66,15 +66,39 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Path<T> {
 /// Requires a content type that a cross-site form cannot send.
 fn is_json(headers: &HeaderMap) -> Result<(), Problem> {
     let kind = headers.get(header::CONTENT_TYPE);
-    let kind = kind.and_then(|value| value.to_str().ok()).unwrap_or("");
-    let kind = kind.split(';').next().unwrap_or("").trim();
-    if kind.eq_ignore_ascii_case("application/json") {
+    let mut kind = kind
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or("")
+        .split(';')
+        .map(str::trim);
+    let is_json = kind
+        .next()
+        .is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));
+    let mut charsets = kind.filter_map(|parameter| parameter.split_once('='));
+    let is_utf8 = charsets.all(|(name, value)| {
+        !name.eq_ignore_ascii_case("charset")
+            || value.trim_matches('"').eq_ignore_ascii_case("utf-8")
+    });
+    if is_json && is_utf8 {
         return Ok(());
     }
-    let what = "unsupported content type: send a JSON body with the header `content-type: \
-         application/json`";
-    let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-    Err(Problem::new(status, "unsupported_media_type", what).of("content-type"))
+    let what = "unsupported content type: send a JSON body in UTF-8 with the header \
+         `content-type: application/json`";
+    Err(Problem::unsupported_media(what, "content-type"))
+}
+
+/// The only value of a header.
+pub(super) fn only<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'a HeaderValue>, Problem> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next();
+    if values.next().is_none() {
+        return Ok(first);
+    }
+    let what = format!("`{name}` was sent more than once: send it once");
+    Err(Problem::bad(name.as_str().to_owned(), what))
 }
 
 pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {

@@ -136,6 +136,11 @@ pub(super) async fn buffer_body(
     let within = host.settings.body_timeout;
     let whole = tokio::time::timeout(within, whole(&host, body)).await;
     match whole {
+        // Refused after the body was read, so that the client reads the response.
+        Ok(Ok(_)) if parts.headers.contains_key(header::CONTENT_ENCODING) => {
+            let what = "encoded bodies are not supported: send the body without `content-encoding`";
+            Problem::unsupported_media(what, "content-encoding").into_response()
+        }
         Ok(Ok(bytes)) => next.run(Request::from_parts(parts, bytes.into())).await,
         Ok(Err(problem)) => problem.into_response(),
         Err(_) => Problem::slow_body(within).into_response(),

@@ -224,6 +224,11 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "admin_only", what)
     }
 
+    pub(super) fn unsupported_media(what: &'static str, header: &'static str) -> Self {
+        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        Self::new(status, "unsupported_media_type", what).of(header)
+    }
+
     /// The server needs no key, so requests through a proxy would be unauthenticated.
     pub(super) fn proxied_without_keys(header: &'static str) -> Self {
         let what = format!(

@@ -13,7 +13,7 @@ use crate::{
     control::Accepted,
     http::{
         Caller, Host, Problem,
-        extract::{Json, Path},
+        extract::{self, Json, Path},
         problem::ProblemBody,
     },
     model::{BusyPolicy, Limits, Submission, command::MAX_KEY},
@@ -98,7 +98,7 @@ pub(super) async fn submit(
 }
 
 fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    let Some(key) = headers.get(IDEMPOTENCY_KEY) else {
+    let Some(key) = extract::only(headers, &IDEMPOTENCY_KEY)? else {
         return Ok(None);
     };
     let good = |text: &&str| {

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     actor::{AskError, Detail, Ephemeral, SessionHandle, Watch},
-    http::{Caller, Host, Problem, auth::RevocationEvent, sse},
+    http::{Caller, Host, Problem, auth::RevocationEvent, extract, sse},
     model::{
         BusyPolicy, FaultCode, Outcome, QueryId, SessionName, Submission,
         command::{MAX_KEY, UnknownBusyPolicy},
@@ -286,7 +286,7 @@ fn of_key(key: &str) -> SessionName {
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Problem> {
-    let Some(value) = headers.get(name) else {
+    let Some(value) = extract::only(headers, name)? else {
         return Ok(None);
     };
     let text = value
