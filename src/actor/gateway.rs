@@ -37,6 +37,7 @@ use super::{
     session::SessionMsg,
     shard::ShardMsg,
     system_log::SystemLog,
+    trace,
 };
 use crate::{
     kernel::{CallToken, Report},
@@ -219,6 +220,8 @@ pub(super) struct Caller {
     meter: Meter,
     /// Cancelled when the session no longer waits.
     gave_up: CancellationToken,
+    /// The call's span, which records the end.
+    pub span: Span,
     end: Option<Box<OnEnd>>,
 }
 
@@ -233,6 +236,7 @@ impl Caller {
         let caller = Self {
             meter: meter.clone(),
             gave_up,
+            span: Span::none(),
             end: Some(Box::new(end)),
         };
         (caller, guard)
@@ -245,8 +249,10 @@ impl Caller {
     fn send(&mut self, answer: Result<Reply, Failed>) {
         let Some(end) = self.end.take() else { return };
         if self.gave_up.is_cancelled() {
+            self.span.record("error", FaultCode::Cancelled.as_str());
             return self.meter.called(Some(&FaultClass::Cancelled));
         }
+        trace::answered(&self.span, &answer);
         let fault = answer.as_ref().err().map(|failed| &failed.fault.class);
         self.meter.called(fault);
         end(answer);
@@ -280,7 +286,6 @@ pub(super) struct Ticket {
     pub show: Option<TextPublisher>,
     /// Present for ephemeral sessions, whose usage is recorded apart.
     pub metered: Option<MeteredCall>,
-    pub span: Span,
     pub progress_tracker: Arc<ProgressTracker>,
     pub call_progress: Arc<CallProgress>,
 }
@@ -295,7 +300,6 @@ impl Ticket {
     }
 
     pub(super) fn refuse(self, fault: Fault) {
-        self.span.record("error", fault.code.as_str());
         self.caller.end(Err(fault.into()));
     }
 

@@ -16,9 +16,10 @@ use super::gateway::Failed;
 use crate::{
     kernel::CallToken,
     model::{
-        NanoUsd, Outcome, ProfileName, QueryId, Reply, SessionKey, StopReason, Timestamp, ToolCall,
-        Turn, Usage, record::QueryFinished,
+        Fault, FaultCode, NanoUsd, Outcome, ProfileName, QueryId, Reply, SessionKey, StopReason,
+        Timestamp, ToolCall, Turn, Usage, record::QueryFinished,
     },
+    tool::ToolOutput,
 };
 
 #[cfg(feature = "otel")]
@@ -65,6 +66,8 @@ impl Origin {
 pub(super) struct QueryTrace {
     began: Timestamp,
     request: Option<Arc<str>>,
+    #[cfg(feature = "otel")]
+    ids: content::Ids,
     span: Span,
     turn: Option<(Turn, Span)>,
 }
@@ -90,6 +93,8 @@ impl QueryTrace {
         }
         Self {
             began: now,
+            #[cfg(feature = "otel")]
+            ids: content::Ids::new(session, query, request.clone()),
             request,
             span,
             turn: None,
@@ -103,28 +108,34 @@ impl QueryTrace {
 
     fn turn(&mut self, turn: Turn) -> &Span {
         if self.turn.as_ref().is_none_or(|(begun, _)| *begun != turn) {
-            self.turn = Some((
-                turn,
-                tracing::warn_span!(parent: &self.span, "turn", turn = i64::from(turn.0)),
-            ));
+            let span = tracing::warn_span!(parent: &self.span, "turn", turn = i64::from(turn.0));
+            #[cfg(feature = "otel")]
+            self.ids.add_to(&span, None);
+            self.turn = Some((turn, span));
         }
         self.current()
     }
 
-    pub(super) fn call(&mut self, session: &SessionKey, token: CallToken, model: &str) -> Span {
+    pub(super) fn call(&mut self, token: CallToken, model: &str) -> Span {
         let (provider, model) = model.split_once('/').unwrap_or(("", model));
-        tracing::warn_span!(
-            parent: self.turn(token.turn), "model_call", %session, provider, model,
+        let span = tracing::warn_span!(
+            parent: self.turn(token.turn), "model_call", provider, model,
             attempt = i64::from(token.attempt.0), response_model = Empty, finish_reason = Empty,
             input_tokens = Empty, output_tokens = Empty, error = Empty,
-        )
+        );
+        #[cfg(feature = "otel")]
+        self.ids.add_to(&span, Some(token.turn));
+        span
     }
 
-    pub(super) fn tool(&mut self, session: &SessionKey, turn: Turn, call: &ToolCall) -> Span {
+    pub(super) fn tool(&mut self, turn: Turn, call: &ToolCall) -> ToolSpan {
         let parent = self.turn(turn);
-        tracing::warn_span!(
-            parent: parent, "tool_call", %session, tool = call.name, call = %call.id, error = Empty,
-        )
+        let span = tracing::warn_span!(
+            parent: parent, "tool_call", tool = call.name, call = %call.id, error = Empty,
+        );
+        #[cfg(feature = "otel")]
+        self.ids.add_to(&span, Some(turn));
+        ToolSpan(span)
     }
 
     /// Runs a sub-agent's query as a part of this one.
@@ -154,6 +165,24 @@ impl QueryTrace {
         if let Outcome::Failed { code, .. } = &finished.outcome {
             self.span.record("error", code.as_str());
         }
+    }
+}
+
+/// The span of a tool call. Dropped before the call has ended, it records the call as cancelled.
+pub(super) struct ToolSpan(pub Span);
+
+impl ToolSpan {
+    pub(super) fn end(mut self, result: &Result<ToolOutput, Fault>) {
+        let span = std::mem::replace(&mut self.0, Span::none());
+        if let Err(fault) = result {
+            span.record("error", fault.code.as_str());
+        }
+    }
+}
+
+impl Drop for ToolSpan {
+    fn drop(&mut self) {
+        self.0.record("error", FaultCode::Cancelled.as_str());
     }
 }
 

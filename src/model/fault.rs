@@ -176,6 +176,12 @@ fault_codes! {
     JournalBroken = "journal_broken",
     /// The journal refused the operation.
     JournalRefused = "journal_refused",
+    /// The tool reported an error to the model.
+    ToolError = "tool_error",
+    /// The tool did not answer in time.
+    ToolTimeout = "tool_timeout",
+    /// The tool is no longer there.
+    ToolUnavailable = "tool_unavailable",
     /// A tool panicked.
     ToolPanicked = "tool_panicked",
     /// The script has no reply left.

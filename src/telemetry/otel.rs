@@ -121,6 +121,7 @@ fn rename(span: &mut SpanData) {
     let (operation, object, kind) = match &*span.name {
         "request" => (None, "route", SpanKind::Server),
         "query" => (Some("invoke_agent"), "profile", SpanKind::Internal),
+        "turn" => (None, "", SpanKind::Internal),
         "model_call" => (Some("chat"), "model", SpanKind::Client),
         "tool_call" => (Some("execute_tool"), "tool", SpanKind::Internal),
         _ => return,
@@ -136,7 +137,9 @@ fn rename(span: &mut SpanData) {
     if !error.is_empty() {
         span.status = Status::error(error);
     }
-    span.name = name.trim_end().to_owned().into();
+    if !object.is_empty() {
+        span.name = name.trim_end().to_owned().into();
+    }
     span.span_kind = kind;
     for KeyValue { key, value, .. } in &mut span.attributes {
         let name = match key.as_str() {

@@ -32,6 +32,7 @@ mod outages;
 mod passivation;
 mod recovery;
 pub(crate) mod simulation;
+mod spans;
 mod stalls;
 mod supervision;
 mod systems;

@@ -16,7 +16,6 @@ use crate::{
         clock::Clock,
         ephemeral::UsageLog,
         mailbox::Mailbox,
-        trace,
     },
     kernel::CallToken,
     llm::{Backend, Delta},
@@ -134,9 +133,8 @@ impl CallContext<'_> {
         let answer = self.answer(&mut ticket).await;
         // Must precede the report to the session, which reads it.
         ticket.call_progress.mark_ended();
-        trace::answered(&ticket.span, &answer);
         #[cfg(feature = "otel")]
-        trace::of_call(&ticket.span, &ticket.request, &answer);
+        crate::actor::trace::of_call(&ticket.caller.span, &ticket.request, &answer);
         let (end, used) = match &answer {
             Ok(reply) => (CallEnd::Answered(reply.usage), reply.usage),
             Err(failed) => {

@@ -334,7 +334,7 @@ impl GatewayState {
         // Progress is due from here on.
         ticket.progress_tracker.beat(clock.monotonic_millis());
         ticket.call_progress.mark_sent();
-        let span = ticket.span.clone();
+        let span = ticket.caller.span.clone();
         let call_task = async move {
             let line = CallContext {
                 backend: &*backend,

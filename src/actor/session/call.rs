@@ -187,14 +187,14 @@ impl SessionShell {
         model: Arc<str>,
         tokens: u64,
         request: Request,
-        caller: Caller,
+        mut caller: Caller,
     ) -> Option<Box<Ticket>> {
         let sid = self.claim?.sid;
         // An earlier call of this session may have been queued; this one is not yet.
         let now = self.services.clock.monotonic_millis();
         self.progress_tracker.dequeued(now);
         let key = self.key.clone();
-        let span = self.trace_of(token.query, None).call(&key, token, &model);
+        caller.span = self.trace_of(token.query, None).call(token, &model);
         let policy = &self.profile.policy;
         let wall = self.services.clock.now();
         let waited = |outage| self.session.waited(wall, outage);
@@ -223,7 +223,6 @@ impl SessionShell {
             caller,
             show: None,
             metered,
-            span,
             progress_tracker: Arc::clone(&self.progress_tracker),
             call_progress: self.progress_tracker.begin_call(tokens),
         }))

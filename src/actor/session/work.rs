@@ -6,11 +6,9 @@ use std::{sync::Arc, time::Duration};
 use ractor::ActorRef;
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tracing::{Instrument as _, Span};
+use tracing::Instrument as _;
 
 use super::{SessionMsg, state::SessionShell};
-#[cfg(feature = "otel")]
-use crate::actor::trace;
 use crate::{
     actor::{
         handle::ChildSession,
@@ -20,8 +18,8 @@ use crate::{
     },
     kernel::{Effect, Report},
     model::{
-        FaultCode, Limits, QueryId, SessionKey, SessionName, ToolCall, ToolResult, ToolStatus,
-        Turn,
+        Fault, FaultCode, Limits, QueryId, SessionKey, SessionName, ToolCall, ToolResult,
+        ToolStatus, Turn,
         record::{ChildEnd, Parent},
     },
     tool::{MAX_DATA, Registry, ToolContext, ToolError, ToolOutput},
@@ -192,8 +190,9 @@ impl SessionShell {
         call: Arc<ToolCall>,
     ) -> Task {
         let (me, session) = (me.clone(), self.key.clone());
+        let tool_span = self.trace_of(query, None).tool(turn, &call);
+        let span = tool_span.0.clone();
         let (tools, deadline) = (Arc::clone(&self.profile.tools), self.services.timeouts.tool);
-        let span = self.trace_of(query, None).tool(&session, turn, &call);
         let run = async move {
             let cancelled = CancellationToken::new();
             // Notifies the tool, even when this task is dropped.
@@ -204,15 +203,14 @@ impl SessionShell {
                 query,
                 cancelled,
             };
-            let (status, output) = match called(&tools, &call, context, deadline).await {
+            let result = called(&tools, &call, context, deadline).await;
+            tool_span.end(&result);
+            let (status, output) = match result {
                 Ok(output) => (ToolStatus::Ok, output),
-                Err(words) => {
-                    Span::current().record("error", "tool_error");
-                    (ToolStatus::Failed, words.into())
-                }
+                Err(fault) => (ToolStatus::Failed, fault.detail.into()),
             };
             #[cfg(feature = "otel")]
-            trace::of_tool(&Span::current(), &call, &output.text);
+            crate::actor::trace::of_tool(&tracing::Span::current(), &call, &output.text);
             let result = ToolResult {
                 call: call.id.clone(),
                 status,
@@ -229,40 +227,45 @@ impl SessionShell {
     }
 }
 
-/// Returns the tool's output, or an error text for the model.
+/// Returns the tool's output, or a fault whose detail is for the model.
 async fn called(
     tools: &Registry,
     call: &ToolCall,
     context: ToolContext,
     deadline: Duration,
-) -> Result<ToolOutput, String> {
+) -> Result<ToolOutput, Fault> {
     let name = &call.name;
     let (Some(tool), Ok(arguments)) = (tools.get(name), call.parsed()) else {
-        return Err(format!("The tool {name} is currently unavailable."));
+        let words = format!("The tool {name} is currently unavailable.");
+        return Err(Fault::permanent(FaultCode::ToolUnavailable, words));
     };
     // The call runs in its own task from its creation on, so that a panic affects the tool alone.
     let tool = Arc::clone(tool);
     let work = async move { tool.call(arguments, context).await };
     let work = Task::spawn(work.in_current_span());
-    match tokio::time::timeout(deadline, work.join()).await {
-        Ok(Ok(Ok(output))) => Ok(output),
-        Ok(Ok(Err(ToolError::ForModel(words)))) => Err(words),
+    let (code, words) = match tokio::time::timeout(deadline, work.join()).await {
+        Ok(Ok(Ok(output))) => return Ok(output),
+        Ok(Ok(Err(ToolError::ForModel(words)))) => (FaultCode::ToolError, words),
         Ok(Ok(Err(ToolError::Internal(fault)))) => {
             tracing::warn!(tool = %name, code = %fault.code, detail = %fault.detail, "tool failed with an internal error");
-            let code = &fault.code;
-            Err(format!(
-                "The tool {name} is broken ({code}). Continue without it."
-            ))
+            let code = fault.code;
+            let words = format!("The tool {name} is broken ({code}). Continue without it.");
+            (code, words)
         }
         Ok(Err(panic)) => {
             tracing::error!(tool = %name, %panic, "tool panicked");
-            Err(format!("The tool {name} is broken. Continue without it."))
+            let words = format!("The tool {name} is broken. Continue without it.");
+            (FaultCode::ToolPanicked, words)
         }
-        Err(_) => Err(format!(
-            "The tool {name} did not answer within {deadline:?} and was stopped. Ask for less, or \
-             continue without it."
-        )),
-    }
+        Err(_) => {
+            let words = format!(
+                "The tool {name} did not answer within {deadline:?} and was stopped. Ask for less, \
+                 or continue without it."
+            );
+            (FaultCode::ToolTimeout, words)
+        }
+    };
+    Err(Fault::permanent(code, words))
 }
 
 fn is_small(data: &Value) -> bool {

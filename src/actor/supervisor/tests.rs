@@ -241,7 +241,6 @@ fn ticket(sid: Sid, turn: u32) -> (Box<Ticket>, Waits) {
         caller,
         show: None,
         metered: None,
-        span: tracing::Span::none(),
         progress_tracker: Arc::default(),
         call_progress: Arc::default(),
     };

@@ -1,4 +1,5 @@
-//! What only OpenTelemetry receives: the parent of a query's span, and content if it is asked for.
+//! What only OpenTelemetry receives: the parent of a query's span, the ids of a query in the spans
+//! below its own, and content if it is asked for.
 //!
 //! Content is recorded only if a subscriber enables the target [`CONTENT`], and as attributes of
 //! the exported span: it never reaches a log line.
@@ -13,8 +14,39 @@ use super::CONTENT;
 use crate::{
     actor::gateway::Failed,
     llm::Request,
-    model::{Message, Part, Reply, ToolCall},
+    model::{Message, Part, QueryId, Reply, SessionKey, ToolCall, Turn},
 };
+
+/// The ids by which all exported spans of a query are found. A log line shows them once, in the
+/// query's span.
+pub(super) struct Ids {
+    session: Arc<str>,
+    query: QueryId,
+    request: Option<Arc<str>>,
+}
+
+impl Ids {
+    pub(super) fn new(session: &SessionKey, query: QueryId, request: Option<Arc<str>>) -> Self {
+        let session = session.to_string().into();
+        Self {
+            session,
+            query,
+            request,
+        }
+    }
+
+    /// Adds the ids, and the turn unless the span has it, to a span below the query's own.
+    pub(super) fn add_to(&self, span: &Span, turn: Option<Turn>) {
+        span.set_attribute("session", Arc::clone(&self.session));
+        span.set_attribute("query", i64::from(self.query.0));
+        if let Some(request) = &self.request {
+            span.set_attribute("request_id", Arc::clone(request));
+        }
+        if let Some(turn) = turn {
+            span.set_attribute("turn", i64::from(turn.0));
+        }
+    }
+}
 
 /// Makes `parent` the parent in the exported trace.
 pub(super) fn child_of(span: &Span, parent: &Span) {

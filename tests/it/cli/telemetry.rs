@@ -14,7 +14,7 @@ use opentelemetry_proto::tonic::{
     trace::v1::{Span, span::SpanKind, status::StatusCode},
 };
 use prost::Message as _;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     Workspace,
@@ -116,6 +116,16 @@ impl Spans {
             .filter(|span| span.parent_span_id == parent.span_id);
         children.map(|span| &*span.name).collect()
     }
+
+    fn parent(&self, child: &Span) -> &Span {
+        let mut spans = self.0.iter();
+        let parent = spans.find(|span| span.span_id == child.parent_span_id);
+        parent.unwrap_or_else(|| panic!("no parent of {}", child.name))
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn attribute(span: &Span, key: &str) -> Option<Attribute> {
@@ -138,10 +148,9 @@ fn number(span: &Span, key: &str) -> i64 {
     }
 }
 
-/// Runs one request through a server whose model fails once and then calls two tools; returns the
-/// response and the log.
-fn one_request(options: &str, environment: &[(&str, &str)]) -> (String, Vec<String>) {
-    let script = json!({ "turns": [
+/// A model that fails once and then calls two tools.
+fn tools() -> Value {
+    json!([
         {
             "faults": [{ "fault": { "code": "overloaded", "detail": "later", "after_ms": 1 } }],
             "reply": MORE,
@@ -151,8 +160,17 @@ fn one_request(options: &str, environment: &[(&str, &str)]) -> (String, Vec<Stri
             ],
         },
         { "reply": DONE },
-    ] });
-    let script = script.to_string();
+    ])
+}
+
+/// Runs one request through a server whose model plays these turns; returns the response and the
+/// log.
+fn one_request(
+    turns: &Value,
+    options: &str,
+    environment: &[(&str, &str)],
+) -> (String, Vec<String>) {
+    let script = json!({ "turns": turns }).to_string();
     let place = Workspace::new(&[&FILES[..], &[("script.json", &script)]].concat());
     let line = format!("{SERVE} {options}");
     let mut run = place.oracle(&line);
@@ -185,30 +203,24 @@ fn one_request(options: &str, environment: &[(&str, &str)]) -> (String, Vec<Stri
     (response, log)
 }
 
-fn traced(environment: &[(&str, &str)]) -> (Spans, Vec<String>) {
+fn traced(turns: &Value, environment: &[(&str, &str)]) -> (Spans, Vec<String>) {
     let collector = Collector::start();
     let export = [
         (ENDPOINT, &*collector.url),
         ("OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=acme"),
     ];
-    let (_, log) = one_request("", &[&export, environment].concat());
+    let (_, log) = one_request(turns, "", &[&export, environment].concat());
     (collector.spans(), log)
 }
 
 #[test]
 fn trace_of_a_query_is_a_tree_with_gen_ai_attributes() {
-    let (spans, _) = traced(&[]);
+    let (spans, _) = traced(&tools(), &[]);
     let request = spans.one("POST /v1/chat/completions");
     let query = spans.one("invoke_agent oracle");
     let turns = spans.named("turn");
     let calls = spans.named("chat script.json");
 
-    let hex = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>()
-    };
     assert_eq!(hex(&request.parent_span_id), CALLER);
     for span in &spans.0 {
         assert_eq!(hex(&span.trace_id), TRACE, "{}", span.name);
@@ -269,14 +281,70 @@ fn trace_of_a_query_is_a_tree_with_gen_ai_attributes() {
 }
 
 #[test]
+fn each_exported_span_of_a_query_has_its_ids() {
+    let (spans, _) = traced(&tools(), &[]);
+    let query = spans.one("invoke_agent oracle");
+    let session = text(query, "gen_ai.conversation.id");
+    let below = |span: &&Span| ![&query.span_id, &query.parent_span_id].contains(&&span.span_id);
+    let below: Vec<_> = spans.0.iter().filter(below).collect();
+    assert_eq!(
+        below.len(),
+        2 + 3 + 2,
+        "turns, calls of the model and of tools"
+    );
+    for span in below {
+        assert_eq!(text(span, "gen_ai.conversation.id"), session);
+        assert_eq!(number(span, "query"), 1);
+        assert_eq!(text(span, "request_id"), "req-7");
+        let turn = match &*span.name {
+            "turn" => span,
+            _ => spans.parent(span),
+        };
+        assert_eq!(number(span, "turn"), number(turn, "turn"));
+        let mut keys: Vec<_> = span.attributes.iter().map(|at| &at.key).collect();
+        keys.sort();
+        assert!(keys.is_sorted_by(|one, next| one < next), "twice: {keys:?}");
+    }
+}
+
+#[test]
+fn query_of_a_sub_agent_is_a_branch_of_its_parents_turn() {
+    let delegate = "<signal type='delegation_recommended'><reason>It is long</reason>\
+                    <scope>Read the rest of it</scope></signal>";
+    // The sub-agent plays the same turns, and may have none of its own.
+    let turns = json!([{ "reply": delegate }, { "reply": DONE }]);
+    let (spans, _) = traced(&turns, &[]);
+    let [query, child] = spans.named("invoke_agent oracle")[..] else {
+        panic!("{:?}", spans.0);
+    };
+    for span in &spans.0 {
+        assert_eq!(hex(&span.trace_id), TRACE, "{}", span.name);
+    }
+    let turn = spans.parent(child);
+    assert_eq!(spans.parent(turn).span_id, query.span_id);
+    assert_eq!(number(turn, "turn"), 0);
+    let first = ["chat script.json", "invoke_agent oracle"];
+    assert_eq!(spans.children(turn), first);
+    for query in [query, child] {
+        assert_eq!(spans.children(query), ["turn", "turn"]);
+        assert_eq!(text(query, "request_id"), "req-7");
+    }
+    let session = text(query, "gen_ai.conversation.id");
+    assert_eq!(
+        text(child, "gen_ai.conversation.id"),
+        format!("{session}.1.1")
+    );
+}
+
+#[test]
 fn trace_has_content_only_if_it_is_asked_for() {
     let all_lines = ("RUST_LOG", "oracle=trace,oracle_agent=trace");
-    let (spans, log) = traced(&[all_lines]);
+    let (spans, log) = traced(&tools(), &[all_lines]);
     let all = format!("{:?} {log:?}", spans.0);
     for secret in SECRETS {
         assert!(!all.contains(secret), "{secret}: {all}");
     }
-    let (spans, log) = traced(&[(CONTENT, "true"), all_lines]);
+    let (spans, log) = traced(&tools(), &[(CONTENT, "true"), all_lines]);
     let call = spans.named("chat script.json")[1];
     let sent = text(call, "gen_ai.input.messages");
     assert!(sent.contains("the question: where is it?"), "{sent}");
@@ -293,13 +361,13 @@ fn trace_has_content_only_if_it_is_asked_for() {
 
 #[test]
 fn disabled_sdk_exports_nothing() {
-    let (spans, _) = traced(&[("OTEL_SDK_DISABLED", "true")]);
+    let (spans, _) = traced(&tools(), &[("OTEL_SDK_DISABLED", "true")]);
     assert!(spans.0.is_empty());
 }
 
 #[test]
 fn unreachable_collector_is_a_warning() {
-    let (_, log) = one_request("", &[(ENDPOINT, NOWHERE)]);
+    let (_, log) = one_request(&tools(), "", &[(ENDPOINT, NOWHERE)]);
     let warned = log
         .iter()
         .filter(|line| line.contains("traces are not exported"));
@@ -308,7 +376,7 @@ fn unreachable_collector_is_a_warning() {
 
 #[test]
 fn log_lines_of_a_request_share_its_id() {
-    let (_, log) = one_request("-v", &[]);
+    let (_, log) = one_request(&tools(), "-v", &[]);
     for what in ["oracle::access", "model call failed", "query ended"] {
         let lines = log.iter().filter(|line| line.contains(what));
         let lines: Vec<_> = lines.collect();
@@ -323,7 +391,7 @@ fn log_lines_of_a_request_share_its_id() {
 
 #[test]
 fn warning_names_its_query_where_only_warnings_are_logged() {
-    let (_, log) = one_request("", &[]);
+    let (_, log) = one_request(&tools(), "", &[]);
     let warning = log.iter().find(|line| line.contains("model call failed"));
     let warning = plain(warning.unwrap());
     for field in [
@@ -335,7 +403,8 @@ fn warning_names_its_query_where_only_warnings_are_logged() {
         "provider=\"scripted\"",
         "code=overloaded",
     ] {
-        assert!(warning.contains(field), "{field}: {warning}");
+        let found = warning.matches(field).count();
+        assert_eq!(found, 1, "{field}: {warning}");
     }
 }
 
@@ -359,7 +428,7 @@ fn end_of_a_query_is_logged_with_its_totals() {
     ] {
         assert!(ended.contains(field), "{field}: {ended}");
     }
-    let (_, log) = one_request("-v", &[]);
+    let (_, log) = one_request(&tools(), "-v", &[]);
     let ended = log.iter().find(|line| line.contains("query ended"));
     let ended = plain(ended.unwrap());
     assert!(
