@@ -1,5 +1,6 @@
 //! Scripted queries of three turns through the real actors, with the journal in memory: time and
-//! allocations per turn, with 100 concurrent conversations.
+//! allocations per turn, with 100 concurrent conversations. With `RUST_LOG=warn`, spans are recorded,
+//! and exported if an endpoint is set (docs/telemetry.md).
 
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use oracle_agent::{
     actor::SessionHandle,
     llm::{Backend, Delta, DeltaStream, Request},
     model::{CallId, Part, Reply, Role, StopReason, Submission, ToolCall, Usage},
+    telemetry::{self, LogWriter},
     testkit::{TestOracle, TestSystem, TestTool},
 };
 use tokio::runtime::{Builder, Runtime};
@@ -17,6 +19,8 @@ use tokio::runtime::{Builder, Runtime};
 static ALLOCATIONS: AllocProfiler = AllocProfiler::system();
 
 fn main() {
+    let filter = std::env::var_os("RUST_LOG");
+    let _log = filter.map(|filter| telemetry::start(0, Some(&filter), LogWriter::Background));
     divan::main();
 }
 
