@@ -14,6 +14,7 @@ mod key;
 mod key_set;
 mod name;
 mod ring;
+mod shares;
 mod tenants;
 
 pub use attempts::{Attempts, TooManyAttempts, network_of};
@@ -23,6 +24,7 @@ pub use key::{Key, KeyHash, KeyId, NoRandomness};
 pub use key_set::{KeySet, KeySetError, KeyState, NewKey, StoredKey};
 pub use name::{InvalidKeyName, KeyName};
 pub use ring::{Judgement, Keyring};
+pub use shares::{NoShare, Share, Shares, TENANT_SHARE};
 pub use tenants::{
     Account, LimitReached, Limits, RequestPermit, SessionCount, SessionReservation, SessionUsage,
     SubmissionPermit, TenantLimits, Tenants,

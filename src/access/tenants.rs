@@ -2,13 +2,19 @@
 //! messages, sessions.
 //!
 //! The server asks before it does anything for a tenant; sessions report running queries, pending
-//! messages and the tokens that their models used. A tenant without limits has no account, and
-//! nothing is counted for it.
+//! messages and the tokens that their models used.
 //!
 //! **Invariant:** everything that is admitted counts from that moment on, by a guard, so that
 //! concurrent requests get no more than the same requests in sequence.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
 use dashmap::DashMap;
 use parking_lot::{Mutex, MutexGuard, RwLock};
@@ -24,6 +30,7 @@ const RECOUNT: Duration = Duration::from_secs(1);
 const MAX_COUNT_AGE: Duration = Duration::from_secs(60);
 /// Time until a recount after an opening without a known outcome.
 const RECOUNT_AFTER_UNKNOWN: Duration = Duration::from_secs(30);
+const PRUNE_FROM: usize = 1_024;
 /// Retry hint for limits that do not depend on time.
 const RETRY_HINT: Duration = Duration::from_secs(1);
 
@@ -159,7 +166,7 @@ impl LimitReached {
     }
 }
 
-/// The accounts of all tenants with limits. Cheap to clone.
+/// The accounts of all tenants. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Tenants(Arc<Inner>);
 
@@ -169,6 +176,8 @@ struct Inner {
     limits: RwLock<TenantLimits>,
     began: Instant,
     accounts: DashMap<TenantId, Account>,
+    /// Number of accounts at which unused ones are forgotten.
+    prune_at: AtomicUsize,
 }
 
 impl Tenants {
@@ -179,6 +188,7 @@ impl Tenants {
             limits: RwLock::new(limits),
             began: Instant::now(),
             accounts: DashMap::new(),
+            prune_at: AtomicUsize::new(PRUNE_FROM),
         }))
     }
 
@@ -191,16 +201,13 @@ impl Tenants {
         *current = limits;
     }
 
-    /// The account of a tenant; `None` if it has no limits.
+    /// The account of a tenant.
     #[must_use]
-    pub fn account(&self, tenant: &TenantId) -> Option<Account> {
-        let limits = self.0.limits.read().of(tenant);
-        if limits == Limits::default() {
-            return None;
-        }
+    pub fn account(&self, tenant: &TenantId) -> Account {
         if let Some(account) = self.0.accounts.get(tenant) {
-            return Some(account.clone());
+            return account.clone();
         }
+        self.prune();
         let all = self.0.limits.read();
         let account = self.0.accounts.entry(tenant.clone());
         let account = account.or_insert_with(|| Account {
@@ -208,7 +215,20 @@ impl Tenants {
             usage: Arc::new(Mutex::new(Usage::new(all.of(tenant)))),
             counting: Arc::default(),
         });
-        Some(account.clone())
+        account.clone()
+    }
+
+    /// Forgets accounts that hold nothing once they may outnumber the others.
+    fn prune(&self) {
+        let accounts = &self.0.accounts;
+        if accounts.len() >= self.0.prune_at.load(Relaxed) {
+            accounts.retain(|_, account| {
+                let is_limited = account.usage().limits != Limits::default();
+                is_limited || Arc::strong_count(&account.usage) > 1
+            });
+            let next = PRUNE_FROM.max(2 * accounts.len());
+            self.0.prune_at.store(next, Relaxed);
+        }
     }
 }
 
@@ -237,6 +257,13 @@ impl Account {
     pub fn message(&self) -> Result<SubmissionPermit, LimitReached> {
         self.usage().message(self.now())?;
         Ok(SubmissionPermit(self.clone()))
+    }
+
+    /// Running queries and pending messages.
+    #[must_use]
+    pub fn load(&self) -> usize {
+        let usage = self.usage();
+        usage.running + usage.pending + usage.submitting
     }
 
     /// Charges tokens that models received or returned.

@@ -134,9 +134,9 @@ fn authenticate(
     };
     let operates = principal.role == Role::Admin && routes == RouteGroup::Operators;
     let account = host.oracle.tenants().account(&principal.tenant);
-    let at_work = match account.filter(|_| !operates) {
-        Some(account) => Some(account.request()?),
-        None => None,
+    let at_work = match operates {
+        true => None,
+        false => Some(account.request()?),
     };
     let owns = matches!(peer, Some(Peer::Owner));
     let host = host.clone();

@@ -8,7 +8,11 @@ use std::sync::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{Problem, Settings, auth::AttemptLimiter, overload::Overload};
-use crate::{access::Keyring, actor::Oracle, journal::Journal};
+use crate::{
+    access::{Account, Keyring, TENANT_SHARE},
+    actor::Oracle,
+    journal::Journal,
+};
 
 /// State that all requests share. Cheap to clone.
 #[derive(Clone)]
@@ -99,6 +103,29 @@ impl Host {
     /// Checks the capacity for a query without a reservation.
     pub(super) fn check_query_capacity(&self) -> Result<(), Problem> {
         self.check_capacity(self.0.submissions.now())
+    }
+
+    /// Checks that a tenant leaves others a share of the capacity for queries.
+    pub(super) fn check_share(&self, account: &Account) -> Result<(), Problem> {
+        let (load, submissions) = (account.load(), self.0.submissions.now());
+        for (name, used, most) in [
+            (
+                "max_backlog",
+                self.oracle.backlog(),
+                self.settings.max_backlog,
+            ),
+            ("max_queries", self.oracle.busy(), self.settings.max_queries),
+        ] {
+            let used = used + submissions;
+            let free = most.saturating_sub(used);
+            if load.min(used) >= TENANT_SHARE.saturating_mul(free) {
+                return Err(Problem::overloaded(format!(
+                    "your tenant has {load} running queries and pending messages, its share of \
+                     `server.{name}` ({most}): try again"
+                )));
+            }
+        }
+        Ok(())
     }
 
     fn check_capacity(&self, submissions: usize) -> Result<(), Problem> {

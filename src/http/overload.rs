@@ -15,7 +15,8 @@ use http_body_util::BodyExt as _;
 use prometheus_client::metrics::{counter::Counter, family::Family};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{Host, Problem, Settings, access_log::with_guard};
+use super::{Caller, Host, Problem, Settings, access_log::with_guard};
+use crate::access::{NoShare, Shares};
 
 /// Memory for all bodies, in units of the largest body.
 const LARGEST_BODIES: usize = 64;
@@ -29,8 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 type Status = [(&'static str, &'static str); 1];
 
 pub(super) struct Overload {
-    requests: Arc<Semaphore>,
-    most: usize,
+    requests: Arc<Shares>,
     /// Permits, in bytes.
     bodies: Arc<Semaphore>,
     answers: Family<Status, Counter>,
@@ -44,15 +44,14 @@ impl Overload {
             drop(answers.get_or_create(&[("status", class)]));
         }
         Self {
-            requests: Arc::new(Semaphore::new(settings.max_requests)),
-            most: settings.max_requests,
+            requests: Shares::new(settings.max_requests),
             bodies: Arc::new(Semaphore::new(bodies.min(Semaphore::MAX_PERMITS))),
             answers,
         }
     }
 
     pub(super) fn in_flight(&self) -> usize {
-        self.most.saturating_sub(self.requests.available_permits())
+        self.requests.in_use()
     }
 
     /// Counts a response, or a client that disconnected if there is no status.
@@ -69,17 +68,29 @@ impl Overload {
 }
 
 /// Admits a request, which keeps its permit until its response is sent.
-pub(super) async fn admit(State(host): State<Host>, request: Request, next: Next) -> Response {
-    let overload = host.overload();
-    let Ok(place) = Arc::clone(&overload.requests).try_acquire_owned() else {
-        let problem = Problem::overloaded(format!(
-            "the limit of {} concurrent requests (`server.max_requests`) is reached: try again",
-            overload.most
-        ));
-        return problem.into_response();
+pub(super) async fn admit(
+    State(host): State<Host>,
+    Caller(caller): Caller,
+    request: Request,
+    next: Next,
+) -> Response {
+    let share = match host.overload().requests.take(&caller) {
+        Ok(share) => share,
+        Err(why) => {
+            let who = match why {
+                NoShare::Full => "",
+                NoShare::Held => "your key or your tenant holds its share: ",
+            };
+            let most = host.settings.max_requests;
+            return Problem::overloaded(format!(
+                "{who}the limit of {most} concurrent requests (`server.max_requests`) is reached: \
+                 try again"
+            ))
+            .into_response();
+        }
     };
     let response = next.run(request).await;
-    response.map(|body| with_guard(body, place))
+    response.map(|body| with_guard(body, share))
 }
 
 /// Sheds a message before authentication, body and JSON, which cost more than the refusal. The

@@ -62,16 +62,15 @@ impl Host {
     /// A [`Problem`] with a retry hint.
     pub async fn reserve_message(&self, key: &SessionKey) -> Result<Reservation, Problem> {
         self.check_query_capacity()?;
-        let (mut message, mut session) = (None, None);
-        if let Some(account) = self.oracle.tenants().account(&key.tenant) {
-            message = Some(account.message()?);
-            session = self.reserve_new_session(&account, key).await?;
-        }
+        let account = self.oracle.tenants().account(&key.tenant);
+        self.check_share(&account)?;
+        let message = account.message()?;
+        let session = self.reserve_new_session(&account, key).await?;
         // Reserved last: it blocks other requests, and the count above can take long.
         match self.reserve_query() {
             Ok(submissions) => Ok(Reservation {
                 _submission: submissions,
-                _message: message,
+                _message: Some(message),
                 session,
             }),
             Err(full) => {
@@ -88,10 +87,8 @@ impl Host {
     /// # Errors
     /// A [`Problem`] with a retry hint.
     pub async fn reserve_session(&self, key: &SessionKey) -> Result<Reservation, Problem> {
-        let session = match self.oracle.tenants().account(&key.tenant) {
-            Some(account) => self.reserve_new_session(&account, key).await?,
-            None => None,
-        };
+        let account = self.oracle.tenants().account(&key.tenant);
+        let session = self.reserve_new_session(&account, key).await?;
         Ok(Reservation {
             _submission: self.submissions().increment(),
             _message: None,

@@ -13,8 +13,29 @@ fn limited(limits: Limits) -> Account {
     let named = [(shop.clone(), limits)].into();
     let all = Limits::default();
     let tenants = Tenants::new(TenantLimits { all, named });
-    assert!(tenants.account(&TenantId::local()).is_none(), "no limits");
-    tenants.account(&shop).unwrap()
+    tenants.account(&shop)
+}
+
+#[test]
+fn unused_accounts_without_limits_are_forgotten() {
+    let shop = TenantId::new("shop").unwrap();
+    let limits = Limits {
+        queries: Some(1),
+        ..Limits::default()
+    };
+    let tenants = Tenants::new(TenantLimits {
+        all: Limits::default(),
+        named: [(shop.clone(), limits)].into(),
+    });
+    drop(tenants.account(&shop));
+    let used = tenants.account(&TenantId::local());
+    let _message = used.message().unwrap();
+    for number in 0..10 * PRUNE_FROM {
+        drop(tenants.account(&TenantId::new(&format!("t{number}")).unwrap()));
+    }
+    assert!(tenants.0.accounts.len() <= PRUNE_FROM);
+    assert!(tenants.0.accounts.contains_key(&shop));
+    assert_eq!(tenants.account(&TenantId::local()).load(), 1);
 }
 
 #[test]

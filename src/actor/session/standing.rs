@@ -28,8 +28,7 @@ use crate::{
 /// leaves nothing counted.
 pub(super) struct ExposedState {
     session_gauge: SessionGauge,
-    /// `None` if the tenant has no limits.
-    pub(super) inbox: Option<SessionUsage>,
+    inbox: SessionUsage,
     /// Last state entered in the ledger.
     running: Option<RunningQuery>,
 }
@@ -41,7 +40,7 @@ impl ExposedState {
     pub(super) fn new(tenant: &TenantId, services: &Services) -> Self {
         Self {
             session_gauge: services.meter.enter(),
-            inbox: services.tenants.account(tenant).map(SessionUsage::new),
+            inbox: SessionUsage::new(services.tenants.account(tenant)),
             running: None,
         }
     }
@@ -51,10 +50,8 @@ impl SessionShell {
     pub(super) fn show(&mut self, now: u64) {
         let (session, exposed) = (&self.session, &mut self.exposed);
         let query = session.query();
-        if let Some(inbox) = &mut exposed.inbox {
-            inbox.runs(query.is_some());
-            inbox.holds(session.waiting());
-        }
+        exposed.inbox.runs(query.is_some());
+        exposed.inbox.holds(session.waiting());
         let activity = activity(session);
         exposed.session_gauge.set_activity(activity);
         exposed.session_gauge.holds(session.waiting());
@@ -126,9 +123,7 @@ impl SessionShell {
             self.services.meter.record(record);
             let used = record.usage();
             self.services.meter.used(&used);
-            if let Some(inbox) = &self.exposed.inbox {
-                inbox.used(used.total_tokens());
-            }
+            self.exposed.inbox.used(used.total_tokens());
             match &record.fact {
                 Fact::Query(QueryFact::Accepted(_)) => {
                     let runs = self.session.query().map(|query| query.id());

@@ -14,7 +14,6 @@ use super::{
     work::Work,
 };
 use crate::{
-    access::SessionUsage,
     actor::{
         mailbox::Mailbox,
         profile::{Profile, Profiles},
@@ -239,10 +238,6 @@ impl SessionShell {
         self.profile = now.of(&self.opening);
         self.session.adopt(Arc::clone(&self.profile.policy));
         self.profiles = now;
-        if self.exposed.inbox.is_none() {
-            let account = self.services.tenants.account(&self.key.tenant);
-            self.exposed.inbox = account.map(SessionUsage::new);
-        }
     }
 
     pub(super) async fn step(

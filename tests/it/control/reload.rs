@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use oracle_agent::{
+    access::LimitReached,
     actor::{Oracle, System},
     config::{Config, ConfigFile, Sources, load},
     control::{Answer, Code, Controller, Verb},
@@ -124,7 +125,9 @@ async fn reload_applies_to_the_next_query_and_reports_what_needs_a_restart() {
     assert_eq!((after.tools.len(), bare.tools.len()), (1, 0));
     assert_eq!(names(oracle), ["oracle", "bare"]);
     let account = oracle.tenants().account(&TenantId::local());
-    assert!(account.is_some(), "there were no limits before");
+    let _messages = [(); 3].map(|()| account.message().unwrap());
+    let full = account.message().unwrap_err();
+    assert_eq!(full, LimitReached::Queued { limit: 3 });
 
     // A second reload reports the pending changes again.
     assert_eq!(reload(&system).await, Ok((Vec::new(), waiting.clone())));

@@ -5,6 +5,7 @@ use std::{net::SocketAddr, path::Path};
 use axum::{Router, body::Body, extract::ConnectInfo, http::Request};
 use oracle_agent::{
     access::{FileError, Key, KeyFile, KeySet, KeySetError, Keyring, NewKey},
+    http::Settings,
     llm::Scripted,
     model::{Principal, TenantId, Timestamp, access::Role},
     testkit::{TestOracle, TestServer, router},
@@ -162,6 +163,42 @@ async fn server_without_keys_wants_its_admin_key_for_control_and_deletion() {
     );
     let forced = "/api/sessions/s?force=1";
     assert_eq!(send(Method::DELETE, forced, admin, json!({})).await, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn idle_streams_of_a_tenant_leave_requests_to_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let [greedy, colleague, other] = [("one", "a"), ("two", "a"), ("one-of-b", "b")]
+        .map(|(name, tenant)| key(folder.path(), &KeyHolder::of(name, tenant, Role::User)));
+    let few = |settings: &mut Settings| settings.max_requests = 20;
+    let server = TestServer::guarded(greeter(), ring(folder.path()), few);
+    let server = server.await.unwrap();
+    let send = async |key: &str, method: Method, path: &str| {
+        let request = client().request(method, server.url(path)).bearer_auth(key);
+        let request = request.header("content-type", "application/json");
+        let request = request.header("accept", "text/event-stream");
+        request.body(r#"{"text": "hello"}"#).send().await.unwrap()
+    };
+    let (messages, events) = ("/api/sessions/s/messages", "/api/sessions/s/events");
+    assert_eq!(send(&greedy, Method::POST, messages).await.status(), 202);
+    let mut streams = Vec::new();
+    let refused = loop {
+        let response = send(&greedy, Method::GET, events).await;
+        match response.status().as_u16() {
+            200 => streams.push(response),
+            _ => break response,
+        }
+    };
+    assert_eq!(streams.len(), 16);
+    let (status, code, message) = problem(refused).await;
+    assert_eq!((status, code.as_str()), (503, "overloaded"));
+    assert!(
+        message.starts_with("your key or your tenant holds its share"),
+        "{message}"
+    );
+    for key in [&colleague, &other] {
+        assert_eq!(send(key, Method::POST, messages).await.status(), 202);
+    }
 }
 
 #[cfg(unix)]

@@ -470,7 +470,7 @@ async fn stalled_journal_sheds_requests() {
     const MOST: usize = 6;
     let journal = ObstructedJournal::new(Arc::new(Memory::new()));
     let oracle = greeter().journal(Arc::new(journal.clone()));
-    let server = TestServer::with(oracle, |settings| settings.max_requests = MOST);
+    let server = TestServer::with(oracle, |settings| settings.max_requests = MOST + 1);
     let server = server.await.unwrap();
     journal.set(Obstacle::SilentAppends);
     let waiting: Vec<_> = (0..MOST / 2)

@@ -9,7 +9,7 @@ use oracle_agent::{
     http::{Host, HostParts, Problem, Settings},
     journal::{Journal, Memory},
     llm::Scripted,
-    model::{BusyPolicy, ProfileName, QueryId, SessionKey, SessionName, Submission},
+    model::{BusyPolicy, ProfileName, QueryId, SessionKey, SessionName, Submission, TenantId},
     testkit::{
         Obstacle, ObstructedJournal, SilentBackend, TestOracle, TestServer, TestSystem,
         advance_time,
@@ -89,6 +89,33 @@ async fn running_query_limit_refuses_further_queries() {
     let session = server.oracle().session_by_key(key("one"));
     session.cancel(None).await.unwrap();
     let place = server.host().reserve_message(&key("other")).await;
+    place.unwrap().release();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn queries_of_a_tenant_leave_capacity_to_the_others() {
+    let model = SilentBackend::new(100, Scripted::new());
+    let few = |settings: &mut Settings| settings.max_queries = 20;
+    let server = TestServer::with(TestOracle::new(model), few).await.unwrap();
+    let of = |tenant: &str, number: usize| SessionKey {
+        tenant: TenantId::new(tenant).unwrap(),
+        name: SessionName::new(&format!("s{number}")).unwrap(),
+    };
+    let mut running = 0;
+    let refused = loop {
+        let key = of("greedy", running);
+        let place = match server.host().reserve_message(&key).await {
+            Ok(place) => place,
+            Err(refused) => break refused,
+        };
+        let session = server.oracle().session_by_key(key);
+        session.submit(Submission::new("hello")).await.unwrap();
+        place.keep();
+        running += 1;
+    };
+    assert_eq!(running, 18);
+    assert_eq!(code(&refused), (503, "overloaded".into()));
+    let place = server.host().reserve_message(&of("other", 0)).await;
     place.unwrap().release();
 }
 
