@@ -3,12 +3,13 @@
 //! Paths come from a model. Refused are paths and links that leave the root, absolute paths,
 //! special files, and version control data (`.git`), which may contain tokens.
 //!
-//! **Invariant:** a returned path is canonical and starts with the canonical root.
+//! **Invariants:** a returned path is canonical and starts with the canonical root; what is opened
+//! or written lies below the root.
 //!
-//! A process with write access to the project can swap a file between check and use:
-//! `ProjectRoot::holds` compares kind, device, inode and path after opening, but a swap there and
-//! back goes unnoticed. A hard link inside the root counts as inside. Opening never waits for a
-//! FIFO (`open`).
+//! Other processes may swap files and folders for links between check and use. Therefore a path
+//! only names what is meant: the file is opened part by part from a descriptor of the root,
+//! following no link (`ProjectRoot::open_beneath`), and written relative to the descriptor of its
+//! folder ([`WriteTarget`]). A hard link inside the root counts as inside.
 
 #[cfg(unix)]
 #[cfg(test)]
@@ -16,11 +17,21 @@ mod tests;
 
 use std::{
     ffi::{OsStr, OsString},
-    fs::{self, File},
-    io,
+    fs::{File, Metadata},
+    io::{self, Write as _},
+    os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
     path::{Component, Path, PathBuf},
     sync::Arc,
 };
+
+use rustix::{
+    fs::{
+        AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, fchmod, fsync, linkat, mkdirat, openat,
+        renameat_with, statat, unlinkat,
+    },
+    io::Errno,
+};
+use uuid::Uuid;
 
 use super::{
     ToolError,
@@ -34,6 +45,15 @@ const MAX_PATH: usize = 4_096;
 const MAX_NAMES: usize = 10_000;
 /// Maximum number of folders created for one file.
 const MAX_FOLDERS: usize = 8;
+/// Opens for reading without waiting for a FIFO or acquiring a terminal.
+pub(super) const READ: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY);
+/// Opens without reading, for which some systems need no permission.
+#[cfg(target_os = "linux")]
+const LOOK: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const LOOK: OFlags = READ;
+/// Opens a folder to open what is in it.
+const ENTER: OFlags = LOOK.union(OFlags::DIRECTORY);
 
 /// Why a project folder cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -75,6 +95,7 @@ pub enum RootError {
 pub struct ProjectRoot {
     canonical: Arc<Path>,
     given: Arc<Path>,
+    folder: Arc<OwnedFd>,
 }
 
 #[derive(Debug)]
@@ -86,7 +107,7 @@ pub(super) struct OpenedFile {
 }
 
 impl ProjectRoot {
-    /// Opens a folder, which must not move afterwards.
+    /// Opens a folder, which must not move or be replaced afterwards.
     ///
     /// # Errors
     /// [`RootError`] if it cannot be read or is no folder.
@@ -102,11 +123,12 @@ impl ProjectRoot {
             });
         }
         // Listing and entering a folder need different permissions.
-        fs::read_dir(&canonical).map_err(unreadable)?;
+        let opened = File::open(&canonical).map_err(unreadable)?;
         canonical.join(".").metadata().map_err(unreadable)?;
         Ok(Self {
             canonical: canonical.into(),
             given: folder.into(),
+            folder: Arc::new(opened.into()),
         })
     }
 
@@ -166,38 +188,67 @@ impl ProjectRoot {
     pub(super) fn open_file(&self, relative: &str) -> Result<OpenedFile, ToolError> {
         let path = self.resolve(relative)?;
         let shown = self.display_path(&path);
-        if path.is_dir() {
-            return Err(ToolError::ForModel(format!(
-                "`{shown}` is a folder: name a file in it, or search it with `code_search`"
-            )));
-        }
+        let for_model = |text: &str| Err(ToolError::ForModel(format!("`{shown}` {text}")));
         let unreadable = |error: io::Error| cannot_open(&shown, &error);
-        let file = open(&path).map_err(unreadable)?;
-        if !self.holds(&file, &path) {
-            return Err(ToolError::ForModel(format!(
-                "`{shown}` changed while it was opened: try again"
-            )));
+        let opened = match self.open_beneath(&path, READ) {
+            Err(Errno::LOOP | Errno::NOENT | Errno::NOTDIR) => None,
+            opened => Some(File::from(
+                opened.map_err(|error| unreadable(error.into()))?,
+            )),
+        };
+        let about = opened.as_ref().map(File::metadata);
+        match (opened, about.transpose().map_err(unreadable)?) {
+            (Some(file), Some(about)) if about.is_file() => Ok(OpenedFile {
+                file,
+                size: about.len(),
+                shown,
+            }),
+            (_, Some(about)) if about.is_dir() => {
+                for_model("is a folder: name a file in it, or search it with `code_search`")
+            }
+            _ => for_model("changed while it was opened: try again"),
         }
-        let size = file.metadata().map_err(unreadable)?.len();
-        Ok(OpenedFile { file, size, shown })
     }
 
     /// Opens a canonical path that a walk found, and returns its size in bytes; `None` if it is no
     /// longer a regular file of the folder.
     pub(super) fn open_found(&self, path: &Path) -> Option<(File, u64)> {
-        let file = open(path).ok().filter(|file| self.holds(file, path))?;
-        let size = file.metadata().ok()?.len();
+        let file = File::from(self.open_beneath(path, READ).ok()?);
+        let size = regular(&file)?.len();
         Some((file, size))
     }
 
-    /// Whether `file`, opened by the canonical `path`, is a regular file that still lies there.
-    pub(super) fn holds(&self, file: &File, path: &Path) -> bool {
-        let (Ok(opened), Ok(now)) = (file.metadata(), path.symlink_metadata()) else {
-            return false;
-        };
-        let unmoved = path.canonicalize().is_ok_and(|canonical| canonical == path);
-        let inside = path.starts_with(&self.canonical);
-        opened.is_file() && now.is_file() && same_file(&opened, &now) && unmoved && inside
+    /// The metadata of a canonical path that a walk found; `None` as for [`Self::open_found`]. Its
+    /// folder stays open in `last`, because the next path is often in it too.
+    pub(super) fn about_found(
+        &self,
+        path: &Path,
+        last: &mut Option<(PathBuf, OwnedFd)>,
+    ) -> Option<Metadata> {
+        let parent = path.parent()?;
+        if last.as_ref().is_none_or(|(known, _)| known != parent) {
+            let folder = self.open_beneath(parent, ENTER).ok()?;
+            *last = Some((parent.to_owned(), folder));
+        }
+        let (_, folder) = last.as_ref()?;
+        regular(&open_in(folder, path.file_name()?, LOOK).ok()?.into())
+    }
+
+    /// Opens a canonical path part by part, following no link, so that it lies below the root even
+    /// if its folders are swapped meanwhile.
+    fn open_beneath(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let inside = path.strip_prefix(&self.canonical);
+        let mut parts = inside.map_err(|_| Errno::XDEV)?.components().peekable();
+        let mut opened: Option<OwnedFd> = None;
+        while let Some(part) = parts.next() {
+            let Component::Normal(name) = part else {
+                return Err(Errno::XDEV);
+            };
+            let flags = if parts.peek().is_some() { ENTER } else { flags };
+            let folder = opened.as_ref().unwrap_or(&self.folder);
+            opened = Some(open_in(folder, name, flags)?);
+        }
+        opened.map_or_else(|| open_in(&self.folder, ".", flags), Ok)
     }
 
     fn is_protected(&self, path: &Path) -> bool {
@@ -282,7 +333,8 @@ impl ProjectRoot {
                 "`{name}` is a link to something that does not exist"
             ));
         }
-        let meant = missing.file_name().and_then(|name| nearest(folder, name));
+        let meant = missing.file_name();
+        let meant = meant.and_then(|name| self.nearest(folder, name));
         let meant = meant.map(|meant| self.display_path(&folder.join(meant)));
         let hint = match meant {
             Some(meant) => format!("did you mean `{meant}`?"),
@@ -290,13 +342,39 @@ impl ProjectRoot {
         };
         ToolError::ForModel(format!("`{name}` does not exist: {hint}"))
     }
+
+    /// The name in `folder` that differs from `missing` only by case, else the first with the same
+    /// stem (`config.yml` for `config.yaml`).
+    fn nearest(&self, folder: &Path, missing: &OsStr) -> Option<PathBuf> {
+        let wanted = missing.to_string_lossy().to_lowercase();
+        let folder = self.open_beneath(folder, OFlags::DIRECTORY).ok()?;
+        let near = Dir::new(folder).ok()?.take(MAX_NAMES).flatten();
+        let near = near.filter_map(|entry| {
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            let lower = name.to_string_lossy().to_lowercase();
+            (stem(&lower) == stem(&wanted)).then_some((lower != wanted, PathBuf::from(name)))
+        });
+        near.min().map(|(_, name)| name)
+    }
 }
 
+/// The place of a file to write, in a folder that is open.
 #[derive(Debug)]
 pub(super) struct WriteTarget {
-    folder: PathBuf,
+    pub(super) path: PathBuf,
+    folder: OwnedFd,
     missing: Vec<OsString>,
     name: OsString,
+    /// Permissions of the file, if there is one.
+    pub(super) mode: Option<Mode>,
+}
+
+/// A file beside the one that it will become; removed unless it does.
+#[derive(Debug)]
+pub(super) struct PendingFile<'a> {
+    folder: OwnedFd,
+    temporary: String,
+    name: &'a OsStr,
 }
 
 impl ProjectRoot {
@@ -347,62 +425,111 @@ impl ProjectRoot {
                 "`{shown}` is more than {MAX_FOLDERS} folders below any existing folder"
             )));
         }
-        let place = WriteTarget {
-            folder,
+        let unreadable = |error: Errno| cannot_open(&shown, &error.into());
+        let opened = self.open_beneath(&folder, ENTER).map_err(unreadable)?;
+        let found = match missing.is_empty() {
+            true => statat(&opened, &name, AtFlags::SYMLINK_NOFOLLOW),
+            false => Err(Errno::NOENT),
+        };
+        let mode = match found.map(|found| found.st_mode) {
+            Ok(mode) if FileType::from_raw_mode(mode).is_file() => Some(Mode::from_raw_mode(mode)),
+            Ok(_) => {
+                return Err(ToolError::ForModel(format!(
+                    "`{shown}` is a folder, a link or a device, not a regular file: it cannot be \
+                     written"
+                )));
+            }
+            Err(Errno::NOENT) => None,
+            Err(error) => return Err(unreadable(error)),
+        };
+        Ok(WriteTarget {
+            path: folder.join(missing.iter().collect::<PathBuf>()).join(&name),
+            folder: opened,
             missing,
             name,
-        };
-        match place.path().symlink_metadata() {
-            Ok(there) if there.is_file() => Ok(place),
-            Ok(_) => Err(ToolError::ForModel(format!(
-                "`{shown}` is a folder, a link or a device, not a regular file: it cannot be \
-                 written"
-            ))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(place),
-            Err(error) => Err(cannot_open(&shown, &error)),
-        }
+            mode,
+        })
     }
 }
 
 impl WriteTarget {
-    pub(super) fn path(&self) -> PathBuf {
-        let mut path = self.folder.clone();
-        path.extend(&self.missing);
-        path.join(&self.name)
+    /// Opens the regular file that is there.
+    pub(super) fn open(&self) -> Option<File> {
+        self.mode?;
+        let file = File::from(open_in(&self.folder, &self.name, READ).ok()?);
+        regular(&file).map(|_| file)
     }
 
-    /// Creates missing folders and returns the file's own.
-    pub(super) fn make_folders(&self) -> io::Result<PathBuf> {
-        let mut folder = self.folder.clone();
+    /// Creates the missing folders, and in the last a file with this text.
+    pub(super) fn draft(&self, text: &str) -> io::Result<PendingFile<'_>> {
+        let mut folder = self.folder.try_clone()?;
         for part in &self.missing {
-            folder.push(part);
-            fs::create_dir(&folder)?;
+            mkdirat(&folder, part, Mode::from_raw_mode(0o777))?;
+            folder = open_in(&folder, part, ENTER)?;
         }
-        // The folder may have become a link meanwhile.
-        if folder.canonicalize()? != folder {
-            return Err(io::ErrorKind::NotADirectory.into());
+        let writers = Mode::WUSR | Mode::WGRP | Mode::WOTH;
+        if self.mode.is_some_and(|mode| !mode.intersects(writers)) {
+            return Err(io::ErrorKind::PermissionDenied.into());
         }
-        Ok(folder)
+        let temporary = format!(".note-{}.tmp", Uuid::now_v7());
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mode = self.mode.unwrap_or(Mode::from_raw_mode(0o666));
+        let mut file = File::from(openat(&folder, &temporary, flags, mode)?);
+        let pending = PendingFile {
+            folder,
+            temporary,
+            name: &self.name,
+        };
+        if let Some(mode) = self.mode {
+            fchmod(&file, mode)?;
+        }
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        Ok(pending)
     }
+}
+
+impl PendingFile<'_> {
+    /// Takes its name; with `NOREPLACE` the error is `AlreadyExists` if that is taken.
+    pub(super) fn rename(self, flags: RenameFlags) -> io::Result<()> {
+        let (folder, from, to) = (&self.folder, &self.temporary, self.name);
+        match renameat_with(folder, from, folder, to, flags) {
+            // Not every file system can rename without replacing.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+                linkat(folder, from, folder, to, AtFlags::empty())?;
+            }
+            renamed => renamed?,
+        }
+        // A new name is durable only once its folder is synced, which not every system can do.
+        let _ = open_in(folder, ".", OFlags::DIRECTORY).map(fsync);
+        Ok(())
+    }
+}
+
+impl Drop for PendingFile<'_> {
+    fn drop(&mut self) {
+        let _ = unlinkat(&self.folder, &self.temporary, AtFlags::empty());
+    }
+}
+
+/// Opens a name in a folder, but no link.
+fn open_in(
+    folder: &OwnedFd,
+    name: impl rustix::path::Arg,
+    flags: OFlags,
+) -> Result<OwnedFd, Errno> {
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(folder, name, flags, Mode::empty())
+}
+
+fn regular(file: &File) -> Option<Metadata> {
+    file.metadata().ok().filter(Metadata::is_file)
 }
 
 /// Whether the name does not exist, also because it is too long to exist.
 fn is_absent(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidFilename, NotFound};
     matches!(error.kind(), NotFound | InvalidFilename)
-}
-
-/// The name in `folder` that differs from `missing` only by case, else the first with the same stem
-/// (`config.yml` for `config.yaml`).
-fn nearest(folder: &Path, missing: &OsStr) -> Option<PathBuf> {
-    let wanted = missing.to_string_lossy().to_lowercase();
-    let near = fs::read_dir(folder).ok()?.take(MAX_NAMES).flatten();
-    let near = near.filter_map(|entry| {
-        let name = entry.file_name();
-        let lower = name.to_string_lossy().to_lowercase();
-        (stem(&lower) == stem(&wanted)).then_some((lower != wanted, PathBuf::from(name)))
-    });
-    near.min().map(|(_, name)| name)
 }
 
 fn stem(name: &str) -> &str {
@@ -442,48 +569,4 @@ fn has_windows_prefix(text: &str) -> bool {
     let bytes = text.as_bytes();
     let drive = matches!(bytes, [letter, b':', ..] if letter.is_ascii_alphabetic());
     drive || text.starts_with("\\\\")
-}
-
-/// Opens a file for reading without blocking on a FIFO, following a link, or acquiring a terminal,
-/// even if the file was swapped since its check.
-#[cfg(unix)]
-pub(super) fn open(path: &Path) -> io::Result<File> {
-    open_with(path, rustix::fs::OFlags::NOFOLLOW)
-}
-
-#[cfg(unix)]
-pub(super) fn open_followed(path: &Path) -> io::Result<File> {
-    open_with(path, rustix::fs::OFlags::empty())
-}
-
-#[cfg(unix)]
-fn open_with(path: &Path, flags: rustix::fs::OFlags) -> io::Result<File> {
-    use rustix::fs::OFlags;
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
-    File::options()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)
-}
-
-#[cfg(not(unix))]
-pub(super) fn open(path: &Path) -> io::Result<File> {
-    File::open(path)
-}
-
-#[cfg(not(unix))]
-pub(super) fn open_followed(path: &Path) -> io::Result<File> {
-    File::open(path)
-}
-
-#[cfg(unix)]
-fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    (a.dev(), a.ino()) == (b.dev(), b.ino())
-}
-
-#[cfg(not(unix))]
-fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
-    a.len() == b.len() && a.modified().ok() == b.modified().ok()
 }

@@ -162,8 +162,10 @@ pub(super) fn list(
     let listing = Mutex::new(Listing::default());
     let (found, wanted) = (&listing, &wanted);
     let skipped = each(scope, stop, wanted, || {
+        let mut folder = None;
         move |entry: DirEntry| {
-            let Ok(about) = entry.metadata() else {
+            // The walk goes by path: a folder may have been a link when its names were read.
+            let Some(about) = root.about_found(entry.path(), &mut folder) else {
                 found.lock().skipped.unreadable += 1;
                 return;
             };

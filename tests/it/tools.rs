@@ -1,6 +1,13 @@
 //! The tools as a session uses them: by name, from a registry, over a project.
 
-use std::{fs, path::Path, sync::Arc, time::Duration};
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread::{self, JoinHandle},
+    time::Duration,
+};
 
 use oracle_agent::{
     model::{CallId, QueryId, SessionKey, SessionName, ToolSpec},
@@ -8,11 +15,13 @@ use oracle_agent::{
     tool::{
         CodeSearchSettings, Notes, NotesSettings, Progress, ProjectRoot, Registry, RepoMapSettings,
         Tool, ToolContext, ToolError, code_search, file_read, history_search, note_read,
-        note_search, repo_map,
+        note_search, note_write, repo_map,
     },
 };
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
+use tempfile::TempDir;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::files::{git, project};
 
@@ -134,6 +143,105 @@ async fn search_results_can_be_read() {
     let want = "src/kernel.rs (lines 2–4 of 5)\n2: \n3: fn decide() {\n4:     todo\n… 1 more \
                 line; continue with start_line=5";
     assert_eq!(call(&tools, "file_read", around).await, Ok(want.to_owned()));
+}
+
+/// A project in which the folder `x` and a link to a folder outside change places all the time.
+struct SwappedFolder {
+    files: TempDir,
+    project: PathBuf,
+    outside: PathBuf,
+    stop: DropGuard,
+    swaps: JoinHandle<()>,
+}
+
+impl SwappedFolder {
+    fn of(files: &[(&str, &str)]) -> Self {
+        let files = project(files);
+        let at = |path: &str| files.path().join(path);
+        let (project, outside) = (at("project"), at("outside"));
+        let (folder, link) = (project.join("x"), project.join("link"));
+        symlink(&outside, &link).unwrap();
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        let swaps = thread::spawn(move || {
+            while !stopped.is_cancelled() {
+                renameat_with(CWD, &folder, CWD, &link, RenameFlags::EXCHANGE).unwrap();
+                // Lets calls begin in either state.
+                thread::sleep(Duration::from_micros(20));
+            }
+        });
+        Self {
+            files,
+            project,
+            outside,
+            stop: stop.drop_guard(),
+            swaps,
+        }
+    }
+
+    /// Stops, and returns the names outside.
+    fn stop(self) -> (Vec<String>, TempDir) {
+        drop(self.stop);
+        self.swaps.join().unwrap();
+        let names = fs::read_dir(self.outside).unwrap();
+        let names = names.map(|name| name.unwrap().file_name().into_string().unwrap());
+        (names.collect(), self.files)
+    }
+}
+
+#[tokio::test]
+async fn nothing_outside_is_shown_while_a_folder_is_swapped_for_a_link() {
+    let swapped = SwappedFolder::of(&[
+        ("project/x/f.txt", "a harmless line\n"),
+        ("outside/f.txt", "a secret.md line\n"),
+        ("outside/secret.md", "# A secret.md line\n"),
+    ]);
+    let tools = tools(&swapped.project);
+    let calls = [
+        ("file_read", json!({"path": "x/f.txt"})),
+        ("file_read", json!({"path": "x/secret.txt"})),
+        ("code_search", json!({"query": "line"})),
+        ("repo_map", json!({})),
+        ("note_search", json!({"query": "line"})),
+    ];
+    let (mut rounds, mut read, mut shown) = (0, 0, Vec::new());
+    while rounds < 200 || read == 0 {
+        assert!(rounds < 5_000, "no file is read between two swaps");
+        rounds += 1;
+        for (name, arguments) in &calls {
+            let text = match call(&tools, name, arguments.clone()).await {
+                Ok(text) => text,
+                Err(error) => error.to_string(),
+            };
+            read += usize::from(*name == "file_read" && text.contains("harmless"));
+            shown.extend(text.contains("secret.md").then_some((*name, text)));
+        }
+    }
+    drop(swapped.stop());
+    let (count, last) = (shown.len(), shown.last());
+    assert!(last.is_none(), "{count} in {rounds} rounds: {last:?}");
+}
+
+#[tokio::test]
+async fn no_note_is_written_outside_while_a_folder_is_swapped_for_a_link() {
+    let swapped = SwappedFolder::of(&[("project/x/a.md", "# A\n"), ("outside/b.md", "# B\n")]);
+    let settings = NotesSettings::default();
+    let notes = Notes::open_to_write(&swapped.project, None, settings).unwrap();
+    let tool = Arc::new(note_write(notes.into()).unwrap()) as Arc<dyn Tool>;
+    let tools = Registry::new([tool]).unwrap();
+    let (mut calls, mut written) = (0, 0);
+    while calls < 600 || written == 0 {
+        assert!(calls < 20_000, "no note is written between two swaps");
+        let new = json!({"note": format!("x/{calls}"), "text": "new"});
+        calls += 1;
+        written += usize::from(call(&tools, "note_write", new).await.is_ok());
+    }
+    let (outside, files) = swapped.stop();
+    assert_eq!(outside, ["b.md"], "after {calls} calls");
+    let folders = ["project/x", "project/link"].map(|path| files.path().join(path));
+    let inside = folders.iter().find(|path| !path.is_symlink()).unwrap();
+    let inside = fs::read_dir(inside).unwrap().count();
+    assert_eq!(inside, written + 1, "no temporary file is left");
 }
 
 #[tokio::test]

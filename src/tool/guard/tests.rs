@@ -229,35 +229,6 @@ fn only_files_are_opened() {
 }
 
 #[test]
-fn swapped_file_is_detected_after_the_check() {
-    let tree = tree();
-    let path = tree.root.resolve("src/lib.rs").unwrap();
-    let opened = File::open(&path).unwrap();
-    assert!(tree.root.holds(&opened, &path), "as it was");
-    let secret = tree.root.path().join("../secret.txt");
-    type Swap = fn(&Path, &Path);
-    let swaps: [(&str, Swap); 3] = [
-        ("for another file", |path, _| {
-            fs::write(path, "other\n").unwrap()
-        }),
-        ("for a link", |path, secret| symlink(secret, path).unwrap()),
-        ("for nothing", |_, _| {}),
-    ];
-    for (name, swap) in swaps {
-        // Renamed instead of removed, so that its inode is not reused.
-        fs::rename(&path, path.with_extension("old")).unwrap();
-        swap(&path, &secret);
-        assert!(!tree.root.holds(&opened, &path), "{name}");
-        fs::remove_file(&path).ok();
-        fs::rename(path.with_extension("old"), &path).unwrap();
-    }
-    let folder = tree.root.path().join("src");
-    fs::rename(&folder, tree.root.path().join("moved")).unwrap();
-    symlink("moved", &folder).unwrap();
-    assert!(!tree.root.holds(&opened, &path), "its folder for a link");
-}
-
-#[test]
 fn replaced_path_is_refused_without_blocking() {
     let tree = tree();
     let path = tree.root.path().join("src/lib.rs");
@@ -282,8 +253,23 @@ fn replaced_path_is_refused_without_blocking() {
             .ok();
         fs::rename(&old, &path).unwrap();
     }
-    let outside = tree.root.path().join("../secret.txt");
-    assert!(tree.root.open_found(&outside).is_none(), "outside");
+    let folder = tree.root.path().join("src");
+    fs::rename(&folder, tree.root.path().join("moved")).unwrap();
+    symlink("moved", &folder).unwrap();
+    assert!(
+        tree.root.open_found(&path).is_none(),
+        "its folder for a link"
+    );
+    assert!(
+        tree.root.about_found(&path, &mut None).is_none(),
+        "its folder for a link"
+    );
+    for outside in ["../secret.txt", "docs/../../secret.txt"] {
+        let outside = tree.root.path().join(outside);
+        assert!(tree.root.open_found(&outside).is_none(), "outside");
+    }
+    let beside = tree.root.path().with_file_name("secret.txt");
+    assert!(tree.root.open_found(&beside).is_none(), "outside");
 }
 
 #[test]

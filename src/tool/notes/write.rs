@@ -10,17 +10,15 @@
 mod tests;
 
 use std::{
-    fs::{self, File},
-    io::{self, Read as _, Write as _},
-    path::Path,
+    io::{self, Read as _},
     sync::Arc,
 };
 
+use rustix::fs::RenameFlags;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
-use tempfile::NamedTempFile;
 use tokio_util::sync::CancellationToken;
 
 use super::{Notes, is_markdown, note::Note, read};
@@ -110,7 +108,7 @@ fn write(
             (place, Some(old))
         }
     };
-    let shown = notes.display_path(&place.path());
+    let shown = notes.display_path(&place.path);
     let edit = match (mode, &old) {
         (WriteMode::Append, Some(old)) => append(&shown, old, wanted)?,
         (WriteMode::Replace, Some(old)) => {
@@ -308,13 +306,12 @@ fn is_item(line: &str) -> bool {
 }
 
 fn text_of(notes: &Notes, place: &WriteTarget) -> Result<String, ToolError> {
-    let path = place.path();
-    let shown = notes.display_path(&path);
+    let shown = notes.display_path(&place.path);
     let for_model = |why: String| ToolError::ForModel(format!("`{shown}` {why}"));
     let most = notes.settings.max_file_bytes;
     let mut bytes = Vec::new();
     // It may have become a link or a pipe.
-    let (file, _) = notes.root.open_found(&path).ok_or_else(|| {
+    let file = place.open().ok_or_else(|| {
         for_model(
             "cannot be read: it is missing, unreadable, or no longer among the notes".to_owned(),
         )
@@ -337,7 +334,6 @@ fn replace_file(
     old: Option<&str>,
     new: &str,
 ) -> Result<bool, ToolError> {
-    let path = place.path();
     let failed =
         |error: io::Error| ToolError::ForModel(format!("cannot write `{shown}`: {}", error.kind()));
     let exists = || {
@@ -346,55 +342,26 @@ fn replace_file(
              replace it (`replace`)"
         ))
     };
-    if old.is_none() && path.exists() {
+    if old.is_none() && place.mode.is_some() {
         // Possibly by an earlier attempt of this call.
         let is_done = text_of(notes, place)? == new;
         return is_done.then_some(false).ok_or_else(exists);
     }
-    let folder = place.make_folders().map_err(failed)?;
-    let mut file = new_temp_file(&folder, &path).map_err(failed)?;
-    file.write_all(new.as_bytes()).map_err(failed)?;
-    file.as_file().sync_all().map_err(failed)?;
-    match old {
-        None => {
-            let made = file.persist_noclobber(&path).map_err(|error| error.error);
-            made.map_err(|error| match error.kind() {
-                io::ErrorKind::AlreadyExists => exists(),
-                _ => failed(error),
-            })?;
+    let pending = place.draft(new).map_err(failed)?;
+    let flags = match old {
+        None => RenameFlags::NOREPLACE,
+        Some(old) if text_of(notes, place)? == old => RenameFlags::empty(),
+        Some(_) => {
+            return Err(ToolError::ForModel(format!(
+                "`{shown}` changed while it was written: nothing was written, try again"
+            )));
         }
-        Some(old) => {
-            if text_of(notes, place)? != old {
-                return Err(ToolError::ForModel(format!(
-                    "`{shown}` changed while it was written: nothing was written, try again"
-                )));
-            }
-            file.persist(&path).map_err(|error| failed(error.error))?;
-        }
-    }
-    // A new name is durable only once its folder is synced, which not every system can do.
-    if let Ok(folder) = File::open(&folder) {
-        let _ = folder.sync_all();
-    }
-    Ok(true)
-}
-
-fn new_temp_file(folder: &Path, path: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".note-").suffix(".tmp");
-    match fs::metadata(path) {
-        Ok(there) if there.permissions().readonly() => Err(io::ErrorKind::PermissionDenied.into()),
-        Ok(there) => {
-            let file = builder.tempfile_in(folder)?;
-            file.as_file().set_permissions(there.permissions())?;
-            Ok(file)
-        }
-        Err(_) => {
-            #[cfg(unix)]
-            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-            builder.tempfile_in(folder)
-        }
-    }
+    };
+    let renamed = pending.rename(flags).map(|()| true);
+    renamed.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => exists(),
+        _ => failed(error),
+    })
 }
 
 pub(super) fn version(text: &str) -> String {

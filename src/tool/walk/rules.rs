@@ -9,7 +9,7 @@ use std::{
     borrow::Cow,
     collections::HashMap,
     fs::{File, Metadata},
-    io::{ErrorKind, Read as _},
+    io::Read as _,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -22,9 +22,13 @@ use ignore::{
     gitignore::{Gitignore, GitignoreBuilder, Glob},
 };
 use parking_lot::RwLock;
+use rustix::{
+    fs::{Mode, OFlags},
+    io::Errno,
+};
 
 use super::Scope;
-use crate::tool::guard::{is_version_control, open_followed};
+use crate::tool::guard::{READ, is_version_control};
 
 /// Names of rule files; within a folder the later takes precedence.
 const RULES: [&str; 2] = [".gitignore", ".ignore"];
@@ -162,10 +166,11 @@ fn read(folder: &Path, remaining: &AtomicU64) -> Result<Option<Gitignore>, Inval
 }
 
 fn text_of(path: &Path) -> Result<Option<String>, InvalidRuleFile> {
-    let file = match open_followed(path) {
-        Ok(file) => file,
+    // A link is followed, even out of the project: rules are never shown.
+    let file = match rustix::fs::open(path, READ | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(file) => File::from(file),
         Err(error) => {
-            let is_none = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+            let is_none = matches!(error, Errno::NOENT | Errno::NOTDIR);
             // Some systems cannot open a folder.
             let is_none = is_none || path.is_dir();
             return is_none.then_some(None).ok_or(InvalidRuleFile);
