@@ -1,6 +1,7 @@
 //! `note_write`: creates a note, or adds to one or replaces its text.
 //!
-//! It never overwrites text that the model has not read, writes atomically, and is idempotent.
+//! It never overwrites text that the model has not read, and writes atomically. A call finds what an
+//! earlier one wrote, unless the note has changed since.
 //!
 //! A change by another program between the last check and the replacement is lost. A file keeps its
 //! mode, but neither owner nor hard links.
@@ -71,8 +72,8 @@ pub fn note_write(notes: Arc<Notes>) -> Option<FnTool> {
     let description = "Writes a note after a person has agreed. Read a note before you change it.";
     let spec = ToolSpec {
         effect: ToolEffect::Writes,
-        // A repeated call finds its own text.
-        repeat: ToolRepeat::Safe,
+        // A note that was changed since would get the text twice, or lose the change.
+        repeat: ToolRepeat::Unsafe,
         approval: ToolApproval::Required,
         ..arguments::spec::<NoteWriteArguments>("note_write", description.into(), ToolNeed::Vault)
     };

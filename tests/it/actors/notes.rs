@@ -1,21 +1,26 @@
 //! `note_search` and `note_read` in a real system: the model's calls and the results it reads.
 
-use std::{fs, sync::Arc, time::Duration};
+use std::{fs, future::pending, sync::Arc, time::Duration};
 
+use futures_util::future::BoxFuture;
 use oracle_agent::{
     kernel::Command,
     llm::Scripted,
     model::{
-        CallId, Outcome, Part, SessionKey, SessionName, Submission, ToolStatus,
+        CallId, Outcome, Part, SessionKey, SessionName, Submission, ToolSpec, ToolStatus,
         record::ApprovalVerdict,
     },
     testkit::TestOracle,
-    tool::{Notes, NotesSettings, ProjectRoot, note_read, note_search, note_write},
+    tool::{
+        Notes, NotesSettings, ProjectRoot, Tool, ToolContext, ToolError, ToolOutput, note_read,
+        note_search, note_write,
+    },
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::sync::Notify;
 
-use super::done;
+use super::{done, last, memory};
 
 const ADR: &str = "# 3. Use SQLite\n\nDate: 2025-06-01\n\n## Status\n\nAccepted\n\n## Context\n\nRecords have to last.\n\n\
                    ## Decision\n\nThe journal is kept in SQLite.\n";
@@ -158,4 +163,65 @@ async fn note_is_written_only_after_approval() {
         );
         oracle.shut_down(Duration::from_secs(1)).await;
     }
+}
+
+/// A tool that does its work and never answers.
+struct Unanswered<T>(T, Arc<Notify>);
+
+impl<T: Tool> Tool for Unanswered<T> {
+    fn spec(&self) -> &ToolSpec {
+        self.0.spec()
+    }
+
+    fn call(
+        &self,
+        arguments: Value,
+        context: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        let (call, worked) = (self.0.call(arguments, context), Arc::clone(&self.1));
+        Box::pin(async move {
+            call.await?;
+            worked.notify_one();
+            pending().await
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn note_write_cut_off_by_a_crash_is_not_repeated() {
+    let folder = tempfile::tempdir().unwrap();
+    let note = folder.path().join("log.md");
+    fs::write(&note, "# Log\n\n- one\n").unwrap();
+    let add = json!({"note": "log", "mode": "append", "text": "- paid invoice 4711"});
+    let script = Scripted::new()
+        .calls("May I?", [("note_write", add)])
+        .reply(done("That is it."));
+    let journal = memory();
+    let tool = || {
+        let notes = Notes::open_to_write(folder.path(), None, NotesSettings::default());
+        note_write(notes.unwrap().into()).unwrap()
+    };
+    let build = || TestOracle::new(script.clone()).journal(journal.clone());
+    let worked = Arc::new(Notify::new());
+    let tool_of_first = Unanswered(tool(), Arc::clone(&worked));
+    let oracle = build().tool(tool_of_first).start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    let submission = Submission::new("Note the invoice, please");
+    session.submit(submission).await.unwrap();
+    let waiting = session.wait_for("approval.requested").await.unwrap();
+    let call = CallId::new(waiting.payload["call"].as_str().unwrap());
+    let verdict = ApprovalVerdict::Approved;
+    let approval = Command::AnswerApproval { call, verdict };
+    session.command(approval).await.unwrap();
+    worked.notified().await;
+    oracle.die().await;
+    let written = "# Log\n\n- one\n- paid invoice 4711\n";
+    assert_eq!(fs::read_to_string(&note).unwrap(), written);
+    let continued = format!("{written}- a line of a person\n");
+    fs::write(&note, &continued).unwrap();
+    let oracle = build().tool(tool()).start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    session.wait_for("query.finished").await.unwrap();
+    assert_eq!(fs::read_to_string(&note).unwrap(), continued);
+    assert_eq!(last(&session, "tool.finished").await["status"], "unknown");
 }
