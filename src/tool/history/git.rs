@@ -7,10 +7,18 @@
 //! **Invariants:** a value from a model is attached to its option or follows `--` as a literal
 //! path; dropping the future ends the process; its output is bounded.
 //!
-//! A `.git` file may lead to a repository elsewhere, whose messages are shown if it belongs to the
-//! user.
+//! A `.git` file or link may name any repository of the user. One elsewhere is used only if it leads
+//! back to the work tree, as those of linked work trees and submodules do. What a repository itself
+//! borrows from others, such as `objects/info/alternates`, is not checked.
 
-use std::{env, ffi::OsString, path::Path, process::Stdio};
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    fs,
+    os::unix::ffi::OsStrExt as _,
+    path::Path,
+    process::Stdio,
+};
 
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _},
@@ -75,14 +83,23 @@ impl Git {
             until,
             is_shallow: false,
         };
-        let about = repository
-            .run(["rev-parse", "--is-shallow-repository"])
-            .await?;
+        let about = "rev-parse --is-shallow-repository --absolute-git-dir --git-common-dir";
+        let about = repository.run(about.split(' ')).await?;
         if about.success != Some(true) {
             return Err(git_error(&about));
         }
-        repository.is_shallow = String::from_utf8_lossy(&about.output).trim() == "true";
-        Ok(repository)
+        let (root, mut lines) = (self.root.path(), about.output.split(|byte| *byte == b'\n'));
+        repository.is_shallow = lines.next() == Some(b"true");
+        let folders = lines.map(|line| root.join(OsStr::from_bytes(line)).canonicalize());
+        let folders: Vec<_> = folders.map_while(Result::ok).take(2).collect();
+        match &folders[..] {
+            [own, common] if repository.is_of_top(own, common).await? => Ok(repository),
+            _ => Err(ToolError::for_model(
+                "`.git` leads to a repository elsewhere that does not lead back to this folder: \
+                 continue without the history (a person can let it lead back by its setting \
+                 `core.worktree`)",
+            )),
+        }
     }
 }
 
@@ -99,6 +116,26 @@ impl Repository<'_> {
     /// Whether the project is the whole work tree.
     pub(super) fn is_whole(&self) -> bool {
         self.top == self.git.root.path()
+    }
+
+    /// Whether the repository with these folders lies in its work tree or leads back to it.
+    async fn is_of_top(&self, own: &Path, common: &Path) -> Result<bool, ToolError> {
+        if own.starts_with(self.top) && common.starts_with(self.top) {
+            return Ok(true);
+        }
+        let back = if own == common {
+            // As of a submodule.
+            self.run(["config", "--get", "core.worktree"]).await?.output
+        } else if own.parent() == Some(&common.join("worktrees")) {
+            fs::read(own.join("gitdir")).unwrap_or_default()
+        } else {
+            return Ok(false);
+        };
+        let back = back.trim_ascii_end();
+        let back = own.join(OsStr::from_bytes(
+            back.strip_suffix(b"/.git").unwrap_or(back),
+        ));
+        Ok(back.canonicalize().is_ok_and(|back| back == self.top))
     }
 
     /// Runs git, overriding the repository's settings.

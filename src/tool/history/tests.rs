@@ -1,5 +1,7 @@
 //! Searches over repositories that are made here, some of them hostile.
 
+mod elsewhere;
+
 use std::{
     fs,
     io::{BufRead as _, BufReader, Read as _},
