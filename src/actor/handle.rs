@@ -289,11 +289,16 @@ impl SessionHandle {
     /// See [`AskError`].
     pub async fn command(&self, command: Command) -> Result<CommandReply, AskError> {
         let (key, opening) = (&self.key, &self.opening);
-        if key.name.is_reserved() || self.router.ephemerals.is_over(key) {
+        let is_parent = opening.parent.is_some();
+        let begins = matches!(command, Command::Submit(_) | Command::Continue(_));
+        if key.name.is_reserved()
+            || self.router.ephemerals.is_over(key)
+            || key.name.is_sub_agent() && begins && !is_parent
+        {
             let name = key.name.clone();
             return Err(AskError::Reserved { name });
         }
-        if let (Command::Continue(_), None) = (&command, &self.opening.parent) {
+        if matches!(command, Command::Continue(_)) && !is_parent {
             self.router.check_accepting()?;
         }
         let by = self.by.clone();

@@ -66,6 +66,12 @@ fn not_reserved(name: SessionName, param: &'static str) -> Result<SessionName, P
     Ok(name)
 }
 
+/// Refuses names that no caller may write to.
+fn free(name: SessionName, param: &'static str) -> Result<SessionName, Problem> {
+    AskError::check_free(&name).map_err(|error| Problem::from(error).of(param))?;
+    Ok(name)
+}
+
 const fn tenant(caller: &Caller) -> &TenantId {
     &caller.0.tenant
 }

@@ -59,15 +59,21 @@ impl Memory {
         memory
     }
 
-    /// Deletes a session and all whose names begin with its own. Returns their keys.
+    /// Deletes a session with its sub-agents, at any depth. Returns their keys.
     pub(crate) fn clear(&self, root: &SessionKey) -> Vec<SessionKey> {
         let mut sessions = write(&self.sessions);
-        let names = sessions.by_tenant.get(&root.tenant).into_iter();
-        let names = names.flat_map(|names| names.range(root.name.clone()..));
-        let theirs = names.take_while(|(name, _)| name.as_str().starts_with(root.name.as_str()));
-        let sids: Vec<Sid> = theirs.map(|(_, sid)| *sid).collect();
-        let forgotten = sids.into_iter().filter_map(|sid| sessions.forget(sid));
-        forgotten.collect()
+        let (mut gone, mut next) = (Vec::new(), Some(root.name.clone()));
+        while let Some(first) = next.take() {
+            let names = sessions.by_tenant.get(&root.tenant).into_iter();
+            let names = names.flat_map(|names| names.range(first.clone()..));
+            let theirs = names.take_while(|(name, _)| name.as_str().starts_with(first.as_str()));
+            let sids: Vec<Sid> = theirs.map(|(_, sid)| *sid).collect();
+            if !sids.is_empty() {
+                next = first.below();
+            }
+            gone.extend(sids.into_iter().filter_map(|sid| sessions.forget(sid)));
+        }
+        gone
     }
 
     fn known(&self, sid: Sid) -> Option<Known> {

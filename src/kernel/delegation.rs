@@ -9,7 +9,7 @@ use super::{
     guard, guidance,
 };
 use crate::model::{
-    NanoUsd, SessionName, SignalFields,
+    NanoUsd, SignalFields,
     record::{AgentFact, AmountBudget, ChildEnd, ChildStart},
 };
 
@@ -43,7 +43,8 @@ pub(super) fn start(mut draft: Draft<'_>) -> Decision {
     let max_tokens = Some(left(guard::tokens(&draft)).map_or(wanted, |left| wanted.min(left)));
     let max_cost = left(guard::cost(&draft)).map(NanoUsd);
     let scope = wish.scope.clone();
-    let Some(child) = child_name(&draft, number) else {
+    let parent = draft.session.key().map(|key| &key.name);
+    let Some(Ok(child)) = parent.map(|parent| parent.sub_agent(query, number)) else {
         return guard::begin_turn(draft, vec![guidance::NO_SUB_AGENT.into()]);
     };
     let start = Arc::new(ChildStart {
@@ -65,9 +66,4 @@ pub(super) fn ended(mut draft: Draft<'_>, end: ChildEnd) -> Decision {
         None if draft.session.paused => draft.wait(),
         None => guard::begin_turn(draft, Vec::new()),
     }
-}
-
-fn child_name(draft: &Draft<'_>, number: u32) -> Option<SessionName> {
-    let parent = &draft.session.key()?.name;
-    SessionName::new(&format!("{parent}.{}.{number}", draft.query.id)).ok()
 }

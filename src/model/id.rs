@@ -44,8 +44,9 @@ pub enum IdError {
     },
 }
 
-fn checked(what: &'static str, name: &str) -> Result<Arc<str>, IdError> {
-    if name.is_empty() {
+fn checked(what: &'static str, name: &str, prefix: &[char]) -> Result<Arc<str>, IdError> {
+    let plain = name.trim_start_matches(prefix);
+    if plain.is_empty() {
         return Err(IdError::Empty { what });
     }
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '-');
@@ -53,7 +54,7 @@ fn checked(what: &'static str, name: &str) -> Result<Arc<str>, IdError> {
     if length > MAX_NAME {
         return Err(IdError::TooLong { what, length });
     }
-    match name.chars().find(|&c| !allowed(c)) {
+    match plain.chars().find(|&c| !allowed(c)) {
         Some(bad) => Err(IdError::BadCharacter {
             what,
             name: name.to_owned(),
@@ -64,7 +65,7 @@ fn checked(what: &'static str, name: &str) -> Result<Arc<str>, IdError> {
 }
 
 macro_rules! name_type {
-    ($(#[$doc:meta])* $name:ident, $what:literal) => {
+    ($(#[$doc:meta])* $name:ident, $what:literal, $prefix:expr) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
         #[serde(transparent)]
@@ -76,7 +77,7 @@ macro_rules! name_type {
             /// # Errors
             /// [`IdError`] unless it is 1–128 characters from `A–Z a–z 0–9 . _ : -`.
             pub fn new(name: &str) -> Result<Self, IdError> {
-                checked($what, name).map(Self)
+                checked($what, name, $prefix).map(Self)
             }
 
             /// The name as text.
@@ -121,19 +122,23 @@ macro_rules! name_type {
 }
 
 name_type!(
-    /// The name of a session, unique within its tenant.
+    /// The name of a session, unique within its tenant. A name that begins with `~` belongs to a
+    /// sub-agent.
     SessionName,
-    "session name"
+    "session name",
+    &[SUB_AGENT]
 );
 name_type!(
     /// The owner of sessions, keys and limits.
     TenantId,
-    "tenant name"
+    "tenant name",
+    &[]
 );
 name_type!(
     /// The name of a set of persona, prompts, model chain, tools and budgets.
     ProfileName,
-    "profile name"
+    "profile name",
+    &[]
 );
 
 impl TenantId {
@@ -154,6 +159,9 @@ impl ProfileName {
 
 /// Prefix of in-memory sessions.
 const EPHEMERAL: &str = "ephemeral-";
+
+/// Prefix of sub-agents, once for each level of depth.
+const SUB_AGENT: char = '~';
 
 impl SessionName {
     /// The reserved session for records that belong to no session; it takes no messages.
@@ -180,6 +188,25 @@ impl SessionName {
         [Self::system(), Self::probe(), Self::usage()].contains(self)
     }
 
+    /// The name of a sub-agent of this session: `~NAME.QUERY.NUMBER`, reserved for this purpose.
+    ///
+    /// # Errors
+    /// [`IdError::TooLong`].
+    pub fn sub_agent(&self, query: QueryId, number: u32) -> Result<Self, IdError> {
+        Self::new(&format!("{SUB_AGENT}{self}.{query}.{number}"))
+    }
+
+    /// The common beginning of the names of this session's sub-agents.
+    pub(crate) fn below(&self) -> Option<Self> {
+        Self::new(&format!("{SUB_AGENT}{self}")).ok()
+    }
+
+    /// Whether the name is reserved for a sub-agent.
+    #[must_use]
+    pub fn is_sub_agent(&self) -> bool {
+        self.0.starts_with(SUB_AGENT)
+    }
+
     /// A name for an in-memory session, from a UUID (version 7).
     #[must_use]
     pub fn ephemeral(id: uuid::Uuid) -> Self {
@@ -190,9 +217,15 @@ impl SessionName {
     #[must_use]
     pub fn ephemeral_root(&self) -> Option<Self> {
         const ID: usize = uuid::fmt::Hyphenated::LENGTH;
-        let (id, below) = self.0.strip_prefix(EPHEMERAL)?.split_at_checked(ID)?;
-        let fits = uuid::Uuid::parse_str(id).is_ok() && (below.is_empty() || are_sub_agents(below));
-        fits.then(|| Self(self.0[..EPHEMERAL.len() + ID].into()))
+        let plain = self.0.trim_start_matches(SUB_AGENT);
+        let depth = self.0.len() - plain.len();
+        let (root, below) = plain.split_at_checked(EPHEMERAL.len() + ID)?;
+        let mut numbers = below.split('.');
+        let fits = uuid::Uuid::parse_str(root.strip_prefix(EPHEMERAL)?).is_ok()
+            && numbers.next() == Some("")
+            && numbers.clone().count() == 2 * depth
+            && numbers.all(|number| number.parse::<u32>().is_ok());
+        fits.then(|| Self(root.into()))
     }
 
     /// Whether an in-memory session or one of its sub-agents has this name.
@@ -206,17 +239,6 @@ impl SessionName {
     pub fn from_uuid(id: uuid::Uuid) -> Self {
         Self(id.hyphenated().to_string().into())
     }
-}
-
-/// Whether this is a sequence of `.QUERY.NUMBER`, as names of sub-agents end.
-fn are_sub_agents(below: &str) -> bool {
-    let Some(numbers) = below.strip_prefix('.').map(|below| below.split('.')) else {
-        return false;
-    };
-    numbers.clone().count() % 2 == 0
-        && numbers
-            .into_iter()
-            .all(|number| number.parse::<u32>().is_ok())
 }
 
 /// A session's tenant and name.
@@ -346,7 +368,7 @@ mod tests {
     #[test]
     fn session_names_follow_the_naming_rule() {
         let long = "x".repeat(128);
-        for good in ["a", "A.b_c:d-9", long.as_str()] {
+        for good in ["a", "A.b_c:d-9", "~a.1.2", "~~a.1.2.3.4", long.as_str()] {
             assert_eq!(SessionName::new(good).unwrap().as_str(), good);
         }
         let too_long = "x".repeat(129);
@@ -355,31 +377,53 @@ mod tests {
             (too_long.as_str(), "of 129 characters is too long"),
             ("a b", "contains the character ` `"),
             ("../x", "contains the character `/`"),
+            ("~", "must not be empty"),
+            ("a~b", "contains the character `~`"),
             ("é", "contains the character `\\u{e9}`"),
             ("a\nb", "contains the character `\\n`"),
         ] {
             let error = SessionName::new(bad).unwrap_err().to_string();
             assert!(error.contains(says), "{bad:?}: {error}");
         }
+        assert!(
+            TenantId::new("~a").is_err(),
+            "only sessions have sub-agents"
+        );
+    }
+
+    #[test]
+    fn names_of_sub_agents_are_distinct_and_no_caller_s() {
+        let name = |name: &str| SessionName::new(name).unwrap();
+        let below = |parent: &SessionName| parent.sub_agent(QueryId(1), 1).unwrap();
+        let (child, other) = (below(&name("a")), below(&name("a.1.1")));
+        let grandchild = below(&child);
+        assert_eq!(child.as_str(), "~a.1.1");
+        assert_eq!(grandchild.as_str(), "~~a.1.1.1.1");
+        assert_ne!(grandchild, other);
+        assert!(child.is_sub_agent() && !name("a.1.1").is_sub_agent());
+        assert!(name(&"x".repeat(124)).sub_agent(QueryId(1), 1).is_err());
     }
 
     #[test]
     fn child_of_an_ephemeral_session_is_ephemeral() {
         let name = SessionName::ephemeral(uuid::Uuid::from_u128(7));
-        for (behind, is_ephemeral) in [
-            ("", true),
-            (".1.2", true),
-            (".1.2.30.4", true),
-            (".", false),
-            (".1", false),
-            (".1.2.", false),
-            (".1.2.3", false),
-            (".a.b", false),
-            (".1.99999999999", false),
-            ("0", false),
-            ("-1.2", false),
+        for (before, behind, is_ephemeral) in [
+            ("", "", true),
+            ("~", ".1.2", true),
+            ("~~", ".1.2.30.4", true),
+            ("", ".1.2", false),
+            ("~", "", false),
+            ("~", ".1.2.30.4", false),
+            ("~", ".", false),
+            ("~", ".1", false),
+            ("~", ".1.2.", false),
+            ("~", ".a.b", false),
+            ("~", ".1.99999999999", false),
+            ("", "0", false),
+            ("~", "-1.2", false),
+            ("~", "0.1.2", false),
         ] {
-            let name = SessionName::new(&format!("{name}{behind}")).unwrap();
+            let name = SessionName::new(&format!("{before}{name}{behind}")).unwrap();
             assert_eq!(name.is_ephemeral(), is_ephemeral, "{name}");
         }
         for other in ["ephemeral-", "ephemeral-1", "system"] {

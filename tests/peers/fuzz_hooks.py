@@ -6,7 +6,7 @@ import urllib.parse
 
 import schemathesis
 
-NAME = re.compile(r"[A-Za-z0-9._:-]{1,128}\Z")
+NAME = re.compile(r"~*[A-Za-z0-9._:-]{1,128}\Z")
 # The session that is there from the beginning, with queries and events of these numbers.
 SESSION, NUMBERS = "there", 8
 # These end the server that is asked; `fuzz.py` sends them in the end.

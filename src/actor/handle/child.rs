@@ -132,6 +132,8 @@ impl ChildSession {
         match self.session.command(cancel).await {
             // The child is about to end, has ended, or never began.
             Ok(_) | Err(AskError::Refused(Refusal::NothingRunning)) => {}
+            // The session is not the child's.
+            Err(AskError::Refused(Refusal::AlreadyOpen)) => return Ok(None),
             Err(error) => return Err(error),
         }
         // Commands are handled in order, so an earlier submission is on record now.

@@ -40,7 +40,7 @@ pub enum AskError {
     /// The session name is invalid.
     #[error(transparent)]
     Name(#[from] IdError),
-    /// The session is reserved for Oracle, or ephemeral.
+    /// The session is reserved for Oracle, ephemeral, or a sub-agent's.
     #[error("{}", reserved(name))]
     Reserved {
         /// Name of the session.
@@ -92,6 +92,15 @@ impl From<journal::Error> for AskError {
 }
 
 impl AskError {
+    /// Refuses names that no caller may give to a new session.
+    pub(crate) fn check_free(name: &SessionName) -> Result<(), Self> {
+        if name.is_reserved() || name.is_ephemeral() || name.is_sub_agent() {
+            let name = name.clone();
+            return Err(Self::Reserved { name });
+        }
+        Ok(())
+    }
+
     /// Whether the request may have been recorded, or may yet be, despite the error.
     #[must_use]
     pub const fn leaves_open(&self) -> bool {
@@ -103,6 +112,12 @@ fn reserved(name: &SessionName) -> String {
     if name.is_ephemeral() {
         return format!(
             "the name `{name}` is reserved for sessions of a single request: choose another one"
+        );
+    }
+    if name.is_sub_agent() {
+        return format!(
+            "the name `{name}` is reserved for a sub-agent, which takes messages from its parent \
+             only: use another session"
         );
     }
     format!(

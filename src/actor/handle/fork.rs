@@ -34,13 +34,11 @@ impl Oracle {
         point: ForkPoint,
         into: SessionName,
     ) -> Result<SessionHandle, AskError> {
-        let reserved = [&source.name, &into]
-            .into_iter()
-            .find(|name| name.is_reserved());
-        if let Some(name) = reserved.or(Some(&into).filter(|into| into.is_ephemeral())) {
-            let name = name.clone();
+        if source.name.is_reserved() {
+            let name = source.name.clone();
             return Err(AskError::Reserved { name });
         }
+        AskError::check_free(&into)?;
         self.router().check_accepting()?;
         let from = self.session_by_key(source.clone());
         if let Some(reason) = from.view().await?.quarantine {

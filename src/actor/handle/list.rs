@@ -109,10 +109,7 @@ impl Oracle {
         import: Option<Import>,
     ) -> Result<SessionHandle, AskError> {
         self.router().check_accepting()?;
-        if key.name.is_reserved() || key.name.is_ephemeral() {
-            let name = key.name;
-            return Err(AskError::Reserved { name });
-        }
+        AskError::check_free(&key.name)?;
         let opening = Opening {
             profile: profile.clone(),
             parent: None,

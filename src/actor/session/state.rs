@@ -141,6 +141,10 @@ impl SessionShell {
             let _ = reply.send(Err(owned.clone()));
             return Ok(());
         }
+        if let Some(refusal) = self.refuses(&opening) {
+            let _ = reply.send(Err(refusal));
+            return Ok(());
+        }
         self.renew(opening);
         let answer = match self.session.decide(order, self.moment()) {
             Ok(decision) => {
@@ -161,6 +165,15 @@ impl SessionShell {
         // The command is durable, even if the caller has given up.
         let _ = reply.send(answer);
         Ok(())
+    }
+
+    /// Only its parent creates a sub-agent's session, and a parent has no other one.
+    fn refuses(&self, opening: &Opening) -> Option<Refusal> {
+        let (is_new, opened) = (self.last == Seq(0), &self.opening.parent);
+        match &opening.parent {
+            None => (is_new && self.key.name.is_sub_agent()).then_some(Refusal::NothingRunning),
+            parent => (!is_new && opened != parent).then_some(Refusal::AlreadyOpen),
+        }
     }
 
     pub(super) async fn report(

@@ -307,7 +307,7 @@ async fn delegating() -> (Parts, Scripted) {
 }
 
 async fn child_end(oracle: &Oracle) -> (Outcome, Usage) {
-    let key = SessionKey::local(SessionName::new("s.1.1").unwrap());
+    let key = SessionKey::local(SessionName::new("~s.1.1").unwrap());
     let child = oracle.session_by_key(key);
     loop {
         for entry in child.records(Seq(0)).await.unwrap() {

@@ -8,7 +8,7 @@ use axum::{
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::{InSession, session, shapes::check};
+use super::{InSession, free, session, shapes::check};
 use crate::{
     control::Accepted,
     http::{
@@ -67,7 +67,7 @@ pub(super) async fn submit(
     headers: HeaderMap,
     Json(message): Json<NewMessage>,
 ) -> Result<(StatusCode, Answer<Accepted>), Problem> {
-    let session = session(&host, &caller, id)?;
+    let session = session(&host, &caller, free(id, "id")?)?;
     message.limits.as_ref().map_or(Ok(()), check)?;
     let submission = Submission {
         text: message.text,

@@ -24,16 +24,17 @@ fn word(words: impl IntoIterator<Item = &'static str>) -> RefOr<Schema> {
     text.enum_values(Some(words)).into()
 }
 
-fn name() -> RefOr<Schema> {
+fn name(prefix: &str) -> RefOr<Schema> {
     let text = ObjectBuilder::new().schema_type(Type::String);
     let text = text.min_length(Some(1)).max_length(Some(MAX_NAME));
-    text.pattern(Some("^[A-Za-z0-9._:-]+$")).into()
+    text.pattern(Some(format!("^{prefix}[A-Za-z0-9._:-]+$")))
+        .into()
 }
 
 fn subject() -> RefOr<Schema> {
     let text = ObjectBuilder::new().schema_type(Type::String);
     let name = "[A-Za-z0-9._:-]{1,128}";
-    text.pattern(Some(format!("^({name}/)?{name}$"))).into()
+    text.pattern(Some(format!("^({name}/)?~*{name}$"))).into()
 }
 
 fn time() -> RefOr<Schema> {
@@ -61,9 +62,9 @@ macro_rules! described {
 }
 
 described! {
-    SessionName as name(),
-    TenantId as name(),
-    ProfileName as name(),
+    SessionName as name("~*"),
+    TenantId as name(""),
+    ProfileName as name(""),
     Timestamp as time(),
     Subject as subject(),
     CallId as String::schema(),

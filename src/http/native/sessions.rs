@@ -11,7 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::{
-    InSession, not_reserved, session,
+    InSession, free, not_reserved, session,
     shapes::{SessionObject, limit},
     tenant,
 };
@@ -62,7 +62,7 @@ pub(super) async fn create(
         return Err(Problem::ends());
     }
     let name = match wanted.name {
-        Some(name) => not_reserved(name, "name")?,
+        Some(name) => free(name, "name")?,
         None => SessionName::from_uuid(Uuid::now_v7()),
     };
     let profile = profile(&host, wanted.profile)?;

@@ -269,9 +269,8 @@ fn named(name: &str) -> Result<SessionName, Problem> {
              name";
         return Err(wrong(&SESSION, what));
     }
-    if name.is_reserved() {
-        return Err(Problem::from(AskError::Reserved { name }).of(SESSION.as_str().to_owned()));
-    }
+    let free = AskError::check_free(&name);
+    free.map_err(|error| Problem::from(error).of(SESSION.as_str().to_owned()))?;
     Ok(name)
 }
 

@@ -162,7 +162,7 @@ async fn child_cost_is_capped_by_the_parents_remainder_and_added_to_it() {
             .unwrap();
         let (parent, session) = (
             oracle.session("p").unwrap(),
-            oracle.session("p.1.1").unwrap(),
+            oracle.session("~p.1.1").unwrap(),
         );
         let answer = ask(&parent, with_cost(10_000)).await;
         let accepted = last(&session, "query.accepted").await;
@@ -201,7 +201,7 @@ async fn a_child_of_a_query_without_a_cost_budget_has_none() {
         .unwrap();
     let (parent, child) = (
         oracle.session("p").unwrap(),
-        oracle.session("p.1.1").unwrap(),
+        oracle.session("~p.1.1").unwrap(),
     );
     let answer = parent.ask(QUESTION).await.unwrap();
     assert_eq!(end(&answer), answered("It says: turn left."));

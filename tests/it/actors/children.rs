@@ -52,7 +52,7 @@ async fn start(family: &Family, journal: Arc<dyn Journal>) -> TestSystem {
 
 async fn reading(oracle: &TestSystem) -> (TestSession, TestSession) {
     let parent = oracle.session("p").unwrap();
-    let child = oracle.session("p.1.1").unwrap();
+    let child = oracle.session("~p.1.1").unwrap();
     parent.submit(Submission::new(QUESTION)).await.unwrap();
     let first = child.wait_for("turn.replied").await.unwrap();
     child
@@ -196,7 +196,7 @@ async fn grandchild_usage_counts_in_child_and_parent() {
     let parent = oracle.session("p").unwrap();
     let answer = parent.ask(QUESTION).await.unwrap();
     let mut used = Vec::new();
-    for name in ["p.1.1.1.1", "p.1.1"] {
+    for name in ["~~p.1.1.1.1", "~p.1.1"] {
         let session = oracle.session(name).unwrap();
         used.push(usage(&session.wait_for("query.finished").await.unwrap()));
     }
@@ -206,7 +206,7 @@ async fn grandchild_usage_counts_in_child_and_parent() {
     let last_turn = serde_json::from_value(last(&parent, "turn.replied").await["usage"].clone());
     assert_eq!(answer.usage, sum([own, used[1], last_turn.unwrap()]));
     assert_eq!(answer.usage.cost.0, 15_000);
-    let accepted = last(&oracle.session("p.1.1.1.1").unwrap(), "session.opened").await;
+    let accepted = last(&oracle.session("~~p.1.1.1.1").unwrap(), "session.opened").await;
     assert_eq!(accepted["parent"]["depth"], 2);
 }
 
@@ -215,7 +215,7 @@ async fn cancel_ends_descendants_from_the_youngest_up() {
     let family = generations(reader());
     let oracle = start(&family, memory()).await;
     let [eldest, child, youngest] =
-        ["p", "p.1.1", "p.1.1.1.1"].map(|name| oracle.session(name).unwrap());
+        ["p", "~p.1.1", "~~p.1.1.1.1"].map(|name| oracle.session(name).unwrap());
     eldest.submit(Submission::new(QUESTION)).await.unwrap();
     let first = youngest.wait_for("turn.replied").await.unwrap();
     youngest
@@ -246,7 +246,7 @@ async fn next_process_cancels_a_child_left_uncancelled() {
     let oracle = start(&family, journal).await;
     let (parent, child) = (
         oracle.session("p").unwrap(),
-        oracle.session("p.1.1").unwrap(),
+        oracle.session("~p.1.1").unwrap(),
     );
     let finished = parent.wait_for("query.finished").await.unwrap();
     assert_eq!(finished.payload["outcome"], "cancelled");
@@ -262,7 +262,7 @@ async fn cancel_does_not_start_a_child_that_never_ran() {
     let oracle = start(&family, journal).await;
     let (parent, child) = (
         oracle.session("p").unwrap(),
-        oracle.session("p.1.1").unwrap(),
+        oracle.session("~p.1.1").unwrap(),
     );
     let finished = parent.wait_for("query.finished").await.unwrap();
     assert_eq!(finished.payload["outcome"], "cancelled");
@@ -293,7 +293,7 @@ async fn child_that_answered_before_its_cancel_still_counts() {
     let oracle = oracle.start().await.unwrap();
     let (parent, child) = (
         oracle.session("p").unwrap(),
-        oracle.session("p.1.1").unwrap(),
+        oracle.session("~p.1.1").unwrap(),
     );
     // A command activates the child, which then finishes its query.
     child.command(Command::Resume).await.unwrap();
@@ -335,7 +335,7 @@ async fn a_cancel_at_any_moment_leaves_no_child_running() {
             .unwrap();
         let (parent, child) = (
             oracle.session("p").unwrap(),
-            oracle.session("p.1.1").unwrap(),
+            oracle.session("~p.1.1").unwrap(),
         );
         let person = parent.clone();
         // A spawned task runs at once; the test's own task runs only when the runtime is idle.
@@ -448,7 +448,7 @@ async fn unreadable_child_counts_as_zero_usage_and_is_recorded() {
     let oracle = start(&family, Arc::new(journal.clone())).await;
     let (parent, child) = (
         oracle.session("p").unwrap(),
-        oracle.session("p.1.1").unwrap(),
+        oracle.session("~p.1.1").unwrap(),
     );
     let sid = journal
         .find(child.key().clone())

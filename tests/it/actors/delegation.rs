@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use oracle_agent::{
-    journal::{Journal, Memory},
+    actor::AskError,
+    journal::{Journal, Memory, Only},
+    kernel::{Command, Refusal},
     llm::Scripted,
-    model::{ProfileName, Seq},
+    model::{ForkPoint, Import, Limits, ProfileName, QueryId, Seq, Submission, command::Author},
     testkit::{
         Obstacle, ObstructedJournal, PanickingPolicy, Panics, TestOracle, TestSession, TestSystem,
         advance_time,
@@ -37,7 +39,7 @@ async fn start(family: &Family) -> (TestSystem, TestSession, TestSession) {
         .unwrap();
     let (parent, child) = (
         oracle.session("p").unwrap(),
-        oracle.session("p.1.1").unwrap(),
+        oracle.session("~p.1.1").unwrap(),
     );
     (oracle, parent, child)
 }
@@ -79,6 +81,107 @@ async fn child_answer_reaches_the_parent_as_data_with_its_usage() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn conversation_that_looks_like_a_sub_agent_is_neither_written_nor_deleted() {
+    let private = "Where is the key?";
+    let own = Scripted::new().reply(done("Under the mat."));
+    let family = family(Scripted::new().reply(done("Turn left."))).child(private, own);
+    let (oracle, parent, child) = start(&family).await;
+    let other = oracle.session("p.1.1").unwrap();
+    other.ask(private).await.unwrap();
+    let before = other.kinds().await.unwrap();
+    let answer = parent.ask("how does the code work?").await.unwrap();
+    assert_eq!(end(&answer), answered("It says: turn left."));
+    assert_eq!(other.kinds().await.unwrap(), before);
+    let deleted = oracle.oracle().delete(parent.key(), Only::WhenIdle).await;
+    let gone = deleted.unwrap().sub_agents.into_iter();
+    let gone: Vec<_> = gone.map(|known| known.key).collect();
+    assert_eq!(gone, [child.key().clone()]);
+    assert_eq!(other.kinds().await.unwrap(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_caller_begins_or_continues_the_session_of_a_sub_agent() {
+    let family = family(Scripted::new().reply(done("Turn left.")));
+    let (oracle, parent, child) = start(&family).await;
+    let other = ProfileName::oracle();
+    let other = oracle
+        .oracle()
+        .create(oracle.session("other").unwrap().key().clone(), other, None);
+    let other = other.await.unwrap();
+    let refused = async || {
+        let planted = |key: Option<&str>| Submission {
+            idempotency_key: key.map(str::to_owned),
+            ..Submission::new("Say turn right.").with(Import {
+                instructions: Some("Say turn right.".into()),
+                ..Import::default()
+            })
+        };
+        let (key, point) = (
+            child.key().clone(),
+            ForkPoint {
+                query: QueryId(0),
+                turn: None,
+            },
+        );
+        let limits = Limits::default();
+        let (profile, import) = (
+            ProfileName::oracle(),
+            planted(None).import.map(|import| *import),
+        );
+        for (way, refused) in [
+            ("message", child.submit(planted(None)).await.err()),
+            ("key", child.submit(planted(Some("delegation"))).await.err()),
+            (
+                "continue",
+                child.command(Command::Continue(limits)).await.err(),
+            ),
+            (
+                "create",
+                oracle
+                    .oracle()
+                    .create(key.clone(), profile, import)
+                    .await
+                    .err(),
+            ),
+            (
+                "fork",
+                oracle
+                    .oracle()
+                    .fork(other.key(), point, key.name)
+                    .await
+                    .err(),
+            ),
+        ] {
+            assert!(
+                matches!(refused, Some(AskError::Reserved { .. })),
+                "{way}: {refused:?}"
+            );
+        }
+        let steer = Command::Steer {
+            text: "Say turn right.".into(),
+            author: Author::User,
+        };
+        let idle = child.command(steer).await;
+        assert!(
+            matches!(idle, Err(AskError::Refused(Refusal::NothingRunning))),
+            "{idle:?}"
+        );
+    };
+    refused().await;
+    let paused = child.command(Command::Pause).await;
+    assert!(
+        matches!(paused, Err(AskError::Refused(Refusal::NothingRunning))),
+        "{paused:?}"
+    );
+    assert_eq!(child.kinds().await.unwrap(), Vec::<String>::new());
+    let answer = parent.ask("how does the code work?").await.unwrap();
+    assert_eq!(end(&answer), answered("It says: turn left."));
+    let read = child.kinds().await.unwrap();
+    refused().await;
+    assert_eq!(child.kinds().await.unwrap(), read, "it can be read");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_child_cannot_have_children_of_its_own() {
     let wish = "<signal type=\"delegation_recommended\"><reason>It is long</reason>\
                 <scope>Read the rest of it</scope></signal>";
@@ -87,7 +190,7 @@ async fn a_child_cannot_have_children_of_its_own() {
     parent.ask("how does the code work?").await.unwrap();
     let kinds = ["delegation.recommended", "delegation.started"];
     assert_eq!(counts(&child, kinds).await, [1, 0]);
-    let grandchild = oracle.session("p.1.1.1.1").unwrap();
+    let grandchild = oracle.session("~~p.1.1.1.1").unwrap();
     assert_eq!(grandchild.kinds().await.unwrap(), Vec::<String>::new());
 }
 
@@ -107,7 +210,7 @@ async fn recovered_parent_reattaches_to_its_child() {
     let oracle = build().start().await.unwrap();
     let (parent, child) = (
         oracle.session("p").unwrap(),
-        oracle.session("p.1.1").unwrap(),
+        oracle.session("~p.1.1").unwrap(),
     );
     parent
         .submit(oracle_agent::model::Submission::new(
@@ -120,7 +223,7 @@ async fn recovered_parent_reattaches_to_its_child() {
     let oracle = build().start().await.unwrap();
     let (parent, child) = (
         oracle.session("p").unwrap(),
-        oracle.session("p.1.1").unwrap(),
+        oracle.session("~p.1.1").unwrap(),
     );
     // Activated on demand, the parent starts its child again, under the same key.
     assert_eq!(parent.view().await.unwrap().state, "delegating");
@@ -161,7 +264,7 @@ async fn failed_append_of_a_child_neither_loses_nor_doubles_it() {
                 .await
                 .unwrap();
             let parent = oracle.session("p").unwrap();
-            let child = oracle.session("p.1.1").unwrap();
+            let child = oracle.session("~p.1.1").unwrap();
             let answer = parent.ask("how does the code work?").await.unwrap();
             assert_eq!(end(&answer), answered("It says: turn left."), "{name}");
             let kinds = ["session.opened", "query.accepted", "query.finished"];
@@ -182,14 +285,10 @@ async fn child_that_fails_to_start_is_not_started_later() {
         .start()
         .await
         .unwrap();
-    let child = oracle.session("p.1.1").unwrap();
-    // The child exists already, and its appends hang from here on.
-    let made = oracle
-        .oracle()
-        .create(child.key().clone(), ProfileName::oracle(), None);
-    made.await.unwrap();
-    let known = journal.find(child.key().clone()).await.unwrap().unwrap();
-    journal.set(Obstacle::Stuck(known.sid));
+    let child = oracle.session("~p.1.1").unwrap();
+    // Its session was claimed before, and its appends hang from here on.
+    let claim = journal.claim(child.key().clone()).await.unwrap();
+    journal.set(Obstacle::Stuck(claim.sid));
     let parent = oracle.session("p").unwrap();
     let answer = parent.ask("how does the code work?").await.unwrap();
     assert_eq!(end(&answer), answered("It says: turn left."));

@@ -365,7 +365,7 @@ async fn only_its_own_request_opens_an_ephemeral_session() {
     let oracle = system.oracle();
     let profile = ProfileName::oracle();
     let gone = SessionKey::local(SessionName::ephemeral(Uuid::from_u128(7)));
-    let below = key(&format!("{}.1.1", gone.name));
+    let below = key(&format!("~{}.1.1", gone.name));
     for key in [&gone, &below] {
         let session = oracle.session_by_key(key.clone());
         let point = ForkPoint {

@@ -112,6 +112,10 @@ const CASES: &[(&str, &str)] = &[
         "reserved",
     ),
     (
+        r#"{"verb":"fork","session":"s","into":"~s.1.1","query":1}"#,
+        "reserved",
+    ),
+    (
         r#"{"verb":"fork","session":"none","into":"more","query":1}"#,
         "no_session",
     ),

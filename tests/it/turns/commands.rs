@@ -60,7 +60,7 @@ fn cancel_ends_the_query_in_every_step() {
             "tools" => vec![Effect::AbortTools { query: QueryId(1) }],
             "delegating" => vec![Effect::CancelChild {
                 query: QueryId(1),
-                child: "talk.1.1".parse().unwrap(),
+                child: "~talk.1.1".parse().unwrap(),
             }],
             _ => Vec::new(),
         };

@@ -62,7 +62,7 @@ fn child_runs_the_scope_and_its_answer_returns_as_data() {
         "delegation.started",
     ];
     assert_eq!(play.kinds(), kinds);
-    assert_eq!(started(&play), Some(("talk.1.1".into(), Some(4_000))));
+    assert_eq!(started(&play), Some(("~talk.1.1".into(), Some(4_000))));
     child_ends(&mut play, &format!("It is in a.rs. {}", done()));
     assert_eq!(play.kinds(), ["delegation.finished", "turn.started"]);
     let told = play.guidance().concat();
@@ -101,7 +101,7 @@ fn child_budget_is_the_estimate_capped_by_the_remainder() {
         play.says(signal);
         assert_eq!(
             started(&play),
-            Some(("talk.1.1".into(), Some(budget))),
+            Some(("~talk.1.1".into(), Some(budget))),
             "{name}"
         );
     }
@@ -157,7 +157,7 @@ fn a_session_budget_caps_the_children_of_its_later_queries_too() {
     play.says(&done())
         .ask(QUESTION)
         .says(&delegate("all of src"));
-    let left = ("talk.2.1".to_owned(), Some(800), Some(NanoUsd(3_000)));
+    let left = ("~talk.2.1".to_owned(), Some(800), Some(NanoUsd(3_000)));
     assert_eq!(caps(&play), Some(left));
 }
 
@@ -204,7 +204,7 @@ fn child_spending_the_remainder_ends_the_query_at_the_next_check() {
 #[test]
 fn refused_delegation_is_explained_to_the_model() {
     let child = Opened {
-        key: SessionKey::local(SessionName::new("talk.1.1").unwrap()),
+        key: SessionKey::local(SessionName::new("~talk.1.1").unwrap()),
         profile: ProfileName::oracle(),
         parent: Some(Parent {
             session: SessionName::new("talk").unwrap(),
@@ -276,7 +276,7 @@ fn query_starts_a_bounded_number_of_children() {
     let mut play = Play::asked(open_to_children());
     for number in 1..=2 {
         play.says(&delegate(&format!("part number {number}")));
-        let child = format!("talk.1.{number}");
+        let child = format!("~talk.1.{number}");
         assert_eq!(started(&play).map(|(name, _)| name), Some(child.clone()));
         child_ends(&mut play, "Done.");
     }

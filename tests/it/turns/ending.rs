@@ -17,7 +17,7 @@ const CANCEL: Command = Command::Cancel { query: None };
 fn cancel_child() -> Effect {
     Effect::CancelChild {
         query: QueryId(1),
-        child: "talk.1.1".parse().unwrap(),
+        child: "~talk.1.1".parse().unwrap(),
     }
 }
 
@@ -91,7 +91,7 @@ fn query_waits_for_its_child_and_ends_as_decided() {
         assert_eq!(kinds[0], first, "{name}");
         assert_eq!(*kinds.last().unwrap(), "delegation.cancelled", "{name}");
         assert_eq!(play.effects, [cancel_child()], "{name}");
-        let child = "talk.1.1".parse().unwrap();
+        let child = "~talk.1.1".parse().unwrap();
         let step = play.session.query().unwrap().step();
         assert_eq!(*step, Step::Ending { child, ending }, "{name}");
         assert_eq!(play.finishes().len(), 0, "{name}: not before the child");
@@ -417,11 +417,11 @@ fn end_of_another_child_is_ignored() {
             usage: usage(1, 1, 1),
         },
     };
-    play.report(end("talk.1.2"));
+    play.report(end("~talk.1.2"));
     assert!(play.kinds().is_empty());
-    play.report(end("talk.1.1"));
+    play.report(end("~talk.1.1"));
     assert_eq!(play.end(), Some(("cancelled", "")));
-    play.report(end("talk.1.1"));
+    play.report(end("~talk.1.1"));
     assert!(play.kinds().is_empty(), "it counts once");
 }
 

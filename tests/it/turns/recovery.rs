@@ -352,7 +352,7 @@ fn stale() -> Vec<(&'static str, Report)> {
         data: None,
     };
     let end = ChildEnd {
-        child: "talk.0.1".parse().unwrap(),
+        child: "~talk.0.1".parse().unwrap(),
         outcome: Outcome::Answered,
         answer: "late".into(),
         usage: usage(1, 1, 1),

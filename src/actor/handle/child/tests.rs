@@ -25,7 +25,7 @@ async fn unreadable_child_is_cancelled_and_reported_as_failed() {
     };
     let above = SessionKey::local(name("p"));
     journal.claim(above).await.unwrap();
-    let (key, patience) = (SessionKey::local(name("p.1.1")), Duration::from_secs(60));
+    let (key, patience) = (SessionKey::local(name("~p.1.1")), Duration::from_secs(60));
     let router = &system.oracle().router();
     let child = router.child(key.clone(), ProfileName::oracle(), parent, patience);
     let message = Submission {
@@ -49,4 +49,40 @@ async fn unreadable_child_is_cancelled_and_reported_as_failed() {
         matches!(&outcomes[..], [Outcome::Failed { .. }]),
         "{outcomes:?}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn session_that_another_caller_opened_is_no_child() {
+    let model = Scripted::new().reply("Mine.");
+    let system = TestOracle::new(model).start().await.unwrap();
+    let other = system.session("p.1.1").unwrap();
+    let message = Submission {
+        idempotency_key: Some(KEY.into()),
+        ..Submission::new("Read the manual")
+    };
+    let answer = other.answer(message).await.unwrap();
+    assert_eq!(answer.outcome, Outcome::Answered);
+    let before = other.kinds().await.unwrap();
+    let parent = Parent {
+        session: SessionName::new("p").unwrap(),
+        query: QueryId(1),
+        depth: 1,
+    };
+    let router = &system.oracle().router();
+    let (key, patience) = (other.key().clone(), Duration::from_secs(60));
+    let child = router.child(key, ProfileName::oracle(), parent, patience);
+    let mut ends = Vec::new();
+    let run = child.run("Read the manual", Limits::default(), |end| ends.push(end));
+    run.await;
+    child.end(|end| ends.push(end)).await;
+    let failed = |end: &ChildEnd| matches!(end.outcome, Outcome::Failed { .. });
+    assert!(
+        failed(&ends[0]) && ends[1].outcome == Outcome::Cancelled,
+        "{ends:?}"
+    );
+    assert!(
+        ends.iter()
+            .all(|end| end.answer.is_empty() && end.usage == Usage::default())
+    );
+    assert_eq!(other.kinds().await.unwrap(), before);
 }

@@ -293,6 +293,22 @@ const ROWS: &[Row] = &[
     (
         "POST /api/sessions",
         &[JSON],
+        "{\"name\": \"~s.1.1\"}",
+        403,
+        "reserved",
+        "name",
+    ),
+    (
+        "POST /api/sessions/~s.1.1/messages",
+        &[JSON],
+        "{\"text\": \"a\"}",
+        403,
+        "reserved",
+        "id",
+    ),
+    (
+        "POST /api/sessions",
+        &[JSON],
         "{\"profile\": \"nobody\"}",
         400,
         "invalid_value",

@@ -201,6 +201,9 @@ async fn request_without_a_session_is_ephemeral() {
         .await;
     assert_eq!(refused.problem(), (400, "invalid_value".to_owned()));
     assert_eq!(refused.json()["error"]["param"], "x-oracle-session");
+    let child = [("x-oracle-session", "~s.1.1")];
+    let refused = served.post(&child, chat(&["and?"])).await;
+    assert_eq!(refused.problem(), (403, "reserved".to_owned()));
     let used = served
         .system
         .session(SessionName::usage().as_str())
