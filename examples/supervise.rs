@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let handle = system.oracle().session("report")?;
     let mut question = Submission::new("What does the report say?");
-    question.limits = Some(Limits::turns(4));
+    question.limits = Some(Limits::turns(4).into());
     handle.submit(question).await?;
 
     let mut wanted = Watching::default();
@@ -44,7 +44,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             },
             Fact::Budget(BudgetFact::IterationWarning(_)) => Verb::SetBudget {
                 session,
-                limits: Limits::turns(10),
+                limits: Limits::turns(10).into(),
             },
             Fact::Turn(TurnFact::Replied(_)) if record.turn == Some(Turn(5)) => {
                 Verb::FinishNow { session }

@@ -66,7 +66,7 @@ pub use id::{
     Attempt, CallId, Epoch, IdError, Owner, ProfileName, QueryId, Seq, SessionKey, SessionName,
     Sid, TenantId, Turn,
 };
-pub use limits::Limits;
+pub use limits::{Limits, LimitsRequest, PartialLimits};
 pub use message::{Message, OpaquePart, Part, Role};
 pub use outcome::{ForcedBy, Outcome};
 pub use price::Price;

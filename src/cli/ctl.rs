@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::{CliError, terminal::Terminal};
 use crate::{
     control::{Answer, Client, ClientError, Verb},
-    model::{Limits, Owner, SessionKey},
+    model::{Owner, PartialLimits, SessionKey},
 };
 
 mod command;
@@ -75,14 +75,14 @@ pub async fn run(
 }
 
 /// The budgets of the running query with these changes.
-fn limits(answer: Answer, budgets: Budgets) -> Result<Limits, CliError> {
+fn limits(answer: Answer, budgets: Budgets) -> Result<PartialLimits, CliError> {
     let now = match answer {
         Answer::Session { session } => session.limits,
         _ => None,
     };
     let now = now.ok_or_else(|| CliError::failed("no query is running in this session"))?;
-    Ok(Limits {
-        max_turns: budgets.turns.unwrap_or(now.max_turns),
+    Ok(PartialLimits {
+        max_turns: budgets.turns.or(Some(now.max_turns)),
         max_tokens: budgets.tokens.or(now.max_tokens),
         max_cost: budgets.cost.or(now.max_cost),
     })

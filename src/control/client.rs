@@ -35,7 +35,7 @@ use tokio::{net::UnixStream, time::timeout};
 use super::{Accepted, Answer, Code, Refused, Verb, Watching, WireUpdate, socket::Address};
 use crate::{
     llm::{cause, plain_client},
-    model::{Attempt, Event, QueryId, Seq, SessionName, Submission, Turn},
+    model::{Attempt, Event, PartialLimits, QueryId, Seq, SessionName, Submission, Turn},
 };
 
 const ANSWER: Duration = Duration::from_secs(90);
@@ -216,7 +216,7 @@ impl Client {
         let body = json!({
             "text": message.text,
             "busy": message.busy,
-            "limits": message.limits,
+            "limits": message.limits.map(PartialLimits::from),
         });
         let key = message.idempotency_key.as_deref();
         self.post(&path, &body, key).await

@@ -6,7 +6,7 @@ use crate::{
     journal::{Entry, Only},
     kernel::{Command, CommandReply},
     model::{
-        By, ForkPoint, Principal, SessionKey, TenantId,
+        By, ForkPoint, LimitsRequest, Principal, SessionKey, TenantId,
         access::Role,
         command::{Author, MAX_QUESTION},
         record::ApprovalVerdict,
@@ -163,11 +163,11 @@ impl TenantController<'_> {
             } => (session, steer(text, author)?),
             Verb::SetBudget { session, limits } => {
                 limits::check(&limits)?;
-                (session, Command::SetBudget(limits))
+                (session, Command::SetBudget(LimitsRequest::Operator(limits)))
             }
             Verb::Continue { session, limits } => {
                 limits::check(&limits)?;
-                (session, Command::Continue(limits))
+                (session, Command::Continue(LimitsRequest::Operator(limits)))
             }
             Verb::Restart { session } => (session, Command::Restart),
             Verb::Release { session } => (session, Command::Release),

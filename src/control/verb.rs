@@ -14,7 +14,7 @@ use super::{Code, Refused, subject::Subject};
 use crate::{
     actor::SessionState,
     model::{
-        CallId, Limits, QueryId, Seq, SessionName, Severity, TenantId, Timestamp, Turn,
+        CallId, PartialLimits, QueryId, Seq, SessionName, Severity, TenantId, Timestamp, Turn,
         command::Author,
     },
 };
@@ -119,17 +119,17 @@ pub enum Verb {
     SetBudget {
         /// The session.
         session: Subject,
-        /// The new budgets; an omitted limit is unlimited.
+        /// The new budgets; an omitted limit is the profile's.
         #[serde(deserialize_with = "super::limits::object")]
-        limits: Limits,
+        limits: PartialLimits,
     },
     /// Continues a query that was forced to end.
     Continue {
         /// The session.
         session: Subject,
-        /// Budgets for both parts together; an omitted limit is unlimited.
+        /// Budgets for both parts together; an omitted limit is the profile's.
         #[serde(deserialize_with = "super::limits::object")]
-        limits: Limits,
+        limits: PartialLimits,
     },
     /// Stops a session and recovers it from its records.
     Restart {

@@ -10,7 +10,7 @@ use super::{
     session::Session,
 };
 use crate::model::{
-    BusyPolicy, By, Limits, Outcome, QueryId, Record, Submission, Usage,
+    BusyPolicy, By, Limits, LimitsRequest, Outcome, QueryId, Record, Submission, Usage,
     command::Author,
     record::{
         Accepted, Continued, ControlFact, InboxPosition, QueryFact, QueryFinished, SessionFact,
@@ -60,7 +60,9 @@ fn take(
     now: DecisionContext,
 ) -> Result<Decision, Refusal> {
     let has_limits = submission.limits.is_some();
-    let limits = checked(submission.limits.unwrap_or(session.policy().limits))?;
+    let profile = session.policy().limits;
+    let limits = submission.limits.map(|limits| limits.resolve(profile));
+    let limits = checked(limits.unwrap_or(profile))?;
     let accepted = Accepted {
         text: submission.text,
         limits,
@@ -110,11 +112,11 @@ fn take(
 
 pub(super) fn go_on(
     session: &Session,
-    limits: Limits,
+    limits: LimitsRequest,
     by: By,
     now: DecisionContext,
 ) -> Result<Decision, Refusal> {
-    let limits = checked(limits)?;
+    let limits = checked(limits.resolve(session.policy().limits))?;
     if session.query().is_some() {
         return Err(Refusal::Busy);
     }

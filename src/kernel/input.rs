@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{effect::CallToken, second_opinion::Opinion};
 use crate::model::{
-    By, CallId, Fault, Limits, Owner, QueryClassification, QueryId, Reply, SessionName, Submission,
-    Timestamp, ToolResult, Turn, Usage,
+    By, CallId, Fault, LimitsRequest, Owner, QueryClassification, QueryId, Reply, SessionName,
+    Submission, Timestamp, ToolResult, Turn, Usage,
     command::{Author, MAX_IMPORT, MAX_IMPORTED},
     record::{ApprovalVerdict, ChildEnd, PromptSummary, RestartCause, Waiting},
 };
@@ -111,9 +111,9 @@ pub enum Command {
     /// Ends the running query with the text that it has.
     FinishNow,
     /// Changes the limits of the running query.
-    SetBudget(Limits),
+    SetBudget(LimitsRequest),
     /// Continues a forced query, with these limits in total.
-    Continue(Limits),
+    Continue(LimitsRequest),
     /// Answers a request for approval.
     AnswerApproval {
         /// Call id.

@@ -156,7 +156,7 @@ impl Session {
             Command::Release => Ok(self.release(by, now)),
             Command::FinishNow => Ok(control::finish_now(self.running(now)?, by)),
             Command::SetBudget(limits) => {
-                let limits = inbox::checked(limits)?;
+                let limits = inbox::checked(limits.resolve(self.policy().limits))?;
                 Ok(control::set_budget(self.running(now)?, limits, by))
             }
             Command::AnswerApproval { call, verdict } => {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     id::{QueryId, Turn},
-    limits::Limits,
+    limits::LimitsRequest,
 };
 
 /// Maximum length of a question, in bytes.
@@ -62,9 +62,10 @@ pub struct Submission {
     /// Identifies retries of one message; 1 to [`MAX_KEY`] bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
-    /// Budgets of the new query, instead of the profile's; not allowed with [`BusyPolicy::Steer`].
+    /// Budgets of the new query, instead of the profile's; not allowed for a message that steers a
+    /// running query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limits: Option<Limits>,
+    pub limits: Option<LimitsRequest>,
     /// Instructions and earlier messages from elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub import: Option<Box<Import>>,

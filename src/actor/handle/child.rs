@@ -56,7 +56,7 @@ impl ChildSession {
     ) {
         let submission = Submission {
             idempotency_key: Some(KEY.into()),
-            limits: Some(limits),
+            limits: Some(limits.into()),
             ..Submission::new(scope)
         };
         let mut tries = 1;

@@ -7,7 +7,9 @@ use crate::{
     actor::SessionState,
     cli::arguments::one_of,
     control::{Subject, Verb, Watching},
-    model::{CallId, Limits, NanoUsd, Seq, SessionName, Severity, TenantId, command::Author},
+    model::{
+        CallId, NanoUsd, PartialLimits, Seq, SessionName, Severity, TenantId, command::Author,
+    },
 };
 
 const MOST: u32 = 1_000;
@@ -265,8 +267,8 @@ impl CtlCommand {
                 cost,
             } => Step::Do(Verb::Continue {
                 session: one.session,
-                limits: Limits {
-                    max_turns: turns,
+                limits: PartialLimits {
+                    max_turns: Some(turns),
                     max_tokens: tokens,
                     max_cost: cost,
                 },

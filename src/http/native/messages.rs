@@ -16,7 +16,7 @@ use crate::{
         extract::{self, Json, Path},
         problem::ProblemBody,
     },
-    model::{BusyPolicy, Limits, Submission, command::MAX_KEY},
+    model::{BusyPolicy, LimitsRequest, PartialLimits, Submission, access::Role, command::MAX_KEY},
 };
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -31,9 +31,9 @@ pub(super) struct NewMessage {
     /// The policy for a busy session.
     #[serde(default)]
     busy: BusyPolicy,
-    /// Budgets of the new query, instead of the profile's; refused if the message steers a running
-    /// query.
-    limits: Option<Limits>,
+    /// Budgets of the new query. Without the role `admin` they apply where they are stricter than
+    /// the profile's. Refused if the message steers a running query.
+    limits: Option<PartialLimits>,
 }
 
 /// Submits a message to a session, which is created if it does not exist.
@@ -69,11 +69,15 @@ pub(super) async fn submit(
 ) -> Result<(StatusCode, Answer<Accepted>), Problem> {
     let session = session(&host, &caller, free(id, "id")?)?;
     message.limits.as_ref().map_or(Ok(()), check)?;
+    let request = match caller.0.role {
+        Role::Admin => LimitsRequest::Operator,
+        Role::User => LimitsRequest::User,
+    };
     let submission = Submission {
         text: message.text,
         busy: message.busy,
         idempotency_key: key(&headers)?,
-        limits: message.limits,
+        limits: message.limits.map(request),
         import: None,
     };
     let room = host.reserve_message(session.key()).await?;

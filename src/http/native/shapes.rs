@@ -7,10 +7,10 @@ use crate::{
     actor::SessionView,
     control,
     http::Problem,
-    model::{Limits, QueryId, Seq, SessionName, Usage},
+    model::{Limits, PartialLimits, QueryId, Seq, SessionName, Usage},
 };
 
-pub(super) fn check(limits: &Limits) -> Result<(), Problem> {
+pub(super) fn check(limits: &PartialLimits) -> Result<(), Problem> {
     control::limits::check(limits).map_err(|wrong| {
         let field = format!("limits.{}", wrong.field);
         let what = format!("`{field}` {}", wrong.what);

@@ -39,7 +39,7 @@ fn with_cost(nano: u64) -> Limits {
 
 async fn ask(session: &TestSession, limits: Limits) -> Answer {
     let submission = Submission {
-        limits: Some(limits),
+        limits: Some(limits.into()),
         ..Submission::new(QUESTION)
     };
     session.answer(submission).await.unwrap()
@@ -286,7 +286,7 @@ async fn a_configured_session_budget_ends_the_next_query_at_its_first_check() {
             max_tokens: Some(1_000_000),
             ..with_cost(1_000_000)
         };
-        let heard = session.command(Command::Continue(limits)).await;
+        let heard = session.command(Command::Continue(limits.into())).await;
         assert!(heard.is_ok(), "{name}: {heard:?}");
         let fifth = again(&session).await;
         assert_eq!(
@@ -311,7 +311,7 @@ async fn query_forced_by_cost_continues_under_a_raised_budget() {
     assert_eq!(first.outcome.reason(), Some("cost"));
     assert_eq!(first.usage.cost, NanoUsd(11_000));
     session
-        .command(Command::Continue(with_cost(11_000)))
+        .command(Command::Continue(with_cost(11_000).into()))
         .await
         .unwrap();
     let mut finished = session.wait_for("query.finished").await.unwrap();
@@ -325,7 +325,7 @@ async fn query_forced_by_cost_continues_under_a_raised_budget() {
     );
     assert_eq!(script.requests().len(), 2);
     session
-        .command(Command::Continue(with_cost(20_000)))
+        .command(Command::Continue(with_cost(20_000).into()))
         .await
         .unwrap();
     finished = session

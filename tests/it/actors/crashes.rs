@@ -212,14 +212,14 @@ async fn raised_turn_budget_reaches_the_supervisors_limit() {
         .unwrap();
     let session = oracle.session("s").unwrap();
     let submission = Submission {
-        limits: Some(Limits::turns(2)),
+        limits: Some(Limits::turns(2).into()),
         ..Submission::new("look it up")
     };
     let watch = oracle_agent::actor::SessionHandle::ask(&session, submission)
         .await
         .unwrap();
     session.wait_for("tool.started").await.unwrap();
-    let three = Command::SetBudget(Limits::turns(3));
+    let three = Command::SetBudget(Limits::turns(3).into());
     session.command(three).await.unwrap();
     assert_eq!(end(&watch.answer().await.unwrap()), answered("Fine."));
 }

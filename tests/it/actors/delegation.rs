@@ -123,7 +123,7 @@ async fn no_caller_begins_or_continues_the_session_of_a_sub_agent() {
                 turn: None,
             },
         );
-        let limits = Limits::default();
+        let limits = Limits::default().into();
         let (profile, import) = (
             ProfileName::oracle(),
             planted(None).import.map(|import| *import),

@@ -327,7 +327,9 @@ async fn drain_and_shutdown_record_their_author() {
     assert!(drains(refused.unwrap_err()));
     // A draining system neither continues a query that was forced to end nor forks a session.
     let goes_on = oracle.session("c").unwrap();
-    let goes_on = goes_on.command(Command::Continue(Limits::default())).await;
+    let goes_on = goes_on
+        .command(Command::Continue(Limits::default().into()))
+        .await;
     assert!(drains(goes_on.unwrap_err()));
     let point = ForkPoint {
         query: QueryId(1),

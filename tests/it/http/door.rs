@@ -7,7 +7,7 @@ use oracle_agent::{
     access::{FileError, Key, KeyFile, KeySet, KeySetError, Keyring, NewKey},
     http::Settings,
     llm::Scripted,
-    model::{Principal, TenantId, Timestamp, access::Role},
+    model::{Limits, Principal, TenantId, Timestamp, access::Role},
     testkit::{TestOracle, TestServer, router},
 };
 use reqwest::{Method, StatusCode};
@@ -496,6 +496,38 @@ async fn admin_can_operate_a_tenant_over_its_limits() {
     for (path, key) in [(ROUTE, &ops), (ROUTE, &user), ("/metrics", &user)] {
         let refused = get(path, key).await.unwrap();
         assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_of_a_user_cannot_exceed_those_of_the_profile() {
+    let oracle = greeter().policy(|policy| {
+        policy.limits = Limits {
+            max_tokens: Some(1_000),
+            ..Limits::turns(3)
+        };
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let ops = key(folder.path(), &ADMIN);
+    let user = key(folder.path(), &KeyHolder::of("user", "default", Role::User));
+    let server = TestServer::guarded(oracle, ring(folder.path()), |_| ());
+    let server = server.await.unwrap();
+    let wanted = json!({ "max_turns": 100, "max_cost": 7 });
+    let (mut less, mut more) = (
+        json!({ "max_turns": 3, "max_tokens": 1_000 }),
+        wanted.clone(),
+    );
+    (less["max_cost"], more["max_tokens"]) = (json!(7), json!(1_000));
+    for (name, key, limits) in [("user", &user, less), ("admin", &ops, more)] {
+        let path = format!("/api/sessions/{name}/messages");
+        let send = client().post(server.url(&path)).bearer_auth(key);
+        let send = with(send, &json!({ "text": "hello", "limits": wanted })).send();
+        assert_eq!(send.await.unwrap().status(), StatusCode::ACCEPTED, "{name}");
+        let path = format!("/api/sessions/{name}/queries/1");
+        let shown = client().get(server.url(&path)).bearer_auth(key).send();
+        let shown = shown.await.unwrap().bytes().await.unwrap();
+        let shown: serde_json::Value = serde_json::from_slice(&shown).unwrap();
+        assert_eq!(shown["limits"], limits, "{name}");
     }
 }
 

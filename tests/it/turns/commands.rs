@@ -5,8 +5,8 @@ use std::sync::Arc;
 use oracle_agent::{
     kernel::{Command, CommandReply as Heard, Effect, InFlight, ModelChoice, Refusal, Report},
     model::{
-        BusyPolicy, Limits, NanoUsd, Outcome, Price, QueryId, QueryType, Role, Submission,
-        ToolStatus, Usage,
+        BusyPolicy, Limits, LimitsRequest, NanoUsd, Outcome, Price, QueryId, QueryType, Role,
+        Submission, ToolStatus, Usage,
         command::Author,
         record::{ApprovalVerdict, TurnMode},
     },
@@ -16,8 +16,8 @@ use super::{play::Play, script::*, steps};
 
 const CANCEL: Command = Command::Cancel { query: None };
 
-fn limits(max_turns: u32) -> Limits {
-    Limits::turns(max_turns)
+fn limits(max_turns: u32) -> LimitsRequest {
+    Limits::turns(max_turns).into()
 }
 
 fn steer(text: &str, author: Author) -> Command {

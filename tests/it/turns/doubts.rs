@@ -166,7 +166,9 @@ fn query_without_a_turn_gets_no_second_opinion() {
     let mut turns = Play::asked(doubtful(turns(1)));
     turns.says(&need("more to read"));
     assert_eq!(turns.end(), Some(("forced", "budget")));
-    turns.command(Command::Continue(Limits::turns(1))).unwrap();
+    turns
+        .command(Command::Continue(Limits::turns(1).into()))
+        .unwrap();
     turns.prepare_as(QueryType::Code, 0.1);
     assert_eq!(turns.count("query.doubted"), 0);
     assert_eq!(turns.end(), Some(("forced", "budget")));

@@ -147,7 +147,7 @@ fn commands_while_ending_do_not_change_the_outcome() {
         call: call.clone(),
         verdict: ApprovalVerdict::Approved,
     };
-    let limits = Limits::turns;
+    let limits = |turns| Limits::turns(turns).into();
     let next = Ok(Heard::query(QueryId(2)));
     for (name, command, heard, kinds) in [
         ("cancel", CANCEL, Ok(Heard::Done), &[][..]),
@@ -433,7 +433,7 @@ fn continued_query_inherits_its_childs_usage() {
         max_cost: Some(NanoUsd(8_000)),
         ..Limits::default()
     };
-    play.command(Command::Continue(limits)).unwrap();
+    play.command(Command::Continue(limits.into())).unwrap();
     play.prepare(QueryType::Code);
     assert_eq!(play.end(), Some(("forced", "cost")), "8,000 are spent");
     assert_eq!(play.finished().usage, usage(590, 60, 8_000));

@@ -133,7 +133,7 @@ fn idempotency_key_deduplicates_a_message() {
 #[test]
 fn message_limits_must_be_in_range() {
     let limited = |max_turns| Submission {
-        limits: Some(Limits::turns(max_turns)),
+        limits: Some(Limits::turns(max_turns).into()),
         ..Submission::new(QUESTION)
     };
     let mut play = Play::new(policy());
@@ -148,7 +148,7 @@ fn message_limits_must_be_in_range() {
 #[test]
 fn steer_accepts_limits_only_when_it_starts_a_query() {
     let steer = || Submission {
-        limits: Some(Limits::turns(7)),
+        limits: Some(Limits::turns(7).into()),
         ..with(BusyPolicy::Steer, "mind the gap")
     };
     let mut play = Play::asked(policy());

@@ -118,8 +118,8 @@ pub(super) fn happens(play: &mut Play, (what, a, b): Happening) {
         0 => command(Command::Pause),
         1 | 2 => command(Command::Resume),
         3 if a < 64 => command(Command::FinishNow),
-        3 | 4 => command(Command::SetBudget(Limits::turns(u32::from(b % 110)))),
-        5 | 6 => command(Command::Continue(Limits::turns(u32::from(b % 20)))),
+        3 | 4 => command(Command::SetBudget(Limits::turns(u32::from(b % 110)).into())),
+        5 | 6 => command(Command::Continue(Limits::turns(u32::from(b % 20)).into())),
         7 => command(Command::Cancel {
             query: (a > 64).then(|| QueryId(u32::from(b % 6))),
         }),
@@ -156,7 +156,7 @@ fn submission(a: u8, b: u8) -> Submission {
         text: texts(b),
         busy: busy[usize::from(a % 4)],
         idempotency_key: (a > 128).then(|| format!("key {}", a % 5)),
-        limits: (a.is_multiple_of(7)).then(|| Limits::turns(u32::from(b % 5))),
+        limits: (a.is_multiple_of(7)).then(|| Limits::turns(u32::from(b % 5)).into()),
         import: (a.is_multiple_of(3)).then(|| Box::new(import(a, b))),
     }
 }

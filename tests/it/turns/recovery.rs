@@ -217,8 +217,10 @@ fn a_continued_query_inherits_the_restarts() {
     play.restart(RestartCause::Crash)
         .restart(RestartCause::Crash);
     play.command(Command::FinishNow).unwrap();
-    play.command(Command::Continue(oracle_agent::model::Limits::turns(30)))
-        .unwrap();
+    play.command(Command::Continue(
+        oracle_agent::model::Limits::turns(30).into(),
+    ))
+    .unwrap();
     play.restart(RestartCause::Crash);
     assert_eq!(play.end(), Some(("failed", "crash")));
 }

@@ -48,7 +48,10 @@ fn every_control_command_records_its_author() {
     for (command, kind) in [
         (Command::Pause, "control.paused"),
         (steer, "control.steered"),
-        (Command::SetBudget(Limits::turns(9)), "control.budget_set"),
+        (
+            Command::SetBudget(Limits::turns(9).into()),
+            "control.budget_set",
+        ),
         (Command::FinishNow, "control.finished"),
         (Command::Cancel { query: None }, "control.cancelled"),
         (Command::Restart, "control.restarted"),
@@ -80,7 +83,7 @@ fn continue_and_approval_record_their_author() {
     let mut play = Play::asked(turns(1));
     play.says(&need("more to read"));
     assert!(matches!(play.outcome(), Outcome::Forced { .. }));
-    ordered(&mut play, Command::Continue(Limits::turns(5))).unwrap();
+    ordered(&mut play, Command::Continue(Limits::turns(5).into())).unwrap();
     assert_eq!(play.kinds(), ["control.continued", "query.accepted"]);
     let continued = play.log.iter().find_map(|record| match &record.fact {
         Fact::Control(ControlFact::Continued(continued)) => Some(continued),
@@ -145,7 +148,7 @@ fn close_ends_every_query_and_refuses_further_messages() {
         assert!(play.session.is_closed());
         for command in [
             Command::Submit(Submission::new("more")),
-            Command::Continue(Limits::turns(9)),
+            Command::Continue(Limits::turns(9).into()),
             Command::Pause,
             Command::Resume,
             attach("web"),

@@ -68,7 +68,8 @@ fn turn_budget_conditions() {
 #[test]
 fn lowered_turn_limit_ends_the_query() {
     let mut play = after(35, 40);
-    play.command(Command::SetBudget(Limits::turns(30))).unwrap();
+    play.command(Command::SetBudget(Limits::turns(30).into()))
+        .unwrap();
     play.says(&need("one more for this"));
     assert_eq!(play.end(), Some(("forced", "budget")));
 }

@@ -86,7 +86,7 @@ impl Order {
                 call: CallId::new(after.payload["call"].as_str().unwrap()),
                 verdict,
             },
-            Self::Continue(turns) => Command::Continue(Limits::turns(turns)),
+            Self::Continue(turns) => Command::Continue(Limits::turns(turns).into()),
         }
     }
 }
@@ -272,7 +272,7 @@ pub(super) fn all() -> Vec<Scenario> {
                 Family::new(script.reply(done("All of it.")))
             },
             acts: || {
-                let limits = Some(Limits::turns(2));
+                let limits = Some(Limits::turns(2).into());
                 vec![
                     Act::Submit(Submission {
                         limits,

@@ -463,7 +463,7 @@ const ROWS: &[Row] = &[
     (
         "POST /api/sessions/s/messages",
         &[JSON],
-        "{\"text\": \"a\", \"limits\": {}}",
+        "{\"text\": \"a\", \"limits\": {\"max_turns\": 0}}",
         400,
         "invalid_value",
         "limits.max_turns",
