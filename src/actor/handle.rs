@@ -298,7 +298,13 @@ impl SessionHandle {
             let name = key.name.clone();
             return Err(AskError::Reserved { name });
         }
-        if matches!(command, Command::Continue(_)) && !is_parent {
+        let starts = match command {
+            Command::Continue(_) => true,
+            // Begins a query if none runs.
+            Command::Steer { .. } => !self.runs_here(),
+            _ => false,
+        };
+        if starts && !is_parent {
             self.router.check_accepting()?;
         }
         let by = self.by.clone();

@@ -104,7 +104,8 @@ pub enum Verb {
         /// The session.
         session: Subject,
     },
-    /// Adds a message to the running query, before its next model call.
+    /// Adds a message to the running query, before its next model call; if no query runs, begins
+    /// one with it.
     Steer {
         /// The session.
         session: Subject,

@@ -13,8 +13,8 @@ use crate::model::{
     By, CallId, FaultCode, ForcedBy, Limits, Outcome,
     command::Author,
     record::{
-        Accepted, AgentFact, ApprovalGiven, ApprovalVerdict, BudgetSet, ChildCancel, ControlFact,
-        Ending, InboxPosition, Steered,
+        AgentFact, ApprovalGiven, ApprovalVerdict, BudgetSet, ChildCancel, ControlFact, Ending,
+        Steered,
     },
 };
 
@@ -92,18 +92,7 @@ pub(super) fn conclude(draft: Draft<'_>, ending: Ending) -> Decision {
 pub(super) fn steer(mut draft: Draft<'_>, steered: Steered) -> Result<Decision, Refusal> {
     if draft.query.ending().is_some() {
         return match steered.author {
-            Author::User => {
-                let accepted = Accepted {
-                    text: steered.text,
-                    limits: draft.policy().limits,
-                    idempotency_key: steered.idempotency_key,
-                    continues: None,
-                    place: InboxPosition::Front,
-                };
-                let waits = inbox::wait(draft.session, accepted, draft.now)?;
-                let late = ControlFact::SteeredLate(steered.by.into());
-                Ok(draft.session.note(late, draft.now).and(waits))
-            }
+            Author::User => inbox::steer_late(draft.session, steered, draft.now),
             Author::Operator => Err(Refusal::NothingRunning),
         };
     }

@@ -18,7 +18,6 @@ use super::{
 };
 use crate::model::{
     Attempt, FaultCode, ForcedBy, Outcome, Record, Turn,
-    command::Author,
     record::{Accepted, BudgetFact, Fact, InboxPosition, QueryFact, QueryFinished, TurnFact},
 };
 
@@ -192,19 +191,19 @@ impl<'a> Draft<'a> {
         if *outcome == Outcome::Cancelled || self.session.closed {
             return;
         }
-        let steers = self.query.steers.iter();
-        let late = steers.filter(|steered| steered.author == Author::User);
-        let text = late
-            .map(|steered| steered.text.as_str())
-            .collect::<Vec<_>>();
-        let text = text.join("\n\n");
+        let text = self.query.late_text();
         if text.is_empty() {
             return;
         }
+        let late: Vec<_> = self.query.late_steers().collect();
+        let idempotency_key = match late[..] {
+            [alone] => alone.idempotency_key.clone(),
+            _ => None,
+        };
         let accepted = Accepted {
             text,
             limits: self.policy().limits,
-            idempotency_key: None,
+            idempotency_key,
             continues: None,
             place: InboxPosition::Front,
         };

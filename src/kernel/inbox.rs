@@ -148,11 +148,31 @@ pub(super) fn checked(limits: Limits) -> Result<Limits, Refusal> {
     }
 }
 
-pub(super) fn wait(
+/// Begins a query with words that no running one can take in. A sub-agent has only one query.
+pub(super) fn steer_late(
     session: &Session,
-    accepted: Accepted,
+    steered: Steered,
     now: DecisionContext,
 ) -> Result<Decision, Refusal> {
+    if session.key().is_some_and(|key| key.name.is_sub_agent()) {
+        return Err(Refusal::NothingRunning);
+    }
+    let accepted = Accepted {
+        text: steered.text,
+        limits: session.policy().limits,
+        idempotency_key: steered.idempotency_key,
+        continues: None,
+        place: InboxPosition::Front,
+    };
+    let begun = match session.query() {
+        Some(_) => wait(session, accepted, now)?,
+        None => accept(session, accepted, now),
+    };
+    let late = ControlFact::SteeredLate(steered.by.into());
+    Ok(session.note(late, now).and(begun))
+}
+
+fn wait(session: &Session, accepted: Accepted, now: DecisionContext) -> Result<Decision, Refusal> {
     let waiting = session.inbox.len();
     if waiting >= session.policy().inbox_capacity {
         return Err(Refusal::InboxFull { waiting });

@@ -95,7 +95,7 @@ pub enum Command {
         /// Query id; by default the running query.
         query: Option<QueryId>,
     },
-    /// Adds text to the running query.
+    /// Adds text to the running query, or begins one with it.
     Steer {
         /// Text.
         text: String,

@@ -21,6 +21,7 @@ use crate::{
         Attempt, CallId, Fault, FaultClass, FaultCode, Limits, QueryId, QueryType, Record,
         SessionName, SharedList, Signal, SignalFields, SignalType, StopReason, Timestamp, ToolCall,
         ToolResult, ToolStatus, Turn, Usage,
+        command::Author,
         record::{
             Accepted, AgentFact, ApprovalFact, ApprovalVerdict, BudgetFact, ChildEnd, ControlFact,
             Ending, Fact, FallbackAction, FallbackCause, FallbackTriggered, LlmFact, QueryFact,
@@ -321,6 +322,17 @@ impl RefusalStreak {
 }
 
 impl Query {
+    /// A user's words that no model call has taken in.
+    pub(super) fn late_steers(&self) -> impl Iterator<Item = &Steered> {
+        let steers = self.steers.iter().map(|steered| &**steered);
+        steers.filter(|steered| steered.author == Author::User)
+    }
+
+    pub(super) fn late_text(&self) -> String {
+        let texts: Vec<&str> = self.late_steers().map(|late| &*late.text).collect();
+        texts.join("\n\n")
+    }
+
     pub(super) fn evolve(&mut self, record: &Record) {
         match &record.fact {
             Fact::Query(QueryFact::Doubted(fact)) => {

@@ -149,7 +149,10 @@ impl Session {
                     by,
                     idempotency_key: None,
                 };
-                control::steer(self.running(now)?, steered)
+                match self.draft(now) {
+                    Some(draft) => control::steer(draft, steered),
+                    None => inbox::steer_late(self, steered, now),
+                }
             }
             Command::Pause => Ok(self.pause(by, now)),
             Command::Resume => Ok(self.unpause(by, now)),
@@ -399,12 +402,30 @@ impl Session {
             self.keys.remember(key, id, &accepted.text);
         }
         let place = accepted.place;
+        if place == InboxPosition::Front {
+            self.move_late_keys(id, &accepted);
+        }
         let queued = Queued { id, accepted };
         match place {
             InboxPosition::Front => self.inbox.push_front(queued),
             InboxPosition::Back => self.inbox.push_back(queued),
         }
         self.begin_next();
+    }
+
+    /// The keys of words that came too late name the query that the words became.
+    fn move_late_keys(&mut self, id: QueryId, accepted: &Accepted) {
+        let Phase::Running(query) = &self.phase else {
+            return;
+        };
+        if accepted.idempotency_key.is_some() || query.late_text() != accepted.text {
+            return;
+        }
+        for late in query.late_steers() {
+            if let Some(key) = &late.idempotency_key {
+                self.keys.remember(key, id, &late.text);
+            }
+        }
     }
 
     fn begin_next(&mut self) {

@@ -146,7 +146,6 @@ fn commands_without_a_running_query_are_refused() {
                 query: Some(QueryId(1)),
             },
         ),
-        ("steer", steer("left", Author::User)),
         ("finish now", Command::FinishNow),
         ("set budget", Command::SetBudget(limits(5))),
     ] {
@@ -156,6 +155,50 @@ fn commands_without_a_running_query_are_refused() {
             play.command(command),
             Err(Refusal::NothingRunning),
             "{name}"
+        );
+    }
+}
+
+#[test]
+fn steering_an_idle_session_begins_a_query() {
+    for author in [Author::User, Author::Operator] {
+        let mut play = Play::asked(policy());
+        play.says(&done());
+        let heard = play.command(steer("And b?", author));
+        assert_eq!(heard, Ok(Heard::query(QueryId(2))), "{author:?}");
+        assert_eq!(play.kinds(), ["control.steered_late", "query.accepted"]);
+        play.prepare(QueryType::Code);
+        play.says(&done());
+        assert_eq!(play.finished().outcome, Outcome::Answered, "{author:?}");
+    }
+}
+
+#[test]
+fn key_of_words_that_came_too_late_names_their_query() {
+    let keyed = |key: &str, text: &str| Submission {
+        idempotency_key: Some(key.into()),
+        busy: BusyPolicy::Steer,
+        ..Submission::new(text)
+    };
+    for texts in [&["And b?"][..], &["And b?", "And c?"]] {
+        let mut play = Play::asked(policy());
+        for text in texts {
+            let heard = play.submit(keyed(text, text));
+            assert_eq!(heard, Ok(Heard::query(QueryId(1))), "{text}");
+        }
+        play.command(Command::FinishNow).unwrap();
+        for revived in [false, true] {
+            for text in texts {
+                let heard = play.submit(keyed(text, text));
+                assert_eq!(heard, Ok(Heard::query(QueryId(2))), "{text}, {revived}");
+            }
+            assert_eq!(play.count("query.accepted"), 2);
+            play.revive();
+        }
+        let reused = play.submit(keyed(texts[0], "And d?"));
+        assert!(
+            matches!(reused, Err(Refusal::KeyReused { .. })),
+            "{reused:?}"
         );
     }
 }
