@@ -8,7 +8,7 @@ use std::{borrow::Cow, collections::HashMap};
 
 use memchr::{memchr, memchr2};
 
-use super::view::Meter;
+use super::{tag::white_space, view::Meter};
 
 /// A field with its name in lower case and its text trimmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,18 +125,19 @@ fn tag_at<'a>(text: &'a str, start: usize, meter: &mut impl Meter) -> Option<Fie
     let bytes = text.as_bytes();
     let closing = bytes.get(start + 1) == Some(&b'/');
     let from = start + 1 + usize::from(closing);
-    let name = bytes[from..].iter().take_while(|byte| is_name_byte(**byte));
-    let length = name.count();
+    let rest = &bytes[from..];
+    let of_name = |at: &usize| is_name_byte(rest[*at]) && white_space(&rest[*at..]) == 0;
+    let length = (0..rest.len()).take_while(of_name).count();
     // One pass finds the name's end, another its letter case.
     meter.visit(2 * length + 2);
-    if !bytes.get(from).is_some_and(|byte| begins_name(*byte)) {
+    if length == 0 || !begins_name(rest[0]) {
         return None;
     }
     let after = &bytes[from + length..];
     let stop = memchr2(b'<', b'>', after);
     meter.visit(stop.unwrap_or(after.len()));
     let stop = stop.filter(|stop| after[*stop] == b'>')?;
-    if stop > 0 && !after[0].is_ascii_whitespace() && after[0] != b'/' {
+    if stop > 0 && white_space(after) == 0 && after[0] != b'/' {
         return None;
     }
     let side = match (closing, after[..stop].last()) {

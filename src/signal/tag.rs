@@ -95,8 +95,12 @@ impl TagProbe {
                 }
                 continue;
             };
-            meter.visit(1);
-            self.at += 1;
+            let (byte, length) = match white_space(view.bytes_from(self.at)) {
+                0 => (byte, 1),
+                length => (b' ', length),
+            };
+            meter.visit(length);
+            self.at += length;
             match step(self.state, byte) {
                 Step::To(state) => self.enter(state, byte, view, meter),
                 Step::Open if !self.broken => return Tag::Open(self.at),
@@ -122,7 +126,9 @@ impl TagProbe {
             (TagState::AttributeName | TagState::AfterAttributeName, TagState::BeforeValue) => {
                 let name = &view.bytes_from(self.name)[..here - self.name];
                 meter.visit(name.len());
-                self.typed |= name.trim_ascii_end().eq_ignore_ascii_case(b"type");
+                let end = name.iter().position(|byte| !continues_name(*byte));
+                let name = &name[..end.unwrap_or(name.len())];
+                self.typed |= name.eq_ignore_ascii_case(b"type");
                 self.value = self.at;
             }
             (TagState::BeforeAttribute, TagState::AttributeName) => self.name = here,
@@ -159,12 +165,28 @@ impl TagProbe {
     }
 }
 
+/// Length of the Unicode white space that a text begins with; 0 if there is none.
+pub(super) fn white_space(text: &[u8]) -> usize {
+    let length = match text.first() {
+        Some(b'\t'..=b'\r' | b' ') => return 1,
+        Some(0xC2) => 2,
+        Some(0xE1..=0xE3) => 3,
+        _ => return 0,
+    };
+    let first = text
+        .get(..length)
+        .and_then(|bytes| str::from_utf8(bytes).ok());
+    let is_white = first.is_some_and(|text| text.chars().all(char::is_whitespace));
+    if is_white { length } else { 0 }
+}
+
+/// White space of any kind is given as `b' '`.
 fn step(state: TagState, byte: u8) -> Step {
     use TagState::{
         AfterAttributeName, AfterValue, AttributeName, BeforeAttribute, BeforeEnd, BeforeValue,
         Closing, NearMiss, Opening, Start, Unquoted, Value,
     };
-    let white = byte.is_ascii_whitespace();
+    let white = byte == b' ';
     let continues = |seen| {
         let letter = PLURAL.get::<usize>(seen);
         letter.is_some_and(|letter| byte.eq_ignore_ascii_case(letter))
@@ -204,7 +226,7 @@ pub(super) fn may_begin(after: &[u8]) -> bool {
     let pairs = name.iter().zip(PLURAL);
     let seen = pairs.take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();
     name.get(seen).is_none_or(|next| {
-        next.is_ascii_whitespace() && seen >= NAME || *next == b'>' && seen == NAME
+        white_space(&name[seen..]) > 0 && seen >= NAME || *next == b'>' && seen == NAME
     })
 }
 

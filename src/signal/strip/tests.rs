@@ -26,6 +26,10 @@ fn fragment() -> impl Strategy<Value = String> {
         "<signal type=\"need_turn\">",
         "<signal type='stuck' confidence='0.4'>",
         "<SIGNAL\n type = \"x\" >",
+        "<signal\u{a0}type\u{2003}=\u{3000}'x'\u{85}>",
+        "</signal\u{1680}>",
+        "<signal\u{a0}",
+        "\u{2028}",
         "<signal>",
         "</signal>",
         "</Signal \n>",
@@ -259,7 +263,7 @@ struct Plain<'a> {
 }
 
 static TAG: LazyLock<Regex> = LazyLock::new(|| {
-    let white = r"[ \t\r\n\x0C]";
+    let white = r"\s";
     let name = "[sS][iI][gG][nN][aA][lL]";
     let value = r#"(?:"[^"\n]*"|'[^'\n]*')"#;
     let attribute = format!("{white}+[A-Za-z_][A-Za-z0-9_.:-]*{white}*={white}*{value}");

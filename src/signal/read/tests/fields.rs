@@ -66,6 +66,11 @@ fn values_are_typed_by_the_schema() {
             need_turn("the <reason> element", None, &[]),
         ),
         (
+            "white space of Unicode in a tag",
+            "<reason\u{a0}>enough</reason\u{2003}>",
+            need_turn("enough", None, &[]),
+        ),
+        (
             "of a doubled field the last counts",
             "<reason>first one</reason><reason>second</reason>",
             need_turn("second", None, &[]),

@@ -10,6 +10,14 @@ fn opening_tags_parse_in_every_form() {
         ("plain", r#"<signal type="need_turn">"#),
         ("single quotes", "<signal type='need_turn'>"),
         ("spare white space", "<signal \t type = \"need_turn\"  >"),
+        (
+            "no-break spaces",
+            "<signal\u{a0}type\u{a0}=\u{a0}\"need_turn\"\u{a0}>",
+        ),
+        (
+            "wide spaces",
+            "<signal\u{3000}\u{2028}type=\"need_turn\"\u{85}>",
+        ),
         ("over lines", "<signal\n  type=\n'need_turn'\r\n>"),
         ("letter case of all parts", r#"<SIGNAL Type="Need_Turn">"#),
         (
@@ -85,7 +93,13 @@ fn lookalike_tags_stay_as_text() {
 
 #[test]
 fn closing_tags_allow_whitespace_and_any_case() {
-    for closing in ["</signal>", "</signal  >", "</SIGNAL\n>", "</Signal\t>"] {
+    for closing in [
+        "</signal>",
+        "</signal  >",
+        "</SIGNAL\n>",
+        "</Signal\t>",
+        "</signal\u{2003}\u{b}>",
+    ] {
         let reply = format!("<signal type='need_turn'><reason>a good reason</reason>{closing}end");
         assert_eq!(
             interpret(&reply),
