@@ -92,18 +92,22 @@ impl LimitsRequest {
             Self::Operator(wanted) => (wanted, false),
             Self::User(wanted) => (wanted, true),
         };
+        let turns = wanted.max_turns.unwrap_or(profile.max_turns);
         Limits {
-            max_turns: chosen(wanted.max_turns, Some(profile.max_turns), is_user)
-                .unwrap_or(profile.max_turns),
+            max_turns: if is_user {
+                turns.min(profile.max_turns)
+            } else {
+                turns
+            },
             max_tokens: chosen(wanted.max_tokens, profile.max_tokens, is_user),
             max_cost: chosen(wanted.max_cost, profile.max_cost, is_user),
         }
     }
 }
 
-fn chosen<T: Ord>(wanted: Option<T>, profile: Option<T>, stricter: bool) -> Option<T> {
+fn chosen<T: Ord>(wanted: Option<T>, profile: Option<T>, is_user: bool) -> Option<T> {
     match (wanted, profile) {
-        (Some(wanted), Some(profile)) if stricter => Some(wanted.min(profile)),
+        (Some(wanted), Some(profile)) if is_user => Some(wanted.min(profile)),
         (wanted, profile) => wanted.or(profile),
     }
 }

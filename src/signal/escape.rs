@@ -1,12 +1,15 @@
-//! Escapes foreign text, so that signals in it stay data.
+//! Escapes foreign text, so that signals and guidance in it stay data.
 
 use std::borrow::Cow;
 
 use memchr::memchr_iter;
 
-use super::tag::may_begin;
+use super::tag::{may_begin, may_begin_tag};
 
-/// Escapes every signal tag in `text`, also in code: its `<` becomes `&lt;`.
+/// The tag around the runtime's own texts.
+const GUIDANCE: &[u8] = b"guidance";
+
+/// Escapes every tag of a signal or of guidance in `text`, also in code: its `<` becomes `&lt;`.
 ///
 /// A `<` at the end that could become a tag is escaped as well, so escaped texts can be joined.
 #[must_use]
@@ -15,7 +18,8 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     let mut escaped = String::new();
     let mut done = 0;
     for at in memchr_iter(b'<', bytes) {
-        if may_begin(&bytes[at + 1..]) {
+        let after = &bytes[at + 1..];
+        if may_begin(after) || may_begin_tag(after, GUIDANCE) {
             escaped.push_str(&text[done..at]);
             escaped.push_str("&lt;");
             done = at + 1;
@@ -33,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_signal_tags_are_escaped() {
+    fn only_tags_of_signals_and_guidance_are_escaped() {
         for (name, text, escaped) in [
             (
                 "opening",
@@ -56,6 +60,17 @@ mod tests {
             ),
             ("what could become one", "a <sig", "a &lt;sig"),
             (
+                "white space of Unicode",
+                "<signal\u{a0}type='x'> </signal\u{3000}>",
+                "&lt;signal\u{a0}type='x'> &lt;/signal\u{3000}>",
+            ),
+            (
+                "guidance",
+                "<guidance>a</Guidance > <guidance a='b'> <guidance/>",
+                "&lt;guidance>a&lt;/Guidance > &lt;guidance a='b'> &lt;guidance/>",
+            ),
+            ("what could become guidance", "a </guid", "a &lt;/guid"),
+            (
                 "what could become a near miss",
                 "a <signals",
                 "a &lt;signals",
@@ -63,8 +78,8 @@ mod tests {
             ("a bracket at the end", "a <", "a &lt;"),
             (
                 "other markup stays",
-                "<b> <signals> <signal.h> <signals.h> < signal> <think> &lt;",
-                "<b> <signals> <signal.h> <signals.h> < signal> <think> &lt;",
+                "<b> <signals> <signal.h> <signals.h> < signal> <think> <guidances> <guide> &lt;",
+                "<b> <signals> <signal.h> <signals.h> < signal> <think> <guidances> <guide> &lt;",
             ),
             ("nothing", "", ""),
         ] {

@@ -223,11 +223,25 @@ fn continues_name(byte: u8) -> bool {
 /// Whether a tag or near miss begins here, or would with more bytes.
 pub(super) fn may_begin(after: &[u8]) -> bool {
     let name = after.strip_prefix(b"/").unwrap_or(after);
-    let pairs = name.iter().zip(PLURAL);
-    let seen = pairs.take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();
+    let seen = common(name, PLURAL);
     name.get(seen).is_none_or(|next| {
         white_space(&name[seen..]) > 0 && seen >= NAME || *next == b'>' && seen == NAME
     })
+}
+
+/// Whether a tag of the name begins here, or would with more bytes.
+pub(super) fn may_begin_tag(after: &[u8], of: &[u8]) -> bool {
+    let name = after.strip_prefix(b"/").unwrap_or(after);
+    let seen = common(name, of);
+    name.get(seen).is_none_or(|next| {
+        seen == of.len() && (matches!(next, b'>' | b'/') || white_space(&name[seen..]) > 0)
+    })
+}
+
+/// Number of equal letters at the beginning.
+fn common(text: &[u8], name: &[u8]) -> usize {
+    let pairs = text.iter().zip(name);
+    pairs.take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count()
 }
 
 /// Explains the right form to the model, without brackets, because guidance escapes them.

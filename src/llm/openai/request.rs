@@ -3,6 +3,8 @@
 //! The prompt comes first and messages keep their order, so that a growing conversation has a
 //! stable prefix, byte for byte, which servers can cache.
 
+use std::{borrow::Cow, sync::Arc};
+
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, value::RawValue};
 
@@ -29,10 +31,15 @@ pub(in crate::llm) fn body(
     let tools = kept.tools(&request.tools, |tools| {
         tools.iter().map(OpenAiTool::of).collect::<Vec<_>>()
     })?;
-    let mut body = Vec::with_capacity(wire::room(&request.messages, &[&prompt, &tools]));
+    // OpenAI reads no tokens in messages.
+    let messages = match quirks.system_anywhere {
+        true => Cow::Borrowed(&request.messages[..]),
+        false => wire::without_tokens(&request.messages),
+    };
+    let mut body = Vec::with_capacity(wire::room(&messages, &[&prompt, &tools]));
     let written = ChatRequest {
         model: &request.model,
-        messages: entries(request, &prompt, provider, quirks),
+        messages: entries(request, &messages, &prompt, provider, quirks),
         tools: (!request.tools.is_empty()).then_some(&*tools),
         tool_choice: match request.tool_choice {
             ToolChoice::None if !request.tools.is_empty() => Some("none"),
@@ -131,15 +138,16 @@ struct Kept<'a> {
 
 fn entries<'a>(
     request: &'a Request,
+    messages: &'a [Arc<Message>],
     prompt: &'a RawValue,
     provider: &str,
     quirks: RequestQuirks,
 ) -> Vec<Entry<'a>> {
-    let mut entries = Vec::with_capacity(request.messages.len() + 1);
+    let mut entries = Vec::with_capacity(messages.len() + 1);
     if !request.system.is_empty() {
         entries.push(Entry::Prompt(prompt));
     }
-    for message in request.messages.iter() {
+    for message in messages {
         match message.role {
             Role::System | Role::Guidance if quirks.system_anywhere => {
                 entries.extend(message.texts().map(Entry::System));
