@@ -1,23 +1,31 @@
 //! Live sessions of the system, with the turns charged to each running query. Outlives shards.
 //!
 //! Shards enter and remove sessions, a session enters its running query, gateways charge turns.
-//! Lists and recovery read it.
+//! Lists and recovery read it. It also limits log lines that an outage would repeat for each
+//! session.
 
 use std::{
     collections::HashSet,
+    mem,
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use dashmap::{DashMap, mapref::entry::Entry};
+use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::{
     handle::SessionState,
     progress_tracker::{ProgressTracker, Stage},
 };
 use crate::model::{QueryId, SessionKey, Turn};
+
+/// Shortest time between two warnings of an outage.
+const QUIET: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChargeResult {
@@ -42,6 +50,8 @@ struct Tables {
     quarantined: DashMap<SessionKey, String>,
     running: AtomicUsize,
     appended: AtomicU64,
+    /// When the last warning of an outage was logged, and how many were not logged since.
+    warned: Mutex<(Option<Instant>, u64)>,
 }
 
 #[derive(Debug)]
@@ -170,6 +180,20 @@ impl Ledger {
         self.0.quarantined.remove(key).is_some()
     }
 
+    /// Logs a warning of an outage, with the number of those that were left out since the last one,
+    /// or leaves it out.
+    pub(super) fn warn(&self, log: impl FnOnce(u64)) {
+        let now = Instant::now();
+        let mut warned = self.0.warned.lock();
+        if warned.0.is_some_and(|last| now - last < QUIET) {
+            warned.1 += 1;
+            return;
+        }
+        let (_, more) = mem::replace(&mut *warned, (Some(now), 0));
+        drop(warned);
+        log(more);
+    }
+
     pub(super) fn appended(&self) {
         self.0.appended.fetch_add(1, Ordering::Relaxed);
     }
@@ -224,6 +248,16 @@ mod tests {
             (charge(second, 0), ledger.running()),
             (ChargeResult::NotLive, 0)
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn warnings_of_an_outage_are_counted_instead_of_repeated() {
+        let (ledger, mut logged) = (Ledger::default(), Vec::new());
+        for _ in 0..100 {
+            ledger.warn(|more| logged.push(more));
+            tokio::time::advance(QUIET / 20).await;
+        }
+        assert_eq!(logged, [0, 19, 19, 19, 19]);
     }
 
     #[test]

@@ -29,6 +29,7 @@ use super::{
 };
 use crate::{
     journal::{ALL, Error, Known, Sids},
+    kernel::Refusal,
     model::{Seq, SessionKey, Sid},
 };
 
@@ -42,7 +43,7 @@ const ENDED: u32 = 2;
 /// Deadline of the journal, and the pause after it failed.
 const AGAIN: Duration = Duration::from_secs(5);
 /// Pause before looking again for queries that other processes have left.
-const LATER: Duration = Duration::from_secs(30);
+const LATER: Duration = Duration::from_secs(1);
 /// Longest time that a session holds its place, so that a query of hours does not hold up the
 /// others.
 const LONGEST: Duration = Duration::from_secs(900);
@@ -132,8 +133,12 @@ impl RecoveryTask {
             // Concurrently, because each may wait for a journal that does not answer.
             let woken = join_all(next.iter().map(|key| self.wake(key))).await;
             for (key, woken) in next.into_iter().zip(woken) {
-                if let Err(error) = woken {
-                    tracing::warn!(session = %key, %error, "cannot recover a session");
+                match woken {
+                    // Another process was faster.
+                    Ok(()) | Err(AskError::Refused(Refusal::Owned { .. })) => {}
+                    Err(error) => self.router.ledger.warn(|more| {
+                        tracing::warn!(session = %key, %error, more, "cannot recover a session");
+                    }),
                 }
                 held.insert(key, Instant::now());
             }

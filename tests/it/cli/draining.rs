@@ -41,7 +41,7 @@ struct Message {
     told: Option<(u64, u64)>,
 }
 
-fn client() -> Client {
+pub(super) fn client() -> Client {
     // An error means that another test has installed it.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder().no_proxy().build().unwrap()

@@ -10,8 +10,9 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use tokio::{task::JoinSet, time::timeout};
 
-use super::{Run, Workspace};
+use super::{Run, Workspace, draining::client, serve::Served};
 use crate::actors::simulation::Dice;
 
 const DONE: &str =
@@ -82,6 +83,9 @@ fn model_takes(place: &Workspace, delay_ms: u64) {
 
 /// Longer than any test, in milliseconds.
 const FOR_EVER: u64 = 600_000;
+
+/// Less than the time after which anything but a death makes a process look for others' queries.
+const SOON: Duration = Duration::from_secs(15);
 
 fn place() -> Workspace {
     Workspace::new(&[])
@@ -222,4 +226,65 @@ fn processes_that_are_killed_at_random_lose_and_double_nothing() {
     assert!(cut_off > 0, "no query was cut off");
     let verified = place.oracle("journal verify").output();
     assert_eq!(verified.status.code(), Some(0), "{verified:?}");
+}
+
+/// Two servers: the survivor continues what the dead one ran, without a request for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn survivor_continues_at_once_what_a_killed_server_ran() {
+    let place = place();
+    let serve = "serve --listen 127.0.0.1:0 --model scripted/s.json";
+    model_takes(&place, FOR_EVER);
+    let first = Served::start(&place, serve);
+    model_takes(&place, 0);
+    let second = Served::start(&place, serve);
+    let client = client();
+    let post = |server: &Served, path: &str, body: Value| {
+        let url = format!("http://{}{path}", server.address);
+        let request = client.post(url).header("content-type", "application/json");
+        let request = request.header("idempotency-key", "k");
+        let request = request.header("x-oracle-session", "chat");
+        request.body(body.to_string()).send()
+    };
+    let messages = "/api/sessions/s/messages";
+    let accepted = post(&first, messages, json!({ "text": "one" })).await;
+    let accepted = accepted.unwrap().text().await.unwrap();
+    let message = json!({ "role": "user", "content": "two" });
+    let chat = json!({ "model": "oracle", "messages": [message] });
+    let mut asked = JoinSet::new();
+    asked.spawn(post(&first, "/v1/chat/completions", chat.clone()));
+    first.comes_to("oracle_sessions_live{state=\"calling\"}", 2);
+
+    let url = format!("http://{}/api/sessions/s/events", second.address);
+    let events = client.get(url).header("accept", "text/event-stream");
+    let mut events = events.send().await.unwrap();
+    first.signal("KILL");
+    let answer = asked.join_next().await.unwrap().unwrap();
+    assert!(answer.is_err(), "it died before it answered");
+    let end = async {
+        let mut seen = String::new();
+        while !seen.contains("query.finished") {
+            let chunk = events.chunk().await.unwrap();
+            seen += str::from_utf8(&chunk.unwrap()).unwrap();
+        }
+    };
+    let again = async {
+        let answer = post(&second, "/v1/chat/completions", chat).await.unwrap();
+        answer.text().await.unwrap()
+    };
+    let (end, again) = tokio::join!(timeout(SOON, end), timeout(SOON, again));
+    end.expect("a follower sees the end");
+    let again = again.expect("a repeated request is answered");
+    assert!(again.contains("Fine."), "{again}");
+    let repeated = post(&second, messages, json!({ "text": "one" })).await;
+    let repeated = repeated.unwrap().text().await.unwrap();
+    let query = |text: &str| serde_json::from_str::<Value>(text).unwrap()["query"].clone();
+    assert_eq!(query(&repeated), query(&accepted));
+    for session in ["s", "chat"] {
+        let log = log(&place, session);
+        assert_eq!(count(&log, "query.accepted"), 1, "{session}");
+        assert_eq!(count(&log, "supervisor.restarted"), 1, "{session}");
+    }
+    // The control channel of the survivor is found too.
+    let listed = place.oracle("ctl list").output();
+    assert_eq!(listed.status.code(), Some(0), "{listed:?}");
 }
