@@ -2,7 +2,7 @@
 //! owes.
 //!
 //! Passivation is no fault. If a session recovers with a query and was not passivated, its process
-//! died.
+//! died. A query that only waited for a person is not to blame for that.
 
 use super::{
     calls, compaction, control,
@@ -91,7 +91,7 @@ impl Session {
     /// that are owed.
     #[must_use]
     pub fn awake(&self, now: DecisionContext) -> Decision {
-        if self.has_left {
+        if self.has_left || self.waits_for_a_person() {
             return self.revived(now);
         }
         let detail = "the process ended while the query was running";

@@ -295,3 +295,26 @@ async fn ten_process_deaths_fail_only_their_query() {
     let answer = session.ask("and now?").await.unwrap();
     assert_eq!(end(&answer), answered("A whole answer."), "it is usable");
 }
+
+#[tokio::test(start_paused = true)]
+async fn process_deaths_do_not_fail_a_query_that_waits_for_approval() {
+    let journal = memory();
+    let script = Scripted::new().calls("Shall I?", [("deploy", serde_json::json!({}))]);
+    let start = || {
+        TestOracle::new(script.clone())
+            .tool(TestTool::new("deploy").needs_approval())
+            .journal(journal.clone())
+            .start()
+    };
+    for death in 0..12 {
+        let oracle = start().await.unwrap();
+        let session = oracle.session("s").unwrap();
+        match death {
+            0 => drop(session.submit(Submission::new("deploy")).await.unwrap()),
+            _ => session.recover().await.unwrap(),
+        }
+        session.wait_for("approval.requested").await.unwrap();
+        assert_eq!(session.view().await.unwrap().state, "approval", "{death}");
+        oracle.die().await;
+    }
+}
