@@ -224,6 +224,9 @@ pub enum Error {
         /// What is wrong with the record.
         why: String,
     },
+    /// The disk is full. Nothing was changed.
+    #[error("the disk is full, and nothing was recorded: free space, and try again")]
+    Full,
     /// The store fails at present; the call may be retried.
     #[error("the journal is unavailable: {0}; check the disk, and try again")]
     Unavailable(String),

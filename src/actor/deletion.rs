@@ -15,7 +15,6 @@ use super::{
 };
 use crate::{
     journal::{Error, Journal, Known, Only},
-    kernel::Refusal,
     model::{
         SessionKey,
         record::{ControlFact, Deleted},
@@ -53,7 +52,10 @@ pub async fn delete(
     let known = within(PATIENCE, journal.find(key.clone())).await?;
     let sid = known.ok_or_else(unknown)?.sid;
     let gone = match within(PATIENCE, journal.delete(sid, only)).await {
-        Err(Error::StatusConflict { .. }) => return Err(Refusal::Busy.into()),
+        Err(Error::StatusConflict { .. }) => {
+            let name = key.name.clone();
+            return Err(AskError::Unfinished { name });
+        }
         Err(Error::Unknown { .. }) => return Err(unknown()),
         gone => gone?,
     };

@@ -35,7 +35,7 @@ use super::{
 use crate::{
     access::Tenants,
     journal::Journal,
-    kernel::{Command, CommandReply, IssuedCommand, Refusal},
+    kernel::{Command, CommandReply, IssuedCommand},
     model::{By, IdError, ProfileName, QueryId, SessionKey, SessionName},
 };
 
@@ -102,14 +102,14 @@ impl SessionRouter {
         &self,
         key: &SessionKey,
         admission: Admission,
-        message: impl FnOnce(RpcReplyPort<Result<T, Refusal>>) -> ShardMsg,
+        message: impl FnOnce(RpcReplyPort<Result<T, AskError>>) -> ShardMsg,
     ) -> Result<T, AskError> {
         let shard = self
             .shards
             .at(self.shards.index_of(key))
             .ok_or(AskError::Stopped)?;
         match shard.ask(message, admission, self.acknowledge).await {
-            Ok(answer) => Ok(answer?),
+            Ok(answer) => answer,
             Err(Unanswered::Full(full)) => Err(AskError::full(full.waiting)),
             Err(Unanswered::Timeout) => Err(AskError::Timeout(self.acknowledge)),
             Err(Unanswered::Stopped) => Err(AskError::Stopped),

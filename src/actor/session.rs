@@ -10,9 +10,10 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use tracing::Instrument as _;
 
-use super::{message::local_messages, trace::Origin, view::SessionView};
+use super::{handle::AskError, message::local_messages, trace::Origin, view::SessionView};
 use crate::{
-    kernel::{self, CallToken, Command, IssuedCommand, Opinion, Refusal, Report},
+    journal,
+    kernel::{self, CallToken, Command, IssuedCommand, Opinion, Report},
     model::{
         Fault, ProfileName, QueryClassification, QueryId,
         record::{Parent, RestartCause},
@@ -52,10 +53,10 @@ pub(super) struct Opening {
     pub parent: Option<Parent>,
 }
 
-pub(super) type Acknowledged = Result<kernel::CommandReply, Refusal>;
+pub(super) type Acknowledged = Result<kernel::CommandReply, AskError>;
 
 /// `None` for a session that is not live.
-pub(super) type Viewed = Result<Option<SessionView>, Refusal>;
+pub(super) type Viewed = Result<Option<SessionView>, AskError>;
 
 pub(super) enum SessionMsg {
     /// Replay the journal, then resume.
@@ -84,6 +85,8 @@ pub(super) enum SessionMsg {
     Passivate,
     /// Leave memory regardless of what is in flight.
     Park,
+    /// End, because the journal failed.
+    Fail(journal::Error),
 }
 local_messages!(SessionMsg);
 
@@ -146,6 +149,7 @@ impl Actor for SessionActor {
                 }
                 SessionMsg::Passivate => state.passivate(&me).await?,
                 SessionMsg::Park => state.park(&me).await?,
+                SessionMsg::Fail(error) => Err(error)?,
             }
             Ok(())
         };

@@ -284,8 +284,8 @@ impl SessionMsg {
 
     fn refuse(self, refusal: Refusal) {
         match self {
-            Self::Command { reply, .. } => drop(reply.send(Err(refusal))),
-            Self::GetView { reply } => drop(reply.send(Err(refusal))),
+            Self::Command { reply, .. } => drop(reply.send(Err(refusal.into()))),
+            Self::GetView { reply } => drop(reply.send(Err(refusal.into()))),
             _ => {}
         }
     }

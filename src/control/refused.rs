@@ -176,6 +176,7 @@ impl From<AskError> for Refused {
             AskError::NoSession { .. } => Self::new(Code::NoSession, text),
             AskError::Deleted { .. } => Self::new(Code::Deleted, text),
             AskError::Timeout(_) | AskError::Stopped => Self::unavailable(text),
+            AskError::Unfinished { .. } => Self::retryable(Code::Busy, text, SOON),
             AskError::Journal(_) => Self::retryable(Code::Journal, text, LATER),
         }
     }

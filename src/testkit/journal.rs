@@ -42,6 +42,8 @@ pub enum Obstacle {
     SilentSnapshots,
     /// Appends fail and are not done.
     RefusedAppends,
+    /// Claims and appends fail as [`Error::Full`].
+    Full,
     /// Appends of more than this many bytes fail and are not done.
     RefusedLarge(usize),
     /// Lists of sessions take this long.
@@ -118,6 +120,7 @@ impl Obstacle {
             Self::SilentAppends | Self::LateAppends(_) | Self::RefusedAppends => {
                 is(Operation::Append)
             }
+            Self::Full => is(Operation::Append) || is(Operation::Claim),
             Self::RefusedLarge(most) => is(Operation::Append) && size(&call.records) > most,
             Self::SilentSnapshots => is(Operation::Save),
             Self::SlowLists(_) => is(Operation::List),
@@ -149,7 +152,8 @@ impl InterceptedJournal for ObstructedJournal {
             let unavailable = |why: &str| Err(Error::Unavailable(why.to_owned()));
             match obstacle {
                 Obstacle::Down => unavailable("it is down"),
-                Obstacle::RefusedAppends => unavailable("it is full"),
+                Obstacle::RefusedAppends => unavailable("it is away"),
+                Obstacle::Full => Err(Error::Full),
                 Obstacle::RefusedLarge(_) => unavailable("there is no room for so much"),
                 Obstacle::Broken => Err(Error::Broken("the disk lies".into())),
                 Obstacle::Unreadable(sid) => {

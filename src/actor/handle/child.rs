@@ -198,6 +198,7 @@ fn is_transient(error: &AskError) -> bool {
             | AskError::Refused(Refusal::Owned { .. })
             | AskError::Journal(
                 journal::Error::Unavailable(_)
+                    | journal::Error::Full
                     | journal::Error::Conflict { .. }
                     | journal::Error::Fenced { .. }
                     | journal::Error::Unknown { .. },

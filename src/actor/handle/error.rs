@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Why a request to a session failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AskError {
     /// The session refused the request; the text gives the reason and the remedy.
@@ -76,6 +76,15 @@ pub enum AskError {
         /// Name of the session.
         name: SessionName,
     },
+    /// A query of the session runs, so that it is deleted only if the caller insists.
+    #[error(
+        "session `{name}` is running a query: wait for its end, interrupt it, or force the deletion \
+         (`--anyway`, over HTTP `force=1`)"
+    )]
+    Unfinished {
+        /// Name of the session.
+        name: SessionName,
+    },
     /// The journal could not be read.
     #[error(transparent)]
     Journal(journal::Error),
@@ -104,7 +113,10 @@ impl AskError {
     /// Whether the request may have been recorded, or may yet be, despite the error.
     #[must_use]
     pub const fn leaves_open(&self) -> bool {
-        matches!(self, Self::Timeout(_) | Self::Stopped | Self::Journal(_))
+        match self {
+            Self::Journal(error) => !matches!(error, journal::Error::Full),
+            error => matches!(error, Self::Timeout(_) | Self::Stopped),
+        }
     }
 }
 

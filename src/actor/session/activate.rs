@@ -2,7 +2,10 @@
 
 use ractor::{ActorProcessingErr, ActorRef};
 
-use super::{Activation, SessionMsg, state::SessionShell};
+use super::{
+    Activation, SessionMsg,
+    state::{SessionShell, is_full},
+};
 use crate::{
     actor::{
         meter::Activity,
@@ -10,9 +13,9 @@ use crate::{
         shard::ShardMsg,
     },
     journal::{self, Claim},
-    kernel::{Decision, DecisionContext, Effect, Refusal, Report},
+    kernel::{Decision, DecisionContext, Effect, Report},
     model::{
-        Owner, Seq,
+        Seq,
         record::{Opened, Quarantined, Record, SessionFact},
     },
 };
@@ -37,8 +40,15 @@ impl SessionShell {
         };
         if !is_new {
             match within(deadline, journal.claim(key.clone())).await {
-                Err(journal::Error::Owned { by, .. }) => {
-                    self.record_owner(by);
+                Err(error @ journal::Error::Owned { .. }) => {
+                    self.unclaimed = Some(error);
+                    self.leave_to_owner();
+                    return Ok(());
+                }
+                Err(error @ journal::Error::Full) => {
+                    self.unclaimed = Some(error.clone());
+                    // After the messages that wait, so that their callers learn why.
+                    me.cast(SessionMsg::Fail(error))?;
                     return Ok(());
                 }
                 claim => self.replay(claim?).await?,
@@ -80,7 +90,7 @@ impl SessionShell {
         &mut self,
         me: &ActorRef<SessionMsg>,
     ) -> Result<(), ActorProcessingErr> {
-        if self.owned.is_some() {
+        if self.unclaimed.is_some() {
             me.stop(None);
             return Ok(());
         }
@@ -118,8 +128,10 @@ impl SessionShell {
         for _ in 0..2 {
             let released = self.services.router.journal.release(sid, epoch);
             match within(self.services.timeouts.append, released).await {
-                Err(error @ journal::Error::Unavailable(_)) => {
-                    tracing::warn!(session = %self.key, %error, "cannot release the ownership of a session");
+                Err(error @ (journal::Error::Unavailable(_) | journal::Error::Full)) => {
+                    self.services.router.ledger.warn(|more| {
+                        tracing::warn!(session = %self.key, %error, more, "cannot release the ownership of a session");
+                    });
                 }
                 _ => return,
             }
@@ -132,7 +144,11 @@ impl SessionShell {
         self.children.clear();
         if self.last > Seq(0) {
             let decision = self.session.leave(self.moment());
-            self.step(me, decision).await?;
+            match self.step(me, decision).await {
+                // Only a running query needs the record.
+                Err(error) if is_full(&error) && self.session.query().is_none() => {}
+                left => left?,
+            }
         }
         if let Some(keeping) = self.keeping.take() {
             // Only a short cut: without the snapshot, the next activation takes longer.
@@ -164,9 +180,7 @@ impl SessionShell {
     }
 
     /// Refuses callers because another process owns the session, until the shard ends this actor.
-    fn record_owner(&mut self, by: Owner) {
-        let session = self.key.name.clone();
-        self.owned = Some(Refusal::Owned { session, by });
+    fn leave_to_owner(&self) {
         let now = self.services.clock.monotonic_millis();
         self.progress_tracker.at(Activity::Waking, true, now);
         let key = self.key.clone();

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     actor::{
+        handle::AskError,
         mailbox::Mailbox,
         profile::{Profile, Profiles},
         progress_tracker::ProgressTracker,
@@ -27,8 +28,7 @@ use crate::{
     },
     journal::{self, Append, Claim, Entry, Journal, Snapshot},
     kernel::{
-        CallToken, Decision, DecisionContext, IssuedCommand, Opinion, Query, Refusal, Report,
-        Session, Step,
+        CallToken, Decision, DecisionContext, IssuedCommand, Opinion, Query, Report, Session, Step,
     },
     model::{
         CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey, SessionName,
@@ -62,9 +62,8 @@ pub(in crate::actor) struct SessionShell {
     pub(super) tools: HashMap<CallId, Task>,
     /// Followed to their ends, which may come after the end of the query.
     pub(super) children: HashMap<SessionName, Task>,
-    /// Refusal to all callers while another process owns the session.
-    pub(super) owned: Option<Refusal>,
-    approvals_published: bool,
+    /// Refusal to all callers if the session cannot be claimed.
+    pub(super) unclaimed: Option<journal::Error>,
     /// Start of the running turn, in monotonic microseconds; `None` for a turn that is not
     /// measured.
     pub(super) turn_began: Option<u64>,
@@ -111,8 +110,7 @@ impl SessionShell {
             work: None,
             tools: HashMap::new(),
             children: HashMap::new(),
-            owned: None,
-            approvals_published: false,
+            unclaimed: None,
             turn_began: None,
             origin: None,
             traces: BTreeMap::new(),
@@ -137,8 +135,8 @@ impl SessionShell {
         order: IssuedCommand,
         reply: RpcReplyPort<Acknowledged>,
     ) -> Result<(), ActorProcessingErr> {
-        if let Some(owned) = &self.owned {
-            let _ = reply.send(Err(owned.clone()));
+        if let Some(why) = &self.unclaimed {
+            let _ = reply.send(Err(why.clone().into()));
             return Ok(());
         }
         if let Some(refusal) = self.refuses(&opening) {
@@ -151,16 +149,24 @@ impl SessionShell {
                 let decision = self.opening(decision);
                 let answer = decision.reply_after(self.last);
                 if let Err(error) = self.step(me, decision).await {
-                    // Another process has just created the session.
-                    if let Some(journal::Error::Owned { session, by }) = error.downcast_ref() {
-                        let (session, by) = (session.clone(), by.clone());
-                        let _ = reply.send(Err(Refusal::Owned { session, by }));
+                    // Another process may just have created the session.
+                    if let Some(why @ (journal::Error::Owned { .. } | journal::Error::Full)) =
+                        error.downcast_ref()
+                    {
+                        let _ = reply.send(Err(AskError::from(why.clone())));
+                    }
+                    // Then nothing was recorded, so the session is as it was.
+                    if is_full(&error) {
+                        self.services.router.ledger.warn(|more| {
+                            tracing::warn!(session = %self.key, %error, more, "cannot record a message");
+                        });
+                        return Ok(());
                     }
                     return Err(error);
                 }
                 Ok(answer)
             }
-            Err(refusal) => Err(refusal),
+            Err(refusal) => Err(refusal.into()),
         };
         // The command is durable, even if the caller has given up.
         let _ = reply.send(answer);
@@ -224,8 +230,8 @@ impl SessionShell {
     }
 
     pub(super) fn view(&self, reply: RpcReplyPort<Viewed>) {
-        let view = match &self.owned {
-            Some(owned) => Err(owned.clone()),
+        let view = match &self.unclaimed {
+            Some(why) => Err(why.clone().into()),
             // Nothing is recorded.
             None if self.last == Seq(0) => Ok(None),
             None => {
@@ -307,16 +313,14 @@ impl SessionShell {
 
     /// Publishes the calls that wait for approval, before that many records are published. With the
     /// number of its last record, the entry stays valid after passivation.
-    fn publish_approvals(&mut self, unpublished: usize) {
-        let waits = self.session.waiting_calls().next().is_some();
+    fn publish_approvals(&self, unpublished: usize) {
         let approvals = &self.services.router.approvals;
-        if waits {
+        if self.session.waiting_calls().next().is_some() {
             let last = (0..unpublished).fold(self.last, |last, _| last.next());
             approvals.update(&self.key, &self.session, last);
-        } else if self.approvals_published {
+        } else {
             approvals.forget(&self.key);
         }
-        self.approvals_published = waits;
     }
 
     /// Appends records: the one deliberate await of a handler, bounded, and fatal to the actor on
@@ -344,7 +348,10 @@ impl SessionShell {
             journal.append(append).await.map(|_| claim)
         };
         let appended = within(self.services.timeouts.append, appended).await;
-        if let Err(journal::Error::Unavailable(_) | journal::Error::Broken(_)) = appended {
+        if let Err(
+            journal::Error::Unavailable(_) | journal::Error::Full | journal::Error::Broken(_),
+        ) = appended
+        {
             meter.not_committed();
         }
         self.claim = Some(appended?);
@@ -387,6 +394,10 @@ impl SessionShell {
             }
         }));
     }
+}
+
+pub(super) fn is_full(error: &ActorProcessingErr) -> bool {
+    matches!(error.downcast_ref(), Some(journal::Error::Full))
 }
 
 /// Whether a record is progress of the running query. Commands are not: a client that repeats one

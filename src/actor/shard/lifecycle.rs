@@ -135,6 +135,7 @@ impl ActorEnd {
             // A session that began elsewhere in the meantime is read again.
             Some(
                 JournalError::Unavailable(_)
+                | JournalError::Full
                 | JournalError::Broken(_)
                 | JournalError::StatusConflict { .. },
             ) => Self::Unrecorded,
@@ -366,7 +367,7 @@ impl ShardState {
                 };
                 start.call_progress = progress_tracker.call_progress();
                 start.activation = activation;
-                self.rest(key, start, progress_tracker);
+                self.rest(key, start, progress_tracker, refused.then_some(detail));
             }
             Next::Drop => {
                 tracing::info!(session = %key, %detail, "session is owned by another process");
@@ -376,11 +377,23 @@ impl ShardState {
         }
     }
 
-    fn rest(&mut self, key: SessionKey, mut start: Start, progress_tracker: &ProgressTracker) {
+    /// `outage` is what the journal said, which it may say of all sessions.
+    fn rest(
+        &mut self,
+        key: SessionKey,
+        mut start: Start,
+        progress_tracker: &ProgressTracker,
+        outage: Option<&str>,
+    ) {
         let pause = self.settings.restart_pause * (1 << start.restarts.min(10));
         let pause = self.services.clock.spread(pause);
         let activation = &start.activation;
-        tracing::warn!(session = %key, ?activation, ?pause, "restarting session");
+        match outage {
+            Some(error) => self.ledger.warn(|more| {
+                tracing::warn!(session = %key, %error, ?pause, more, "restarting session");
+            }),
+            None => tracing::warn!(session = %key, ?activation, ?pause, "restarting session"),
+        }
         start.restarts += 1;
         progress_tracker.returns(self.now());
         self.rests += 1;
@@ -411,6 +424,7 @@ impl ShardState {
     pub(super) fn drop_session(&mut self, key: &SessionKey) {
         self.slots.remove(key);
         self.ledger.remove(key);
+        self.services.router.approvals.forget(key);
         self.services.router.bus.close(key);
     }
 

@@ -352,7 +352,7 @@ async fn messages_during_passivation_are_queued_up_to_a_bound() {
     }
     let refused = bench.submit("one too many").await.await.unwrap();
     let full = Refusal::InboxFull { waiting: WAITING };
-    assert_eq!(refused.unwrap_err(), full);
+    assert_eq!(refused.unwrap_err(), full.into());
     bench.say(ShardMsg::Stays { key: key(), actor }).await;
     assert!(live(bench.slot()));
     assert!(waits.await.unwrap().is_ok());
@@ -381,7 +381,7 @@ async fn queue_of_a_session_stuck_in_its_journal_is_bounded() {
     }
     let refused = bench.submit("one too many").await.await.unwrap();
     let full = Refusal::InboxFull { waiting: WAITING };
-    assert_eq!(refused.unwrap_err(), full);
+    assert_eq!(refused.unwrap_err(), full.into());
     journal.set(Obstacle::None);
     bench.until(resting).await;
     assert!(hangs.await.is_err(), "its append was never answered");
@@ -414,7 +414,7 @@ async fn quarantine_survives_a_shard_restart_until_released() {
     bench.state = ShardState::new(bench.state.me.clone(), args);
     let reason = || "unreadable".to_owned();
     let refused = bench.submit("and?").await.await.unwrap().unwrap_err();
-    assert_eq!(refused, Refusal::Quarantined { reason: reason() });
+    assert_eq!(refused, Refusal::Quarantined { reason: reason() }.into());
     let released = bench.command(Command::Release).await;
     assert_eq!(bench.activation(), Some(&Activation::Again));
     assert!(released.await.unwrap().is_ok());
@@ -440,7 +440,7 @@ async fn session_that_ignores_a_kill_is_quarantined() {
     bench.say(ShardMsg::Sweep).await;
     let refused = waits.await.unwrap().unwrap_err();
     let reason = "it was killed but did not end within 900s".to_owned();
-    assert_eq!(refused, Refusal::Quarantined { reason });
+    assert_eq!(refused, Refusal::Quarantined { reason }.into());
     assert!(bench.slot().is_none() && bench.is_quarantined());
     assert_eq!(bench.state.ledger.running(), 0);
     // A late end has no consequences.

@@ -11,7 +11,6 @@ use super::{CliError, Terminal, known};
 use crate::{
     actor::{self, AskError},
     journal::{Journal, Known, Only, SessionStatus},
-    kernel::Refusal,
     model::{SessionKey, SessionName},
 };
 
@@ -48,7 +47,7 @@ pub async fn delete(
     };
     let key = SessionKey::local(args.id.clone());
     let deleted = match actor::delete(journal, &key, from).await {
-        Err(AskError::Refused(Refusal::Busy)) => return Err(busy(args)),
+        Err(AskError::Unfinished { .. }) => return Err(busy(args)),
         deleted => deleted?,
     };
     let (id, known, sub_agents) = (&args.id, &deleted.known, deleted.sub_agents.len());

@@ -155,7 +155,7 @@ impl Failed {
     pub(super) fn of_reading(self) -> Error {
         match self {
             Self::Refused(error) => error,
-            Self::Store(error) => Error::Unavailable(describe(&error)),
+            Self::Store(error) => passing(&error),
         }
     }
 }
@@ -220,6 +220,14 @@ const fn is_write(error: ffi::Error) -> bool {
 pub(super) fn is_full(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DiskFull)
         || error.sqlite_error().copied().is_some_and(is_write)
+}
+
+/// The error for a caller, who may try again.
+pub(super) fn passing(error: &rusqlite::Error) -> Error {
+    match is_full(error) {
+        true => Error::Full,
+        false => Error::Unavailable(describe(error)),
+    }
 }
 
 /// Adds SQLite's code, because its message is the same for every failed read, write and fsync.

@@ -21,7 +21,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use super::{
     Tuning,
     connection::BUSY,
-    error::{Failed, FailureScope, describe, is_full, reach},
+    error::{Failed, FailureScope, describe, is_full, passing, reach},
     health::Health,
     log::{PATIENCE, WalEraser},
     processes::Process,
@@ -286,7 +286,7 @@ impl Writing<'_> {
                         self.log.owe(PATIENCE);
                         self.tidy();
                     }
-                    return refuse(batch, &Error::Unavailable(describe(&error)));
+                    return refuse(batch, &passing(&error));
                 }
                 Ended::Doubtful(error) => self.health.give_up(describe(&error)),
             }

@@ -142,3 +142,19 @@ async fn dropping_an_ephemeral_handle_ends_its_query() {
     );
     assert_eq!(durable(&journal).await, ["s", "usage"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn dropped_ephemeral_session_has_no_waiting_calls() {
+    let script = Scripted::new().calls("Looking.", [("look", json!({}))]);
+    let system = start(script, &Arc::new(Memory::new())).await;
+    let oracle = system.oracle();
+    let session = oracle.ephemeral(TenantId::local(), ProfileName::oracle());
+    session.submit(Submission::new("look")).await.unwrap();
+    let other = oracle.session_by_key(session.key().clone());
+    while other.waiting_calls().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    drop(session);
+    tokio::time::sleep(HOUR).await;
+    assert_eq!(other.waiting_calls(), []);
+}

@@ -196,6 +196,20 @@ async fn deleted_session_has_no_waiting_calls() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn new_session_of_a_deleted_name_has_no_waiting_calls() {
+    let oracle = asks().start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    session.submit(Submission::new("deploy it")).await.unwrap();
+    session.wait_for("session.passivated").await.unwrap();
+    // As another process deletes it.
+    let known = oracle.journal().find(key("s")).await.unwrap().unwrap();
+    let deleted = oracle.journal().delete(known.sid, Only::Always).await;
+    assert_eq!(deleted.unwrap().len(), 1);
+    session.command(Command::Pause).await.unwrap();
+    assert_eq!(session.waiting_calls(), []);
+}
+
+#[tokio::test(start_paused = true)]
 async fn waiting_calls_are_read_in_batches_and_an_incomplete_list_says_so() {
     let journal = memory();
     let before = approving().journal(journal.clone()).start().await.unwrap();
@@ -273,10 +287,7 @@ async fn deletion_is_permanent_and_records_its_author() {
     let oracle = some_sessions().await;
     let anna = oracle.oracle().acting(By::new("anna"));
     let busy = anna.delete(&key("a.2"), Only::WhenIdle).await;
-    assert!(
-        matches!(busy, Err(AskError::Refused(Refusal::Busy))),
-        "{busy:?}"
-    );
+    assert!(matches!(busy, Err(AskError::Unfinished { .. })), "{busy:?}");
     for each in ["a.1", "a.2"] {
         anna.delete(&key(each), Only::Always).await.unwrap();
         let gone = oracle.journal().find(key(each)).await.unwrap();

@@ -234,3 +234,33 @@ async fn broken_journal_acknowledges_nothing() {
     assert!(told.is_err(), "{told:?}");
     assert_eq!(logs(&memory).await, before);
 }
+
+#[tokio::test(start_paused = true)]
+async fn full_disk_refuses_messages_with_the_reason_and_leaves_nothing_behind() {
+    let memory: Arc<dyn Journal> = Arc::new(Memory::new());
+    let journal = ObstructedJournal::new(memory.clone());
+    let system = oracle(journal.clone(), &write()).start().await.unwrap();
+    let known = system.session("known").unwrap();
+    known.ask(QUESTIONS[0]).await.unwrap();
+    journal.set(Obstacle::Full);
+    for _ in 0..2 {
+        for name in ["known", "new"] {
+            let session = system.session(name).unwrap();
+            let refused = session.submit(Submission::new("and b?")).await.unwrap_err();
+            assert!(
+                refused.to_string().contains("the disk is full"),
+                "{refused}"
+            );
+            assert!(!refused.leaves_open());
+        }
+        // The sessions are passivated meanwhile.
+        advance_time(HOUR).await;
+    }
+    journal.set(Obstacle::None);
+    advance_time(HOUR).await;
+    let names = logs(&memory).await.into_iter();
+    let names: Vec<_> = names.map(|(known, _)| known.key.name.to_string()).collect();
+    assert_eq!(names, ["known"]);
+    assert_eq!(known.ask("and b?").await.unwrap().text, ANSWERS[1]);
+    assert_eq!(counts(&known, ["supervisor.restarted"]).await, [0]);
+}
