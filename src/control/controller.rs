@@ -6,12 +6,15 @@ use crate::{
     journal::{Entry, Only},
     kernel::{Command, CommandReply},
     model::{
-        By, ForkPoint, LimitsRequest, Principal, SessionKey, TenantId,
+        By, ForkPoint, LimitsRequest, Principal, Seq, SessionKey, TenantId,
         access::Role,
         command::{Author, MAX_QUESTION},
         record::ApprovalVerdict,
     },
 };
+
+/// Most events in an answer to `tail`.
+const EVENTS: u32 = 512;
 
 /// Executes verbs on a running system. Cheap to clone.
 #[derive(Clone)]
@@ -122,6 +125,14 @@ impl TenantController<'_> {
                 limit,
             } => {
                 let handle = self.session(self.key(&session));
+                let limit = limit.min(EVENTS);
+                let after = match after {
+                    Some(after) => after,
+                    None => {
+                        let last = handle.last().await?.unwrap_or_default();
+                        Seq(last.0.saturating_sub(limit.into()))
+                    }
+                };
                 let entries = handle.page(after, limit as usize).await?.entries;
                 let event = |entry: Entry| entry.event(&session.name);
                 let events = entries.into_iter().map(event).collect();

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::value::RawValue;
 #[cfg(feature = "server")]
 use utoipa::ToSchema;
@@ -23,6 +23,13 @@ const PAGE: u32 = 100;
 
 const fn page() -> u32 {
     PAGE
+}
+
+fn positive<'de, D: Deserializer<'de>>(number: D) -> Result<u32, D::Error> {
+    match u32::deserialize(number)? {
+        0 => Err(D::Error::custom("must be at least 1")),
+        number => Ok(number),
+    }
 }
 
 const fn operator() -> Author {
@@ -53,7 +60,7 @@ pub enum Verb {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<SessionName>,
         /// Page size, up to 1,000.
-        #[serde(default = "page")]
+        #[serde(default = "page", deserialize_with = "positive")]
         limit: u32,
     },
     /// Lists the tenants that have sessions, by name.
@@ -62,7 +69,7 @@ pub enum Verb {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<TenantId>,
         /// Page size, up to 1,000.
-        #[serde(default = "page")]
+        #[serde(default = "page", deserialize_with = "positive")]
         limit: u32,
     },
     /// Returns a session's state.
@@ -74,11 +81,11 @@ pub enum Verb {
     Tail {
         /// The session.
         session: Subject,
-        /// Only events after this number.
-        #[serde(default)]
-        after: Seq,
+        /// Only events after this number; the last ones if omitted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<Seq>,
         /// Page size, up to 512.
-        #[serde(default = "page")]
+        #[serde(default = "page", deserialize_with = "positive")]
         limit: u32,
     },
     /// Pauses a session: no new model call and no new tool call starts.
@@ -173,7 +180,7 @@ pub enum Verb {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tenant: Option<TenantId>,
         /// Page size, up to 1,000.
-        #[serde(default = "page")]
+        #[serde(default = "page", deserialize_with = "positive")]
         limit: u32,
     },
     /// Approves a tool call.

@@ -212,9 +212,32 @@ fn step(field: &mut String, key: &str) {
     field.push_str(key);
 }
 
+/// Shortens an error of serde, and replaces names of Rust's types by those of JSON.
 fn plain(what: &str) -> String {
     let end = what.rfind(" at line ").unwrap_or(what.len());
-    what.get(..end).unwrap_or(what).to_owned()
+    let what = what.get(..end).unwrap_or(what);
+    let wrong = ["invalid type: ", "invalid value: "];
+    let wrong = wrong.iter().find_map(|kind| what.strip_prefix(kind));
+    let Some((found, expected)) = wrong.and_then(|wrong| wrong.rsplit_once(", expected ")) else {
+        return what.to_owned();
+    };
+    let found = match found {
+        "map" => "an object".to_owned(),
+        "sequence" => "an array".to_owned(),
+        "unit value" => "null".to_owned(),
+        number => number.replacen("floating point `", "number `", 1),
+    };
+    let expected = match expected {
+        "u16" => "a whole number from 0 to 65535",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" | "usize" => "a whole number, at least 0",
+        "a map" => "an object",
+        "a sequence" => "an array",
+        name if name.starts_with("struct ") => "an object",
+        name if name.starts_with("enum ") => "a string",
+        name => name,
+    };
+    format!("expected {expected}, found {found}")
 }
 
 /// Extracts the field that serde reports as missing, unknown or duplicate.

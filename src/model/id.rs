@@ -32,7 +32,7 @@ pub enum IdError {
     #[error(
         "the {what} `{name}` contains the character `{bad}`: use 1 to {MAX_NAME} characters from \
          A-Z a-z 0-9 . _ : -",
-        bad = bad.escape_default()
+        bad = bad.escape_debug()
     )]
     BadCharacter {
         /// The kind of name.
@@ -41,6 +41,14 @@ pub enum IdError {
         name: String,
         /// The first invalid character.
         bad: char,
+    },
+    /// It is `.` or `..`, which clients remove from a path.
+    #[error("the {what} `{name}` has a special meaning in paths: add a letter or a digit")]
+    Dots {
+        /// The kind of name.
+        what: &'static str,
+        /// The name.
+        name: String,
     },
 }
 
@@ -53,6 +61,10 @@ fn checked(what: &'static str, name: &str, prefix: &[char]) -> Result<Arc<str>, 
     let length = name.chars().count();
     if length > MAX_NAME {
         return Err(IdError::TooLong { what, length });
+    }
+    if matches!(name, "." | "..") {
+        let name = name.to_owned();
+        return Err(IdError::Dots { what, name });
     }
     match plain.chars().find(|&c| !allowed(c)) {
         Some(bad) => Err(IdError::BadCharacter {
@@ -379,7 +391,8 @@ mod tests {
             ("../x", "contains the character `/`"),
             ("~", "must not be empty"),
             ("a~b", "contains the character `~`"),
-            ("é", "contains the character `\\u{e9}`"),
+            ("é", "contains the character `é`"),
+            ("..", "the session name `..` has a special meaning in paths"),
             ("a\nb", "contains the character `\\n`"),
         ] {
             let error = SessionName::new(bad).unwrap_err().to_string();

@@ -1,6 +1,6 @@
 //! The subcommands of `oracle ctl` and their verbs.
 
-use clap::Subcommand;
+use clap::{Subcommand, value_parser};
 use serde::{Serialize, Serializer};
 
 use crate::{
@@ -33,22 +33,22 @@ pub enum CtlCommand {
         #[arg(long, value_name = "ID")]
         after: Option<SessionName>,
         /// Maximum number of sessions, up to 1000
-        #[arg(long, value_name = "N", default_value_t = 100)]
+        #[arg(long, value_name = "N", default_value_t = 100, value_parser = value_parser!(u32).range(1..))]
         limit: u32,
     },
     /// Show the state of a session
     Inspect(SubjectArg),
-    /// Print a session's events
+    /// Print a session's last events, or those after a number
     Tail {
         /// The session.
         #[command(flatten)]
         #[serde(flatten)]
         one: SubjectArg,
         /// Print only events after this number
-        #[arg(long, value_name = "N", default_value_t = 0)]
-        after: u64,
+        #[arg(long, value_name = "N")]
+        after: Option<u64>,
         /// Maximum number of events, up to 512
-        #[arg(long, value_name = "N", default_value_t = 100)]
+        #[arg(long, value_name = "N", default_value_t = 100, value_parser = value_parser!(u32).range(1..))]
         limit: u32,
     },
     /// Watch new events of one session or all sessions

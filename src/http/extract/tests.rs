@@ -99,6 +99,40 @@ fn invalid_body_names_the_field() {
 }
 
 #[test]
+fn errors_name_types_of_json() {
+    for (body, says) in [
+        (
+            r#"{"name": "a", "inner": {"count": 1.5}}"#,
+            "invalid `inner.count`: expected a whole number from 0 to 4294967295, found number `1.5`",
+        ),
+        (
+            r#"{"name": "a", "inner": {"count": null}}"#,
+            "invalid `inner.count`: expected a whole number from 0 to 4294967295, found null",
+        ),
+        (
+            r#"{"name": "a", "inner": 1}"#,
+            "invalid `inner`: expected an object, found integer `1`",
+        ),
+        (
+            r#"{"name": {}}"#,
+            "invalid `name`: expected a string, found an object",
+        ),
+        (
+            r#"{"name": "a", "list": {}}"#,
+            "invalid `list`: expected an array, found an object",
+        ),
+        (
+            r#"{"name": "u32, expected map", "busy": 1}"#,
+            "invalid `name`: the session name `u32, expected map` contains the character `,`: use \
+             1 to 128 characters from A-Z a-z 0-9 . _ : -",
+        ),
+    ] {
+        let problem = read::<Outer>(body.as_bytes()).unwrap_err();
+        assert_eq!(problem.body().message(), says, "{body}");
+    }
+}
+
+#[test]
 fn valid_bodies_deserialize_as_with_serde() {
     for body in [
         r#"{"name": "a"}"#,
@@ -156,6 +190,7 @@ fn invalid_tagged_body_names_the_field() {
         (r#"{"verb": "inspect", "session": "s", "to": 1}"#, "to"),
         (r#"{"verb": "inspect", "session": "s", "": 1}"#, ""),
         (r#"{"verb": "tail", "session": "s", "after": -1}"#, "after"),
+        (r#"{"verb": "list", "limit": 0}"#, "limit"),
         (
             r#"{"verb": "list", "updated_since": "now"}"#,
             "updated_since",

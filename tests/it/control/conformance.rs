@@ -27,7 +27,10 @@ const CASES: &[(&str, &str)] = &[
     (r#"{"verb":"inspect","session":"default/s"}"#, "session"),
     (r#"{"verb":"inspect","session":"nobody/s"}"#, "no_session"),
     (r#"{"verb":"inspect","session":"none"}"#, "no_session"),
-    (r#"{"verb":"tail","session":"s","limit":3}"#, "events"),
+    (
+        r#"{"verb":"tail","session":"s","after":0,"limit":3}"#,
+        "events",
+    ),
     (
         r#"{"verb":"tail","session":"s","after":3,"limit":2}"#,
         "events",

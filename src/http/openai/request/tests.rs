@@ -34,7 +34,7 @@ fn invalid_field_is_refused_by_name() {
         (with("model", json!(7)), "model", "a string"),
         (json!({ "model": "oracle" }), "messages", "missing field"),
         (with("messages", json!([])), "messages", "at least one"),
-        (with("messages", json!("hello")), "messages", "a sequence"),
+        (with("messages", json!("hello")), "messages", "an array"),
         (
             with("messages", json!(["hello"])),
             "messages[0]",
