@@ -30,8 +30,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     question.limits = Some(Limits::turns(4).into());
     handle.submit(question).await?;
 
-    let mut wanted = Watching::default();
-    wanted.session = Some(handle.key().clone().into());
+    let wanted = Watching {
+        session: Some(handle.key().clone().into()),
+        ..Watching::default()
+    };
     let mut updates = control.watch(&operator, wanted).await?;
     while let Some(Update::Record(record)) = updates.next().await {
         println!("{:>4}  {}", record.seq, record.kind());
