@@ -297,11 +297,16 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 fn private_directory(path: &Path) -> io::Result<()> {
+    let new = path.ancestors().take_while(|path| !path.exists()).count();
     let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
+    builder.recursive(true).create(path)?;
+    let path = path.canonicalize()?;
+    path.ancestors()
+        .skip(1)
+        .take(new)
+        .try_for_each(sync_directory)
 }
 
 #[cfg(unix)]
@@ -314,7 +319,7 @@ fn number(_: &fs::Metadata) -> u64 {
     0
 }
 
-/// A rename is durable only once its directory is synced.
+/// A rename, or a new directory, is durable once the directory above is synced.
 #[cfg(unix)]
 fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()

@@ -157,19 +157,21 @@ fn make_private(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-#[cfg(unix)]
+/// Makes a directory for this user alone, and makes it durable.
 pub(super) fn private_directory(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
+    let new = path.ancestors().take_while(|path| !path.exists()).count();
     let mut private = fs::DirBuilder::new();
-    private.recursive(true).mode(0o700).create(path)
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
+    private.recursive(true).create(path)?;
+    let path = path.canonicalize()?;
+    path.ancestors()
+        .skip(1)
+        .take(new)
+        .try_for_each(sync_directory)
 }
 
-#[cfg(not(unix))]
-pub(super) fn private_directory(path: &Path) -> io::Result<()> {
-    fs::create_dir_all(path)
-}
-
-/// A rename is durable once its directory is synced.
+/// A rename, or a new directory, is durable once the directory above is synced.
 #[cfg(unix)]
 fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()

@@ -1,5 +1,5 @@
-//! Crash test of the real program, killed while it answers: at random moments, and at every named
-//! point of a turn.
+//! Crash test of the real program, killed while it answers: at random moments, at every named point
+//! of a turn, and by power cuts and failing disks.
 //!
 //! In a round, one process asks twenty sessions one question each. It is killed and restarted with
 //! the same input until it exits normally. The next round asks the next question, with a few new
@@ -11,7 +11,7 @@
 //! pass a point. That point then comes first in the next round, where every session has to pass it;
 //! so a process dies at each of them.
 //!
-//! 25 deaths; at least 200 with `ORACLE_LONG_TESTS=1`.
+//! 25 deaths, and 5 power cuts; at least 200 of each with `ORACLE_LONG_TESTS=1`.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -23,6 +23,11 @@ use std::{
 
 use oracle_agent::journal::{Entry, Journal, Known, Sqlite};
 use serde_json::{Value, json};
+
+mod disk;
+mod power;
+
+use disk::{Disk, SyncFault};
 
 use super::{Workspace, ask::FILES};
 use crate::actors::simulation::{
@@ -75,6 +80,8 @@ enum RoundEnd {
     Killed { lines: u64 },
     /// Aborts itself when it passes the point for this time.
     At { point: Named, time: u64 },
+    /// Ends by a fault of its disk at the sync with this number, from 1.
+    Sync { fault: SyncFault, number: u64 },
     /// Exits normally.
     Old,
 }
@@ -100,7 +107,7 @@ impl RoundEnd {
                 point: ("before", "turn.replied"),
                 time: 1,
             }),
-            Self::At { .. } | Self::Killed { .. } | Self::Old => None,
+            Self::At { .. } | Self::Killed { .. } | Self::Sync { .. } | Self::Old => None,
         }
     }
 
@@ -110,6 +117,10 @@ impl RoundEnd {
         match self {
             Self::Killed { lines } => Self::Killed { lines: lines / 2 },
             Self::At { point, .. } => Self::At { point, time: 1 },
+            Self::Sync { fault, number } => Self::Sync {
+                fault,
+                number: number.div_ceil(2),
+            },
             Self::Old => Self::Old,
         }
     }
@@ -231,24 +242,28 @@ fn questions(round: usize) -> Vec<u8> {
 }
 
 /// Runs one process to its end and returns its complete lines.
-fn live(place: &Workspace, round: usize, fate: RoundEnd) -> (Vec<Value>, ExitStatus) {
+fn live(trial: &Trial, fate: RoundEnd) -> (Vec<Value>, ExitStatus) {
     let line = "ask --jsonl --events --parallel 20 --model scripted/script.json";
-    let run = place.oracle(line);
+    let run = trial.place.oracle(line);
     let run = match fate {
         RoundEnd::At { point, time } => {
             let (side, what) = point;
             run.env("ORACLE_TESTKIT_DIE", format!("{side}:{what}:{time}"))
         }
-        RoundEnd::Killed { .. } | RoundEnd::Old => run,
+        RoundEnd::Killed { .. } | RoundEnd::Sync { .. } | RoundEnd::Old => run,
     };
     let mut command = run.command();
+    if let (Some(disk), RoundEnd::Sync { fault, number }) = (&trial.disk, fate) {
+        command.envs(disk.before(fault, number));
+    }
     let mut child = command.stderr(Stdio::null()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     // Without input the process starts no query.
     if fate == (RoundEnd::Killed { lines: 0 }) {
         child.kill().unwrap();
     } else {
-        stdin.write_all(&questions(round)).unwrap();
+        // A process that dies before it has read them closes the pipe.
+        let _ = stdin.write_all(&questions(trial.round));
     }
     drop(stdin);
     let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -288,6 +303,10 @@ fn fates(deaths: usize, dice: &mut Dice) -> VecDeque<RoundEnd> {
 
 struct Trial {
     place: Workspace,
+    disk: Option<Disk>,
+    dice: Dice,
+    /// Sectors that power cuts lost.
+    lost: usize,
     round: usize,
     seen: Seen,
     died: BTreeSet<Named>,
@@ -301,6 +320,9 @@ impl Trial {
         std::fs::write(place.path("script.json"), script()).unwrap();
         Self {
             place,
+            disk: None,
+            dice: Dice(1),
+            lost: 0,
             round: 0,
             seen: Seen::default(),
             died: BTreeSet::new(),
@@ -312,24 +334,33 @@ impl Trial {
         format!("round {}, {fate:?}", self.round)
     }
 
+    fn journal(&self) -> Arc<dyn Journal> {
+        let broken = |why: &str| panic!("{why}");
+        let data = self.place.data.path().join("oracle");
+        Arc::new(Sqlite::open(&data, Box::new(broken)).unwrap())
+    }
+
     /// Runs one process and checks its traces. Returns whether it died this death; otherwise it
     /// exited normally.
     async fn dies(&mut self, fate: RoundEnd) -> bool {
         let name = self.name(fate);
-        let (said, status) = live(&self.place, self.round, fate);
+        let (said, status) = live(self, fate);
+        let is_dead = !status.success();
+        if let (Some(disk), true) = (&self.disk, is_dead) {
+            self.lost += disk.cut(&mut self.dice);
+        }
         self.seen.hear(self.round, &said, &name);
         let before = self.seen.counts();
-        let broken = |why: &str| panic!("{why}");
-        let data = self.place.data.path().join("oracle");
-        let journal = Sqlite::open(&data, Box::new(broken)).unwrap();
-        let journal: Arc<dyn Journal> = Arc::new(journal);
-        self.ended = self.seen.look(&journal, &name).await;
+        self.ended = self.seen.look(&self.journal(), &name).await;
         match (fate, status.signal()) {
             (RoundEnd::At { point, .. }, Some(ABORTED)) => {
                 self.died_at(point, &before, &name);
                 self.died.insert(point);
             }
             (RoundEnd::Killed { .. }, Some(KILLED)) => {}
+            (RoundEnd::Sync { fault, .. }, _) if !status.success() => {
+                power::ended_by(fault, status, &name);
+            }
             _ => {
                 // A normal end, so every session has its answer.
                 assert_eq!(status.code(), Some(0), "{name}: {status}");

@@ -17,6 +17,7 @@ use oracle_agent::{
 
 use super::{
     check::{Ended, all_ended, audited, finished_calls, logs},
+    order,
     scenario::{Act, Order, Scenario},
 };
 use crate::actors::family::Family;
@@ -35,6 +36,7 @@ pub(super) struct World {
     /// For each life and tool: results recorded and calls made at its end.
     stands: Vec<BTreeMap<String, (usize, usize)>>,
     deaths: usize,
+    order: order::Order,
     /// Label for failed assertions.
     name: String,
 }
@@ -60,8 +62,13 @@ impl World {
             scenario: scenario.clone(),
             stands: Vec::new(),
             deaths: 0,
+            order: order::Order::default(),
             name,
         }
+    }
+
+    pub(super) fn in_order(self, order: order::Order) -> Self {
+        Self { order, ..self }
     }
 
     /// Runs one life: until the scenario ends, or until `doom` if it is a system's death.
@@ -91,11 +98,13 @@ impl World {
     }
 
     async fn start(&self, journal: CrashingJournal) -> TestSystem {
-        let oracle = TestOracle::new(self.family.clone())
+        let order = || self.order.clone();
+        let journal: Arc<dyn Journal> = Arc::new(journal);
+        let oracle = TestOracle::new(order().around(self.family.clone()))
             .models(self.scenario.models)
             .policy(self.scenario.policy)
-            .journal(Arc::new(journal));
-        let tools = self.tools.iter().cloned();
+            .journal(Arc::new(order().around(journal)));
+        let tools = self.tools.iter().map(|tool| order().around(tool.clone()));
         let oracle = tools.fold(oracle, TestOracle::tool);
         oracle.start().await.unwrap()
     }
@@ -121,6 +130,7 @@ impl World {
     async fn act(&self, system: &TestSystem) {
         let session = system.session(SESSION).unwrap();
         for act in (self.scenario.acts)() {
+            self.order.pause().await;
             match act {
                 Act::Submit(submission) => self.submit(&session, submission).await,
                 Act::Order { after, nth, order } => {
