@@ -172,6 +172,20 @@ pub fn described(host: Host) -> (Router, utoipa::openapi::OpenApi) {
     routes(host)
 }
 
+/// Says which routes accept this body, as far as it can be read; for fuzzing.
+#[cfg(any(test, feature = "testkit"))]
+pub(crate) fn accepts(body: &[u8]) -> [(&'static str, bool); 4] {
+    let json = axum::http::HeaderValue::from_static("application/json");
+    let headers = axum::http::HeaderMap::from_iter([(axum::http::header::CONTENT_TYPE, json)]);
+    let [session, message] = native::accepts(body);
+    [
+        ("chat", openai::accepts(body)),
+        ("session", session),
+        ("message", message),
+        ("control", extract::verb(&headers, body).is_ok()),
+    ]
+}
+
 fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
     let mut description = Description::openapi();
     // Grouped by what a request has to pass before its handler: nothing; a key; a key, admission

@@ -25,7 +25,7 @@ pub mod offline;
 mod openai;
 mod pieces;
 mod provider;
-mod reading;
+pub(crate) mod reading;
 mod remote;
 pub mod script;
 pub mod scripted;

@@ -24,6 +24,8 @@ mod backend;
 mod crashing;
 mod events;
 pub mod faulty;
+#[doc(hidden)]
+pub mod fuzz;
 mod intercept;
 mod journal;
 pub mod journal_conformance;

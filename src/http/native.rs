@@ -40,6 +40,13 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
         .routes(routes!(show))
 }
 
+#[cfg(any(test, feature = "testkit"))]
+pub(super) fn accepts(body: &[u8]) -> [bool; 2] {
+    let session = super::extract::read::<sessions::NewSession>(body);
+    let message = super::extract::read::<messages::NewMessage>(body);
+    [session.is_ok(), message.is_ok()]
+}
+
 pub(super) fn messages() -> OpenApiRouter<Host> {
     OpenApiRouter::new().routes(routes!(messages::submit))
 }

@@ -24,6 +24,11 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
         .routes(routes!(models::show))
 }
 
+#[cfg(any(test, feature = "testkit"))]
+pub(super) fn accepts(body: &[u8]) -> bool {
+    request::ParsedChat::read(body).is_ok()
+}
+
 pub(super) fn messages() -> OpenApiRouter<Host> {
     OpenApiRouter::new().routes(routes!(completions::create))
 }

@@ -162,5 +162,37 @@ impl Reading {
     }
 }
 
+/// Decodes an answer that arrives in these chunks.
+#[cfg(any(test, feature = "testkit"))]
+pub(crate) fn decode<'a>(
+    dialect: super::Dialect,
+    request: super::Request,
+    chunks: impl IntoIterator<Item = &'a [u8]>,
+) -> (Vec<Delta>, Result<Reply, Fault>) {
+    let context = super::decode::Context {
+        provider: "test".into(),
+        request,
+        seed: || "seed".to_owned(),
+    };
+    let decoder: Box<dyn Decode> = match dialect {
+        super::Dialect::OpenAi => Box::new(super::openai::OpenAiDecoder::new(context)),
+        super::Dialect::Anthropic => Box::new(super::anthropic::AnthropicDecoder::new(context)),
+    };
+    let mut reading = Reading::new(decoder, Bounds::default());
+    let mut deltas = Vec::new();
+    for chunk in chunks {
+        match reading.feed(chunk, &mut deltas) {
+            Ok(Flow::More) => {}
+            Ok(Flow::End) => {
+                let reply = reading.end(Flow::End, &mut deltas);
+                return (deltas, reply);
+            }
+            Err(fault) => return (deltas, Err(fault)),
+        }
+    }
+    let reply = reading.end(Flow::More, &mut deltas);
+    (deltas, reply)
+}
+
 #[cfg(test)]
 mod tests;

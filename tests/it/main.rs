@@ -13,6 +13,7 @@ mod config;
 mod control;
 mod embedding;
 mod files;
+mod fuzz;
 mod http;
 mod models;
 mod prompts;

@@ -155,7 +155,7 @@ impl Dice {
         (mixed ^ (mixed >> 31)) % limit
     }
 
-    fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+    pub(crate) fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
         let index = self.below(all.len() as u64);
         &all[usize::try_from(index).unwrap()]
     }
