@@ -28,7 +28,8 @@ use crate::{
     },
     journal::{self, Append, Claim, Entry, Journal, Snapshot},
     kernel::{
-        CallToken, Decision, DecisionContext, IssuedCommand, Opinion, Query, Report, Session, Step,
+        CallToken, Decision, DecisionContext, IssuedCommand, Opinion, Query, Refusal, Report,
+        Session, Step,
     },
     model::{
         CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey, SessionName,
@@ -140,7 +141,7 @@ impl SessionShell {
             return Ok(());
         }
         if let Some(refusal) = self.refuses(&opening) {
-            let _ = reply.send(Err(refusal));
+            let _ = reply.send(Err(refusal.into()));
             return Ok(());
         }
         self.renew(opening);

@@ -197,7 +197,7 @@ async fn deleted_session_has_no_waiting_calls() {
 
 #[tokio::test(start_paused = true)]
 async fn new_session_of_a_deleted_name_has_no_waiting_calls() {
-    let oracle = asks().start().await.unwrap();
+    let oracle = approving().start().await.unwrap();
     let session = oracle.session("s").unwrap();
     session.submit(Submission::new("deploy it")).await.unwrap();
     session.wait_for("session.passivated").await.unwrap();
