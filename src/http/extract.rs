@@ -231,6 +231,7 @@ fn plain(what: &str) -> String {
         "u16" => "a whole number from 0 to 65535",
         "u32" => "a whole number from 0 to 4294967295",
         "u64" | "usize" => "a whole number, at least 0",
+        "f32" | "f64" => "a number",
         "a map" => "an object",
         "a sequence" => "an array",
         name if name.starts_with("struct ") => "an object",

@@ -199,10 +199,6 @@ fn invalid_tagged_body_names_the_field() {
         (&fork(r#", "into": "", "query": 1"#), "into"),
         (&fork(r#", "into": "t", "query": "1""#), "query"),
         (
-            r#"{"verb": "set_budget", "session": "s", "limits": {}}"#,
-            "limits.max_turns",
-        ),
-        (
             r#"{"verb": "set_budget", "session": "s", "limits": {"max_turns": -1}}"#,
             "limits",
         ),

@@ -258,6 +258,7 @@ async fn survivor_continues_at_once_what_a_killed_server_ran() {
     let events = client.get(url).header("accept", "text/event-stream");
     let mut events = events.send().await.unwrap();
     first.signal("KILL");
+    assert_eq!(first.end().1, None);
     let answer = asked.join_next().await.unwrap().unwrap();
     assert!(answer.is_err(), "it died before it answered");
     let end = async {

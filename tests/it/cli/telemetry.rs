@@ -330,10 +330,8 @@ fn query_of_a_sub_agent_is_a_branch_of_its_parents_turn() {
         assert_eq!(text(query, "request_id"), "req-7");
     }
     let session = text(query, "gen_ai.conversation.id");
-    assert_eq!(
-        text(child, "gen_ai.conversation.id"),
-        format!("{session}.1.1")
-    );
+    let child_session = session.replacen('/', "/~", 1) + ".1.1";
+    assert_eq!(text(child, "gen_ai.conversation.id"), child_session);
 }
 
 #[test]
