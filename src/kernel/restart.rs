@@ -17,7 +17,7 @@ use super::{
     turn_end,
 };
 use crate::model::{
-    By, FaultCode,
+    By, FaultCode, Timestamp,
     record::{
         ControlFact, Ending, Noted, Quarantined, RestartCause, Restarted, SessionFact,
         SupervisorFact, TurnRestartCause,
@@ -142,6 +142,12 @@ pub(super) fn restarted(mut draft: Draft<'_>, cause: RestartCause, detail: Strin
     draft.wait()
 }
 
+/// The end of a back-off, unless it is further away than any: the clock was set back.
+fn bounded(draft: &Draft<'_>, until: Timestamp) -> Timestamp {
+    let longest = draft.policy().longest_wait(&draft.query.model);
+    until.min(draft.now.at.plus(longest))
+}
+
 pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
     let query = draft.query.id;
     retry::count_cut_off(&mut draft);
@@ -160,14 +166,14 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
         Step::Ready => guard::begin_turn(draft, Vec::new()),
         Step::Calling { attempt, .. } => retry::again(draft, attempt, TurnRestartCause::Recovery),
         Step::BackingOff { attempt, until, .. } => {
-            let token = draft.token(attempt);
-            draft.wait_for(Effect::RetryAt { token, at: until })
+            let (token, at) = (draft.token(attempt), bounded(&draft, until));
+            draft.wait_for(Effect::RetryAt { token, at })
         }
         Step::Compacting { what, pause, .. } => match pause {
             None => compaction::again(draft, &what, TurnRestartCause::Recovery),
             Some(pause) => {
                 let token = draft.next_turn_token(what.attempt);
-                let at = pause.until;
+                let at = bounded(&draft, pause.until);
                 draft.wait_for(Effect::RetryAt { token, at })
             }
         },
