@@ -24,6 +24,7 @@ mod following;
 mod forks;
 mod gateway;
 mod import;
+mod injection;
 mod journals;
 mod listing;
 mod models;

@@ -1,19 +1,24 @@
 //! Access: keys, host names, web pages and limits.
 
-use std::{net::SocketAddr, path::Path};
+use std::{collections::BTreeMap, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use axum::{Router, body::Body, extract::ConnectInfo, http::Request};
 use oracle_agent::{
     access::{FileError, Key, KeyFile, KeySet, KeySetError, Keyring, NewKey},
     http::Settings,
     llm::Scripted,
-    model::{Limits, Principal, TenantId, Timestamp, access::Role},
+    model::{
+        Limits, Principal, SessionKey, SessionName, Submission, TenantId, Timestamp, access::Role,
+    },
     testkit::{TestOracle, TestServer, router},
 };
 use reqwest::{Method, StatusCode};
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use super::{Raw, client, greeter, problem, with};
+
+const PATIENCE: Duration = Duration::from_secs(120);
 
 #[derive(Debug, thiserror::Error)]
 #[error("refused: {0}")]
@@ -163,6 +168,76 @@ async fn server_without_keys_wants_its_admin_key_for_control_and_deletion() {
     );
     let forced = "/api/sessions/s?force=1";
     assert_eq!(send(Method::DELETE, forced, admin, json!({})).await, 200);
+}
+
+/// The flood lasts until the other tenant has its answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn flood_of_a_tenant_refuses_nothing_to_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let [greedy, other] = ["greedy", "other"].map(|tenant| {
+        let holder = KeyHolder::of(tenant, tenant, Role::User);
+        key(folder.path(), &holder)
+    });
+    let few = |settings: &mut Settings| settings.max_requests = 20;
+    let server = TestServer::guarded(greeter(), ring(folder.path()), few);
+    let server = Arc::new(server.await.unwrap());
+    let client = client();
+    let ask = {
+        let (server, client) = (Arc::clone(&server), client.clone());
+        move |key: String, session: String| {
+            let url = server.url(&format!("/api/sessions/{session}/messages"));
+            let request = client.post(url).bearer_auth(key);
+            let request = request.header("idempotency-key", "k");
+            let request = with(request, &json!({ "text": "hello" }));
+            async move {
+                let response = request.send().await.unwrap();
+                let status = response.status().as_u16();
+                (status, response.text().await.unwrap())
+            }
+        }
+    };
+    let over = CancellationToken::new();
+    let flood = (0..40).map(|client| {
+        let (ask, key, over) = (ask.clone(), greedy.clone(), over.clone());
+        tokio::spawn(async move {
+            let mut counted = BTreeMap::new();
+            for number in 0.. {
+                if over.is_cancelled() {
+                    break;
+                }
+                let (status, _) = ask(key.clone(), format!("c{client}-{number}")).await;
+                *counted.entry(status).or_insert(0_usize) += 1;
+            }
+            counted
+        })
+    });
+    let flood: Vec<_> = flood.collect();
+    for number in 0..20 {
+        let session = format!("s{number}");
+        let (status, told) = ask(other.clone(), session.clone()).await;
+        assert_eq!(status, 202, "message {number}: {told}");
+        let key = SessionKey {
+            tenant: TenantId::new("other").unwrap(),
+            name: SessionName::new(&session).unwrap(),
+        };
+        let session = server.oracle().session_by_key(key);
+        let same = Submission {
+            idempotency_key: Some("k".into()),
+            ..Submission::new("hello")
+        };
+        let answered = session.answer(same);
+        let answer = tokio::time::timeout(PATIENCE, answered).await.unwrap();
+        answer.unwrap();
+    }
+    over.cancel();
+    let mut counted = BTreeMap::new();
+    for client in flood {
+        for (status, times) in client.await.unwrap() {
+            *counted.entry(status).or_insert(0) += times;
+        }
+    }
+    assert!(counted[&503] > 0, "no flood: {counted:?}");
+    assert!(counted.keys().all(|status| [202, 503].contains(status)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
