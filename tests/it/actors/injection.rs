@@ -118,18 +118,17 @@ async fn steers_nothing(source: Source, data: &'static str) {
         Source::Question => format!("What does this mean?\n{data}"),
         Source::Tool | Source::SubAgent => "Where is it?".to_owned(),
     };
-    let asks = tokio::spawn({
-        let session = session.clone();
-        async move { session.ask(&question).await.unwrap() }
-    });
-    if data.contains("CALL deploy") {
-        let asked = session.wait_for("approval.requested").await.expect(&name);
-        let call = CallId::new(asked.payload["call"].as_str().unwrap());
-        let verdict = ApprovalVerdict::Denied;
-        let denied = Command::AnswerApproval { call, verdict };
-        session.command(denied).await.unwrap();
-    }
-    let answer = asks.await.unwrap();
+    let deny = async {
+        if data.contains("CALL deploy") {
+            let asked = session.wait_for("approval.requested").await.expect(&name);
+            let call = CallId::new(asked.payload["call"].as_str().unwrap());
+            let verdict = ApprovalVerdict::Denied;
+            let denied = Command::AnswerApproval { call, verdict };
+            session.command(denied).await.unwrap();
+        }
+    };
+    let (answer, ()) = tokio::join!(session.ask(&question), deny);
+    let answer = answer.unwrap();
     assert_eq!(answer.outcome, Outcome::Answered, "{name}");
     assert_eq!(deploy.started(), 0, "{name}: nobody allowed it");
 

@@ -14,6 +14,7 @@ use oracle_agent::{
 };
 use reqwest::{Method, StatusCode};
 use serde_json::json;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::{Raw, client, greeter, problem, with};
@@ -197,21 +198,20 @@ async fn flood_of_a_tenant_refuses_nothing_to_the_others() {
         }
     };
     let over = CancellationToken::new();
-    let flood = (0..40).map(|client| {
+    let mut flood = JoinSet::new();
+    for client in 0..40 {
         let (ask, key, over) = (ask.clone(), greedy.clone(), over.clone());
-        tokio::spawn(async move {
+        flood.spawn(async move {
             let mut counted = BTreeMap::new();
-            for number in 0.. {
-                if over.is_cancelled() {
-                    break;
-                }
+            let mut number = 0;
+            while !over.is_cancelled() {
+                number += 1;
                 let (status, _) = ask(key.clone(), format!("c{client}-{number}")).await;
                 *counted.entry(status).or_insert(0_usize) += 1;
             }
             counted
-        })
-    });
-    let flood: Vec<_> = flood.collect();
+        });
+    }
     for number in 0..20 {
         let session = format!("s{number}");
         let (status, told) = ask(other.clone(), session.clone()).await;
@@ -231,10 +231,8 @@ async fn flood_of_a_tenant_refuses_nothing_to_the_others() {
     }
     over.cancel();
     let mut counted = BTreeMap::new();
-    for client in flood {
-        for (status, times) in client.await.unwrap() {
-            *counted.entry(status).or_insert(0) += times;
-        }
+    for (status, times) in flood.join_all().await.into_iter().flatten() {
+        *counted.entry(status).or_insert(0) += times;
     }
     assert!(counted[&503] > 0, "no flood: {counted:?}");
     assert!(counted.keys().all(|status| [202, 503].contains(status)));
