@@ -105,16 +105,22 @@ impl Host {
         self.check_capacity(self.0.submissions.now())
     }
 
-    /// Checks that a tenant leaves others a share of the capacity for queries.
+    /// Checks that a tenant leaves others a share of the capacity for queries. The message that it
+    /// submits is counted already, so that concurrent ones see each other.
     pub(super) fn check_share(&self, account: &Account) -> Result<(), Problem> {
-        let (load, submissions) = (account.load(), self.0.submissions.now());
+        let load = account.load().saturating_sub(1);
+        let submissions = self.0.submissions.now();
         for (name, used, most) in [
             (
                 "max_backlog",
                 self.oracle.backlog(),
                 self.settings.max_backlog,
             ),
-            ("max_queries", self.oracle.busy(), self.settings.max_queries),
+            (
+                "max_queries",
+                self.oracle.busy().max(load),
+                self.settings.max_queries,
+            ),
         ] {
             let used = used + submissions;
             let free = most.saturating_sub(used);

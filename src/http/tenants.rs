@@ -63,8 +63,8 @@ impl Host {
     pub async fn reserve_message(&self, key: &SessionKey) -> Result<Reservation, Problem> {
         self.check_query_capacity()?;
         let account = self.oracle.tenants().account(&key.tenant);
-        self.check_share(&account)?;
         let message = account.message()?;
+        self.check_share(&account)?;
         let session = self.reserve_new_session(&account, key).await?;
         // Reserved last: it blocks other requests, and the count above can take long.
         match self.reserve_query() {

@@ -47,11 +47,16 @@ pub(super) fn models(
     let mut listed: Vec<Listed> = listed.into_iter().flatten().collect();
     let nobody = listed.iter().all(|provider| provider.problem.is_some());
     listed.push(asking.offline());
+    let is_offline = loaded.choice.chain.models() == ["offline/offline"];
     let overview = Overview {
         chain: loaded.choice.chain.models().to_vec(),
         because: loaded.model_choice_reason(),
         providers: listed,
-        advice: if nobody { advice() } else { Vec::new() },
+        advice: if nobody && is_offline {
+            advice()
+        } else {
+            Vec::new()
+        },
     };
     models::print(&overview, json, terminal)?;
     Ok(exit::DONE)

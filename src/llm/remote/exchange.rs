@@ -6,7 +6,7 @@
 use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
-use reqwest::{Response, Version};
+use reqwest::{Response, Url, Version};
 use tokio::time::timeout;
 
 use super::Shared;
@@ -147,7 +147,18 @@ pub(super) async fn refusal(mut response: Response, patience: Duration) -> Fault
     // A partial body will do.
     let _ = timeout(patience.min(WORDS), read).await;
     body.truncate(ERROR_BODY);
-    fault::of_answer(response.status().as_u16(), response.headers(), &body)
+    let status = response.status().as_u16();
+    let mut fault = fault::of_answer(status, response.headers(), &body);
+    if status == 404 && lacks_version(response.url()) {
+        fault.detail += "; the base URL has no `/v1`, which most servers need: add it";
+    }
+    fault
+}
+
+/// Whether a URL of OpenAI's dialect has no version, as most servers want one.
+fn lacks_version(url: &Url) -> bool {
+    let base = url.path().strip_suffix("/chat/completions");
+    base.is_some_and(|base| !base.contains("/v1"))
 }
 
 async fn linger(mut response: Response) {

@@ -52,6 +52,18 @@ async fn plain_text_server_is_a_tls_fault() {
 }
 
 #[tokio::test]
+async fn unknown_route_beneath_a_base_url_without_a_version_names_it() {
+    let answer = || Answer::of(404, "", &["no such route"]);
+    let server = Server::new(&[answer(), answer()]);
+    for (path, is_named) in [("", true), ("/v1", false)] {
+        let settings = settings(Dialect::OpenAi, &format!("{}{path}", server.url));
+        let fault = end(&Remote::new(settings).unwrap()).await.unwrap_err();
+        let names = fault.detail.contains("the base URL has no `/v1`");
+        assert_eq!(names, is_named, "{path}: {fault}");
+    }
+}
+
+#[tokio::test]
 async fn each_response_status_maps_to_a_fault() {
     for (status, code, retry) in [
         (307, "bad_request", false),
@@ -73,7 +85,8 @@ async fn each_response_status_maps_to_a_fault() {
             let body = r#"{"type":"error","error":{"message":"because","type":"x"}}"#;
             let headers = "retry-after: 7\r\nlocation: http://127.0.0.1:1/\r\n";
             let server = Server::new(&[Answer::of(status, headers, &[body])]);
-            let got = all(&remote(dialect, &server), Scenario::Question).await;
+            let settings = settings(dialect, &format!("{}/v1", server.url));
+            let got = all(&Remote::new(settings).unwrap(), Scenario::Question).await;
             let [Err(fault)] = &*got else {
                 panic!("{status}: {got:?}")
             };
