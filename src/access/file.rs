@@ -53,6 +53,9 @@ pub enum FileFault {
     /// Other users can write to the file, and so add keys.
     #[error("other users can write to the key file: restrict its permissions (chmod 600)")]
     Writable,
+    /// Other users can read the admin key.
+    #[error("other users can read the key: restrict its permissions (chmod 600), or delete it")]
+    Readable,
     /// Other users can replace the file, and so add keys.
     #[error(
         "other users can replace the key file in this directory: restrict its permissions \
@@ -159,6 +162,10 @@ impl KeyFile {
         match File::open(&file.path) {
             Ok(open) => {
                 file.check_owner(&open)?;
+                let about = open.metadata().map_err(failed)?;
+                if owner_and_mode(&about).1 & READ != 0 {
+                    return Err(file.error_with(FileFault::Readable));
+                }
                 let text = io::read_to_string(open.take(MAX_BYTES)).map_err(failed)?;
                 let broken = || FileFault::Broken("it has no key".to_owned());
                 Key::read(text.trim()).ok_or_else(|| file.error_with(broken()))
@@ -268,6 +275,8 @@ impl KeyFile {
 
 /// Write permission for users other than the owner.
 const WRITE: u32 = 0o022;
+/// Read permission for users other than the owner.
+const READ: u32 = 0o044;
 const STICKY: u32 = 0o1000;
 
 #[cfg(unix)]

@@ -72,8 +72,8 @@ impl Keyring {
         Self::default()
     }
 
-    /// The keys of this file, which does not have to exist, and the admin key beside it
-    /// ([`KeyFile::admin_key`]).
+    /// The keys of this file, which does not have to exist. Without keys, there is an admin key
+    /// beside it ([`KeyFile::admin_key`]).
     ///
     /// # Errors
     /// When a file cannot be read, trusted or created.
@@ -81,7 +81,10 @@ impl Keyring {
         let mut known = Known::default();
         known.read(&file)?;
         Ok(Self {
-            admin: Some(file.admin_key()?.hash()),
+            admin: match known.guarded {
+                true => None,
+                false => Some(file.admin_key()?.hash()),
+            },
             file: Some(file),
             known: ArcSwap::from_pointee(known),
             refresh_lock: Mutex::default(),

@@ -18,11 +18,8 @@ use prometheus_client::{
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Caller, Host, Problem, problem::ProblemBody};
-use crate::{
-    actor::{ProviderState, QueueDepths},
-    model::access::Role,
-};
+use super::{Admin, Host, Problem, problem::ProblemBody};
+use crate::actor::{ProviderState, QueueDepths};
 
 type Gauges = Family<Vec<(&'static str, String)>, Gauge<u64, AtomicU64>>;
 
@@ -37,10 +34,7 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
     (status = 200, body = str, content_type = "application/openmetrics-text"),
     (status = 403, description = "The key lacks the role `admin`.", body = ProblemBody),
 ))]
-async fn metrics(State(host): State<Host>, Caller(who): Caller) -> Response {
-    if who.role != Role::Admin && host.keys.is_guarded() {
-        return Problem::admin_only().into_response();
-    }
+async fn metrics(State(host): State<Host>, _: Admin) -> Response {
     let mut registry = Registry::with_prefix("oracle");
     registry.register_collector(Box::new(host.oracle.collector()));
     depths(&mut registry, &host.oracle.depths());

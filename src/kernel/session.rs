@@ -159,7 +159,8 @@ impl Session {
             Command::Release => Ok(self.release(by, now)),
             Command::FinishNow => Ok(control::finish_now(self.running(now)?, by)),
             Command::SetBudget(limits) => {
-                let limits = inbox::checked(limits.resolve(self.policy().limits))?;
+                let current = self.query().map_or(self.policy().limits, Query::limits);
+                let limits = inbox::checked(limits.resolve(current))?;
                 Ok(control::set_budget(self.running(now)?, limits, by))
             }
             Command::AnswerApproval { call, verdict } => {

@@ -141,7 +141,7 @@ impl ProjectRoot {
     /// Resolves a path that a model gave, relative to the root.
     ///
     /// # Errors
-    /// [`ToolError::ForModel`] if it does not exist, lies outside the root, belongs to version control
+    /// [`ToolError::ForModel`] if it does not exist, lies outside the root, may hold secrets
     /// (`.git`), or is neither file nor folder.
     pub fn resolve(&self, relative: &str) -> Result<PathBuf, ToolError> {
         let relative = self.normalize(relative)?;
@@ -253,7 +253,7 @@ impl ProjectRoot {
 
     fn is_protected(&self, path: &Path) -> bool {
         let inside = path.strip_prefix(&self.canonical);
-        inside.is_ok_and(|inside| inside.iter().any(is_version_control))
+        inside.is_ok_and(|inside| inside.iter().any(is_never_read))
     }
 
     /// Refuses what it can without the disk, so that no outside path is touched.
@@ -464,7 +464,10 @@ impl WriteTarget {
     pub(super) fn draft(&self, text: &str) -> io::Result<PendingFile<'_>> {
         let mut folder = self.folder.try_clone()?;
         for part in &self.missing {
-            mkdirat(&folder, part, Mode::from_raw_mode(0o777))?;
+            match mkdirat(&folder, part, Mode::from_raw_mode(0o777)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
             folder = open_in(&folder, part, ENTER)?;
         }
         let writers = Mode::WUSR | Mode::WGRP | Mode::WOTH;
@@ -540,14 +543,14 @@ fn stem(name: &str) -> &str {
     }
 }
 
-pub(super) fn is_version_control(name: &OsStr) -> bool {
-    let names = [".git", ".hg", ".svn", ".jj"];
+pub(super) fn is_never_read(name: &OsStr) -> bool {
+    let names = [".git", ".hg", ".svn", ".jj", "admin.key"];
     names.iter().any(|one| name.eq_ignore_ascii_case(one))
 }
 
 fn protected_error(shown: &str) -> ToolError {
     ToolError::ForModel(format!(
-        "`{shown}` belongs to version control and may contain secrets: it is never read; use \
+        "`{shown}` may contain secrets and is never read: continue without it, or use \
          `history_search` for changes"
     ))
 }

@@ -58,7 +58,7 @@ pub(super) fn serve(
             true => AuthMode::Keys,
             false => AuthMode::Open,
         };
-        // Bound first, so that a process that finds the address taken has changed nothing.
+        // Bound first, so that a process that finds the address taken opens no journal.
         let listener = Listener::bind(&settings, auth).map_err(bind_failed)?;
         let stored = stored::open(&folder)?;
         let journal: Arc<dyn Journal> = Arc::new(stored.clone());

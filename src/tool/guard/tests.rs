@@ -111,9 +111,10 @@ fn paths_outside_or_reserved_are_refused() {
     let tree = tree();
     let beside = format!("{}-beside/x", tree.root.path().display());
     let out = "is outside of the project folder";
-    let kept = "belongs to version control";
+    let kept = "may contain secrets";
     for (name, wanted, says) in [
         ("git's own", ".git", kept),
+        ("a server's key", "lib/admin.key", kept),
         ("a file of git's own", "./.git/config", kept),
         ("nothing there, and no hint", ".git/confg", kept),
         ("in any case, further below", "lib/.GIT/x/y", kept),

@@ -88,10 +88,12 @@ impl Git {
         if about.success != Some(true) {
             return Err(git_error(&about));
         }
-        let (root, mut lines) = (self.root.path(), about.output.split(|byte| *byte == b'\n'));
+        let (root, output) = (self.root.path(), about.output.trim_ascii_end());
+        let mut lines = output.split(|byte| *byte == b'\n');
         repository.is_shallow = lines.next() == Some(b"true");
-        let folders = lines.map(|line| root.join(OsStr::from_bytes(line)).canonicalize());
-        let folders: Vec<_> = folders.map_while(Result::ok).take(2).collect();
+        // A line break in a path makes more lines.
+        let folders = lines.map(|line| root.join(OsStr::from_bytes(line)).canonicalize().ok());
+        let folders: Vec<_> = folders.collect::<Option<_>>().unwrap_or_default();
         match &folders[..] {
             [own, common] if repository.is_of_top(own, common).await? => Ok(repository),
             _ => Err(ToolError::for_model(
@@ -101,6 +103,18 @@ impl Git {
             )),
         }
     }
+}
+
+/// Whether a repository has commits of others, by a link or by `alternates`.
+fn borrows(common: &Path) -> bool {
+    let objects = common.join("objects");
+    let has_link = |folder: &Path| {
+        let is_link = |entry: std::io::Result<fs::DirEntry>| {
+            entry.is_ok_and(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()))
+        };
+        fs::read_dir(folder).is_ok_and(|mut entries| entries.any(is_link))
+    };
+    has_link(common) || has_link(&objects) || objects.join("info/alternates").exists()
 }
 
 /// The project's repository, for one call.
@@ -120,7 +134,8 @@ impl Repository<'_> {
 
     /// Whether the repository with these folders lies in its work tree or leads back to it.
     async fn is_of_top(&self, own: &Path, common: &Path) -> Result<bool, ToolError> {
-        if own.starts_with(self.top) && common.starts_with(self.top) {
+        let is_inside = own.starts_with(self.top) && common.starts_with(self.top);
+        if is_inside && !borrows(common) {
             return Ok(true);
         }
         let back = if own == common {

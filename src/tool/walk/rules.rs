@@ -28,7 +28,7 @@ use rustix::{
 };
 
 use super::Scope;
-use crate::tool::guard::{READ, is_version_control};
+use crate::tool::guard::{READ, is_never_read};
 
 /// Names of rule files; within a folder the later takes precedence.
 const RULES: [&str; 2] = [".gitignore", ".ignore"];
@@ -90,7 +90,7 @@ impl Rules {
 
     pub(super) fn judge(&self, path: &Path, is_dir: bool) -> Verdict {
         let name = path.file_name().unwrap_or_default();
-        if is_version_control(name) {
+        if is_never_read(name) {
             return Verdict::Ignored;
         }
         let around = path.parent().and_then(|folder| self.known(folder));

@@ -116,6 +116,11 @@ async fn nested_router_without_keys_admits_loopback_and_host_principals() {
     ] {
         assert_eq!(ask(from, None).await, status, "{from:?}");
         assert_eq!(ask(from, Some(Principal::local())).await, 200, "{from:?}");
+        let user = Principal {
+            role: Role::User,
+            ..Principal::local()
+        };
+        assert_eq!(ask(from, Some(user)).await, 403, "{from:?}");
     }
 }
 
@@ -287,14 +292,15 @@ fn admin_key_is_kept_and_readable_by_its_owner_only() {
     assert_eq!(read(), first);
     let mode = std::fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o620)).unwrap();
-    let refused = Keyring::open(KeyFile::within(folder.path())).unwrap_err();
-    assert!(
-        refused
-            .to_string()
-            .contains("admin.key: other users can write"),
-        "{refused}"
-    );
+    for (mode, what) in [(0o640, "read"), (0o620, "write")] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        let refused = Keyring::open(KeyFile::within(folder.path())).unwrap_err();
+        let refused = refused.to_string();
+        assert!(
+            refused.contains(&format!("admin.key: other users can {what}")),
+            "{refused}"
+        );
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

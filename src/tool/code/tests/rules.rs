@@ -146,7 +146,7 @@ fn hidden_names_need_explicit_rules() {
         let wanted = json!({"query": "hit", "path": path});
         let refused = tree.try_search(tree.folder.path().to_owned(), wanted, &stop);
         let refused = refused.unwrap_err().to_string();
-        assert!(refused.contains("version control"), "{path}: {refused}");
+        assert!(refused.contains("may contain secrets"), "{path}: {refused}");
     }
     let text = tree.search(json!({"query": "hit", "path": "**/.git/**"}));
     assert!(matched_files(&text).is_empty(), "{text}");

@@ -39,6 +39,34 @@ async fn repository_elsewhere_is_used_only_if_it_leads_back() {
         let says = "`.git` leads to a repository elsewhere that does not lead back";
         assert!(refused.starts_with(says), "{folder}: {refused}");
     }
+    // Repositories of the project that take their commits from elsewhere.
+    for folder in ["links", "alternates"] {
+        fs::create_dir(at(folder)).unwrap();
+        git(&at(folder), "", &["init", "-q"]);
+    }
+    for part in ["objects", "refs"] {
+        let link = at("links/.git").join(part);
+        fs::remove_dir_all(&link).unwrap();
+        symlink(git_dir.join(part), link).unwrap();
+    }
+    let objects = git_dir.join("objects");
+    let alternates = at("alternates/.git/objects/info/alternates");
+    fs::write(alternates, objects.to_str().unwrap()).unwrap();
+    // Git's output has this path in two lines, before the one that counts.
+    for folder in ["lines/a", "lines/b", "lines/a\nb"] {
+        fs::create_dir_all(at(folder)).unwrap();
+    }
+    for file in ["HEAD", "config"] {
+        fs::copy(git_dir.join(file), at("lines/a\nb").join(file)).unwrap();
+    }
+    fs::write(at("lines/.git"), "gitdir: a\nb\n").unwrap();
+    fs::write(at("lines/a\nb/commondir"), own).unwrap();
+    for folder in ["links", "alternates", "lines"] {
+        let shown = search(&at(folder), json!({})).await;
+        let refused = shown.expect_err(folder).to_string();
+        let says = "`.git` leads to a repository elsewhere that does not lead back";
+        assert!(refused.starts_with(says), "{folder}: {refused}");
+    }
     let newest = |folder: PathBuf| async move { subjects(&folder, json!({})).await.remove(0) };
     assert_eq!(newest(linked.clone()).await, "Drop b");
     assert_eq!(newest(linked.join("docs")).await, "Drop b", "a part of it");
