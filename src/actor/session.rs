@@ -127,7 +127,11 @@ impl Actor for SessionActor {
                 } => {
                     state.progress_tracker.take();
                     // An unacknowledged message must not run after its caller has given up.
-                    let given_up = reply.is_closed() && matches!(order.command, Command::Submit(_));
+                    let begins = matches!(
+                        order.command,
+                        Command::Submit(_) | Command::Steer { .. } | Command::Continue(_)
+                    );
+                    let given_up = begins && reply.is_closed();
                     if !given_up {
                         state.origin = Some(origin);
                         state.command(&me, *opening, order, reply).await?;

@@ -51,6 +51,18 @@ pub(super) fn object<'de, D: Deserializer<'de>>(
     deserializer.deserialize_map(Object)
 }
 
+/// Reads an object or null.
+#[cfg(feature = "server")]
+pub(crate) fn optional_object<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<PartialLimits>, D::Error> {
+    #[derive(Deserialize)]
+    struct Strict(#[serde(deserialize_with = "object")] PartialLimits);
+
+    let limits = Option::<Strict>::deserialize(deserializer)?;
+    Ok(limits.map(|Strict(limits)| limits))
+}
+
 struct Object;
 
 impl<'de> Visitor<'de> for Object {

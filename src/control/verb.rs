@@ -61,6 +61,7 @@ pub enum Verb {
         after: Option<SessionName>,
         /// Page size, up to 1,000.
         #[serde(default = "page", deserialize_with = "positive")]
+        #[cfg_attr(feature = "server", schema(minimum = 1))]
         limit: u32,
     },
     /// Lists the tenants that have sessions, by name.
@@ -70,6 +71,7 @@ pub enum Verb {
         after: Option<TenantId>,
         /// Page size, up to 1,000.
         #[serde(default = "page", deserialize_with = "positive")]
+        #[cfg_attr(feature = "server", schema(minimum = 1))]
         limit: u32,
     },
     /// Returns a session's state.
@@ -86,6 +88,7 @@ pub enum Verb {
         after: Option<Seq>,
         /// Page size, up to 512.
         #[serde(default = "page", deserialize_with = "positive")]
+        #[cfg_attr(feature = "server", schema(minimum = 1))]
         limit: u32,
     },
     /// Pauses a session: no new model call and no new tool call starts.
@@ -181,6 +184,7 @@ pub enum Verb {
         tenant: Option<TenantId>,
         /// Page size, up to 1,000.
         #[serde(default = "page", deserialize_with = "positive")]
+        #[cfg_attr(feature = "server", schema(minimum = 1))]
         limit: u32,
     },
     /// Approves a tool call.

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::{InSession, free, session, shapes::check};
 use crate::{
-    control::Accepted,
+    control::{Accepted, limits::optional_object},
     http::{
         Caller, Host, Problem,
         extract::{self, Json, Path},
@@ -33,6 +33,7 @@ pub(super) struct NewMessage {
     busy: BusyPolicy,
     /// Budgets of the new query. Without the role `admin` they apply where they are stricter than
     /// the profile's. Refused if the message steers a running query.
+    #[serde(default, deserialize_with = "optional_object")]
     limits: Option<PartialLimits>,
 }
 

@@ -27,6 +27,7 @@ fn tree() -> Tree {
         ".git/config",
         "lib/.GIT/x/y",
         "docs/.hg",
+        "lib/admin.key",
     ] {
         fs::write(project.join(file), "text\n").unwrap();
     }

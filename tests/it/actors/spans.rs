@@ -33,7 +33,13 @@ impl SpanExporter for Exported {
 
 impl Exported {
     /// Exports the spans of this thread, until the guard is dropped.
-    fn start() -> (Self, DefaultGuard) {
+    async fn start() -> (Self, DefaultGuard) {
+        // A call site that another thread registers just when a subscriber begins is lost to it, so
+        // all are registered before.
+        let script = Scripted::new().calls("Looking.", [("works", json!({}))]);
+        let oracle = TestOracle::new(script.reply(done("Fine."))).tool(TestTool::new("works"));
+        let oracle = oracle.start().await.unwrap();
+        oracle.session("s").unwrap().ask("hi").await.unwrap();
         let exported = Self::default();
         let provider = SdkTracerProvider::builder().with_simple_exporter(exported.clone());
         let tracer = provider.build().tracer("test");
@@ -78,7 +84,7 @@ async fn span_of_a_cancelled_call_says_that_it_was_cancelled() {
         (stalls, "turn.started", "model_call"),
         (at_a_slow_tool("Fine.").await, "tool.started", "tool_call"),
     ] {
-        let (exported, _guard) = Exported::start();
+        let (exported, _guard) = Exported::start().await;
         let session = oracle.session("s").unwrap();
         session.submit(Submission::new("hi")).await.unwrap();
         session.wait_for(begun).await.unwrap();
@@ -92,7 +98,7 @@ async fn span_of_a_cancelled_call_says_that_it_was_cancelled() {
 async fn span_of_a_call_whose_task_panicked_has_the_fault_of_its_retry() {
     let model = Probe::new(Scripted::new().reply(done("Fine."))).panics(Panics::times(1));
     let oracle = TestOracle::new(model).start().await.unwrap();
-    let (exported, _guard) = Exported::start();
+    let (exported, _guard) = Exported::start().await;
     let session = oracle.session("s").unwrap();
     session.ask("hi").await.unwrap();
     let errors = exported.errors("model_call", 2).await;
@@ -128,7 +134,7 @@ async fn span_of_a_tool_call_names_the_kind_of_its_failure() {
     let (tools, expected): (Vec<_>, Vec<_>) = tools.into_iter().unzip();
     let oracle = tools.into_iter().fold(oracle, TestOracle::tool);
     let oracle = oracle.start().await.unwrap();
-    let (exported, _guard) = Exported::start();
+    let (exported, _guard) = Exported::start().await;
     let session = oracle.session("s").unwrap();
     session.ask("look it up").await.unwrap();
     let expected = [expected, vec![error("journal_broken")]].concat();

@@ -51,6 +51,14 @@ const ROWS: &[Row] = &[
         "$serde_json::private::RawValue",
     ),
     (
+        "POST /api/sessions/s/messages",
+        &[JSON],
+        r#"{"text":"hello","limits":[null,null]}"#,
+        400,
+        "invalid_value",
+        "limits",
+    ),
+    (
         "POST /v1/chat/completions",
         &[JSON],
         r#"{"model":"oracle","messages":[],"messages":[{"role":"user","content":"hello"}]}"#,
