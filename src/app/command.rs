@@ -8,11 +8,11 @@ use std::{
 
 #[cfg(feature = "server")]
 mod ctl;
-#[cfg(feature = "server")]
-mod descriptors;
 mod doctor;
 mod models;
 mod ollama;
+#[cfg(feature = "server")]
+mod rlimits;
 mod run;
 #[cfg(feature = "server")]
 mod serve;

@@ -9,7 +9,7 @@
 //! Other processes may swap files and folders for links between check and use. Therefore a path
 //! only names what is meant: the file is opened part by part from a descriptor of the root,
 //! following no link (`ProjectRoot::open_beneath`), and written relative to the descriptor of its
-//! folder ([`WriteTarget`]). A hard link inside the root counts as inside.
+//! folder. A hard link inside the root counts as inside.
 
 #[cfg(unix)]
 #[cfg(test)]

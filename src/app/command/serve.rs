@@ -5,7 +5,7 @@ use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
 use futures_util::future::{Fuse, FusedFuture as _, FutureExt as _};
 
 use super::{
-    ExtraSettings, descriptors, find,
+    ExtraSettings, find, rlimits,
     run::{on_runtime, prepare},
     stored,
 };
@@ -41,7 +41,8 @@ pub(super) fn serve(
         .map_err(CliError::all)?;
     let config = &loaded.config;
     let settings = config.server.clone();
-    if let Some(few) = descriptors::raise(settings.max_connections, model_calls(config)) {
+    rlimits::forbid_core_dumps();
+    if let Some(few) = rlimits::raise_descriptors(settings.max_connections, model_calls(config)) {
         terminal.err.say(few);
     }
     let (builder, folder) = prepare(config, args, environment)?;

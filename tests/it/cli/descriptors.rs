@@ -1,4 +1,4 @@
-//! `oracle serve` under a low limit of file descriptors.
+//! `oracle serve` and the limits of its process: file descriptors and core dumps.
 
 use std::{
     fs,
@@ -33,11 +33,9 @@ fn within(place: &Workspace, limits: &str) -> Command {
     limited
 }
 
-fn limit_of(process: u32) -> u64 {
+fn limit_of(process: u32, name: &str) -> u64 {
     let limits = fs::read_to_string(format!("/proc/{process}/limits")).unwrap();
-    let line = limits
-        .lines()
-        .find_map(|line| line.strip_prefix("Max open files"));
+    let line = limits.lines().find_map(|line| line.strip_prefix(name));
     let soft = line.and_then(|line| line.split_whitespace().next());
     soft.unwrap().parse().unwrap()
 }
@@ -47,7 +45,7 @@ fn descriptor_limit_is_raised_or_a_warning_is_logged() {
     let place = place(&json!([{ "reply": DONE }]));
     fs::write(place.path("oracle.toml"), CONFIG).unwrap();
     for (limits, warns, limit) in [
-        ("ulimit -S -n 300", false, NEEDED),
+        ("ulimit -S -n 300; ulimit -S -c 9", false, NEEDED),
         ("ulimit -n 300", true, 300),
     ] {
         let (server, said) = Served::of(within(&place, limits));
@@ -61,7 +59,12 @@ fn descriptor_limit_is_raised_or_a_warning_is_logged() {
             ];
             assert!(whole.iter().all(|part| warning.contains(part)), "{warning}");
         }
-        assert_eq!(limit_of(server.process()), limit, "{limits}");
+        assert_eq!(
+            limit_of(server.process(), "Max open files"),
+            limit,
+            "{limits}"
+        );
+        assert_eq!(limit_of(server.process(), "Max core file size"), 0);
         assert!(server.get("/readyz").starts_with("HTTP/1.1 200"));
         server.signal("TERM");
         assert_eq!(server.end().1, Some(0), "{limits}");

@@ -1,11 +1,23 @@
-//! The limit on open file descriptors.
+//! Limits of the process: open file descriptors and core dumps.
 
 const OTHERS: u64 = 64;
 
-/// Raises the limit for this many connections and model calls; returns a warning if it stays too
-/// low.
+/// Turns core dumps off: one would hold keys and conversations.
 #[cfg(unix)]
-pub(super) fn raise(connections: usize, calls: usize) -> Option<String> {
+pub(super) fn forbid_core_dumps() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let maximum = getrlimit(Resource::Core).maximum;
+    let current = Some(0);
+    let _ = setrlimit(Resource::Core, Rlimit { current, maximum });
+}
+
+#[cfg(not(unix))]
+pub(super) fn forbid_core_dumps() {}
+
+/// Raises the limit on descriptors for this many connections and model calls; returns a warning if
+/// it stays too low.
+#[cfg(unix)]
+pub(super) fn raise_descriptors(connections: usize, calls: usize) -> Option<String> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let needed = needed(connections, calls);
     let limit = getrlimit(Resource::Nofile);
@@ -23,7 +35,7 @@ pub(super) fn raise(connections: usize, calls: usize) -> Option<String> {
 }
 
 #[cfg(not(unix))]
-pub(super) fn raise(_: usize, _: usize) -> Option<String> {
+pub(super) fn raise_descriptors(_: usize, _: usize) -> Option<String> {
     None
 }
 
