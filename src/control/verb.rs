@@ -126,11 +126,11 @@ pub enum Verb {
         #[serde(default = "operator")]
         author: Author,
     },
-    /// Replaces all budgets of the running query.
+    /// Replaces budgets of the running query.
     SetBudget {
         /// The session.
         session: Subject,
-        /// The new budgets; an omitted limit is the profile's.
+        /// The new budgets; an omitted limit stays as it is.
         #[serde(deserialize_with = "super::limits::object")]
         limits: PartialLimits,
     },

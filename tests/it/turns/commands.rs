@@ -5,8 +5,8 @@ use std::sync::Arc;
 use oracle_agent::{
     kernel::{Command, CommandReply as Heard, Effect, InFlight, ModelChoice, Refusal, Report},
     model::{
-        BusyPolicy, Limits, LimitsRequest, NanoUsd, Outcome, Price, QueryId, QueryType, Role,
-        Submission, ToolStatus, Usage,
+        BusyPolicy, Limits, LimitsRequest, NanoUsd, Outcome, PartialLimits, Price, QueryId,
+        QueryType, Role, Submission, ToolStatus, Usage,
         command::Author,
         record::{ApprovalVerdict, TurnMode},
     },
@@ -474,6 +474,20 @@ fn a_budget_can_be_raised_and_lowered_at_any_time() {
         let refused = Err(Refusal::TurnsOutOfRange { found: max_turns });
         assert_eq!(play.command(Command::SetBudget(limits(max_turns))), refused);
     }
+}
+
+#[test]
+fn budget_that_is_not_named_stays_as_it_was_raised() {
+    let mut play = Play::asked(turns(2));
+    play.command(Command::SetBudget(limits(9))).unwrap();
+    let tokens = PartialLimits {
+        max_tokens: Some(500_000),
+        ..PartialLimits::default()
+    };
+    let tokens = LimitsRequest::Operator(tokens);
+    play.command(Command::SetBudget(tokens)).unwrap();
+    let limits = play.session.query().unwrap().limits();
+    assert_eq!((limits.max_turns, limits.max_tokens), (9, Some(500_000)));
 }
 
 #[test]
