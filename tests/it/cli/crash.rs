@@ -166,6 +166,8 @@ struct Seen {
 }
 
 impl Seen {
+    /// Takes what a process printed. One whose disk fails may report errors before it aborts; they
+    /// are no answers.
     fn hear(&mut self, round: usize, said: &[Value], name: &str) {
         let mut last = BTreeMap::new();
         for line in said {
@@ -178,7 +180,7 @@ impl Seen {
                     .entry((session, seq))
                     .or_insert_with(|| line.clone());
                 assert_eq!(event, line, "{name}: another event of the same number");
-            } else {
+            } else if line.get("error").is_none() {
                 let told = ["query", "outcome", "answer", "turns"].map(|field| &line[field]);
                 let told = json!(told);
                 let known = self.answers.entry((session, round));
