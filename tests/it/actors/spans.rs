@@ -1,7 +1,7 @@
 //! Spans that a host's own OpenTelemetry layer receives: what they say of calls that failed or had
 //! no end.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_sdk::{
@@ -15,7 +15,7 @@ use oracle_agent::{
     tool::{FnTool, Tool as _, ToolOutput},
 };
 use serde_json::{Value, json};
-use tracing::subscriber::DefaultGuard;
+use tracing::{Dispatch, subscriber::DefaultGuard};
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use super::{at_a_slow_tool, done};
@@ -34,8 +34,12 @@ impl SpanExporter for Exported {
 impl Exported {
     /// Exports the spans of this thread, until the guard is dropped.
     async fn start() -> (Self, DefaultGuard) {
-        // A call site that another thread registers just when a subscriber begins is lost to it, so
-        // all are registered before.
+        // With fewer than two subscribers, tracing lets the thread that registers a call site decide
+        // whether it is enabled, also for a subscriber that begins meanwhile on another thread. So
+        // two always exist, and each call site is registered before ours begins.
+        static SUBSCRIBERS: LazyLock<[Dispatch; 2]> =
+            LazyLock::new(|| [(); 2].map(|()| Dispatch::new(tracing_subscriber::registry())));
+        LazyLock::force(&SUBSCRIBERS);
         let script = Scripted::new().calls("Looking.", [("works", json!({}))]);
         let oracle = TestOracle::new(script.reply(done("Fine."))).tool(TestTool::new("works"));
         let oracle = oracle.start().await.unwrap();
