@@ -27,7 +27,7 @@ use futures_util::future::BoxFuture;
 
 use crate::model::{
     Epoch, Event, Owner, Record, Seq, SessionKey, SessionName, Sid, TenantId, Timestamp,
-    record::{Fact, SessionFact},
+    record::{Fact, QueryFact, SessionFact},
 };
 
 mod arc;
@@ -105,6 +105,63 @@ pub enum SessionStatus {
     Closed,
     /// Quarantined until an operator releases it.
     Quarantined,
+}
+
+impl SessionStatus {
+    /// Its word. `running` means a query without an end, in progress or interrupted.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Busy => "running",
+            Self::Closed => "closed",
+            Self::Quarantined => "quarantined",
+        }
+    }
+}
+
+/// Derives the [`SessionStatus`] from the records of a log.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StatusTracker {
+    /// Accepted messages whose queries have not finished.
+    pub open: usize,
+    /// Whether the session is quarantined.
+    pub is_quarantined: bool,
+    /// Whether the session is closed.
+    pub is_closed: bool,
+}
+
+impl StatusTracker {
+    /// Takes the next record in.
+    pub fn evolve(&mut self, fact: &Fact) {
+        match fact {
+            Fact::Query(QueryFact::Accepted(_)) => self.open += 1,
+            Fact::Query(QueryFact::Finished(_)) => self.open = self.open.saturating_sub(1),
+            // A fork takes over the query that runs, without those that wait.
+            Fact::Session(SessionFact::Forked(_)) => self.open = self.open.min(1),
+            Fact::Session(SessionFact::Quarantined(_)) => self.is_quarantined = true,
+            Fact::Session(SessionFact::Released(_)) => self.is_quarantined = false,
+            Fact::Session(SessionFact::Closed(_)) => self.is_closed = true,
+            _ => {}
+        }
+    }
+
+    /// The status after the records so far. Recovery leaves a quarantined session alone, and
+    /// continues a closed one that has accepted messages.
+    #[must_use]
+    pub const fn status(self) -> SessionStatus {
+        match self {
+            Self {
+                is_quarantined: true,
+                ..
+            } => SessionStatus::Quarantined,
+            Self { open: 1.., .. } => SessionStatus::Busy,
+            Self {
+                is_closed: true, ..
+            } => SessionStatus::Closed,
+            _ => SessionStatus::Idle,
+        }
+    }
 }
 
 /// Snapshot of a session's state.

@@ -84,41 +84,40 @@ impl RecoveryTask {
                 if let RecoveryScope::These(_) = self.scope {
                     return;
                 }
-                tokio::time::sleep(LATER).await;
+                tokio::time::sleep(self.clock.spread(LATER)).await;
                 (sids, rested) = (ALL, Some(mem::take(&mut resting)));
                 continue;
             };
             sids = last.sid.next()..=*ALL.end();
+            // Concurrently, because a session may have to be replayed for it.
+            let rests = page.iter().map(|known| self.rests(known, rested.as_ref()));
+            let rests = join_all(rests).await;
             let mut due = Vec::new();
-            for known in page {
-                if self.is_due(&known, rested.as_ref(), &mut resting).await {
-                    due.push(known.key);
+            for (known, rests) in page.into_iter().zip(rests) {
+                match rests {
+                    Some(true) => drop(resting.insert(known.sid, known.last)),
+                    Some(false) => due.push(known.key),
+                    None => {}
                 }
             }
             self.wake_all(due, &mut held).await;
         }
     }
 
-    async fn is_due(
-        &self,
-        known: &Known,
-        rested: Option<&HashMap<Sid, Seq>>,
-        resting: &mut HashMap<Sid, Seq>,
-    ) -> bool {
+    /// Whether a session waits for a person; `None` if it is not to be recovered here.
+    async fn rests(&self, known: &Known, rested: Option<&HashMap<Sid, Seq>>) -> Option<bool> {
         let Known { sid, key, last, .. } = known;
         if let RecoveryScope::These(keys) = &self.scope {
-            return keys.contains(key);
+            return keys.contains(key).then_some(false);
         }
-        let Some(rested) = rested else { return true };
+        let Some(rested) = rested else {
+            return Some(false);
+        };
         if self.router.ledger.knows(key) {
-            return false;
+            return None;
         }
         let session = || self.router.session(key.clone(), Opening::default());
-        let rests = rested.get(sid) == Some(last) || session().waits_for_a_person().await;
-        if rests {
-            resting.insert(*sid, *last);
-        }
-        !rests
+        Some(rested.get(sid) == Some(last) || session().waits_for_a_person().await)
     }
 
     async fn page(&self, sids: Sids) -> Result<Vec<Known>, Error> {

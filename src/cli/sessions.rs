@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{CliError, terminal::Terminal};
 use crate::{
     actor::{AskError, Oracle},
-    journal::{self, Entry, Journal, Known, SessionStatus},
+    journal::{self, Entry, Journal, Known},
     kernel::Command,
     model::{
         Event, Seq, SessionKey, SessionName, TenantId,
@@ -107,17 +107,6 @@ async fn known(journal: &dyn Journal, name: &SessionName) -> Result<Known, CliEr
     found.ok_or_else(|| AskError::NoSession { name }.into())
 }
 
-/// The word for a session's state. `running` means a query without an end, in progress or
-/// interrupted.
-pub(super) const fn state(standing: SessionStatus) -> &'static str {
-    match standing {
-        SessionStatus::Idle => "idle",
-        SessionStatus::Busy => "running",
-        SessionStatus::Closed => "closed",
-        SessionStatus::Quarantined => "quarantined",
-    }
-}
-
 /// Lists the sessions used last.
 pub async fn list(
     journal: &dyn Journal,
@@ -128,7 +117,7 @@ pub async fn list(
     let (sessions, all) = newest(journal, args.limit).await?;
     if json {
         for known in &sessions {
-            let (session, state) = (&known.key.name, state(known.standing));
+            let (session, state) = (&known.key.name, known.standing.as_str());
             terminal.out.json(&json!({
                 "session": session, "last_activity": known.at, "state": state, "records": known.last,
             }))?;
@@ -138,7 +127,7 @@ pub async fn list(
     let row = |known: &Known| {
         let at = known.at.map_or_else(|| "-".to_owned(), |at| at.to_string());
         let (name, records) = (known.key.name.to_string(), known.last.to_string());
-        [name, at, state(known.standing).to_owned(), records]
+        [name, at, known.standing.as_str().to_owned(), records]
     };
     let rows: Vec<[String; 4]> = sessions.iter().map(row).collect();
     let head = ["SESSION", "LAST ACTIVITY", "STATE", "RECORDS"];
@@ -339,7 +328,7 @@ mod tests {
                 epoch: claim.epoch,
                 after: claim.last,
                 records: vec![Arc::new(record)],
-                leaves: SessionStatus::Idle,
+                leaves: journal::SessionStatus::Idle,
             };
             journal.append(append).await.unwrap();
         }

@@ -533,28 +533,13 @@ impl Session {
         self.inbox.len()
     }
 
-    /// Whether a query runs after these records. Each accepted message runs or is queued until it
-    /// is finished.
+    /// Number of accepted messages whose queries have not finished: those that wait, and the query
+    /// that runs or was interrupted by the quarantine.
     #[must_use]
-    pub fn runs_after<'a>(&self, records: impl IntoIterator<Item = &'a Record>) -> bool {
-        let waiting = self.inbox.len();
-        let open = self.query().map_or(0, |_| waiting + 1);
-        let open = records
-            .into_iter()
-            .fold(open, |open, record| match &record.fact {
-                Fact::Query(QueryFact::Accepted(_)) => open + 1,
-                Fact::Query(QueryFact::Finished(_)) => open.saturating_sub(1),
-                Fact::Session(SessionFact::Forked(_)) => usize::from(self.query().is_some()),
-                // Recovery leaves a quarantined session alone.
-                Fact::Session(SessionFact::Quarantined(_)) => 0,
-                Fact::Session(SessionFact::Released(_)) => {
-                    let ran =
-                        matches!(&self.phase, Phase::Quarantined(aside) if aside.before.is_some());
-                    waiting + usize::from(ran)
-                }
-                _ => open,
-            });
-        open > 0
+    pub fn open_queries(&self) -> usize {
+        let interrupted =
+            matches!(&self.phase, Phase::Quarantined(aside) if aside.before.is_some());
+        self.inbox.len() + usize::from(interrupted || self.query().is_some())
     }
 
     pub(super) fn depth(&self) -> u32 {

@@ -13,13 +13,12 @@ use crate::{
         services::Services,
         trace::{Origin, QueryTrace},
     },
-    journal::SessionStatus,
+    journal::{SessionStatus, StatusTracker},
     kernel::{Phase, Session, Step},
     model::{
         QueryId, Record, TenantId,
         record::{
-            BudgetFact, Fact, LlmFact, QueryFact, SessionFact, SignalFact, SignalPresence,
-            TurnFact, TurnMode,
+            BudgetFact, Fact, LlmFact, QueryFact, SignalFact, SignalPresence, TurnFact, TurnMode,
         },
     },
 };
@@ -97,22 +96,15 @@ fn activity(session: &Session) -> Activity {
 }
 
 pub(super) fn left(session: &Session, records: &[Arc<Record>]) -> SessionStatus {
-    let is_aside = matches!(session.phase(), Phase::Quarantined(_));
-    let (mut aside, mut closed) = (is_aside, session.is_closed());
+    let mut tracker = StatusTracker {
+        open: session.open_queries(),
+        is_quarantined: matches!(session.phase(), Phase::Quarantined(_)),
+        is_closed: session.is_closed(),
+    };
     for record in records {
-        match &record.fact {
-            Fact::Session(SessionFact::Quarantined(_)) => aside = true,
-            Fact::Session(SessionFact::Released(_)) => aside = false,
-            Fact::Session(SessionFact::Closed(_)) => closed = true,
-            _ => {}
-        }
+        tracker.evolve(&record.fact);
     }
-    match (aside, closed) {
-        (true, _) => SessionStatus::Quarantined,
-        _ if session.runs_after(records.iter().map(AsRef::as_ref)) => SessionStatus::Busy,
-        (_, true) => SessionStatus::Closed,
-        (_, false) => SessionStatus::Idle,
-    }
+    tracker.status()
 }
 
 impl SessionShell {

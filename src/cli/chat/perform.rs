@@ -268,7 +268,7 @@ fn line(known: &Known, question: &str, here: bool, width: usize) -> String {
     let at = known.at.map_or_else(String::new, |at| at.to_string());
     // To the minute.
     let at = at.get(..16).unwrap_or_default().replace('T', " ");
-    let state = sessions::state(known.standing);
+    let state = known.standing.as_str();
     let mark = if here { "*" } else { " " };
     cut(&format!("{mark} {name}  {at}  {state}  {question}"), width)
 }

@@ -183,5 +183,4 @@ async fn stats_describe_the_journal() {
     };
     assert_eq!(stats, want);
     assert!(stats.database_bytes > 0 && stats.log_bytes > 0, "{stats:?}");
-    assert_eq!(journal.verify().await, Ok(vec![]));
 }

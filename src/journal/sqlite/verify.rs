@@ -7,9 +7,12 @@ use rusqlite::{Connection, OptionalExtension as _};
 
 use super::{
     row::{self, COLUMNS, Stored},
-    sql::int,
+    sql::{int, standing},
 };
-use crate::model::{Epoch, Seq, SessionName, Sid, TenantId};
+use crate::{
+    journal::{SessionStatus, StatusTracker, opened_below},
+    model::{Epoch, Seq, SessionName, Sid, TenantId},
+};
 
 const MOST: usize = 1_000;
 
@@ -47,6 +50,8 @@ struct Session {
     epoch: Epoch,
     last: Seq,
     at: Option<i64>,
+    status: SessionStatus,
+    parent: Option<String>,
     sum: i64,
 }
 
@@ -80,7 +85,10 @@ fn next_session(connection: &Connection, after: i64) -> rusqlite::Result<Option<
 
 fn check_session(connection: &Connection, sid: i64, found: &mut Problems) -> rusqlite::Result<()> {
     let transaction = connection.unchecked_transaction()?;
-    let sql = "SELECT sid, tenant, name, epoch, last, at, sum FROM session WHERE sid = ?1";
+    let sql =
+        "SELECT session.sid, session.tenant, session.name, session.epoch, session.last, session.at,
+        session.busy, parent.name, session.sum FROM session
+        LEFT JOIN session AS parent ON parent.sid = session.parent_sid WHERE session.sid = ?1";
     let session = transaction.query_row(sql, [sid], |row| {
         let number = |index| row.get(index).map(i64::cast_unsigned);
         Ok(Session {
@@ -90,7 +98,9 @@ fn check_session(connection: &Connection, sid: i64, found: &mut Problems) -> rus
             epoch: Epoch(number(3)?),
             last: Seq(number(4)?),
             at: row.get(5)?,
-            sum: row.get(6)?,
+            status: standing(row.get(6)?),
+            parent: row.get(7)?,
+            sum: row.get(8)?,
         })
     });
     if let Some(session) = session.optional()? {
@@ -160,6 +170,7 @@ impl Of<'_> {
         let mut indexed = connection.prepare("SELECT words FROM thread WHERE rowid = ?1")?;
         let mut records = records.query([int(sid.0)])?;
         let (mut end, mut epoch, mut at) = (Seq(0), Epoch(0), None);
+        let (mut tracker, mut parent, mut is_readable) = (StatusTracker::default(), None, true);
         while let Some(row) = records.next()? {
             let pos: i64 = row.get(0)?;
             let stored = Stored::of(row, 1)?;
@@ -171,6 +182,7 @@ impl Of<'_> {
                 let what = format!("its epoch {} is out of order", stored.epoch);
                 self.report(Some(seq), what);
             }
+            let after = end;
             (end, epoch, at) = (seq, epoch.max(stored.epoch), Some(stored.at));
             match stored.entry(sid) {
                 Ok(entry) => {
@@ -180,8 +192,17 @@ impl Of<'_> {
                     if words.optional()? != want {
                         self.report(Some(seq), "the search index does not match it");
                     }
+                    tracker.evolve(&entry.record.fact);
+                    if let Some((name, above)) = opened_below(after, &[entry.record])
+                        && name.as_str() == self.session.name
+                    {
+                        parent = Some(above.to_string());
+                    }
                 }
-                Err(unreadable) => self.report(Some(seq), why(unreadable)),
+                Err(unreadable) => {
+                    is_readable = false;
+                    self.report(Some(seq), why(unreadable));
+                }
             }
         }
         if end != self.session.last {
@@ -192,8 +213,31 @@ impl Of<'_> {
             self.report(None, what);
         } else if at != self.session.at {
             self.report(None, "its time differs from that of its last record");
+        } else if is_readable {
+            self.check_state(tracker.status(), parent);
         }
         Ok(())
+    }
+
+    fn check_state(&mut self, status: SessionStatus, parent: Option<String>) {
+        if status != self.session.status {
+            let what = format!(
+                "its records leave it {}, but its row says {}",
+                status.as_str(),
+                self.session.status.as_str()
+            );
+            self.report(None, what);
+        }
+        if parent != self.session.parent {
+            let name = |parent: Option<String>| {
+                parent.map_or_else(|| "none".into(), |name| format!("`{name}`"))
+            };
+            let row = name(self.session.parent.take());
+            self.report(
+                None,
+                format!("its parent is {}, but its row says {row}", name(parent)),
+            );
+        }
     }
 
     fn check_snapshot(&mut self, connection: &Connection) -> rusqlite::Result<()> {

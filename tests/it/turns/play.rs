@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use oracle_agent::{
+    journal::StatusTracker,
     kernel::{
         CallToken, Command, CommandReply as Heard, Decision, DecisionContext, Effect, InFlight,
         IssuedCommand, Opinion, Policy, Refusal, Report, Session,
@@ -116,13 +117,20 @@ impl Play {
 
     fn apply(&mut self, decision: Decision) {
         self.step = self.log.len();
-        let runs = self.session.runs_after(&decision.records);
+        let mut tracker = StatusTracker {
+            open: self.session.open_queries(),
+            ..StatusTracker::default()
+        };
+        decision
+            .records
+            .iter()
+            .for_each(|record| tracker.evolve(&record.fact));
         for record in decision.records {
             self.session.evolve(&record);
             self.audit.record(&record, &self.session);
             self.log.push(record);
         }
-        assert_eq!(runs, self.session.query().is_some(), "foreseen");
+        assert_eq!(tracker.open, self.session.open_queries(), "foreseen");
         self.effects = decision.effects;
         self.audit.step(&self.session, &self.effects);
         for effect in &self.effects {

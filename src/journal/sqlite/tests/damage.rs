@@ -167,6 +167,18 @@ async fn verify_names_every_inconsistency() {
             Ok(3),
         ),
         (
+            "a status that its records do not leave",
+            "UPDATE session SET busy = 1 WHERE sid = 2",
+            &["session `default/b` (2): its records leave it idle, but its row says running"],
+            Ok(3),
+        ),
+        (
+            "a parent",
+            "UPDATE session SET parent_sid = 1 WHERE sid = 2",
+            &["session `default/b` (2): its parent is none, but its row says `a`"],
+            Ok(3),
+        ),
+        (
             "a name",
             "UPDATE session SET name = 'x' WHERE sid = 2",
             &["session `default/x` (2): the checksum of its name does not match"],
