@@ -62,6 +62,7 @@ pub(super) struct All {
     pub timeouts: Timeouts,
     pub signal_tracker: SignalTracker,
     pub tenants: Tenants,
+    pub project: Option<Arc<str>>,
     /// Why the supervisor failed, if it did.
     pub failure: OnceLock<String>,
 }

@@ -78,6 +78,8 @@ pub struct SystemArgs {
     pub classifier: Arc<dyn QueryClassifier>,
     /// Composer of prompts.
     pub composer: Arc<Composer>,
+    /// Path of the project folder, which sessions record when they are opened.
+    pub project: Option<Arc<str>>,
 }
 
 pub(super) enum SupervisorMsg {
@@ -149,6 +151,7 @@ impl SupervisorActor {
             providers: Arc::new(providers().map(status).collect()),
             timeouts: settings.timeouts,
             tenants: Tenants::new(settings.tenants.clone()),
+            project: args.project.clone(),
             failure: OnceLock::new(),
         })
     }

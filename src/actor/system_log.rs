@@ -162,6 +162,7 @@ impl Writer {
             let opened = SessionFact::Opened(Opened {
                 key: self.key.clone(),
                 profile: ProfileName::oracle(),
+                project: None,
                 parent: None,
             });
             records.insert(0, Arc::new(self::record(&self.clock, opened)));

@@ -368,8 +368,14 @@ impl Builder {
             profiles: profile_factory.profiles(&self.config)?,
             classifier,
             composer: Arc::new(composer(&self.config)?),
+            project: self.project_path(),
         };
         Ok((args, profile_factory))
+    }
+
+    fn project_path(&self) -> Option<Arc<str>> {
+        let canonical = self.project.as_deref()?.canonicalize().ok()?;
+        Some(canonical.to_string_lossy().into())
     }
 
     pub(super) fn registry(&self) -> Result<Registry, BuildError> {

@@ -163,8 +163,8 @@ pub(super) async fn newest(
     Ok((newest, all))
 }
 
-/// The conversation used last, without those of sub-agents.
-pub async fn last(journal: &dyn Journal) -> Result<SessionName, CliError> {
+/// The conversation used last in this project, without those of sub-agents.
+pub async fn last(journal: &dyn Journal, project: &str) -> Result<SessionName, CliError> {
     let mut wanted = PAGE;
     loop {
         let (sessions, all) = newest(journal, wanted).await?;
@@ -174,6 +174,7 @@ pub async fn last(journal: &dyn Journal) -> Result<SessionName, CliError> {
             if let Some(first) = first.first()
                 && let Fact::Session(SessionFact::Opened(opened)) = &first.record.fact
                 && opened.parent.is_none()
+                && opened.project.as_deref().is_none_or(|of| of == project)
             {
                 return Ok(known.key.name.clone());
             }
@@ -184,7 +185,8 @@ pub async fn last(journal: &dyn Journal) -> Result<SessionName, CliError> {
         wanted = all;
     }
     Err(CliError::failed(
-        "there is no earlier session to continue: ask without --last",
+        "this project has no earlier session to continue: ask without --last, or name one with \
+         --session",
     ))
 }
 
@@ -315,6 +317,7 @@ mod tests {
             let opened = SessionFact::Opened(Opened {
                 key,
                 profile: ProfileName::oracle(),
+                project: None,
                 parent: None,
             });
             let record = Record {
@@ -338,6 +341,6 @@ mod tests {
             .map(|known| known.key.name.as_str())
             .collect();
         assert_eq!((names, all), (vec!["a"], 1));
-        assert_eq!(last(&journal).await.ok().unwrap().as_str(), "a");
+        assert_eq!(last(&journal, "/project").await.ok().unwrap().as_str(), "a");
     }
 }

@@ -139,6 +139,7 @@ impl TestOracle {
             profiles,
             classifier,
             composer,
+            project: None,
         })
     }
 

@@ -118,6 +118,7 @@ impl Oracle {
         let opened = Opened {
             key: key.clone(),
             profile: profile.clone(),
+            project: self.services.project.clone(),
             parent: None,
         };
         let now = self.services.clock.moment();

@@ -222,6 +222,7 @@ impl SessionShell {
         let opened = Opened {
             key: self.key.clone(),
             profile: self.opening.profile.clone(),
+            project: self.services.project.clone(),
             parent: self.opening.parent.clone(),
         };
         let now = self.services.clock.moment();

@@ -70,7 +70,7 @@ pub(super) fn ask(
     with_system(builder, Some(data), async |oracle, journal| {
         let request = AskRequest {
             submission,
-            session: which.name(journal).await?,
+            session: which.name(journal, &root).await?,
             format,
             root,
             profile,
@@ -116,7 +116,7 @@ pub(super) fn chat(
     let (builder, data) = prepare(config, args, environment)?;
     let (progress, history) = (builder.progress(), data.join(HISTORY));
     with_system(builder, Some(data), async |oracle, journal| {
-        let session = which.name(journal).await?;
+        let session = which.name(journal, &root).await?;
         let known = journal.find(SessionKey::local(session.clone())).await?;
         let request = ChatRequest {
             session,
@@ -263,10 +263,14 @@ impl SessionChoice {
         }
     }
 
-    async fn name(self, journal: &dyn Journal) -> Result<SessionName, CliError> {
+    async fn name(
+        self,
+        journal: &dyn Journal,
+        root: &ProjectRoot,
+    ) -> Result<SessionName, CliError> {
         match self {
             Self::Named(name) => Ok(name),
-            Self::Last => sessions::last(journal).await,
+            Self::Last => sessions::last(journal, &root.path().to_string_lossy()).await,
             Self::New => Ok(SessionName::from_uuid(Uuid::now_v7())),
         }
     }

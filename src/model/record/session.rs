@@ -1,5 +1,7 @@
 //! The life of a session.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Noted, facts};
@@ -26,6 +28,9 @@ pub struct Opened {
     pub key: SessionKey,
     /// Its profile.
     pub profile: ProfileName,
+    /// The project folder of the system that opened it, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<Arc<str>>,
     /// Set for children.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,

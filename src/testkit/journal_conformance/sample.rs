@@ -60,6 +60,7 @@ pub(super) fn opened(key: &SessionKey, parent: Option<&str>) -> Result<Arc<Recor
     let opened = Opened {
         key: key.clone(),
         profile: ProfileName::oracle(),
+        project: None,
         parent: parent.map(|session| Parent {
             session,
             query: QueryId(1),
@@ -75,6 +76,7 @@ pub(super) fn awkward(key: &SessionKey) -> Vec<Arc<Record>> {
     let opened = Opened {
         key: key.clone(),
         profile: ProfileName::oracle(),
+        project: None,
         parent: None,
     };
     let accepted = Accepted {

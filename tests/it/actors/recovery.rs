@@ -113,6 +113,7 @@ async fn open_queries(journal: &dyn Journal, many: usize) {
         let opened = SessionFact::Opened(Opened {
             key,
             profile: ProfileName::oracle(),
+            project: None,
             parent: None,
         });
         let accepted = QueryFact::Accepted(Accepted {

@@ -295,6 +295,19 @@ fn last_option_continues_the_most_recent_session() {
         (json!("b"), json!(2))
     );
     assert_eq!(asked("chat --last --json"), (json!("b"), json!(3)));
+    // Sessions of another project do not count.
+    let other = tempfile::tempdir().unwrap();
+    let here = |line: &str| format!("{line} --project {}", other.path().display());
+    let none = place.oracle(&here("ask --last invoices")).output();
+    let error = String::from_utf8(none.stderr).unwrap();
+    assert!(
+        error.contains("this project has no earlier session"),
+        "{error}"
+    );
+    let opened = asked(&here("ask --session c --json invoices"));
+    assert_eq!(opened, (json!("c"), json!(1)));
+    assert_eq!(asked("chat --last --json"), (json!("b"), json!(4)));
+    assert_eq!(asked(&here("chat --last --json")), (json!("c"), json!(2)));
 }
 
 #[test]
@@ -469,6 +482,7 @@ fn opened(session: &str, parent: Option<&str>) -> Fact {
     Fact::from(SessionFact::Opened(Opened {
         key: SessionKey::local(SessionName::new(session).unwrap()),
         profile: ProfileName::oracle(),
+        project: None,
         parent,
     }))
 }

@@ -206,6 +206,7 @@ fn refused_delegation_is_explained_to_the_model() {
     let child = Opened {
         key: SessionKey::local(SessionName::new("~talk.1.1").unwrap()),
         profile: ProfileName::oracle(),
+        project: None,
         parent: Some(Parent {
             session: SessionName::new("talk").unwrap(),
             query: oracle_agent::model::QueryId(1),
@@ -289,6 +290,7 @@ fn long_session_name_prevents_delegation() {
     let opened = Opened {
         key: SessionKey::local(SessionName::new(&"n".repeat(126)).unwrap()),
         profile: ProfileName::oracle(),
+        project: None,
         parent: None,
     };
     let mut play = Play::opened(open_to_children(), opened);

@@ -49,6 +49,7 @@ impl Play {
         let opened = Opened {
             key: SessionKey::local(SessionName::new("talk").unwrap()),
             profile: ProfileName::oracle(),
+            project: None,
             parent: None,
         };
         Self::opened(policy, opened)
