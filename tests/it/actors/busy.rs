@@ -4,7 +4,7 @@ use oracle_agent::{
     actor::{AskError, Progress, Watch},
     kernel::{Command, Refusal},
     llm::Scripted,
-    model::{BusyPolicy, QueryId, Role, Seq, Submission},
+    model::{BusyPolicy, QueryId, Role, Seq, Submission, command::Author},
     testkit::{Probe, TestOracle, TestSession, TestSystem, TestTool},
 };
 use serde_json::json;
@@ -109,6 +109,25 @@ async fn steer_reaches_the_next_model_call() {
         .map(|message| message.texts().collect())
         .collect();
     assert_eq!(said, ["first", "mind the gap"]);
+}
+
+/// Nobody would know of the query that it begins.
+#[tokio::test(start_paused = true)]
+async fn steer_whose_caller_has_given_up_begins_no_query() {
+    let script = Scripted::new().reply(done("One.")).reply(done("Two."));
+    let oracle = TestOracle::new(script).start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    session.ask("first").await.unwrap();
+    let steer = Command::Steer {
+        text: "mind the gap".into(),
+        author: Author::User,
+    };
+    let mut given_up = std::pin::pin!(session.command(steer));
+    assert!(futures_util::poll!(given_up.as_mut()).is_pending());
+    // Handled after it.
+    given_up.set(session.command(Command::Pause));
+    given_up.await.unwrap();
+    assert_eq!(counts(&session, ["query.accepted"]).await, [1]);
 }
 
 #[tokio::test(start_paused = true)]
