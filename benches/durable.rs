@@ -220,6 +220,7 @@ fn append(by: Claim, records: u64) -> Append {
         after: by.last,
         records: numbers.map(record).collect(),
         leaves: SessionStatus::Idle,
+        charges: Vec::new(),
     }
 }
 
@@ -231,6 +232,7 @@ fn record(number: u64) -> Arc<Record> {
             idempotency_key: None,
             continues: None,
             place: InboxPosition::Back,
+            by: By::default(),
         })
         .into(),
         _ => {

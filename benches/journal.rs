@@ -56,6 +56,7 @@ fn append(bencher: Bencher<'_, '_>, sessions: usize) {
                 after: last,
                 records,
                 leaves: SessionStatus::Idle,
+                charges: Vec::new(),
             })
             .now_or_never();
         claims[at].last = end.and_then(Result::ok).unwrap_or(Seq(0));

@@ -174,6 +174,7 @@ async fn fill_journal(directory: &Path, sessions: usize) -> BenchResult<()> {
                     after: Seq(0),
                     records: vec![Arc::new(record)],
                     leaves: SessionStatus::Idle,
+                    charges: Vec::new(),
                 };
                 journal.append(append).await?;
                 BenchResult::Ok(())

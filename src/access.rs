@@ -1,4 +1,5 @@
-//! Authentication and tenant limits: API keys, the file that stores them, limits on wrong keys.
+//! Authentication, tenant limits and budgets: API keys, the file that stores them, limits on wrong
+//! keys.
 //!
 //! A key is shown once, when it is created; only its hash is stored. Decisions are pure and take
 //! the time as an argument. Only [`KeyFile`] and [`Keyring`] touch the disk. Nothing here knows of
@@ -9,6 +10,7 @@
 
 mod attempts;
 mod bucket;
+mod budgets;
 mod file;
 mod key;
 mod key_set;
@@ -19,6 +21,7 @@ mod tenants;
 
 pub use attempts::{Attempts, TooManyAttempts, network_of};
 pub use bucket::Bucket;
+pub use budgets::Budgets;
 pub use file::{FileError, FileFault, KeyFile};
 pub use key::{Key, KeyHash, KeyId, NoRandomness};
 pub use key_set::{KeySet, KeySetError, KeyState, NewKey, StoredKey};

@@ -11,6 +11,8 @@
 //!   first append and changes nothing. The grouping of records into appends is not kept.
 //! - A deletion whose condition ([`Only`]) fails changes nothing; nor does [`Journal::begin`] on a
 //!   session that has records.
+//! - Usage is counted in one step with the append that it belongs to, and stays counted when the
+//!   session is deleted.
 //! - Reading needs no claim. A `limit` of 0 returns nothing.
 //! - A journal may lose a snapshot at any time.
 //! - A deleted session is unknown, and its [`Sid`] is never reused; its name may be.
@@ -26,7 +28,8 @@ use std::{ops::RangeInclusive, sync::Arc};
 use futures_util::future::BoxFuture;
 
 use crate::model::{
-    Epoch, Event, Owner, Record, Seq, SessionKey, SessionName, Sid, TenantId, Timestamp,
+    Charge, Day, DayUsage, Epoch, Event, Owner, Payer, Record, Seq, SessionKey, SessionName, Sid,
+    TenantId, Timestamp,
     record::{Fact, QueryFact, SessionFact},
 };
 
@@ -91,6 +94,8 @@ pub struct Append {
     pub records: Vec<Arc<Record>>,
     /// State of the session afterwards. A repetition does not change it.
     pub leaves: SessionStatus,
+    /// Usage to count. A repetition counts nothing.
+    pub charges: Vec<Charge>,
 }
 
 /// State of a session for lists and recovery, known without reading its log.
@@ -354,6 +359,10 @@ pub trait Journal: Send + Sync + 'static {
 
     /// Returns the latest snapshot, if it exists and is readable.
     fn snapshot(&self, sid: Sid) -> JournalFuture<'_, Option<Snapshot>>;
+
+    /// Returns a payer's usage on each day from `since` on, in order; days without usage are left
+    /// out.
+    fn usage(&self, payer: Payer, since: Day) -> JournalFuture<'_, Vec<DayUsage>>;
 
     /// Deletes a session and those of its sub-agents in one step. Returns their last states, the
     /// session first. Refused if `only` fails for one of them, or another live process owns it.

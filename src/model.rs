@@ -39,6 +39,7 @@ macro_rules! words {
 pub(crate) use words;
 
 pub mod access;
+pub mod budget;
 pub mod classification;
 pub mod command;
 pub mod decimal;
@@ -58,6 +59,7 @@ pub mod tool;
 pub mod usage;
 
 pub use access::{By, Principal};
+pub use budget::{Allowance, BudgetUnit, Charge, Day, DayUsage, Payer, Period, PeriodBudget};
 pub use classification::{Needs, QueryClassification, QueryType};
 pub use command::{BusyPolicy, ForkPoint, Import, ImportedMessage, Speaker, Submission};
 pub use event::{Event, Severity, Source};

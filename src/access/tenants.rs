@@ -1,5 +1,5 @@
 //! Limits of a tenant: requests and tokens per minute, concurrent requests and queries, pending
-//! messages, sessions.
+//! messages, sessions; and the budgets of tenants and keys, which sessions apply.
 //!
 //! The server asks before it does anything for a tenant; sessions report running queries, pending
 //! messages and the tokens that their models used.
@@ -21,8 +21,8 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use serde::{Deserialize, Serialize};
 use tokio::{sync::OwnedMutexGuard, time::Instant};
 
-use super::Bucket;
-use crate::model::TenantId;
+use super::{Bucket, Budgets, KeyName};
+use crate::model::{By, Payer, TenantId};
 
 /// Maximum age of a count that refuses a session: one may have been deleted since.
 const RECOUNT: Duration = Duration::from_secs(1);
@@ -54,6 +54,9 @@ pub struct Limits {
     /// Pending messages.
     #[serde(rename = "max_queued")]
     pub queued: Option<usize>,
+    /// Budgets per day and month.
+    #[serde(flatten)]
+    pub budgets: Budgets,
 }
 
 impl Limits {
@@ -67,6 +70,7 @@ impl Limits {
             tokens_per_minute: self.tokens_per_minute.or(other.tokens_per_minute),
             sessions: self.sessions.or(other.sessions),
             queued: self.queued.or(other.queued),
+            budgets: self.budgets.or(other.budgets),
         }
     }
 }
@@ -80,12 +84,32 @@ pub struct TenantLimits {
     pub all: Limits,
     /// Limits of single tenants; a limit that is not set comes from `all`.
     pub named: BTreeMap<TenantId, Limits>,
+    /// Budgets of the keys of a name, in addition to those of their tenant.
+    pub keys: BTreeMap<KeyName, Budgets>,
 }
 
 impl TenantLimits {
     fn of(&self, tenant: &TenantId) -> Limits {
         let own = self.named.get(tenant).copied().unwrap_or_default();
         own.or(self.all)
+    }
+
+    /// All budgets.
+    pub fn budgets(&self) -> impl Iterator<Item = &Budgets> {
+        let tenants = self.named.values().chain([&self.all]);
+        let tenants = tenants.map(|limits| &limits.budgets);
+        tenants.chain(self.keys.values())
+    }
+
+    fn budgets_of(&self, payer: &Payer) -> Option<Budgets> {
+        let budgets = match payer {
+            Payer::Tenant(tenant) => self.of(tenant).budgets,
+            Payer::Key(key) => {
+                let mut keys = self.keys.iter();
+                *keys.find(|(name, _)| name.as_str() == key.as_str())?.1
+            }
+        };
+        (budgets != Budgets::default()).then_some(budgets)
     }
 }
 
@@ -199,6 +223,15 @@ impl Tenants {
             account.value().usage().limit(limits.of(account.key()));
         }
         *current = limits;
+    }
+
+    /// The budgets that apply to a caller's queries in sessions of a tenant.
+    #[must_use]
+    pub fn budgets(&self, tenant: &TenantId, by: &By) -> Vec<(Payer, Budgets)> {
+        let limits = self.0.limits.read();
+        let payers = Payer::of(tenant, by);
+        let applying = payers.filter_map(|payer| Some((limits.budgets_of(&payer)?, payer)));
+        applying.map(|(budgets, payer)| (payer, budgets)).collect()
     }
 
     /// The account of a tenant.

@@ -11,10 +11,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use crate::{
-    kernel::{DecisionContext, InFlight},
-    model::Timestamp,
-};
+use crate::{kernel::DecisionContext, model::Timestamp};
 
 /// Source of time and entropy for a system. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -109,10 +106,8 @@ impl Clock {
         let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         DecisionContext {
-            at: self.now(),
             entropy: mixed ^ (mixed >> 31),
-            call: InFlight::Unsent,
-            unsignalled: false,
+            ..DecisionContext::at(self.now())
         }
     }
 }

@@ -23,8 +23,8 @@ use crate::{
     },
     kernel::CallToken,
     model::{
-        Epoch, Fault, FaultCode, NanoUsd, ProfileName, Record, Seq, SessionKey, SessionName, Sid,
-        TenantId, Usage,
+        By, Charge, Day, DayUsage, Epoch, Fault, FaultCode, NanoUsd, Payer, ProfileName, Record,
+        Seq, SessionKey, SessionName, Sid, TenantId, Timestamp, Usage,
         record::{LlmFact, ModelUsage},
     },
 };
@@ -206,6 +206,10 @@ impl Journal for JournalRouter {
         self.of(sid).snapshot(sid)
     }
 
+    fn usage(&self, payer: Payer, since: Day) -> JournalFuture<'_, Vec<DayUsage>> {
+        self.durable.usage(payer, since)
+    }
+
     fn delete(&self, sid: Sid, only: Only) -> JournalFuture<'_, Vec<Known>> {
         self.of(sid).delete(sid, only)
     }
@@ -231,11 +235,9 @@ impl UsageLog {
 
     /// Makes the estimated usage of a call durable before the call is made.
     pub(super) async fn begin(&self, call: &MeteredCall) -> Result<(), Fault> {
-        let estimate = Usage {
-            input_tokens: call.tokens,
-            ..Usage::default()
-        };
-        let noted = self.log.record(LlmFact::Estimated(call.usage(estimate)));
+        let estimate = call.estimate();
+        let charges = call.charges(&estimate.usage, &Usage::default());
+        let noted = self.log.record(LlmFact::Estimated(estimate), charges);
         noted.await.map(drop).map_err(|error| {
             let detail = format!("cannot record the usage of the call: {error}");
             Fault::retryable(FaultCode::Journal, detail)
@@ -243,12 +245,18 @@ impl UsageLog {
     }
 
     pub(super) async fn end(&self, call: MeteredCall, usage: Usage) {
-        self.log.send(LlmFact::Used(call.usage(usage))).await;
+        let used = call.usage(usage);
+        let charges = call.charges(&used.usage, &call.estimate().usage);
+        self.log.send(LlmFact::Used(used), charges).await;
     }
 }
 
 pub(super) struct MeteredCall {
     pub session: SessionKey,
+    /// Who pays for the call.
+    pub by: By,
+    /// The time that it counts for.
+    pub at: Timestamp,
     pub token: CallToken,
     pub model: Arc<str>,
     pub tokens: u64,
@@ -256,6 +264,18 @@ pub(super) struct MeteredCall {
 }
 
 impl MeteredCall {
+    fn estimate(&self) -> ModelUsage {
+        self.usage(Usage {
+            input_tokens: self.tokens,
+            ..Usage::default()
+        })
+    }
+
+    fn charges(&self, usage: &Usage, counted: &Usage) -> Vec<Charge> {
+        let usage = DayUsage::new(self.at, usage, counted);
+        Charge::of(&self.session.tenant, &self.by, usage)
+    }
+
     fn usage(&self, usage: Usage) -> ModelUsage {
         let cost = match self.price {
             Some(price) if usage.cost == NanoUsd(0) => price.of(&usage),

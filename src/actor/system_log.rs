@@ -13,7 +13,7 @@ use super::{bus::BusHandle, clock::Clock, replay::within, task::Task};
 use crate::{
     journal::{Append, Claim, Entry, Error, Journal, SessionStatus},
     model::{
-        ProfileName, Record, Seq, SessionKey, SessionName,
+        Charge, ProfileName, Record, Seq, SessionKey, SessionName,
         record::{Fact, Opened, SessionFact},
     },
 };
@@ -29,6 +29,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 struct QueuedRecord {
     record: Option<Arc<Record>>,
+    charges: Vec<Charge>,
     done: Option<oneshot::Sender<Result<(), Error>>>,
 }
 
@@ -64,33 +65,51 @@ impl SystemLog {
     pub(super) fn note(&self, fact: impl Into<Fact>) {
         let record = record(&self.clock, fact);
         let kind = record.fact.kind();
-        let (record, done) = (Some(Arc::new(record)), None);
-        if self.facts.try_send(QueuedRecord { record, done }).is_err() {
+        let queued = QueuedRecord {
+            record: Some(Arc::new(record)),
+            charges: Vec::new(),
+            done: None,
+        };
+        if self.facts.try_send(queued).is_err() {
             tracing::warn!(kind, "system log overloaded; dropped a record");
         }
     }
 
-    /// Records a fact, after waiting for room in the queue.
-    pub(super) async fn send(&self, fact: impl Into<Fact>) {
-        let (record, done) = (Some(Arc::new(record(&self.clock, fact))), None);
-        let _ = self.facts.send(QueuedRecord { record, done }).await;
+    /// Records a fact with the usage to count, after waiting for room in the queue.
+    pub(super) async fn send(&self, fact: impl Into<Fact>, charges: Vec<Charge>) {
+        let queued = QueuedRecord {
+            record: Some(Arc::new(record(&self.clock, fact))),
+            charges,
+            done: None,
+        };
+        let _ = self.facts.send(queued).await;
     }
 
-    /// Records a fact and waits until it is durable.
-    pub(super) async fn record(&self, fact: impl Into<Fact>) -> Result<(), Error> {
-        self.wait(Some(Arc::new(record(&self.clock, fact)))).await
+    /// Records a fact with the usage to count, and waits until both are durable.
+    pub(super) async fn record(
+        &self,
+        fact: impl Into<Fact>,
+        charges: Vec<Charge>,
+    ) -> Result<(), Error> {
+        let record = Some(Arc::new(record(&self.clock, fact)));
+        self.wait(record, charges).await
     }
 
     /// Returns when every fact recorded so far is durable, or has failed.
     pub(super) async fn written(&self) {
-        let _ = self.wait(None).await;
+        let _ = self.wait(None, Vec::new()).await;
     }
 
-    async fn wait(&self, record: Option<Arc<Record>>) -> Result<(), Error> {
+    async fn wait(&self, record: Option<Arc<Record>>, charges: Vec<Charge>) -> Result<(), Error> {
         let (done, written) = oneshot::channel();
         let done = Some(done);
         let ended = || Error::Unavailable("the system log is closed".into());
-        let sent = self.facts.send(QueuedRecord { record, done }).await;
+        let queued = QueuedRecord {
+            record,
+            charges,
+            done,
+        };
+        let sent = self.facts.send(queued).await;
         sent.map_err(|_| ended())?;
         written.await.unwrap_or_else(|_| Err(ended()))
     }
@@ -125,7 +144,9 @@ impl Writer {
                 .collect();
             let mut written = Ok(());
             if !records.is_empty() {
-                written = self.write_all(&records).await;
+                let charges = lines.iter_mut().flat_map(|line| line.charges.drain(..));
+                let charges: Vec<_> = charges.collect();
+                written = self.write_all(&records, &charges).await;
             }
             if let Err(error) = &written {
                 let kinds: Vec<_> = records.iter().map(|record| record.fact.kind()).collect();
@@ -138,9 +159,13 @@ impl Writer {
         }
     }
 
-    async fn write_all(&mut self, records: &[Arc<Record>]) -> Result<(), Error> {
+    async fn write_all(
+        &mut self,
+        records: &[Arc<Record>],
+        charges: &[Charge],
+    ) -> Result<(), Error> {
         let mut tries = 1;
-        while let Err(error) = self.write(records).await {
+        while let Err(error) = self.write(records, charges).await {
             // After any error, the end of the log is unknown.
             self.claim = None;
             if tries == TRIES || !claimed_by_another(&error) {
@@ -152,7 +177,7 @@ impl Writer {
         Ok(())
     }
 
-    async fn write(&mut self, records: &[Arc<Record>]) -> Result<(), Error> {
+    async fn write(&mut self, records: &[Arc<Record>], charges: &[Charge]) -> Result<(), Error> {
         let claim = match self.claim {
             Some(claim) => claim,
             None => within(self.deadline, self.journal.claim(self.key.clone())).await?,
@@ -173,6 +198,7 @@ impl Writer {
             after: claim.last,
             records: records.clone(),
             leaves: SessionStatus::Idle,
+            charges: charges.to_vec(),
         };
         let last = within(self.deadline, self.journal.append(append)).await?;
         self.claim = Some(Claim { last, ..claim });

@@ -90,6 +90,16 @@ pub enum BuildError {
         /// The known names.
         known: String,
     },
+    /// A tenant or key has a budget of money, and the price of a model is not configured.
+    #[error(
+        "the price of the model `{model}` is unknown, so that a budget of money under `[tenants]` \
+         cannot count it: set its `input` and `output` in `[[providers.models]]` or in the file of \
+         `budget.prices` (0 if it is free), or remove the budget"
+    )]
+    UnknownPrice {
+        /// The model as configured.
+        model: String,
+    },
     /// A profile names a tool that does not exist.
     #[error(
         "profile `{profile}` names the unknown tool `{tool}`: use {known} in its `tools` and \

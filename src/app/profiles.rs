@@ -8,6 +8,7 @@ use super::{
     providers::Providers, settings, variables,
 };
 use crate::{
+    access::Budgets,
     actor::{Profile, Profiles},
     config::{Config, Environment, ModelChain, Prices},
     kernel::{FallbackClassifier, ModelChoice, Policy, SecondOpinionPolicy, TurnPolicy},
@@ -242,10 +243,18 @@ impl ProfileFactory {
     ) -> Result<Vec<ModelChoice>, BuildError> {
         let prices = prices(config)?;
         let providers = Providers::new(config, &self.environment, &prices);
+        let limits_cost = config.tenants.budgets().any(Budgets::limits_cost);
         let choice = |full: &String| {
             let (provider, model) = full.split_once('/').unwrap_or((full, ""));
             if serves(backends, provider) {
-                return Ok(providers.choice(provider, model));
+                let choice = providers.choice(provider, model);
+                let is_free = provider == OFFLINE;
+                if limits_cost && choice.price.is_none() && !is_free {
+                    return Err(BuildError::UnknownPrice {
+                        model: full.clone(),
+                    });
+                }
+                return Ok(choice);
             }
             let own = self.own.iter().map(|backend| backend.provider().to_owned());
             let known = own.chain(["scripted/FILE".to_owned()]);

@@ -37,7 +37,12 @@ pub const fn of_outcome(outcome: &Outcome) -> u8 {
 #[must_use]
 pub const fn of_code(code: Code) -> u8 {
     match code {
-        Code::Busy | Code::InboxFull | Code::Owned | Code::Overloaded | Code::Draining => BUSY,
+        Code::Busy
+        | Code::InboxFull
+        | Code::BudgetSpent
+        | Code::Owned
+        | Code::Overloaded
+        | Code::Draining => BUSY,
         Code::InvalidValue
         | Code::InvalidName
         | Code::TooLong

@@ -332,6 +332,7 @@ mod tests {
                 after: claim.last,
                 records: vec![Arc::new(record)],
                 leaves: journal::SessionStatus::Idle,
+                charges: Vec::new(),
             };
             journal.append(append).await.unwrap();
         }

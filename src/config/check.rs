@@ -7,9 +7,9 @@ use toml::{Table, Value};
 use super::{
     Config, Origin, Problem, Provider,
     load::{mask_secret, may_be_secret},
-    models::usd,
     rule::{ROOT, Rule, format_span, join, path},
 };
+use crate::model::usage::usd;
 
 impl Config {
     /// Checks a configuration made in code; [`load`](super::load) has already checked its result.

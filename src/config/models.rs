@@ -95,47 +95,6 @@ pub(super) fn is_provider(name: &str) -> bool {
     !name.is_empty() && name.chars().all(good)
 }
 
-/// Amounts of money as US dollars, exact to a millionth.
-pub(super) mod usd {
-    use serde::{Deserializer, Serializer, de};
-
-    use crate::model::{NanoUsd, decimal};
-
-    /// Largest allowed amount, in millionths.
-    const MOST: u64 = 1_000_000 * 1_000_000;
-
-    pub(in crate::config) fn parse(text: &str) -> Option<NanoUsd> {
-        let micros = decimal::scaled(text, 6).filter(|micros| *micros <= MOST)?;
-        Some(NanoUsd(micros * 1_000))
-    }
-
-    /// The nearest float. Its shortest decimal is the exact amount, which has at most 13 digits.
-    #[expect(clippy::cast_precision_loss, reason = "a float holds 15 digits")]
-    pub(in crate::config) fn dollars(money: NanoUsd) -> f64 {
-        (money.0 / 1_000) as f64 / 1_000_000.0
-    }
-
-    pub(in crate::config) fn serialize<S: Serializer>(
-        money: &Option<NanoUsd>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        match money {
-            Some(money) => serializer.serialize_some(&dollars(*money)),
-            None => serializer.serialize_none(),
-        }
-    }
-
-    pub(in crate::config) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<NanoUsd>, D::Error> {
-        let allowed = "a price is US dollars from 0 to 1000000, with at most 6 decimals";
-        let text = decimal::digits(deserializer)?;
-        parse(&text)
-            .map(Some)
-            .ok_or_else(|| de::Error::custom(allowed))
-    }
-}
-
 impl Provider {
     /// The configured facts about one of its models.
     #[must_use]
@@ -431,7 +390,7 @@ impl Prices {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::NanoUsd;
+    use crate::model::{NanoUsd, usage::usd};
 
     #[test]
     fn model_chains_are_parsed_from_text() {

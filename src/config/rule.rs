@@ -11,11 +11,12 @@ use toml::{Table, Value};
 
 use super::{
     Config,
-    models::{ModelChain, full_name, is_provider, usd},
+    models::{ModelChain, full_name, is_provider},
 };
 use crate::{
+    access::KeyName,
     kernel::BasisPoints,
-    model::{ProfileName, TenantId},
+    model::{ProfileName, TenantId, usage::usd},
 };
 
 /// The allowed values of a key.
@@ -41,6 +42,7 @@ pub(super) enum Rule {
     /// A table of headers whose values have this form.
     Headers(Form),
     Tenants(&'static [Key]),
+    Keys(&'static [Key]),
     Section(&'static [Key]),
     List(&'static [Key]),
 }
@@ -48,8 +50,8 @@ pub(super) enum Rule {
 pub(super) type Key = (&'static str, Rule);
 
 use Rule::{
-    Headers, List, Models, Money, OneModel, OneOf, Rate, Section, Share, Switch, Tenants, Text,
-    Texts, Time, Whole,
+    Headers, Keys, List, Models, Money, OneModel, OneOf, Rate, Section, Share, Switch, Tenants,
+    Text, Texts, Time, Whole,
 };
 
 pub(super) const ROOT: Rule = Section(Config::KEYS);
@@ -57,7 +59,7 @@ pub(super) const ROOT: Rule = Section(Config::KEYS);
 impl Rule {
     pub(super) const fn keys(self) -> &'static [Key] {
         match self {
-            Section(keys) | List(keys) | Tenants(keys) => keys,
+            Section(keys) | List(keys) | Tenants(keys) | Keys(keys) => keys,
             _ => &[],
         }
     }
@@ -146,7 +148,7 @@ impl Rule {
                 }
                 as_is(true)
             }
-            Tenants(_) => as_is(self.limits(value)?),
+            Tenants(_) | Keys(_) => as_is(self.limits(value)?),
             Section(_) | List(_) => None,
         };
         accepted.ok_or_else(|| self.allowed())
@@ -157,7 +159,12 @@ impl Rule {
             return Ok(false);
         };
         for (name, limits) in tables {
-            TenantId::new(name).map_err(|error| format!("valid tenant names; {error}"))?;
+            if let Keys(_) = self {
+                let name = name.parse::<KeyName>();
+                name.map_err(|error| format!("valid key names; {error}"))?;
+            } else {
+                TenantId::new(name).map_err(|error| format!("valid tenant names; {error}"))?;
+            }
             let known = self.names();
             let no_table = || format!("a table for `{name}` with {known}");
             let limits: &Table = limits.as_table().ok_or_else(no_table)?;
@@ -181,6 +188,9 @@ impl Rule {
             OneModel => "a model, written provider/model",
             Tenants(_) => {
                 "tables of limits: write the line `[tenants.named.NAME]` with its keys below"
+            }
+            Keys(_) => {
+                "tables of budgets: write the line `[tenants.keys.NAME]` with its keys below"
             }
             Text(form) | Texts(form) | Headers(form) => form.allowed,
             Section(_) => "a section",
@@ -421,10 +431,18 @@ mod tests {
                 "`acme.max_queued` to be a whole number from 1 to 10000000",
             ),
             ("named.'a b'.max_queued = 1", "valid tenant names; "),
+            ("keys = 1", "tables of budgets"),
+            ("keys.ci.max_queued = 1", "only tokens_per_day, "),
+            (
+                "keys.ci.cost_usd_per_day = 0",
+                "`ci.cost_usd_per_day` to be a positive amount of US dollars",
+            ),
+            ("keys.local.tokens_per_day = 1", "valid key names; "),
         ] {
             let table: Table = toml::from_str(text).unwrap();
-            let rule = ROOT.of("tenants").and_then(|of| of.of("named")).unwrap();
-            let refused = rule.read(&table["named"], None).unwrap_err();
+            let (key, value) = table.iter().next().unwrap();
+            let rule = ROOT.of("tenants").and_then(|of| of.of(key)).unwrap();
+            let refused = rule.read(value, None).unwrap_err();
             assert!(refused.starts_with(allowed), "{text}: {refused}");
         }
     }

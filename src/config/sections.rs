@@ -12,12 +12,12 @@ use jiff::fmt::serde::unsigned_duration::friendly::compact as span;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    models::{ModelChain, usd},
+    models::ModelChain,
     rule::{
         self, Key,
         Rule::{
-            self, Headers, List, Models, Money, OneModel, OneOf, Rate, Section, Share, Switch,
-            Tenants, Text, Texts, Time, Whole,
+            self, Headers, Keys, List, Models, Money, OneModel, OneOf, Rate, Section, Share,
+            Switch, Tenants, Text, Texts, Time, Whole,
         },
     },
 };
@@ -25,7 +25,7 @@ use crate::{
     access::TenantLimits,
     kernel::{BasisPoints, DelegationPolicy, FallbackPolicy, OnMissingSignal},
     llm::{Dialect, Streaming},
-    model::{NanoUsd, ProfileName},
+    model::{NanoUsd, ProfileName, usage::usd},
 };
 
 const SECOND: u64 = 1_000;
@@ -34,6 +34,7 @@ const DAY: u64 = 24 * HOUR;
 const TURNS: Rule = Whole(1, 100);
 const TOKENS: Rule = Whole(1, 4_000_000_000);
 const PER_MINUTE: Rule = Whole(1, 10_000_000);
+const PER_PERIOD: Rule = Whole(1, 1_000_000_000_000);
 const SILENT: Rule = OneOf(&["auto", "remind", "finish"]);
 const PATH: Rule = Text(rule::PATH);
 const TOOLS: Rule = Texts(rule::TOOLS);
@@ -429,15 +430,30 @@ const TENANTS: &[Key] = &[
     OF_TENANT[3],
     OF_TENANT[4],
     OF_TENANT[5],
+    BUDGETS[0],
+    BUDGETS[1],
+    BUDGETS[2],
+    BUDGETS[3],
     ("named", Tenants(&OF_TENANT)),
+    ("keys", Keys(&BUDGETS)),
 ];
-const OF_TENANT: [Key; 6] = [
+const BUDGETS: [Key; 4] = [
+    ("tokens_per_day", PER_PERIOD),
+    ("tokens_per_month", PER_PERIOD),
+    ("cost_usd_per_day", Money),
+    ("cost_usd_per_month", Money),
+];
+const OF_TENANT: [Key; 10] = [
     ("requests_per_minute", PER_MINUTE),
     ("max_requests", Whole(1, 1_000_000)),
     ("max_queries", Whole(1, 1_000_000)),
     ("tokens_per_minute", TOKENS),
     ("max_sessions", Whole(1, 100_000_000)),
     ("max_queued", PER_MINUTE),
+    BUDGETS[0],
+    BUDGETS[1],
+    BUDGETS[2],
+    BUDGETS[3],
 ];
 
 impl Profile {

@@ -59,6 +59,8 @@ codes! {
     Busy = "busy",
     /// The inbox is full.
     InboxFull = "inbox_full",
+    /// A budget of the tenant or the key is spent.
+    BudgetSpent = "budget_spent",
     /// The idempotency key was used for another message.
     KeyReused = "key_reused",
     /// The turn limit is out of range.
@@ -198,6 +200,9 @@ fn refused(refusal: &Refusal, text: String) -> Refused {
         Refusal::NothingRunning => Code::NothingRunning,
         Refusal::Busy => Code::Busy,
         Refusal::InboxFull { .. } => Code::InboxFull,
+        Refusal::BudgetSpent { after, .. } => {
+            return Refused::retryable(Code::BudgetSpent, text, *after);
+        }
         Refusal::KeyReused { .. } => Code::KeyReused,
         Refusal::LimitsOfASteer => Code::InvalidValue,
         Refusal::TurnsOutOfRange { .. } => Code::TurnsOutOfRange,

@@ -336,7 +336,7 @@ const fn status(code: Code) -> StatusCode {
             StatusCode::PAYLOAD_TOO_LARGE
         }
         Code::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
-        Code::InboxFull => StatusCode::TOO_MANY_REQUESTS,
+        Code::InboxFull | Code::BudgetSpent => StatusCode::TOO_MANY_REQUESTS,
         Code::Overloaded | Code::Unavailable | Code::Journal | Code::Draining => {
             StatusCode::SERVICE_UNAVAILABLE
         }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::{
     Append, Claim, Entry, Hit, Journal, JournalFuture, Known, Only, SessionStatus, Sids, Snapshot,
 };
-use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId};
+use crate::model::{
+    Day, DayUsage, Epoch, Payer, Record, Seq, SessionKey, SessionName, Sid, TenantId,
+};
 
 impl<J: Journal + ?Sized> Journal for Arc<J> {
     fn claim(&self, key: SessionKey) -> JournalFuture<'_, Claim> {
@@ -60,6 +62,10 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
 
     fn snapshot(&self, sid: Sid) -> JournalFuture<'_, Option<Snapshot>> {
         (**self).snapshot(sid)
+    }
+
+    fn usage(&self, payer: Payer, since: Day) -> JournalFuture<'_, Vec<DayUsage>> {
+        (**self).usage(payer, since)
     }
 
     fn delete(&self, sid: Sid, only: Only) -> JournalFuture<'_, Vec<Known>> {

@@ -1,10 +1,11 @@
 //! The journal in memory, which keeps the whole contract while the process lives. No call blocks.
 //!
-//! **Invariant:** the lock of the sessions is taken before the lock of a log.
+//! **Invariant:** the lock of the sessions is taken before the lock of a log, and that of the usage
+//! last.
 
 use std::{
     cmp::Reverse,
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     ops::Bound,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
@@ -16,7 +17,9 @@ use super::{
     Append, Claim, Entry, Error, Hit, Journal, JournalFuture, Known, Only, SessionStatus, Sids,
     Snapshot, opened_below, search::SearchQuery,
 };
-use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId};
+use crate::model::{
+    Charge, Day, DayUsage, Epoch, Payer, Record, Seq, SessionKey, SessionName, Sid, TenantId,
+};
 
 mod log;
 
@@ -28,6 +31,7 @@ pub struct Memory {
     // Locked for writing only when a session is created or deleted.
     sessions: RwLock<Sessions>,
     landed: AtomicU64,
+    usage: Mutex<HashMap<Payer, BTreeMap<Day, DayUsage>>>,
 }
 
 #[derive(Debug, Default)]
@@ -74,6 +78,25 @@ impl Memory {
             gone.extend(sids.into_iter().filter_map(|sid| sessions.forget(sid)));
         }
         gone
+    }
+
+    fn count(&self, charges: Vec<Charge>) {
+        let mut all = lock(&self.usage);
+        for Charge { payer, usage } in charges {
+            let days = all.entry(payer).or_default();
+            let DayUsage {
+                day,
+                tokens,
+                nano_usd,
+            } = usage;
+            let of_day = days.entry(day).or_insert(DayUsage {
+                day,
+                tokens: 0,
+                nano_usd: 0,
+            });
+            of_day.tokens = of_day.tokens.saturating_add(tokens);
+            of_day.nano_usd = of_day.nano_usd.saturating_add(nano_usd);
+        }
     }
 
     fn known(&self, sid: Sid) -> Option<Known> {
@@ -184,8 +207,8 @@ impl Sessions {
 
 // A poisoned lock is safe to take: no code under these locks panics halfway through a change.
 
-fn lock(log: &Mutex<MemoryLog>) -> MutexGuard<'_, MemoryLog> {
-    log.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn read(sessions: &RwLock<Sessions>) -> RwLockReadGuard<'_, Sessions> {
@@ -236,6 +259,7 @@ impl Journal for Memory {
                 after: Seq(0),
                 records,
                 leaves,
+                charges: Vec::new(),
             };
             let last = log.append(&append, &self.landed)?;
             Ok(Claim { last, ..claim })
@@ -259,7 +283,13 @@ impl Journal for Memory {
             let slot = sessions.slot(sid).ok_or(Error::Unknown { sid })?;
             sessions.has_parent(&slot.key, sid, append.after, &append.records)?;
             // Under both locks, so that the parent cannot be deleted in between.
-            lock(&slot.log).append(&append, &self.landed)
+            let mut log = lock(&slot.log);
+            let before = log.last();
+            let last = log.append(&append, &self.landed)?;
+            if log.last() > before {
+                self.count(append.charges);
+            }
+            Ok(last)
         })
     }
 
@@ -331,6 +361,15 @@ impl Journal for Memory {
         Box::pin(async move {
             let log = self.log(sid)?;
             Ok(lock(&log).snapshot.clone())
+        })
+    }
+
+    fn usage(&self, payer: Payer, since: Day) -> JournalFuture<'_, Vec<DayUsage>> {
+        Box::pin(async move {
+            let all = lock(&self.usage);
+            let days = all.get(&payer).into_iter();
+            let since = days.flat_map(|days| days.range(since..));
+            Ok(since.map(|(_, usage)| *usage).collect())
         })
     }
 

@@ -18,7 +18,9 @@ use super::{
     Append, Claim, Entry, Error, Hit, Journal, JournalFuture, Known, Only, SessionStatus, Sids,
     Snapshot, search::SearchQuery,
 };
-use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId};
+use crate::model::{
+    Day, DayUsage, Epoch, Payer, Record, Seq, SessionKey, SessionName, Sid, TenantId,
+};
 
 mod connection;
 mod error;
@@ -212,6 +214,7 @@ impl Journal for Sqlite {
                 after: Seq(0),
                 records,
                 leaves,
+                charges: Vec::new(),
             };
             if append.records.is_empty() {
                 return Err(Error::Empty);
@@ -276,6 +279,11 @@ impl Journal for Sqlite {
     fn snapshot(&self, sid: Sid) -> JournalFuture<'_, Option<Snapshot>> {
         let readers = &self.inner.readers;
         readers.ask(move |reader| reader.snapshot(sid))
+    }
+
+    fn usage(&self, payer: Payer, since: Day) -> JournalFuture<'_, Vec<DayUsage>> {
+        let readers = &self.inner.readers;
+        readers.ask(move |reader| reader.usage(&payer, since))
     }
 
     fn delete(&self, sid: Sid, only: Only) -> JournalFuture<'_, Vec<Known>> {

@@ -17,7 +17,7 @@ use super::{
     session::Session,
 };
 use crate::model::{
-    Attempt, FaultCode, ForcedBy, Outcome, Record, Turn,
+    Attempt, FaultCode, ForcedBy, Outcome, Record, Turn, Usage,
     record::{Accepted, BudgetFact, Fact, InboxPosition, QueryFact, QueryFinished, TurnFact},
 };
 
@@ -43,6 +43,15 @@ impl<'a> Draft<'a> {
 
     pub(super) fn policy(&self) -> &'a Policy {
         self.session.policy()
+    }
+
+    /// Usage of the model calls in the records decided so far.
+    pub(super) fn charged(&self) -> Usage {
+        let usage = self.records.iter().map(Record::usage);
+        usage.fold(Usage::default(), |mut sum, usage| {
+            sum += usage;
+            sum
+        })
     }
 
     pub(super) fn emit(&mut self, fact: impl Into<Fact>) {
@@ -206,6 +215,7 @@ impl<'a> Draft<'a> {
             idempotency_key,
             continues: None,
             place: InboxPosition::Front,
+            by: self.query.by.clone(),
         };
         self.push(inbox::record(self.session.next_query(), accepted, self.now));
     }

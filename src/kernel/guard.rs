@@ -1,7 +1,7 @@
 //! The checks before a turn, in the order of docs/protocol.md, "A turn", and its start.
 
 use crate::model::{
-    Attempt, FaultCode, ForcedBy,
+    Attempt, FaultCode, ForcedBy, PeriodBudget, SessionKey, Usage,
     record::{
         AmountBudget, BudgetFact, IterationExceeded, IterationWarning, TurnFact, TurnMode,
         TurnStarted,
@@ -129,7 +129,7 @@ fn ends_with_the_assistant(draft: &Draft<'_>) -> bool {
     replied && query.current.calls == 0 && query.steers.is_empty()
 }
 
-/// The first spent budget of tokens or cost, the query's before the session's.
+/// The first spent budget of tokens or cost: the query's, the session's, then the caller's.
 pub(super) fn spent(draft: &Draft<'_>) -> Option<(BudgetFact, ForcedBy)> {
     let gone = |amounts: Vec<AmountBudget>| {
         let mut amounts = amounts.into_iter();
@@ -149,6 +149,9 @@ pub(super) fn tokens(draft: &Draft<'_>) -> Vec<AmountBudget> {
     amounts([
         (query.usage.total_tokens(), query.limits.max_tokens),
         (session, policy.session_tokens),
+        allowed(draft, draft.now.allowance.tokens, |usage| {
+            usage.total_tokens()
+        }),
     ])
 }
 
@@ -160,10 +163,29 @@ pub(super) fn cost(draft: &Draft<'_>) -> Vec<AmountBudget> {
     amounts([
         (query.usage.cost.0, query.limits.max_cost.map(|cost| cost.0)),
         (session, policy.session_cost.map(|cost| cost.0)),
+        allowed(draft, draft.now.allowance.cost, |usage| usage.cost.0),
     ])
 }
 
-fn amounts(budgets: [(u64, Option<u64>); 2]) -> Vec<AmountBudget> {
+/// A budget of the tenant or the key, with the usage of this decision. That of an ephemeral session
+/// is counted before it is decided on.
+fn allowed(
+    draft: &Draft<'_>,
+    budget: Option<PeriodBudget>,
+    amount: impl Fn(Usage) -> u64,
+) -> (u64, Option<u64>) {
+    let Some(budget) = budget else {
+        return (0, None);
+    };
+    let is_counted = |key: &SessionKey| key.name.is_ephemeral();
+    let uncounted = match draft.session.key().is_some_and(is_counted) {
+        true => 0,
+        false => amount(draft.charged()),
+    };
+    (budget.used.saturating_add(uncounted), Some(budget.limit))
+}
+
+fn amounts(budgets: [(u64, Option<u64>); 3]) -> Vec<AmountBudget> {
     let amount = |(used, limit): (_, Option<_>)| limit.map(|limit| AmountBudget { used, limit });
     budgets.into_iter().filter_map(amount).collect()
 }

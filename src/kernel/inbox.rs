@@ -59,6 +59,7 @@ fn take(
     by: By,
     now: DecisionContext,
 ) -> Result<Decision, Refusal> {
+    check_budgets(now)?;
     let has_limits = submission.limits.is_some();
     let profile = session.policy().limits;
     let limits = submission.limits.map(|limits| limits.resolve(profile));
@@ -69,6 +70,7 @@ fn take(
         idempotency_key: submission.idempotency_key,
         continues: None,
         place: InboxPosition::Back,
+        by: by.clone(),
     };
     let Some(running) = session.query() else {
         return Ok(accept(session, accepted, now));
@@ -120,6 +122,7 @@ pub(super) fn go_on(
     if session.query().is_some() {
         return Err(Refusal::Busy);
     }
+    check_budgets(now)?;
     let forced = session
         .forced
         .as_ref()
@@ -131,6 +134,7 @@ pub(super) fn go_on(
         idempotency_key: None,
         continues: Some(forced),
         place: InboxPosition::Back,
+        by: by.clone(),
     };
     let wanted = Continued {
         continues: forced,
@@ -148,6 +152,15 @@ pub(super) fn checked(limits: Limits) -> Result<Limits, Refusal> {
     }
 }
 
+/// Refuses what begins a query while a budget of the tenant or the key is spent.
+fn check_budgets(now: DecisionContext) -> Result<(), Refusal> {
+    let Some(budget) = now.allowance.spent() else {
+        return Ok(());
+    };
+    let after = budget.renewed.since(now.at);
+    Err(Refusal::BudgetSpent { budget, after })
+}
+
 /// Begins a query with words that no running one can take in. A sub-agent has only one query.
 pub(super) fn steer_late(
     session: &Session,
@@ -157,12 +170,14 @@ pub(super) fn steer_late(
     if session.key().is_some_and(|key| key.name.is_sub_agent()) {
         return Err(Refusal::NothingRunning);
     }
+    check_budgets(now)?;
     let accepted = Accepted {
         text: steered.text,
         limits: session.policy().limits,
         idempotency_key: steered.idempotency_key,
         continues: None,
         place: InboxPosition::Front,
+        by: steered.by.clone(),
     };
     let begun = match session.query() {
         Some(_) => wait(session, accepted, now)?,

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{effect::CallToken, second_opinion::Opinion};
 use crate::model::{
-    By, CallId, Fault, LimitsRequest, Owner, QueryClassification, QueryId, Reply, SessionName,
-    Submission, Timestamp, ToolResult, Turn, Usage,
+    Allowance, By, CallId, Fault, LimitsRequest, Owner, PeriodBudget, QueryClassification, QueryId,
+    Reply, SessionName, Submission, Timestamp, ToolResult, Turn, Usage,
     command::{Author, MAX_IMPORT, MAX_IMPORTED},
     record::{ApprovalVerdict, ChildEnd, PromptSummary, RestartCause, Waiting},
 };
@@ -23,6 +23,8 @@ pub struct DecisionContext {
     pub call: InFlight,
     /// Whether the first model of the chain is known to give no signals.
     pub unsignalled: bool,
+    /// What the budgets of the tenant and the key allow, before this decision.
+    pub allowance: Allowance,
 }
 
 /// State of a model call in flight, as far as the records do not have it.
@@ -63,6 +65,7 @@ impl DecisionContext {
             entropy: 0,
             call: InFlight::Unsent,
             unsignalled: false,
+            allowance: Allowance::NONE,
         }
     }
 }
@@ -280,6 +283,14 @@ pub enum Refusal {
     InboxFull {
         /// Queued messages.
         waiting: usize,
+    },
+    /// A budget of the tenant or the key is spent.
+    #[error("{budget} is spent: it is renewed at {}", budget.renewed)]
+    BudgetSpent {
+        /// Budget.
+        budget: PeriodBudget,
+        /// Time until it is renewed.
+        after: Duration,
     },
     /// The idempotency key belongs to another message.
     #[error("the idempotency key `{key}` was already used for another message: use a new key")]

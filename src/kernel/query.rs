@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     model::{
-        Attempt, CallId, Fault, FaultClass, FaultCode, Limits, QueryId, QueryType, Record,
+        Attempt, By, CallId, Fault, FaultClass, FaultCode, Limits, QueryId, QueryType, Record,
         SessionName, SharedList, Signal, SignalFields, SignalType, StopReason, Timestamp, ToolCall,
         ToolResult, ToolStatus, Turn, Usage,
         command::Author,
@@ -58,6 +58,7 @@ pub(super) struct WarningsSent {
 pub struct Query {
     pub(super) id: QueryId,
     pub(super) text: Arc<str>,
+    pub(super) by: By,
     pub(super) limits: Limits,
     pub(super) query_type: Option<QueryType>,
     pub(super) prompt_tokens: u64,
@@ -133,6 +134,7 @@ impl Query {
         let mut query = Self {
             id,
             text: accepted.text.as_str().into(),
+            by: accepted.by.clone(),
             limits: accepted.limits,
             ..Self::default()
         };
@@ -151,6 +153,12 @@ impl Query {
     #[must_use]
     pub const fn id(&self) -> QueryId {
         self.id
+    }
+
+    /// The caller, whose key pays for the query.
+    #[must_use]
+    pub const fn by(&self) -> &By {
+        &self.by
     }
 
     /// Current step.

@@ -45,6 +45,12 @@ impl By {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Whether the principal has no key.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        *self == Self::local()
+    }
 }
 
 impl Default for By {

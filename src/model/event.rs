@@ -217,6 +217,7 @@ mod tests {
             idempotency_key: None,
             continues: None,
             place: InboxPosition::Back,
+            by: By::default(),
         };
         let fact = QueryFact::Accepted(accepted).into();
         let at = Timestamp::from_millis(1_767_225_600_000);

@@ -84,3 +84,45 @@ impl AddAssign for Usage {
         self.cost = NanoUsd(self.cost.0.saturating_add(other.cost.0));
     }
 }
+
+/// Amounts of money as US dollars, exact to a millionth.
+pub(crate) mod usd {
+    use serde::{Deserializer, Serializer, de};
+
+    use super::NanoUsd;
+    use crate::model::decimal;
+
+    /// Largest allowed amount, in millionths.
+    const MOST: u64 = 1_000_000 * 1_000_000;
+
+    pub(crate) fn parse(text: &str) -> Option<NanoUsd> {
+        let micros = decimal::scaled(text, 6).filter(|micros| *micros <= MOST)?;
+        Some(NanoUsd(micros * 1_000))
+    }
+
+    /// The nearest float. Its shortest decimal is the exact amount, which has at most 13 digits.
+    #[expect(clippy::cast_precision_loss, reason = "a float holds 15 digits")]
+    pub(crate) fn dollars(money: NanoUsd) -> f64 {
+        (money.0 / 1_000) as f64 / 1_000_000.0
+    }
+
+    pub(crate) fn serialize<S: Serializer>(
+        money: &Option<NanoUsd>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match money {
+            Some(money) => serializer.serialize_some(&dollars(*money)),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<NanoUsd>, D::Error> {
+        let allowed = "a price is US dollars from 0 to 1000000, with at most 6 decimals";
+        let text = decimal::digits(deserializer)?;
+        parse(&text)
+            .map(Some)
+            .ok_or_else(|| de::Error::custom(allowed))
+    }
+}

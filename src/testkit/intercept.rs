@@ -9,7 +9,7 @@ use crate::{
         Append, Claim, Entry, Hit, Journal, JournalFuture, Known, Only, SessionStatus, Sids,
         Snapshot,
     },
-    model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId},
+    model::{Day, DayUsage, Epoch, Payer, Record, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
 /// Kind of a call. Releases are not intercepted.
@@ -33,6 +33,8 @@ pub enum Operation {
     Save,
     /// [`Journal::snapshot`]
     Snapshot,
+    /// [`Journal::usage`]
+    Usage,
     /// [`Journal::delete`]
     Delete,
     /// [`Journal::search`]
@@ -170,6 +172,11 @@ impl<A: InterceptedJournal> Journal for A {
     fn snapshot(&self, sid: Sid) -> JournalFuture<'_, Option<Snapshot>> {
         let done = move || self.inner().snapshot(sid);
         self.intercept(call(Operation::Snapshot, Some(sid)), done)
+    }
+
+    fn usage(&self, payer: Payer, since: Day) -> JournalFuture<'_, Vec<DayUsage>> {
+        let done = move || self.inner().usage(payer, since);
+        self.intercept(call(Operation::Usage, None), done)
     }
 
     fn delete(&self, sid: Sid, only: Only) -> JournalFuture<'_, Vec<Known>> {

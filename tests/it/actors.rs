@@ -32,6 +32,7 @@ mod notes;
 mod opinions;
 mod outages;
 mod passivation;
+mod period_budgets;
 mod recovery;
 pub(crate) mod simulation;
 mod spans;

@@ -46,14 +46,16 @@ impl SessionRouter {
 }
 
 impl ChildSession {
-    /// Starts the child, or finds it if it was started before, follows it to its end and reports
-    /// that.
+    /// Starts the child on behalf of the parent's caller, or finds it if it was started before,
+    /// follows it to its end and reports that.
     pub(in crate::actor) async fn run(
         &self,
         scope: &str,
         limits: Limits,
+        by: By,
         report: impl FnOnce(ChildEnd),
     ) {
+        let session = self.session.clone().acting(by);
         let submission = Submission {
             idempotency_key: Some(KEY.into()),
             limits: Some(limits.into()),
@@ -61,7 +63,7 @@ impl ChildSession {
         };
         let mut tries = 1;
         let error = loop {
-            match self.session.answer(submission.clone()).await {
+            match session.answer(submission.clone()).await {
                 Ok(answer) => return report(self.ended(answer)),
                 Err(error) if is_transient(&error) && tries < TRIES => {}
                 Err(error) => break error,

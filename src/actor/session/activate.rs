@@ -81,7 +81,8 @@ impl SessionShell {
             }
         };
         self.step(me, seen).await?;
-        let owed = self.session.resume(self.moment());
+        let now = self.moment_with_budgets(&self.payer()).await?;
+        let owed = self.session.resume(now);
         self.step(me, owed).await
     }
 

@@ -201,6 +201,8 @@ impl SessionShell {
         let leaves_nothing = self.key.name.is_ephemeral();
         let metered = leaves_nothing.then(|| MeteredCall {
             session: self.key.clone(),
+            by: self.payer(),
+            at: wall,
             token,
             model: Arc::clone(&model),
             tokens,

@@ -28,12 +28,12 @@ use crate::{
     },
     journal::{self, Append, Claim, Entry, Journal, Snapshot},
     kernel::{
-        CallToken, Decision, DecisionContext, IssuedCommand, Opinion, Query, Refusal, Report,
-        Session, Step,
+        CallToken, Command, Decision, DecisionContext, IssuedCommand, Opinion, Query, Refusal,
+        Report, Session, Step,
     },
     model::{
-        CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey, SessionName,
-        record::Fact,
+        By, CallId, Charge, Day, DayUsage, Fault, Period, QueryClassification, QueryId, Record,
+        Seq, SessionKey, SessionName, Usage, record::Fact,
     },
     prompt::ComposedPrompt,
 };
@@ -129,6 +129,34 @@ impl SessionShell {
         }
     }
 
+    /// Who pays for the running query.
+    pub(super) fn payer(&self) -> By {
+        self.session
+            .query()
+            .map(Query::by)
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    /// The moment of a decision that may begin a query or a turn of this caller.
+    pub(super) async fn moment_with_budgets(
+        &self,
+        by: &By,
+    ) -> Result<DecisionContext, journal::Error> {
+        let mut now = self.moment();
+        let (first_of_month, _) = Period::Month.around(Day::of(now.at));
+        for (payer, budgets) in self.services.tenants.budgets(&self.key.tenant, by) {
+            let usage = self
+                .services
+                .router
+                .journal
+                .usage(payer.clone(), first_of_month);
+            let usage = within(self.services.timeouts.append, usage).await?;
+            budgets.tighten(&mut now.allowance, &payer, &usage, now.at);
+        }
+        Ok(now)
+    }
+
     pub(super) async fn command(
         &mut self,
         me: &ActorRef<SessionMsg>,
@@ -145,7 +173,18 @@ impl SessionShell {
             return Ok(());
         }
         self.renew(opening);
-        let answer = match self.session.decide(order, self.moment()) {
+        let by = match order.command {
+            Command::Submit(_) | Command::Continue(_) | Command::Steer { .. } => order.by.clone(),
+            _ => self.payer(),
+        };
+        let now = match self.moment_with_budgets(&by).await {
+            Ok(now) => now,
+            Err(error) => {
+                let _ = reply.send(Err(error.into()));
+                return Ok(());
+            }
+        };
+        let answer = match self.session.decide(order, now) {
             Ok(decision) => {
                 let decision = self.opening(decision);
                 let answer = decision.reply_after(self.last);
@@ -191,7 +230,8 @@ impl SessionShell {
         if let Report::ToolEnded { result, .. } = &report {
             self.tools.remove(&result.call);
         }
-        let decision = self.session.observe(report, self.moment());
+        let now = self.moment_with_budgets(&self.payer()).await?;
+        let decision = self.session.observe(report, now);
         self.step(me, decision).await
     }
 
@@ -332,6 +372,7 @@ impl SessionShell {
         began: u64,
     ) -> Result<u64, ActorProcessingErr> {
         let leaves = standing::left(&self.session, &records);
+        let charges = self.charges(&records);
         let (journal, meter) = (&self.services.router.journal, &self.services.meter);
         let _waits = meter.append();
         let appended = async {
@@ -345,6 +386,7 @@ impl SessionShell {
                 after: self.last,
                 records,
                 leaves,
+                charges,
             };
             journal.append(append).await.map(|_| claim)
         };
@@ -362,6 +404,23 @@ impl SessionShell {
         let now = self.services.clock.monotonic_micros();
         meter.committed(Duration::from_micros(now.saturating_sub(began)));
         Ok(now)
+    }
+
+    /// The usage in records of the running query. That of ephemeral sessions is counted with the
+    /// records in the log of usage.
+    fn charges(&self, records: &[Arc<Record>]) -> Vec<Charge> {
+        let mut usage = Usage::default();
+        for record in records {
+            usage += record.usage();
+        }
+        let Some(last) = records.last().filter(|_| !usage.is_none()) else {
+            return Vec::new();
+        };
+        if self.key.name.is_ephemeral() {
+            return Vec::new();
+        }
+        let usage = DayUsage::new(last.at, &usage, &Usage::default());
+        Charge::of(&self.key.tenant, &self.payer(), usage)
     }
 
     fn publish(&mut self, records: Vec<Arc<Record>>) {

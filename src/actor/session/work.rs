@@ -109,7 +109,8 @@ impl SessionShell {
                 };
                 let (session, child) = (self.child(query, &start.child), start.child.clone());
                 let report = child_ended(me.clone(), query);
-                let run = async move { session.run(&start.scope, limits, report).await };
+                let by = self.payer();
+                let run = async move { session.run(&start.scope, limits, by, report).await };
                 let run = self.trace_of(query, None).sub_agent(run);
                 self.follow_child(child, Task::spawn(run));
             }

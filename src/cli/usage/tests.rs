@@ -69,6 +69,7 @@ async fn keep_for(tenant: &str, journal: &Memory, name: &str, records: Vec<Arc<R
         after: claim.last,
         records,
         leaves: SessionStatus::Idle,
+        charges: Vec::new(),
     };
     journal.append(append).await.unwrap();
 }

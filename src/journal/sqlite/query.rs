@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     journal::{Entry, Error, Hit, Known, Sids, Snapshot, search::SearchQuery},
-    model::{Seq, SessionKey, SessionName, Sid, TenantId, Timestamp},
+    model::{Day, DayUsage, Payer, Seq, SessionKey, SessionName, Sid, TenantId, Timestamp},
 };
 
 pub(super) struct Reader<'c> {
@@ -35,6 +35,7 @@ statements! {
         "SELECT {COLUMNS} FROM record WHERE sid = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3"
     ),
     snapshot: "SELECT seq, body, sum FROM snapshot WHERE sid = ?1",
+    usage: "SELECT day, tokens, nano_usd FROM usage WHERE payer = ?1 AND day >= ?2 ORDER BY day",
     search: "SELECT session.name, record.sid, record.seq, record.epoch, record.at, record.kind,
             record.body, record.sum
         FROM thread
@@ -186,6 +187,20 @@ impl<'c> Reader<'c> {
             let kept = reader.sql.snapshot.query_row([int(sid.0)], kept);
             Ok(kept.optional()?.flatten())
         })
+    }
+
+    pub(super) fn usage(&mut self, payer: &Payer, since: Day) -> Result<Vec<DayUsage>, Failed> {
+        let found = self
+            .sql
+            .usage
+            .query_map((payer.to_string(), since.0), |row| {
+                Ok(DayUsage {
+                    day: Day(row.get(0)?),
+                    tokens: row.get(1)?,
+                    nano_usd: row.get(2)?,
+                })
+            })?;
+        Ok(found.collect::<Result<_, _>>()?)
     }
 
     pub(super) fn search(

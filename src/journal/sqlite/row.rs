@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     journal::{Append, Entry, Error, SessionStatus, opened_below, search},
-    model::{Epoch, Record, Seq, SessionName, Sid, record::codec},
+    model::{Charge, Epoch, Record, Seq, SessionName, Sid, record::codec},
 };
 
 #[derive(Debug)]
@@ -17,6 +17,7 @@ pub(super) struct Batch {
     /// A sub-agent's session that begins, and its parent.
     pub(super) parent: Option<(SessionName, SessionName)>,
     pub(super) leaves: SessionStatus,
+    pub(super) charges: Vec<Charge>,
 }
 
 #[derive(Debug, Clone)]
@@ -45,6 +46,7 @@ impl Batch {
             rows: rows.collect::<Result<_, Error>>()?,
             parent: parent.map(|(name, parent)| (name.clone(), parent.clone())),
             leaves: append.leaves,
+            charges: append.charges.clone(),
         })
     }
 
@@ -61,6 +63,7 @@ impl Batch {
             rows: self.rows.iter().zip((1..).map(Seq)).map(place).collect(),
             parent: self.parent.clone(),
             leaves: self.leaves,
+            charges: self.charges.clone(),
         }
     }
 }

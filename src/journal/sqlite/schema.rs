@@ -54,6 +54,18 @@ const TABLES: &str = "
     INSERT INTO thread (thread, rank) VALUES ('secure-delete', 1);
 ";
 
+/// Usage of each tenant and key per day. Journals of this layout had no such table at first; they
+/// get it when they are opened, and versions that do not know it leave it alone.
+pub(super) const USAGE: &str = "
+    CREATE TABLE IF NOT EXISTS usage (
+        payer TEXT NOT NULL,
+        day INTEGER NOT NULL,
+        tokens INTEGER NOT NULL,
+        nano_usd INTEGER NOT NULL,
+        PRIMARY KEY (payer, day)
+    ) STRICT, WITHOUT ROWID;
+";
+
 /// Application id and layout, including what only the write-ahead log has.
 pub(super) fn header(connection: &Connection) -> rusqlite::Result<(u32, u32)> {
     let number = |name| {
@@ -66,6 +78,7 @@ pub(super) fn header(connection: &Connection) -> rusqlite::Result<(u32, u32)> {
 pub(super) fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch(TABLES)?;
+    transaction.execute_batch(USAGE)?;
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", LAYOUT)?;
     transaction.commit()

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     journal::{Claim, Error, Known, Only, SessionStatus, Snapshot},
-    model::{Epoch, Seq, SessionKey, Sid},
+    model::{Charge, DayUsage, Epoch, Seq, SessionKey, Sid},
 };
 
 #[derive(Debug, Clone)]
@@ -59,6 +59,12 @@ statements! {
     written: "SELECT epoch, body FROM record WHERE sid = ?1 AND seq = ?2",
     snapshot: "SELECT seq FROM snapshot WHERE sid = ?1",
     save: "INSERT OR REPLACE INTO snapshot (sid, seq, body, sum) VALUES (?1, ?2, ?3, ?4)",
+    // Saturates, because a sum that overflows would become a float.
+    charge: "INSERT INTO usage (payer, day, tokens, nano_usd) VALUES (?1, ?2, ?3, ?4)
+        ON CONFLICT (payer, day) DO UPDATE SET
+        tokens = min(tokens, 9223372036854775807 - max(excluded.tokens, 0)) + excluded.tokens,
+        nano_usd = min(nano_usd, 9223372036854775807 - max(excluded.nano_usd, 0))
+            + excluded.nano_usd",
     forget_words: "DELETE FROM thread WHERE rowid IN (SELECT pos FROM record WHERE sid = ?1)",
     forget_records: "DELETE FROM record WHERE sid = ?1",
     forget_snapshot: "DELETE FROM snapshot WHERE sid = ?1",
@@ -303,6 +309,15 @@ impl<'c> Store<'c> {
                 let tenant = tenant.as_deref().unwrap_or_default();
                 self.sql.said.execute((pos, format!("{tenant} {words}")))?;
             }
+        }
+        for Charge { payer, usage } in &batch.charges {
+            let DayUsage {
+                day,
+                tokens,
+                nano_usd,
+            } = usage;
+            let row = (payer.to_string(), day.0, tokens, nano_usd);
+            self.sql.charge.execute(row)?;
         }
         Ok(())
     }

@@ -60,6 +60,7 @@ fn one(by: Claim, text: &str) -> Append {
         after: by.last,
         records: vec![steering(text)],
         leaves: SessionStatus::Idle,
+        charges: Vec::new(),
     }
 }
 

@@ -143,6 +143,7 @@ mod tests {
             idempotency_key: None,
             continues: None,
             place: InboxPosition::Back,
+            by: By::default(),
         }));
         let json = encode(&accepted).unwrap();
         assert_eq!(

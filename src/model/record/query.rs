@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::facts;
 use crate::model::{
+    access::By,
     classification::{QueryClassification, QueryType},
     fault::FaultCode,
     id::QueryId,
@@ -28,6 +29,9 @@ pub struct Accepted {
     /// Its position in the inbox.
     #[serde(default)]
     pub place: InboxPosition,
+    /// The caller, whose key pays for the query.
+    #[serde(default, skip_serializing_if = "By::is_local")]
+    pub by: By,
 }
 
 /// The position of a message in the inbox.

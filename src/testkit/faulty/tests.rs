@@ -59,6 +59,7 @@ async fn failed_append_may_or_may_not_have_landed() {
             after: last,
             records: vec![record("a")],
             leaves: SessionStatus::Idle,
+            charges: Vec::new(),
         };
         let answer = journal.append(append.clone()).await;
         assert_eq!(answer, Err(lost("append number 1")), "{failure:?}");
@@ -142,6 +143,7 @@ async fn retried_appends_leave_no_gaps_or_duplicates() {
             after,
             records: vec![record(text)],
             leaves: SessionStatus::Idle,
+            charges: Vec::new(),
         };
         while let Err(error) = journal.append(append.clone()).await {
             assert!(matches!(error, Error::Unavailable(_)), "{error}");

@@ -168,6 +168,7 @@ impl Model {
             after: Seq(0),
             records: records.to_vec(),
             leaves,
+            charges: Vec::new(),
         })?;
         Ok(Claim { last, ..claim })
     }
@@ -215,6 +216,7 @@ impl Model {
             after,
             ref records,
             leaves,
+            charges: _,
         } = *append;
         if records.is_empty() {
             return Err(Error::Empty);

@@ -108,6 +108,7 @@ fn by(claim: Claim, after: Seq, records: Vec<Arc<Record>>) -> Append {
         after,
         records,
         leaves: SessionStatus::Idle,
+        charges: Vec::new(),
     }
 }
 

@@ -177,6 +177,7 @@ impl CallGenerator {
             after,
             records: sample::all_numbered(&numbers),
             leaves,
+            charges: Vec::new(),
         }
     }
 

@@ -34,6 +34,7 @@ rules![
     its_owner_releases_a_session_and_may_go_on,
 ];
 
+mod counting;
 mod deleting;
 mod looking;
 mod searching;
@@ -47,6 +48,7 @@ pub(super) fn all<J: Journal>() -> Vec<(&'static str, Rule<J>)> {
         standing::rules(),
         snapshots::rules(),
         deleting::rules(),
+        counting::rules(),
         searching::rules(),
     ]
     .concat()
@@ -92,6 +94,7 @@ async fn records_come_back_as_they_were<J: Journal>(journal: &J) -> Checked {
         after: Seq(0),
         records,
         leaves: SessionStatus::Idle,
+        charges: Vec::new(),
     };
     let end = Seq(want.len() as u64);
     same("append", &journal.append(append.clone()).await, &Ok(end))?;
@@ -285,6 +288,7 @@ fn numbered(by: Claim, after: u64, numbers: &[u64]) -> Append {
         after: Seq(after),
         records,
         leaves: SessionStatus::Idle,
+        charges: Vec::new(),
     }
 }
 

@@ -40,6 +40,7 @@ pub(super) fn talk(question: &str, answer: &str) -> Vec<Arc<Record>> {
         idempotency_key: None,
         continues: None,
         place: InboxPosition::Back,
+        by: By::default(),
     };
     let finished = QueryFinished {
         outcome: Outcome::Answered,
@@ -89,6 +90,7 @@ pub(super) fn awkward(key: &SessionKey) -> Vec<Arc<Record>> {
         idempotency_key: Some(String::new()),
         continues: Some(QueryId(u32::MAX)),
         place: InboxPosition::Front,
+        by: By::default(),
     };
     let warning = IterationWarning {
         turn: 1,

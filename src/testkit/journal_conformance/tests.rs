@@ -12,7 +12,7 @@ use crate::{
     journal::{
         Append, Claim, Entry, Error, Hit, Known, Memory, Only, SessionStatus, Sids, Snapshot,
     },
-    model::{Epoch, Record, Seq, Sid},
+    model::{Day, DayUsage, Epoch, Payer, Record, Seq, Sid},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -319,6 +319,7 @@ impl Journal for Defective {
                     after: claim.last,
                     records,
                     leaves,
+                    charges: Vec::new(),
                 })
                 .await?;
             Ok(Claim { last, ..claim })
@@ -477,6 +478,10 @@ impl Journal for Defective {
             Ok(self.snapshots.lock().unwrap().get(&sid).cloned())
         }
         .boxed()
+    }
+
+    fn usage(&self, payer: Payer, since: Day) -> BoxFuture<'_, Result<Vec<DayUsage>, Error>> {
+        self.inner.usage(payer, since)
     }
 
     fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>> {

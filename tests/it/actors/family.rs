@@ -135,6 +135,7 @@ pub(super) async fn as_of(session: &TestSession, kind: &str, journal: &Arc<dyn J
             .map(|entry| entry.record)
             .collect(),
         leaves: oracle_agent::journal::SessionStatus::Busy,
+        charges: Vec::new(),
     };
     journal.append(append).await.unwrap();
 }

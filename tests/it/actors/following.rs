@@ -97,6 +97,7 @@ async fn ended_elsewhere(journal: &Memory, session: &TestSession, query: QueryId
         after: claim.last,
         records: vec![Arc::new(end)],
         leaves: SessionStatus::Idle,
+        charges: Vec::new(),
     };
     journal.append(append).await.unwrap()
 }

@@ -122,6 +122,7 @@ async fn open_queries(journal: &dyn Journal, many: usize) {
             idempotency_key: None,
             continues: None,
             place: InboxPosition::Back,
+            by: oracle_agent::model::By::default(),
         });
         let append = Append {
             sid: claim.sid,
@@ -132,6 +133,7 @@ async fn open_queries(journal: &dyn Journal, many: usize) {
                 record(Some(QueryId(1)), accepted.into()),
             ],
             leaves: SessionStatus::Busy,
+            charges: Vec::new(),
         };
         journal.append(append).await.unwrap();
     }

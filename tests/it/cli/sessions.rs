@@ -469,6 +469,7 @@ async fn add(journal: &dyn Journal, session: &str, facts: Vec<Fact>) {
         after: claim.last,
         records: facts.into_iter().map(record).map(Arc::new).collect(),
         leaves: SessionStatus::Idle,
+        charges: Vec::new(),
     };
     journal.append(append).await.unwrap();
 }

@@ -154,6 +154,12 @@ async fn invalid_configuration_changes_nothing_and_reports_every_problem() {
              2); check `prompt.context`\nprofile `p` names the unknown tool `fly`: use `look` in \
              its `tools` and `attachable`",
         ),
+        (
+            "[tenants.keys.ci]\ncost_usd_per_day = 1.5\n",
+            "the price of the model `MODEL` is unknown, so that a budget of money under \
+             `[tenants]` cannot count it: set its `input` and `output` in `[[providers.models]]` \
+             or in the file of `budget.prices` (0 if it is free), or remove the budget",
+        ),
     ] {
         *text.lock().unwrap() = file.to_owned();
         let (code, message) = reload(&system).await.unwrap_err();

@@ -4,12 +4,15 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use oracle_agent::{
-    access::Limits,
+    access::{Budgets, Limits},
     actor::AskError,
     http::{Host, HostParts, Problem, Settings},
     journal::{Journal, Memory},
     llm::Scripted,
-    model::{BusyPolicy, ProfileName, QueryId, SessionKey, SessionName, Submission, TenantId},
+    model::{
+        BusyPolicy, ProfileName, QueryId, SessionKey, SessionName, Submission, TenantId,
+        access::Role,
+    },
     testkit::{
         Obstacle, ObstructedJournal, SilentBackend, TestOracle, TestServer, TestSystem,
         advance_time,
@@ -18,7 +21,11 @@ use oracle_agent::{
 use reqwest::RequestBuilder;
 use serde_json::json;
 
-use super::{client, problem, with};
+use super::{
+    client,
+    door::{self, KeyHolder, ring},
+    problem, with,
+};
 
 fn key(name: &str) -> SessionKey {
     SessionKey::local(SessionName::new(name).unwrap())
@@ -334,4 +341,41 @@ async fn ephemeral_session_does_not_count_toward_the_session_limit() {
     let over = host.reserve_session(&key("two")).await.unwrap_err();
     assert_eq!(code(&over), (429, "too_many_sessions".into()));
     host.reserve_message(&brief).await.unwrap().release();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn spent_budget_of_a_key_is_a_429_until_it_is_renewed() {
+    let folder = tempfile::tempdir().unwrap();
+    let [ci, other] = ["ci", "other"].map(|name| {
+        let holder = KeyHolder::of(name, "default", Role::User);
+        door::key(folder.path(), &holder)
+    });
+    let replies = (0..4).fold(Scripted::new(), |script, _| script.reply("Hello."));
+    let oracle = TestOracle::new(replies).settings(|settings| {
+        let budgets = Budgets {
+            tokens_per_day: Some(1),
+            ..Budgets::default()
+        };
+        settings.tenants.keys.insert("ci".parse().unwrap(), budgets);
+    });
+    let server = TestServer::guarded(oracle, ring(folder.path()), |_| ());
+    let server = server.await.unwrap();
+    let asked = json!({"model": "oracle", "messages": [{"role": "user", "content": "hello"}]});
+    let chat = || with(client().post(server.url("/v1/chat/completions")), &asked);
+    let answer = chat().bearer_auth(&ci).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    for (name, request) in requests(&server, "s") {
+        let answer = request.bearer_auth(&ci).send().await.unwrap();
+        let seconds = answer.headers()["retry-after"].to_str().unwrap();
+        let seconds: u64 = seconds.parse().unwrap();
+        // The clock of the server starts at midnight.
+        assert!((3_600..=86_400).contains(&seconds), "{name}: {seconds}");
+        let (status, code, text) = problem(answer).await;
+        assert_eq!((status, code.as_str()), (429, "budget_spent"), "{name}");
+        let expected = "your key's budget of 1 tokens per UTC day is spent: it is renewed at \
+                        2026-01-02T00:00:00.000Z";
+        assert_eq!(text, expected, "{name}");
+    }
+    let answer = chat().bearer_auth(&other).send().await.unwrap();
+    assert_eq!(answer.status(), 200, "the budget is the key's");
 }

@@ -86,10 +86,9 @@ impl Play {
 
     pub(super) fn now(&self) -> DecisionContext {
         DecisionContext {
-            at: Timestamp::from_millis(self.now),
-            entropy: 0,
             call: self.in_flight,
             unsignalled: self.unsignalled,
+            ..DecisionContext::at(Timestamp::from_millis(self.now))
         }
     }
 

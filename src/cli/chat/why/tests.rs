@@ -48,6 +48,7 @@ fn accepted() -> Fact {
         idempotency_key: None,
         continues: Some(QueryId(2)),
         place: crate::model::record::InboxPosition::Back,
+        by: By::default(),
     };
     QueryFact::Accepted(accepted).into()
 }

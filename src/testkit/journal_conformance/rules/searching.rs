@@ -150,6 +150,7 @@ async fn append<J: Journal>(
         after: by.last,
         records,
         leaves: SessionStatus::Idle,
+        charges: Vec::new(),
     };
     journal.append(append).await.map_err(said)
 }

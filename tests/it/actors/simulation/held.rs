@@ -11,7 +11,7 @@ use oracle_agent::{
         Append, Claim, Entry, Error, Hit, Journal, Known, Only, SessionStatus, Sids, Snapshot,
         Sqlite,
     },
-    model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId},
+    model::{Day, DayUsage, Epoch, Payer, Record, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 use tokio::{runtime::Handle, task::spawn_blocking};
 
@@ -94,6 +94,10 @@ impl Journal for Held {
 
     fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>> {
         self.held(async move |journal| journal.snapshot(sid).await)
+    }
+
+    fn usage(&self, payer: Payer, since: Day) -> BoxFuture<'_, Result<Vec<DayUsage>, Error>> {
+        self.held(async move |journal| journal.usage(payer, since).await)
     }
 
     fn delete(&self, sid: Sid, only: Only) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
