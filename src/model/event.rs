@@ -206,7 +206,7 @@ impl Fact {
 mod tests {
     use super::*;
     use crate::model::{
-        Limits,
+        By, Limits,
         record::{Accepted, InboxPosition},
     };
 
@@ -217,7 +217,7 @@ mod tests {
             idempotency_key: None,
             continues: None,
             place: InboxPosition::Back,
-            by: By::default(),
+            by: By::local(),
         };
         let fact = QueryFact::Accepted(accepted).into();
         let at = Timestamp::from_millis(1_767_225_600_000);

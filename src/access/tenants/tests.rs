@@ -12,7 +12,11 @@ fn limited(limits: Limits) -> Account {
     let shop = TenantId::new("shop").unwrap();
     let named = [(shop.clone(), limits)].into();
     let all = Limits::default();
-    let tenants = Tenants::new(TenantLimits { all, named });
+    let tenants = Tenants::new(TenantLimits {
+        all,
+        named,
+        ..TenantLimits::default()
+    });
     tenants.account(&shop)
 }
 
@@ -26,6 +30,7 @@ fn unused_accounts_without_limits_are_forgotten() {
     let tenants = Tenants::new(TenantLimits {
         all: Limits::default(),
         named: [(shop.clone(), limits)].into(),
+        ..TenantLimits::default()
     });
     drop(tenants.account(&shop));
     let used = tenants.account(&TenantId::local());

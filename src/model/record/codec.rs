@@ -121,7 +121,7 @@ fn fact(kind: String, payload: Value) -> Result<Fact, DecodeError> {
 mod tests {
     use super::*;
     use crate::model::{
-        Limits, NanoUsd, Outcome, Usage,
+        By, Limits, NanoUsd, Outcome, Usage,
         record::{Accepted, ChildCancel, ChildStart, Ending, InboxPosition, QueryFinished},
     };
 
@@ -143,7 +143,7 @@ mod tests {
             idempotency_key: None,
             continues: None,
             place: InboxPosition::Back,
-            by: By::default(),
+            by: By::local(),
         }));
         let json = encode(&accepted).unwrap();
         assert_eq!(
@@ -151,6 +151,14 @@ mod tests {
             r#"{"v":2,"at":"2026-01-01T00:00:00.000Z","query":1,"type":"query.accepted","payload":{"text":"where?","limits":{"max_turns":5},"idempotency_key":null,"place":"back"}}"#
         );
         assert_eq!(decode(&json).unwrap(), accepted);
+        let Fact::Query(QueryFact::Accepted(by_key)) = accepted.fact else {
+            panic!("another fact");
+        };
+        let by = By::new("ci");
+        let by_key = record(QueryFact::Accepted(Accepted { by, ..by_key }));
+        let json = encode(&by_key).unwrap();
+        assert!(json.contains(r#""place":"back","by":"ci""#), "{json}");
+        assert_eq!(decode(&json).unwrap(), by_key);
         let finished = record(QueryFact::Finished(QueryFinished {
             outcome: Outcome::Failed {
                 code: "context".into(),

@@ -72,7 +72,9 @@ async fn session_that_another_caller_opened_is_no_child() {
     let (key, patience) = (other.key().clone(), Duration::from_secs(60));
     let child = router.child(key, ProfileName::oracle(), parent, patience);
     let mut ends = Vec::new();
-    let run = child.run("Read the manual", Limits::default(), |end| ends.push(end));
+    let run = child.run("Read the manual", Limits::default(), By::local(), |end| {
+        ends.push(end);
+    });
     run.await;
     child.end(|end| ends.push(end)).await;
     let failed = |end: &ChildEnd| matches!(end.outcome, Outcome::Failed { .. });

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use rusqlite::Connection;
 
 use super::*;
+use crate::model::{By, Charge, Day, DayUsage, Payer};
 
 fn of_layout(directory: &Path, layout: u32) {
     drop(open(directory));
@@ -72,6 +73,37 @@ fn journal_files(directory: &Path) -> Vec<(String, Vec<u8>)> {
         kept && !bytes.is_empty()
     });
     files
+}
+
+#[tokio::test]
+async fn journal_without_counts_gets_them_when_it_is_opened() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    drop(open(&directory));
+    let old = Connection::open(directory.join("journal.db")).unwrap();
+    old.execute_batch("DROP TABLE usage").unwrap();
+    drop(old);
+    let payer = || Payer::Tenant(TenantId::local());
+    for counted in [0, 7, 7] {
+        let journal = open(&directory);
+        let usage = journal.usage(payer(), Day(0)).await.unwrap();
+        assert_eq!(usage.iter().map(|day| day.tokens).sum::<i64>(), counted);
+        if counted == 0 {
+            let by = journal.claim(key("a")).await.unwrap();
+            let (day, tokens, nano_usd) = (Day(3), 7, 70);
+            let usage = DayUsage {
+                day,
+                tokens,
+                nano_usd,
+            };
+            let charges = Charge::of(&TenantId::local(), &By::local(), usage);
+            let append = Append {
+                charges,
+                ..one(by, "hello")
+            };
+            journal.append(append).await.unwrap();
+        }
+    }
 }
 
 #[test]
