@@ -155,8 +155,8 @@ async fn invalid_configuration_changes_nothing_and_reports_every_problem() {
              its `tools` and `attachable`",
         ),
         (
-            "[tenants.keys.ci]\ncost_usd_per_day = 1.5\n",
-            "the price of the model `MODEL` is unknown, so that a budget of money under \
+            "[model]\nchain = ['scripted/one']\n[tenants.keys.ci]\ncost_usd_per_day = 1.5\n",
+            "the price of the model `scripted/one` is unknown, so that a budget of money under \
              `[tenants]` cannot count it: set its `input` and `output` in `[[providers.models]]` \
              or in the file of `budget.prices` (0 if it is free), or remove the budget",
         ),
