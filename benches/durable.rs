@@ -232,7 +232,7 @@ fn record(number: u64) -> Arc<Record> {
             idempotency_key: None,
             continues: None,
             place: InboxPosition::Back,
-            by: By::default(),
+            by: oracle_agent::model::By::default(),
         })
         .into(),
         _ => {

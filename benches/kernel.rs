@@ -103,6 +103,7 @@ fn session_at(turns: u32) -> Option<(Session, CallToken)> {
         key,
         profile: ProfileName::oracle(),
         parent: None,
+        project: None,
     };
     let message = Command::Submit(Submission::new("Where is the backup API?"));
     let accepted = session.decide(message, NOW).ok()?;

@@ -161,6 +161,7 @@ async fn fill_journal(directory: &Path, sessions: usize) -> BenchResult<()> {
                     key,
                     profile: ProfileName::oracle(),
                     parent: None,
+                    project: None,
                 };
                 let record = Record {
                     at: Timestamp::from_millis(0),
