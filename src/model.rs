@@ -6,23 +6,23 @@
 macro_rules! words {
     (
         $(#[$doc:meta])*
-        $name:ident {
+        $vis:vis enum $name:ident {
             $( $(#[$vdoc:meta])* $variant:ident = $word:literal, )+
         }
     ) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-        pub enum $name {
+        $vis enum $name {
             $( $(#[$vdoc])* #[serde(rename = $word)] $variant, )+
         }
 
         impl $name {
             /// All variants.
-            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
+            $vis const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
 
             /// The word.
             #[must_use]
-            pub const fn as_str(self) -> &'static str {
+            $vis const fn as_str(self) -> &'static str {
                 match self {
                     $( Self::$variant => $word, )+
                 }

@@ -26,6 +26,7 @@ use crate::model::{
         AgentFact, BudgetFact, Fact, FallbackAction, LlmFact, QueryFact, RestartCause, SessionFact,
         SignalFact, SupervisorFact, ToolFact, TurnFact,
     },
+    words,
 };
 
 mod timing;
@@ -201,7 +202,11 @@ fn kinds(kinds: &'static [&'static str], prefix: &str) -> impl Iterator<Item = &
 impl Default for Metrics {
     fn default() -> Self {
         let mut all = Sheet::default();
-        let live = MetricFamily::new(MetricType::Gauge, "state", Activity::NAMES);
+        let live = MetricFamily::new(
+            MetricType::Gauge,
+            "state",
+            Activity::ALL.map(Activity::as_str),
+        );
         Self {
             live: all.add("sessions_live", "Sessions in memory, by state", live),
             sessions: all.tally(
@@ -427,35 +432,22 @@ impl Meter {
     }
 }
 
-/// Activity of a live session. A query runs from `Preparing` on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::actor) enum Activity {
-    /// The session is being activated.
-    Waking,
-    Idle,
-    /// The query is being classified, and its prompt composed.
-    Preparing,
-    Calling,
-    Tools,
-    BackingOff,
-    Delegating,
-    /// A tool call waits for approval.
-    Approval,
-    Paused,
-}
-
-impl Activity {
-    const NAMES: [&str; 9] = [
-        "waking",
-        "idle",
-        "preparing",
-        "calling",
-        "tools",
-        "backing_off",
-        "delegating",
-        "approval",
-        "paused",
-    ];
+words! {
+    /// Activity of a live session. A query runs from `Preparing` on.
+    pub(in crate::actor) enum Activity {
+        /// The session is being activated.
+        Waking = "waking",
+        Idle = "idle",
+        /// The query is being classified, and its prompt composed.
+        Preparing = "preparing",
+        Calling = "calling",
+        Tools = "tools",
+        BackingOff = "backing_off",
+        Delegating = "delegating",
+        /// A tool call waits for approval.
+        Approval = "approval",
+        Paused = "paused",
+    }
 }
 
 #[derive(Debug)]

@@ -11,18 +11,18 @@ use super::{
     terminal::{Terminal, harmless},
     text::used,
 };
-use crate::model::Usage;
+use crate::model::{Usage, words};
 
-/// The result of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// In order.
-    Ok,
-    /// Works, but not as well as it could.
-    Warn,
-    /// Does not work.
-    Fail,
+words! {
+    /// The result of a check.
+    pub enum Verdict {
+        /// In order.
+        Ok = "ok",
+        /// Works, but not as well as it could.
+        Warn = "warn",
+        /// Does not work.
+        Fail = "fail",
+    }
 }
 
 /// A finding of a check.
@@ -150,11 +150,7 @@ impl<'a> Report<'a> {
 }
 
 fn line(finding: &Finding) -> String {
-    let verdict = match finding.verdict {
-        Verdict::Ok => "ok",
-        Verdict::Warn => "warn",
-        Verdict::Fail => "fail",
-    };
+    let verdict = finding.verdict.as_str();
     let mend = finding.mend.as_ref();
     let mend = mend.map_or(String::new(), |mend| format!("; {mend}"));
     let seen = harmless(&finding.seen).replace('\n', " ");

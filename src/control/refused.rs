@@ -1,12 +1,13 @@
 //! Refusals of verbs: a stable code and a text, independent of the transport.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     actor::{AskError, ReloadError},
     kernel::Refusal,
+    model::words,
 };
 
 /// Retry hint while a session is busy.
@@ -14,106 +15,80 @@ const SOON: Duration = Duration::from_secs(1);
 /// Retry hint for a failing journal or a draining system.
 const LATER: Duration = Duration::from_secs(5);
 
-macro_rules! codes {
-    ($($(#[$doc:meta])+ $name:ident = $word:literal,)+) => {
-        /// The stable code of a refusal.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        #[non_exhaustive]
-        pub enum Code {
-            $($(#[$doc])+ #[serde(rename = $word)] $name,)+
-        }
-
-        impl Code {
-            /// All codes.
-            pub const ALL: &[Self] = &[$(Self::$name,)+];
-
-            /// The code in its serialized form.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$name => $word,)+
-                }
-            }
-        }
-    };
-}
-
-codes! {
-    /// The verb is unknown, or a field is invalid.
-    InvalidValue = "invalid_value",
-    /// The request is too long.
-    TooLong = "too_long",
-    /// The caller lacks the role `admin`.
-    AdminOnly = "admin_only",
-    /// The session is reserved for Oracle.
-    Reserved = "reserved",
-    /// The session's name is invalid.
-    InvalidName = "invalid_name",
-    /// There is no such session.
-    NoSession = "no_session",
-    /// The session was deleted meanwhile.
-    Deleted = "deleted",
-    /// The session has no query to act on.
-    NothingRunning = "nothing_running",
-    /// A query is running.
-    Busy = "busy",
-    /// The inbox is full.
-    InboxFull = "inbox_full",
-    /// A budget of the tenant or the key is spent.
-    BudgetSpent = "budget_spent",
-    /// The idempotency key was used for another message.
-    KeyReused = "key_reused",
-    /// The turn limit is out of range.
-    TurnsOutOfRange = "turns_out_of_range",
-    /// The token limit is out of range.
-    TokensOutOfRange = "tokens_out_of_range",
-    /// The cost limit is out of range.
-    CostOutOfRange = "cost_out_of_range",
-    /// No such tool call waits for approval.
-    NotWaiting = "not_waiting",
-    /// The last query was not forced to end.
-    NothingToContinue = "nothing_to_continue",
-    /// The name is taken.
-    AlreadyOpen = "already_open",
-    /// The session is closed.
-    Closed = "closed",
-    /// No such tool can be attached.
-    UnknownTool = "unknown_tool",
-    /// The session already has the tool.
-    AttachedAlready = "attached_already",
-    /// The session has no such turn to fork at.
-    NoSuchTurn = "no_such_turn",
-    /// The session's log is too long to copy.
-    TooLongToFork = "too_long_to_fork",
-    /// The session already has messages.
-    NotNew = "not_new",
-    /// The import is too large.
-    ImportTooLarge = "import_too_large",
-    /// The system is draining.
-    Draining = "draining",
-    /// Another process owns the session.
-    Owned = "owned",
-    /// The session is quarantined.
-    Quarantined = "quarantined",
-    /// There is no configuration to reload.
-    NotReloadable = "not_reloadable",
-    /// The configuration is invalid.
-    Configuration = "configuration",
-    /// The text is blank.
-    EmptyQuestion = "empty_question",
-    /// The text is too long.
-    QuestionTooLong = "question_too_long",
-    /// The system is overloaded.
-    Overloaded = "overloaded",
-    /// No reply arrived; the verb may have been executed.
-    Unavailable = "unavailable",
-    /// The journal cannot be read or written.
-    Journal = "journal",
-}
-
-impl fmt::Display for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+words! {
+    /// The stable code of a refusal.
+    #[non_exhaustive]
+    pub enum Code {
+        /// The verb is unknown, or a field is invalid.
+        InvalidValue = "invalid_value",
+        /// The request is too long.
+        TooLong = "too_long",
+        /// The caller lacks the role `admin`.
+        AdminOnly = "admin_only",
+        /// The session is reserved for Oracle.
+        Reserved = "reserved",
+        /// The session's name is invalid.
+        InvalidName = "invalid_name",
+        /// There is no such session.
+        NoSession = "no_session",
+        /// The session was deleted meanwhile.
+        Deleted = "deleted",
+        /// The session has no query to act on.
+        NothingRunning = "nothing_running",
+        /// A query is running.
+        Busy = "busy",
+        /// The inbox is full.
+        InboxFull = "inbox_full",
+        /// A budget of the tenant or the key is spent.
+        BudgetSpent = "budget_spent",
+        /// The idempotency key was used for another message.
+        KeyReused = "key_reused",
+        /// The turn limit is out of range.
+        TurnsOutOfRange = "turns_out_of_range",
+        /// The token limit is out of range.
+        TokensOutOfRange = "tokens_out_of_range",
+        /// The cost limit is out of range.
+        CostOutOfRange = "cost_out_of_range",
+        /// No such tool call waits for approval.
+        NotWaiting = "not_waiting",
+        /// The last query was not forced to end.
+        NothingToContinue = "nothing_to_continue",
+        /// The name is taken.
+        AlreadyOpen = "already_open",
+        /// The session is closed.
+        Closed = "closed",
+        /// No such tool can be attached.
+        UnknownTool = "unknown_tool",
+        /// The session already has the tool.
+        AttachedAlready = "attached_already",
+        /// The session has no such turn to fork at.
+        NoSuchTurn = "no_such_turn",
+        /// The session's log is too long to copy.
+        TooLongToFork = "too_long_to_fork",
+        /// The session already has messages.
+        NotNew = "not_new",
+        /// The import is too large.
+        ImportTooLarge = "import_too_large",
+        /// The system is draining.
+        Draining = "draining",
+        /// Another process owns the session.
+        Owned = "owned",
+        /// The session is quarantined.
+        Quarantined = "quarantined",
+        /// There is no configuration to reload.
+        NotReloadable = "not_reloadable",
+        /// The configuration is invalid.
+        Configuration = "configuration",
+        /// The text is blank.
+        EmptyQuestion = "empty_question",
+        /// The text is too long.
+        QuestionTooLong = "question_too_long",
+        /// The system is overloaded.
+        Overloaded = "overloaded",
+        /// No reply arrived; the verb may have been executed.
+        Unavailable = "unavailable",
+        /// The journal cannot be read or written.
+        Journal = "journal",
     }
 }
 
@@ -233,7 +208,7 @@ mod tests {
 
     #[test]
     fn code_serializes_as_its_display_text() {
-        for &code in Code::ALL {
+        for code in Code::ALL {
             let word = serde_json::to_value(code).unwrap();
             assert_eq!(word, code.as_str());
             assert_eq!(code.to_string(), code.as_str());

@@ -6,25 +6,15 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 use super::http;
+use crate::model::words;
 
-/// The protocol of a model server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Dialect {
-    /// `POST {base}/chat/completions`, as at OpenAI and many others.
-    OpenAi,
-    /// `POST {base}/v1/messages`, as at Anthropic.
-    Anthropic,
-}
-
-impl Dialect {
-    /// Name in the configuration.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::OpenAi => "openai",
-            Self::Anthropic => "anthropic",
-        }
+words! {
+    /// The protocol of a model server.
+    pub enum Dialect {
+        /// `POST {base}/chat/completions`, as at OpenAI and many others.
+        OpenAi = "openai",
+        /// `POST {base}/v1/messages`, as at Anthropic.
+        Anthropic = "anthropic",
     }
 }
 

@@ -139,7 +139,7 @@ impl Log {
 
     pub(super) fn decided(&self, mut kept: LoggedRequest, streamed: bool) {
         for Breach { rule, what } in &kept.breaches {
-            tracing::warn!(request = kept.number, rule = rule.name(), "{what}");
+            tracing::warn!(request = kept.number, rule = rule.as_str(), "{what}");
         }
         let mut inner = self.inner.lock();
         let stats = &mut inner.stats;
@@ -149,7 +149,7 @@ impl Log {
             *stats.faults.entry(fault.kind.name()).or_default() += 1;
         }
         for Breach { rule, .. } in &kept.breaches {
-            *stats.breaches.entry(rule.name()).or_default() += 1;
+            *stats.breaches.entry(rule.as_str()).or_default() += 1;
         }
         if self.keep == 0 {
             return;

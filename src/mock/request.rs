@@ -6,7 +6,7 @@ use memchr::memmem;
 use serde::{Deserialize, de::Error as _};
 use serde_json::{Map, Value, value::RawValue};
 
-use crate::llm::Dialect;
+use crate::{llm::Dialect, model::words};
 
 /// Longest call id that OpenAI accepts.
 const ID: usize = 40;
@@ -15,61 +15,42 @@ const NAME: usize = 64;
 const MARKS: usize = 4;
 const MARK: &str = "\"cache_control\"";
 
-/// A rule for requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Rule {
-    /// The body has the dialect's form.
-    Form,
-    /// The request names a model.
-    Model,
-    /// A required key is present and right.
-    Key,
-    /// Roles have the dialect's order.
-    Roles,
-    /// The conversation does not end with the assistant.
-    Ending,
-    /// Every tool call has a result.
-    Unanswered,
-    /// Every result answers a call.
-    Unasked,
-    /// Tools are listed if the history has calls.
-    Tools,
-    /// No message is empty.
-    Empty,
-    /// Call arguments are JSON.
-    Arguments,
-    /// Call ids have a length and characters that the dialect's own servers accept.
-    Ids,
-    /// Tool names have a length and characters that servers accept.
-    Names,
-    /// No more parts than allowed are marked for the cache.
-    Cache,
-    /// Requests, tokens and concurrent calls stay within the limits.
-    Limits,
+words! {
+    /// A rule for requests.
+    #[derive(PartialOrd, Ord)]
+    pub enum Rule {
+        /// The body has the dialect's form.
+        Form = "form",
+        /// The request names a model.
+        Model = "model",
+        /// A required key is present and right.
+        Key = "key",
+        /// Roles have the dialect's order.
+        Roles = "roles",
+        /// The conversation does not end with the assistant.
+        Ending = "ending",
+        /// Every tool call has a result.
+        Unanswered = "unanswered",
+        /// Every result answers a call.
+        Unasked = "unasked",
+        /// Tools are listed if the history has calls.
+        Tools = "tools",
+        /// No message is empty.
+        Empty = "empty",
+        /// Call arguments are JSON.
+        Arguments = "arguments",
+        /// Call ids have a length and characters that the dialect's own servers accept.
+        Ids = "ids",
+        /// Tool names have a length and characters that servers accept.
+        Names = "names",
+        /// No more parts than allowed are marked for the cache.
+        Cache = "cache",
+        /// Requests, tokens and concurrent calls stay within the limits.
+        Limits = "limits",
+    }
 }
 
 impl Rule {
-    /// Name in statistics and messages.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Form => "form",
-            Self::Model => "model",
-            Self::Key => "key",
-            Self::Roles => "roles",
-            Self::Ending => "ending",
-            Self::Unanswered => "unanswered",
-            Self::Unasked => "unasked",
-            Self::Tools => "tools",
-            Self::Empty => "empty",
-            Self::Arguments => "arguments",
-            Self::Ids => "ids",
-            Self::Names => "names",
-            Self::Cache => "cache",
-            Self::Limits => "limits",
-        }
-    }
-
     pub(super) fn broken(self, what: impl Into<String>) -> Breach {
         Breach {
             rule: self,
@@ -89,7 +70,7 @@ pub struct Breach {
 
 impl fmt::Display for Breach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.rule.name(), self.what)
+        write!(f, "{}: {}", self.rule, self.what)
     }
 }
 

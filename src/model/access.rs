@@ -9,7 +9,7 @@ use super::id::TenantId;
 words! {
     /// The access that a key grants.
     #[derive(PartialOrd, Ord)]
-    Role {
+    pub enum Role {
         /// Access to the conversations of one tenant.
         User = "user",
         /// Access to all tenants' conversations and the system.

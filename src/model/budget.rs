@@ -33,7 +33,7 @@ impl Day {
 
 words! {
     /// The period after which a budget is renewed.
-    Period {
+    pub enum Period {
         /// A UTC day.
         Day = "day",
         /// A UTC month.

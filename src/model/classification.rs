@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 words! {
     /// The type of a query.
     #[derive(PartialOrd, Ord)]
-    QueryType {
+    pub enum QueryType {
         /// About the implementation.
         Code = "code",
         /// About decisions, architecture, specifications, process.

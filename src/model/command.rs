@@ -24,7 +24,7 @@ pub const MAX_KEY: usize = 256;
 words! {
     /// Handling of a message while the session is busy.
     #[derive(Default)]
-    BusyPolicy {
+    pub enum BusyPolicy {
         /// Enqueue it in the bounded inbox.
         #[default]
         Queue = "queue",

@@ -15,30 +15,16 @@ use super::{
 /// Maximum length of a text in an event, in bytes; longer ones become references.
 pub const INLINE_LIMIT: usize = 16 * 1024;
 
-/// The severity of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// Normal operation.
-    Info,
-    /// An operator may want to react.
-    Warning,
-    /// A failure.
-    Error,
-}
-
-impl Severity {
-    /// All severities, in rising order.
-    pub const ALL: [Self; 3] = [Self::Info, Self::Warning, Self::Error];
-
-    /// The name on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
+words! {
+    /// The severity of an event.
+    #[derive(PartialOrd, Ord)]
+    pub enum Severity {
+        /// Normal operation.
+        Info = "info",
+        /// An operator may want to react.
+        Warning = "warning",
+        /// A failure.
+        Error = "error",
     }
 }
 

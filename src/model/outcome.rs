@@ -6,7 +6,7 @@ use super::fault::FaultCode;
 
 words! {
     /// The cause of a forced end.
-    ForcedBy {
+    pub enum ForcedBy {
         /// The turn budget.
         Budget = "budget",
         /// A loop.

@@ -13,7 +13,7 @@ pub type Extra = BTreeMap<String, String>;
 
 words! {
     /// The type of a signal.
-    SignalType {
+    pub enum SignalType {
         /// Another turn is needed.
         NeedTurn = "need_turn",
         /// The context is enough to answer.

@@ -3,30 +3,29 @@
 //! **Invariant:** [`REGISTRY`] is in prompt order, by priority and then by id. Required segments
 //! come first, so optional ones cannot crowd them out.
 
-use std::{fmt, str::FromStr};
+use std::str::FromStr;
 
-use serde::Serialize;
+use crate::model::{QueryType, words};
 
-use crate::model::QueryType;
-
-/// The id of a segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SegmentId {
-    /// Identity, constraints and the project.
-    Base,
-    /// The signal protocol.
-    Signals,
-    /// The session's tools.
-    Tools,
-    /// Questions about code.
-    Code,
-    /// Small talk.
-    Conversation,
-    /// Answers from notes, and changes to them.
-    Docs,
-    /// Answers from the web.
-    Research,
+words! {
+    /// The id of a segment.
+    #[derive(PartialOrd, Ord)]
+    pub enum SegmentId {
+        /// Identity, constraints and the project.
+        Base = "base",
+        /// The signal protocol.
+        Signals = "signals",
+        /// The session's tools.
+        Tools = "tools",
+        /// Questions about code.
+        Code = "code",
+        /// Small talk.
+        Conversation = "conversation",
+        /// Answers from notes, and changes to them.
+        Docs = "docs",
+        /// Answers from the web.
+        Research = "research",
+    }
 }
 
 /// The queries that include a segment.
@@ -145,28 +144,6 @@ impl Segment {
     }
 }
 
-impl SegmentId {
-    /// The name in results, events and errors.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Base => "base",
-            Self::Signals => "signals",
-            Self::Tools => "tools",
-            Self::Code => "code",
-            Self::Conversation => "conversation",
-            Self::Docs => "docs",
-            Self::Research => "research",
-        }
-    }
-}
-
-impl fmt::Display for SegmentId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 /// An unknown segment id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown segment `{0}`: use base, signals, tools, code, docs, research or conversation")]
@@ -175,10 +152,7 @@ pub struct UnknownSegment(pub String);
 impl FromStr for SegmentId {
     type Err = UnknownSegment;
     fn from_str(name: &str) -> Result<Self, UnknownSegment> {
-        REGISTRY
-            .iter()
-            .map(|segment| segment.id)
-            .find(|id| id.as_str() == name)
-            .ok_or_else(|| UnknownSegment(name.to_owned()))
+        let found = Self::ALL.into_iter().find(|id| id.as_str() == name);
+        found.ok_or_else(|| UnknownSegment(name.to_owned()))
     }
 }

@@ -16,9 +16,11 @@ mod quotes;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, iter};
+use std::iter;
 
 use collect::{Collector, Language};
+
+use crate::model::words;
 
 /// Length of the text that is scanned, in bytes.
 pub const MAX_TEXT: usize = 8 * 1024 * 1024;
@@ -27,59 +29,34 @@ pub const MAX_SYMBOLS: usize = 20_000;
 /// Longest name, in characters; longer ones are cut.
 pub const MAX_NAME: usize = 160;
 
-/// Kinds of symbols.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SymbolKind {
-    /// A free function.
-    Function,
-    /// A function of a type.
-    Method,
-    /// A struct, class, enum, record, alias or SQL type.
-    Type,
-    /// A trait, interface or protocol.
-    Interface,
-    /// A block that implements or extends the type of its name.
-    Implementation,
-    /// A module, namespace or schema.
-    Module,
-    /// A constant.
-    Constant,
-    /// A variable of the file, or a property of a type.
-    Variable,
-    /// A macro.
-    Macro,
-    /// A table or view of a database.
-    Table,
-    /// A heading; it extends to the end of its section.
-    Heading,
-    /// A top-level key or table of a configuration or data file.
-    Key,
-}
-
-impl SymbolKind {
-    /// The kind as one word.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Function => "function",
-            Self::Method => "method",
-            Self::Type => "type",
-            Self::Interface => "interface",
-            Self::Implementation => "implementation",
-            Self::Module => "module",
-            Self::Constant => "constant",
-            Self::Variable => "variable",
-            Self::Macro => "macro",
-            Self::Table => "table",
-            Self::Heading => "heading",
-            Self::Key => "key",
-        }
-    }
-}
-
-impl fmt::Display for SymbolKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+words! {
+    /// Kinds of symbols.
+    #[derive(PartialOrd, Ord)]
+    pub enum SymbolKind {
+        /// A free function.
+        Function = "function",
+        /// A function of a type.
+        Method = "method",
+        /// A struct, class, enum, record, alias or SQL type.
+        Type = "type",
+        /// A trait, interface or protocol.
+        Interface = "interface",
+        /// A block that implements or extends the type of its name.
+        Implementation = "implementation",
+        /// A module, namespace or schema.
+        Module = "module",
+        /// A constant.
+        Constant = "constant",
+        /// A variable of the file, or a property of a type.
+        Variable = "variable",
+        /// A macro.
+        Macro = "macro",
+        /// A table or view of a database.
+        Table = "table",
+        /// A heading; it extends to the end of its section.
+        Heading = "heading",
+        /// A top-level key or table of a configuration or data file.
+        Key = "key",
     }
 }
 

@@ -22,7 +22,7 @@ const LOOKED_THROUGH: usize = 8_192;
 
 words! {
     /// State of a session, as lists show it.
-    SessionState {
+    pub enum SessionState {
         /// No query runs.
         Idle = "idle",
         /// A query runs.

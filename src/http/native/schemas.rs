@@ -75,7 +75,7 @@ described! {
     QueryType as word(Self::ALL.map(Self::as_str)),
     BusyPolicy as word(Self::ALL.map(Self::as_str)),
     SessionState as word(Self::ALL.map(Self::as_str)),
-    Severity as word(["info", "warning", "error"]),
+    Severity as word(Self::ALL.map(Self::as_str)),
     Source as word(["session", "supervisor", "gateway", "control"]),
     Speaker as word(["user", "assistant"]),
     Author as word(["user", "operator"]),

@@ -300,7 +300,7 @@ fn mock_refusals_follow_a_fixed_order() {
         let rules: Vec<_> = answer
             .breaches
             .iter()
-            .map(|breach| breach.rule.name())
+            .map(|breach| breach.rule.as_str())
             .collect();
         (answer.status, rules.join(" "))
     };

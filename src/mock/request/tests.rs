@@ -85,7 +85,7 @@ fn violated_requirements_are_recorded() {
     let rules: Vec<&str> = found
         .found
         .iter()
-        .map(|breach| breach.rule.name())
+        .map(|breach| breach.rule.as_str())
         .collect();
     assert_eq!(rules, ["ids", "ids", "names", "names", "names", "cache"]);
 }

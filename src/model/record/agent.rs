@@ -50,7 +50,7 @@ pub enum FallbackCause {
 
 words! {
     /// The fallback's action.
-    FallbackAction {
+    pub enum FallbackAction {
         /// Nothing.
         Continue = "continue",
         /// The next turn is final.

@@ -84,7 +84,7 @@ facts! {
 
 words! {
     /// The cause of a restart.
-    RestartCause {
+    pub enum RestartCause {
         /// A panic or an error.
         Crash = "crash",
         /// No progress for the stall limit.
