@@ -6,7 +6,7 @@
 //! `cargo run --example resume_after_crash`
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
 
-use std::{env, error::Error, path::Path, process, time::Duration};
+use std::{env, error::Error, path::Path, process, sync::Arc, time::Duration};
 
 use oracle_agent::{journal::Sqlite, model::Turn, prelude::*};
 
@@ -27,7 +27,11 @@ async fn run(folder: &Path, is_first: bool) -> Result<(), Box<dyn Error>> {
     let journal = Sqlite::open(folder, Box::new(|_: &str| process::abort()))?;
     let builder = Oracle::builder().backend(model).model("scripted/postman");
     // The start recovers interrupted queries.
-    let system = builder.tool(post).journal(journal).start().await?;
+    let system = builder
+        .tool(post)
+        .journal(Arc::new(journal))
+        .start()
+        .await?;
 
     let session = system.oracle().session("letter")?;
     if is_first {

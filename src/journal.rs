@@ -33,7 +33,6 @@ use crate::model::{
     record::{Fact, QueryFact, SessionFact},
 };
 
-mod arc;
 mod memory;
 mod search;
 #[cfg(feature = "sqlite")]

@@ -38,6 +38,17 @@ macro_rules! words {
 }
 pub(crate) use words;
 
+/// The step between two states of SplitMix64, a generator of pseudo-random numbers.
+pub(crate) const SPLITMIX_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The number that SplitMix64 yields in a state.
+pub(crate) const fn splitmix(state: u64) -> u64 {
+    let mixed = state.wrapping_add(SPLITMIX_STEP);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
 pub mod access;
 pub mod budget;
 pub mod classification;

@@ -11,7 +11,10 @@ use std::{
 
 use tokio::time::Instant;
 
-use crate::{kernel::DecisionContext, model::Timestamp};
+use crate::{
+    kernel::DecisionContext,
+    model::{SPLITMIX_STEP, Timestamp, splitmix},
+};
 
 /// Source of time and entropy for a system. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -97,16 +100,9 @@ impl Clock {
     /// Current wall-clock time, with fresh entropy.
     #[must_use]
     pub fn moment(&self) -> DecisionContext {
-        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-        let state = self
-            .0
-            .entropy
-            .fetch_add(STEP, Ordering::Relaxed)
-            .wrapping_add(STEP);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let state = self.0.entropy.fetch_add(SPLITMIX_STEP, Ordering::Relaxed);
         DecisionContext {
-            entropy: mixed ^ (mixed >> 31),
+            entropy: splitmix(state),
             ..DecisionContext::at(self.now())
         }
     }

@@ -176,11 +176,10 @@ impl Builder {
         self.progress.clone()
     }
 
-    /// Uses this journal instead of one in memory. An `Arc` of a journal is one too, for hosts that
-    /// also read it.
+    /// Uses this journal instead of one in memory.
     #[must_use]
-    pub fn journal(mut self, journal: impl Journal) -> Self {
-        self.journal = Arc::new(journal);
+    pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
+        self.journal = journal;
         self
     }
 

@@ -4,7 +4,7 @@
 
 use std::{fmt, ops::RangeInclusive, str::FromStr};
 
-use crate::model::FaultCode;
+use crate::model::{FaultCode, SPLITMIX_STEP, splitmix};
 
 /// As the number of a fault: after all content.
 pub(super) const AFTER_CONTENT: u64 = u64::MAX;
@@ -300,14 +300,8 @@ pub(super) enum Salt {
 
 /// A pseudo-random number that depends only on the arguments (splitmix64).
 pub(super) const fn chance(seed: u64, number: u64, salt: Salt) -> u64 {
-    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut mixed = seed ^ (salt as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    mixed = mixed
-        .wrapping_add(number.wrapping_mul(STEP))
-        .wrapping_add(STEP);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+    let seed = seed ^ (salt as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    splitmix(seed.wrapping_add(number.wrapping_mul(SPLITMIX_STEP)))
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use super::intercept::Operation;
 use super::intercept::{InterceptedCall, InterceptedJournal};
-use crate::journal::{Error, Journal, JournalFuture};
+use crate::{
+    journal::{Error, Journal, JournalFuture},
+    model::splitmix,
+};
 
 /// How a call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,104 +22,30 @@ pub enum Failure {
     ExecutedWithoutReply,
 }
 
-/// Which calls fail, and how. The first matching rule decides.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Plan {
-    lines: Vec<Line>,
-}
+type Plan = Box<dyn Fn(Operation, u64) -> Option<Failure> + Send + Sync>;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Line {
-    /// `None` for all.
-    operation: Option<Operation>,
-    which: Which,
+/// A plan in which one call fails.
+pub fn fail(
+    operation: Operation,
+    number: u64,
     failure: Failure,
+) -> impl Fn(Operation, u64) -> Option<Failure> {
+    move |called, nth| ((called, nth) == (operation, number)).then_some(failure)
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Which {
-    /// The call with this number.
-    Number(u64),
-    /// Every call whose number this divides.
-    Every(u64),
-    /// This share of all calls.
-    Percent { seed: u64, percent: u64 },
-}
-
-impl Which {
-    const fn includes(self, operation: Operation, number: u64) -> bool {
-        match self {
-            Self::Number(planned) => number == planned,
-            Self::Every(step) => number.is_multiple_of(step),
-            Self::Percent { seed, percent } => {
-                let call = (number << 8) | operation as u64;
-                mixed(seed ^ mixed(call)) % 100 < percent
-            }
-        }
+/// A plan in which this share of all calls fails.
+pub fn fail_percent(
+    seed: u64,
+    percent: u64,
+    failure: Failure,
+) -> impl Fn(Operation, u64) -> Option<Failure> {
+    move |called, nth| {
+        let call = (nth << 8) | called as u64;
+        (splitmix(seed ^ splitmix(call)) % 100 < percent).then_some(failure)
     }
 }
 
-/// The finalizer of SplitMix64.
-const fn mixed(number: u64) -> u64 {
-    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ (number >> 31)
-}
-
-impl Plan {
-    /// Creates a plan in which no call fails.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Fails the call with this number among its kind, from 1.
-    #[must_use]
-    pub fn fail(self, operation: Operation, number: u64, failure: Failure) -> Self {
-        self.with(Line {
-            operation: Some(operation),
-            which: Which::Number(number),
-            failure,
-        })
-    }
-
-    /// Fails every `step`-th call of the kind.
-    #[must_use]
-    pub fn fail_every(self, operation: Operation, step: u64, failure: Failure) -> Self {
-        self.with(Line {
-            operation: Some(operation),
-            which: Which::Every(step),
-            failure,
-        })
-    }
-
-    /// Fails about `percent` of a hundred calls of any kind, chosen by a seed.
-    #[must_use]
-    pub fn fail_percent(self, seed: u64, percent: u64, failure: Failure) -> Self {
-        self.with(Line {
-            operation: None,
-            which: Which::Percent { seed, percent },
-            failure,
-        })
-    }
-
-    fn with(mut self, line: Line) -> Self {
-        self.lines.push(line);
-        self
-    }
-
-    fn failure(&self, operation: Operation, number: u64) -> Option<Failure> {
-        let fits = |line: &&Line| {
-            let of_kind = line.operation.is_none_or(|planned| planned == operation);
-            of_kind && line.which.includes(operation, number)
-        };
-        self.lines.iter().find(fits).map(|line| line.failure)
-    }
-}
-
-/// A journal whose calls fail by plan.
-#[derive(Debug)]
+/// A journal whose calls fail by a plan.
 pub struct FaultyJournal<J> {
     inner: J,
     plan: Plan,
@@ -124,11 +53,15 @@ pub struct FaultyJournal<J> {
 }
 
 impl<J: Journal> FaultyJournal<J> {
-    /// Wraps a journal.
-    pub fn new(inner: J, plan: Plan) -> Self {
+    /// Wraps a journal. The plan decides by the kind of a call, and by its number among its kind,
+    /// from 1, whether it fails.
+    pub fn new(
+        inner: J,
+        plan: impl Fn(Operation, u64) -> Option<Failure> + Send + Sync + 'static,
+    ) -> Self {
         Self {
             inner,
-            plan,
+            plan: Box::new(plan),
             counts: Default::default(),
         }
     }
@@ -156,7 +89,7 @@ impl<J: Journal> InterceptedJournal for FaultyJournal<J> {
                 let what = format!("{operation:?} number {number} fails by plan");
                 Error::Unavailable(what.to_lowercase())
             };
-            match self.plan.failure(operation, number) {
+            match (self.plan)(operation, number) {
                 None => done().await,
                 Some(Failure::NotExecuted) => Err(lost()),
                 Some(Failure::ExecutedWithoutReply) => done().await.and_then(|_| Err(lost())),

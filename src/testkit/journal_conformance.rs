@@ -7,8 +7,8 @@
 use std::{fmt, ops::Range, sync::Arc};
 
 use crate::{
-    journal::Journal,
-    model::{SessionKey, SessionName, TenantId},
+    journal::{Append, Claim, Error, Journal, SessionStatus},
+    model::{Record, Seq, SessionKey, SessionName, TenantId},
 };
 
 mod model;
@@ -63,7 +63,7 @@ fn named(check: &str, checked: Checked) -> Result<(), Violation> {
     })
 }
 
-fn same<T: PartialEq + fmt::Debug>(what: &str, answer: &T, want: &T) -> Checked {
+fn same<T: PartialEq + fmt::Debug>(what: &str, answer: T, want: T) -> Checked {
     if answer == want {
         return Ok(());
     }
@@ -78,3 +78,18 @@ fn key(tenant: &str, name: &str) -> Result<SessionKey, String> {
 
 #[cfg(test)]
 mod tests;
+
+fn said(error: Error) -> String {
+    format!("answered an error: {error}")
+}
+
+fn append(by: Claim, after: Seq, records: Vec<Arc<Record>>) -> Append {
+    Append {
+        sid: by.sid,
+        epoch: by.epoch,
+        after,
+        records,
+        leaves: SessionStatus::Idle,
+        charges: Vec::new(),
+    }
+}

@@ -18,7 +18,6 @@ pub struct TestServer {
     server: Server,
     system: System,
     host: Host,
-    journal: Arc<dyn Journal>,
 }
 
 impl TestServer {
@@ -38,8 +37,7 @@ impl TestServer {
         oracle: TestOracle,
         change: impl FnOnce(&mut Settings),
     ) -> Result<Self, TestError> {
-        let (system, journal) = oracle.start().await?.into_parts();
-        Self::of(system, journal, change)
+        Self::guarded(oracle, Keyring::none(), change).await
     }
 
     /// Starts a server that requires keys.
@@ -52,7 +50,7 @@ impl TestServer {
         change: impl FnOnce(&mut Settings),
     ) -> Result<Self, TestError> {
         let (system, journal) = oracle.start().await?.into_parts();
-        Self::behind(system, journal, keys, change)
+        Self::of(system, journal, keys, change)
     }
 
     /// Starts a server for a running system and its journal.
@@ -60,14 +58,6 @@ impl TestServer {
     /// # Errors
     /// If no port is free.
     pub fn of(
-        system: System,
-        journal: Arc<dyn Journal>,
-        change: impl FnOnce(&mut Settings),
-    ) -> Result<Self, TestError> {
-        Self::behind(system, journal, Keyring::none(), change)
-    }
-
-    fn behind(
         system: System,
         journal: Arc<dyn Journal>,
         keys: Keyring,
@@ -79,7 +69,7 @@ impl TestServer {
         let listener = Listener::bind(&settings, AuthMode::Open)?;
         let host = Host::new(HostParts {
             oracle: system.oracle().clone(),
-            journal: Arc::clone(&journal),
+            journal,
             settings,
             keys: Arc::new(keys),
         });
@@ -88,7 +78,6 @@ impl TestServer {
             server,
             system,
             host,
-            journal,
         })
     }
 
@@ -128,7 +117,7 @@ impl TestServer {
     /// Journal of the system.
     #[must_use]
     pub fn journal(&self) -> Arc<dyn Journal> {
-        Arc::clone(&self.journal)
+        Arc::clone(&self.host.journal)
     }
 
     /// Shuts the server down gracefully.

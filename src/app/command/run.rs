@@ -296,7 +296,7 @@ pub(super) fn with_system(
         let (builder, stored) = match data {
             Some(folder) => {
                 let stored = super::stored::open(&folder)?;
-                (builder.journal(stored.clone()), Some(stored))
+                (builder.journal(Arc::new(stored.clone())), Some(stored))
             }
             None => (builder, None),
         };

@@ -63,7 +63,7 @@ pub(super) fn serve(
         let listener = Listener::bind(&settings, auth).map_err(bind_failed)?;
         let stored = stored::open(&folder)?;
         let journal: Arc<dyn Journal> = Arc::new(stored.clone());
-        let mut system = builder.journal(stored.clone()).start().await?;
+        let mut system = builder.journal(Arc::clone(&journal)).start().await?;
         let oracle = system.oracle().clone();
         let host = Host::new(HostParts {
             oracle: system.oracle().clone(),

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tokio::task::{JoinSet, yield_now};
 
-use super::{Checked, key, same, sample};
+use super::{Checked, append, key, said, same, sample};
 use crate::{
-    journal::{Append, Claim, Entry, Error, Journal, SessionStatus},
+    journal::{Entry, Error, Journal},
     model::{Epoch, Record, Seq, SessionKey},
 };
 
@@ -26,12 +26,12 @@ pub(super) async fn own_sessions<J: Journal>(journal: Arc<J>) -> Checked {
                 let records = batch(&format!("{task}/{number}"), 1 + number % 3);
                 let after = Seq(written.len() as u64);
                 written.extend(records.iter().cloned());
-                let end = journal.append(by(claim, after, records)).await;
-                same("append", &end, &Ok(Seq(written.len() as u64)))?;
+                let end = journal.append(append(claim, after, records)).await;
+                same("append", end, Ok(Seq(written.len() as u64)))?;
                 yield_now().await;
             }
             let log = journal.read(claim.sid, Seq(0), usize::MAX).await;
-            same("the log", &log, &Ok(Entry::numbered(Seq(0), written)))
+            same("the log", log, Ok(Entry::numbered(Seq(0), written)))
         });
     }
     while let Some(ended) = tasks.join_next().await {
@@ -60,15 +60,12 @@ pub(super) async fn two_owners<J: Journal>(journal: Arc<J>) -> Checked {
     }
     landed.sort_by_key(|landed| landed.after);
     let epochs: Vec<Epoch> = landed.iter().map(|landed| landed.epoch).collect();
-    same("epochs follow one another", &epochs.is_sorted(), &true)?;
+    same("epochs follow one another", epochs.is_sorted(), true)?;
     let claim = journal.claim(key).await.map_err(said)?;
     let records = landed.into_iter().flat_map(|landed| landed.records);
     let want = Entry::numbered(Seq(0), records.collect());
-    same(
-        "the log",
-        &journal.read(claim.sid, Seq(0), usize::MAX).await,
-        &Ok(want),
-    )
+    let answer = journal.read(claim.sid, Seq(0), usize::MAX).await;
+    same("the log", answer, Ok(want))
 }
 
 async fn own<J: Journal>(
@@ -82,9 +79,9 @@ async fn own<J: Journal>(
         let mut after = claim.last;
         for number in 0..4 {
             let records = batch(&format!("{owner}/{round}/{number}"), 2);
-            match journal.append(by(claim, after, records.clone())).await {
+            match journal.append(append(claim, after, records.clone())).await {
                 Ok(end) => {
-                    same("append", &end, &Seq(after.0 + 2))?;
+                    same("append", end, Seq(after.0 + 2))?;
                     landed.push(DurableRecords {
                         epoch: claim.epoch,
                         after,
@@ -101,23 +98,8 @@ async fn own<J: Journal>(
     Ok(landed)
 }
 
-fn by(claim: Claim, after: Seq, records: Vec<Arc<Record>>) -> Append {
-    Append {
-        sid: claim.sid,
-        epoch: claim.epoch,
-        after,
-        records,
-        leaves: SessionStatus::Idle,
-        charges: Vec::new(),
-    }
-}
-
 fn batch(name: &str, length: u64) -> Vec<Arc<Record>> {
     (0..length)
         .map(|index| sample::steered(format!("{name}/{index}")))
         .collect()
-}
-
-fn said(error: Error) -> String {
-    format!("answered an error: {error}")
 }

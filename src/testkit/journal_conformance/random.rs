@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     journal::{ALL, Append, Journal, Only, SessionStatus, Snapshot},
-    model::{Epoch, Seq, SessionKey, Sid},
+    model::{Epoch, SPLITMIX_STEP, Seq, SessionKey, Sid, splitmix},
 };
 
 /// Calls per seed, enough for logs of some length under each name.
@@ -31,7 +31,7 @@ pub(super) async fn check<J: Journal>(journal: &J, seed: u64) -> Checked {
         let call = draw.call(&model);
         let given = call.clone().on(journal).await;
         let want = model.answer(&call, &given);
-        same(&format!("call {number}, {call:?}"), &given, &want)?;
+        same(&format!("call {number}, {call:?}"), given, want)?;
     }
     Ok(())
 }
@@ -59,11 +59,9 @@ impl CallGenerator {
     }
 
     fn below(&mut self, end: u64) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % end
+        let state = self.state;
+        self.state = state.wrapping_add(SPLITMIX_STEP);
+        splitmix(state) % end
     }
 
     fn one<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {

@@ -11,7 +11,7 @@ use oracle_agent::{
     testkit::{
         AppendPoint, CrashTarget, CrashingJournal, Obstacle, ObstructedJournal, PanickingPolicy,
         Panics, Side, TestOracle, TestSystem, TestTool,
-        faulty::{Failure, FaultyJournal, Operation, Plan},
+        faulty::{Failure, FaultyJournal, Operation, fail},
     },
 };
 use serde_json::json;
@@ -57,7 +57,7 @@ async fn unacknowledged_restart_record_counts_once() {
     let panics = Panics::times(1);
     // Append 1 opens and accepts, 2 classifies and starts the turn, 3 records the restart, 4 the
     // turn's second attempt.
-    let plan = Plan::new().fail(Operation::Append, 3, Failure::ExecutedWithoutReply);
+    let plan = fail(Operation::Append, 3, Failure::ExecutedWithoutReply);
     let memory = super::memory();
     let journal = FaultyJournal::new(
         CrashingJournal::new(memory, None, CrashTarget::System),

@@ -11,7 +11,7 @@ use oracle_agent::{
     testkit::{
         Obstacle, ObstructedJournal, PanickingPolicy, Panics, TestOracle, TestSession, TestSystem,
         advance_time,
-        faulty::{Failure, FaultyJournal, Operation, Plan},
+        faulty::{Failure, FaultyJournal, Operation, fail},
     },
 };
 use serde_json::json;
@@ -255,7 +255,7 @@ async fn failed_append_of_a_child_neither_loses_nor_doubles_it() {
     for number in 4..=8 {
         for failure in [Failure::NotExecuted, Failure::ExecutedWithoutReply] {
             let name = format!("append {number} {failure:?}");
-            let plan = Plan::new().fail(Operation::Append, number, failure);
+            let plan = fail(Operation::Append, number, failure);
             let family = family(Scripted::new().reply(done("Turn left.")));
             let oracle = TestOracle::new(family.clone())
                 .policy(|policy| allow(policy, 1))

@@ -10,7 +10,7 @@ use oracle_agent::{
     model::{Seq, SessionKey, SessionName, Submission},
     testkit::{
         Obstacle, ObstructedJournal, TestOracle, TestSession, advance_time,
-        faulty::{Failure, FaultyJournal, Operation, Plan},
+        faulty::{Failure, FaultyJournal, Operation, fail},
     },
 };
 
@@ -41,7 +41,7 @@ async fn failed_append_of_a_query_neither_loses_nor_doubles_it() {
     for number in 2..=4 {
         for failure in [Failure::NotExecuted, Failure::ExecutedWithoutReply] {
             let name = format!("append {number} {failure:?}");
-            let plan = Plan::new().fail(Operation::Append, number, failure);
+            let plan = fail(Operation::Append, number, failure);
             let journal = Arc::new(FaultyJournal::new(Memory::new(), plan));
             let oracle = TestOracle::new(script())
                 .journal(journal.clone())
@@ -64,7 +64,7 @@ async fn failed_append_of_a_query_neither_loses_nor_doubles_it() {
 async fn message_with_failed_acceptance_can_be_resubmitted_under_its_key() {
     for failure in [Failure::NotExecuted, Failure::ExecutedWithoutReply] {
         let name = format!("{failure:?}");
-        let plan = Plan::new().fail(Operation::Append, 1, failure);
+        let plan = fail(Operation::Append, 1, failure);
         let oracle = TestOracle::new(script())
             .journal(Arc::new(FaultyJournal::new(Memory::new(), plan)))
             .start()
@@ -100,7 +100,7 @@ async fn message_with_failed_acceptance_can_be_resubmitted_under_its_key() {
 
 #[tokio::test(start_paused = true)]
 async fn recorded_but_unacknowledged_message_is_answered() {
-    let plan = Plan::new().fail(Operation::Append, 1, Failure::ExecutedWithoutReply);
+    let plan = fail(Operation::Append, 1, Failure::ExecutedWithoutReply);
     let oracle = TestOracle::new(script())
         .journal(Arc::new(FaultyJournal::new(Memory::new(), plan)))
         .start()

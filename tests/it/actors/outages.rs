@@ -13,7 +13,7 @@ use oracle_agent::{
     testkit::{
         CrashTarget, CrashingJournal, Obstacle, ObstructedJournal, TestOracle, TestSession,
         TestSystem, TestTool, advance_time,
-        faulty::{Failure, FaultyJournal, Plan},
+        faulty::{Failure, FaultyJournal, fail_percent},
     },
 };
 use serde_json::json;
@@ -122,9 +122,10 @@ async fn sporadic_journal_failures_lose_and_double_nothing() {
     for seed in 0..seeds {
         let name = format!("seed {seed}");
         let memory: Arc<dyn Journal> = Arc::new(Memory::new());
-        let plan = Plan::new()
-            .fail_percent(seed, 1, Failure::ExecutedWithoutReply)
-            .fail_percent(seed + 1_000, 1, Failure::NotExecuted);
+        let lost = fail_percent(seed, 1, Failure::ExecutedWithoutReply);
+        let refused = fail_percent(seed + 1_000, 1, Failure::NotExecuted);
+        let plan =
+            move |operation, number| lost(operation, number).or_else(|| refused(operation, number));
         let inside = CrashingJournal::new(memory.clone(), None, CrashTarget::System);
         let write = write();
         let system = oracle(FaultyJournal::new(inside, plan), &write)

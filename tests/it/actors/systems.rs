@@ -10,7 +10,7 @@ use oracle_agent::{
     model::{By, ProfileName, Seq, SessionKey, SessionName, Submission},
     testkit::{
         Probe, TestOracle, TestSystem, TestTool, advance_time,
-        faulty::{Failure, FaultyJournal, Operation, Plan},
+        faulty::{Failure, FaultyJournal, Operation, fail},
     },
 };
 use serde_json::json;
@@ -295,7 +295,7 @@ async fn shutdown_author_is_on_record_when_shutdown_returns() {
 
 #[tokio::test(start_paused = true)]
 async fn query_continues_after_a_failed_deletion() {
-    let plan = Plan::new().fail(Operation::Delete, 1, Failure::NotExecuted);
+    let plan = fail(Operation::Delete, 1, Failure::NotExecuted);
     let script = Scripted::new()
         .calls("Looking.", [("slow", json!({}))])
         .reply(done("Fine."));

@@ -9,7 +9,7 @@ use oracle_agent::{
     model::{Outcome, Part, SessionKey, SessionName, Submission, TenantId},
     testkit::{
         TestOracle,
-        faulty::{Failure, FaultyJournal, Operation, Plan},
+        faulty::{Failure, FaultyJournal, Operation},
     },
     tool::thread_search,
 };
@@ -158,7 +158,7 @@ async fn signals_in_search_results_are_data() {
 
 #[tokio::test(start_paused = true)]
 async fn failed_journal_search_is_reported_and_the_query_continues() {
-    let plan = Plan::new().fail_every(Operation::Search, 1, Failure::NotExecuted);
+    let plan = |operation, _| (operation == Operation::Search).then_some(Failure::NotExecuted);
     let journal: Arc<dyn Journal> = Arc::new(FaultyJournal::new(Memory::new(), plan));
     let found = search(&journal, &key("acme", "new"), 0, json!({"query": "retry"})).await;
     let words = "Failed: earlier conversations are currently not searchable: try again later, or \

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use oracle_agent::{
+    access::Keyring,
     actor::Oracle,
     config::{Config, Sources, load},
     journal::{Journal, Memory},
@@ -50,7 +51,7 @@ async fn server(model: &Scripted) -> TestServer {
         .unwrap();
     // The server uses this journal for its health only; sessions go through the system.
     let journal: Arc<dyn Journal> = Arc::new(Memory::new());
-    TestServer::of(system, journal, |_| ()).unwrap()
+    TestServer::of(system, journal, Keyring::none(), |_| ()).unwrap()
 }
 
 async fn get(server: &TestServer, path: &str) -> (u16, Value) {

@@ -39,7 +39,7 @@ async fn counted<J: Journal>(
     expected: &[DayUsage],
 ) -> Checked {
     let found = journal.usage(payer, Day(since)).await;
-    same(what, &found, &Ok(expected.to_vec()))
+    same(what, found, Ok(expected.to_vec()))
 }
 
 async fn usage_is_counted_once_with_its_append<J: Journal>(journal: &J) -> Checked {
@@ -58,7 +58,7 @@ async fn usage_is_counted_once_with_its_append<J: Journal>(journal: &J) -> Check
         ("a fenced owner", charged(stale, 3, on(11, 1_000, 1_000))),
     ] {
         let is_refused = journal.append(refused).await.is_err();
-        same(what, &is_refused, &true)?;
+        same(what, is_refused, true)?;
     }
     let key = || Payer::Key(By::new("ci"));
     let days = [on(10, 7, 70), on(11, 3, 30)];
@@ -75,7 +75,7 @@ async fn usage_outlives_its_session<J: Journal>(journal: &J) -> Checked {
     let by = claim(journal, &key("default", "deleted")?).await?;
     add(journal, charged(by, 0, on(10, 7, 70))).await?;
     let deleted = journal.delete(by.sid, Only::Always).await;
-    same("deletion", &deleted.is_ok(), &true)?;
+    same("deletion", deleted.is_ok(), true)?;
     let tenant = Payer::Tenant(TenantId::local());
     counted(journal, "afterwards", tenant, 0, &[on(10, 7, 70)]).await
 }

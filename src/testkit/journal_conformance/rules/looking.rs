@@ -32,8 +32,8 @@ async fn reads_are_bounded<J: Journal>(journal: &J) -> Checked {
         let answer = journal.read(claim.sid, Seq(after), limit).await;
         same(
             &format!("read after {after}, limit {limit}"),
-            &answer,
-            &Ok(entries(want)),
+            answer,
+            Ok(entries(want)),
         )?;
     }
     Ok(())
@@ -42,7 +42,7 @@ async fn reads_are_bounded<J: Journal>(journal: &J) -> Checked {
 async fn names_belong_to_their_tenant<J: Journal>(journal: &J) -> Checked {
     let (here, there) = (key("here", "same")?, key("there", "same")?);
     let (first, second) = (claim(journal, &here).await?, claim(journal, &there).await?);
-    same("two sessions", &(first.sid != second.sid), &true)?;
+    same("two sessions", first.sid != second.sid, true)?;
     add(journal, numbered(first, 0, &[1])).await?;
     let first = Known {
         last: Seq(1),
@@ -50,32 +50,17 @@ async fn names_belong_to_their_tenant<J: Journal>(journal: &J) -> Checked {
         ..empty(first.sid, here.clone())
     };
     let second = empty(second.sid, there.clone());
-    same(
-        "find here",
-        &journal.find(here.clone()).await,
-        &Ok(Some(first.clone())),
-    )?;
-    same(
-        "find there",
-        &journal.find(there.clone()).await,
-        &Ok(Some(second)),
-    )?;
-    same(
-        "find nowhere",
-        &journal.find(key("nowhere", "same")?).await,
-        &Ok(None),
-    )?;
-    same(
-        "list here",
-        &journal.list(here.tenant, None, 10).await,
-        &Ok(vec![first]),
-    )?;
+    let answer = journal.find(here.clone()).await;
+    same("find here", answer, Ok(Some(first.clone())))?;
+    let answer = journal.find(there.clone()).await;
+    same("find there", answer, Ok(Some(second)))?;
+    let answer = journal.find(key("nowhere", "same")?).await;
+    same("find nowhere", answer, Ok(None))?;
+    let answer = journal.list(here.tenant, None, 10).await;
+    same("list here", answer, Ok(vec![first]))?;
     let nowhere = key("nowhere", "same")?.tenant;
-    same(
-        "list nowhere",
-        &journal.list(nowhere, None, 10).await,
-        &Ok(vec![]),
-    )
+    let answer = journal.list(nowhere, None, 10).await;
+    same("list nowhere", answer, Ok(vec![]))
 }
 
 async fn lists_go_on_behind_a_name<J: Journal>(journal: &J) -> Checked {
@@ -105,17 +90,14 @@ async fn lists_go_on_behind_a_name<J: Journal>(journal: &J) -> Checked {
     ] {
         let what = format!("list after {after:?}, limit {limit}");
         let answer = journal.list(TenantId::local(), after, limit).await;
-        same(&what, &answer, &Ok(want.to_vec()))?;
+        same(&what, answer, Ok(want.to_vec()))?;
     }
     Ok(())
 }
 
 async fn tenants_are_those_that_have_sessions<J: Journal>(journal: &J) -> Checked {
-    same(
-        "tenants of none",
-        &journal.tenants(None, 9).await,
-        &Ok(vec![]),
-    )?;
+    let answer = journal.tenants(None, 9).await;
+    same("tenants of none", answer, Ok(vec![]))?;
     let mut only = None;
     for (tenant, name) in [("b", "1"), ("a", "1"), ("B", "1"), ("b", "2"), ("9", "1")] {
         only = Some(claim(journal, &key(tenant, name)?).await?);
@@ -136,7 +118,7 @@ async fn tenants_are_those_that_have_sessions<J: Journal>(journal: &J) -> Checke
     ] {
         let what = format!("tenants after {after:?}, limit {limit}");
         let answer = journal.tenants(after, limit).await;
-        same(&what, &answer, &Ok(named(want)?))?;
+        same(&what, answer, Ok(named(want)?))?;
     }
     if let Some(Claim { sid, .. }) = only {
         journal.delete(sid, Only::Always).await.map_err(said)?;
@@ -144,7 +126,7 @@ async fn tenants_are_those_that_have_sessions<J: Journal>(journal: &J) -> Checke
     let left = journal.tenants(None, 9).await;
     same(
         "tenants after a deletion",
-        &left,
-        &Ok(named(&["B", "a", "b"])?),
+        left,
+        Ok(named(&["B", "a", "b"])?),
     )
 }

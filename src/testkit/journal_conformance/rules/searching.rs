@@ -1,14 +1,12 @@
 //! Rules of search: matching words, the order of hits, and tenants.
 
-use std::sync::Arc;
-
 use futures_util::FutureExt;
 
-use super::{Rule, claim, said};
+use super::{Rule, add, claim, said};
 use crate::{
-    journal::{Append, Claim, Hit, Journal, SessionStatus},
-    model::{Record, Seq, SessionKey, TenantId, Utterance},
-    testkit::journal_conformance::{Checked, key, same, sample},
+    journal::{Claim, Hit, Journal},
+    model::{Seq, SessionKey, TenantId, Utterance},
+    testkit::journal_conformance::{Checked, append, key, same, sample},
 };
 
 rules![
@@ -52,7 +50,7 @@ async fn all_words_must_occur_as_wholes<J: Journal>(journal: &J) -> Checked {
     ] {
         let hits = journal.search(TenantId::local(), words.into(), 9).await;
         let seqs = hits.map(|hits| hits.iter().map(|hit| hit.seq.0).collect::<Vec<_>>());
-        same(&format!("search for {words:?}"), &seqs, &Ok(found.to_vec()))?;
+        same(&format!("search for {words:?}"), seqs, Ok(found.to_vec()))?;
     }
     Ok(())
 }
@@ -81,7 +79,7 @@ async fn the_latest_hit_comes_first<J: Journal>(journal: &J) -> Checked {
     for limit in [0, 1, 3, 5, usize::MAX] {
         let answer = journal.search(TenantId::local(), "needle".into(), limit);
         let want = want.iter().take(limit).cloned().collect();
-        same(&format!("limit {limit}"), &answer.await, &Ok(want))?;
+        same(&format!("limit {limit}"), answer.await, Ok(want))?;
     }
     Ok(())
 }
@@ -93,11 +91,11 @@ async fn a_search_stays_within_its_tenant<J: Journal>(journal: &J) -> Checked {
         say(journal, by, &["needle of one two three"]).await?;
         let found = journal.search(key.tenant.clone(), "needle".into(), 9).await;
         let want = hit(&key, Seq(1), "needle of one two three");
-        same(tenant, &found, &Ok(vec![want]))?;
+        same(tenant, found, Ok(vec![want]))?;
     }
     let nowhere = key("three", "same")?.tenant;
     let found = journal.search(nowhere, "needle".into(), 9).await;
-    same("elsewhere", &found, &Ok(vec![]))
+    same("elsewhere", found, Ok(vec![]))
 }
 
 async fn questions_and_answers_are_found<J: Journal>(journal: &J) -> Checked {
@@ -105,15 +103,15 @@ async fn questions_and_answers_are_found<J: Journal>(journal: &J) -> Checked {
     let by = claim(journal, &key).await?;
     let records = sample::talk("where is the needle?", "the needle is in the hay");
     let length = records.len() as u64;
-    append(journal, by, records).await?;
-    same("more than the two were written", &(length > 2), &true)?;
+    add(journal, append(by, by.last, records)).await?;
+    same("more than the two were written", length > 2, true)?;
     for (words, seq, as_what) in [
         ("where needle", Seq(1), Utterance::Question),
         ("hay needle", Seq(length), Utterance::Answer),
     ] {
         let found = journal.search(TenantId::local(), words.into(), 9).await;
         let found = found.map(|hits| hits.iter().map(|hit| (hit.seq, hit.said)).collect());
-        same(words, &found, &Ok(vec![(seq, as_what)]))?;
+        same(words, found, Ok(vec![(seq, as_what)]))?;
     }
     Ok(())
 }
@@ -125,34 +123,22 @@ async fn long_texts_are_shown_around_the_first_word<J: Journal>(journal: &J) -> 
     say(journal, by, &[&format!("{filler}the needle {filler}")]).await?;
     let found = journal.search(TenantId::local(), "needle".into(), 9).await;
     let hits = found.map_err(said)?;
-    same("hits", &hits.len(), &1)?;
+    same("hits", hits.len(), 1)?;
     for Hit { excerpt, .. } in hits {
-        same("shows it", &excerpt.contains("the needle lorem"), &true)?;
-        same("is bounded", &(excerpt.chars().count() < 250), &true)?;
-        same("is one line", &excerpt.contains('\n'), &false)?;
+        same("shows it", excerpt.contains("the needle lorem"), true)?;
+        same("is bounded", excerpt.chars().count() < 250, true)?;
+        same("is one line", excerpt.contains('\n'), false)?;
     }
     Ok(())
 }
 
 async fn say<J: Journal>(journal: &J, by: Claim, texts: &[&str]) -> Result<Seq, String> {
     let steered = |text: &&str| sample::steered((*text).to_owned());
-    append(journal, by, texts.iter().map(steered).collect()).await
-}
-
-async fn append<J: Journal>(
-    journal: &J,
-    by: Claim,
-    records: Vec<Arc<Record>>,
-) -> Result<Seq, String> {
-    let append = Append {
-        sid: by.sid,
-        epoch: by.epoch,
-        after: by.last,
-        records,
-        leaves: SessionStatus::Idle,
-        charges: Vec::new(),
-    };
-    journal.append(append).await.map_err(said)
+    let records = texts.iter().map(steered).collect();
+    journal
+        .append(append(by, by.last, records))
+        .await
+        .map_err(said)
 }
 
 fn hit(key: &SessionKey, seq: Seq, text: &str) -> Hit {

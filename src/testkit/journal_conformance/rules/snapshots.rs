@@ -18,7 +18,7 @@ rules![
 async fn a_newer_snapshot_takes_the_place_of_an_older_one<J: Journal>(journal: &J) -> Checked {
     let by = claim(journal, &key("default", "saved")?).await?;
     let kept = journal.snapshot(by.sid).await;
-    same("before the first", &kept, &Ok(None))?;
+    same("before the first", kept, Ok(None))?;
     add(journal, numbered(by, 0, &[1, 2, 3, 4])).await?;
     for (what, seq, body, kept) in [
         ("ahead of the log", 5, "a", None),
@@ -35,9 +35,9 @@ async fn a_newer_snapshot_takes_the_place_of_an_older_one<J: Journal>(journal: &
         ("empty, of the last record", 4, "", Some((4, ""))),
     ] {
         let saved = journal.save(by.sid, by.epoch, taken(seq, body)).await;
-        same(what, &saved, &Ok(()))?;
+        same(what, saved, Ok(()))?;
         let kept = kept.map(|(seq, body)| taken(seq, body));
-        same(what, &journal.snapshot(by.sid).await, &Ok(kept))?;
+        same(what, journal.snapshot(by.sid).await, Ok(kept))?;
     }
     Ok(())
 }
@@ -55,14 +55,14 @@ async fn only_the_owner_may_save<J: Journal>(journal: &J) -> Checked {
     // A fenced owner is refused even if its snapshot would be ignored.
     for seq in [0, 1, 2] {
         let saved = journal.save(old.sid, old.epoch, taken(seq, "old")).await;
-        same("save by the old owner", &saved, &Err(fenced.clone()))?;
+        same("save by the old owner", saved, Err(fenced.clone()))?;
     }
-    same("what is kept", &journal.snapshot(new.sid).await, &Ok(None))?;
+    same("what is kept", journal.snapshot(new.sid).await, Ok(None))?;
     let sid = unknown(new);
     let saved = journal.save(sid, new.epoch, taken(1, "lost")).await;
-    same("save", &saved, &Err(Error::Unknown { sid }))?;
+    same("save", saved, Err(Error::Unknown { sid }))?;
     let kept = journal.snapshot(sid).await;
-    same("snapshot", &kept, &Err(Error::Unknown { sid }))
+    same("snapshot", kept, Err(Error::Unknown { sid }))
 }
 
 async fn a_snapshot_outlives_its_owner<J: Journal>(journal: &J) -> Checked {
@@ -70,14 +70,14 @@ async fn a_snapshot_outlives_its_owner<J: Journal>(journal: &J) -> Checked {
     let by = claim(journal, &key).await?;
     add(journal, numbered(by, 0, &[1])).await?;
     let saved = journal.save(by.sid, by.epoch, taken(1, "mine")).await;
-    same("save", &saved, &Ok(()))?;
+    same("save", saved, Ok(()))?;
     let Claim { sid, epoch, .. } = claim(journal, &key).await?;
     let kept = journal.snapshot(sid).await;
-    same("after a claim", &kept, &Ok(Some(taken(1, "mine"))))?;
+    same("after a claim", kept, Ok(Some(taken(1, "mine"))))?;
     let saved = journal.save(sid, epoch, taken(1, "again")).await;
-    same("the same by another owner", &saved, &Ok(()))?;
+    same("the same by another owner", saved, Ok(()))?;
     let kept = journal.snapshot(sid).await;
-    same("what is kept", &kept, &Ok(Some(taken(1, "mine"))))
+    same("what is kept", kept, Ok(Some(taken(1, "mine"))))
 }
 
 fn taken(seq: u64, body: &str) -> Snapshot {

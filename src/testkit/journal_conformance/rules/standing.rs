@@ -29,20 +29,17 @@ async fn a_session_stands_as_the_last_append_left_it<J: Journal>(journal: &J) ->
         (7, SessionStatus::Busy),
     ] {
         let answer = journal.append(left(by, number, standing)).await;
-        same("append", &answer, &Ok(Seq(number)))?;
+        same("append", answer, Ok(Seq(number)))?;
         let known = at(&key, by.sid, number, standing);
         let what = format!("find after {number}");
-        same(&what, &journal.find(key.clone()).await, &Ok(Some(known)))?;
+        same(&what, journal.find(key.clone()).await, Ok(Some(known)))?;
     }
     let again = claim(journal, &key).await?;
     let refused = journal.append(left(by, 8, SessionStatus::Idle)).await;
-    same("a fenced append is refused", &refused.is_err(), &true)?;
+    same("a fenced append is refused", refused.is_err(), true)?;
     let known = at(&key, again.sid, 7, SessionStatus::Busy);
-    same(
-        "find after a claim",
-        &journal.find(key).await,
-        &Ok(Some(known)),
-    )
+    let answer = journal.find(key).await;
+    same("find after a claim", answer, Ok(Some(known)))
 }
 
 async fn a_session_begins_once_with_its_first_records<J: Journal>(journal: &J) -> Checked {
@@ -52,21 +49,18 @@ async fn a_session_begins_once_with_its_first_records<J: Journal>(journal: &J) -
         journal.begin(key.clone(), records, leaves).await
     };
     let empty = begin(&[], SessionStatus::Idle).await;
-    same("without records", &empty, &Err(Error::Empty))?;
-    same(
-        "nothing is there",
-        &journal.find(key.clone()).await,
-        &Ok(None),
-    )?;
+    same("without records", empty, Err(Error::Empty))?;
+    let answer = journal.find(key.clone()).await;
+    same("nothing is there", answer, Ok(None))?;
     // A session that was claimed and has no records yet may begin.
     let before = claim(journal, &key).await?;
     let by = begin(&[1, 2], SessionStatus::Busy).await.map_err(said)?;
-    same("the epoch rises", &(by.epoch > before.epoch), &true)?;
-    same("the end", &(by.sid, by.last), &(before.sid, Seq(2)))?;
+    same("the epoch rises", by.epoch > before.epoch, true)?;
+    same("the end", (by.sid, by.last), (before.sid, Seq(2)))?;
     let known = at(&key, by.sid, 2, SessionStatus::Busy);
-    same("find", &journal.find(key.clone()).await, &Ok(Some(known)))?;
+    same("find", journal.find(key.clone()).await, Ok(Some(known)))?;
     let log = journal.read(by.sid, Seq(0), 9).await;
-    same("read", &log, &Ok(entries(&[1, 2])))?;
+    same("read", log, Ok(entries(&[1, 2])))?;
     for (number, standing) in [(2, SessionStatus::Busy), (3, SessionStatus::Closed)] {
         let stands = Error::StatusConflict {
             sid: by.sid,
@@ -74,11 +68,11 @@ async fn a_session_begins_once_with_its_first_records<J: Journal>(journal: &J) -
             standing,
         };
         let again = begin(&[1, 2], SessionStatus::Busy).await;
-        same("a second time", &again, &Err(stands))?;
+        same("a second time", again, Err(stands))?;
         let answer = journal
             .append(left(by, number + 1, SessionStatus::Closed))
             .await;
-        same("its owner is not fenced", &answer, &Ok(Seq(number + 1)))?;
+        same("its owner is not fenced", answer, Ok(Seq(number + 1)))?;
     }
     Ok(())
 }
@@ -92,11 +86,11 @@ async fn a_repetition_leaves_the_standing_as_it_is<J: Journal>(journal: &J) -> C
         ("the first again", 1, SessionStatus::Busy),
     ] {
         let answer = journal.append(left(by, number, standing)).await;
-        same(what, &answer, &Ok(Seq(number)))?;
+        same(what, answer, Ok(Seq(number)))?;
     }
     let known = at(&key, by.sid, 2, SessionStatus::Idle);
-    same("find", &journal.find(key).await, &Ok(Some(known)))?;
-    same("unfinished", &journal.unfinished(ALL, 9).await, &Ok(vec![]))
+    same("find", journal.find(key).await, Ok(Some(known)))?;
+    same("unfinished", journal.unfinished(ALL, 9).await, Ok(vec![]))
 }
 
 async fn unfinished_sessions_come_in_the_order_of_their_numbers<J: Journal>(
@@ -133,7 +127,7 @@ async fn unfinished_sessions_come_in_the_order_of_their_numbers<J: Journal>(
     ] {
         let what = format!("unfinished of {sids:?}, limit {limit}");
         let answer = journal.unfinished(sids, limit).await;
-        same(&what, &answer, &Ok(want.to_vec()))?;
+        same(&what, answer, Ok(want.to_vec()))?;
     }
     Ok(())
 }

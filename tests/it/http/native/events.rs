@@ -8,7 +8,7 @@ use oracle_agent::{
     model::Event,
     testkit::{
         Obstacle, ObstructedJournal, TestOracle, advance_time,
-        faulty::{FaultyJournal, Operation, Plan},
+        faulty::{FaultyJournal, Operation},
     },
 };
 use serde_json::{Value, json};
@@ -292,7 +292,7 @@ async fn long_text_is_a_reference_with_its_own_body() {
 
 #[tokio::test]
 async fn filtered_page_needs_few_journal_reads() {
-    let journal = Arc::new(FaultyJournal::new(Memory::new(), Plan::new()));
+    let journal = Arc::new(FaultyJournal::new(Memory::new(), |_, _| None));
     let oracle = TestOracle::new(long_winded(1, 20)).journal(journal.clone());
     let api = Api::of(oracle).await;
     api.session("s").ask("where is it?").await.unwrap();
