@@ -99,6 +99,31 @@ impl Memory {
         }
     }
 
+    /// All sessions, as their owners know them.
+    #[cfg(feature = "testkit")]
+    pub(crate) fn claims(&self) -> Vec<Claim> {
+        let sessions = read(&self.sessions);
+        let claim = |(sid, slot): (&Sid, &Slot)| lock(&slot.log).current(*sid);
+        sessions.slots.iter().map(claim).collect()
+    }
+
+    /// Makes the next claim of a session yield the number and epoch that another journal chose.
+    #[cfg(feature = "testkit")]
+    pub(crate) fn adopt(&self, key: &SessionKey, claim: Claim) {
+        let mut sessions = write(&self.sessions);
+        if sessions.sid(key).is_none() && sessions.slot(claim.sid).is_none() {
+            let newest = sessions.newest;
+            sessions.newest = Sid(claim.sid.0 - 1);
+            sessions.open(key.clone());
+            sessions.newest = newest.max(claim.sid);
+        }
+        if sessions.sid(key) == Some(claim.sid)
+            && let Some(slot) = sessions.slot(claim.sid)
+        {
+            lock(&slot.log).epoch = Epoch(claim.epoch.0 - 1);
+        }
+    }
+
     fn known(&self, sid: Sid) -> Option<Known> {
         Some(read(&self.sessions).slot(sid)?.known(sid))
     }

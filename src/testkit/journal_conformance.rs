@@ -1,5 +1,5 @@
-//! Conformance of a [`Journal`]: named rules with exact answers, seeded random operations beside a
-//! simple model, and races.
+//! Conformance of a [`Journal`]: named rules with exact answers, seeded random operations beside the
+//! journal in memory, and races.
 //!
 //! A check returns a [`Violation`] and never panics. Durability is left to each store's own tests,
 //! because only they can crash it.
@@ -11,7 +11,7 @@ use crate::{
     model::{Record, Seq, SessionKey, SessionName, TenantId},
 };
 
-mod model;
+mod call;
 mod race;
 mod random;
 mod rules;

@@ -33,6 +33,10 @@ impl MemoryLog {
     pub(super) fn claim(&mut self, sid: Sid) -> Claim {
         self.epoch = self.epoch.next();
         self.claimed_at = self.records.len();
+        self.current(sid)
+    }
+
+    pub(super) fn current(&self, sid: Sid) -> Claim {
         let (epoch, last) = (self.epoch, self.last());
         Claim { sid, epoch, last }
     }

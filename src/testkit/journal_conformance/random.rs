@@ -3,12 +3,12 @@
 //! **Invariant:** the calls follow from the seed and the answers alone.
 
 use super::{
-    Checked, key,
-    model::{JournalCall, Model},
-    same, sample,
+    Checked,
+    call::{Answer, JournalCall},
+    key, same, sample,
 };
 use crate::{
-    journal::{ALL, Append, Journal, Only, SessionStatus, Snapshot},
+    journal::{ALL, Append, Claim, Journal, Memory, Only, SessionStatus, Snapshot},
     model::{Epoch, SPLITMIX_STEP, Seq, SessionKey, Sid, splitmix},
 };
 
@@ -26,12 +26,22 @@ const WORDS: &[&str] = &[
 ];
 
 pub(super) async fn check<J: Journal>(journal: &J, seed: u64) -> Checked {
-    let (mut model, mut draw) = (Model::default(), CallGenerator::new(seed)?);
+    let (reference, mut draw) = (Memory::new(), CallGenerator::new(seed)?);
     for number in 0..CALLS {
-        let call = draw.call(&model);
+        draw.claims = reference.claims();
+        let call = draw.call();
         let given = call.clone().on(journal).await;
-        let want = model.answer(&call, &given);
-        same(&format!("call {number}, {call:?}"), given, want)?;
+        if let JournalCall::Claim(key) | JournalCall::Begin(key, ..) = &call
+            && let Answer::Claim(Ok(claim)) = &given
+            && draw.may_come_next(claim)
+        {
+            reference.adopt(key, *claim);
+        }
+        let want = call.clone().on(&reference).await;
+        same(&format!("call {number}, {call:?}"), &given, &want)?;
+        if let (JournalCall::Delete(sid, _), Answer::Delete(Ok(_))) = (call, given) {
+            draw.gone.push(sid);
+        }
     }
     Ok(())
 }
@@ -41,6 +51,10 @@ struct CallGenerator {
     state: u64,
     keys: Vec<SessionKey>,
     made: Vec<Append>,
+    /// All sessions.
+    claims: Vec<Claim>,
+    /// Deleted sessions.
+    gone: Vec<Sid>,
 }
 
 impl CallGenerator {
@@ -55,7 +69,17 @@ impl CallGenerator {
             state: seed,
             keys,
             made: Vec::new(),
+            claims: Vec::new(),
+            gone: Vec::new(),
         })
+    }
+
+    /// Journals choose the numbers of sessions and epochs, but epochs rise and numbers are new.
+    fn may_come_next(&self, claim: &Claim) -> bool {
+        let mut known = self.claims.iter();
+        let before = known.find(|known| known.sid == claim.sid);
+        let epoch = before.map_or(Epoch(0), |before| before.epoch);
+        claim.sid > Sid(0) && claim.epoch > epoch && !self.gone.contains(&claim.sid)
     }
 
     fn below(&mut self, end: u64) -> u64 {
@@ -64,17 +88,16 @@ impl CallGenerator {
         splitmix(state) % end
     }
 
-    fn one<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
-        let index = self.below(of.len().max(1) as u64);
-        of.get(usize::try_from(index).ok()?)
+    fn index(&mut self, length: usize) -> usize {
+        self.below(length.max(1) as u64) as usize
     }
 
     fn key(&mut self) -> SessionKey {
-        let index = self.below(self.keys.len() as u64) as usize;
+        let index = self.index(self.keys.len());
         self.keys[index].clone()
     }
 
-    fn call(&mut self, model: &Model) -> JournalCall {
+    fn call(&mut self) -> JournalCall {
         match self.below(60) {
             0..4 => JournalCall::Claim(self.key()),
             4..6 => {
@@ -83,10 +106,10 @@ impl CallGenerator {
                 } = self.drawn(Sid::default(), Epoch::default(), Seq(0));
                 JournalCall::Begin(self.key(), records, leaves)
             }
-            6..26 => JournalCall::Append(self.append(model)),
-            26..32 => JournalCall::Append(self.again(model)),
+            6..26 => JournalCall::Append(self.append()),
+            26..32 => JournalCall::Append(self.again()),
             32..38 => {
-                let sid = self.target(model).0;
+                let sid = self.target().sid;
                 JournalCall::Read(sid, Seq(self.below(12)), self.below(6) as usize)
             }
             38..41 => JournalCall::Find(self.key()),
@@ -99,26 +122,26 @@ impl CallGenerator {
                 JournalCall::List(self.key().tenant, after, self.below(6) as usize)
             }
             44..47 => {
-                let first = (self.below(2) == 0).then(|| self.target(model).0);
+                let first = (self.below(2) == 0).then(|| self.target().sid);
                 let sids = first.unwrap_or_default()..=*ALL.end();
                 JournalCall::Unfinished(sids, self.below(6) as usize)
             }
-            47..51 => self.save(model),
-            51..54 => JournalCall::Snapshot(self.target(model).0),
+            47..51 => self.save(),
+            51..54 => JournalCall::Snapshot(self.target().sid),
             54 => {
-                let (sid, ..) = self.target(model);
+                let sid = self.target().sid;
                 let only = [Only::Always, Only::Always, Only::WhenIdle][self.below(3) as usize];
                 JournalCall::Delete(sid, only)
             }
             _ => {
-                let words = self.one(WORDS).copied().unwrap_or_default();
+                let words = WORDS[self.index(WORDS.len())];
                 JournalCall::Search(self.key().tenant, words.into(), self.below(6) as usize)
             }
         }
     }
 
-    fn save(&mut self, model: &Model) -> JournalCall {
-        let (sid, epoch, last) = self.target(model);
+    fn save(&mut self) -> JournalCall {
+        let Claim { sid, epoch, last } = self.target();
         let seq = Seq(self.below(last.0 + 3));
         // Random, to tell which snapshot was kept.
         let body = self.below(1_000).to_be_bytes()[..].into();
@@ -135,19 +158,22 @@ impl CallGenerator {
     }
 
     /// A session, its epoch and its last record; occasionally an unknown one.
-    fn target(&mut self, model: &Model) -> (Sid, Epoch, Seq) {
-        let there = self.below(30);
-        match self.one(&model.sessions) {
-            Some(session) if there > 1 => (session.sid, session.epoch, session.last()),
-            _ => {
-                let gone = self.one(&model.gone).filter(|_| there == 1);
-                (gone.copied().unwrap_or(Sid(u64::MAX)), Epoch(1), Seq(0))
-            }
+    fn target(&mut self) -> Claim {
+        let (there, at) = (self.below(30), self.index(self.claims.len()));
+        if let Some(session) = self.claims.get(at).filter(|_| there > 1) {
+            return *session;
+        }
+        let gone = self.index(self.gone.len());
+        let gone = self.gone.get(gone).filter(|_| there == 1);
+        Claim {
+            sid: gone.copied().unwrap_or(Sid(u64::MAX)),
+            epoch: Epoch(1),
+            last: Seq(0),
         }
     }
 
-    fn append(&mut self, model: &Model) -> Append {
-        let (sid, epoch, last) = self.target(model);
+    fn append(&mut self) -> Append {
+        let Claim { sid, epoch, last } = self.target();
         let epoch = self.near(epoch);
         let after = match self.below(6) {
             0 => Seq(last.0.saturating_sub(1)),
@@ -180,18 +206,14 @@ impl CallGenerator {
     }
 
     /// A recent append, or a recent append with the present owner's epoch.
-    fn again(&mut self, model: &Model) -> Append {
+    fn again(&mut self) -> Append {
         let latest = self.made.len().saturating_sub(8);
-        let made = self.made.split_off(latest);
-        let again = self.one(&made).cloned();
-        self.made = made;
-        let Some(mut append) = again else {
-            return self.append(model);
+        let at = latest + self.index(self.made.len() - latest);
+        let Some(mut append) = self.made.get(at).cloned() else {
+            return self.append();
         };
-        let owner = model
-            .sessions
-            .iter()
-            .find(|session| session.sid == append.sid);
+        let mut known = self.claims.iter();
+        let owner = known.find(|known| known.sid == append.sid).copied();
         if let Some(owner) = owner
             && self.below(2) == 0
         {
