@@ -319,14 +319,8 @@ impl Ticket {
 }
 
 fn tokens_of(request: &Request) -> u64 {
-    let of = |part: &Part| match part {
-        Part::Text { text } => text.len(),
-        Part::ToolCall(call) => call.name.len() + call.arguments.len(),
-        Part::ToolResult(result) => result.content.len(),
-        Part::Opaque(opaque) => opaque.body.len(),
-    };
     let messages = request.messages.iter().flat_map(|message| &message.parts);
-    let bytes = request.system.len() + messages.map(of).sum::<usize>();
+    let bytes = request.system.len() + messages.map(Part::bytes).sum::<usize>();
     bytes as u64 / 4 + request.tools.len() as u64 * TOKENS_OF_A_TOOL
 }
 

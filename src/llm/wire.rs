@@ -21,34 +21,26 @@ const NAME: usize = 64;
 /// Estimates the size of a body, so that writing it need not reallocate.
 pub(super) fn room(messages: &[Arc<Message>], common: &[&RawValue]) -> usize {
     // Escaped line ends and quotes take two bytes each; roles and names take a few.
-    let of = |part: &Part| match part {
-        Part::Text { text } => text.len(),
-        Part::ToolCall(call) => call.name.len() + call.arguments.len(),
-        Part::ToolResult(result) => result.content.len(),
-        Part::Opaque(opaque) => opaque.body.len(),
-    };
     let parts = messages.iter().flat_map(|message| &message.parts);
-    let said = parts.map(|part| of(part) + of(part) / 16 + 96);
+    let said = parts.map(Part::bytes).map(|bytes| bytes + bytes / 16 + 96);
     let common = common.iter().map(|text| text.get().len());
     said.sum::<usize>() + common.sum::<usize>() + 512
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(super) struct AsText<T>(pub(super) T);
+/// Texts that are one string on the wire.
+pub(super) struct Joined<T> {
+    pub(super) texts: Vec<T>,
+    between: &'static str,
+}
 
-impl<T: fmt::Display> Serialize for AsText<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
+impl<T> Joined<T> {
+    pub(super) fn new(texts: impl Iterator<Item = T>, between: &'static str) -> Self {
+        let texts = texts.collect();
+        Self { texts, between }
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Joined<'a, T> {
-    pub(super) texts: &'a [T],
-    pub(super) between: &'static str,
-}
-
-impl<T: fmt::Display> fmt::Display for Joined<'_, T> {
+impl<T: fmt::Display> fmt::Display for Joined<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, text) in self.texts.iter().enumerate() {
             if at > 0 {
@@ -57,6 +49,12 @@ impl<T: fmt::Display> fmt::Display for Joined<'_, T> {
             text.fmt(f)?;
         }
         Ok(())
+    }
+}
+
+impl<T: fmt::Display> Serialize for Joined<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
@@ -73,6 +71,12 @@ impl fmt::Display for MessageText<'_> {
             Self::Plain(text) => f.write_str(text),
             Self::Runtime(text) => write!(f, "<guidance>\n{text}\n</guidance>"),
         }
+    }
+}
+
+impl Serialize for MessageText<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -52,6 +52,16 @@ impl Part {
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
     }
+
+    /// Bytes that a model reads of it.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Text { text } => text.len(),
+            Self::ToolCall(call) => call.name.len() + call.arguments.len(),
+            Self::ToolResult(result) => result.content.len(),
+            Self::Opaque(opaque) => opaque.body.len(),
+        }
+    }
 }
 
 /// Prefix of a message that replaces earlier ones. Such a message has the user's role, which every

@@ -11,7 +11,7 @@ use crate::{
     llm::{
         Request, ToolChoice,
         json_cache::JsonCache,
-        wire::{self, AsText, MessageText},
+        wire::{self, MessageText},
     },
     model::{Message, Part, Role, ToolCall, ToolResult, ToolSpec, ToolStatus},
 };
@@ -200,7 +200,7 @@ impl Serialize for RequestBlock<'_> {
             }
             Content::Said(voice) => {
                 map.serialize_entry("type", "text")?;
-                map.serialize_entry("text", &AsText(voice))?;
+                map.serialize_entry("text", voice)?;
             }
             Content::Result(result) => {
                 map.serialize_entry("type", "tool_result")?;

@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
 use super::quirks::{Limit, RequestQuirks};
@@ -13,9 +13,9 @@ use crate::{
     llm::{
         Request, ToolChoice,
         json_cache::JsonCache,
-        wire::{self, AsText, Ids, Joined, MessageText},
+        wire::{self, Ids, Joined, MessageText},
     },
-    model::{Message, Part, Role, ToolCall, ToolResult, ToolSpec},
+    model::{Message, Part, Role, ToolSpec},
 };
 
 pub(in crate::llm) fn body(
@@ -104,24 +104,45 @@ impl<'a> OpenAiTool<'a> {
     }
 }
 
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
 enum Entry<'a> {
-    Prompt(&'a RawValue),
-    System(&'a str),
-    User(Vec<MessageText<'a>>),
-    Assistant(Spoken<'a>),
-    Result(&'a ToolResult, Ids),
+    #[serde(rename = "system")]
+    Prompt {
+        content: &'a RawValue,
+    },
+    System {
+        content: &'a str,
+    },
+    User {
+        content: Joined<MessageText<'a>>,
+    },
+    Assistant {
+        content: Option<Joined<&'a str>>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<CallEntry<'a>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning_details: Option<&'a RawValue>,
+    },
+    Tool {
+        tool_call_id: Cow<'a, str>,
+        content: &'a str,
+    },
 }
 
-struct Spoken<'a> {
-    texts: Vec<&'a str>,
-    calls: Vec<CallEntry<'a>>,
-    reasoning: Option<&'a RawValue>,
-}
-
+#[derive(Serialize)]
 struct CallEntry<'a> {
-    call: &'a ToolCall,
-    ids: Ids,
-    extra: Option<&'a RawValue>,
+    id: Cow<'a, str>,
+    r#type: &'static str,
+    function: FunctionEntry<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<&'a RawValue>,
+}
+
+#[derive(Serialize)]
+struct FunctionEntry<'a> {
+    name: Cow<'a, str>,
+    arguments: Cow<'a, str>,
 }
 
 #[derive(Deserialize)]
@@ -145,12 +166,12 @@ fn entries<'a>(
 ) -> Vec<Entry<'a>> {
     let mut entries = Vec::with_capacity(messages.len() + 1);
     if !request.system.is_empty() {
-        entries.push(Entry::Prompt(prompt));
+        entries.push(Entry::Prompt { content: prompt });
     }
     for message in messages {
         match message.role {
             Role::System | Role::Guidance if quirks.system_anywhere => {
-                entries.extend(message.texts().map(Entry::System));
+                entries.extend(message.texts().map(|content| Entry::System { content }));
             }
             Role::System | Role::Guidance => {
                 push_user_text(&mut entries, message.texts().map(MessageText::Runtime));
@@ -160,8 +181,10 @@ fn entries<'a>(
                 entries.extend(assistant(message, provider, &request.model, quirks.ids));
             }
             Role::Tool => {
-                let results = message.results();
-                entries.extend(results.map(|result| Entry::Result(result, quirks.ids)));
+                entries.extend(message.results().map(|result| Entry::Tool {
+                    tool_call_id: quirks.ids.of(&result.call.0),
+                    content: &result.content,
+                }));
             }
         }
     }
@@ -169,14 +192,13 @@ fn entries<'a>(
 }
 
 fn push_user_text<'a>(entries: &mut Vec<Entry<'a>>, voices: impl Iterator<Item = MessageText<'a>>) {
-    match entries.last_mut() {
-        Some(Entry::User(said)) => said.extend(voices),
-        _ => {
-            let said: Vec<MessageText<'_>> = voices.collect();
-            if !said.is_empty() {
-                entries.push(Entry::User(said));
-            }
-        }
+    if let Some(Entry::User { content }) = entries.last_mut() {
+        content.texts.extend(voices);
+        return;
+    }
+    let content = Joined::new(voices, "\n\n");
+    if !content.texts.is_empty() {
+        entries.push(Entry::User { content });
     }
 }
 
@@ -188,87 +210,30 @@ fn assistant<'a>(message: &'a Message, provider: &str, model: &str, ids: Ids) ->
         Part::Opaque(_) | Part::Text { .. } | Part::ToolCall(_) | Part::ToolResult(_) => None,
     });
     let kept: Vec<Kept<'_>> = own.collect();
-    let calls = message.calls().map(|call| {
-        let extra = kept.iter().find(|kept| *kept.call == *call.id.0);
-        CallEntry {
-            call,
-            ids,
-            extra: extra.and_then(|kept| kept.extra_content),
-        }
+    let calls = message.calls().map(|call| CallEntry {
+        id: ids.of(&call.id.0),
+        r#type: "function",
+        function: FunctionEntry {
+            name: wire::name(&call.name),
+            arguments: wire::arguments(&call.arguments),
+        },
+        extra_content: kept
+            .iter()
+            .find(|kept| *kept.call == *call.id.0)
+            .and_then(|kept| kept.extra_content),
     });
-    let calls: Vec<CallEntry<'_>> = calls.collect();
-    let texts: Vec<&str> = message.texts().filter(|text| !text.is_empty()).collect();
-    let reasoning = kept.iter().find_map(|kept| {
+    let tool_calls: Vec<CallEntry<'_>> = calls.collect();
+    let content = Joined::new(message.texts().filter(|text| !text.is_empty()), "");
+    let content = (!content.texts.is_empty()).then_some(content);
+    let reasoning_details = kept.iter().find_map(|kept| {
         let details = kept.reasoning_details?;
         (kept.model == model).then_some(details)
     });
-    (!texts.is_empty() || !calls.is_empty()).then_some(Entry::Assistant(Spoken {
-        texts,
-        calls,
-        reasoning,
-    }))
-}
-
-impl Serialize for Entry<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        match self {
-            Self::Prompt(text) => {
-                map.serialize_entry("role", "system")?;
-                map.serialize_entry("content", text)?;
-            }
-            Self::System(text) => {
-                map.serialize_entry("role", "system")?;
-                map.serialize_entry("content", text)?;
-            }
-            Self::User(said) => {
-                map.serialize_entry("role", "user")?;
-                let (texts, between) = (said, "\n\n");
-                map.serialize_entry("content", &AsText(Joined { texts, between }))?;
-            }
-            Self::Assistant(spoken) => {
-                map.serialize_entry("role", "assistant")?;
-                let (texts, between) = (&spoken.texts, "");
-                let content = (!texts.is_empty()).then_some(AsText(Joined { texts, between }));
-                map.serialize_entry("content", &content)?;
-                if !spoken.calls.is_empty() {
-                    map.serialize_entry("tool_calls", &spoken.calls)?;
-                }
-                if let Some(reasoning) = spoken.reasoning {
-                    map.serialize_entry("reasoning_details", reasoning)?;
-                }
-            }
-            Self::Result(result, ids) => {
-                map.serialize_entry("role", "tool")?;
-                map.serialize_entry("tool_call_id", &ids.of(&result.call.0))?;
-                map.serialize_entry("content", &result.content)?;
-            }
-        }
-        map.end()
-    }
-}
-
-#[derive(Serialize)]
-struct FunctionEntry<'a> {
-    name: &'a str,
-    arguments: &'a str,
-}
-
-impl Serialize for CallEntry<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("id", &self.ids.of(&self.call.id.0))?;
-        map.serialize_entry("type", "function")?;
-        let function = FunctionEntry {
-            name: &wire::name(&self.call.name),
-            arguments: &wire::arguments(&self.call.arguments),
-        };
-        map.serialize_entry("function", &function)?;
-        if let Some(extra) = self.extra {
-            map.serialize_entry("extra_content", extra)?;
-        }
-        map.end()
-    }
+    (content.is_some() || !tool_calls.is_empty()).then_some(Entry::Assistant {
+        content,
+        tool_calls,
+        reasoning_details,
+    })
 }
 
 #[cfg(test)]

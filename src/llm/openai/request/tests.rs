@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
-    model::{CallId, OpaquePart, ToolStatus},
+    model::{CallId, OpaquePart, ToolCall, ToolResult, ToolStatus},
     testkit::llm_conformance::{self as conformance, Scenario},
 };
 
