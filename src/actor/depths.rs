@@ -34,20 +34,4 @@ impl QueueDepths {
             gateways: gateways.collect(),
         }
     }
-
-    /// Sum of all depths.
-    #[must_use]
-    pub fn total(&self) -> usize {
-        let numbered = [
-            &self.shards,
-            &self.classifiers,
-            &self.composers,
-            &self.buses,
-        ];
-        numbered
-            .into_iter()
-            .flatten()
-            .chain(self.gateways.values())
-            .sum()
-    }
 }

@@ -27,7 +27,7 @@ pub enum CliError {
     },
     /// The system refused a request or did not reply.
     #[error(transparent)]
-    Refused(Refused),
+    Refused(#[from] Refused),
     /// Ctrl-C was pressed a second time.
     #[error("interrupted")]
     Interrupted,
@@ -128,12 +128,6 @@ impl From<io::Error> for CliError {
 impl From<AskError> for CliError {
     fn from(error: AskError) -> Self {
         Self::Refused(error.into())
-    }
-}
-
-impl From<Refused> for CliError {
-    fn from(refused: Refused) -> Self {
-        Self::Refused(refused)
     }
 }
 

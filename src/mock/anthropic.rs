@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use super::{
     fault::{Cause, FaultKind, Problem},
-    reply::{Call, EventKind, Events, HOLE, REASONING, Reply, Stop, around_hole, halves},
+    reply::{Call, EventKind, Events, HOLE, REASONING, Reply, around_hole, halves},
 };
+use crate::model::StopReason;
 
 const SIGNATURE: &str = "bW9jayBzaWduYXR1cmU=";
 
@@ -149,10 +150,10 @@ impl Anthropic<'_> {
         Some(match (self.0.fault, self.0.said.stop) {
             (Some(FaultKind::FinishMissing), _) => return None,
             (Some(FaultKind::FinishEmpty), _) => "",
-            (Some(FaultKind::FinishStop), _) | (_, Stop::EndTurn) => "end_turn",
-            (_, Stop::ToolCalls) => "tool_use",
-            (_, Stop::MaxTokens) => "max_tokens",
-            (_, Stop::Refusal | Stop::ContentFilter) => "refusal",
+            (Some(FaultKind::FinishStop), _) | (_, StopReason::EndTurn) => "end_turn",
+            (_, StopReason::ToolCalls) => "tool_use",
+            (_, StopReason::MaxTokens) => "max_tokens",
+            (_, StopReason::Refusal | StopReason::ContentFilter) => "refusal",
         })
     }
 }

@@ -12,12 +12,12 @@ use super::{
     damage::{self, Step},
     fault::{self, After, Fault, FaultKind, Problem, Salt},
     openai::{self, OpenAi},
-    reply::{Reply, Stop},
+    reply::Reply,
     request::{self, Breach, ParsedRequest, Rule},
     server::Server,
     voice::{self, PlannedReply},
 };
-use crate::llm::Dialect;
+use crate::{llm::Dialect, model::StopReason};
 
 const JSON: &str = "application/json";
 const STREAM: &str = "text/event-stream";
@@ -191,7 +191,7 @@ impl MockRequest<'_> {
             said = voice::apply_fault(said, fault, asked);
         }
         let kind = fault.map(|fault| fault.kind);
-        if said.stop == Stop::ContentFilter && self.dialect == Dialect::Anthropic {
+        if said.stop == StopReason::ContentFilter && self.dialect == Dialect::Anthropic {
             let what = "output blocked by content filtering policy";
             return self.refusal(&Problem::new(400, what));
         }

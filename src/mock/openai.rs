@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use super::{
     fault::{Cause, FaultKind, Problem},
-    reply::{Call, EventKind, Events, HOLE, REASONING, Reply, Stop, around_hole, halves},
+    reply::{Call, EventKind, Events, HOLE, REASONING, Reply, around_hole, halves},
 };
+use crate::model::StopReason;
 
 /// Fixed, because replies are deterministic.
 const CREATED: u64 = 1_700_000_000;
@@ -18,7 +19,7 @@ impl OpenAi<'_> {
         let mut whole = self.head("chat.completion");
         if !self.0.is(FaultKind::EmptyChoices) {
             let (content, refusal) = match said.stop {
-                Stop::Refusal => (Value::Null, json!(HOLE)),
+                StopReason::Refusal => (Value::Null, json!(HOLE)),
                 _ if said.text.is_empty() && !said.calls.is_empty() => (Value::Null, Value::Null),
                 _ => (json!(HOLE), Value::Null),
             };
@@ -59,7 +60,7 @@ impl OpenAi<'_> {
             events.data(EventKind::Content, &delta);
         }
         let key = match said.stop {
-            Stop::Refusal => "refusal",
+            StopReason::Refusal => "refusal",
             _ => "content",
         };
         let piece = json!({ key: HOLE });
@@ -152,10 +153,12 @@ impl OpenAi<'_> {
         let reason = match (self.0.fault, self.0.said.stop) {
             (Some(FaultKind::FinishMissing), _) => return choice,
             (Some(FaultKind::FinishEmpty), _) => "",
-            (Some(FaultKind::FinishStop), _) | (_, Stop::EndTurn | Stop::Refusal) => "stop",
-            (_, Stop::ToolCalls) => "tool_calls",
-            (_, Stop::MaxTokens) => "length",
-            (_, Stop::ContentFilter) => "content_filter",
+            (Some(FaultKind::FinishStop), _) | (_, StopReason::EndTurn | StopReason::Refusal) => {
+                "stop"
+            }
+            (_, StopReason::ToolCalls) => "tool_calls",
+            (_, StopReason::MaxTokens) => "length",
+            (_, StopReason::ContentFilter) => "content_filter",
         };
         choice["finish_reason"] = reason.into();
         choice

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::{fault::FaultKind, request::ParsedRequest};
+use crate::model::StopReason;
 
 pub(super) struct Reply<'a> {
     pub(super) asked: &'a ParsedRequest<'a>,
@@ -25,7 +26,7 @@ pub(super) struct ReplyContent {
     /// Name of the field for reasoning in OpenAI's dialect.
     pub(super) reasoning: Option<&'static str>,
     pub(super) calls: Vec<Call>,
-    pub(super) stop: Stop,
+    pub(super) stop: StopReason,
 }
 
 impl ReplyContent {
@@ -34,7 +35,7 @@ impl ReplyContent {
             text,
             reasoning: None,
             calls: Vec::new(),
-            stop: Stop::EndTurn,
+            stop: StopReason::EndTurn,
         }
     }
 
@@ -49,15 +50,6 @@ impl ReplyContent {
 }
 
 pub(super) const REASONING: &str = "The question is about one place, so one search will do.";
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
-    EndTurn,
-    ToolCalls,
-    MaxTokens,
-    Refusal,
-    ContentFilter,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Call {

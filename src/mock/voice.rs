@@ -10,11 +10,14 @@ use std::time::Duration;
 
 use super::{
     fault::{AFTER_CONTENT, Fault, FaultKind, Problem},
-    reply::{Call, ReplyContent, Stop, Text},
+    reply::{Call, ReplyContent, Text},
     request::{self, ParsedRequest},
     settings::Settings,
 };
-use crate::llm::script::{ScriptFault, ScriptText, ScriptTurn};
+use crate::{
+    llm::script::{ScriptFault, ScriptText, ScriptTurn},
+    model::StopReason,
+};
 
 const FILLER: &str =
     "The handler checks the session token, loads the row and returns it to the caller. ";
@@ -114,7 +117,7 @@ impl ReplySource {
                         name: tool.name.to_string(),
                         arguments: arguments.clone().unwrap_or_else(fitting),
                     }];
-                    said.stop = Stop::ToolCalls;
+                    said.stop = StopReason::ToolCalls;
                 }
                 Ok(PlannedReply::plain(said))
             }
@@ -190,7 +193,7 @@ impl ScriptedTurn {
                     })
                     .collect();
                 if !said.calls.is_empty() {
-                    said.stop = Stop::ToolCalls;
+                    said.stop = StopReason::ToolCalls;
                 }
                 Ok(PlannedReply {
                     delay,
@@ -233,9 +236,9 @@ pub(super) fn apply_fault(
         }
         FaultKind::Reasoning => said.reasoning = Some("reasoning"),
         FaultKind::ReasoningContent => said.reasoning = Some("reasoning_content"),
-        FaultKind::Refusal => said = ending(Stop::Refusal, REFUSED),
-        FaultKind::ContentFilter => said = ending(Stop::ContentFilter, &FILLER[..30]),
-        FaultKind::Length => said = ending(Stop::MaxTokens, &FILLER[..30]),
+        FaultKind::Refusal => said = ending(StopReason::Refusal, REFUSED),
+        FaultKind::ContentFilter => said = ending(StopReason::ContentFilter, &FILLER[..30]),
+        FaultKind::Length => said = ending(StopReason::MaxTokens, &FILLER[..30]),
         FaultKind::Split => said.text = Text::cut(&format!("{WIDE}{WIDE}\n{SUFFICIENT}"), 6),
         FaultKind::HugeLine => {
             let bytes = fault.number_or(HUGE).min(MOST_OF_A_LINE);
@@ -249,7 +252,7 @@ pub(super) fn apply_fault(
 
 fn call(said: &mut ReplyContent, asked: &ParsedRequest, calls: usize) {
     let tool = asked.tools.first();
-    said.stop = Stop::ToolCalls;
+    said.stop = StopReason::ToolCalls;
     said.calls = (0..calls)
         .map(|n| Call {
             id: call_id(asked, n),

@@ -36,6 +36,7 @@ pub enum Inclusion {
     /// Queries of these types.
     For(&'static [QueryType]),
 }
+use Inclusion::{Always, For};
 
 /// Whether a prompt can do without a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,75 +64,29 @@ pub struct Segment {
     pub presence: Presence,
 }
 
-macro_rules! builtin {
-    ($file:literal) => {
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/prompts/oracle/",
-            $file
-        ))
+macro_rules! registry {
+    ($($id:ident $file:literal $priority:literal $presence:ident $included:expr;)+) => {
+        /// All segments, in prompt order.
+        pub static REGISTRY: [Segment; SegmentId::ALL.len()] = [$(Segment {
+            id: SegmentId::$id,
+            file: $file,
+            builtin: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/prompts/oracle/", $file)),
+            priority: $priority,
+            included: $included,
+            presence: Presence::$presence,
+        },)+];
     };
 }
 
-/// All segments, in prompt order.
-pub static REGISTRY: [Segment; 7] = [
-    Segment {
-        id: SegmentId::Base,
-        file: "base.md",
-        builtin: builtin!("base.md"),
-        priority: 0,
-        included: Inclusion::Always,
-        presence: Presence::Required,
-    },
-    Segment {
-        id: SegmentId::Signals,
-        file: "signals.md",
-        builtin: builtin!("signals.md"),
-        priority: 1,
-        included: Inclusion::Always,
-        presence: Presence::Required,
-    },
-    Segment {
-        id: SegmentId::Tools,
-        file: "tools-reference.md",
-        builtin: builtin!("tools-reference.md"),
-        priority: 2,
-        included: Inclusion::Always,
-        presence: Presence::Required,
-    },
-    Segment {
-        id: SegmentId::Code,
-        file: "code-analysis.md",
-        builtin: builtin!("code-analysis.md"),
-        priority: 10,
-        included: Inclusion::For(&[QueryType::Code]),
-        presence: Presence::Optional,
-    },
-    Segment {
-        id: SegmentId::Conversation,
-        file: "conversation.md",
-        builtin: builtin!("conversation.md"),
-        priority: 10,
-        included: Inclusion::For(&[QueryType::Conversational]),
-        presence: Presence::Optional,
-    },
-    Segment {
-        id: SegmentId::Docs,
-        file: "documentation.md",
-        builtin: builtin!("documentation.md"),
-        priority: 10,
-        included: Inclusion::For(&[QueryType::Documentation, QueryType::Action]),
-        presence: Presence::Optional,
-    },
-    Segment {
-        id: SegmentId::Research,
-        file: "research.md",
-        builtin: builtin!("research.md"),
-        priority: 10,
-        included: Inclusion::For(&[QueryType::Research]),
-        presence: Presence::Optional,
-    },
-];
+registry! {
+    Base "base.md" 0 Required Always;
+    Signals "signals.md" 1 Required Always;
+    Tools "tools-reference.md" 2 Required Always;
+    Code "code-analysis.md" 10 Optional For(&[QueryType::Code]);
+    Conversation "conversation.md" 10 Optional For(&[QueryType::Conversational]);
+    Docs "documentation.md" 10 Optional For(&[QueryType::Documentation, QueryType::Action]);
+    Research "research.md" 10 Optional For(&[QueryType::Research]);
+}
 
 impl Segment {
     /// Whether queries of this type include the segment.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use memchr::memrchr;
 
 use crate::model::{
-    SharedList,
     record::LoopKind,
     signal::{Signal, SignalFields},
 };
@@ -18,7 +17,8 @@ pub const LOOP_THRESHOLD: u32 = 3;
 /// The signals of a query and their counters. A clone shares the signals.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SignalState {
-    signals: SharedList<Arc<Signal>>,
+    /// The latest one, even if silent turns followed it.
+    last: Option<Arc<Signal>>,
     same_topic: u32,
     silent_turns: u32,
 }
@@ -33,7 +33,7 @@ impl SignalState {
             (None, _) => 0,
         };
         self.silent_turns = 0;
-        self.signals.push(Arc::clone(signal));
+        self.last = Some(Arc::clone(signal));
     }
 
     /// Counts a turn without a valid signal.
@@ -42,16 +42,10 @@ impl SignalState {
         self.same_topic = 0;
     }
 
-    /// Returns the signals of the query.
-    #[must_use]
-    pub const fn signals_emitted(&self) -> &SharedList<Arc<Signal>> {
-        &self.signals
-    }
-
     /// Returns the latest signal, even if silent turns followed it.
     #[must_use]
-    pub fn last_signal(&self) -> Option<&Arc<Signal>> {
-        self.signals.last()
+    pub const fn last_signal(&self) -> Option<&Arc<Signal>> {
+        self.last.as_ref()
     }
 
     /// Number of consecutive turns with the same `need_turn` reason.

@@ -20,16 +20,17 @@ use super::{
 };
 use crate::{
     journal::{Journal, JournalFuture},
-    model::{Record, Sid},
+    model::{Record, Sid, words},
 };
 
-/// When to crash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// Before the append lands.
-    Before,
-    /// After it landed, before the reply.
-    After,
+words! {
+    /// When to crash.
+    pub enum Side {
+        /// Before the append lands.
+        Before = "before",
+        /// After it landed, before the reply.
+        After = "after",
+    }
 }
 
 /// A crash point, written as `after:turn.replied:3` (the third append with such a record), or with
@@ -73,17 +74,12 @@ impl FromStr for AppendPoint {
     type Err = CrashPointError;
 
     fn from_str(text: &str) -> Result<Self, CrashPointError> {
-        let mut parts = text.split(':');
-        let (Some(side), Some(kind), Some(number), None) =
-            (parts.next(), parts.next(), parts.next(), parts.next())
-        else {
+        let parts: Vec<&str> = text.split(':').collect();
+        let [side, kind, number] = parts[..] else {
             return Err(CrashPointError);
         };
-        let side = match side {
-            "before" => Side::Before,
-            "after" => Side::After,
-            _ => return Err(CrashPointError),
-        };
+        let side = Side::ALL.into_iter().find(|known| known.as_str() == side);
+        let side = side.ok_or(CrashPointError)?;
         let number = number.parse().map_err(|_| CrashPointError)?;
         let kind = (kind != "*").then(|| kind.to_owned());
         Ok(Self { side, kind, number })
@@ -92,12 +88,8 @@ impl FromStr for AppendPoint {
 
 impl fmt::Display for AppendPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let side = match self.side {
-            Side::Before => "before",
-            Side::After => "after",
-        };
         let kind = self.kind.as_deref().unwrap_or("*");
-        write!(f, "{side}:{kind}:{}", self.number)
+        write!(f, "{}:{kind}:{}", self.side, self.number)
     }
 }
 

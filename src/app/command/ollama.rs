@@ -5,11 +5,9 @@
 //! The offline model stays second in the chain: many models cannot call tools, and an answer
 //! without key or settings is promised.
 
-use std::{
-    net::{TcpStream, ToSocketAddrs},
-    time::Duration,
-};
+use std::{net::TcpStream, time::Duration};
 
+use reqwest::Url;
 use tokio::time::timeout;
 
 use super::run::on_runtime;
@@ -69,20 +67,10 @@ fn find_model(config: &Config, environment: &Environment) -> Option<String> {
 }
 
 fn is_reachable(base_url: &str) -> bool {
-    let addresses = authority(base_url).map(|place| place.to_socket_addrs());
-    let mut addresses = addresses.into_iter().flatten().flatten();
-    addresses.any(|address| TcpStream::connect_timeout(&address, CONNECT).is_ok())
-}
-
-fn authority(base_url: &str) -> Option<(&str, u16)> {
-    let (scheme, rest) = base_url.split_once("://")?;
-    let authority = rest.split('/').next()?;
-    let (host, port) = match authority.rsplit_once(':') {
-        Some((host, port)) if !authority.ends_with(']') => (host, port.parse().ok()?),
-        _ if scheme == "https" => (authority, 443),
-        _ => (authority, 80),
-    };
-    Some((host.trim_matches(['[', ']']), port))
+    let url = Url::parse(base_url).ok();
+    let addresses = url.and_then(|url| url.socket_addrs(|| None).ok());
+    let mut addresses = addresses.iter().flatten();
+    addresses.any(|address| TcpStream::connect_timeout(address, CONNECT).is_ok())
 }
 
 /// Embedding models are in the same list, and differ only by name.
@@ -95,19 +83,6 @@ fn may_chat(model: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn url_is_split_into_host_and_port() {
-        for (url, expected) in [
-            ("http://127.0.0.1:11434/v1", Some(("127.0.0.1", 11434))),
-            ("http://[::1]:11434/v1", Some(("::1", 11434))),
-            ("http://[::1]/v1", Some(("::1", 80))),
-            ("https://h", Some(("h", 443))),
-            ("h:80", None),
-        ] {
-            assert_eq!(authority(url), expected, "{url}");
-        }
-    }
 
     #[test]
     fn embedding_models_are_skipped() {

@@ -9,6 +9,7 @@ use crate::{
     control::{Subject, Verb, Watching},
     model::{
         CallId, NanoUsd, PartialLimits, Seq, SessionName, Severity, TenantId, command::Author,
+        decimal,
     },
 };
 
@@ -292,18 +293,9 @@ fn call(word: &str) -> Result<CallId, String> {
     Ok(CallId::new(word))
 }
 
-fn money(text: &str) -> Result<NanoUsd, String> {
-    let wrong = || "write an amount in US dollars, such as 1.50".to_owned();
-    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(whole) || !digits(part) || part.len() > 9 {
-        return Err(wrong());
-    }
-    let whole: u64 = whole.parse().map_err(|_| wrong())?;
-    let part: u64 = format!("{part:0<9}").parse().map_err(|_| wrong())?;
-    let all = whole.checked_mul(1_000_000_000);
-    let all = all.and_then(|nanos| nanos.checked_add(part));
-    all.map(NanoUsd).ok_or_else(wrong)
+fn money(text: &str) -> Result<NanoUsd, &'static str> {
+    let nanos = decimal::scaled(text, 9).map(NanoUsd);
+    nanos.ok_or("write an amount in US dollars, such as 1.50")
 }
 
 #[cfg(test)]

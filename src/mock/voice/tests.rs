@@ -83,9 +83,12 @@ fn first_reply_calls_a_listed_tool_when_enabled() {
     };
     let voice = turns(2, true);
     let first = say(&voice, 0).unwrap().said;
-    assert_eq!((first.calls, first.stop), (vec![call], Stop::ToolCalls));
+    assert_eq!(
+        (first.calls, first.stop),
+        (vec![call], StopReason::ToolCalls)
+    );
     let last = say(&voice, 1).unwrap().said;
-    assert_eq!((last.calls, last.stop), (vec![], Stop::EndTurn));
+    assert_eq!((last.calls, last.stop), (vec![], StopReason::EndTurn));
     let next_question = say(&voice, 2).unwrap().said;
     assert_eq!(next_question.calls[0].id, "call_2_0");
     assert_eq!(say(&turns(1, true), 0).unwrap().said.calls, []);
