@@ -89,6 +89,7 @@ pub use shared_list::SharedList;
 pub use signal::{Rejection, Signal, SignalFields, SignalType};
 pub use time::{Span, Timestamp};
 pub use tool::{
-    ToolApproval, ToolCall, ToolEffect, ToolNeed, ToolRepeat, ToolResult, ToolSpec, ToolStatus,
+    ApprovalToken, ToolApproval, ToolCall, ToolEffect, ToolNeed, ToolRepeat, ToolResult, ToolSpec,
+    ToolStatus,
 };
 pub use usage::{NanoUsd, Usage};

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     journal::{ALL, Known},
     kernel::Session,
-    model::{QueryId, Seq, SessionKey, TenantId, Timestamp, ToolCall},
+    model::{ApprovalToken, QueryId, Seq, SessionKey, TenantId, Timestamp, ToolCall},
 };
 
 const PAGE: usize = 256;
@@ -38,6 +38,8 @@ pub struct Approval {
     /// The call.
     #[cfg_attr(feature = "server", schema(value_type = ToolCall))]
     pub call: Arc<ToolCall>,
+    /// The token that an answer repeats.
+    pub token: ApprovalToken,
     /// When it began to wait.
     pub since: Timestamp,
 }
@@ -89,10 +91,11 @@ impl Approvals {
 impl PendingCalls {
     fn of(key: &SessionKey, session: &Session, last: Seq) -> Self {
         let calls = session.waiting_calls();
-        let calls = calls.map(|(query, call, since)| Approval {
+        let calls = calls.map(|(query, turn, call, since)| Approval {
             session: key.clone(),
             query,
             call: Arc::clone(call),
+            token: call.approval_token(query, turn),
             since,
         });
         Self {

@@ -106,7 +106,7 @@ Examples:
   oracle ctl steer review \"look at the tests first\"
   oracle ctl budget review --turns 60
   oracle ctl approvals
-  oracle ctl approve review call_1
+  oracle ctl approve review call_1 5f0c41d2a97e83b6
   oracle ctl --url https://oracle.example --key-file admin.key inspect acme/review";
 
 pub(super) const SESSIONS: &str = "\

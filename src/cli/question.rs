@@ -13,7 +13,7 @@ use crate::{
     control::{Client, ClientError, Code, Events, Refused, SessionUpdate, Verb},
     kernel::{Command, Refusal},
     model::{
-        CallId, QueryId, Submission, ToolCall,
+        ApprovalToken, QueryId, Submission, ToolCall,
         record::{ApprovalFact, ApprovalVerdict, Fact, ToolFact},
     },
 };
@@ -29,7 +29,14 @@ pub(super) struct QueryHandle {
     server: Option<OwningServer>,
     calls: Vec<Arc<ToolCall>>,
     /// Calls that wait for approval and were not answered here yet.
-    waiting: Vec<Arc<ToolCall>>,
+    waiting: Vec<WaitingCall>,
+}
+
+/// A call that waits for approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct WaitingCall {
+    pub(super) call: Arc<ToolCall>,
+    token: ApprovalToken,
 }
 
 struct OwningServer {
@@ -197,50 +204,60 @@ impl QueryHandle {
         )
     }
 
-    pub(super) fn waiting(&self) -> &[Arc<ToolCall>] {
+    pub(super) fn waiting(&self) -> &[WaitingCall] {
         &self.waiting
     }
 
     /// Answers a pending call, which may have been settled meanwhile.
     pub(super) fn answer_call(
         &mut self,
-        call: CallId,
+        waiting: &WaitingCall,
         verdict: ApprovalVerdict,
     ) -> BoxFuture<'static, Result<(), Refused>> {
-        self.waiting.retain(|waits| waits.id != call);
+        self.waiting.retain(|waits| waits != waiting);
+        let (call, token) = (waiting.call.id.clone(), waiting.token.clone());
         let session = self.session.key().clone().into();
         let verb = match verdict {
             ApprovalVerdict::Approved => Verb::Approve {
                 session,
                 call: call.clone(),
+                token: token.clone(),
             },
             _ => Verb::Deny {
                 session,
                 call: call.clone(),
+                token: token.clone(),
             },
         };
-        self.carry_out(Command::AnswerApproval { call, verdict }, verb)
+        let here = Command::AnswerApproval {
+            call,
+            token,
+            verdict,
+        };
+        self.carry_out(here, verb)
     }
 
     /// Denies a call without a user to approve it, and explains that. A server's operators may
     /// still approve it.
     pub(super) fn leave_call(
         &mut self,
-        call: &ToolCall,
+        waiting: &WaitingCall,
     ) -> (String, BoxFuture<'static, Result<(), Refused>>) {
-        let ToolCall { id, name, .. } = call;
+        let ToolCall { id, name, .. } = &*waiting.call;
         if self.is_local() {
             let why = format!(
                 "a call of {name} needs approval and was refused, because nobody can be asked \
                  here: run `oracle chat`, or `oracle ask` with text output, in a terminal"
             );
-            let refused = self.answer_call(id.clone(), ApprovalVerdict::Unattended);
+            let refused = self.answer_call(waiting, ApprovalVerdict::Unattended);
             return (why, refused);
         }
-        self.waiting.retain(|waits| waits.id != *id);
+        self.waiting.retain(|waits| waits != waiting);
+        let token = &waiting.token.0;
         let session = &self.session.key().name;
-        let why =
-            format!("a call of {name} waits for approval: run `oracle ctl approve {session} {id}`");
+        let why = format!(
+            "a call of {name} waits for approval: run `oracle ctl approve {session} {id} {token}`"
+        );
         (why, ready(Ok(())).boxed())
     }
 
@@ -264,7 +281,7 @@ impl QueryHandle {
             };
             match done {
                 Err(Refused {
-                    code: Code::NothingRunning | Code::NotWaiting,
+                    code: Code::NothingRunning | Code::NotWaiting | Code::OtherCall,
                     ..
                 }) => Ok(()),
                 done => done,
@@ -277,11 +294,16 @@ impl QueryHandle {
         match &record.fact {
             Fact::Tool(ToolFact::Requested(requested)) => self.calls.push(requested.call.clone()),
             Fact::Approval(ApprovalFact::Requested(request)) => {
-                let waits = self.calls.iter().find(|call| call.id == request.call);
-                self.waiting.extend(waits.cloned());
+                // The last one: an earlier turn may have had a call of the same id.
+                let call = self.calls.iter().rfind(|call| call.id == request.call);
+                let (query, turn) = (self.query.query, record.turn.unwrap_or_default());
+                self.waiting.extend(call.map(|call| WaitingCall {
+                    call: Arc::clone(call),
+                    token: call.approval_token(query, turn),
+                }));
             }
             Fact::Approval(ApprovalFact::Answered(answered)) => {
-                self.waiting.retain(|waits| waits.id != answered.call);
+                self.waiting.retain(|waits| waits.call.id != answered.call);
             }
             _ => {}
         }

@@ -6,7 +6,7 @@ use crate::{
     journal::{Entry, Only},
     kernel::{Command, CommandReply},
     model::{
-        By, ForkPoint, LimitsRequest, Principal, Seq, SessionKey, TenantId,
+        ApprovalToken, By, CallId, ForkPoint, LimitsRequest, Principal, Seq, SessionKey, TenantId,
         access::Role,
         command::{Author, MAX_QUESTION},
         record::ApprovalVerdict,
@@ -72,6 +72,14 @@ fn steer(text: String, author: Author) -> Result<Command, Refused> {
         return Err(AskError::QuestionTooLong { bytes }.into());
     }
     Ok(Command::Steer { text, author })
+}
+
+const fn answer(call: CallId, token: ApprovalToken, verdict: ApprovalVerdict) -> Command {
+    Command::AnswerApproval {
+        call,
+        token,
+        verdict,
+    }
 }
 
 struct TenantController<'a> {
@@ -183,14 +191,16 @@ impl TenantController<'_> {
             Verb::Restart { session } => (session, Command::Restart),
             Verb::Release { session } => (session, Command::Release),
             Verb::Close { session } => (session, Command::Close),
-            Verb::Approve { session, call } => {
-                let verdict = ApprovalVerdict::Approved;
-                (session, Command::AnswerApproval { call, verdict })
-            }
-            Verb::Deny { session, call } => {
-                let verdict = ApprovalVerdict::Denied;
-                (session, Command::AnswerApproval { call, verdict })
-            }
+            Verb::Approve {
+                session,
+                call,
+                token,
+            } => (session, answer(call, token, ApprovalVerdict::Approved)),
+            Verb::Deny {
+                session,
+                call,
+                token,
+            } => (session, answer(call, token, ApprovalVerdict::Denied)),
             Verb::AttachTool { session, tool } => (session, Command::AttachTool { tool }),
         };
         self.command(&session, command).await

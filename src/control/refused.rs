@@ -51,6 +51,8 @@ words! {
         CostOutOfRange = "cost_out_of_range",
         /// No such tool call waits for approval.
         NotWaiting = "not_waiting",
+        /// Another call waits under this id than the one with this token.
+        OtherCall = "other_call",
         /// The last query was not forced to end.
         NothingToContinue = "nothing_to_continue",
         /// The name is taken.
@@ -182,6 +184,7 @@ fn refused(refusal: &Refusal, text: String) -> Refused {
         Refusal::LimitsOfASteer => Code::InvalidValue,
         Refusal::TurnsOutOfRange { .. } => Code::TurnsOutOfRange,
         Refusal::NotWaiting { .. } => Code::NotWaiting,
+        Refusal::OtherCall { .. } => Code::OtherCall,
         Refusal::NothingToContinue => Code::NothingToContinue,
         Refusal::AlreadyOpen => Code::AlreadyOpen,
         Refusal::Closed => Code::Closed,

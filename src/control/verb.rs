@@ -14,8 +14,8 @@ use super::{Code, Refused, subject::Subject};
 use crate::{
     actor::SessionState,
     model::{
-        CallId, PartialLimits, QueryId, Seq, SessionName, Severity, TenantId, Timestamp, Turn,
-        command::Author,
+        ApprovalToken, CallId, PartialLimits, QueryId, Seq, SessionName, Severity, TenantId,
+        Timestamp, Turn, command::Author,
     },
 };
 
@@ -193,6 +193,8 @@ pub enum Verb {
         session: Subject,
         /// The call.
         call: CallId,
+        /// Its token, from `approvals` or the event `approval.requested`.
+        token: ApprovalToken,
     },
     /// Denies a tool call.
     Deny {
@@ -200,6 +202,8 @@ pub enum Verb {
         session: Subject,
         /// The call.
         call: CallId,
+        /// Its token, from `approvals` or the event `approval.requested`.
+        token: ApprovalToken,
     },
     /// Attaches one of the configured tools to a session.
     AttachTool {

@@ -60,6 +60,7 @@ fn refused(why: Refused) -> Problem {
         Code::CostOutOfRange => "limits.max_cost",
         Code::UnknownTool | Code::AttachedAlready => "tool",
         Code::NotWaiting => "call",
+        Code::OtherCall => "token",
         Code::NoSuchTurn => "turn",
         Code::AlreadyOpen => "into",
         Code::NoSession | Code::Reserved | Code::Deleted => "session",

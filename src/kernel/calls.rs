@@ -12,8 +12,8 @@ use super::{
 use crate::model::{
     CallId, Part, StopReason, ToolCall, ToolResult, ToolStatus,
     record::{
-        ApprovalAnswered, ApprovalFact, ApprovalVerdict, CallStarted, RefusedWhy, ToolFact,
-        ToolFinished, ToolRefused, ToolRequested, TurnMode,
+        ApprovalAnswered, ApprovalFact, ApprovalRequested, ApprovalVerdict, CallStarted,
+        RefusedWhy, ToolFact, ToolFinished, ToolRefused, ToolRequested, TurnMode,
     },
     tool::{ToolApproval, ToolRepeat},
 };
@@ -59,7 +59,12 @@ fn request_call(draft: &mut Draft<'_>, call: &Arc<ToolCall>) {
     }));
     let spec = draft.policy().tool(&call.name);
     if spec.is_some_and(|spec| spec.approval == ToolApproval::Required) {
-        draft.emit(ApprovalFact::Requested(named(call)));
+        let token = call.approval_token(draft.query.id, draft.query.turn);
+        draft.emit(ApprovalFact::Requested(ApprovalRequested {
+            call: call.id.clone(),
+            name: call.name.clone(),
+            token: Some(token),
+        }));
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     restart, retry, second_opinion,
 };
 use crate::model::{
-    By, CallId, FaultCode, ForcedBy, Limits, Outcome,
+    ApprovalToken, By, CallId, FaultCode, ForcedBy, Limits, Outcome,
     command::Author,
     record::{
         AgentFact, ApprovalGiven, ApprovalVerdict, BudgetSet, ChildCancel, ControlFact, Ending,
@@ -126,12 +126,16 @@ pub(super) fn set_budget(mut draft: Draft<'_>, limits: Limits, by: By) -> Decisi
 pub(super) fn answer_approval(
     mut draft: Draft<'_>,
     call: CallId,
+    token: &ApprovalToken,
     verdict: ApprovalVerdict,
     by: By,
 ) -> Result<Decision, Refusal> {
     let slot = draft.query.step.slot(&call);
-    if slot.is_none_or(|slot| slot.state != CallState::AwaitingApproval) {
+    let Some(slot) = slot.filter(|slot| slot.state == CallState::AwaitingApproval) else {
         return Err(Refusal::NotWaiting { call });
+    };
+    if slot.call.approval_token(draft.query.id, draft.query.turn) != *token {
+        return Err(Refusal::OtherCall { call });
     }
     draft.emit(ControlFact::ApprovalAnswered(ApprovalGiven {
         call: call.clone(),

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{effect::CallToken, second_opinion::Opinion};
 use crate::model::{
-    Allowance, By, CallId, Fault, LimitsRequest, Owner, PeriodBudget, QueryClassification, QueryId,
-    Reply, SessionName, Submission, Timestamp, ToolResult, Turn, Usage,
+    Allowance, ApprovalToken, By, CallId, Fault, LimitsRequest, Owner, PeriodBudget,
+    QueryClassification, QueryId, Reply, SessionName, Submission, Timestamp, ToolResult, Turn,
+    Usage,
     command::{Author, MAX_IMPORT, MAX_IMPORTED},
     record::{ApprovalVerdict, ChildEnd, PromptSummary, RestartCause, Waiting},
 };
@@ -121,6 +122,8 @@ pub enum Command {
     AnswerApproval {
         /// Call id.
         call: CallId,
+        /// Token of the request, which binds the answer to this query, turn, tool and arguments.
+        token: ApprovalToken,
         /// Answer.
         verdict: ApprovalVerdict,
     },
@@ -315,6 +318,15 @@ pub enum Refusal {
         "no call `{call}` is waiting for approval: `oracle ctl approvals` lists those that are"
     )]
     NotWaiting {
+        /// Call id.
+        call: CallId,
+    },
+    /// The call that waits under this id is not the one that was answered.
+    #[error(
+        "the answer is for another call than the `{call}` that is waiting: `oracle ctl approvals` \
+         lists it with the token to answer with"
+    )]
+    OtherCall {
         /// Call id.
         call: CallId,
     },

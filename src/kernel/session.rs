@@ -29,7 +29,7 @@ use super::{
     retry, second_opinion, turn_end,
 };
 use crate::model::{
-    By, Outcome, QueryId, Record, SessionKey, Timestamp, ToolCall, Usage,
+    By, Outcome, QueryId, Record, SessionKey, Timestamp, ToolCall, Turn, Usage,
     record::{
         Accepted, BudgetFact, Compacted, ControlFact, Fact, InboxPosition, Noted, Opened,
         QueryFact, SessionFact, Steered, TurnFact, TurnMode,
@@ -163,9 +163,11 @@ impl Session {
                 let limits = inbox::checked(limits.resolve(current))?;
                 Ok(control::set_budget(self.running(now)?, limits, by))
             }
-            Command::AnswerApproval { call, verdict } => {
-                control::answer_approval(self.running(now)?, call, verdict, by)
-            }
+            Command::AnswerApproval {
+                call,
+                token,
+                verdict,
+            } => control::answer_approval(self.running(now)?, call, &token, verdict, by),
             Command::Restart => Ok(self.note(ControlFact::Restarted(by.into()), now)),
             Command::AttachTool { tool } => attach::attach(self, tool, by, now),
             Command::Close => Ok(self.close(by, now)),
@@ -511,12 +513,14 @@ impl Session {
         self.instructions.as_ref()
     }
 
-    /// Pending approvals: query, call and time of the request.
-    pub fn waiting_calls(&self) -> impl Iterator<Item = (QueryId, &Arc<ToolCall>, Timestamp)> {
+    /// Pending approvals: query, turn, call and time of the request.
+    pub fn waiting_calls(
+        &self,
+    ) -> impl Iterator<Item = (QueryId, Turn, &Arc<ToolCall>, Timestamp)> {
         self.query().into_iter().flat_map(|query| {
             query.approvals.iter().filter_map(|(call, since)| {
                 let slot = query.step.slot(call)?;
-                Some((query.id, &slot.call, *since))
+                Some((query.id, query.turn, &slot.call, *since))
             })
         })
     }

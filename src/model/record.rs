@@ -45,8 +45,8 @@ pub use session::{
     Forked, Opened, Parent, Quarantined, RestartCause, Restarted, SessionFact, SupervisorFact,
 };
 pub use tool::{
-    ApprovalAnswered, ApprovalFact, ApprovalVerdict, CallStarted, Refused as ToolRefused,
-    RefusedWhy, Requested as ToolRequested, ToolFact, ToolFinished,
+    ApprovalAnswered, ApprovalFact, ApprovalRequested, ApprovalVerdict, CallStarted,
+    Refused as ToolRefused, RefusedWhy, Requested as ToolRequested, ToolFact, ToolFinished,
 };
 pub use turn::{
     Replied, SignalFact, SignalPresence, Started as TurnStarted, TurnFact, TurnMode,

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
-use super::id::CallId;
+use super::id::{CallId, QueryId, Turn};
 
 /// A tool's declaration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -126,7 +127,32 @@ impl ToolCall {
         let text = if text.is_empty() { "{}" } else { text };
         serde_json::from_str::<serde_json::Map<String, Value>>(text).map(Value::Object)
     }
+
+    /// The token under which this call of a turn is put up for approval.
+    #[must_use]
+    pub fn approval_token(&self, query: QueryId, turn: Turn) -> ApprovalToken {
+        let mut digest = Sha256::new();
+        digest.update(query.0.to_le_bytes());
+        digest.update(turn.0.to_le_bytes());
+        for part in [&*self.id.0, &self.name, &self.arguments] {
+            digest.update((part.len() as u64).to_le_bytes());
+            digest.update(part);
+        }
+        let digits = digest.finalize();
+        ApprovalToken(
+            digits[..8]
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect(),
+        )
+    }
 }
+
+/// Binds an approval to a call: a hash of query, turn, call id, tool and arguments.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
+#[serde(transparent)]
+pub struct ApprovalToken(pub String);
 
 /// The status of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -5,8 +5,9 @@ use std::{sync::Arc, time::Duration};
 use oracle_agent::{
     actor::Answer,
     journal::{Journal, Memory},
+    kernel::Command,
     llm::Scripted,
-    model::{Event, Outcome, QueryId, Seq},
+    model::{ApprovalToken, CallId, Event, Outcome, QueryId, Seq, record::ApprovalVerdict},
     testkit::{TestOracle, TestSession, TestSystem, TestTool},
 };
 use serde_json::json;
@@ -52,6 +53,16 @@ fn done(text: &str) -> String {
 
 fn more(text: &str, reason: &str) -> String {
     format!("{text}\n<signal type=\"need_turn\"><reason>{reason}</reason></signal>")
+}
+
+/// The answer to the event `approval.requested`.
+fn answer_to(requested: &Event, verdict: ApprovalVerdict) -> Command {
+    let field = |name: &str| requested.payload[name].as_str().unwrap();
+    Command::AnswerApproval {
+        call: CallId::new(field("call")),
+        token: ApprovalToken(field("token").into()),
+        verdict,
+    }
 }
 
 /// Starts a system whose model calls a tool that hangs; `then` is the reply after the tool's

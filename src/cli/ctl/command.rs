@@ -8,8 +8,8 @@ use crate::{
     cli::arguments::one_of,
     control::{Subject, Verb, Watching},
     model::{
-        CallId, NanoUsd, PartialLimits, Seq, SessionName, Severity, TenantId, command::Author,
-        decimal,
+        ApprovalToken, CallId, NanoUsd, PartialLimits, Seq, SessionName, Severity, TenantId,
+        command::Author, decimal,
     },
 };
 
@@ -220,6 +220,9 @@ pub struct CallArg {
     /// Id of the call, as listed by `approvals`
     #[arg(value_name = "CALL", value_parser = call)]
     pub call: CallId,
+    /// Token of the call, as listed by `approvals`
+    #[arg(value_name = "TOKEN", value_parser = token)]
+    pub token: ApprovalToken,
 }
 
 /// Budgets to change.
@@ -291,6 +294,10 @@ fn author<S: Serializer>(as_user: &bool, serializer: S) -> Result<S::Ok, S::Erro
 #[expect(clippy::unnecessary_wraps, reason = "as clap wants it")]
 fn call(word: &str) -> Result<CallId, String> {
     Ok(CallId::new(word))
+}
+
+fn token(word: &str) -> Result<ApprovalToken, String> {
+    Ok(ApprovalToken(word.to_owned()))
 }
 
 fn money(text: &str) -> Result<NanoUsd, &'static str> {

@@ -140,8 +140,9 @@ fn session(listed: &SessionSummary) -> String {
 
 fn waiting(approval: &Approval) -> String {
     let (session, call, since) = (&approval.session, &approval.call, approval.since);
-    let (id, tool, arguments) = (&call.id, &call.name, &call.arguments);
-    format!("{session}\t{id}\t{tool}\t{arguments}\t{since}")
+    let (id, token) = (&call.id, &approval.token.0);
+    let (tool, arguments) = (&call.name, &call.arguments);
+    format!("{session}\t{id}\t{token}\t{tool}\t{arguments}\t{since}")
 }
 
 fn view(view: &SessionView, terminal: &mut Terminal) -> Result<(), CliError> {

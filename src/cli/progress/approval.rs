@@ -8,9 +8,13 @@ use futures_util::future::BoxFuture;
 
 use super::{CliError, Follower};
 use crate::{
-    cli::{question::QueryHandle, terminal::Terminal, user::UserInput},
+    cli::{
+        question::{QueryHandle, WaitingCall},
+        terminal::Terminal,
+        user::UserInput,
+    },
     control::Refused,
-    model::{CallId, ToolCall, record::ApprovalVerdict},
+    model::{ToolCall, record::ApprovalVerdict},
 };
 
 /// Characters and lines above which part of a call may have scrolled out of sight.
@@ -22,7 +26,7 @@ const REPEATED_QUESTION: &str = "please answer `y` or `n`: run it? [y/N] ";
 /// The call that the user is asked about, or the answer on its way to the query.
 #[derive(Default)]
 pub(super) struct Approvals {
-    asked: Option<CallId>,
+    asked: Option<WaitingCall>,
     answering: Option<BoxFuture<'static, Result<(), Refused>>>,
 }
 
@@ -49,7 +53,7 @@ impl Follower<'_, '_> {
         question: &mut QueryHandle,
     ) -> Result<(), CliError> {
         if let Some(asked) = &self.approvals.asked {
-            if question.waiting().iter().any(|call| call.id == *asked) {
+            if question.waiting().contains(asked) {
                 return Ok(());
             }
             self.approvals.asked = None;
@@ -59,7 +63,7 @@ impl Follower<'_, '_> {
             }
         }
         let next = question.waiting().first().cloned();
-        let Some(call) = next.filter(|_| !self.pressed && self.approvals.answering.is_none())
+        let Some(waiting) = next.filter(|_| !self.pressed && self.approvals.answering.is_none())
         else {
             return Ok(());
         };
@@ -67,11 +71,11 @@ impl Follower<'_, '_> {
         if self.user.is_present() {
             // Before the question appears: whatever is typed after it is an answer.
             self.user.ask();
-            terminal.note(&described(&call));
+            terminal.note(&described(&waiting.call));
             terminal.prompt(QUESTION);
-            self.approvals.asked = Some(call.id.clone());
+            self.approvals.asked = Some(waiting);
         } else {
-            let (why, left) = question.leave_call(&call);
+            let (why, left) = question.leave_call(&waiting);
             terminal.note(&format!("oracle: {why}"));
             self.approvals.answering = Some(left);
         }
@@ -92,14 +96,14 @@ impl Follower<'_, '_> {
                 Some(ApprovalVerdict::Denied)
             }
         };
-        let Some(call) = self.approvals.asked.take() else {
+        let Some(waiting) = self.approvals.asked.take() else {
             return;
         };
         let verdict = match said {
             Some(verdict) => verdict,
             None if self.user.ask_again().await => {
                 terminal.prompt(REPEATED_QUESTION);
-                self.approvals.asked = Some(call);
+                self.approvals.asked = Some(waiting);
                 return;
             }
             None => {
@@ -108,7 +112,7 @@ impl Follower<'_, '_> {
             }
         };
         self.user.stop_asking();
-        self.approvals.answering = Some(question.answer_call(call, verdict));
+        self.approvals.answering = Some(question.answer_call(&waiting, verdict));
     }
 }
 
@@ -148,6 +152,7 @@ fn described(call: &ToolCall) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::CallId;
 
     fn call(arguments: &str) -> ToolCall {
         ToolCall {

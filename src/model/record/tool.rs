@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::facts;
 use crate::model::{
     id::CallId,
-    tool::{ToolCall, ToolResult},
+    tool::{ApprovalToken, ToolCall, ToolResult},
 };
 
 /// `tool.requested`
@@ -79,6 +79,18 @@ facts! {
     }
 }
 
+/// `approval.requested`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalRequested {
+    /// The call.
+    pub call: CallId,
+    /// The tool.
+    pub name: String,
+    /// The token that an answer repeats; older records have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<ApprovalToken>,
+}
+
 /// The answer to a request for approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -106,7 +118,7 @@ facts! {
     /// `approval.*`
     ApprovalFact in Approval {
         /// A call waits for approval.
-        Requested(CallStarted) = "approval.requested",
+        Requested(ApprovalRequested) = "approval.requested",
         /// See [`ApprovalAnswered`].
         Answered(ApprovalAnswered) = "approval.answered",
     }

@@ -4,16 +4,15 @@
 use std::sync::{Arc, Mutex};
 
 use oracle_agent::{
-    kernel::Command,
     llm::{Backend, DeltaStream, Request, Scripted},
-    model::{CallId, Message, Outcome, Role, Seq, Timestamp, record::ApprovalVerdict},
+    model::{Message, Outcome, Role, Seq, Timestamp, record::ApprovalVerdict},
     signal,
     testkit::{TestOracle, TestTool},
 };
 use serde_json::json;
 
 use super::{
-    done,
+    answer_to, done,
     family::{allow, delegate},
     more,
 };
@@ -121,9 +120,7 @@ async fn steers_nothing(source: Source, data: &'static str) {
     let deny = async {
         if data.contains("CALL deploy") {
             let asked = session.wait_for("approval.requested").await.expect(&name);
-            let call = CallId::new(asked.payload["call"].as_str().unwrap());
-            let verdict = ApprovalVerdict::Denied;
-            let denied = Command::AnswerApproval { call, verdict };
+            let denied = answer_to(&asked, ApprovalVerdict::Denied);
             session.command(denied).await.unwrap();
         }
     };

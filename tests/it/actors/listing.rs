@@ -166,6 +166,7 @@ async fn waiting_calls_are_listed_from_every_session() {
     let session = after.session("a").unwrap();
     let answer = Command::AnswerApproval {
         call: there[0].call.id.clone(),
+        token: there[0].token.clone(),
         verdict: ApprovalVerdict::Approved,
     };
     session.command(answer).await.unwrap();

@@ -4,10 +4,9 @@ use std::{fs, future::pending, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use oracle_agent::{
-    kernel::Command,
     llm::Scripted,
     model::{
-        CallId, Outcome, Part, SessionKey, SessionName, Submission, ToolSpec, ToolStatus,
+        Outcome, Part, SessionKey, SessionName, Submission, ToolSpec, ToolStatus,
         record::ApprovalVerdict,
     },
     testkit::TestOracle,
@@ -20,7 +19,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::Notify;
 
-use super::{done, last, memory};
+use super::{answer_to, done, last, memory};
 
 const ADR: &str = "# 3. Use SQLite\n\nDate: 2025-06-01\n\n## Status\n\nAccepted\n\n## Context\n\nRecords have to last.\n\n\
                    ## Decision\n\nThe journal is kept in SQLite.\n";
@@ -149,11 +148,7 @@ async fn note_is_written_only_after_approval() {
             .unwrap();
         let waiting = session.wait_for("approval.requested").await.unwrap();
         assert!(!note.exists(), "nobody has agreed yet");
-        let call = CallId::new(waiting.payload["call"].as_str().unwrap());
-        session
-            .command(Command::AnswerApproval { call, verdict })
-            .await
-            .unwrap();
+        session.command(answer_to(&waiting, verdict)).await.unwrap();
         session.wait_for("query.finished").await.unwrap();
         let text = fs::read_to_string(&note).ok();
         assert_eq!(
@@ -209,9 +204,7 @@ async fn note_write_cut_off_by_a_crash_is_not_repeated() {
     let submission = Submission::new("Note the invoice, please");
     session.submit(submission).await.unwrap();
     let waiting = session.wait_for("approval.requested").await.unwrap();
-    let call = CallId::new(waiting.payload["call"].as_str().unwrap());
-    let verdict = ApprovalVerdict::Approved;
-    let approval = Command::AnswerApproval { call, verdict };
+    let approval = answer_to(&waiting, ApprovalVerdict::Approved);
     session.command(approval).await.unwrap();
     worked.notified().await;
     oracle.die().await;

@@ -16,7 +16,7 @@ use oracle_agent::{
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::{answered, counts, done, end};
+use super::{answer_to, answered, counts, done, end};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -118,11 +118,7 @@ async fn session_waiting_for_approval_passivates_and_the_answer_reactivates_it()
     assert_eq!((view.state.as_str(), view.query), ("approval", Some(query)));
 
     let waiting = session.wait_for("approval.requested").await.unwrap();
-    let call = waiting.payload["call"].as_str().unwrap();
-    let answer = Command::AnswerApproval {
-        call: oracle_agent::model::CallId::new(call),
-        verdict: ApprovalVerdict::Approved,
-    };
+    let answer = answer_to(&waiting, ApprovalVerdict::Approved);
     session.command(answer).await.unwrap();
     let answer = follows.join_next().await.unwrap().unwrap();
     assert_eq!(answer.unwrap().text, "Deployed.");

@@ -5,12 +5,12 @@ use std::time::Duration;
 use oracle_agent::{
     kernel::Command,
     llm::Scripted,
-    model::{CallId, Fault, FaultClass, Seq, Submission, command::Author, record::ApprovalVerdict},
+    model::{Fault, FaultClass, Seq, Submission, command::Author, record::ApprovalVerdict},
     testkit::{SilentBackend, SlowStream, TestOracle, TestSession, TestTool, advance_time},
 };
 use serde_json::json;
 
-use super::{HOUR, answered, at_a_slow_tool, counts, done, end, last};
+use super::{HOUR, answer_to, answered, at_a_slow_tool, counts, done, end, last};
 
 const STALL: Duration = Duration::from_secs(900);
 
@@ -110,13 +110,10 @@ async fn waiting_for_approval_is_no_stall() {
         .unwrap();
     let session = oracle.session("s").unwrap();
     let person = async {
-        session.wait_for("approval.requested").await.unwrap();
+        let requested = session.wait_for("approval.requested").await.unwrap();
         hours_pass(&session, "approval").await;
         assert_eq!(tool.started(), 0);
-        let answer = Command::AnswerApproval {
-            call: CallId::new("call_0_0"),
-            verdict: ApprovalVerdict::Approved,
-        };
+        let answer = answer_to(&requested, ApprovalVerdict::Approved);
         session.command(answer).await.unwrap();
     };
     let (answer, ()) = tokio::join!(session.ask("write it down"), person);

@@ -91,11 +91,11 @@ const CASES: &[(&str, &str)] = &[
     (r#"{"verb":"approvals"}"#, "approvals"),
     (r#"{"verb":"approvals","tenant":"nobody"}"#, "approvals"),
     (
-        r#"{"verb":"approve","session":"waits","call":"nothing"}"#,
+        r#"{"verb":"approve","session":"waits","call":"nothing","token":"t"}"#,
         "not_waiting",
     ),
     (
-        r#"{"verb":"deny","session":"none","call":"nothing"}"#,
+        r#"{"verb":"deny","session":"none","call":"nothing","token":"t"}"#,
         "no_session",
     ),
     (
@@ -218,8 +218,8 @@ const OF_A_SESSION: &[(&str, &str)] = &[
     ("fork", r#","into":"copy","query":1"#),
     ("close", ""),
     ("delete", r#","anyway":true"#),
-    ("approve", r#","call":"c""#),
-    ("deny", r#","call":"c""#),
+    ("approve", r#","call":"c","token":"t""#),
+    ("deny", r#","call":"c","token":"t""#),
     ("attach_tool", r#","tool":"extra""#),
 ];
 
@@ -302,11 +302,21 @@ async fn an_approval_is_listed_answered_and_recorded_over_every_transport() {
         assert_eq!(waiting["session"]["name"], "waits");
         assert_eq!(waiting["call"]["name"], "write");
         let call = waiting["call"]["id"].as_str().unwrap();
-        let approve = json!({ "verb": "approve", "session": "waits", "call": call });
-        let approve: Verb = serde_json::from_value(approve).unwrap();
-        let answered = way.ask(Principal::local(), approve).await;
-        assert_eq!(answered, Ok(json!({ "answer": "done" })), "{name}");
+        let approve = |token: &Value| -> Verb {
+            let verb =
+                json!({ "verb": "approve", "session": "waits", "call": call, "token": token });
+            serde_json::from_value(verb).unwrap()
+        };
+        let of_another_call = approve(&json!("0000000000000000"));
+        let refused = way.ask(Principal::local(), of_another_call).await;
+        assert_eq!(refused.unwrap_err().0, "other_call", "{name}");
         let session = system.session("waits").unwrap();
+        let requested = session.wait_for("approval.requested").await.unwrap();
+        assert_eq!(requested.payload["token"], waiting["token"], "{name}");
+        let answered = way
+            .ask(Principal::local(), approve(&waiting["token"]))
+            .await;
+        assert_eq!(answered, Ok(json!({ "answer": "done" })), "{name}");
         let answered = session.wait_for("control.approval_answered").await.unwrap();
         let payload = json!({ "call": call, "verdict": "approved", "by": "local" });
         assert_eq!(answered.payload, payload, "{name}");

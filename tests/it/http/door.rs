@@ -143,7 +143,7 @@ async fn server_without_keys_wants_its_admin_key_for_control_and_deletion() {
         request.send().await.unwrap().status().as_u16()
     };
     let pause = json!({ "verb": "pause", "session": "s" });
-    let approve = json!({ "verb": "approve", "session": "s", "call": "c1" });
+    let approve = json!({ "verb": "approve", "session": "s", "call": "c1", "token": "t" });
     for key in [None, Some("sk-anything"), Some(other.reveal())] {
         let hello = json!({ "text": "hello" });
         let (session, messages) = ("/api/sessions/s", "/api/sessions/s/messages");

@@ -267,9 +267,7 @@ fn go_on(play: &mut Play, name: &str) {
             play.ok("w", "written").ok("s", "found");
         }
         "approval" => {
-            let (call, verdict) = (call("d", "").id, ApprovalVerdict::Denied);
-            play.command(Command::AnswerApproval { call, verdict })
-                .unwrap();
+            play.answers("d", ApprovalVerdict::Denied).unwrap();
         }
         "delegating" => {
             play.child_ends(Outcome::Answered, "Done.", usage(1, 1, 1));
@@ -332,10 +330,7 @@ fn results_during_a_pause_are_recorded_and_start_nothing() {
                 paused.command(Command::Resume).unwrap();
             }
             "approval" => {
-                let (call, verdict) = (call("d", "").id, ApprovalVerdict::Approved);
-                paused
-                    .command(Command::AnswerApproval { call, verdict })
-                    .unwrap();
+                paused.answers("d", ApprovalVerdict::Approved).unwrap();
                 assert_eq!(
                     paused.kinds(),
                     ["control.approval_answered", "approval.answered"]

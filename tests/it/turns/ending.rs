@@ -4,7 +4,8 @@
 use oracle_agent::{
     kernel::{Command, CommandReply as Heard, Effect, Refusal, Report, Step},
     model::{
-        BusyPolicy, CallId, Limits, NanoUsd, Outcome, QueryId, QueryType, Submission, Usage,
+        ApprovalToken, BusyPolicy, CallId, Limits, NanoUsd, Outcome, QueryId, QueryType,
+        Submission, Usage,
         command::Author,
         record::{ApprovalVerdict, Ending, RestartCause},
     },
@@ -145,6 +146,7 @@ fn commands_while_ending_do_not_change_the_outcome() {
     let call = CallId::new("d");
     let approve = Command::AnswerApproval {
         call: call.clone(),
+        token: ApprovalToken("none".into()),
         verdict: ApprovalVerdict::Approved,
     };
     let limits = |turns| Limits::turns(turns).into();

@@ -10,13 +10,13 @@ use oracle_agent::{
         IssuedCommand, Opinion, Policy, Refusal, Report, Session,
     },
     model::{
-        CallId, Fault, Message, Outcome, ProfileName, QueryClassification, QueryId, QueryType,
-        Record, Reply, Role, SessionKey, SessionName, Submission, Timestamp, ToolCall, ToolResult,
-        ToolStatus, Usage,
+        ApprovalToken, CallId, Fault, Message, Outcome, ProfileName, QueryClassification, QueryId,
+        QueryType, Record, Reply, Role, SessionKey, SessionName, Submission, Timestamp, ToolCall,
+        ToolResult, ToolStatus, Usage,
         record::{
-            AgentFact, ChildEnd, Classified, Fact, FallbackTriggered, LoopDetected, Opened,
-            Quarantined, QueryFact, QueryFinished, RestartCause, SessionFact, TurnFact, TurnMode,
-            TurnStarted,
+            AgentFact, ApprovalVerdict, ChildEnd, Classified, Fact, FallbackTriggered,
+            LoopDetected, Opened, Quarantined, QueryFact, QueryFinished, RestartCause, SessionFact,
+            TurnFact, TurnMode, TurnStarted,
         },
     },
 };
@@ -101,6 +101,24 @@ impl Play {
             self.nothing_starts();
         }
         Ok(heard)
+    }
+
+    /// Answers the waiting call of this id.
+    pub(super) fn answers(
+        &mut self,
+        call: &str,
+        verdict: ApprovalVerdict,
+    ) -> Result<Heard, Refusal> {
+        let waiting = self.session.waiting_calls();
+        let waiting =
+            waiting.map(|(query, turn, call, _)| (call.approval_token(query, turn), call));
+        let token = waiting.filter(|(_, waits)| &*waits.id.0 == call);
+        let token = token.map(|(token, _)| token).next();
+        self.command(Command::AnswerApproval {
+            call: CallId::new(call),
+            token: token.unwrap_or_else(|| ApprovalToken("none".into())),
+            verdict,
+        })
     }
 
     pub(super) fn report(&mut self, report: Report) -> &mut Self {

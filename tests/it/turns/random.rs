@@ -9,9 +9,9 @@ use oracle_agent::{
         Opinion, Policy, Report, Step, ToolSlot,
     },
     model::{
-        Attempt, BusyPolicy, CallId, Fault, Import, ImportedMessage, Limits, NanoUsd, Outcome,
-        QueryId, QueryType, Reply, Speaker, StopReason, Submission, ToolCall, ToolResult,
-        ToolStatus, Turn, Usage,
+        ApprovalToken, Attempt, BusyPolicy, CallId, Fault, Import, ImportedMessage, Limits,
+        NanoUsd, Outcome, QueryId, QueryType, Reply, Speaker, StopReason, Submission, ToolCall,
+        ToolResult, ToolStatus, Turn, Usage,
         command::Author,
         record::{ApprovalVerdict, ChildEnd, RestartCause},
     },
@@ -134,6 +134,7 @@ pub(super) fn happens(play: &mut Play, (what, a, b): Happening) {
         9..=11 => command(Command::Submit(submission(a, b))),
         12 => command(Command::AnswerApproval {
             call: call_id(a),
+            token: ApprovalToken("other".into()),
             verdict: verdict(b),
         }),
         13 => misdirected(play, a, b),
@@ -244,9 +245,7 @@ fn advance(play: &mut Play, a: u8, b: u8) {
             };
             let call = slot.call.id.clone();
             if slot.state == CallState::AwaitingApproval {
-                let verdict = verdict(b);
-                play.command(Command::AnswerApproval { call, verdict })
-                    .unwrap();
+                play.answers(&call.0, verdict(b)).unwrap();
             } else {
                 play.ends(&call.to_string(), status(b), &texts(b));
             }

@@ -127,13 +127,7 @@ fn recovery_reruns_only_safe_unfinished_calls() {
     play.restart(RestartCause::Crash);
     assert_eq!(owed(&play), ["run"], "the safe one that had no result");
     play.ok("b", "found too");
-    let verdict = ApprovalVerdict::Approved;
-    let waiting = call("d", "").id;
-    play.command(Command::AnswerApproval {
-        call: waiting,
-        verdict,
-    })
-    .unwrap();
+    play.answers("d", ApprovalVerdict::Approved).unwrap();
     play.ok("d", "deployed");
     let statuses: Vec<_> = play
         .results()
@@ -157,12 +151,7 @@ fn recovery_reruns_only_safe_unfinished_calls() {
 fn lost_approved_unsafe_call_is_not_rerun() {
     let mut play = Play::asked(policy());
     play.calls("", vec![call("d", "deploy")]);
-    let (waiting, verdict) = (call("d", "").id, ApprovalVerdict::Approved);
-    play.command(Command::AnswerApproval {
-        call: waiting,
-        verdict,
-    })
-    .unwrap();
+    play.answers("d", ApprovalVerdict::Approved).unwrap();
     play.restart(RestartCause::Crash);
     assert_eq!(owed(&play), ["call"], "the model is told and asked");
     assert_eq!(play.results()[0].1, ToolStatus::Unknown);

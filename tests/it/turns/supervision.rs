@@ -102,13 +102,15 @@ fn continue_and_approval_record_their_author() {
         .find(|(name, _)| *name == "approval")
         .unwrap();
     let waiting = play.log.iter().rev().find_map(|record| match &record.fact {
-        Fact::Approval(oracle_agent::model::record::ApprovalFact::Requested(call)) => {
-            Some(call.call.clone())
+        Fact::Approval(oracle_agent::model::record::ApprovalFact::Requested(request)) => {
+            Some(request.clone())
         }
         _ => None,
     });
+    let waiting = waiting.unwrap();
     let answer = Command::AnswerApproval {
-        call: waiting.unwrap(),
+        call: waiting.call,
+        token: waiting.token.unwrap(),
         verdict: ApprovalVerdict::Approved,
     };
     ordered(&mut play, answer).unwrap();

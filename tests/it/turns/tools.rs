@@ -3,8 +3,8 @@
 use oracle_agent::{
     kernel::{Command, Effect, Policy, Refusal},
     model::{
-        CallId, ToolStatus,
-        record::{ApprovalVerdict, Fact, RefusedWhy, ToolFact},
+        ApprovalToken, CallId, ToolCall, ToolStatus,
+        record::{ApprovalFact, ApprovalVerdict, Fact, RefusedWhy, ToolFact},
     },
 };
 
@@ -31,9 +31,7 @@ fn refusals(play: &Play) -> Vec<(String, RefusedWhy)> {
 }
 
 fn answer(play: &mut Play, call: &str, verdict: ApprovalVerdict) -> Result<(), Refusal> {
-    let call = CallId::new(call);
-    play.command(Command::AnswerApproval { call, verdict })
-        .map(|_| ())
+    play.answers(call, verdict).map(|_| ())
 }
 
 #[test]
@@ -213,6 +211,53 @@ fn only_a_waiting_call_can_be_answered() {
     let mut idle = Play::new(policy());
     let refused = Err(Refusal::NothingRunning);
     assert_eq!(answer(&mut idle, "d", ApprovalVerdict::Approved), refused);
+}
+
+#[test]
+fn answer_that_was_meant_for_another_call_of_the_same_id_is_refused() {
+    let asks = |play: &mut Play, version: &str| {
+        let arguments = format!(r#"{{"version":"{version}"}}"#);
+        let call = ToolCall {
+            arguments,
+            ..call("d", "deploy")
+        };
+        play.calls("", vec![call]);
+        let (query, turn, call, _) = play.session.waiting_calls().next().unwrap();
+        let token = call.approval_token(query, turn);
+        let requested = play.log.iter().rev().find_map(|record| match &record.fact {
+            Fact::Approval(ApprovalFact::Requested(requested)) => requested.token.clone(),
+            _ => None,
+        });
+        assert_eq!(requested, Some(token.clone()));
+        token
+    };
+    let approve = |token: &ApprovalToken| Command::AnswerApproval {
+        call: CallId::new("d"),
+        token: token.clone(),
+        verdict: ApprovalVerdict::Approved,
+    };
+    let mut play = Play::asked(policy());
+    let first = asks(&mut play, "1");
+    play.answers("d", ApprovalVerdict::Denied).unwrap();
+    let later_turn = asks(&mut play, "1");
+    play.answers("d", ApprovalVerdict::Denied).unwrap();
+    let other_arguments = asks(&mut play, "2");
+    play.command(Command::Cancel { query: None }).unwrap();
+    play.ask("again");
+    let current = asks(&mut play, "1");
+    let call = CallId::new("d");
+    for (name, token) in [
+        ("first query", &first),
+        ("later turn", &later_turn),
+        ("other arguments", &other_arguments),
+        ("no token", &ApprovalToken(String::new())),
+    ] {
+        let refused = Err(Refusal::OtherCall { call: call.clone() });
+        assert_eq!(play.command(approve(token)), refused, "{name}");
+        assert_eq!(started(&play), Vec::<String>::new(), "{name}");
+    }
+    play.command(approve(&current)).unwrap();
+    assert_eq!(started(&play), ["d"]);
 }
 
 #[test]

@@ -7,15 +7,14 @@ use oracle_agent::{
     kernel::{Command, ModelChoice, Policy},
     llm::Scripted,
     model::{
-        BusyPolicy, CallId, Event, Fault, Limits, Submission, command::Author,
-        record::ApprovalVerdict,
+        BusyPolicy, Event, Fault, Limits, Submission, command::Author, record::ApprovalVerdict,
     },
     testkit::TestTool,
 };
 use serde_json::json;
 
 use crate::actors::{
-    done,
+    answer_to, done,
     family::{Family, allow, delegate, doubt},
     more,
 };
@@ -82,10 +81,7 @@ impl Order {
                 text: text.into(),
                 author: Author::User,
             },
-            Self::Answer(verdict) => Command::AnswerApproval {
-                call: CallId::new(after.payload["call"].as_str().unwrap()),
-                verdict,
-            },
+            Self::Answer(verdict) => answer_to(after, verdict),
             Self::Continue(turns) => Command::Continue(Limits::turns(turns).into()),
         }
     }
