@@ -13,6 +13,7 @@
 //! **Invariant:** an asynchronous result carries the [`CallToken`] of the try that it answers. The
 //! kernel drops a result that no longer fits the state.
 
+mod arguments;
 mod attach;
 mod budget;
 mod calls;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{
+    arguments,
     draft::Draft,
     effect::{Decision, Effect},
     guidance,
@@ -86,12 +87,23 @@ fn refusal(draft: &Draft<'_>, call: &ToolCall, doomed: bool) -> Option<(RefusedW
         return Some((RefusedWhy::QueryEnded, guidance::QUERY_ENDED.into()));
     }
     let policy = draft.policy();
-    if policy.tool(&call.name).is_none() {
+    let Some(spec) = policy.tool(&call.name) else {
         let content = guidance::unknown_tool(&call.name, &policy.tools);
         return Some((RefusedWhy::UnknownTool, content));
+    };
+    match call.parsed() {
+        Err(error) => {
+            let content = guidance::broken_arguments(&error);
+            Some((RefusedWhy::BrokenArguments, content))
+        }
+        // A call without approval runs, and its tool describes the problem.
+        Ok(_) if spec.approval == ToolApproval::NotNeeded => None,
+        Ok(parsed) => {
+            let problem = arguments::find_problem(&spec.schema, &parsed)?;
+            let content = guidance::invalid_arguments(&problem);
+            Some((RefusedWhy::InvalidArguments, content))
+        }
     }
-    let content = guidance::broken_arguments(&call.parsed().err()?);
-    Some((RefusedWhy::BrokenArguments, content))
 }
 
 pub(super) fn start_waiting(draft: &mut Draft<'_>) {

@@ -116,6 +116,12 @@ pub(super) fn broken_arguments(why: &serde_json::Error) -> String {
     format!("The arguments are not a JSON object ({why}). Send the call again with valid JSON.")
 }
 
+pub(super) fn invalid_arguments(problem: &str) -> String {
+    format!(
+        "This call was not run, and nobody was asked to approve it: {problem}. Send it again with valid arguments."
+    )
+}
+
 pub(super) const NOT_OFFERED: &str =
     "No tools were offered in this turn, so this call was not run.";
 

@@ -45,6 +45,8 @@ pub enum RefusedWhy {
     UnknownTool,
     /// The arguments are not a JSON object.
     BrokenArguments,
+    /// The arguments do not fit the schema of a tool whose calls need approval.
+    InvalidArguments,
     /// The turn offered no tools.
     NotOffered,
     /// The output limit cut the reply.

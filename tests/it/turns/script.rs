@@ -20,7 +20,13 @@ pub(super) fn policy() -> Policy {
         tool("search", ToolRepeat::Safe, ToolApproval::NotNeeded),
         tool("read", ToolRepeat::Safe, ToolApproval::NotNeeded),
         tool("write", ToolRepeat::Unsafe, ToolApproval::NotNeeded),
-        tool("deploy", ToolRepeat::Unsafe, ToolApproval::Required),
+        ToolSpec {
+            schema: serde_json::json!({
+                "type": "object",
+                "properties": {"version": {"type": "string"}},
+            }),
+            ..tool("deploy", ToolRepeat::Unsafe, ToolApproval::Required)
+        },
     ]);
     Policy {
         on_missing_signal: OnMissingSignal::Remind,

@@ -82,10 +82,17 @@ fn invalid_calls_are_refused_with_an_explanation() {
             RefusedWhy::BrokenArguments,
             "The arguments are not a JSON object (invalid type: sequence, expected a map at line 1 column 0). Send the call again with valid JSON.",
         ),
+        (
+            "arguments that a person would have to approve",
+            call_with("c", "deploy", r#"{"version":7}"#),
+            RefusedWhy::InvalidArguments,
+            "This call was not run, and nobody was asked to approve it: the argument \"version\" must be of type string. Send it again with valid arguments.",
+        ),
     ] {
         let mut play = Play::asked(policy());
         play.calls("", vec![asked, call("d", "search")]);
         assert_eq!(started(&play), ["d"], "{name}: the others run");
+        assert_eq!(play.session.waiting_calls().count(), 0, "{name}");
         play.ok("d", "found");
         assert_eq!(refusals(&play), [("c".to_owned(), why)], "{name}");
         let expected = ("c".to_owned(), ToolStatus::Refused, words.to_owned());

@@ -10,7 +10,7 @@ use crate::model::{
     access::By,
     command::Author,
     record::{
-        Accepted, ApprovalFact, Classified, ControlFact, OpinionOutcome, PromptSummary,
+        Accepted, ApprovalFact, ApprovalRequested, Classified, ControlFact, OpinionOutcome, PromptSummary,
         QueryFinished, SecondOpinion, SupervisorFact,
     },
     record::{
@@ -280,7 +280,12 @@ fn why_lists_failures_in_order() {
         (first, requested("4", "deploy")),
         (
             first,
-            ApprovalFact::Requested(running("4", "deploy")).into(),
+            ApprovalFact::Requested(ApprovalRequested {
+                call: CallId::new("4"),
+                name: "deploy".into(),
+                token: None,
+            })
+            .into(),
         ),
         (first, ApprovalFact::Answered(denied).into()),
         (first, done("4", "deploy", ToolStatus::Denied)),
