@@ -54,6 +54,9 @@ pub use answer::{Accepted, Answer, Update, WireUpdate};
 pub use client::{Client, ClientError, Events, SessionUpdate, TextFrame};
 pub use controller::Controller;
 #[cfg(feature = "server")]
+pub(crate) use controller::check_profile;
+pub(crate) use controller::check_session;
+#[cfg(feature = "server")]
 pub(crate) use follow::EventSelector;
 pub use follow::Follow;
 pub use refused::{Code, Refused};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Key, KeyHash, KeyId, KeyName};
-use crate::model::{Principal, TenantId, Timestamp, access::Role};
+use crate::model::{Principal, ProfileName, TenantId, Timestamp, access::Role};
 
 pub(super) const VERSION: u32 = 1;
 /// Most keys in a file, which is read as a whole after each change.
@@ -23,6 +23,9 @@ pub struct StoredKey {
     pub tenant: TenantId,
     /// Permissions.
     pub role: Role,
+    /// The profiles that it may use; all if empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<ProfileName>,
     /// Hash of the whole key.
     pub sha256: KeyHash,
     /// Creation time.
@@ -74,6 +77,7 @@ impl StoredKey {
             name: Arc::from(self.name.as_str()),
             tenant: self.tenant.clone(),
             role: self.role,
+            profiles: self.profiles.as_slice().into(),
         }
     }
 }
@@ -87,6 +91,8 @@ pub struct NewKey {
     pub tenant: TenantId,
     /// Permissions.
     pub role: Role,
+    /// The profiles that it may use; all if empty.
+    pub profiles: Vec<ProfileName>,
     /// The first moment at which the key is no longer valid.
     pub expires: Option<Timestamp>,
 }
@@ -180,6 +186,7 @@ impl KeySet {
             name: new.name,
             tenant: new.tenant,
             role: new.role,
+            profiles: new.profiles,
             sha256: key.hash(),
             created: now,
             expires: new.expires,
@@ -228,6 +235,7 @@ mod tests {
             name: name.parse().unwrap(),
             tenant: TenantId::local(),
             role: Role::User,
+            profiles: Vec::new(),
             expires: None,
         }
     }
@@ -257,6 +265,24 @@ mod tests {
             key_set.revoke("a", at(6)),
             Err(KeySetError::Revoked { at: time, .. }) if time == at(5)
         ));
+    }
+
+    #[test]
+    fn key_without_profiles_is_stored_and_read_as_before_and_may_use_all() {
+        let mut key_set = KeySet::default();
+        let key = Key::generate().unwrap();
+        key_set.add(&key, new("a"), at(0)).unwrap();
+        let stored = serde_json::to_value(&key_set).unwrap();
+        assert!(stored["keys"][0].get("profiles").is_none(), "{stored}");
+        let read: KeySet = serde_json::from_value(stored).unwrap();
+        let free = read.keys()[0].principal();
+        assert!(free.may_use(&ProfileName::oracle()));
+        let bound = StoredKey {
+            profiles: vec![ProfileName::new("reviewer").unwrap()],
+            ..read.keys()[0].clone()
+        };
+        assert!(!bound.principal().may_use(&ProfileName::oracle()));
+        assert!(bound.principal().may_use(&bound.profiles[0]));
     }
 
     #[test]

@@ -252,6 +252,7 @@ mod tests {
             name: name.parse().unwrap(),
             tenant: TenantId::new("shop").unwrap(),
             role: Role::User,
+            profiles: Vec::new(),
             expires: Some(at(1_000)),
         };
         file.change(|key_set| Ok::<_, Refused>(key_set.add(&key, new, at(0))?))
@@ -270,6 +271,7 @@ mod tests {
                 name: "a".into(),
                 tenant: TenantId::new("shop").unwrap(),
                 role: Role::User,
+                profiles: Arc::default(),
             },
             key: Key::read(&key).unwrap().id().clone(),
         };

@@ -139,6 +139,13 @@ impl Profiles {
         self.named.get(name).unwrap_or(&self.default)
     }
 
+    pub(super) fn name_of(&self, name: &ProfileName) -> ProfileName {
+        match self.named.get_key_value(name) {
+            Some((name, _)) => name.clone(),
+            None => ProfileName::oracle(),
+        }
+    }
+
     /// All profiles, the default one first.
     pub fn all(&self) -> impl Iterator<Item = (ProfileName, &Profile)> {
         let named = self.named.iter();

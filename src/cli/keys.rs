@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{CliError, arguments::one_of, terminal::Terminal};
 use crate::{
     access::{FileError, Key, KeyFile, KeyName, KeySetError, NewKey, StoredKey},
-    model::{TenantId, Timestamp, access::Role},
+    model::{ProfileName, TenantId, Timestamp, access::Role},
 };
 
 /// `oracle keys`.
@@ -46,6 +46,9 @@ pub struct CreateArgs {
     /// server itself
     #[arg(long, value_name = "ROLE", default_value = "user", value_parser = one_of(Role::ALL, Role::as_str))]
     pub role: Role,
+    /// Profile that the key may use; may be given several times [default: all profiles]
+    #[arg(long = "profile", value_name = "PROFILE")]
+    pub profiles: Vec<ProfileName>,
     /// Lifetime of the key, such as 12h, 30d or 52w [default: no expiry]
     #[arg(long, value_name = "SPAN", value_parser = lifetime)]
     pub expires: Option<Duration>,
@@ -86,6 +89,7 @@ fn public_properties(entry: &StoredKey, now: Timestamp) -> Value {
         "name": entry.name,
         "tenant": entry.tenant,
         "role": entry.role,
+        "profiles": entry.profiles,
         "state": entry.state(now).as_str(),
         "created": entry.created,
         "expires": entry.expires,
@@ -120,6 +124,7 @@ fn create(
         name: args.name.clone(),
         tenant: args.tenant.clone(),
         role: args.role,
+        profiles: args.profiles.clone(),
         expires: args.expires.map(|span| now.plus(span)),
     };
     let entry = file.change(|book| Ok::<_, CliError>(book.add(&key, new, now)?))?;
@@ -158,21 +163,30 @@ fn list(
             entry.name.to_string(),
             entry.tenant.to_string(),
             entry.role.to_string(),
+            profiles(entry),
             entry.state(now).as_str().to_owned(),
             entry.created.to_string(),
             expires.unwrap_or_else(|| "-".to_owned()),
         ]
     });
-    let rows: Vec<[String; 7]> = rows.collect();
+    let rows: Vec<[String; 8]> = rows.collect();
     if rows.is_empty() {
         terminal
             .err
             .say("no keys yet: run `oracle keys create` to create one");
     }
     let head = [
-        "ID", "NAME", "TENANT", "ROLE", "STATE", "CREATED", "EXPIRES",
+        "ID", "NAME", "TENANT", "ROLE", "PROFILES", "STATE", "CREATED", "EXPIRES",
     ];
-    Ok(terminal.table(head, 7, &rows)?)
+    Ok(terminal.table(head, 8, &rows)?)
+}
+
+fn profiles(entry: &StoredKey) -> String {
+    let names: Vec<&str> = entry.profiles.iter().map(ProfileName::as_str).collect();
+    match names.as_slice() {
+        [] => "all".to_owned(),
+        names => names.join(","),
+    }
 }
 
 fn revoke(

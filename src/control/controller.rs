@@ -6,7 +6,8 @@ use crate::{
     journal::{Entry, Only},
     kernel::{Command, CommandReply},
     model::{
-        ApprovalToken, By, CallId, ForkPoint, LimitsRequest, Principal, Seq, SessionKey, TenantId,
+        ApprovalToken, By, CallId, ForkPoint, LimitsRequest, Principal, ProfileName, Seq,
+        SessionKey, TenantId,
         access::Role,
         command::{Author, MAX_QUESTION},
         record::ApprovalVerdict,
@@ -39,6 +40,10 @@ impl Controller {
             oracle: self.oracle.acting(By::from(who)),
             tenant: &who.tenant,
         };
+        let is_read = matches!(verb, Verb::Inspect { .. } | Verb::Tail { .. });
+        if let Some(subject) = verb.session().filter(|_| !is_read) {
+            check_session(who, &acting.session(acting.key(subject))).await?;
+        }
         acting.carry_out(verb).await
     }
 
@@ -61,6 +66,27 @@ fn require_admin(who: &Principal) -> Result<(), Refused> {
             "control needs a key with the role `admin`: run `oracle keys create --role admin`",
         )),
     }
+}
+
+/// Checks that the caller may use a profile.
+pub(crate) fn check_profile(who: &Principal, profile: &ProfileName) -> Result<(), Refused> {
+    if who.may_use(profile) {
+        return Ok(());
+    }
+    let names: Vec<&str> = who.profiles.iter().map(ProfileName::as_str).collect();
+    let what = format!(
+        "your key is not for the profile `{profile}`, only for `{}`: choose one of these",
+        names.join("`, `")
+    );
+    Err(Refused::new(Code::ProfileNotAllowed, what))
+}
+
+/// Checks that the caller may use the profile of a session.
+pub(crate) async fn check_session(who: &Principal, session: &SessionHandle) -> Result<(), Refused> {
+    if who.profiles.is_empty() {
+        return Ok(());
+    }
+    check_profile(who, &session.profile_name().await?)
 }
 
 fn steer(text: String, author: Author) -> Result<Command, Refused> {

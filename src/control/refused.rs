@@ -25,6 +25,8 @@ words! {
         TooLong = "too_long",
         /// The caller lacks the role `admin`.
         AdminOnly = "admin_only",
+        /// The caller's key is not for this profile.
+        ProfileNotAllowed = "profile_not_allowed",
         /// The session is reserved for Oracle.
         Reserved = "reserved",
         /// The session's name is invalid.

@@ -329,7 +329,7 @@ const fn status(code: Code) -> StatusCode {
         | Code::TurnsOutOfRange
         | Code::TokensOutOfRange
         | Code::CostOutOfRange => StatusCode::BAD_REQUEST,
-        Code::AdminOnly | Code::Reserved => StatusCode::FORBIDDEN,
+        Code::AdminOnly | Code::ProfileNotAllowed | Code::Reserved => StatusCode::FORBIDDEN,
         Code::NoSession | Code::UnknownTool => StatusCode::NOT_FOUND,
         Code::Deleted => StatusCode::GONE,
         Code::TooLong | Code::QuestionTooLong | Code::ImportTooLarge => {

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use super::id::TenantId;
+use super::id::{ProfileName, TenantId};
 
 words! {
     /// The access that a key grants.
@@ -80,6 +80,8 @@ pub struct Principal {
     pub tenant: TenantId,
     /// Its role.
     pub role: Role,
+    /// The profiles that it may use; all if empty.
+    pub profiles: Arc<[ProfileName]>,
 }
 
 impl Principal {
@@ -90,6 +92,13 @@ impl Principal {
             name: "local".into(),
             tenant: TenantId::local(),
             role: Role::Admin,
+            profiles: Arc::default(),
         }
+    }
+
+    /// Whether it may use this profile.
+    #[must_use]
+    pub fn may_use(&self, profile: &ProfileName) -> bool {
+        self.profiles.is_empty() || self.profiles.contains(profile)
     }
 }

@@ -20,6 +20,7 @@ fn add(file: &KeyFile, name: &str) -> Result<Key, Refused> {
         name: name.parse().unwrap(),
         tenant: TenantId::local(),
         role: Role::Admin,
+        profiles: Vec::new(),
         expires: None,
     };
     file.change(|key_set| Ok::<_, Refused>(key_set.add(&key, new, Timestamp::from_millis(0))?))?;

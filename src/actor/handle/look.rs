@@ -12,11 +12,11 @@ use crate::{
     },
     journal::{Entry, Known},
     model::{
-        CallId, Limits, QueryId, Seq, Sid, Timestamp, Usage,
+        CallId, Limits, ProfileName, QueryId, Seq, Sid, Timestamp, Usage,
         command::Author,
         record::{
             Accepted, AgentFact, ApprovalFact, Classified, ControlFact, Fact, QueryFact,
-            QueryFinished, TurnFact,
+            QueryFinished, SessionFact, TurnFact,
         },
     },
 };
@@ -218,6 +218,23 @@ impl SessionHandle {
             false => Vec::new(),
         };
         Ok(RecordPage { entries, last })
+    }
+
+    /// Returns the name of the profile whose settings the session uses, or would use if it were
+    /// opened through this handle.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn profile_name(&self) -> Result<ProfileName, AskError> {
+        let first = match self.known().await? {
+            Some(known) => self.read(known.sid, Seq(0), 1).await?,
+            None => Vec::new(),
+        };
+        let name = match first.first().map(|entry| &entry.record.fact) {
+            Some(Fact::Session(SessionFact::Opened(opened))) => &opened.profile,
+            _ => &self.opening.profile,
+        };
+        Ok(self.router.profiles.now().name_of(name))
     }
 
     /// Returns the records of one query, with the session records that lead up to them.

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::{InSession, free, session, shapes::check};
 use crate::{
-    control::{Accepted, limits::optional_object},
+    control::{Accepted, check_session, limits::optional_object},
     http::{
         Caller, Host, Problem,
         extract::{self, Json, Path},
@@ -69,6 +69,7 @@ pub(super) async fn submit(
     Json(message): Json<NewMessage>,
 ) -> Result<(StatusCode, Answer<Accepted>), Problem> {
     let session = session(&host, &caller, free(id, "id")?)?;
+    check_session(&caller.0, &session).await?;
     message.limits.as_ref().map_or(Ok(()), check)?;
     let request = match caller.0.role {
         Role::Admin => LimitsRequest::Operator,

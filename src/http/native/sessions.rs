@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     actor::{SessionFilter, SessionState, SessionSummary},
+    control::{check_profile, check_session},
     http::{
         Caller, Host, Problem,
         extract::{self, Json, Path, Query},
@@ -65,7 +66,7 @@ pub(super) async fn create(
         Some(name) => free(name, "name")?,
         None => SessionName::from_uuid(Uuid::now_v7()),
     };
-    let profile = profile(&host, wanted.profile)?;
+    let profile = profile(&host, &caller, wanted.profile)?;
     let oracle = host.oracle.acting(caller.by());
     let key = caller.session(name);
     let room = host.reserve_session(&key).await?;
@@ -77,10 +78,13 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, [(header::LOCATION, at)], Answer(view)).into_response())
 }
 
-fn profile(host: &Host, wanted: Option<ProfileName>) -> Result<ProfileName, Problem> {
-    let Some(wanted) = wanted else {
-        return Ok(ProfileName::oracle());
-    };
+fn profile(
+    host: &Host,
+    caller: &Caller,
+    wanted: Option<ProfileName>,
+) -> Result<ProfileName, Problem> {
+    let wanted = wanted.unwrap_or_else(ProfileName::oracle);
+    check_profile(&caller.0, &wanted).map_err(|error| Problem::from(error).of("profile"))?;
     let profiles = host.oracle.profiles();
     let names: Vec<ProfileName> = profiles.all().map(|(name, _)| name).collect();
     if names.contains(&wanted) {
@@ -239,6 +243,7 @@ pub(super) async fn delete(
     let key = caller.session(not_reserved(id, "id")?);
     let from = if force { Only::Always } else { Only::WhenIdle };
     let oracle = host.oracle.acting(caller.by());
+    check_session(&caller.0, &oracle.session_by_key(key.clone())).await?;
     let deleted = oracle.delete(&key, from).await?;
     Ok(Answer(DeletedSession {
         session: key.name,

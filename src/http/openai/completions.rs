@@ -25,6 +25,7 @@ use super::{
 };
 use crate::{
     actor::{AskError, Detail, Ephemeral, SessionHandle, Watch},
+    control::check_session,
     http::{Caller, Host, Problem, auth::RevocationEvent, extract, sse},
     model::{
         BusyPolicy, FaultCode, Outcome, QueryId, SessionName, Submission,
@@ -73,7 +74,7 @@ pub(super) async fn create(
 ) -> Result<Response, Problem> {
     let asked = ParsedChat::read(&body)?;
     drop(body);
-    let (profile, asks_people) = models::find(&host, &asked.model)?;
+    let (profile, asks_people) = models::find(&host, &caller.0, &asked.model)?;
     let chat_headers = ChatHeaders::read(&headers)?;
     // Before any lookup; the message is counted on submission.
     drop(host.reserve_query()?);
@@ -91,6 +92,9 @@ pub(super) async fn create(
             }
         }
     };
+    if session.memory.is_none() {
+        check_session(&caller.0, &session.handle).await?;
+    }
     let watch = ask(&host, &session, &asked, &chat_headers).await?;
     let told = [
         (SESSION, session.handle.key().name.to_string()),

@@ -7,17 +7,19 @@ use utoipa::IntoParams;
 use super::shapes::{Model, Models};
 use crate::{
     actor::{Profile, Profiles},
+    control::check_profile,
     http::{Caller, Host, Problem, extract::Path, problem::ProblemBody},
-    model::{ProfileName, ToolApproval, ToolSpec},
+    model::{Principal, ProfileName, ToolApproval, ToolSpec},
 };
 
 /// Lists the models.
 #[utoipa::path(get, path = "/v1/models", tag = "openai", responses(
     (status = 200, body = Models)
 ))]
-pub(super) async fn list(State(host): State<Host>, _: Caller) -> Json<Models> {
+pub(super) async fn list(State(host): State<Host>, Caller(caller): Caller) -> Json<Models> {
     let profiles = host.oracle.profiles();
-    let data = profiles.all().map(|one| model(&one)).collect();
+    let allowed = profiles.all().filter(|(name, _)| caller.may_use(name));
+    let data = allowed.map(|one| model(&one)).collect();
     Json(Models {
         object: "list",
         data,
@@ -37,27 +39,41 @@ pub(super) struct OfModel {
     params(OfModel),
     responses(
         (status = 200, body = Model),
+        (status = 403, description = "The key is not for this model's profile.", body = ProblemBody),
         (status = 404, description = "The model does not exist.", body = ProblemBody),
     )
 )]
 pub(super) async fn show(
     State(host): State<Host>,
-    _: Caller,
+    Caller(caller): Caller,
     Path(OfModel { model: name }): Path<OfModel>,
 ) -> Result<Json<Model>, Problem> {
     let profiles = host.oracle.profiles();
-    let found = profiles.all().find(|(profile, _)| profile.as_str() == name);
-    found
-        .map(|one| Json(model(&one)))
-        .ok_or_else(|| unknown(&profiles, &name))
+    Ok(Json(model(&allowed(&profiles, &caller, &name)?)))
 }
 
-pub(super) fn find(host: &Host, name: &str) -> Result<(ProfileName, bool), Problem> {
+/// Returns a profile, and whether it has a tool that may wait for approval.
+pub(super) fn find(
+    host: &Host,
+    caller: &Principal,
+    name: &str,
+) -> Result<(ProfileName, bool), Problem> {
     let profiles = host.oracle.profiles();
-    let found = profiles.all().find(|(profile, _)| profile.as_str() == name);
-    let (name, profile) = found.ok_or_else(|| unknown(&profiles, name))?;
+    let (name, profile) = allowed(&profiles, caller, name)?;
     let waits = |tool: &ToolSpec| tool.approval == ToolApproval::Required;
     Ok((name, profile.policy.tools.iter().any(waits)))
+}
+
+fn allowed<'a>(
+    profiles: &'a Profiles,
+    caller: &Principal,
+    name: &str,
+) -> Result<(ProfileName, &'a Profile), Problem> {
+    let mut all = profiles.all();
+    let found = all.find(|(profile, _)| profile.as_str() == name);
+    let (name, profile) = found.ok_or_else(|| unknown(profiles, name))?;
+    check_profile(caller, &name).map_err(|error| Problem::from(error).of("model"))?;
+    Ok((name, profile))
 }
 
 fn unknown(profiles: &Profiles, name: &str) -> Problem {

@@ -31,7 +31,7 @@ fn listed(place: &Workspace) -> Vec<Value> {
 fn a_key_is_printed_once_and_kept_as_a_hash() {
     let place = Workspace::new(&[]);
     let output = place
-        .oracle("keys create --name ann --expires 30d")
+        .oracle("keys create --name ann --expires 30d --profile a --profile b")
         .output();
     let key = String::from_utf8(output.stdout).unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
@@ -44,6 +44,7 @@ fn a_key_is_printed_once_and_kept_as_a_hash() {
     let kept = fs::read_to_string(file).unwrap();
     let list = place.oracle("keys list").output();
     let list = String::from_utf8(list.stdout).unwrap();
+    assert!(list.contains("a,b"), "{list}");
     for text in [&kept, &list] {
         assert!(text.contains("ann") && !text.contains(secret), "{text}");
     }
@@ -55,6 +56,7 @@ fn a_key_is_printed_once_and_kept_as_a_hash() {
         (&entry["state"], &entry["role"]),
         (&"valid".into(), &"user".into())
     );
+    assert_eq!(entry["profiles"], serde_json::json!(["a", "b"]));
     assert!(entry.get("sha256").is_none());
 }
 

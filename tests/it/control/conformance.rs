@@ -337,6 +337,7 @@ async fn user_key_may_not_control_and_the_admins_name_is_recorded() {
             name: "anna".into(),
             tenant: TenantId::new("acme").unwrap(),
             role,
+            ..Principal::local()
         };
         let session = SessionName::new("busy").unwrap();
         let pause = |tenant: Option<TenantId>| Verb::Pause {

@@ -52,6 +52,7 @@ fn admin() -> Principal {
         name: "anna".into(),
         tenant: TenantId::local(),
         role: Role::Admin,
+        ..Principal::local()
     }
 }
 

@@ -13,7 +13,7 @@ use oracle_agent::{
     testkit::{TestOracle, TestServer, router},
 };
 use reqwest::{Method, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -70,6 +70,7 @@ pub(super) fn key(folder: &Path, holder: &KeyHolder) -> String {
         name: holder.name.parse().unwrap(),
         tenant: TenantId::new(holder.tenant).unwrap(),
         role: holder.role,
+        profiles: Vec::new(),
         expires: holder.expires,
     };
     change(folder, |book| {
@@ -608,6 +609,137 @@ async fn limits_of_a_user_cannot_exceed_those_of_the_profile() {
         let shown: serde_json::Value = serde_json::from_slice(&shown).unwrap();
         assert_eq!(shown["limits"], limits, "{name}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn key_of_a_profile_uses_no_other_profile() {
+    let folder = tempfile::tempdir().unwrap();
+    let bound = |name: &str, role: Role| {
+        let key = Key::generate().unwrap();
+        let new = NewKey {
+            name: name.parse().unwrap(),
+            tenant: TenantId::local(),
+            role,
+            profiles: vec!["other".parse().unwrap()],
+            expires: None,
+        };
+        change(folder.path(), |book| {
+            book.add(&key, new, Timestamp::from_millis(0))
+        });
+        key.reveal().to_owned()
+    };
+    let (user, ops) = (bound("bound", Role::User), bound("ops", Role::Admin));
+    let free = key(folder.path(), &KeyHolder::of("free", "default", Role::User));
+    let oracle = greeter().profile("other").unwrap();
+    let server = TestServer::guarded(oracle, ring(folder.path()), |_| ());
+    let server = server.await.unwrap();
+    let send = async |method: &str, path: &str, key: &str, session: &str, body: &Value| {
+        let request = client().request(method.parse().unwrap(), server.url(path));
+        let mut request = with(request.bearer_auth(key), body);
+        if !session.is_empty() {
+            request = request.header("x-oracle-session", session);
+        }
+        let response = request.send().await.unwrap();
+        let status = response.status().as_u16();
+        let body: Value = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
+        let code = body["error"]["code"].as_str().unwrap_or("").to_owned();
+        (status, code, body)
+    };
+    let chat =
+        |model: &str| json!({ "model": model, "messages": [{ "role": "user", "content": "Hi" }] });
+    let verb = |verb: &str, session: &str| json!({ "verb": verb, "session": session });
+    let fork = |session: &str, into: &str| json!({ "verb": "fork", "session": session, "into": into, "query": 0 });
+    let resume = json!({ "verb": "continue", "session": "plain", "limits": { "max_turns": 9 } });
+    let (chats, sessions, control) = ("/v1/chat/completions", "/api/sessions", "/api/control");
+    let nothing = &json!({});
+    let (plain, other) = ("plain", "other");
+    for (key, method, path, session, body, expected) in [
+        (&free, "POST", sessions, "", json!({ "name": plain }), 201),
+        (
+            &free,
+            "POST",
+            "/api/sessions/plain/messages",
+            "",
+            json!({ "text": "Hi" }),
+            202,
+        ),
+        (&user, "GET", "/v1/models/other", "", json!({}), 200),
+        (&user, "GET", "/v1/models/oracle", "", json!({}), 403),
+        (&user, "POST", chats, "", chat("other"), 200),
+        (&user, "POST", chats, "", chat("oracle"), 403),
+        (&user, "POST", chats, plain, chat("other"), 403),
+        (&user, "POST", chats, other, chat("other"), 200),
+        (&user, "POST", sessions, "", json!({ "name": "n" }), 403),
+        (
+            &user,
+            "POST",
+            sessions,
+            "",
+            json!({ "name": "n", "profile": "oracle" }),
+            403,
+        ),
+        (
+            &user,
+            "POST",
+            sessions,
+            "",
+            json!({ "name": "n", "profile": "other" }),
+            201,
+        ),
+        (
+            &user,
+            "POST",
+            "/api/sessions/plain/messages",
+            "",
+            json!({ "text": "Hi" }),
+            403,
+        ),
+        (
+            &user,
+            "POST",
+            "/api/sessions/new/messages",
+            "",
+            json!({ "text": "Hi" }),
+            403,
+        ),
+        (
+            &user,
+            "POST",
+            "/api/sessions/n/messages",
+            "",
+            json!({ "text": "Hi" }),
+            202,
+        ),
+        (&user, "DELETE", "/api/sessions/plain", "", json!({}), 403),
+        (&user, "GET", "/api/sessions/plain", "", json!({}), 200),
+        (&ops, "POST", control, "", verb("pause", plain), 403),
+        (&ops, "POST", control, "", fork(plain, "copy"), 403),
+        (&ops, "POST", control, "", resume, 403),
+        (&ops, "POST", control, "", verb("inspect", plain), 200),
+        (&ops, "POST", control, "", verb("pause", other), 200),
+        (&ops, "POST", control, "", fork(other, "copy"), 200),
+        (
+            &free,
+            "POST",
+            "/api/sessions/plain/messages",
+            "",
+            json!({ "text": "Hi" }),
+            202,
+        ),
+    ] {
+        let (status, code, said) = send(method, path, key, session, &body).await;
+        assert_eq!(status, expected, "{method} {path} {body}: {said}");
+        let refused = if expected == 403 {
+            "profile_not_allowed"
+        } else {
+            ""
+        };
+        assert_eq!(code, refused, "{method} {path} {body}: {said}");
+    }
+    let (_, _, models) = send("GET", "/v1/models", &user, "", nothing).await;
+    let models = models["data"].as_array().unwrap();
+    let names: Vec<_> = models.iter().map(|model| &model["id"]).collect();
+    assert_eq!(names, ["other"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

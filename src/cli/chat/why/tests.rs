@@ -10,8 +10,8 @@ use crate::model::{
     access::By,
     command::Author,
     record::{
-        Accepted, ApprovalFact, ApprovalRequested, Classified, ControlFact, OpinionOutcome, PromptSummary,
-        QueryFinished, SecondOpinion, SupervisorFact,
+        Accepted, ApprovalFact, ApprovalRequested, Classified, ControlFact, OpinionOutcome,
+        PromptSummary, QueryFinished, SecondOpinion, SupervisorFact,
     },
     record::{
         Act, AgentFact, AmountBudget, ApprovalAnswered, ApprovalVerdict, BudgetFact, CallStarted,
