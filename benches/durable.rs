@@ -142,7 +142,7 @@ fn start(runtime: &Runtime, directory: &Path, sessions: u64) -> BenchResult<()> 
     let before = Instant::now();
     let journal = open(directory)?;
     let opened = before.elapsed();
-    let found = runtime.block_on(journal.unfinished(ALL, usize::MAX))?;
+    let found = runtime.block_on(journal.unfinished(None, ALL, usize::MAX))?;
     let (found, looked) = (found.len(), before.elapsed());
     println!(
         "sqlite: {sessions} sessions, opened in {opened:.2?}, {found} unfinished known after {looked:.2?}"

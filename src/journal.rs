@@ -348,9 +348,14 @@ pub trait Journal: Send + Sync + 'static {
     /// Lists up to `limit` tenants with sessions after the name `after`, in byte order.
     fn tenants(&self, after: Option<TenantId>, limit: usize) -> JournalFuture<'_, Vec<TenantId>>;
 
-    /// Lists up to `limit` [`SessionStatus::Busy`] sessions of all tenants by id, without those that
-    /// another live process owns.
-    fn unfinished(&self, sids: Sids, limit: usize) -> JournalFuture<'_, Vec<Known>>;
+    /// Lists up to `limit` [`SessionStatus::Busy`] sessions of one or all tenants by id, without
+    /// those that another live process owns.
+    fn unfinished(
+        &self,
+        of: Option<TenantId>,
+        sids: Sids,
+        limit: usize,
+    ) -> JournalFuture<'_, Vec<Known>>;
 
     /// Replaces the session's snapshot by a newer one that is not ahead of the log, and ignores any
     /// other.

@@ -44,7 +44,7 @@ pub use crashing::{
     AppendPoint, AppendedKinds, CrashPointError, CrashTarget, CrashingJournal, Side,
 };
 pub use events::{line, lines};
-pub use intercept::{InterceptedCall, InterceptedJournal};
+pub use intercept::{InterceptedCall, InterceptedJournal, Operation};
 pub use journal::{Obstacle, ObstructedJournal};
 pub use oracle::{TestError, TestOracle, TestSystem, advance_time};
 pub use panics::{PanickingPolicy, Panics};

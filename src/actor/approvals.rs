@@ -4,7 +4,11 @@
 //! sessions with an unfinished query, a request reads the journal: a few sessions at a time, within
 //! a deadline, and again only when a log has grown.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use dashmap::DashMap;
 use futures_util::{StreamExt as _, stream};
@@ -17,7 +21,7 @@ use super::{
 use crate::{
     journal::{ALL, Known},
     kernel::Session,
-    model::{ApprovalToken, QueryId, Seq, SessionKey, TenantId, Timestamp, ToolCall},
+    model::{ApprovalToken, QueryId, Seq, SessionKey, SessionName, TenantId, Timestamp, ToolCall},
 };
 
 const PAGE: usize = 256;
@@ -45,7 +49,9 @@ pub struct Approval {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Approvals(Arc<DashMap<SessionKey, PendingCalls>>);
+pub(super) struct Approvals(Arc<DashMap<TenantId, Sessions>>);
+
+type Sessions = HashMap<SessionName, PendingCalls>;
 
 #[derive(Debug, Clone, Default)]
 struct PendingCalls {
@@ -55,31 +61,42 @@ struct PendingCalls {
 
 impl Approvals {
     pub(super) fn update(&self, key: &SessionKey, session: &Session, last: Seq) {
-        self.0
-            .insert(key.clone(), PendingCalls::of(key, session, last));
+        let mut theirs = self.0.entry(key.tenant.clone()).or_default();
+        theirs.insert(key.name.clone(), PendingCalls::of(key, session, last));
     }
 
     pub(super) fn forget(&self, key: &SessionKey) {
-        self.0.remove(key);
+        if let Some(mut theirs) = self.0.get_mut(&key.tenant) {
+            theirs.remove(&key.name);
+        }
+        self.0.remove_if(&key.tenant, |_, theirs| theirs.is_empty());
     }
 
     pub(super) fn in_session(&self, key: &SessionKey) -> Vec<Approval> {
-        let there = self.0.get(key);
+        let theirs = self.0.get(&key.tenant);
+        let there = theirs.as_ref().and_then(|theirs| theirs.get(&key.name));
         there.map_or_else(Vec::new, |there| there.calls.clone())
     }
 
     fn knows(&self, known: &Known) -> bool {
-        let there = self.0.get(&known.key);
+        let theirs = self.0.get(&known.key.tenant);
+        let there = theirs
+            .as_ref()
+            .and_then(|theirs| theirs.get(&known.key.name));
         there.is_some_and(|there| there.last == known.last)
     }
 
     /// The waiting calls of a tenant, oldest first; drops the entries of sessions that no longer
     /// matter.
-    fn of(&self, tenant: &TenantId, matters: impl Fn(&SessionKey) -> bool) -> Vec<Approval> {
-        self.0
-            .retain(|key, _| key.tenant != *tenant || matters(key));
-        let theirs = self.0.iter().filter(|entry| entry.key().tenant == *tenant);
-        let mut calls: Vec<Approval> = theirs.flat_map(|entry| entry.calls.clone()).collect();
+    fn of(&self, tenant: &TenantId, matters: impl Fn(&SessionName) -> bool) -> Vec<Approval> {
+        let Some(mut theirs) = self.0.get_mut(tenant) else {
+            return Vec::new();
+        };
+        theirs.retain(|name, _| matters(name));
+        let calls = theirs.values().flat_map(|pending| pending.calls.clone());
+        let mut calls: Vec<Approval> = calls.collect();
+        drop(theirs);
+        self.0.remove_if(tenant, |_, theirs| theirs.is_empty());
         calls.sort_by(|a, b| {
             let order = |one: &Approval| (one.since, one.session.name.clone(), one.call.id.clone());
             order(a).cmp(&order(b))
@@ -132,15 +149,14 @@ impl Oracle {
         let (mut unfinished, mut sids) = (HashSet::new(), ALL);
         let (mut incomplete, mut to_the_end) = (false, true);
         loop {
-            let page = self.router().journal.unfinished(sids, PAGE);
-            let page = within(self.router().acknowledge, page).await?;
-            let Some(last) = page.last() else { break };
+            let page = self
+                .router()
+                .journal
+                .unfinished(Some(tenant.clone()), sids, PAGE);
+            let mut theirs = within(self.router().acknowledge, page).await?;
+            let Some(last) = theirs.last() else { break };
             sids = last.sid.next()..=*ALL.end();
-            let mut theirs: Vec<Known> = page
-                .into_iter()
-                .filter(|known| known.key.tenant == *tenant)
-                .collect();
-            unfinished.extend(theirs.iter().map(|known| known.key.clone()));
+            unfinished.extend(theirs.iter().map(|known| known.key.name.clone()));
             theirs.retain(|known| !self.lives(&known.key));
             let all =
                 stream::iter(&theirs).for_each_concurrent(AT_A_TIME, |known| self.look_at(known));
@@ -152,7 +168,11 @@ impl Oracle {
                 break;
             }
         }
-        let matters = |key: &SessionKey| !to_the_end || unfinished.contains(key) || self.lives(key);
+        let lives = |name: &SessionName| {
+            let (tenant, name) = (tenant.clone(), name.clone());
+            self.lives(&SessionKey { tenant, name })
+        };
+        let matters = |name: &SessionName| !to_the_end || unfinished.contains(name) || lives(name);
         let mut approvals = self.router().approvals.of(tenant, matters);
         let limit = limit.clamp(1, MOST);
         let more = approvals.len().saturating_sub(limit);

@@ -186,14 +186,23 @@ impl Journal for JournalRouter {
         self.durable.tenants(after, limit)
     }
 
-    fn unfinished(&self, sids: Sids, limit: usize) -> JournalFuture<'_, Vec<Known>> {
+    fn unfinished(
+        &self,
+        of: Option<TenantId>,
+        sids: Sids,
+        limit: usize,
+    ) -> JournalFuture<'_, Vec<Known>> {
         Box::pin(async move {
             let mut all = match *sids.start() <= FIRST {
-                true => self.durable.unfinished(sids.clone(), limit).await?,
+                true => {
+                    self.durable
+                        .unfinished(of.clone(), sids.clone(), limit)
+                        .await?
+                }
                 false => Vec::new(),
             };
             let room = limit - all.len();
-            all.extend(self.ephemerals.memory.unfinished(sids, room).await?);
+            all.extend(self.ephemerals.memory.unfinished(of, sids, room).await?);
             Ok(all)
         })
     }

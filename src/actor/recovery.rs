@@ -121,7 +121,7 @@ impl RecoveryTask {
     }
 
     async fn page(&self, sids: Sids) -> Result<Vec<Known>, Error> {
-        let page = self.router.journal.unfinished(sids, PAGE);
+        let page = self.router.journal.unfinished(None, sids, PAGE);
         super::replay::within(AGAIN, page).await
     }
 

@@ -358,12 +358,19 @@ impl Journal for Memory {
         })
     }
 
-    fn unfinished(&self, sids: Sids, limit: usize) -> JournalFuture<'_, Vec<Known>> {
+    fn unfinished(
+        &self,
+        of: Option<TenantId>,
+        sids: Sids,
+        limit: usize,
+    ) -> JournalFuture<'_, Vec<Known>> {
         Box::pin(async move {
             let sessions = read(&self.sessions);
             let slots = sessions.slots.range(sids);
             let known = slots.map(|(sid, slot)| slot.known(*sid));
-            let busy = known.filter(|known| known.standing == SessionStatus::Busy);
+            let is_wanted = |known: &Known| of.as_ref().is_none_or(|of| known.key.tenant == *of);
+            let busy =
+                known.filter(|known| known.standing == SessionStatus::Busy && is_wanted(known));
             Ok(busy.take(limit).collect())
         })
     }

@@ -266,9 +266,14 @@ impl Journal for Sqlite {
         readers.ask(move |reader| reader.tenants(after.as_ref(), limit))
     }
 
-    fn unfinished(&self, sids: Sids, limit: usize) -> JournalFuture<'_, Vec<Known>> {
+    fn unfinished(
+        &self,
+        of: Option<TenantId>,
+        sids: Sids,
+        limit: usize,
+    ) -> JournalFuture<'_, Vec<Known>> {
         let readers = &self.inner.readers;
-        readers.ask(move |reader| reader.unfinished(&sids, limit))
+        readers.ask(move |reader| reader.unfinished(of.as_ref(), &sids, limit))
     }
 
     fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> JournalFuture<'_, ()> {

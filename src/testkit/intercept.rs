@@ -159,8 +159,13 @@ impl<A: InterceptedJournal> Journal for A {
         self.intercept(call(Operation::Tenants, None), done)
     }
 
-    fn unfinished(&self, sids: Sids, limit: usize) -> JournalFuture<'_, Vec<Known>> {
-        let done = move || self.inner().unfinished(sids, limit);
+    fn unfinished(
+        &self,
+        of: Option<TenantId>,
+        sids: Sids,
+        limit: usize,
+    ) -> JournalFuture<'_, Vec<Known>> {
+        let done = move || self.inner().unfinished(of, sids, limit);
         self.intercept(call(Operation::Unfinished, None), done)
     }
 

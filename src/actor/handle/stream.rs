@@ -306,7 +306,7 @@ impl EventStream {
             return Ok(false);
         };
         let router = &self.session.router;
-        let free = router.journal.unfinished(known.sid..=known.sid, 1);
+        let free = router.journal.unfinished(None, known.sid..=known.sid, 1);
         if within(router.acknowledge, free).await?.is_empty() {
             return Ok(false);
         }

@@ -56,8 +56,8 @@ pub(super) fn open(files: &Files, most_pages: u32) -> Result<Connection, OpenErr
     files.keep_to_owner();
     let connection = writing(&files.journal)?;
     let limited = connection.pragma_update(None, "max_page_count", most_pages);
-    let complete = limited.and_then(|()| connection.execute_batch(schema::USAGE));
-    complete.map_err(|error| refused(&files.journal, &error))?;
+    let added = limited.and_then(|()| connection.execute_batch(schema::ADDED));
+    added.map_err(|error| refused(&files.journal, &error))?;
     Ok(connection)
 }
 

@@ -30,6 +30,8 @@ statements! {
     tenant: "SELECT min(tenant) FROM session WHERE tenant > ?1",
     busy: "SELECT sid, tenant, name, last, at, busy, owner FROM session
         WHERE busy = 1 AND sid BETWEEN ?1 AND ?2 ORDER BY sid",
+    busy_of: "SELECT sid, tenant, name, last, at, busy, owner FROM session
+        WHERE tenant = ?1 AND busy = 1 AND sid BETWEEN ?2 AND ?3 ORDER BY sid",
     last: "SELECT last FROM session WHERE sid = ?1",
     records: &format!(
         "SELECT {COLUMNS} FROM record WHERE sid = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3"
@@ -106,9 +108,17 @@ impl<'c> Reader<'c> {
         })
     }
 
-    pub(super) fn unfinished(&mut self, sids: &Sids, rows: usize) -> Result<Vec<Known>, Failed> {
-        let ends = [bound(sids.start().0), bound(sids.end().0)];
-        let mut found = self.sql.busy.query(ends)?;
+    pub(super) fn unfinished(
+        &mut self,
+        of: Option<&TenantId>,
+        sids: &Sids,
+        rows: usize,
+    ) -> Result<Vec<Known>, Failed> {
+        let (first, last) = (bound(sids.start().0), bound(sids.end().0));
+        let mut found = match of {
+            Some(tenant) => self.sql.busy_of.query((tenant.as_str(), first, last))?,
+            None => self.sql.busy.query((first, last))?,
+        };
         let (mut unfinished, mut others) = (Vec::new(), HashMap::new());
         while unfinished.len() < rows
             && let Some(row) = found.next()?
@@ -280,6 +290,10 @@ mod tests {
     fn read_statements_use_indexes() {
         let mut connection = Connection::open_in_memory().unwrap();
         schema::create(&mut connection).unwrap();
-        assert_indexed(Statements::plans(&connection));
+        connection.execute_batch(schema::ADDED).unwrap();
+        let plans = Statements::plans(&connection);
+        let plan = plans.iter().find(|(name, _)| *name == "busy_of").unwrap();
+        assert!(plan.1.contains("INDEX busy_session_of_tenant"), "{plan:?}");
+        assert_indexed(plans);
     }
 }

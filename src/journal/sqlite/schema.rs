@@ -54,9 +54,10 @@ const TABLES: &str = "
     INSERT INTO thread (thread, rank) VALUES ('secure-delete', 1);
 ";
 
-/// Usage of each tenant and key per day. Journals of this layout had no such table at first; they
-/// get it when they are opened, and versions that do not know it leave it alone.
-pub(super) const USAGE: &str = "
+/// Usage of each tenant and key per day, and busy sessions by tenant. Journals of this layout had
+/// neither at first; they get them when they are opened, and versions that do not know them leave
+/// them alone.
+pub(super) const ADDED: &str = "
     CREATE TABLE IF NOT EXISTS usage (
         payer TEXT NOT NULL,
         day INTEGER NOT NULL,
@@ -64,6 +65,7 @@ pub(super) const USAGE: &str = "
         nano_usd INTEGER NOT NULL,
         PRIMARY KEY (payer, day)
     ) STRICT, WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS busy_session_of_tenant ON session (tenant, sid) WHERE busy = 1;
 ";
 
 /// Application id and layout, including what only the write-ahead log has.
@@ -78,7 +80,7 @@ pub(super) fn header(connection: &Connection) -> rusqlite::Result<(u32, u32)> {
 pub(super) fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch(TABLES)?;
-    transaction.execute_batch(USAGE)?;
+    transaction.execute_batch(ADDED)?;
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", LAYOUT)?;
     transaction.commit()

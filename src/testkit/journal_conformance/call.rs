@@ -18,7 +18,7 @@ pub(super) enum JournalCall {
     Find(SessionKey),
     List(TenantId, Option<SessionName>, usize),
     Tenants(Option<TenantId>, usize),
-    Unfinished(Sids, usize),
+    Unfinished(Option<TenantId>, Sids, usize),
     Save(Sid, Epoch, Snapshot),
     Snapshot(Sid),
     Delete(Sid, Only),
@@ -54,8 +54,8 @@ impl JournalCall {
                 Answer::List(journal.list(tenant, after, limit).await)
             }
             Self::Tenants(after, limit) => Answer::Tenants(journal.tenants(after, limit).await),
-            Self::Unfinished(sids, limit) => {
-                Answer::Unfinished(journal.unfinished(sids, limit).await)
+            Self::Unfinished(of, sids, limit) => {
+                Answer::Unfinished(journal.unfinished(of, sids, limit).await)
             }
             Self::Save(sid, epoch, snapshot) => {
                 Answer::Save(journal.save(sid, epoch, snapshot).await)

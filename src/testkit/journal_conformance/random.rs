@@ -124,7 +124,8 @@ impl CallGenerator {
             44..47 => {
                 let first = (self.below(2) == 0).then(|| self.target().sid);
                 let sids = first.unwrap_or_default()..=*ALL.end();
-                JournalCall::Unfinished(sids, self.below(6) as usize)
+                let of = (self.below(2) == 0).then(|| self.key().tenant);
+                JournalCall::Unfinished(of, sids, self.below(6) as usize)
             }
             47..51 => self.save(),
             51..54 => JournalCall::Snapshot(self.target().sid),

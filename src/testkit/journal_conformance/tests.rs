@@ -39,6 +39,7 @@ enum Defect {
     UnfinishedAreAll,
     UnfinishedIgnoreTheLimit,
     UnfinishedBeginTooEarly,
+    UnfinishedIgnoreTheTenant,
     SnapshotsAreLost,
     OlderSnapshotsAreKept,
     SnapshotsMayBeAhead,
@@ -59,7 +60,7 @@ enum Defect {
 }
 
 impl Defect {
-    const ALL: [Self; 39] = [
+    const ALL: [Self; 40] = [
         Self::StaleEpochsMayAppend,
         Self::RepetitionsAreConflicts,
         Self::RepetitionsAreNotCompared,
@@ -82,6 +83,7 @@ impl Defect {
         Self::UnfinishedAreAll,
         Self::UnfinishedIgnoreTheLimit,
         Self::UnfinishedBeginTooEarly,
+        Self::UnfinishedIgnoreTheTenant,
         Self::SnapshotsAreLost,
         Self::OlderSnapshotsAreKept,
         Self::SnapshotsMayBeAhead,
@@ -422,11 +424,15 @@ impl Journal for Defective {
 
     fn unfinished(
         &self,
+        mut of: Option<TenantId>,
         mut sids: Sids,
         mut limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
         if self.is(Defect::UnfinishedIgnoreTheLimit) {
             limit = usize::MAX;
+        }
+        if self.is(Defect::UnfinishedIgnoreTheTenant) {
+            of = None;
         }
         if self.is(Defect::UnfinishedBeginTooEarly) {
             sids = Sid(sids.start().0.saturating_sub(1))..=*sids.end();
@@ -438,7 +444,7 @@ impl Journal for Defective {
                 all.truncate(limit);
                 return Ok(all);
             }
-            self.inner.unfinished(sids, limit).await
+            self.inner.unfinished(of, sids, limit).await
         }
         .boxed()
     }

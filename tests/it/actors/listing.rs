@@ -1,18 +1,27 @@
 //! Lists of sessions and pending approvals, deletion, and shutdown.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
+use futures_util::future::BoxFuture;
 use oracle_agent::{
     actor::{Approval, AskError, Oracle, SessionFilter, SessionState},
-    journal::{Journal as _, Only, SessionStatus},
+    journal::{Error, Journal, Only, SessionStatus},
     kernel::{Command, Refusal},
     llm::Scripted,
     model::{
-        By, ForkPoint, Limits, ProfileName, QueryId, Seq, SessionKey, SessionName, Submission,
-        TenantId, Timestamp, record::ApprovalVerdict,
+        By, ForkPoint, Limits, ProfileName, QueryId, Record, Seq, SessionKey, SessionName,
+        Submission, TenantId, Timestamp,
+        record::{ApprovalVerdict, Noted, SessionFact},
     },
     testkit::{
-        Obstacle, ObstructedJournal, SilentBackend, TestOracle, TestSystem, TestTool, advance_time,
+        InterceptedCall, InterceptedJournal, Obstacle, ObstructedJournal, Operation, SilentBackend,
+        TestOracle, TestSystem, TestTool, advance_time,
     },
 };
 use serde_json::json;
@@ -274,6 +283,61 @@ async fn waiting_calls_are_read_in_batches_and_an_incomplete_list_says_so() {
         .await
         .unwrap();
     assert_eq!((told.approvals.len(), told.incomplete), (19, true));
+}
+
+#[derive(Clone)]
+struct CountedLookups(Arc<dyn Journal>, Arc<AtomicUsize>);
+
+impl InterceptedJournal for CountedLookups {
+    fn inner(&self) -> &dyn Journal {
+        &*self.0
+    }
+
+    fn intercept<'a, T: Send + 'a>(
+        &'a self,
+        call: InterceptedCall,
+        done: impl FnOnce() -> BoxFuture<'a, Result<T, Error>> + Send + 'a,
+    ) -> BoxFuture<'a, Result<T, Error>> {
+        if call.operation == Operation::Unfinished {
+            self.1.fetch_add(1, Relaxed);
+        }
+        done()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn approvals_of_a_tenant_do_not_page_through_those_of_others() {
+    let journal = memory();
+    for number in 0..600 {
+        let key = SessionKey {
+            tenant: TenantId::new("noisy").unwrap(),
+            name: name(&format!("s{number}")),
+        };
+        let opened = SessionFact::Passivated(Noted {}).into();
+        let record = Record {
+            at: Timestamp::from_millis(0),
+            query: None,
+            turn: None,
+            fact: opened,
+        };
+        let begun = journal.begin(key, vec![Arc::new(record)], SessionStatus::Busy);
+        begun.await.unwrap();
+    }
+    let lookups = Arc::new(AtomicUsize::new(0));
+    let counted = CountedLookups(journal, Arc::clone(&lookups));
+    let system = approving().journal(Arc::new(counted));
+    let system = system
+        .settings(|settings| settings.recovery = oracle_agent::actor::Recovery::OnDemand)
+        .start()
+        .await
+        .unwrap();
+    let session = system.session("s").unwrap();
+    session.submit(Submission::new("deploy it")).await.unwrap();
+    session.wait_for("approval.requested").await.unwrap();
+    lookups.store(0, Relaxed);
+    assert_eq!(waiting(&system, 9).await.len(), 1);
+    // The page, and the empty one behind it.
+    assert_eq!(lookups.load(Relaxed), 2);
 }
 
 async fn waiting(system: &TestSystem, limit: usize) -> Vec<Approval> {

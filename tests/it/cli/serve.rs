@@ -226,7 +226,7 @@ pub(super) fn journal(place: &Workspace) -> Arc<dyn Journal> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn unfinished(place: &Workspace) -> usize {
-    let unfinished = journal(place).unfinished(ALL, 10 * ACCEPTED).await;
+    let unfinished = journal(place).unfinished(None, ALL, 10 * ACCEPTED).await;
     unfinished.unwrap().len()
 }
 

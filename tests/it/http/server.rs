@@ -134,7 +134,7 @@ async fn drain_refuses_new_work_and_closes_idle_connections() {
     tokio::join!(server.shut_down(), seen);
     assert!(std::net::TcpStream::connect(address).is_err());
     let known = journal.find(key).await.unwrap().unwrap();
-    let unfinished = journal.unfinished(oracle_agent::journal::ALL, 10);
+    let unfinished = journal.unfinished(None, oracle_agent::journal::ALL, 10);
     assert_eq!(
         unfinished.await.unwrap(),
         [known],

@@ -101,7 +101,7 @@ async fn sessions_of_a_live_owner_are_not_unfinished_for_others() {
         }
     }
     let unfinished = async |journal: &Sqlite, limit| {
-        let found = journal.unfinished(ALL, limit).await.unwrap();
+        let found = journal.unfinished(None, ALL, limit).await.unwrap();
         let names = found.iter().map(|known| known.key.name.to_string());
         names.collect::<Vec<_>>()
     };

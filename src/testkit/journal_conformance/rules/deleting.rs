@@ -53,7 +53,11 @@ async fn a_deleted_session_is_unknown<J: Journal>(journal: &J) -> Checked {
     same("one is left", left.len(), 1)?;
     let listed = journal.list(key.tenant.clone(), None, 9).await;
     same("list", listed, Ok(left.clone()))?;
-    same("unfinished", journal.unfinished(ALL, 9).await, Ok(left))?;
+    same(
+        "unfinished",
+        journal.unfinished(None, ALL, 9).await,
+        Ok(left),
+    )?;
     let found = journal.search(key.tenant, "words".into(), 9).await;
     same("search", found.map(|hits| hits.len()), Ok(2))?;
     holds(journal, other, &[1, 2]).await

@@ -90,7 +90,11 @@ async fn a_repetition_leaves_the_standing_as_it_is<J: Journal>(journal: &J) -> C
     }
     let known = at(&key, by.sid, 2, SessionStatus::Idle);
     same("find", journal.find(key).await, Ok(Some(known)))?;
-    same("unfinished", journal.unfinished(ALL, 9).await, Ok(vec![]))
+    same(
+        "unfinished",
+        journal.unfinished(None, ALL, 9).await,
+        Ok(vec![]),
+    )
 }
 
 async fn unfinished_sessions_come_in_the_order_of_their_numbers<J: Journal>(
@@ -126,8 +130,20 @@ async fn unfinished_sessions_come_in_the_order_of_their_numbers<J: Journal>(
         (last..=last, 9, &[]),
     ] {
         let what = format!("unfinished of {sids:?}, limit {limit}");
-        let answer = journal.unfinished(sids, limit).await;
+        let answer = journal.unfinished(None, sids, limit).await;
         same(&what, answer, Ok(want.to_vec()))?;
+    }
+    for name in ["default", "other", "third"] {
+        let tenant = key(name, "any")?.tenant;
+        let theirs = busy.iter().filter(|known| known.key.tenant == tenant);
+        let theirs: Vec<Known> = theirs.cloned().collect();
+        for (sids, limit) in [(ALL, 9), (ALL, 1), (second.next()..=last, 9)] {
+            let what = format!("unfinished of {name} and {sids:?}, limit {limit}");
+            let within = theirs.iter().filter(|known| sids.contains(&known.sid));
+            let want: Vec<Known> = within.take(limit).cloned().collect();
+            let answer = journal.unfinished(Some(tenant.clone()), sids, limit).await;
+            same(&what, answer, Ok(want))?;
+        }
     }
     Ok(())
 }

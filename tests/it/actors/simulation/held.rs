@@ -84,8 +84,13 @@ impl Journal for Held {
         self.held(async move |journal| journal.tenants(after, limit).await)
     }
 
-    fn unfinished(&self, sids: Sids, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        self.held(async move |journal| journal.unfinished(sids, limit).await)
+    fn unfinished(
+        &self,
+        of: Option<TenantId>,
+        sids: Sids,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+        self.held(async move |journal| journal.unfinished(of, sids, limit).await)
     }
 
     fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>> {

@@ -99,7 +99,7 @@ async fn every_event_is_seen_once_across_passivation_and_restart() {
     let Api { server, router } = api;
     let ((), ()) = tokio::join!(server.shut_down(), client.sees_the_end(stream));
     drop(router);
-    let unfinished = journal.unfinished(ALL, 10).await.unwrap();
+    let unfinished = journal.unfinished(None, ALL, 10).await.unwrap();
     assert_eq!(unfinished.len(), 1, "cut off in the middle");
 
     // The next server continues the query, also for clients that did not follow it before.
