@@ -1,4 +1,4 @@
-//! Fair shares of the capacity for concurrent requests.
+//! Fair shares of a capacity: concurrent requests, or memory for their bodies.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -54,47 +54,68 @@ impl Shares {
     /// # Errors
     /// When nothing is left for the caller.
     pub fn take(self: &Arc<Self>, caller: &Principal) -> Result<Share, NoShare> {
-        let tenant = (caller.tenant.clone(), None);
-        let key = (caller.tenant.clone(), Some(Arc::clone(&caller.name)));
-        let mut held = self.held.lock();
-        let free = self.most.saturating_sub(held.total);
-        if free == 0 {
-            return Err(NoShare::Full);
+        let mut share = self.share(caller);
+        share.grow(1)?;
+        Ok(share)
+    }
+
+    /// A share of nothing, which can grow.
+    pub fn share(self: &Arc<Self>, caller: &Principal) -> Share {
+        let key = Some(Arc::clone(&caller.name));
+        Share {
+            shares: Arc::clone(self),
+            holders: [(caller.tenant.clone(), None), (caller.tenant.clone(), key)],
+            units: 0,
         }
-        let holders = [tenant, key];
-        for (holder, times) in holders.iter().zip([TENANT_SHARE, KEY_SHARE]) {
-            if held
-                .by
-                .get(holder)
-                .is_some_and(|held| *held >= times.saturating_mul(free))
-            {
-                return Err(NoShare::Held);
-            }
-        }
-        held.total += 1;
-        for holder in &holders {
-            *held.by.entry(holder.clone()).or_default() += 1;
-        }
-        let shares = Arc::clone(self);
-        Ok(Share { shares, holders })
     }
 }
 
-/// A unit of a capacity, in use until this is dropped.
+/// Units of a capacity, in use until this is dropped.
 #[derive(Debug)]
 #[must_use = "it is in use until it is dropped"]
 pub struct Share {
     shares: Arc<Shares>,
     holders: [(TenantId, Option<Arc<str>>); 2],
+    units: usize,
+}
+
+impl Share {
+    /// Takes more units; all or none.
+    ///
+    /// # Errors
+    /// When less is left for the caller.
+    pub fn grow(&mut self, units: usize) -> Result<(), NoShare> {
+        let Some(others) = units.checked_sub(1) else {
+            return Ok(());
+        };
+        let mut held = self.shares.held.lock();
+        // What is free before the last unit.
+        let free = self.shares.most.saturating_sub(held.total + others);
+        if free == 0 {
+            return Err(NoShare::Full);
+        }
+        for (holder, times) in self.holders.iter().zip([TENANT_SHARE, KEY_SHARE]) {
+            let theirs = held.by.get(holder).copied().unwrap_or_default() + others;
+            if theirs >= times.saturating_mul(free) {
+                return Err(NoShare::Held);
+            }
+        }
+        held.total += units;
+        for holder in &self.holders {
+            *held.by.entry(holder.clone()).or_default() += units;
+        }
+        self.units += units;
+        Ok(())
+    }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
         let mut held = self.shares.held.lock();
-        held.total -= 1;
+        held.total -= self.units;
         for holder in &self.holders {
             if let Some(count) = held.by.get_mut(holder) {
-                *count -= 1;
+                *count -= self.units;
                 if *count == 0 {
                     held.by.remove(holder);
                 }
@@ -112,6 +133,28 @@ mod tests {
             name: name.into(),
             tenant: TenantId::new(tenant).unwrap(),
             ..Principal::local()
+        }
+    }
+
+    #[test]
+    fn share_grows_as_by_single_units() {
+        let at_once = |units: usize| {
+            let shares = Shares::new(100);
+            let mut share = shares.share(&caller("a", "1"));
+            let grown = share.grow(units);
+            assert_eq!(shares.in_use(), if grown.is_ok() { units } else { 0 });
+            drop(share);
+            assert_eq!(shares.in_use(), 0);
+            grown
+        };
+        for (units, grown) in [
+            (0, Ok(())),
+            (80, Ok(())),
+            (81, Err(NoShare::Held)),
+            (100, Err(NoShare::Held)),
+            (101, Err(NoShare::Full)),
+        ] {
+            assert_eq!(at_once(units), grown, "{units}");
         }
     }
 

@@ -13,10 +13,12 @@ use axum::{
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use prometheus_client::metrics::{counter::Counter, family::Family};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Caller, Host, Problem, Settings, access_log::with_guard};
-use crate::access::{NoShare, Shares};
+use crate::{
+    access::{NoShare, Share, Shares},
+    model::Principal,
+};
 
 /// Memory for all bodies, in units of the largest body.
 const LARGEST_BODIES: usize = 64;
@@ -31,8 +33,8 @@ type Status = [(&'static str, &'static str); 1];
 
 pub(super) struct Overload {
     requests: Arc<Shares>,
-    /// Permits, in bytes.
-    bodies: Arc<Semaphore>,
+    /// In bytes.
+    bodies: Arc<Shares>,
     answers: Family<Status, Counter>,
 }
 
@@ -45,7 +47,7 @@ impl Overload {
         }
         Self {
             requests: Shares::new(settings.max_requests),
-            bodies: Arc::new(Semaphore::new(bodies.min(Semaphore::MAX_PERMITS))),
+            bodies: Shares::new(bodies),
             answers,
         }
     }
@@ -140,12 +142,13 @@ async fn refuse(mut body: Body, problem: Problem) -> Response {
 /// Reads the body within its limits of size, time and memory, so that handlers have it whole.
 pub(super) async fn buffer_body(
     State(host): State<Host>,
+    Caller(caller): Caller,
     request: Request,
     next: Next,
 ) -> Response {
     let (parts, body) = request.into_parts();
     let within = host.settings.body_timeout;
-    let whole = tokio::time::timeout(within, whole(&host, body)).await;
+    let whole = tokio::time::timeout(within, whole(&host, &caller, body)).await;
     match whole {
         // Refused after the body was read, so that the client reads the response.
         Ok(Ok(_)) if parts.headers.contains_key(header::CONTENT_ENCODING) => {
@@ -160,7 +163,7 @@ pub(super) async fn buffer_body(
 
 struct BufferedBody {
     bytes: Vec<u8>,
-    _room: OwnedSemaphorePermit,
+    _room: Share,
 }
 
 impl AsRef<[u8]> for BufferedBody {
@@ -169,21 +172,14 @@ impl AsRef<[u8]> for BufferedBody {
     }
 }
 
-async fn whole(host: &Host, mut body: Body) -> Result<Bytes, Problem> {
+async fn whole(host: &Host, caller: &Principal, mut body: Body) -> Result<Bytes, Problem> {
     let most = host.settings.max_body;
     let too_large = || Problem::body_too_large(most);
-    let room_for = |bytes: usize| {
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let room = Arc::clone(&host.overload().bodies).try_acquire_many_owned(bytes);
-        room.map_err(|_| {
-            Problem::overloaded("the bodies of all current requests use too much memory: try again")
-        })
-    };
     let announced = http_body::Body::size_hint(&body).lower();
     if usize::try_from(announced).unwrap_or(usize::MAX) > most {
         return Err(too_large());
     }
-    let (mut room, mut bytes) = (room_for(0)?, Vec::new());
+    let (mut room, mut bytes) = (host.overload().bodies.share(caller), Vec::new());
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| Problem::broken_body(&error))?;
         let Ok(data) = frame.into_data() else {
@@ -192,7 +188,15 @@ async fn whole(host: &Host, mut body: Body) -> Result<Bytes, Problem> {
         if data.len() > most - bytes.len() {
             return Err(too_large());
         }
-        room.merge(room_for(data.len())?);
+        room.grow(data.len()).map_err(|why| {
+            let whose = match why {
+                NoShare::Full => "all current requests",
+                NoShare::Held => "the current requests of your key or your tenant",
+            };
+            Problem::overloaded(format!(
+                "the bodies of {whose} use too much memory: try again"
+            ))
+        })?;
         bytes.extend_from_slice(&data);
     }
     Ok(Bytes::from_owner(BufferedBody { bytes, _room: room }))

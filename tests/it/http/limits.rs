@@ -1,16 +1,24 @@
 //! Limits of the server, and clients that must not suffer from them.
 
-use std::{sync::Arc, time::Duration};
+use std::{convert::Infallible, sync::Arc, task::Poll, time::Duration};
 
-use futures_util::future::join_all;
+use axum::{
+    Extension,
+    body::Body,
+    http::{Request, StatusCode},
+};
+use futures_util::{StreamExt as _, future::join_all, poll, stream};
+use http_body_util::BodyExt as _;
 use oracle_agent::{
+    http::Settings,
     journal::Memory,
     llm::Scripted,
-    model::{SessionKey, SessionName, Submission},
-    testkit::{Obstacle, ObstructedJournal, SilentBackend, TestOracle, TestServer},
+    model::{Principal, SessionKey, SessionName, Submission, TenantId},
+    testkit::{Obstacle, ObstructedJournal, SilentBackend, TestOracle, TestServer, router},
 };
 use serde_json::json;
-use tokio::{io::AsyncWriteExt as _, net::TcpStream};
+use tokio::{io::AsyncWriteExt as _, net::TcpStream, task::JoinSet};
+use tower::ServiceExt as _;
 
 use super::{Raw, client, greeter, problem, with};
 
@@ -213,32 +221,41 @@ async fn request_over_the_limit_is_refused_with_retry_after() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn total_size_of_concurrent_bodies_is_bounded() {
-    let server = TestServer::with(greeter(), |settings| settings.max_body = 1_024);
-    let server = server.await.unwrap();
-    let most = "x".repeat(1_023);
-    let mut held = [(); 64].map(|()| Raw::to(server.address()));
-    for raw in &mut held {
-        let head = "POST /nowhere HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1024\r\n\r\n";
-        raw.send(head).send(&most);
+async fn concurrent_bodies_of_a_tenant_leave_memory_to_the_others() {
+    let small = |settings: &mut Settings| settings.max_body = 1_024;
+    let server = TestServer::with(greeter(), small).await.unwrap();
+    let (routes, _) = router(server.host().clone());
+    let mut held = Vec::new();
+    let mut counts = Vec::new();
+    for (tenant, name) in [("greedy", "a"), ("greedy", "b"), ("other", "c")] {
+        let who = Principal {
+            name: name.into(),
+            tenant: TenantId::new(tenant).unwrap(),
+            ..Principal::local()
+        };
+        let routes = routes.clone().layer(Extension(who));
+        let before = held.len();
+        let refused = loop {
+            // All but one byte of a body.
+            let first = stream::iter([Ok::<_, Infallible>("x".repeat(1_023))]);
+            let body = Body::from_stream(first.chain(stream::pending()));
+            let request = Request::post("/v1/chat/completions").header("host", "localhost");
+            let mut response = Box::pin(routes.clone().oneshot(request.body(body).unwrap()));
+            match poll!(response.as_mut()) {
+                Poll::Pending => held.push(response),
+                Poll::Ready(response) => break response.unwrap(),
+            }
+        };
+        counts.push(held.len() - before);
+        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+        let body = refused.into_body().collect().await.unwrap().to_bytes();
+        let body = String::from_utf8(body.to_vec()).unwrap();
+        assert!(
+            body.contains("of your key or your tenant use too much"),
+            "{body}"
+        );
     }
-    let client = client();
-    let one = || {
-        client
-            .post(server.url("/nowhere"))
-            .body("x".repeat(65))
-            .send()
-    };
-    let refused = loop {
-        let answer = one().await.unwrap();
-        if answer.status() != 404 {
-            break answer;
-        }
-    };
-    let (status, code, _) = problem(refused).await;
-    assert_eq!((status, code.as_str()), (503, "overloaded"));
-    drop(held);
-    while one().await.unwrap().status() != 404 {}
+    assert_eq!(counts, [51, 6, 5]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -282,24 +299,22 @@ async fn received_body_frees_its_memory_before_the_response() {
     let server = server.await.unwrap();
     let client = client();
     let padding = "x".repeat(900);
-    let asked = (0..64).map(|session| {
+    let mut asked = JoinSet::new();
+    for session in 0..64 {
         let question =
             json!({"model": "oracle", "messages": [{"role": "user", "content": padding}]});
         let request = client.post(server.url("/v1/chat/completions"));
         let request = request.header("x-oracle-session", format!("s{session}"));
-        with(request, &question).send()
-    });
-    let while_they_wait = async {
-        while server.oracle().busy() < 64 {
+        asked.spawn(with(request, &question).send());
+        // One after the other: their bodies together exceed the share of a key.
+        while server.oracle().busy() <= session {
+            assert!(asked.try_join_next().is_none(), "they are not answered");
             tokio::task::yield_now().await;
         }
-        let one = client.post(server.url("/nowhere")).body("x".repeat(1_024));
-        one.send().await.unwrap().status()
-    };
-    tokio::select! {
-        _ = join_all(asked) => panic!("they are not answered"),
-        status = while_they_wait => assert_eq!(status, 404),
     }
+    let one = client.post(server.url("/nowhere")).body("x".repeat(1_024));
+    assert_eq!(one.send().await.unwrap().status(), 404);
+    assert!(asked.try_join_next().is_none(), "they are not answered");
 }
 
 #[tokio::test(flavor = "multi_thread")]
