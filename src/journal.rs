@@ -141,8 +141,13 @@ impl StatusTracker {
         match fact {
             Fact::Query(QueryFact::Accepted(_)) => self.open += 1,
             Fact::Query(QueryFact::Finished(_)) => self.open = self.open.saturating_sub(1),
-            // A fork takes over the query that runs, without those that wait.
-            Fact::Session(SessionFact::Forked(_)) => self.open = self.open.min(1),
+            // A fork is open, and takes over the query that runs, without those that wait.
+            Fact::Session(SessionFact::Forked(_)) => {
+                *self = Self {
+                    open: self.open.min(1),
+                    ..Self::default()
+                };
+            }
             Fact::Session(SessionFact::Quarantined(_)) => self.is_quarantined = true,
             Fact::Session(SessionFact::Released(_)) => self.is_quarantined = false,
             Fact::Session(SessionFact::Closed(_)) => self.is_closed = true,

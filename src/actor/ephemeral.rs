@@ -256,7 +256,11 @@ impl UsageLog {
     pub(super) async fn end(&self, call: MeteredCall, usage: Usage) {
         let used = call.usage(usage);
         let charges = call.charges(&used.usage, &call.estimate().usage);
-        self.log.send(LlmFact::Used(used), charges).await;
+        if !call.is_limited {
+            self.log.send(LlmFact::Used(used), charges).await;
+        } else if let Err(error) = self.log.record(LlmFact::Used(used), charges).await {
+            tracing::warn!(%error, "cannot record the usage of a call: its estimate counts");
+        }
     }
 }
 
@@ -270,6 +274,9 @@ pub(super) struct MeteredCall {
     pub model: Arc<str>,
     pub tokens: u64,
     pub price: Option<crate::model::Price>,
+    /// Whether a budget of the tenant or key applies, so that the usage has to be counted before the
+    /// next turn.
+    pub is_limited: bool,
 }
 
 impl MeteredCall {

@@ -34,6 +34,8 @@ use crate::{
 };
 
 const PAGE: usize = 256;
+/// Sessions that are judged concurrently.
+const JUDGED: usize = 8;
 const ROUND: Duration = Duration::from_millis(100);
 /// Rounds to wait for the replacement of a dead shard.
 const REPLACED: u32 = 50;
@@ -89,15 +91,16 @@ impl RecoveryTask {
                 continue;
             };
             sids = last.sid.next()..=*ALL.end();
-            // Concurrently, because a session may have to be replayed for it.
-            let rests = page.iter().map(|known| self.rests(known, rested.as_ref()));
-            let rests = join_all(rests).await;
             let mut due = Vec::new();
-            for (known, rests) in page.into_iter().zip(rests) {
-                match rests {
-                    Some(true) => drop(resting.insert(known.sid, known.last)),
-                    Some(false) => due.push(known.key),
-                    None => {}
+            // A session may have to be replayed for it.
+            for few in page.chunks(JUDGED) {
+                let rests = few.iter().map(|known| self.rests(known, rested.as_ref()));
+                for (known, rests) in few.iter().zip(join_all(rests).await) {
+                    match rests {
+                        Some(true) => drop(resting.insert(known.sid, known.last)),
+                        Some(false) => due.push(known.key.clone()),
+                        None => {}
+                    }
                 }
             }
             self.wake_all(due, &mut held).await;

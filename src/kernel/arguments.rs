@@ -24,6 +24,9 @@ fn problem(schema: &Value, given: &Value, at: &str) -> Option<String> {
         one => std::slice::from_ref(one),
     };
     let types: Vec<&str> = types.iter().filter_map(Value::as_str).collect();
+    if given.is_null() && schema["nullable"] == true {
+        return None;
+    }
     if !types.is_empty() && !types.iter().any(|name| is_of_type(given, name)) {
         return Some(format!(
             "{} must be of type {}",
@@ -32,7 +35,7 @@ fn problem(schema: &Value, given: &Value, at: &str) -> Option<String> {
         ));
     }
     if let Value::Array(values) = &schema["enum"]
-        && !values.contains(given)
+        && !values.iter().any(|value| is_equal(value, given))
     {
         let values: Vec<String> = values.iter().map(Value::to_string).collect();
         return Some(format!(
@@ -76,6 +79,11 @@ fn problem_of_fields(schema: &Value, fields: &Map<String, Value>, at: &str) -> O
     found.flatten().next()
 }
 
+/// Compares numbers by value: 1 and 1.0 are equal.
+fn is_equal(one: &Value, other: &Value) -> bool {
+    one == other || one.is_number() && one.as_f64() == other.as_f64()
+}
+
 fn is_of_type(value: &Value, name: &str) -> bool {
     match name {
         "object" => value.is_object(),
@@ -114,11 +122,14 @@ mod tests {
                 },
                 "any": {},
                 "sure": {"type": "boolean"},
+                "level": {"enum": [1, 2]},
+                "owner": {"type": "string", "nullable": true},
                 "other": {"anyOf": [{"type": "string"}, {"type": "null"}]},
             },
         });
         for (more, says) in [
             (json!({}), None),
+            (json!({"level": 2.0, "owner": null}), None),
             (
                 json!({"mode": null, "tags": ["a", "b"], "any": [1], "extra": null}),
                 Some("there is no argument \"extra\""),

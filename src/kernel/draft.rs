@@ -209,13 +209,14 @@ impl<'a> Draft<'a> {
             [alone] => alone.idempotency_key.clone(),
             _ => None,
         };
+        let last = late.last().map_or(&self.query.by, |steered| &steered.by);
         let accepted = Accepted {
             text,
             limits: self.policy().limits,
             idempotency_key,
             continues: None,
             place: InboxPosition::Front,
-            by: self.query.by.clone(),
+            by: last.clone(),
         };
         self.push(inbox::record(self.session.next_query(), accepted, self.now));
     }

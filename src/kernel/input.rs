@@ -48,6 +48,25 @@ pub enum InFlight {
 }
 
 impl InFlight {
+    /// Usage of a call that was sent and is cut off, with `input` as the estimate where none was
+    /// reported; a token has about four characters.
+    pub(crate) fn cut_off(self, input: u64) -> Option<Usage> {
+        let Self::Sent {
+            received, reported, ..
+        } = self
+        else {
+            return None;
+        };
+        Some(Usage {
+            input_tokens: match reported.input_tokens {
+                0 => input,
+                reported => reported,
+            },
+            output_tokens: reported.output_tokens.max(received / 4),
+            ..reported
+        })
+    }
+
     /// Whether a call was sent and has no reported usage.
     pub(super) const fn is_uncounted(self) -> bool {
         match self {

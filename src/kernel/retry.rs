@@ -96,25 +96,19 @@ pub(super) fn uncounted(draft: &Draft<'_>, model: &str) -> Option<Usage> {
     if !draft.query.in_flight {
         return None;
     }
-    let (tokens, received, reported) = match draft.now.call {
-        InFlight::Unsent => return None,
+    let call = match draft.now.call {
         InFlight::Unknown if draft.query.waits => return None,
-        InFlight::Sent {
-            tokens,
-            received,
-            reported,
-        } => (tokens, received, reported),
-        InFlight::Unknown => (tokens_sent(draft), 0, Usage::default()),
-    };
-    let estimate = draft.session.calibration.applied_to(tokens);
-    let usage = Usage {
-        input_tokens: match reported.input_tokens {
-            0 => estimate,
-            reported => reported,
+        InFlight::Unknown => InFlight::Sent {
+            tokens: tokens_sent(draft),
+            received: 0,
+            reported: Usage::default(),
         },
-        output_tokens: reported.output_tokens.max(received / 4),
-        ..reported
+        call => call,
     };
+    let InFlight::Sent { tokens, .. } = call else {
+        return None;
+    };
+    let usage = call.cut_off(draft.session.calibration.applied_to(tokens))?;
     Some(turn_end::priced(draft, model, usage))
 }
 

@@ -88,11 +88,16 @@ impl Event {
             | Value::String(_)
             | Value::Array(_) => Value::Null,
         };
-        if let (Fact::Query(QueryFact::Finished(finished)), Value::Object(fields)) =
-            (&record.fact, &mut payload)
-        {
-            let reason = finished.outcome.reason().map(str::to_owned);
-            fields.insert("reason".to_owned(), reason.into());
+        match (&record.fact, &mut payload) {
+            (Fact::Query(QueryFact::Finished(finished)), Value::Object(fields)) => {
+                let reason = finished.outcome.reason().map(str::to_owned);
+                fields.insert("reason".to_owned(), reason.into());
+            }
+            // A path on the server is nothing for its clients.
+            (Fact::Session(SessionFact::Opened(_)), Value::Object(fields)) => {
+                fields.remove("project");
+            }
+            _ => {}
         }
         Self {
             seq,

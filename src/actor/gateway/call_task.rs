@@ -4,7 +4,7 @@
 //! keep-alive is neither a first piece nor progress for the session's progress tracker, so a server that sends
 //! only keep-alives misses the first deadline or the last.
 
-use std::pin::pin;
+use std::{pin::pin, sync::Arc};
 
 use futures_util::StreamExt;
 use tokio::time::{Instant, sleep_until};
@@ -14,7 +14,7 @@ use crate::{
     actor::{
         bus::{BusHandle, Frame},
         clock::Clock,
-        ephemeral::UsageLog,
+        ephemeral::{MeteredCall, UsageLog},
         mailbox::Mailbox,
     },
     kernel::CallToken,
@@ -116,14 +116,23 @@ pub(super) struct CallContext<'a> {
 impl CallContext<'_> {
     /// Makes the call and reports its end to the session; closes the connection early if the
     /// session no longer waits.
-    pub(super) async fn run(self, ticket: Ticket) -> CallEnd {
+    pub(super) async fn run(self, mut ticket: Ticket) -> CallEnd {
         let gave_up = ticket.caller.gave_up.clone();
-        let ended = gave_up.run_until_cancelled(self.call(ticket)).await;
+        let call_progress = Arc::clone(&ticket.call_progress);
+        let mut metered = ticket.metered.take();
+        let call = self.call(ticket, &mut metered);
+        let ended = gave_up.run_until_cancelled(call).await;
+        if ended.is_none()
+            && let Some(metered) = metered
+            && let Some(used) = call_progress.read().cut_off(metered.tokens)
+        {
+            self.usage.end(metered, used).await;
+        }
         ended.unwrap_or(CallEnd::GaveUp)
     }
 
-    async fn call(self, mut ticket: Ticket) -> CallEnd {
-        if let Some(metered) = &ticket.metered
+    async fn call(&self, mut ticket: Ticket, metered: &mut Option<MeteredCall>) -> CallEnd {
+        if let Some(metered) = metered
             && let Err(fault) = self.usage.begin(metered).await
         {
             let end = CallEnd::Failed(fault.clone());
@@ -144,7 +153,7 @@ impl CallContext<'_> {
             }
         };
         // Without reported usage, the estimate remains.
-        if let Some(metered) = ticket.metered
+        if let Some(metered) = metered.take()
             && !used.is_none()
         {
             self.usage.end(metered, used).await;

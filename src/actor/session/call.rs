@@ -199,9 +199,12 @@ impl SessionShell {
         let wall = self.services.clock.now();
         let waited = |outage| self.session.waited(wall, outage);
         let leaves_nothing = self.key.name.is_ephemeral();
+        let by = self.payer();
+        let budgets = || self.services.tenants.budgets(&self.key.tenant, &by);
         let metered = leaves_nothing.then(|| MeteredCall {
             session: self.key.clone(),
-            by: self.payer(),
+            is_limited: !budgets().is_empty(),
+            by: by.clone(),
             at: wall,
             token,
             model: Arc::clone(&model),

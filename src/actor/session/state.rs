@@ -28,8 +28,8 @@ use crate::{
     },
     journal::{self, Append, Claim, Entry, Journal, Snapshot},
     kernel::{
-        CallToken, Command, Decision, DecisionContext, IssuedCommand, Opinion, Query, Refusal,
-        Report, Session, Step,
+        CallToken, Command, Decision, DecisionContext, IssuedCommand, Opinion, Phase, Query,
+        Refusal, Report, Session, Step,
     },
     model::{
         By, CallId, Charge, Day, DayUsage, Fault, Period, QueryClassification, QueryId, Record,
@@ -129,13 +129,13 @@ impl SessionShell {
         }
     }
 
-    /// Who pays for the running query.
+    /// Who pays for the running query, or for the one that a quarantine interrupted.
     pub(super) fn payer(&self) -> By {
-        self.session
-            .query()
-            .map(Query::by)
-            .cloned()
-            .unwrap_or_default()
+        let query = match self.session.phase() {
+            Phase::Quarantined(aside) => aside.before.as_deref(),
+            _ => self.session.query(),
+        };
+        query.map(Query::by).cloned().unwrap_or_default()
     }
 
     /// The moment of a decision that may begin a query or a turn of this caller.

@@ -55,9 +55,10 @@ pub(super) fn open(files: &Files, most_pages: u32) -> Result<Connection, OpenErr
     // SQLite creates its other files with the permissions of the database.
     files.keep_to_owner();
     let connection = writing(&files.journal)?;
-    let limited = connection.pragma_update(None, "max_page_count", most_pages);
-    let added = limited.and_then(|()| connection.execute_batch(schema::ADDED));
-    added.map_err(|error| refused(&files.journal, &error))?;
+    // A journal at its maximum size can still be opened, so that sessions can be deleted.
+    let added = connection.execute_batch(schema::ADDED);
+    let limited = added.and_then(|()| connection.pragma_update(None, "max_page_count", most_pages));
+    limited.map_err(|error| refused(&files.journal, &error))?;
     Ok(connection)
 }
 

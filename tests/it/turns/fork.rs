@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use oracle_agent::{
+    journal::{SessionStatus, StatusTracker},
     kernel::{Command, DecisionContext, Phase, Session},
     model::{
         By, Outcome, QueryId, Record, Seq, SessionKey, SessionName, Submission, Timestamp, Turn,
@@ -46,6 +47,9 @@ fn is_whole(session: &Session, log: &[Record], name: &str) {
     );
     assert!(!session.is_paused() && !session.is_closed(), "{name}");
     assert_eq!(session.key(), Some(&key()), "{name}");
+    let mut tracker = StatusTracker::default();
+    log.iter().for_each(|record| tracker.evolve(&record.fact));
+    assert_eq!(tracker.status(), SessionStatus::Idle, "{name}");
     let accepted = log.iter().filter(|record| is_accepted(record));
     for query in accepted.map(|record| record.query) {
         let ends = log
@@ -121,6 +125,15 @@ fn fork_at_the_end_of_a_query_drops_later_ones() {
         .decide(again, DecisionContext::at(Timestamp::from_millis(1)))
         .unwrap();
     assert_eq!(decision.records[0].query, Some(QueryId(4)));
+}
+
+#[test]
+fn fork_of_a_session_that_was_closed_meanwhile_is_open() {
+    let mut play = Play::asked(policy());
+    play.command(Command::Close).unwrap();
+    play.says(&format!("One. {}", done()));
+    let (session, log) = fork(up_to_end(&play.log, 1), 1, None);
+    is_whole(&session, &log, "closed");
 }
 
 #[test]
