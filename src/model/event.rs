@@ -197,8 +197,8 @@ impl Fact {
 mod tests {
     use super::*;
     use crate::model::{
-        By, Limits,
-        record::{Accepted, InboxPosition},
+        By, Limits, ProfileName, SessionKey,
+        record::{Accepted, InboxPosition, Opened},
     };
 
     fn event(text: &str) -> Event {
@@ -235,6 +235,25 @@ mod tests {
                 },
             })
         );
+    }
+
+    #[test]
+    fn event_of_a_new_session_does_not_name_the_project_folder() {
+        let opened = SessionFact::Opened(Opened {
+            key: SessionKey::local(SessionName::new("s").unwrap()),
+            profile: ProfileName::oracle(),
+            project: Some("/home/anna/project".into()),
+            parent: None,
+        });
+        let record = Record {
+            at: Timestamp::from_millis(0),
+            query: None,
+            turn: None,
+            fact: opened.into(),
+        };
+        let event = Event::of(&SessionName::new("s").unwrap(), Seq(1), &record);
+        let event = serde_json::to_string(&event).unwrap();
+        assert!(!event.contains("anna"), "{event}");
     }
 
     #[test]

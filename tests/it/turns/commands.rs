@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use oracle_agent::{
-    kernel::{Command, CommandReply as Heard, Effect, InFlight, ModelChoice, Refusal, Report},
+    kernel::{
+        Command, CommandReply as Heard, Effect, InFlight, IssuedCommand, ModelChoice, Refusal,
+        Report,
+    },
     model::{
-        BusyPolicy, Limits, LimitsRequest, NanoUsd, Outcome, PartialLimits, Price, QueryId,
+        BusyPolicy, By, Limits, LimitsRequest, NanoUsd, Outcome, PartialLimits, Price, QueryId,
         QueryType, Role, Submission, ToolStatus, Usage,
         command::Author,
         record::{ApprovalVerdict, TurnMode},
@@ -422,15 +425,20 @@ fn steer_does_not_lift_a_final_or_last_turn() {
 fn late_steers_become_the_next_query() {
     let mut play = Play::asked(policy());
     play.submit(Submission::new("waits")).unwrap();
-    for text in ["And the tests?", "All of them."] {
-        play.submit(Submission {
+    for (by, text) in [("anna", "And the tests?"), ("bert", "All of them.")] {
+        let steer = Submission {
             busy: BusyPolicy::Steer,
             ..Submission::new(text)
+        };
+        play.command(IssuedCommand {
+            by: By::new(by),
+            command: Command::Submit(steer),
         })
         .unwrap();
     }
     play.command(steer("be brief", Author::Operator)).unwrap();
     play.says(&format!("So. {}", done()));
+    assert_eq!(play.session.query().unwrap().by().as_str(), "bert");
     let prepare = Effect::Prepare {
         query: QueryId(3),
         text: "And the tests?\n\nAll of them.".into(),
