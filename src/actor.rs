@@ -59,7 +59,7 @@ pub use handle::{
     Answer, AskError, Detail, EventStream, Oracle, Progress, QueryAccount, QueryPage, RecordPage,
     SessionFilter, SessionHandle, SessionPage, SessionState, SessionSummary, TenantPage, Watch,
 };
-pub(crate) use handle::{AnswerText, QueryStream};
+pub(crate) use handle::{AnswerText, Piece, QueryStream};
 pub use meter::{MetricFamily, MetricGauge, Metrics, Timing};
 pub use profile::{Profile, Profiles};
 pub use reload::{Changes, Reload, ReloadError};

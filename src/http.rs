@@ -76,7 +76,7 @@ use utoipa::{
     },
 };
 
-pub use crate::config::Server as Settings;
+pub use crate::config::{Server as Settings, StreamText};
 pub use accept::{AuthMode, BindError, Listener};
 pub use auth::{Admin, Caller};
 pub use host::{CounterGuard, DrainSignal, Host, HostParts};

@@ -55,7 +55,7 @@ pub use list::{SessionFilter, SessionPage, SessionState, SessionSummary, TenantP
 pub use look::{QueryAccount, QueryPage, RecordPage};
 pub use stream::{Detail, EventStream, Progress};
 pub use watch::{Answer, Watch};
-pub(crate) use watch::{AnswerText, QueryStream};
+pub(crate) use watch::{AnswerText, Piece, QueryStream};
 
 #[derive(Clone)]
 pub(super) struct SessionRouter {

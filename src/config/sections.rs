@@ -319,6 +319,8 @@ tables! {
         /// Whether chats over OpenAI's interface show progress as reasoning, unless a request
         /// overrides it.
         progress: bool = false, Switch;
+        /// Which text a stream of OpenAI's interface has, unless a request overrides it.
+        stream: StreamText = StreamText::default(), OneOf(&["turns", "answer"]);
     }
 
     /// `[data]`.
@@ -411,6 +413,18 @@ tables! {
         #[serde(with = "usd")]
         output: Option<NanoUsd> = None, Rate;
     }
+}
+
+/// Which text a stream of OpenAI's chat completions has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum StreamText {
+    /// That of every turn, as the model writes it.
+    #[default]
+    Turns,
+    /// That of the answer, at its end.
+    Answer,
 }
 
 /// Keys that are required in every list item that can have them.

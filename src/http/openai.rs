@@ -5,8 +5,8 @@
 //! beyond them is in headers and in one more object, `oracle`. docs/openai.md lists the supported
 //! features.
 //!
-//! **Invariant:** a stream never retracts text. A turn's text is sent once the turn can no longer
-//! be retried, because these clients cannot show a retraction.
+//! **Invariant:** the text of a stream that ends without an error ends with the answer. These clients
+//! cannot show a retraction, so a stream whose text would need one ends with an error.
 
 mod completions;
 mod models;

@@ -48,6 +48,9 @@ pub enum Progress {
 pub enum Detail {
     /// Every record, and text as it arrives.
     All,
+    /// Every record, and text as it arrives, with little memory for readers that may be slow: text
+    /// that they miss is in the record of its reply.
+    Text,
     /// Every record, with little memory for readers that may be slow.
     Events,
     /// Only the end of the query.
@@ -115,14 +118,14 @@ impl Detail {
     pub(super) const fn room(self, capacity: usize) -> (usize, usize) {
         match self {
             Self::All | Self::End => (capacity, PAGE),
-            Self::Events => LITTLE,
+            Self::Text | Self::Events => LITTLE,
         }
     }
 
     pub(super) fn filter(self, session: &SessionHandle) -> Filter {
         let all = Filter::session(session.key.clone());
         match self {
-            Self::All => all,
+            Self::All | Self::Text => all,
             Self::Events => Filter {
                 frames: Frames::No,
                 ..all

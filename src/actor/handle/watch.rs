@@ -20,8 +20,8 @@ use crate::{
     },
 };
 
-/// A query in progress: a [`Stream`] of its records and, with [`Detail::All`], of its text as the
-/// model writes it. It ends with the query.
+/// A query in progress: a [`Stream`] of its records and, with [`Detail::All`] or [`Detail::Text`], of
+/// its text as the model writes it. It ends with the query.
 ///
 /// An error does not end the stream: polling again tries again. The text ends with its first error.
 pub struct Watch {
@@ -65,20 +65,24 @@ impl Watch {
     /// Returns the answer's text in pieces, as the model writes it. The texts of turns are
     /// separated by blank lines.
     ///
-    /// If a call fails after it wrote text, the text of the next attempt follows after a blank line
-    /// and replaces it; [`Frame`](crate::actor::Frame) has the number of the attempt. With
-    /// [`Detail::Events`], each turn's text arrives at once when it is final.
+    /// If a call fails after it wrote text, the text of the next attempt continues it if it begins
+    /// in the same way; otherwise it follows after a blank line and replaces it.
+    /// [`Frame`](crate::actor::Frame) has the number of the attempt. With [`Detail::Events`], each
+    /// turn's text arrives at once when it is final.
     ///
     /// A later call continues where an earlier one stopped, also after an error. Afterwards,
     /// [`answer`](Self::answer) returns the outcome.
     pub fn text(&mut self) -> BoxStream<'_, Result<String, AskError>> {
         let pieces = stream::try_unfold(self, |watch| async {
             while let Some(progress) = watch.next().await? {
-                if let Some(piece) = watch.text.next(&progress) {
+                let piece = watch.text.next(&progress).map(Piece::joined);
+                if let Some(piece) = piece.filter(|piece| !piece.is_empty()) {
                     return Ok(Some((piece, watch)));
                 }
             }
-            let rest = watch.end.as_ref().and_then(|end| watch.text.end(end));
+            let end = watch.end.as_ref().and_then(|end| watch.text.end(end));
+            let rest = end.map(|(_, rest)| rest.joined());
+            let rest = rest.filter(|rest| !rest.is_empty());
             Ok(rest.map(|rest| (rest, watch)))
         });
         pieces.boxed()
@@ -109,15 +113,34 @@ impl Stream for Watch {
     }
 }
 
+/// New text of a query.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub turn: Turn,
+    pub text: String,
+    /// Whether a blank line separates it from all earlier text.
+    pub is_apart: bool,
+    /// Whether earlier text, of an attempt that failed, does not stand.
+    pub replaces: bool,
+}
+
+impl Piece {
+    fn joined(self) -> String {
+        let apart = self.is_apart && !self.text.is_empty();
+        format!("{}{}", if apart { "\n\n" } else { "" }, self.text)
+    }
+}
+
 /// Assembles the text of a query in pieces, from frames and from the records that complete them.
 #[derive(Debug, Default)]
 pub(crate) struct AnswerText {
     /// Text so far, without that of failed attempts.
     text: String,
-    /// The turn and attempt that wrote last.
+    /// Where the text of each turn begins.
+    begins: Vec<(Turn, usize)>,
+    /// The turn and attempt that wrote last, and how much of that attempt is known. An attempt that
+    /// begins like a failed one is behind the text.
     writer: Option<(Turn, Attempt)>,
-    /// Where the text of this turn begins, and how much there is of this attempt.
-    begin: usize,
     written: usize,
     /// Length of the text of calls that were completed; only their text is part of the answer.
     complete: usize,
@@ -127,65 +150,102 @@ pub(crate) struct AnswerText {
 
 impl AnswerText {
     /// Returns the new text in a record or frame.
-    pub(crate) fn next(&mut self, progress: &Progress) -> Option<String> {
+    pub(crate) fn next(&mut self, progress: &Progress) -> Option<Piece> {
         match progress {
             Progress::Frame(frame) => {
-                self.add((frame.turn, frame.attempt), frame.offset, &frame.text)
+                let writer = (frame.turn, frame.attempt);
+                self.add(writer, frame.offset, &frame.text, false)
             }
-            Progress::Record(record) => self.record(record),
+            Progress::Record(record) => match &record.fact {
+                Fact::Turn(TurnFact::Replied(replied)) => {
+                    let turn = record.turn.unwrap_or_default();
+                    self.replied((turn, replied.attempt), &replied.text)
+                }
+                _ => None,
+            },
         }
     }
 
-    /// Returns the new text in a record.
-    pub(crate) fn record(&mut self, record: &SessionRecord) -> Option<String> {
-        let Fact::Turn(TurnFact::Replied(replied)) = &record.fact else {
-            return None;
-        };
-        let turn = record.turn.unwrap_or_default();
-        self.replied((turn, replied.attempt), &replied.text)
-    }
-
-    fn replied(&mut self, writer: (Turn, Attempt), text: &str) -> Option<String> {
-        let piece = self.add(writer, 0, text);
+    fn replied(&mut self, writer: (Turn, Attempt), text: &str) -> Option<Piece> {
+        self.written = 0;
+        let piece = self.add(writer, 0, text, true);
         self.complete = self.text.len();
         piece
     }
 
-    /// Returns what the answer adds to the texts of the turns, such as the reason of a forced end.
-    pub(crate) fn end(&mut self, answer: &Answer) -> Option<String> {
+    /// Returns the turn from which the text is the answer, and what the answer adds, such as the
+    /// reason of a forced end; `None` if the text does not end with the answer.
+    pub(crate) fn end(&mut self, answer: &Answer) -> Option<(Turn, Piece)> {
         let readable = answer.outcome.readable(&answer.text, answer.turns);
-        let interrupted = self.text.len() > self.complete;
+        let next = Turn(self.writer.map_or(0, |(turn, _)| turn.0 + 1));
+        let is_interrupted = self.text.len() > self.complete;
         self.text.truncate(self.complete);
-        let rest = readable.strip_prefix(&self.text)?;
-        let begin = if interrupted && !rest.starts_with('\n') {
-            "\n\n"
-        } else {
-            ""
+        self.begins.retain(|(_, begin)| *begin < self.complete);
+        let begins = self.begins.iter().find_map(|(turn, begin)| {
+            let rest = readable.strip_prefix(&self.text[*begin..])?;
+            Some((*turn, rest.to_owned()))
+        });
+        let replaces = is_interrupted && !self.text.is_empty();
+        let (from, text) = match begins {
+            None if self.text.is_empty() => (next, readable.clone()),
+            begins => begins?,
         };
-        let rest = (!rest.is_empty()).then(|| format!("{begin}{rest}"));
+        let rest = Piece {
+            turn: next.max(from),
+            is_apart: self.any && !text.starts_with('\n'),
+            text,
+            replaces,
+        };
         self.complete = readable.len();
-        self.text = readable;
-        rest
+        (self.begins, self.text) = (vec![(from, 0)], readable);
+        Some((from, rest))
     }
 
-    fn add(&mut self, writer: (Turn, Attempt), offset: usize, text: &str) -> Option<String> {
+    fn add(
+        &mut self,
+        writer: (Turn, Attempt),
+        offset: usize,
+        text: &str,
+        is_whole: bool,
+    ) -> Option<Piece> {
+        // A frame may arrive after records that were read from the journal.
+        if self.writer > Some(writer) {
+            return None;
+        }
         if self.writer != Some(writer) {
-            match self.writer {
-                Some((turn, _)) if turn == writer.0 => self.text.truncate(self.begin),
-                _ => self.begin = self.text.len(),
-            }
             (self.writer, self.written) = (Some(writer), 0);
         }
+        let (turn, _) = writer;
+        let begin = self.begins.last().filter(|(of, _)| *of == turn);
+        let begin = begin.map(|(_, begin)| *begin);
+        let shown = begin.map_or("", |begin| &self.text[begin..]);
+        let (same, ahead) = shown.split_at_checked(self.written)?;
         // After a missing frame, the record of the reply has the rest.
-        let known = self.written.checked_sub(offset)?;
-        let new = text.get(known..).filter(|new| !new.is_empty())?;
-        let apart = |earlier| if earlier { "\n\n" } else { "" };
-        let begins = self.written == 0;
-        self.text += apart(begins && !self.text.is_empty());
-        self.text += new;
+        let new = text.get(self.written.checked_sub(offset)?..)?;
+        let (replaces, text) = match new.strip_prefix(ahead) {
+            Some(further) => (false, further.to_owned()),
+            None if ahead.starts_with(new) && !is_whole => {
+                self.written += new.len();
+                return None;
+            }
+            None => (true, format!("{same}{new}")),
+        };
         self.written += new.len();
-        let earlier = mem::replace(&mut self.any, true);
-        Some(format!("{}{new}", apart(begins && earlier)))
+        if replaces && let Some((_, begin)) = self.begins.pop() {
+            self.text.truncate(begin.saturating_sub(2));
+        }
+        let begins = replaces || begin.is_none();
+        if begins && !text.is_empty() {
+            self.text += if self.text.is_empty() { "" } else { "\n\n" };
+            self.begins.push((turn, self.text.len()));
+        }
+        self.text += &text;
+        (replaces || !text.is_empty()).then(|| Piece {
+            turn,
+            text,
+            is_apart: mem::replace(&mut self.any, true) && begins,
+            replaces,
+        })
     }
 }
 
@@ -364,9 +424,14 @@ mod tests {
     #[test]
     fn forced_end_is_explained_after_text_of_an_unfinished_call() {
         let mut text = AnswerText::default();
-        assert_eq!(text.next(&frame(0, 1, 0, "Begun")).unwrap(), "Begun");
-        let end = text.end(&forced("")).unwrap();
-        assert!(end.starts_with("\n\nStopped by an operator"), "{end}");
+        assert_eq!(
+            text.next(&frame(0, 1, 0, "Begun")).unwrap().joined(),
+            "Begun"
+        );
+        let (from, rest) = text.end(&forced("")).unwrap();
+        assert_eq!((from, rest.replaces), (Turn(1), false));
+        let rest = rest.joined();
+        assert!(rest.starts_with("\n\nStopped by an operator"), "{rest}");
     }
 
     #[test]
@@ -379,14 +444,55 @@ mod tests {
             frame(0, 1, 9, "four"),
             frame(0, 2, 0, "Uno"),
         ];
-        let pieces: Vec<_> = pieces.iter().map(|piece| text.next(piece)).collect();
+        let pieces: Vec<_> = pieces
+            .iter()
+            .map(|piece| joined(&mut text, piece))
+            .collect();
         let new = [Some("One "), Some("two"), None, Some("\n\nUno")];
         assert_eq!(pieces, new.map(|new| new.map(str::to_owned)));
         assert_eq!(text.replied((Turn(0), Attempt(2)), "Uno"), None);
         let next = text.replied((Turn(1), Attempt(1)), "Due").unwrap();
-        assert_eq!(next, "\n\nDue");
-        let end = text.end(&forced("Uno\n\nDue")).unwrap();
-        assert!(end.starts_with("\n\nStopped by an operator"), "{end}");
-        assert_eq!(text.end(&forced("Uno\n\nDue")), None);
+        assert_eq!(next.joined(), "\n\nDue");
+        let (from, rest) = text.end(&forced("Uno\n\nDue")).unwrap();
+        assert_eq!(from, Turn(0));
+        let rest = rest.joined();
+        assert!(rest.starts_with("\n\nStopped by an operator"), "{rest}");
+        let (_, rest) = text.end(&forced("Uno\n\nDue")).unwrap();
+        assert_eq!(rest.text, "");
+    }
+
+    fn joined(text: &mut AnswerText, progress: &Progress) -> Option<String> {
+        text.next(progress).map(Piece::joined)
+    }
+
+    #[test]
+    fn attempt_that_begins_like_the_failed_one_continues_it() {
+        let mut text = AnswerText::default();
+        assert_eq!(
+            joined(&mut text, &frame(0, 1, 0, "Ein Satz")).unwrap(),
+            "Ein Satz"
+        );
+        assert_eq!(text.next(&frame(0, 2, 0, "Ein ")), None);
+        let more = text.next(&frame(0, 2, 4, "Satz mehr")).unwrap();
+        assert_eq!((more.text.as_str(), more.replaces), (" mehr", false));
+        // The third attempt is shorter than what the first two wrote.
+        assert_eq!(text.next(&frame(0, 3, 0, "Ein Satz")), None);
+        let whole = text.replied((Turn(0), Attempt(3)), "Ein Satz").unwrap();
+        assert_eq!((whole.text.as_str(), whole.replaces), ("Ein Satz", true));
+    }
+
+    #[test]
+    fn frame_of_an_earlier_turn_is_ignored() {
+        let mut text = AnswerText::default();
+        text.replied((Turn(0), Attempt(1)), "Uno").unwrap();
+        text.replied((Turn(1), Attempt(2)), "Due").unwrap();
+        assert_eq!(text.next(&frame(0, 1, 0, "Uno")), None);
+        let answered = Answer {
+            outcome: Outcome::Answered,
+            text: "Due".to_owned(),
+            ..forced("")
+        };
+        let (from, rest) = text.end(&answered).unwrap();
+        assert_eq!((from, rest.text.as_str()), (Turn(1), ""));
     }
 }

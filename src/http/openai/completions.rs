@@ -26,7 +26,7 @@ use super::{
 use crate::{
     actor::{AskError, Detail, Ephemeral, SessionHandle, Watch},
     control::check_session,
-    http::{Caller, Host, Problem, auth::RevocationEvent, extract, sse},
+    http::{Caller, Host, Problem, StreamText, auth::RevocationEvent, extract, sse},
     model::{
         BusyPolicy, FaultCode, Outcome, QueryId, SessionName, Submission,
         command::{MAX_KEY, UnknownBusyPolicy},
@@ -79,15 +79,24 @@ pub(super) async fn create(
     // Before any lookup; the message is counted on submission.
     drop(host.reserve_query()?);
     let oracle = host.oracle.acting(caller.by());
+    let text = asked.stream_text.unwrap_or(host.settings.stream);
+    let detail = match (asked.stream, text) {
+        (true, StreamText::Turns) => Detail::Text,
+        (true, StreamText::Answer) => Detail::Events,
+        (false, _) => Detail::End,
+    };
     let session = match chat_headers.durable(&asked, asks_people) {
         Some(name) => Session {
-            handle: oracle.session_by_key(caller.session(name)).profile(profile),
+            handle: oracle
+                .session_by_key(caller.session(name))
+                .profile(profile)
+                .detail(detail),
             memory: None,
         },
         None => {
             let memory = oracle.ephemeral(caller.0.tenant.clone(), profile);
             Session {
-                handle: SessionHandle::clone(&memory),
+                handle: SessionHandle::clone(&memory).detail(detail),
                 memory: Some(memory),
             }
         }
@@ -103,19 +112,17 @@ pub(super) async fn create(
     let head = Head::new(Uuid::now_v7(), asked.model);
     let drain = host.drain().clone();
     let response = match asked.stream {
-        true => {
-            let progress = chat_headers.progress.unwrap_or(host.settings.progress);
-            streamed(
-                StreamContext {
-                    head,
-                    include_usage: asked.include_usage,
-                    progress,
-                    session,
-                    drain,
-                },
-                watch,
-            )
-        }
+        true => streamed(
+            StreamContext {
+                head,
+                include_usage: asked.include_usage,
+                text,
+                progress: chat_headers.progress.unwrap_or(host.settings.progress),
+                session,
+                drain,
+            },
+            watch,
+        ),
         false => {
             let answered = tokio::select! {
                 answered = whole(head, session, watch) => answered,
@@ -130,7 +137,7 @@ pub(super) async fn create(
 pub(super) struct Session {
     pub handle: SessionHandle,
     /// Cancels and removes its session on drop.
-    memory: Option<Ephemeral>,
+    pub memory: Option<Ephemeral>,
 }
 
 /// Submits the question, unless it is a repetition, and watches its query.
@@ -140,13 +147,10 @@ async fn ask(
     asked: &ParsedChat,
     chat_headers: &ChatHeaders,
 ) -> Result<Watch, Problem> {
-    // Streamed text may have to be retracted, so clients receive none.
-    let detail = match asked.stream {
-        true => Detail::Events,
-        false => Detail::End,
-    };
-    let Session { handle, memory } = session;
-    let session = &handle.clone().detail(detail);
+    let Session {
+        handle: session,
+        memory,
+    } = session;
     let is_new = memory.is_some() || session.last().await?.is_none();
     if chat_headers.again
         && chat_headers.key.is_none()

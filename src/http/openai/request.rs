@@ -15,7 +15,7 @@ use utoipa::{
 };
 
 use crate::{
-    http::{Problem, extract},
+    http::{Problem, StreamText, extract},
     model::{Import, ImportedMessage, Speaker, command::MAX_QUESTION},
 };
 
@@ -171,6 +171,9 @@ impl ToSchema for Text {
 struct StreamOptions {
     /// Whether a last chunk has the usage.
     include_usage: Option<bool>,
+    /// Oracle's own: the text of all `turns` as the model writes it, or that of the `answer` at its
+    /// end. The default is a setting of the server.
+    oracle: Option<StreamText>,
 }
 
 /// The format of the answer.
@@ -202,6 +205,8 @@ pub(super) struct ParsedChat {
     pub stream: bool,
     /// Whether the last chunk has the usage.
     pub include_usage: bool,
+    /// Which text a stream has; `None` means the server's setting.
+    pub stream_text: Option<StreamText>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -215,7 +220,7 @@ impl ParsedChat {
     pub(super) fn read(body: &[u8]) -> Result<Self, Problem> {
         let request: ChatRequest = extract::read(body)?;
         request.check()?;
-        let options = request.stream_options;
+        let options = request.stream_options.as_ref();
         let (instructions, mut past) = conversation(request.messages)?;
         let answered = past.iter().rposition(|exchange| exchange.answer.is_some());
         let open = past.drain(answered.map_or(0, |at| at + 1)..);
@@ -230,6 +235,7 @@ impl ParsedChat {
             store: request.store == Some(true),
             stream: request.stream == Some(true),
             include_usage: options.is_some_and(|of| of.include_usage == Some(true)),
+            stream_text: options.and_then(|of| of.oracle),
         })
     }
 

@@ -5,7 +5,10 @@ use utoipa::ToSchema;
 
 use crate::{
     actor::Answer,
-    model::{Outcome, SessionKey, Usage},
+    model::{
+        Outcome, Record, SessionKey, Turn, Usage,
+        record::{AgentFact, ApprovalFact, Fact, LlmFact, ToolFact, TurnFact},
+    },
 };
 
 /// The version of the program that answers.
@@ -125,9 +128,9 @@ pub(super) struct Chunk<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<TokenUsage>)]
     pub usage: Option<Option<TokenUsage>>,
-    /// Details that OpenAI's format lacks, at the end of the answer.
+    /// Details that OpenAI's format lacks.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub oracle: Option<AnswerDetails>,
+    pub oracle: Option<ChunkDetails>,
 }
 
 /// The choice of a chunk.
@@ -245,6 +248,9 @@ pub(super) struct AnswerDetails {
     pub reason: Option<String>,
     /// Number of turns.
     pub turns: u32,
+    /// In a stream, the turn from which the text is the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_from: Option<Turn>,
 }
 
 impl AnswerDetails {
@@ -255,7 +261,63 @@ impl AnswerDetails {
             outcome: answer.outcome.name(),
             reason: answer.outcome.reason().map(str::to_owned),
             turns: answer.turns,
+            answer_from: None,
         }
+    }
+}
+
+/// Details of a chunk that OpenAI's format lacks; its clients ignore them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ChatChunkDetails)]
+#[serde(untagged)]
+pub(super) enum ChunkDetails {
+    /// At the end of the answer.
+    End(AnswerDetails),
+    /// Before it.
+    Turn(TurnDetails),
+}
+
+/// The turn of a chunk's text, or an event.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ChatTurnDetails)]
+pub(super) struct TurnDetails {
+    /// The turn, as in the session's events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Turn>,
+    /// The type of an event that happened in it, such as `tool.started`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<&'static str>,
+    /// The tool that the event concerns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The reason of a wait or of another attempt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl TurnDetails {
+    /// Describes a record, if it has a meaning for a reader.
+    pub(super) fn of(record: &Record) -> Option<Self> {
+        let (tool, reason) = match &record.fact {
+            Fact::Turn(TurnFact::Started(_) | TurnFact::Restarted(_))
+            | Fact::Llm(LlmFact::Admitted(_))
+            | Fact::Agent(AgentFact::DelegationStarted(_) | AgentFact::DelegationFinished(_)) => {
+                (None, None)
+            }
+            Fact::Tool(ToolFact::Started(call)) => (Some(&call.name), None),
+            Fact::Approval(ApprovalFact::Requested(call)) => (Some(&call.name), None),
+            Fact::Tool(ToolFact::Finished(finished)) => (Some(&finished.name), None),
+            Fact::Llm(LlmFact::Waiting(waiting)) => (None, Some(waiting.reason.to_string())),
+            Fact::Llm(LlmFact::Retried(retried)) => (None, Some(retried.fault.code.to_string())),
+            Fact::Llm(LlmFact::FailedOver(failed)) => (None, Some(failed.fault.code.to_string())),
+            _ => return None,
+        };
+        Some(Self {
+            turn: record.turn,
+            event: Some(record.fact.kind()),
+            tool: tool.cloned(),
+            reason,
+        })
     }
 }
 

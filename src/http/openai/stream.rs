@@ -2,24 +2,29 @@
 //!
 //! The connection pulls the stream: a chunk is built when its reader has taken the previous one, so
 //! a slow reader costs the memory of one turn's text. Records missed meanwhile are read from the
-//! journal.
+//! journal; the record of a reply has the text of missed frames.
 
 use std::collections::VecDeque;
 
-use axum::response::sse::Event;
+use axum::{http::StatusCode, response::sse::Event};
 use futures_util::{Stream, stream};
 use serde::Serialize;
 
 use super::{
     completions::{Session, failure},
-    shapes::{AnswerDetails, Chunk, ChunkChoice, Delta, FinishReason, Head},
+    shapes::{
+        AnswerDetails, Chunk, ChunkChoice, ChunkDetails, Delta, FinishReason, Head, TurnDetails,
+    },
 };
 use crate::{
-    actor::{Answer, AnswerText, Progress, SessionRecord, Watch},
-    http::{DrainSignal, Problem, sse},
-    model::record::{
-        AgentFact, BudgetFact, Fact, LlmFact, QueryFact, Record, SignalFact, SupervisorFact,
-        ToolFact, TurnFact,
+    actor::{Answer, AnswerText, Piece, Progress, SessionRecord, Watch},
+    http::{DrainSignal, Problem, StreamText, sse},
+    model::{
+        QueryId, Turn,
+        record::{
+            AgentFact, BudgetFact, Fact, LlmFact, QueryFact, Record, SignalFact, SupervisorFact,
+            ToolFact, TurnFact,
+        },
     },
 };
 
@@ -30,6 +35,7 @@ pub(super) struct StreamContext {
     pub head: Head,
     /// Whether the last chunk has the usage.
     pub include_usage: bool,
+    pub text: StreamText,
     /// Whether progress is sent as reasoning.
     pub progress: bool,
     pub session: Session,
@@ -48,24 +54,29 @@ struct ChunkBody {
     context: StreamContext,
     /// `None` after the end.
     watch: Option<Watch>,
+    query: QueryId,
     ready: VecDeque<Event>,
     text: AnswerText,
+    /// The turn whose text was sent last.
+    last: Turn,
 }
 
 impl ChunkBody {
     fn begin(context: StreamContext, watch: Watch) -> Self {
-        let (ready, text) = (VecDeque::new(), AnswerText::default());
         let mut telling = Self {
             context,
+            query: watch.query(),
             watch: Some(watch),
-            ready,
-            text,
+            ready: VecDeque::new(),
+            text: AnswerText::default(),
+            last: Turn::default(),
         };
-        telling.delta(Delta {
+        let begin = Delta {
             role: Some("assistant"),
             content: Some(String::new()),
             ..Delta::default()
-        });
+        };
+        telling.delta(begin, None);
         telling
     }
 
@@ -88,63 +99,114 @@ impl ChunkBody {
             happened = watch.next() => happened?,
             () = self.context.drain.over() => return Err(Problem::ends()),
         };
-        match happened {
-            Some(Progress::Record(record)) => self.record(&record),
-            // Such text may have to be retracted.
-            Some(_) => {}
-            None => {
-                let answer = watch.answer().await?;
-                self.end(&answer);
-                return Ok(None);
-            }
+        let Some(progress) = happened else {
+            let answer = watch.answer().await?;
+            self.end(&answer)?;
+            return Ok(None);
+        };
+        if let Progress::Record(record) = &progress {
+            self.record(record);
+        }
+        if self.context.text == StreamText::Turns
+            && let Some(piece) = self.text.next(&progress)
+        {
+            self.piece(piece)?;
         }
         Ok(Some(watch))
     }
 
     fn record(&mut self, record: &SessionRecord) {
+        if let Some(details) = TurnDetails::of(record) {
+            self.delta(Delta::default(), Some(details));
+        }
         if self.context.progress
             && let Some(line) = line(record)
         {
-            self.delta(Delta {
+            let progress = Delta {
                 reasoning_content: Some(line),
                 ..Delta::default()
-            });
-        }
-        if let Some(text) = self.text.record(record) {
-            self.text(&text);
+            };
+            self.delta(progress, None);
         }
     }
 
-    fn text(&mut self, text: &str) {
+    fn piece(&mut self, piece: Piece) -> Result<(), Problem> {
+        if piece.replaces {
+            return Err(self.retracted());
+        }
+        if piece.is_apart && !piece.text.is_empty() {
+            // Not of the new turn: the answer may begin there.
+            self.text("\n\n", self.last);
+        }
+        self.text(&piece.text, piece.turn);
+        Ok(())
+    }
+
+    fn retracted(&self) -> Problem {
+        let Self { context, query, .. } = self;
+        let name = &context.session.handle.key().name;
+        let then = match context.session.memory {
+            Some(_) => "the query is cancelled: send it again".to_owned(),
+            None => format!(
+                "the query does not end with this stream: see \
+                 `GET /api/sessions/{name}/queries/{query}` for its answer"
+            ),
+        };
+        let what = format!(
+            "text in this stream is not part of the answer, because a call of the model did not \
+             complete after it; {then}, or send `stream_options: {{\"oracle\": \"answer\"}}` to \
+             receive only the answer"
+        );
+        Problem::new(StatusCode::BAD_GATEWAY, "retracted", what)
+    }
+
+    fn text(&mut self, text: &str, turn: Turn) {
         let mut rest = text;
         while !rest.is_empty() {
             let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE));
-            self.delta(Delta {
+            let delta = Delta {
                 content: Some(piece.to_owned()),
                 ..Delta::default()
-            });
+            };
+            let details = TurnDetails {
+                turn: Some(turn),
+                ..TurnDetails::default()
+            };
+            self.delta(delta, Some(details));
+            self.last = turn;
             rest = after;
         }
     }
 
     /// Queues the remaining events of a query that has ended.
-    fn end(&mut self, answer: &Answer) {
+    fn end(&mut self, answer: &Answer) -> Result<(), Problem> {
         let Some(reason) = FinishReason::of(&answer.outcome) else {
-            if let Some(problem) = failure(&answer.outcome) {
-                self.say(&problem.body());
-            }
-            return;
+            return failure(&answer.outcome).map_or(Ok(()), Err);
         };
-        // A forced end adds a sentence that is part of no turn.
-        if let Some(rest) = self.text.end(answer) {
-            self.text(&rest);
-        }
-        let told = AnswerDetails::of(self.context.session.handle.key(), answer);
+        let from = match self.context.text {
+            StreamText::Turns => {
+                // A forced end adds a sentence that is part of no turn.
+                let end = self.text.end(answer);
+                let (from, rest) = end.ok_or_else(|| self.retracted())?;
+                self.piece(rest)?;
+                from
+            }
+            StreamText::Answer => {
+                let from = Turn(answer.turns.saturating_sub(1));
+                let text = answer.outcome.readable(&answer.text, answer.turns);
+                self.text(&text, from);
+                from
+            }
+        };
+        let told = AnswerDetails {
+            answer_from: Some(from),
+            ..AnswerDetails::of(self.context.session.handle.key(), answer)
+        };
         let mut last = self
             .context
             .head
             .chunk(Some(ChunkChoice::new(Delta::default(), Some(reason))));
-        last.oracle = Some(told);
+        last.oracle = Some(ChunkDetails::End(told));
         let last = self.with_usage(last);
         self.ready.push_back(last);
         if self.context.include_usage {
@@ -154,10 +216,12 @@ impl ChunkBody {
             self.ready.push_back(usage);
         }
         self.ready.push_back(Event::default().data("[DONE]"));
+        Ok(())
     }
 
-    fn delta(&mut self, delta: Delta) {
-        let chunk = self.context.head.chunk(Some(ChunkChoice::new(delta, None)));
+    fn delta(&mut self, delta: Delta, details: Option<TurnDetails>) {
+        let mut chunk = self.context.head.chunk(Some(ChunkChoice::new(delta, None)));
+        chunk.oracle = details.map(ChunkDetails::Turn);
         let event = self.with_usage(chunk);
         self.ready.push_back(event);
     }
