@@ -23,6 +23,7 @@ use tower::ServiceExt as _;
 
 mod chats;
 mod objects;
+mod random;
 mod streams;
 mod weak;
 
