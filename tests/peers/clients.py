@@ -4,13 +4,15 @@
 """
 
 import asyncio
+import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 import openai
 
-from peer import Place, free_port, get, run, served
+from peer import Place, answers, free_port, get, run, served, start, until
 
 QUESTION = {"role": "user", "content": "where is parse_invoice?"}
 
@@ -78,7 +80,8 @@ def side_by_side(url, conversations=24, questions=3):
             asked = api.chat.completions.create(model="oracle", messages=history, stream=True, **named(name))
             async for chunk in await asked:
                 text += chunk.choices[0].delta.content or ""
-                if told := getattr(chunk, "oracle", None):
+                told = getattr(chunk, "oracle", None) or {}
+                if "session" in told:
                     numbers.append((told["session"], told["query"]))
             history.append({"role": "assistant", "content": text})
         assert numbers == [(name, query) for query in range(1, questions + 1)], numbers
@@ -99,6 +102,10 @@ def streams(url):
         usage = chunks.pop() if include else None
         text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
         assert "src/parser.rs:3-4" in text, text
+        start = chunks[-1].oracle["answer_from"]
+        answer = [chunk for chunk in chunks[1:-1] if chunk.oracle["turn"] >= start]
+        answer = "".join(chunk.choices[0].delta.content or "" for chunk in answer)
+        assert answer and text.endswith(answer), (answer, text)
         assert [chunk.choices[0].finish_reason for chunk in chunks] == [None] * (len(chunks) - 1) + ["stop"]
         assert all(chunk.usage is None for chunk in chunks)
         if usage:
@@ -177,7 +184,38 @@ def keys(url, right, other, revoked):
     assert repeated.oracle["query"] == 2, repeated
 
 
+def first_token(url, mock):
+    """Prints when the first text of 20 pieces in a second arrives, from the model itself and through Oracle."""
+
+    def first(api, model):
+        begin = time.monotonic()
+        asked = api.chat.completions.create(model=model, messages=[QUESTION], stream=True)
+        times = [time.monotonic() - begin for chunk in asked if chunk.choices and chunk.choices[0].delta.content]
+        return times[0], times[-1]
+
+    for name, api, model in (("the mock model", client(mock), "mock"), ("Oracle", client(url), "oracle")):
+        runs = [first(api, model) for _ in range(6)][1:]
+        begin, end = (1000 * statistics.median(column) for column in zip(*runs))
+        print(f"    {name}: the first text after {begin:.0f} ms, the last after {end:.0f} ms")
+
+
 def main(oracle):
+    with tempfile.TemporaryDirectory() as folder:
+        port = free_port()
+        command = [oracle, "dev", "mock-model", "--port", str(port), "--turns", "1", "--chunks", "20", "--gap", "50ms"]
+        start(command, subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        mock = f"http://127.0.0.1:{port}"
+        until("the mock model", 20, lambda: answers(f"{mock}/stats"))
+        config = f"""
+[model]
+chain = ["mock/x"]
+[[providers]]
+name = "mock"
+dialect = "openai"
+base_url = "{mock}/v1"
+"""
+        with served(Place(oracle, folder, lambda chain: config, "warn"), "mock/x") as url:
+            first_token(url, mock)
     with tempfile.TemporaryDirectory() as folder:
         nobody = f"http://127.0.0.1:{free_port()}/v1"
         down = f"""

@@ -278,24 +278,32 @@ pub(super) enum ChunkDetails {
 }
 
 /// The turn of a chunk's text, or an event.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = ChatTurnDetails)]
 pub(super) struct TurnDetails {
     /// The turn, as in the session's events.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub turn: Option<Turn>,
+    turn: Turn,
     /// The type of an event that happened in it, such as `tool.started`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub event: Option<&'static str>,
+    event: Option<&'static str>,
     /// The tool that the event concerns.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool: Option<String>,
+    tool: Option<String>,
     /// The reason of a wait or of another attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+    reason: Option<String>,
 }
 
 impl TurnDetails {
+    pub(super) const fn text(turn: Turn) -> Self {
+        Self {
+            turn,
+            event: None,
+            tool: None,
+            reason: None,
+        }
+    }
+
     /// Describes a record, if it has a meaning for a reader.
     pub(super) fn of(record: &Record) -> Option<Self> {
         let (tool, reason) = match &record.fact {
@@ -313,7 +321,7 @@ impl TurnDetails {
             _ => return None,
         };
         Some(Self {
-            turn: record.turn,
+            turn: record.turn?,
             event: Some(record.fact.kind()),
             tool: tool.cloned(),
             reason,

@@ -168,11 +168,7 @@ impl ChunkBody {
                 content: Some(piece.to_owned()),
                 ..Delta::default()
             };
-            let details = TurnDetails {
-                turn: Some(turn),
-                ..TurnDetails::default()
-            };
-            self.delta(delta, Some(details));
+            self.delta(delta, Some(TurnDetails::text(turn)));
             self.last = turn;
             rest = after;
         }

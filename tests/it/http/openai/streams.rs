@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use oracle_agent::{model::Fault, testkit::TestTool};
+use oracle_agent::{llm::scripted::ScriptedReply, model::Fault, testkit::TestTool};
 
 use super::*;
 
@@ -282,4 +282,20 @@ async fn stream_delivers_text_before_the_reply_ends() {
     }
     assert_eq!(served.count("s", "turn.restarted").await, 0);
     assert_eq!(served.system.oracle().running(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_reader_gets_missed_text_from_the_record_of_the_reply() {
+    let words: Vec<_> = (0..200).map(|word| format!("word{word} ")).collect();
+    let all = words.concat();
+    let script = Scripted::new().play(ScriptedReply::chunks(words));
+    let served = Served::start(TestOracle::new(script)).await;
+    let (_, _, body) = served
+        .open(&[("x-oracle-session", "s")], streamed(chat(&["hello"])))
+        .await;
+    let session = served.system.session("s").unwrap();
+    session.wait_for("query.finished").await.unwrap();
+    let events = objects(&read(body).await);
+    assert_eq!(text(&events), all.trim_end());
+    assert!(events.len() < 50, "{} chunks were kept", events.len());
 }
