@@ -130,6 +130,11 @@ fn invalid_field_is_refused_by_name() {
         ),
         (with("store", json!("x")), "store", "a boolean"),
         (
+            with("stream_options", json!({ "oracle": "all" })),
+            "stream_options.oracle",
+            "expected `turns` or `answer`",
+        ),
+        (
             with("tools", json!([{ "type": "function" }])),
             "tools",
             "its own, configured tools",
@@ -241,7 +246,7 @@ fn conversation_is_parsed_into_questions_and_answers() {
             { "role": "user", "content": [{ "type": "text", "text": "four" }, { "type": "text", "text": "?" }] },
         ],
         "stream": true,
-        "stream_options": { "include_usage": true },
+        "stream_options": { "include_usage": true, "oracle": "answer" },
         "metadata": { "session_id": "s", "other": 1 },
         "tools": [], "functions": null, "n": 1, "response_format": { "type": "text" }, "modalities": ["text"],
         "temperature": 0.5, "top_p": 1, "max_tokens": 16, "seed": 7, "stop": ["x"], "user": "u", "unheard": {},
@@ -263,6 +268,7 @@ fn conversation_is_parsed_into_questions_and_answers() {
         store: false,
         stream: true,
         include_usage: true,
+        stream_text: Some(StreamText::Answer),
     };
     assert_eq!(read(&body).unwrap(), expected);
 }
