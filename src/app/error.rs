@@ -113,6 +113,16 @@ pub enum BuildError {
         /// The known names.
         known: String,
     },
+    /// A model of the server's interface names a profile that does not exist.
+    #[error(
+        "`server.models` names the unknown profile `{profile}` for `{model}`: use `oracle` or the name of one of the `[[profiles]]`"
+    )]
+    UnknownProfile {
+        /// The model's name.
+        model: String,
+        /// The profile as configured.
+        profile: ProfileName,
+    },
     /// The actors did not start.
     #[error(transparent)]
     Start(#[from] StartError),

@@ -71,6 +71,7 @@ impl Builder {
 
 impl ProfileFactory {
     pub(super) fn profiles(&self, config: &Config) -> Result<Profiles, BuildError> {
+        check_aliases(config)?;
         let default = self.profile(&ProfileName::oracle(), config)?;
         let mut profiles = Profiles::new(default);
         for wanted in &config.profiles {
@@ -118,6 +119,7 @@ impl ProfileFactory {
         }
         let tools_known = no_tools.is_none();
         report(no_tools);
+        report(check_aliases(config).err());
         let others = config.profiles.iter();
         let others = others.map(|profile| (profile.name.clone(), profile.over(config)));
         for (name, config) in iter::once((ProfileName::oracle(), config.clone())).chain(others) {
@@ -268,6 +270,20 @@ impl ProfileFactory {
             })
         };
         chain.models().iter().map(choice).collect()
+    }
+}
+
+fn check_aliases(config: &Config) -> Result<(), BuildError> {
+    let is_known = |name: &ProfileName| {
+        *name == ProfileName::oracle() || config.profiles.iter().any(|known| known.name == *name)
+    };
+    let mut aliases = config.server.models.iter();
+    match aliases.find(|(_, profile)| !is_known(profile)) {
+        Some((model, profile)) => Err(BuildError::UnknownProfile {
+            model: model.clone(),
+            profile: profile.clone(),
+        }),
+        None => Ok(()),
     }
 }
 

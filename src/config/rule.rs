@@ -41,6 +41,8 @@ pub(super) enum Rule {
     OneModel,
     /// A table of headers whose values have this form.
     Headers(Form),
+    /// A table of models and their profiles.
+    Aliases,
     Tenants(&'static [Key]),
     Keys(&'static [Key]),
     Section(&'static [Key]),
@@ -50,8 +52,8 @@ pub(super) enum Rule {
 pub(super) type Key = (&'static str, Rule);
 
 use Rule::{
-    Headers, Keys, List, Models, Money, OneModel, OneOf, Rate, Section, Share, Switch, Tenants,
-    Text, Texts, Time, Whole,
+    Aliases, Headers, Keys, List, Models, Money, OneModel, OneOf, Rate, Section, Share, Switch,
+    Tenants, Text, Texts, Time, Whole,
 };
 
 pub(super) const ROOT: Rule = Section(Config::KEYS);
@@ -135,19 +137,8 @@ impl Rule {
                 chain.map(|chain| chain.models().to_vec().into())
             }
             OneModel => text.and_then(full_name).map(Value::from),
-            Headers(form) => {
-                let table = value
-                    .as_table()
-                    .ok_or("a table of header names and values")?;
-                for (name, value) in table {
-                    for (form, text) in [(HEADER, Some(&**name)), (form, value.as_str())] {
-                        if !text.is_some_and(form.allows) {
-                            return Err(format!("a table of headers with {}", form.allowed));
-                        }
-                    }
-                }
-                as_is(true)
-            }
+            Headers(form) => table(value, "headers", HEADER, form)?,
+            Aliases => table(value, "models", ALIAS, ANY_PROFILE)?,
             Tenants(_) | Keys(_) => as_is(self.limits(value)?),
             Section(_) | List(_) => None,
         };
@@ -193,6 +184,7 @@ impl Rule {
                 "tables of budgets: write the line `[tenants.keys.NAME]` with its keys below"
             }
             Text(form) | Texts(form) | Headers(form) => form.allowed,
+            Aliases => ANY_PROFILE.allowed,
             Section(_) => "a section",
             List(_) => "a list",
             Whole(least, most) => return format!("a whole number from {least} to {most}"),
@@ -330,6 +322,11 @@ pub(super) const VARIABLE: Form = form(
         text.starts_with(|c: char| !c.is_ascii_digit()) && text.chars().all(good)
     },
 );
+const ALIAS: Form = form(
+    "model names of 1 to 128 characters without white space",
+    |text| (1..=128).contains(&text.len()) && !text.contains(char::is_whitespace),
+);
+const ANY_PROFILE: Form = form("names of profiles", |text| ProfileName::new(text).is_ok());
 const HEADER: Form = form("header names of letters, digits and `-`", |text| {
     is_of("-", text)
 });
@@ -356,6 +353,21 @@ pub(super) const TOOLS: Form = form(
     "a list of distinct tool names, each 1 to 64 characters from A-Z a-z 0-9 _ -",
     |text| text.len() <= 64 && is_of("-_", text),
 );
+
+/// Accepts a table of texts of these forms.
+fn table(value: &Value, of: &str, names: Form, values: Form) -> Result<Option<Value>, String> {
+    let entries = value
+        .as_table()
+        .ok_or_else(|| format!("a table of {of}, each with a value"))?;
+    for (name, value) in entries {
+        for (form, text) in [(names, Some(&**name)), (values, value.as_str())] {
+            if !text.is_some_and(form.allows) {
+                return Err(format!("a table of {of} with {}", form.allowed));
+            }
+        }
+    }
+    Ok(Some(Value::clone(value)))
+}
 
 /// Whether a text has only ASCII letters, digits and `others`, and is not empty.
 fn is_of(others: &str, text: &str) -> bool {
@@ -415,6 +427,22 @@ mod tests {
             let read = Time(0, 24 * 3_600_000).read(&text.into(), None).ok();
             assert_eq!(read, written.map(Value::from), "{text}");
         }
+    }
+
+    #[test]
+    fn aliases_map_model_names_to_profiles() {
+        for (text, fits) in [
+            ("'gpt-4o' = 'oracle'", true),
+            ("'openai/gpt-4o' = 'p'", true),
+            ("'a b' = 'oracle'", false),
+            ("'' = 'oracle'", false),
+            ("a = 'no profile'", false),
+            ("a = 1", false),
+        ] {
+            let table = Value::Table(toml::from_str(text).unwrap());
+            assert_eq!(Aliases.read(&table, None).is_ok(), fits, "{text}");
+        }
+        assert!(Aliases.read(&"a".into(), None).is_err());
     }
 
     #[test]

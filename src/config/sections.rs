@@ -16,8 +16,8 @@ use super::{
     rule::{
         self, Key,
         Rule::{
-            self, Headers, Keys, List, Models, Money, OneModel, OneOf, Rate, Section, Share,
-            Switch, Tenants, Text, Texts, Time, Whole,
+            self, Aliases, Headers, Keys, List, Models, Money, OneModel, OneOf, Rate, Section,
+            Share, Switch, Tenants, Text, Texts, Time, Whole,
         },
     },
 };
@@ -321,6 +321,8 @@ tables! {
         progress: bool = false, Switch;
         /// Which text a stream of OpenAI's interface has, unless a request overrides it.
         stream: StreamText = StreamText::default(), OneOf(&["turns", "answer"]);
+        /// Further models of OpenAI's interface, by the profiles that answer for them.
+        models: BTreeMap<String, ProfileName> = BTreeMap::new(), Aliases;
     }
 
     /// `[data]`.

@@ -18,8 +18,13 @@ use crate::{
 ))]
 pub(super) async fn list(State(host): State<Host>, Caller(caller): Caller) -> Json<Models> {
     let profiles = host.oracle.profiles();
-    let allowed = profiles.all().filter(|(name, _)| caller.may_use(name));
-    let data = allowed.map(|one| model(&one)).collect();
+    let own = profiles.all().map(|(name, _)| name.to_string());
+    let names = own.chain(host.settings.models.keys().cloned());
+    let data = names.filter_map(|name| {
+        let (_, profile) = allowed(&host, &profiles, &caller, &name).ok()?;
+        Some(model(name, profile))
+    });
+    let data = data.collect();
     Json(Models {
         object: "list",
         data,
@@ -49,7 +54,8 @@ pub(super) async fn show(
     Path(OfModel { model: name }): Path<OfModel>,
 ) -> Result<Json<Model>, Problem> {
     let profiles = host.oracle.profiles();
-    Ok(Json(model(&allowed(&profiles, &caller, &name)?)))
+    let (_, profile) = allowed(&host, &profiles, &caller, &name)?;
+    Ok(Json(model(name, profile)))
 }
 
 /// Returns a profile, and whether it has a tool that may wait for approval.
@@ -59,26 +65,31 @@ pub(super) fn find(
     name: &str,
 ) -> Result<(ProfileName, bool), Problem> {
     let profiles = host.oracle.profiles();
-    let (name, profile) = allowed(&profiles, caller, name)?;
+    let (name, profile) = allowed(host, &profiles, caller, name)?;
     let waits = |tool: &ToolSpec| tool.approval == ToolApproval::Required;
     Ok((name, profile.policy.tools.iter().any(waits)))
 }
 
+/// Returns the profile that answers for a model.
 fn allowed<'a>(
+    host: &Host,
     profiles: &'a Profiles,
     caller: &Principal,
-    name: &str,
+    model: &str,
 ) -> Result<(ProfileName, &'a Profile), Problem> {
+    let aliases = &host.settings.models;
+    let wanted = aliases.get(model).map_or(model, ProfileName::as_str);
     let mut all = profiles.all();
-    let found = all.find(|(profile, _)| profile.as_str() == name);
-    let (name, profile) = found.ok_or_else(|| unknown(profiles, name))?;
+    let found = all.find(|(profile, _)| profile.as_str() == wanted);
+    let (name, profile) = found.ok_or_else(|| unknown(host, profiles, model))?;
     check_profile(caller, &name).map_err(|error| Problem::from(error).of("model"))?;
     Ok((name, profile))
 }
 
-fn unknown(profiles: &Profiles, name: &str) -> Problem {
-    let there = profiles.all().map(|(profile, _)| format!("`{profile}`"));
-    let there: Vec<String> = there.collect();
+fn unknown(host: &Host, profiles: &Profiles, name: &str) -> Problem {
+    let own = profiles.all().map(|(profile, _)| profile.to_string());
+    let there = own.chain(host.settings.models.keys().cloned());
+    let there: Vec<String> = there.map(|name| format!("`{name}`")).collect();
     let what = format!(
         "unknown model `{}`: use {}",
         name.escape_default(),
@@ -87,9 +98,9 @@ fn unknown(profiles: &Profiles, name: &str) -> Problem {
     Problem::new(StatusCode::NOT_FOUND, "model_not_found", what).of("model")
 }
 
-fn model((name, profile): &(ProfileName, &Profile)) -> Model {
+fn model(id: String, profile: &Profile) -> Model {
     Model {
-        id: name.to_string(),
+        id,
         object: "model",
         created: 0,
         owned_by: "oracle",

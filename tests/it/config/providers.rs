@@ -188,8 +188,8 @@ fn problems_name_line_key_value_and_what_is_allowed() {
         (
             "headers of another kind",
             with("headers = 'X-Title: canary'"),
-            "oracle.toml:5: `providers.headers` is `…`, expected a table of header names and \
-             values",
+            "oracle.toml:5: `providers.headers` is `…`, expected a table of headers, each \
+             with a value",
         ),
         (
             "a header from two places",

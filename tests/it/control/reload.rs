@@ -156,6 +156,11 @@ async fn invalid_configuration_changes_nothing_and_reports_every_problem() {
              its `tools` and `attachable`",
         ),
         (
+            "[server.models]\n'gpt-4o' = 'nobody'\n",
+            "`server.models` names the unknown profile `nobody` for `gpt-4o`: use `oracle` or the \
+             name of one of the `[[profiles]]`",
+        ),
+        (
             "[model]\nchain = ['scripted/one']\n[tenants.keys.ci]\ncost_usd_per_day = 1.5\n",
             "the price of the model `scripted/one` is unknown, so that a budget of money under \
              `[tenants]` cannot count it: set its `input` and `output` in `[[providers.models]]` \

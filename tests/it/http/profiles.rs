@@ -18,6 +18,8 @@ use super::client;
 const CONFIG: &str = "\
 [model]
 chain = 'scripted/plain'
+[server.models]
+'gpt-4o' = 'reviewer'
 [[profiles]]
 name = 'reviewer'
 description = 'Reviews changes'
@@ -51,7 +53,10 @@ async fn server(model: &Scripted) -> TestServer {
         .unwrap();
     // The server uses this journal for its health only; sessions go through the system.
     let journal: Arc<dyn Journal> = Arc::new(Memory::new());
-    TestServer::of(system, journal, Keyring::none(), |_| ()).unwrap()
+    let settings = |settings: &mut oracle_agent::http::Settings| {
+        settings.models = config().server.models;
+    };
+    TestServer::of(system, journal, Keyring::none(), settings).unwrap()
 }
 
 async fn get(server: &TestServer, path: &str) -> (u16, Value) {
@@ -100,7 +105,11 @@ async fn profiles_are_listed_as_models() {
         |name: &str| json!({ "id": name, "object": "model", "created": 0, "owned_by": "oracle" });
     let mut reviewer = model("reviewer");
     reviewer["description"] = "Reviews changes".into();
-    assert_eq!(models["data"], json!([model("oracle"), reviewer]));
+    let mut alias = reviewer.clone();
+    alias["id"] = "gpt-4o".into();
+    assert_eq!(models["data"], json!([model("oracle"), reviewer, alias]));
+    let (status, one) = get(&server, "/v1/models/gpt-4o").await;
+    assert_eq!((status, one), (200, alias));
     let (status, one) = get(&server, "/v1/models/reviewer").await;
     assert_eq!((status, &one), (200, &reviewer));
     let (status, none) = get(&server, "/v1/models/nobody").await;
@@ -119,11 +128,11 @@ async fn profiles_are_listed_as_models() {
 async fn chat_uses_the_settings_of_its_profile() {
     let model = Scripted::new().reply(done("Fine.")).reply(done("Bad."));
     let server = server(&model).await;
-    for name in ["oracle", "reviewer"] {
+    for (name, profile) in [("oracle", "oracle"), ("gpt-4o", "reviewer")] {
         let (status, said) = ask(&server, name, name).await;
-        assert_eq!(status, 200, "{said}");
+        assert_eq!((status, &said["model"]), (200, &name.into()), "{said}");
         let opened = &server.session(name).unwrap().events(Seq(0)).await.unwrap()[0];
-        assert_eq!(opened.payload["profile"], name);
+        assert_eq!(opened.payload["profile"], profile);
     }
     let [plain, strict] = &model.requests()[..] else {
         panic!("one call each")
