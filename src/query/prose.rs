@@ -4,6 +4,10 @@
 //!
 //! **Invariant:** a text of one line is the user's.
 
+use std::sync::LazyLock;
+
+use regex::RegexSet;
+
 /// The user's lines; `None` if that is all or none.
 pub(super) fn prose(text: &str) -> Option<String> {
     if !text.contains('\n') {
@@ -31,87 +35,39 @@ pub(super) fn prose(text: &str) -> Option<String> {
 /// `before`: whether a program wrote the previous line.
 fn is_machine(line: &str, before: bool) -> bool {
     let bare = line.trim();
-    if bare.is_empty() {
-        return false;
-    }
-    let indented = line.starts_with(char::is_whitespace);
-    is_frame(bare)
-        || is_fault(bare)
-        || is_code(bare)
-        || is_log(bare)
-        || (before && (indented || is_quoted_code(bare)))
+    let continues = || line.starts_with(char::is_whitespace) || is_quoted_code(bare);
+    !bare.is_empty()
+        && (MACHINE.iter().any(|lines| lines.is_match(bare))
+            || is_mostly_signs(bare)
+            || before && continues())
 }
 
-const FRAMES: [&str; 12] = [
-    "Traceback (most recent",
-    "File \"",
-    "stack backtrace:",
-    "Stack trace:",
-    "note: run with `RUST_BACKTRACE",
-    "Exception in thread",
-    "Caused by:",
-    "Suppressed:",
-    "goroutine ",
-    "panic: ",
-    "thread '",
-    "warning: unused",
-];
+/// Trimmed lines that a program wrote.
+static MACHINE: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
+    RegexSet::new([
+        // Frames of stack traces, and what surrounds them.
+        r"^at .*(?:::|[(/\\].*[:.]|[:.].*[(/\\])",
+        r"^(?:#+[0-9]+|[0-9]+: ).*(?:::|0x|\()",
+        "^(?:Traceback \\(most recent|File \"|stack backtrace:|Stack trace:|Caused by:|Suppressed:)",
+        "^(?:Exception in thread|goroutine |panic: |thread '|warning: unused|note: run with `RUST_B)",
+        // `ValueError: …`, `java.lang.IllegalStateException: …`, `error[E0308]: …`.
+        r"^[\w.]*(?:Error|Exception|Warning|Fault|Panic)(?:\[[^:]*)?:|^error\[[^:]*:",
+        // Code.
+        r"(?:[{};\\]|\)\?|->|=>)$",
+        r"^(?:\}|//|/\*|#include|#\[|@|\$ |>>> |-->|\+\+\+|--- )",
+        // Logs begin with a date, a time or a level.
+        r"^\[*(?:[0-9]{4}-[0-9]{2}|[0-9]{2}:[0-9]{2}|ERROR|WARN|INFO|DEBUG|TRACE|FATAL|[EW]/)",
+    ])
+    .ok()
+});
 
-fn is_frame(bare: &str) -> bool {
-    let at = bare.strip_prefix("at ").is_some_and(|rest| {
-        let place = rest.contains(['(', '/', '\\']) && rest.contains([':', '.']);
-        place || rest.contains("::")
+fn is_mostly_signs(bare: &str) -> bool {
+    let letters = bare.chars().filter(|c| !c.is_whitespace());
+    let signs = "{}()[]<>=;|\\/*&^%$#@_~`+";
+    let (all, signs) = letters.fold((0, 0), |(all, some), c| {
+        (all + 1, some + usize::from(signs.contains(c)))
     });
-    let numbered = bare.trim_start_matches('#');
-    let digits = numbered.trim_start_matches(|c: char| c.is_ascii_digit());
-    let is_numbered = digits.len() < numbered.len();
-    let counted = is_numbered
-        && (digits.starts_with(": ") || numbered.len() < bare.len())
-        && (digits.contains("::") || digits.contains("0x") || digits.contains('('));
-    at || counted || FRAMES.iter().any(|frame| bare.starts_with(frame))
-}
-
-/// `ValueError: …`, `java.lang.IllegalStateException: …`, `error[E0308]: …`.
-fn is_fault(bare: &str) -> bool {
-    let Some((name, _)) = bare.split_once(':') else {
-        return false;
-    };
-    let plain = name.split('[').next().unwrap_or_default();
-    let fits = |c: char| c.is_alphanumeric() || "._".contains(c);
-    let is_name = !plain.is_empty() && plain.chars().all(fits);
-    let ends = ["Error", "Exception", "Warning", "Fault", "Panic"];
-    is_name
-        && (ends.iter().any(|end| plain.ends_with(end))
-            || (name.len() > plain.len() && plain == "error"))
-}
-
-/// Judges by line ends and by the share of signs.
-fn is_code(bare: &str) -> bool {
-    let ends = ["{", "}", ";", "};", "});", ")?", "->", "=>", "\\"];
-    let begins = [
-        "}", "//", "/*", "#include", "#[", "@", "$ ", ">>> ", "-->", "+++", "--- ",
-    ];
-    if ends.iter().any(|end| bare.ends_with(end)) || begins.iter().any(|b| bare.starts_with(b)) {
-        return true;
-    }
-    let counted = bare.chars().filter(|c| !c.is_whitespace());
-    let signs = counted
-        .clone()
-        .filter(|&c| "{}()[]<>=;|\\/*&^%$#@_~`+".contains(c));
-    let (all, signs) = (counted.count(), signs.count());
     all >= 8 && signs * 5 >= all
-}
-
-/// A date, a time or a level begins the line.
-fn is_log(bare: &str) -> bool {
-    let bare = bare.trim_start_matches('[');
-    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
-    let dated = digits(bare) == 4 && bare[4..].starts_with('-') && digits(&bare[5..]) == 2;
-    let timed = digits(bare) == 2 && bare[2..].starts_with(':') && digits(&bare[3..]) == 2;
-    let levels = [
-        "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "FATAL", "E/", "W/",
-    ];
-    dated || timed || levels.iter().any(|level| bare.starts_with(level))
 }
 
 /// Messages inside a trace quote code.

@@ -165,9 +165,7 @@ impl<'a> BlockScanner<'a, '_> {
 
     fn pop(&mut self, end: usize) {
         let Some(block) = self.open.pop() else { return };
-        if let Some(symbol) = block.symbol {
-            self.found.end(symbol, end);
-        }
+        self.found.end(block.symbol, end);
         self.head = block.rest.unwrap_or_default();
     }
 

@@ -181,8 +181,8 @@ impl<'a> Collector<'a> {
     }
 
     /// Extends the definition that [`Self::add`] returned as `which`.
-    pub(super) fn end(&mut self, which: usize, end: usize) {
-        if let Some(raw) = self.found.get_mut(which) {
+    pub(super) fn end(&mut self, which: Option<usize>, end: usize) {
+        if let Some(raw) = which.and_then(|which| self.found.get_mut(which)) {
             raw.end = raw.end.max(end);
         }
     }

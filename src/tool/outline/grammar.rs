@@ -110,6 +110,31 @@ pub(super) fn ends_statement(language: Language, head: &Head<'_>, next: &Token<'
     }
 }
 
+impl<'a> Top<'a> {
+    /// A definition whose name is the word at `at`.
+    fn define(&self, kind: SymbolKind, at: usize) -> Option<Definition<'a>> {
+        self.word(at).map(|name| define(kind, name))
+    }
+}
+
+/// A function with this name, or a method if it has an owner.
+fn function_of<'a>(
+    owner: Option<Token<'a>>,
+    place: Role<'a>,
+    name: Token<'a>,
+) -> Definition<'a> {
+    let kind = owner.map_or_else(|| place.function(), |_| SymbolKind::Method);
+    define_in(owner, kind, name)
+}
+
+fn define_in<'a>(owner: Option<Token<'a>>, kind: SymbolKind, name: Token<'a>) -> Definition<'a> {
+    let owner = owner.map(|token| token.text);
+    Definition {
+        owner,
+        ..define(kind, name)
+    }
+}
+
 fn define<'a>(kind: SymbolKind, name: Token<'a>) -> Definition<'a> {
     Definition::new(kind, name.text.trim_matches('`'), name.at)
 }

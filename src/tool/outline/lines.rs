@@ -273,9 +273,7 @@ impl LineScanner {
 
     fn close(&mut self, depth: usize, end: usize, found: &mut Collector<'_>) {
         while let Some(level) = self.levels.pop_if(|level| level.depth >= depth) {
-            if let Some(symbol) = level.symbol {
-                found.end(symbol, end);
-            }
+            found.end(level.symbol, end);
         }
     }
 
@@ -385,9 +383,7 @@ pub(super) fn json<'a>(text: &'a str, found: &mut Collector<'a>) {
             b'}' | b']' | b',' => {
                 depth -= usize::from(byte != b',' && depth > 0);
                 if (byte == b',' && depth == 1) || depth == 0 {
-                    open.take()
-                        .into_iter()
-                        .for_each(|open| found.end(open, last));
+                    found.end(open.take(), last);
                 }
             }
             b'/' if bytes.get(at) == Some(&b'/') => {
@@ -399,7 +395,7 @@ pub(super) fn json<'a>(text: &'a str, found: &mut Collector<'a>) {
         }
         last = at - 1;
     }
-    open.into_iter().for_each(|open| found.end(open, last));
+    found.end(open, last);
 }
 
 enum SqlStage {
@@ -448,10 +444,7 @@ pub(super) fn sql<'a>(text: &'a str, found: &mut Collector<'a>) {
         let rest = || text[at..].trim_start();
         match &*word {
             ";" if blocks == 0 => {
-                symbol
-                    .take()
-                    .into_iter()
-                    .for_each(|symbol| found.end(symbol, piece.start()));
+                found.end(symbol.take(), piece.start());
                 (stage, is_routine) = (SqlStage::Begin, false);
                 continue;
             }
@@ -494,9 +487,7 @@ pub(super) fn sql<'a>(text: &'a str, found: &mut Collector<'a>) {
         };
         last = at - 1;
     }
-    symbol
-        .into_iter()
-        .for_each(|symbol| found.end(symbol, last));
+    found.end(symbol, last);
 }
 
 fn is_one_of(words: &str, word: &str) -> bool {

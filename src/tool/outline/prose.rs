@@ -38,10 +38,8 @@ impl<'a> OpenSections<'a, '_> {
     }
 
     fn close(&mut self, level: usize, end: usize) {
-        while self.open.last().is_some_and(|section| section.0 >= level) {
-            if let Some((_, Some(symbol))) = self.open.pop() {
-                self.found.end(symbol, end);
-            }
+        while let Some((_, symbol)) = self.open.pop_if(|section| section.0 >= level) {
+            self.found.end(symbol, end);
         }
     }
 }

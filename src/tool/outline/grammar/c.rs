@@ -1,6 +1,6 @@
 //! C and C++, where a function is a name before parentheses.
 
-use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define, has_before};
+use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define, define_in, function_of, has_before};
 use crate::tool::outline::lex::{Token, TokenKind};
 
 const MODIFIERS: &str = "static inline virtual explicit friend constexpr consteval extern export";
@@ -115,11 +115,7 @@ fn type_definition<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
     if !top.is_any(at, &["struct", "class", "union", "enum"]) {
         return None;
     }
-    let mut next = if top.is_any(at + 1, &["class", "struct"]) {
-        at + 2
-    } else {
-        at + 1
-    };
+    let mut next = at + 1 + usize::from(top.is_any(at + 1, &["class", "struct"]));
     let mut name = None;
     while let Some(token) = top.get(next) {
         match token.text {
@@ -184,15 +180,7 @@ fn named<'a>(top: &Top<'a>, from: usize, open: usize, place: Role<'a>) -> Option
     if !is_typed {
         return None;
     }
-    let kind = if owner.is_some() {
-        SymbolKind::Method
-    } else {
-        place.function()
-    };
-    Some(Definition {
-        owner: owner.map(|token| token.text),
-        ..define(kind, name)
-    })
+    Some(function_of(owner, place, name))
 }
 
 /// Macros that define a function: `TEST(Suite, Name) {`, `SYSCALL_DEFINE2(name, …) {`.
@@ -206,10 +194,8 @@ fn macro_definition<'a>(head: &Head<'a>, top: &Top<'a>, at: usize) -> Option<Def
     let mut words = head.first_group().filter(Token::is_word);
     let first = words.next().unwrap_or(name);
     let second = words.next().filter(|_| name.text.starts_with("TEST"));
-    Some(Definition {
-        owner: second.map(|_| first.text),
-        ..define(SymbolKind::Function, second.unwrap_or(first))
-    })
+    let owner = second.map(|_| first);
+    Some(define_in(owner, SymbolKind::Function, second.unwrap_or(first)))
 }
 
 /// The last name of `A::B<T>::` before a name, and the start of the path.

@@ -1,6 +1,6 @@
 //! Definitions in Go.
 
-use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define};
+use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define, define_in};
 use crate::tool::outline::lex::{Token, TokenKind};
 
 pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
@@ -54,13 +54,13 @@ pub(super) fn definition<'a>(
     match (top.get(0)?.text, place) {
         ("func", Role::File) => function(head, top),
         ("type", Role::File | Role::Function) => type_definition(top, 1),
-        ("const", Role::File) => top.word(1).map(|name| define(SymbolKind::Constant, name)),
-        ("var", Role::File) => top.word(1).map(|name| define(SymbolKind::Variable, name)),
+        ("const", Role::File) => top.define(SymbolKind::Constant, 1),
+        ("var", Role::File) => top.define(SymbolKind::Variable, 1),
         (_, Role::Group(SymbolKind::Type)) => type_definition(top, 0),
-        (name, Role::Group(kind)) if name != "_" => top.word(0).map(|name| define(kind, name)),
+        (name, Role::Group(kind)) if name != "_" => top.define(kind, 0),
         // A method of an interface; a struct's fields have no parenthesis after their names.
         (_, Role::Type(_)) if top.is(1, "(") => {
-            top.word(0).map(|name| define(SymbolKind::Method, name))
+            top.define(SymbolKind::Method, 0)
         }
         _ => None,
     }
@@ -72,10 +72,7 @@ fn function<'a>(head: &Head<'a>, top: &Top<'a>) -> Option<Definition<'a>> {
     }
     let name = top.word(top.past_group(1))?;
     let receiver = head.first_group().filter(Token::is_word).last();
-    Some(Definition {
-        owner: receiver.map(|token| token.text),
-        ..define(SymbolKind::Method, name)
-    })
+    Some(define_in(receiver, SymbolKind::Method, name))
 }
 
 fn type_definition<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {

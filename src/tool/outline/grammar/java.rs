@@ -56,8 +56,7 @@ pub(super) fn ended<'a>(top: &Top<'a>, place: Role<'a>) -> Option<Definition<'a>
         || (has_before(top, "static", at)
             && (has_before(top, "final", at) || has_before(top, "readonly", at)));
     let end = equals.filter(|_| is_constant)?;
-    top.word(end.checked_sub(1)?)
-        .map(|name| define(SymbolKind::Constant, name))
+    top.define(SymbolKind::Constant, end.checked_sub(1)?)
 }
 
 fn type_definition<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
@@ -67,7 +66,7 @@ fn type_definition<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
         "class" | "enum" | "struct" => SymbolKind::Type,
         // `record struct Point(…)`; a method may also be called `record`.
         "record" if name.is_some_and(|name| matches!(name.text, "class" | "struct")) => {
-            return top.word(at + 2).map(|name| define(SymbolKind::Type, name));
+            return top.define(SymbolKind::Type, at + 2);
         }
         "record"
             if top.is_any(top.past_angles(at + 2), &["(", "{", ":", ";"])
@@ -83,7 +82,7 @@ fn type_definition<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
                 Some(generics) => generics,
                 None => end,
             };
-            return top.word(end - 1).map(|name| define(SymbolKind::Type, name));
+            return top.define(SymbolKind::Type, end - 1);
         }
         "interface" => SymbolKind::Interface,
         "namespace" => {

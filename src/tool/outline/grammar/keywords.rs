@@ -1,6 +1,6 @@
 //! Kotlin, Swift and PHP, whose definitions begin with keywords.
 
-use super::{Definition, Language, Opening, Role, SymbolKind, Top, body, define};
+use super::{Definition, Language, Opening, Role, SymbolKind, Top, body, define, function_of};
 
 pub(super) const KOTLIN: &str = "public private protected internal open abstract final sealed data \
     inner enum annotation value inline override suspend operator infix tailrec external lateinit \
@@ -85,12 +85,11 @@ fn definition<'a>(
         }
         ("function", Language::Php) => {
             let at = if top.is(at + 1, "&") { at + 2 } else { at + 1 };
-            top.word(at).map(|name| define(place.function(), name))
+            top.define(place.function(), at)
         }
         ("const", Language::Php) => {
             let end = top.find(at, "=")?;
-            top.word(end - 1)
-                .map(|name| define(SymbolKind::Constant, name))
+            top.define(SymbolKind::Constant, end - 1)
         }
         ("val" | "let", _) if place.is_open() => named(SymbolKind::Constant),
         ("val", Language::Kotlin) if at > 0 && top.is(at - 1, "const") => {
@@ -115,23 +114,12 @@ fn kotlin_function<'a>(top: &Top<'a>, at: usize, place: Role<'a>) -> Option<Defi
     while let Some(at) = before {
         owner = top.word(at).or(owner);
         let continues = owner.is_none() && at > from;
-        before = continues.then(|| at - 1).map(|at| {
-            if top.is(at, ">") {
-                opens(top, from, at)
-            } else {
-                at
-            }
+        before = continues.then(|| match top.is(at - 1, ">") {
+            true => opens(top, from, at - 1),
+            false => at - 1,
         });
     }
-    let kind = if owner.is_some() {
-        SymbolKind::Method
-    } else {
-        place.function()
-    };
-    Some(Definition {
-        owner: owner.map(|token| token.text),
-        ..define(kind, name)
-    })
+    Some(function_of(owner, place, name))
 }
 
 /// The index before the `<` that a `>` closes.

@@ -1,6 +1,6 @@
 //! Definitions in Rust.
 
-use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define};
+use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define, define_in};
 
 const MODIFIERS: &str = "pub default async unsafe crate auto safe";
 
@@ -59,14 +59,10 @@ fn definition<'a>(top: &Top<'a>, at: usize, place: Role<'a>) -> Option<Definitio
         "mod" => SymbolKind::Module,
         "macro" => SymbolKind::Macro,
         "macro_rules" if top.is(at + 1, "!") => {
-            return top.word(at + 2).map(|name| define(SymbolKind::Macro, name));
+            return top.define(SymbolKind::Macro, at + 2);
         }
         "const" | "static" => {
-            let at = if top.is(at + 1, "mut") {
-                at + 2
-            } else {
-                at + 1
-            };
+            let at = at + 1 + usize::from(top.is(at + 1, "mut"));
             let name = top
                 .word(at)
                 .filter(|name| name.text != "_" && top.is(at + 1, ":"))?;
@@ -75,7 +71,7 @@ fn definition<'a>(top: &Top<'a>, at: usize, place: Role<'a>) -> Option<Definitio
         "impl" => return implementation(top, at + 1),
         _ => return None,
     };
-    top.word(at + 1).map(|name| define(kind, name))
+    top.define(kind, at + 1)
 }
 
 /// Matches `impl<…> Trait<…> for Type<…> where …`: the type is its name, the trait its owner.
@@ -88,8 +84,5 @@ fn implementation<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
         Some(of) => top.path_end(of + 1).or(owner)?,
         None => top.path_end(start)?,
     };
-    Some(Definition {
-        owner: owner.map(|token| token.text),
-        ..define(SymbolKind::Implementation, name)
-    })
+    Some(define_in(owner, SymbolKind::Implementation, name))
 }

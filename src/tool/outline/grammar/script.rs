@@ -1,6 +1,6 @@
 //! Definitions in JavaScript and TypeScript.
 
-use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define};
+use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define, define_in};
 use crate::tool::outline::lex::{Token, TokenKind};
 
 pub(super) const MODIFIERS: &str = "export default declare async abstract public private protected \
@@ -61,11 +61,9 @@ fn definition<'a>(
     let word = top.get(at)?;
     let next = top.word(at + 1);
     let is_default = at > 0 && top.is(at - 1, "default");
-    let or_default = |kind, name: Option<Token<'a>>| match name {
-        Some(name) => Some(define(kind, name)),
-        None if is_default => top.get(at - 1).map(|name| define(kind, name)),
-        None => None,
-    };
+    let default = || top.get(at.checked_sub(1)?).filter(|_| is_default);
+    let or_default =
+        |kind, name: Option<Token<'a>>| Some(define(kind, name.or_else(default)?));
     let named = |kind| next.map(|name| define(kind, name));
     match word.text {
         _ if word.kind == TokenKind::Text => None,
@@ -81,7 +79,7 @@ fn definition<'a>(
             .path_end(at + 1)
             .map(|name| define(SymbolKind::Module, name)),
         "const" if top.is(at + 1, "enum") => {
-            top.word(at + 2).map(|name| define(SymbolKind::Type, name))
+            top.define(SymbolKind::Type, at + 2)
         }
         "const" | "let" | "var" => variable(head, top, at, place),
         _ if is_default && top.has("=>") => or_default(SymbolKind::Function, None),
@@ -102,15 +100,12 @@ fn variable<'a>(
         return is_plain.then(|| define(SymbolKind::Variable, name));
     };
     let kind = value(top, equals + 1).or_else(|| wrapped(head, top, equals + 1));
-    let plain = if top.is(at, "const") {
-        SymbolKind::Constant
-    } else {
-        SymbolKind::Variable
+    let plain = match top.is(at, "const") {
+        true => SymbolKind::Constant,
+        false => SymbolKind::Variable,
     };
-    match kind {
-        Some(kind) => Some(define(kind, name)),
-        None => place.is_open().then(|| define(plain, name)),
-    }
+    let kind = kind.or_else(|| place.is_open().then_some(plain))?;
+    Some(define(kind, name))
 }
 
 /// The `=` of an assignment (`=>` is one piece, `==` two).
@@ -142,11 +137,8 @@ fn value(top: &Top<'_>, at: usize) -> Option<SymbolKind> {
 
 /// A function inside a call: `useCallback(() => …)`, `React.memo(function …)`.
 fn wrapped(head: &Head<'_>, top: &Top<'_>, at: usize) -> Option<SymbolKind> {
-    let at = if top.is(at, "React") && top.is(at + 1, ".") {
-        at + 2
-    } else {
-        at
-    };
+    let is_react = top.is(at, "React") && top.is(at + 1, ".");
+    let at = at + 2 * usize::from(is_react);
     top.word(at)?;
     let open = top
         .get(top.past_angles(at + 1))
@@ -179,11 +171,7 @@ fn member<'a>(
     opens: bool,
 ) -> Option<Definition<'a>> {
     let accessor = top.is_any(at, &["get", "set"]) && top.word(at + 1).is_some();
-    let at = if accessor || top.is(at, "*") {
-        at + 1
-    } else {
-        at
-    };
+    let at = at + usize::from(accessor || top.is(at, "*"));
     let name = top.word(at).filter(|name| !name.is_one_of(CONTROL))?;
     let after = if top.is(at + 1, "?") { at + 2 } else { at + 1 };
     let after = top.past_angles(after);
@@ -218,17 +206,8 @@ fn assigned<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
         .all(|(at, token)| (at % 2 == 0) == token.is_word())
         && path.iter().skip(1).step_by(2).all(|token| token.is("."));
     let kind = value(top, equals + 1).filter(|_| is_path)?;
-    let owner = path
-        .iter()
-        .position(|token| token.is("prototype"))
-        .and_then(|at| path.get(at.checked_sub(2)?));
-    Some(Definition {
-        owner: owner.map(|token| token.text),
-        kind: if owner.is_some() {
-            SymbolKind::Method
-        } else {
-            kind
-        },
-        ..define(kind, name)
-    })
+    let prototype = path.iter().position(|token| token.is("prototype"));
+    let owner = prototype.and_then(|at| path.get(at.checked_sub(2)?)).copied();
+    let kind = owner.map_or(kind, |_| SymbolKind::Method);
+    Some(define_in(owner, kind, name))
 }
